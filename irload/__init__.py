@@ -1,0 +1,82 @@
+"""irload: load, validate and run OpenVINO IR models with nothing but NumPy."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from irload.core.op import Op
+    from irload.core.shape import Dim, Shape
+    from irload.errors import (
+        AttributeInvalid,
+        DeclaredDiffers,
+        ExecutionError,
+        InputInvalid,
+        IRError,
+        LimitExceeded,
+        ReadError,
+        ShapeMismatch,
+        TypeMismatch,
+        UnknownOperation,
+        Unsupported,
+    )
+    from irload.graph import Model, Port
+    from irload.inference import infer
+    from irload.model import read_model
+    from irload.run import CompiledModel, InferRequest, compile_model
+    from irload.safety import limits
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "AttributeInvalid",
+    "CompiledModel",
+    "DeclaredDiffers",
+    "Dim",
+    "ExecutionError",
+    "IRError",
+    "InferRequest",
+    "InputInvalid",
+    "LimitExceeded",
+    "Model",
+    "Op",
+    "Port",
+    "ReadError",
+    "Shape",
+    "ShapeMismatch",
+    "TypeMismatch",
+    "UnknownOperation",
+    "Unsupported",
+    "compile_model",
+    "infer",
+    "limits",
+    "read_model",
+]
+
+# Where each public name lives. They are imported on first use, so that `import irload` costs next to nothing.
+_HOMES = {
+    "Op": "irload.core.op",
+    "Dim": "irload.core.shape",
+    "Shape": "irload.core.shape",
+    "Model": "irload.graph",
+    "Port": "irload.graph",
+    "infer": "irload.inference",
+    "limits": "irload.safety",
+    "read_model": "irload.model",
+    "CompiledModel": "irload.run",
+    "InferRequest": "irload.run",
+    "compile_model": "irload.run",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module 'irload' has no attribute '{name}'")
+    value = getattr(import_module(_HOMES.get(name, "irload.errors")), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

@@ -1,0 +1,1 @@
+"""The vocabulary of irload: element types, shapes, tensor types, attributes, operations. Knows no operation."""

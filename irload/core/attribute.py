@@ -1,0 +1,302 @@
+"""Typed attributes: `attr.integers(default=())` turns the text of the XML into a value, and back.
+
+An attribute is declared in the class body of an operation. Reading it from an instance gives its value:
+
+    class AvgPool(Op, since=1):
+        kernel = attr.integers(rule=positive)                      # required
+        rounding_type = attr.choice("floor", "ceil", default="floor")
+        exclude_pad = attr.boolean(name="exclude-pad")
+
+The text rules are those of the real reader (docs/ir-format.md): what it lets pass silently becomes a warning here.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from irload.core.element import ElementType, element
+from irload.core.shape import Shape
+from irload.errors import AttributeInvalid, IRError
+
+Rule = Callable[[Any], str | None]
+"""Takes a value; returns what it must be (`must be positive`) when it is not, else None."""
+
+REQUIRED: Final = object()
+
+
+class Attribute:
+    """The declaration of one attribute: how its text is parsed and written, its default, and its rule.
+
+    `spec_required` marks one that the specification demands but the runtime defaults: its absence is a warning.
+    `supplied` marks one that has no text: the reader supplies its value (a body, the data of a constant).
+    """
+
+    def __init__(
+        self,
+        parse: Callable[[str, list[str]], Any],
+        write: Callable[[Any], str],
+        default: Any,
+        rule: Rule | None,
+        name: str | None,
+        *,
+        spec_required: bool = False,
+        supplied: bool = False,
+        kind: str = "",
+    ) -> None:
+        self.parse = parse
+        self.write = write
+        self.default = default
+        self.rule = rule
+        self.xml_name = name or ""
+        self.spec_required = spec_required
+        self.supplied = supplied
+        self.kind = kind
+        self.name = ""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+        self.xml_name = self.xml_name or name
+
+    # No __set__: the instance's own value hides the declaration, so reads cost nothing.
+    def __get__(self, instance: object | None, owner: type) -> Attribute:
+        return self
+
+    @property
+    def required(self) -> bool:
+        """True when an instance cannot be made without it."""
+        return self.default is REQUIRED
+
+    def check(self, value: Any) -> None:
+        """Raise AttributeInvalid when the value breaks the rule."""
+        complaint = self.rule(value) if self.rule else None
+        if complaint:
+            raise AttributeInvalid(f"attribute {self.xml_name} {complaint}, found {_shown(value)}")
+
+    def read(self, text: str, notes: list[str]) -> Any:
+        """The value of `text`. Appends to `notes` what the runtime would have let pass in silence."""
+        try:
+            heard: list[str] = []
+            value = self.parse(text, heard)
+        except IRError as error:
+            raise AttributeInvalid(f"attribute {self.xml_name}: {error.message}") from None
+        notes += [f"attribute {self.xml_name}: {note}" for note in heard]
+        # A text that says nothing usable leaves the default, as in the runtime.
+        return (None if self.required else self.default) if value is UNSAID else value
+
+
+UNSAID: Final = object()
+
+
+# -- kinds of attributes ------------------------------------------------------------------------------------------------
+# Each returns an Attribute but is typed as the value it holds, as dataclasses.field is.
+
+
+def integer(
+    default: Any = REQUIRED, *, rule: Rule | None = None, name: str | None = None, spec_required: bool = False
+) -> int:
+    """A 64-bit integer."""
+    return _attribute(_parse_integer, str, default, rule, name, spec_required, "integer")
+
+
+def integers(
+    default: Any = REQUIRED, *, rule: Rule | None = None, name: str | None = None, spec_required: bool = False
+) -> tuple[int, ...]:
+    """A comma-separated list of 64-bit integers. An empty default stands for what inference fills in (all ones, …)."""
+    return _attribute(_parse_integers, _join, default, rule, name, spec_required, "integers")
+
+
+def number(
+    default: Any = REQUIRED, *, rule: Rule | None = None, name: str | None = None, spec_required: bool = False
+) -> float:
+    """A floating-point number, held as f64."""
+    return _attribute(_parse_number, _float_text, default, rule, name, spec_required, "number")
+
+
+def numbers(
+    default: Any = REQUIRED, *, rule: Rule | None = None, name: str | None = None, spec_required: bool = False
+) -> tuple[float, ...]:
+    """A comma-separated list of floating-point numbers."""
+    return _attribute(
+        lambda text, notes: tuple(_parse_number(item, notes) for item in _items(text)),
+        lambda value: ", ".join(map(_float_text, value)),
+        default,
+        rule,
+        name,
+        spec_required,
+        "numbers",
+    )
+
+
+def boolean(default: Any = REQUIRED, *, name: str | None = None, spec_required: bool = False) -> bool:
+    """true, false, 1 or 0 in any case. Other text leaves the default, with a warning."""
+
+    def parse(text: str, notes: list[str]) -> Any:
+        word = text.strip().lower()
+        if word in ("true", "1"):
+            return True
+        if word in ("false", "0"):
+            return False
+        notes.append(f"'{text}' is neither true nor false; the runtime ignores it and keeps the default")
+        return UNSAID
+
+    return _attribute(parse, lambda v: "true" if v else "false", default, None, name, spec_required, "boolean")
+
+
+def choice(
+    *words: str, default: Any = REQUIRED, name: str | None = None, spec_required: bool = False, upper: bool = False
+) -> str:
+    """One of `words`, in any case; held in the spelling given here. `upper`: written in upper case."""
+    known = {word.lower(): word for word in words}
+
+    def parse(text: str, notes: list[str]) -> str:
+        found = known.get(text.strip().lower())
+        if found is None:
+            raise AttributeInvalid(f"'{text}' is not one of {', '.join(words)}")
+        return found
+
+    def rule(value: str) -> str | None:
+        return None if value in words else f"must be one of {', '.join(words)}"
+
+    write = str.upper if upper else str
+    return _attribute(parse, write, default, rule, name, spec_required, "one of " + ", ".join(f"`{w}`" for w in words))
+
+
+def words(default: Any = REQUIRED, *, rule: Rule | None = None, name: str | None = None) -> tuple[str, ...]:
+    """A comma-separated list of words."""
+    return _attribute(lambda text, notes: _items(text), ",".join, default, rule, name, False, "words")
+
+
+def text(default: Any = REQUIRED, *, rule: Rule | None = None, name: str | None = None) -> str:
+    """Any text."""
+    return _attribute(lambda text, notes: text, str, default, rule, name, False, "text")
+
+
+def element_type(
+    default: Any = REQUIRED, *, among: Sequence[ElementType] = (), name: str | None = None, spec_required: bool = False
+) -> ElementType:
+    """An element type by its lower-case name. `among` lists the allowed ones."""
+
+    def rule(value: ElementType) -> str | None:
+        allowed = not among or value in among or value is default
+        return None if allowed else f"must be one of {', '.join(e.name for e in among)}"
+
+    return _attribute(
+        lambda text, notes: element(text), lambda e: e.name, default, rule, name, spec_required, "element type"
+    )
+
+
+def shape(default: Any = REQUIRED, *, name: str | None = None) -> Shape:
+    """A partial shape in the grammar of Parameter: `1,?,2..8`, `...`."""
+    return _attribute(
+        lambda text, notes: Shape.parse(text), lambda s: str(s).strip("[]"), default, None, name, False, "shape"
+    )
+
+
+def supplied(default: Any = REQUIRED) -> Any:
+    """A value that no text holds: the reader, or whoever builds the operation in Python, supplies it."""
+    unwritten: Any = _no_text
+    return Attribute(unwritten, unwritten, default, None, None, supplied=True, kind="supplied")
+
+
+# -- rules --------------------------------------------------------------------------------------------------------------
+
+
+def positive(value: Any) -> str | None:
+    """Rule: a number, or every number of a list, is above zero."""
+    return None if all(v > 0 for v in _each(value)) else "must be positive"
+
+
+def non_negative(value: Any) -> str | None:
+    """Rule: a number, or every number of a list, is zero or above."""
+    return None if all(v >= 0 for v in _each(value)) else "must not be negative"
+
+
+def at_least(least: float) -> Rule:
+    """Rule: a number, or every number of a list, is `least` or above."""
+    return lambda value: None if all(v >= least for v in _each(value)) else f"must be at least {least}"
+
+
+def finite(value: Any) -> str | None:
+    """Rule: no NaN and no infinity."""
+    return None if all(math.isfinite(v) for v in _each(value)) else "must be finite"
+
+
+def _each(value: Any) -> Sequence[Any]:
+    return value if isinstance(value, tuple) else (value,)  # pyright: ignore[reportUnknownVariableType]
+
+
+# -- text ---------------------------------------------------------------------------------------------------------------
+
+
+def _attribute(
+    parse: Callable[[str, list[str]], Any],
+    write: Callable[[Any], str],
+    default: Any,
+    rule: Rule | None,
+    name: str | None,
+    spec_required: bool,
+    kind: str,
+) -> Any:
+    return Attribute(parse, write, default, rule, name, spec_required=spec_required, kind=kind)
+
+
+def _items(text: str) -> tuple[str, ...]:
+    """The items of a comma-separated list; blanks around them and empty items are dropped."""
+    return tuple(item.strip() for item in text.split(",") if item.strip())
+
+
+def _parse_integer(text: str, notes: list[str]) -> int:
+    word = text.strip()
+    if _is_integer(word):
+        value = int(word)
+        if not -(2**63) <= value < 2**64:
+            raise AttributeInvalid(f"'{_short(word)}' does not fit 64 bits")
+        return value
+    number = _parse_number(word, notes)
+    if not math.isfinite(number):
+        raise AttributeInvalid(f"'{_short(word)}' is no integer")
+    notes.append(f"'{word}' is no integer; the runtime reads {int(number)}")
+    return int(number)
+
+
+def _parse_integers(text: str, notes: list[str]) -> tuple[int, ...]:
+    return tuple(_parse_integer(item, notes) for item in _items(text))
+
+
+def _parse_number(text: str, notes: list[str]) -> float:
+    word = text.strip()
+    # float() would also take underscores and digits of other scripts, which no IR holds.
+    if word.isascii() and "_" not in word:
+        try:
+            return float(word)
+        except ValueError:
+            pass
+    raise AttributeInvalid(f"'{_short(word)}' is no number")
+
+
+def _is_integer(word: str) -> bool:
+    digits = word[1:] if word[:1] in ("-", "+") else word
+    return digits.isascii() and digits.isdigit() and len(digits) <= 32
+
+
+def _join(value: Sequence[Any]) -> str:
+    return ",".join(map(str, value))
+
+
+def _float_text(value: float) -> str:
+    """17 significant digits at the most, as the runtime writes; repr is the shortest text that reads back equal."""
+    return repr(float(value))
+
+
+def _no_text(*_: Any) -> Any:
+    raise AttributeInvalid("has no text form")
+
+
+def _short(word: str, limit: int = 40) -> str:
+    return word if len(word) <= limit else word[:limit] + "…"
+
+
+def _shown(value: Any) -> str:
+    return f"[{', '.join(map(str, value))}]" if isinstance(value, tuple) else f"{value}"  # pyright: ignore

@@ -1,0 +1,294 @@
+"""Dim (an interval of sizes) and Shape (a tuple of dims, or unranked): partial shapes and their algebra.
+
+Dims follow OpenVINO's Dimension: a static dim is the interval n..n, `?` is 0..∞, bounds are kept through arithmetic.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import overload
+
+from irload.errors import ShapeMismatch
+
+DimLike = "Dim | int | None | tuple[int | None, int | None]"
+
+
+@dataclass(frozen=True, slots=True)
+class Dim:
+    """The sizes that one axis may have: every n with lo ≤ n ≤ hi; `hi` None means unbounded."""
+
+    lo: int = 0
+    hi: int | None = None
+
+    @staticmethod
+    def of(value: Dim | int | tuple[int | None, int | None] | None) -> Dim:
+        """A Dim from a size, from None or −1 (any size), or from a pair (lo, hi) whose ends may be None."""
+        if isinstance(value, Dim):
+            return value
+        if value is None or value == -1:
+            return ANY
+        if isinstance(value, tuple):
+            lo, hi = value
+            return Dim(max(lo or 0, 0), None if hi is None or hi < 0 else hi)
+        if value < 0:
+            raise ShapeMismatch(f"a dimension cannot be {value}")
+        return Dim(int(value), int(value))
+
+    @property
+    def is_static(self) -> bool:
+        """True when exactly one size is possible."""
+        return self.lo == self.hi
+
+    @property
+    def size(self) -> int:
+        """The one possible size. Raises ShapeMismatch for a dynamic dim."""
+        if self.lo != self.hi:
+            raise ShapeMismatch(f"dimension {self} is dynamic where a static one is needed")
+        return self.lo
+
+    def contains(self, other: Dim | int) -> bool:
+        """True when every size of `other` is also one of this dim's."""
+        other = Dim.of(other)
+        return self.lo <= other.lo and (self.hi is None or (other.hi is not None and other.hi <= self.hi))
+
+    def meet(self, other: Dim) -> Dim | None:
+        """The sizes that both allow, or None where there is none: two dims that must be equal."""
+        lo = max(self.lo, other.lo)
+        hi = self.hi if other.hi is None else other.hi if self.hi is None else min(self.hi, other.hi)
+        return None if hi is not None and hi < lo else Dim(lo, hi)
+
+    def hull(self, other: Dim) -> Dim:
+        """The smallest dim that allows the sizes of both: two dims of which either may occur."""
+        return Dim(min(self.lo, other.lo), None if self.hi is None or other.hi is None else max(self.hi, other.hi))
+
+    def broadcast(self, other: Dim) -> Dim | None:
+        """The NumPy broadcast of two dims, or None where they cannot broadcast."""
+        if self.contains(1) and other.contains(1):
+            return self.hull(other)
+        if self.contains(1):
+            return other
+        if other.contains(1):
+            return self
+        return self.meet(other)
+
+    def __add__(self, other: Dim | int) -> Dim:
+        other = _interval(other)
+        return Dim(
+            max(self.lo + other.lo, 0), None if self.hi is None or other.hi is None else max(self.hi + other.hi, 0)
+        )
+
+    def __sub__(self, other: Dim | int) -> Dim:
+        other = _interval(other)
+        lo = 0 if other.hi is None else max(self.lo - other.hi, 0)
+        return Dim(lo, None if self.hi is None else max(self.hi - other.lo, 0))
+
+    def __mul__(self, other: Dim | int) -> Dim:
+        other = _interval(other)
+        if self.hi == 0 or other.hi == 0:
+            return Dim(0, 0)
+        return Dim(self.lo * other.lo, None if self.hi is None or other.hi is None else self.hi * other.hi)
+
+    def __floordiv__(self, divisor: int) -> Dim:
+        return Dim(self.lo // divisor, None if self.hi is None else self.hi // divisor)
+
+    def ceil_div(self, divisor: int) -> Dim:
+        """Division by a positive integer, rounded up."""
+        return Dim(-(-self.lo // divisor), None if self.hi is None else -(-self.hi // divisor))
+
+    def __str__(self) -> str:
+        if self.is_static:
+            return str(self.lo)
+        if self.hi is None:
+            return f"{self.lo}.." if self.lo else "?"
+        return f"{self.lo}..{self.hi}" if self.lo else f"..{self.hi}"
+
+    __repr__ = __str__
+
+
+def _interval(value: Dim | int) -> Dim:
+    """An operand of dim arithmetic; unlike `Dim.of` it lets negative offsets through."""
+    return value if isinstance(value, Dim) else Dim(value, value)
+
+
+ANY = Dim(0, None)
+"""The dim of which nothing is known."""
+
+
+class Shape:
+    """A partial shape: a tuple of dims, or unranked. Immutable, hashable, iterable over its dims.
+
+    `Shape(1, 3, None, (1, 8))` is `[1,3,?,1..8]`; `Shape.unranked()` is `[...]`. Iterating over or indexing an unranked
+    shape raises ShapeMismatch, so test `rank is None` first.
+    """
+
+    __slots__ = ("_dims",)
+    _dims: tuple[Dim, ...] | None
+
+    def __init__(self, *dims: Dim | int | tuple[int | None, int | None] | None) -> None:
+        self._dims = tuple(map(Dim.of, dims))
+
+    @staticmethod
+    def unranked() -> Shape:
+        """The shape of which not even the rank is known."""
+        return UNRANKED
+
+    @staticmethod
+    def any(rank: int | None) -> Shape:
+        """`rank` dims of which nothing is known; unranked for None."""
+        return UNRANKED if rank is None else Shape(*(ANY,) * rank)
+
+    @staticmethod
+    def parse(text: str) -> Shape:
+        """The shape of an IR attribute: `1,?,2..8,..4`, brackets and blanks allowed; `...` is unranked, empty a scalar.
+
+        Raises ShapeMismatch with the item that is no dimension.
+        """
+        body = text.strip().removeprefix("[").removesuffix("]").strip()
+        if body == "...":
+            return UNRANKED
+        return Shape(*(_parse_dim(item.strip(), text) for item in body.split(",") if item.strip())) if body else Shape()
+
+    @property
+    def dims(self) -> tuple[Dim, ...]:
+        """The dims. Raises ShapeMismatch for an unranked shape."""
+        if self._dims is None:
+            raise ShapeMismatch("the rank of the shape is not known")
+        return self._dims
+
+    @property
+    def rank(self) -> int | None:
+        """The number of axes, or None."""
+        return None if self._dims is None else len(self._dims)
+
+    @property
+    def is_static(self) -> bool:
+        """True when the rank and every dim are known."""
+        return self._dims is not None and all(d.is_static for d in self._dims)
+
+    @property
+    def is_dynamic(self) -> bool:
+        """The opposite of `is_static`."""
+        return not self.is_static
+
+    @property
+    def static(self) -> tuple[int, ...]:
+        """The sizes as plain integers. Raises ShapeMismatch for a dynamic shape."""
+        if not self.is_static:
+            raise ShapeMismatch(f"shape {self} is dynamic where a static one is needed")
+        return tuple(d.lo for d in self.dims)
+
+    @property
+    def size(self) -> Dim:
+        """The number of elements, as an interval."""
+        return ANY if self._dims is None else reduce(Dim.__mul__, self._dims, Dim(1, 1))
+
+    def contains(self, other: Shape) -> bool:
+        """True when every shape that `other` allows is one that this shape allows."""
+        if self._dims is None:
+            return True
+        if other._dims is None or len(other._dims) != len(self._dims):
+            return False
+        return all(a.contains(b) for a, b in zip(self._dims, other._dims, strict=True))
+
+    def meet(self, other: Shape) -> Shape | None:
+        """The shapes that both allow, or None where there is none."""
+        if self._dims is None or other._dims is None:
+            return other if self._dims is None else self
+        if len(self._dims) != len(other._dims):
+            return None
+        met = [a.meet(b) for a, b in zip(self._dims, other._dims, strict=True)]
+        return None if any(d is None for d in met) else Shape(*met)
+
+    def hull(self, other: Shape) -> Shape:
+        """The smallest shape that allows both; unranked where the ranks differ."""
+        if self.rank is None or self.rank != other.rank:
+            return UNRANKED
+        return Shape(*(a.hull(b) for a, b in zip(self.dims, other.dims, strict=True)))
+
+    def broadcast(self, other: Shape) -> Shape:
+        """The NumPy broadcast. Raises ShapeMismatch where two dims neither agree nor are 1."""
+        if self._dims is None or other._dims is None:
+            return UNRANKED
+        rank = max(len(self._dims), len(other._dims))
+        ones = (Dim(1, 1),) * rank
+        left, right = (ones + self._dims)[-rank:] if rank else (), (ones + other._dims)[-rank:] if rank else ()
+        dims: list[Dim] = []
+        for a, b in zip(left, right, strict=True):
+            dim = a.broadcast(b)
+            if dim is None:
+                raise ShapeMismatch(f"shapes {self} and {other} cannot broadcast: {a} against {b}")
+            dims.append(dim)
+        return Shape(*dims)
+
+    def with_dim(self, axis: int, dim: Dim | int) -> Shape:
+        """A copy with one dim replaced; `axis` may be negative."""
+        dims = list(self.dims)
+        dims[axis] = Dim.of(dim)
+        return Shape(*dims)
+
+    def __len__(self) -> int:
+        return len(self.dims)
+
+    def __iter__(self) -> Iterator[Dim]:
+        return iter(self.dims)
+
+    @overload
+    def __getitem__(self, index: int) -> Dim: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Dim, ...]: ...
+    def __getitem__(self, index: int | slice) -> Dim | tuple[Dim, ...]:
+        return self.dims[index]
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, Shape):
+            return self._dims == other._dims
+        if isinstance(other, tuple | list):
+            return self.is_static and self.static == tuple(other)  # pyright: ignore[reportUnknownArgumentType]
+        return NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self._dims)
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __str__(self) -> str:
+        return "[...]" if self._dims is None else f"[{','.join(map(str, self._dims))}]"
+
+    __repr__ = __str__
+
+
+UNRANKED = Shape()
+UNRANKED._dims = None  # pyright: ignore[reportPrivateUsage]
+
+
+def _parse_dim(item: str, text: str) -> Dim:
+    if item in ("?", "-1"):
+        return ANY
+    lo, dots, hi = item.partition("..")
+    lo, hi = lo.strip(), hi.strip()
+    digits = (part for part in ((lo, hi) if dots else (lo,)))
+    if all(not part or (part.isascii() and part.isdigit()) for part in digits) and (lo or hi):
+        dim = Dim(int(lo or 0), int(hi) if hi else None) if dots else Dim.of(int(lo))
+        if dim.hi is None or dim.lo <= dim.hi:
+            return dim
+    raise ShapeMismatch(f"'{item}' in shape '{text}' is no dimension; write an integer, ?, -1, a..b, a.. or ..b")
+
+
+def normalize_axis(axis: int, rank: int, name: str = "axis") -> int:
+    """`axis` counted from the front. Raises ShapeMismatch when it lies outside −rank..rank−1."""
+    if not -rank <= axis < rank:
+        raise ShapeMismatch(f"{name} {axis} is out of range for rank {rank}; expected {-rank}..{rank - 1}")
+    return axis + rank if axis < 0 else axis
+
+
+def normalize_axes(axes: Iterable[int], rank: int, name: str = "axes") -> tuple[int, ...]:
+    """Each axis counted from the front, in the order given. Raises ShapeMismatch as `normalize_axis`."""
+    return tuple(normalize_axis(int(a), rank, name) for a in axes)
+
+
+def broadcast_all(shapes: Sequence[Shape]) -> Shape:
+    """The NumPy broadcast of any number of shapes."""
+    return reduce(Shape.broadcast, shapes) if shapes else Shape()

@@ -1,0 +1,52 @@
+"""Bodies of control flow as an operation sees them: a graph it can have run, and how its ports are wired.
+
+The reader turns the layer ids of port_map and back_edges into positions: parameter k and result k of the body.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+
+class Body(Protocol):
+    """A graph; operations only hand it back to their context."""
+
+    @property
+    def parameters(self) -> Sequence[Any]:
+        """The Parameter nodes, in file order."""
+        ...
+
+    @property
+    def results(self) -> Sequence[Any]:
+        """The Result nodes, in file order."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class PortMap:
+    """One line of a port_map. `port` is the position among the operation's inputs or outputs, None for external id −1.
+
+    `inner` is the position among the body's parameters (inputs) or results (outputs). An `axis` means that the tensor is
+    sliced into, or concatenated from, parts of `part_size` along it, from `start` to `end` by `stride`.
+    """
+
+    port: int | None
+    inner: int
+    axis: int | None = None
+    start: int = 0
+    end: int = -1
+    stride: int = 1
+    part_size: int = 1
+    purpose: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Subgraph:
+    """A body and its wiring. `back_edges` are pairs (result position, parameter position)."""
+
+    body: Body
+    inputs: tuple[PortMap, ...]
+    outputs: tuple[PortMap, ...]
+    back_edges: tuple[tuple[int, int], ...] = ()

@@ -1,0 +1,225 @@
+"""The graph: nodes, their ports and edges, bodies, and the Model around them. Knows operations only by their base."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from irload.core.element import ElementType
+from irload.core.op import Op
+from irload.core.shape import Shape
+from irload.core.tensor import UNKNOWN, TensorType
+from irload.errors import InputInvalid, ReadError, Where
+
+__all__ = ["Declared", "Graph", "Model", "Node", "Output", "Port", "UnknownOp", "topological"]
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """What a port of the file claims. `dims` has −1 for any size; None where the port lists no dims at all."""
+
+    element: ElementType | None
+    dims: tuple[int, ...] | None
+    line: int | None = None
+
+    @property
+    def shape(self) -> Shape:
+        """The claim as a shape. A port without dims is a scalar or of dynamic rank, so it claims nothing."""
+        return Shape.unranked() if self.dims is None else Shape(*self.dims)
+
+    def __str__(self) -> str:
+        return f"{self.element or '?'}{self.shape}"
+
+
+class UnknownOp(Op):
+    """Stands for a layer whose type irload does not know. It infers as its ports declare and cannot run."""
+
+    folds = False
+
+    def __init__(self, type: str, opset: str, text: Mapping[str, str]) -> None:
+        super().__init__()
+        self.type = type  # pyright: ignore[reportAttributeAccessIssue]
+        self.opset = opset  # pyright: ignore[reportAttributeAccessIssue]
+        self.text = dict(text)
+
+
+@dataclass(slots=True, eq=False)
+class Output:
+    """One output of a node: the tensor names it carries, what the file declares, and what inference found."""
+
+    node: Node
+    index: int
+    names: frozenset[str] = frozenset()
+    declared: Declared | None = None
+    type: TensorType = UNKNOWN
+
+    def __repr__(self) -> str:
+        return f"<{self.node.name}:{self.index} {self.type}>"
+
+
+@dataclass(slots=True, eq=False)
+class Node:
+    """A layer of the file with its operation. `inputs` are the outputs that feed it, in port order."""
+
+    id: int
+    name: str
+    op: Op
+    inputs: list[Output] = field(default_factory=list[Output])
+    outputs: list[Output] = field(default_factory=list[Output])
+    line: int | None = None
+    version: str = ""
+    text: dict[str, str] = field(default_factory=dict[str, str])
+    declared_inputs: list[Declared] = field(default_factory=list[Declared])
+    output_names: frozenset[str] | None = None
+    rt_info: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    reachable: bool = True
+
+    @property
+    def type(self) -> str:
+        """The operation's type, spelled as in XML."""
+        return self.op.type
+
+    def where(self, file: str | None = None) -> Where:
+        """The place of this node, for errors."""
+        return Where(file, self.line, self.id, self.name, self.type)
+
+    def __repr__(self) -> str:
+        return f"<{self.type} '{self.name}' (id {self.id})>"
+
+
+@dataclass(slots=True, eq=False)
+class Graph:
+    """Nodes in topological order, with the Parameters, Results and Assigns among them in file order."""
+
+    nodes: list[Node]
+    parameters: list[Node]
+    results: list[Node]
+    sinks: list[Node]
+    file: str | None = None
+
+    def subgraphs(self) -> Iterator[tuple[Node, str, Graph]]:
+        """Each body directly inside this graph: (node, attribute name, body)."""
+        for node in self.nodes:
+            for name, declaration in node.op.declared.items():
+                if declaration.kind == "supplied":
+                    body = getattr(node.op.attributes[name], "body", None)
+                    if isinstance(body, Graph):
+                        yield node, name, body
+
+    def walk(self) -> Iterator[Graph]:
+        """This graph and every body inside it, outermost first. Iterative."""
+        pending = [self]
+        while pending:
+            graph = pending.pop()
+            yield graph
+            pending += [body for _, _, body in graph.subgraphs()]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Port:
+    """An input or output of a model, as OpenVINO's scripts know it."""
+
+    node: Node
+    output: Output
+    index: int
+    names: frozenset[str]
+
+    @property
+    def any_name(self) -> str:
+        """One of the names: the first in sorted order, or the layer's name where there are none."""
+        return min(self.names, default=self.node.name)
+
+    @property
+    def element_type(self) -> ElementType:
+        """The element type; `.dtype` is NumPy's."""
+        return self.output.type.element
+
+    @property
+    def partial_shape(self) -> Shape:
+        """The shape, an iterable of Dims with `lo`, `hi` (None: unbounded) and `is_static`."""
+        return self.output.type.shape
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The static shape. Raises ShapeMismatch where it is dynamic."""
+        return self.partial_shape.static
+
+    def __repr__(self) -> str:
+        return f"<{self.any_name} {self.output.type}>"
+
+
+@dataclass(slots=True, eq=False)
+class Model(Graph):
+    """A model: the outer graph, the file's header and metadata, and the warnings gathered while reading it."""
+
+    name: str = ""
+    ir_version: int = 11
+    rt_info: dict[str, Any] = field(default_factory=dict[str, Any])
+    warnings: list[str] = field(default_factory=list[str])
+    weights_file: str | None = None
+
+    @property
+    def inputs(self) -> list[Port]:
+        """The Parameters, in file order."""
+        return [
+            Port(n, n.outputs[0], i, n.outputs[0].names or frozenset({n.name})) for i, n in enumerate(self.parameters)
+        ]
+
+    @property
+    def outputs(self) -> list[Port]:
+        """The Results, in file order. Named by `output_names`, else as the tensor they return."""
+        return [Port(n, n.inputs[0], i, _result_names(n)) for i, n in enumerate(self.results)]
+
+    def input(self, key: str | int | Port = 0) -> Port:
+        """An input by position, by any of its tensor names or by its layer's name. Raises InputInvalid."""
+        return _find(self.inputs, key, "input")
+
+    def output(self, key: str | int | Port = 0) -> Port:
+        """An output by position, by any of its tensor names or by its layer's name. Raises InputInvalid."""
+        return _find(self.outputs, key, "output")
+
+
+def _result_names(node: Node) -> frozenset[str]:
+    return node.inputs[0].names if node.output_names is None else node.output_names
+
+
+def _find(ports: Sequence[Port], key: str | int | Port, what: str) -> Port:
+    if isinstance(key, Port):
+        return key
+    if isinstance(key, int):
+        if -len(ports) <= key < len(ports):
+            return ports[key]
+        raise InputInvalid(f"there is no {what} {key}; the model has {len(ports)}")
+    for port in ports:
+        if key in port.names or key == port.node.name:
+            return port
+    names = ", ".join(f"'{p.any_name}'" for p in ports)
+    raise InputInvalid(f"there is no {what} named '{key}'; the model has {names or 'none'}")
+
+
+def topological(nodes: Iterable[Node], file: str | None = None) -> list[Node]:
+    """The nodes ordered so that each stands after what feeds it; otherwise in file order. Iterative.
+
+    Raises ReadError naming a layer of the cycle, where there is one.
+    """
+    ordered: list[Node] = []
+    state: dict[Node, int] = {}  # absent: unseen, 1: being visited, 2: placed
+    for root in nodes:
+        stack = [root]
+        while stack:
+            node = stack[-1]
+            if state.get(node, 0) == 0:
+                state[node] = 1
+                for source in reversed(node.inputs):
+                    seen = state.get(source.node, 0)
+                    if seen == 1:
+                        raise ReadError(f"lies on a cycle: it feeds {node}, which feeds it", source.node.where(file))
+                    if seen == 0:
+                        stack.append(source.node)
+            else:
+                stack.pop()
+                if state[node] == 1:
+                    state[node] = 2
+                    ordered.append(node)
+    return ordered

@@ -1,0 +1,155 @@
+"""Inference of element types and shapes over a whole graph, on intervals and on values where they are known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import cast
+
+from irload.core.op import evaluate, infer_outputs
+from irload.core.shape import Shape
+from irload.core.subgraph import Body
+from irload.core.tensor import UNKNOWN, VALUE_LIMIT, TensorType
+from irload.errors import ExecutionError, InputInvalid, IRError
+from irload.graph import Graph, Model, Node, Output, Port, UnknownOp
+
+__all__ = ["Inference", "infer", "reshape"]
+
+Types = dict[Output, TensorType]
+ShapeLike = Shape | Sequence[int | None | tuple[int | None, int | None]] | str
+OnError = Callable[[Node, IRError], None]
+
+
+def _raise(node: Node, error: IRError) -> None:
+    raise error
+
+
+class Inference:
+    """One run of inference. `types` maps every output to what was found; bodies are inferred as their node asks.
+
+    A node that fails is handed to `on_error`, with its place attached; if that returns, its outputs become what the file
+    declares and inference goes on.
+    """
+
+    def __init__(self, file: str | None = None, on_error: OnError = _raise) -> None:
+        self.types: Types = {}
+        self.file = file
+        self.on_error = on_error
+        self.variables: dict[str, TensorType] = {}
+
+    def graph(self, graph: Graph, given: Sequence[TensorType] | None = None) -> tuple[TensorType, ...]:
+        """Infer every node; `given` replaces what the Parameters say. Returns the types that the Results take."""
+        if given is not None:
+            for parameter, tensor in zip(graph.parameters, given, strict=True):
+                self.types[parameter.outputs[0]] = tensor
+        skip = set(graph.parameters) if given is not None else set[Node]()
+        for node in graph.nodes:
+            if node not in skip:
+                self.node(node)
+        return tuple(self.types.get(r.inputs[0], UNKNOWN) if r.inputs else UNKNOWN for r in graph.results)
+
+    def node(self, node: Node) -> None:
+        """Infer one node from the types already found."""
+        inputs = [self.types.get(source, UNKNOWN) for source in node.inputs]
+        try:
+            outputs = _declared(node) if isinstance(node.op, UnknownOp) else self.outputs(node, inputs)
+        except IRError as error:
+            self.on_error(node, error.at(node.where(self.file)))
+            outputs = _declared(node)
+        for output, tensor in zip(node.outputs, outputs, strict=False):
+            self.types[output] = tensor
+
+    def outputs(self, node: Node, inputs: Sequence[TensorType]) -> tuple[TensorType, ...]:
+        """The outputs of one node, with the values or bounds that its inputs tell."""
+        outputs = infer_outputs(node.op, inputs, self)
+        if not node.op.folds or not inputs or any(t.value is not None for t in outputs):
+            return outputs
+        if all(t.value is not None for t in inputs):
+            return self.fold(node, inputs, outputs)
+        if all(t.value is not None or t.bounds is not None for t in inputs):
+            bounds = node.op.bounds(*inputs)
+            if bounds is not None:
+                return tuple(replace(t, bounds=b) for t, b in zip(outputs, bounds, strict=True))
+        return outputs
+
+    @staticmethod
+    def fold(node: Node, inputs: Sequence[TensorType], outputs: Sequence[TensorType]) -> tuple[TensorType, ...]:
+        """Compute the outputs of a node whose inputs are all known, when they are small."""
+        arrays = [cast("TensorType", t).value for t in inputs]
+        sizes = [t.shape.size.hi for t in outputs]
+        small = all(n is not None and n <= VALUE_LIMIT for n in sizes) and all(
+            t.element.dtype != object for t in outputs
+        )
+        if not small:
+            return tuple(outputs)
+        try:
+            values = evaluate(node.op, [a for a in arrays if a is not None], outputs)
+        except ExecutionError:
+            return tuple(outputs)
+        return tuple(TensorType(t.element, Shape(*v.shape), v) for t, v in zip(outputs, values, strict=True))
+
+    # -- the InferContext that control flow and state ask for -----------------------------------------------------------
+
+    def infer_body(self, body: Body, inputs: Sequence[TensorType]) -> tuple[TensorType, ...]:
+        """The types of a body's results, given one type for each of its parameters."""
+        return self.graph(cast(Graph, body), inputs)
+
+    def variable(self, name: str) -> TensorType | None:
+        """The type of a variable, None before its ReadValue was met."""
+        return self.variables.get(name)
+
+    def declare_variable(self, name: str, tensor: TensorType) -> None:
+        """Record the type of a variable."""
+        self.variables[name] = tensor
+
+
+def infer(model: Model, on_error: OnError = _raise) -> Model:
+    """Infer the types and shapes of every layer and store them on its outputs. Returns the model.
+
+    Raises the first fault (ShapeMismatch, TypeMismatch, AttributeInvalid …) with its layer and line, unless `on_error`
+    takes it.
+    """
+    run = Inference(model.file, on_error)
+    run.graph(model)
+    for output, tensor in run.types.items():
+        output.type = tensor
+    return model
+
+
+def reshape(model: Model, shapes: ShapeLike | Mapping[str | int | Port, ShapeLike]) -> Model:
+    """Give inputs new partial shapes and infer the model anew. Returns the model; unchanged when inference fails.
+
+    `shapes`: one shape for a model of one input, or a mapping from input name, position or port to shape; a shape is a
+    Shape, a sequence of sizes (None or −1: any; a pair: bounds) or its text `1,?,2..8`.
+    """
+    if not isinstance(shapes, Mapping):
+        if len(model.parameters) != 1:
+            raise InputInvalid(
+                f"one shape was given for a model of {len(model.parameters)} inputs; give a dict by name"
+            )
+        shapes = {0: shapes}
+    wanted = {model.input(key).node: as_shape(shape) for key, shape in shapes.items()}
+    before = {node: node.op for node in wanted}
+    for node, shape in wanted.items():
+        node.op = type(node.op)(**{**node.op.attributes, "shape": shape})
+    try:
+        return infer(model)
+    except IRError:
+        for node, op in before.items():
+            node.op = op
+        raise
+
+
+def as_shape(shape: ShapeLike) -> Shape:
+    """A Shape from any of the forms that `reshape` takes."""
+    if isinstance(shape, str):
+        return Shape.parse(shape)
+    return shape if isinstance(shape, Shape) else Shape(*shape)
+
+
+def _declared(node: Node) -> tuple[TensorType, ...]:
+    """What the file says of the outputs, for want of something better."""
+    return tuple(
+        UNKNOWN if o.declared is None else TensorType(o.declared.element or UNKNOWN.element, o.declared.shape)
+        for o in node.outputs
+    )

@@ -1,0 +1,1 @@
+"""What a graph is held together by: inputs, constants, outputs, state and control flow."""

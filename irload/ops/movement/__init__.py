@@ -1,0 +1,1 @@
+"""Data movement: operations that rearrange, select or copy values without changing them."""

@@ -1,0 +1,1 @@
+"""From a graph to the steps that run it. Never changes meaning."""

@@ -1,0 +1,76 @@
+"""The plain plan: the reachable nodes in topological order, with slots for their values and when each is last used."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from irload.core.tensor import UNKNOWN, TensorType
+from irload.graph import Graph, Node, Output
+from irload.inference import Inference
+
+__all__ = ["Plan", "Step", "plan_graph"]
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One node to run. Slots are positions in the table of live values; `last_use` lists those that end here.
+
+    `known` is true when inference has already checked the node on static shapes; otherwise it is inferred again on the
+    values it is given.
+    """
+
+    node: Node
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    last_use: tuple[int, ...]
+    input_types: tuple[TensorType, ...]
+    types: tuple[TensorType, ...]
+    known: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Steps over a table of slots, of which `parameters` are filled by the caller and `results` read by it."""
+
+    steps: tuple[Step, ...]
+    slots: int
+    parameters: tuple[int, ...]
+    results: tuple[int, ...]
+
+
+def plan_graph(graph: Graph, given: Sequence[TensorType]) -> Plan:
+    """The plan for a graph whose Parameters get these types. Raises what inference raises."""
+    inference = Inference(graph.file)
+    inference.graph(graph, given)
+    types = inference.types
+    slot: dict[Output, int] = {}
+    nodes = [n for n in graph.nodes if n.reachable and n.type not in ("Parameter", "Result")]
+    for node in (*graph.parameters, *nodes):
+        for output in node.outputs:
+            slot[output] = len(slot)
+    results = tuple(slot[r.inputs[0]] for r in graph.results)
+    last: dict[int, int] = {}
+    for k, node in enumerate(nodes):
+        last.update({slot[source]: k for source in node.inputs})
+        last.update({slot[o]: k for o in node.outputs if slot[o] not in last})
+    ends: list[list[int]] = [[] for _ in nodes]
+    for s, k in last.items():
+        if s not in results:
+            ends[k].append(s)
+    steps: list[Step] = []
+    for k, node in enumerate(nodes):
+        before = tuple(types.get(i, UNKNOWN).untold() for i in node.inputs)
+        after = tuple(types.get(o, UNKNOWN).untold() for o in node.outputs)
+        steps.append(
+            Step(
+                node,
+                tuple(slot[i] for i in node.inputs),
+                tuple(slot[o] for o in node.outputs),
+                tuple(ends[k]),
+                before,
+                after,
+                all(t.is_static for t in (*before, *after)),
+            )
+        )
+    return Plan(tuple(steps), len(slot), tuple(slot[p.outputs[0]] for p in graph.parameters), results)

@@ -1,0 +1,273 @@
+"""Running a model: plans for input shapes, requests, and results ordered as the model's outputs."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from threading import Lock
+from typing import Any, cast
+
+import numpy as np
+
+from irload.core.op import evaluate, infer_outputs
+from irload.core.shape import Shape
+from irload.core.subgraph import Body
+from irload.core.tensor import Array, TensorType
+from irload.errors import IRError, LimitExceeded, UnknownOperation
+from irload.graph import Graph, Model, Node, Port, UnknownOp
+from irload.inference import Inference
+from irload.inputs import bind
+from irload.plan.order import Plan, Step, plan_graph
+from irload.safety import limits
+
+__all__ = ["CompiledModel", "InferRequest", "Result", "VariableState", "compile_model"]
+
+PLANS = 8
+"""Plans kept for the input shapes met last."""
+
+
+class Result(Mapping[Any, Array]):
+    """The outputs of one inference, in the order of the model's Results.
+
+    Indexed by position, by any name of an output, or by a Port; iterating gives the Ports, `values()` the arrays.
+    """
+
+    def __init__(self, ports: Sequence[Port], arrays: Sequence[Array]) -> None:
+        self._ports = ports
+        self._arrays = arrays
+
+    def __getitem__(self, key: int | str | Port) -> Array:
+        if isinstance(key, int):
+            return self._arrays[key]
+        for port, array in zip(self._ports, self._arrays, strict=True):
+            if key is port or (isinstance(key, Port) and key.node is port.node):
+                return array
+            if isinstance(key, str) and (key in port.names or key == port.node.name):
+                return array
+        names = ", ".join(f"'{p.any_name}'" for p in self._ports)
+        raise KeyError(f"no output {key!r}; the model has {names}")
+
+    def __iter__(self) -> Iterator[Port]:
+        return iter(self._ports)
+
+    def __len__(self) -> int:
+        return len(self._ports)
+
+    def to_dict(self) -> dict[str, Array]:
+        """The arrays by output name."""
+        return {p.any_name: a for p, a in zip(self._ports, self._arrays, strict=True)}
+
+
+class CompiledModel:
+    """A model ready to run. Call it with an array, a sequence in input order, or a dict by name or position.
+
+    Thread-safe for models without state; each request made by `create_infer_request` has a state of its own.
+    """
+
+    def __init__(self, model: Model, threads: int | None = None) -> None:
+        self.model = model
+        self.inputs = model.inputs
+        self.outputs = model.outputs
+        self.threads = threads
+        self._plans: OrderedDict[tuple[Any, ...], Plan] = OrderedDict()
+        self._lock = Lock()
+        self._own: InferRequest | None = None
+        _require_known(model)
+
+    def __call__(self, inputs: Any = None) -> Result:
+        """Run once. Raises InputInvalid for inputs that do not fit, ExecutionError for values that cannot be computed."""
+        if self._own is None:
+            self._own = self.create_infer_request()
+        return self._own.infer(inputs)
+
+    def create_infer_request(self) -> InferRequest:
+        """A request with its own state."""
+        return InferRequest(self)
+
+    def input(self, key: str | int = 0) -> Port:
+        """An input by position or name."""
+        return self.model.input(key)
+
+    def output(self, key: str | int = 0) -> Port:
+        """An output by position or name."""
+        return self.model.output(key)
+
+    def plan(self, given: Sequence[TensorType], variables: Mapping[str, Array]) -> Plan:
+        """The plan for inputs of these types, made on first need."""
+        key = (*((t.element.name, t.shape) for t in given), *((n, a.shape) for n, a in sorted(variables.items())))
+        with self._lock:
+            found = self._plans.get(key)
+            if found is None:
+                found = plan_graph(self.model, given)
+                self._plans[key] = found
+                if len(self._plans) > PLANS:
+                    self._plans.popitem(last=False)
+            else:
+                self._plans.move_to_end(key)
+        return found
+
+
+class VariableState:
+    """One variable of a request: `name`, `state` (its value; assign to set it) and `reset`."""
+
+    def __init__(self, request: InferRequest, name: str) -> None:
+        self._request = request
+        self.name = name
+
+    @property
+    def state(self) -> Array | None:
+        """The value, or None while the variable has none."""
+        return self._request.variables.get(self.name)
+
+    @state.setter
+    def state(self, value: Array) -> None:
+        self._request.variables[self.name] = np.array(value)
+
+    def reset(self) -> None:
+        """Forget the value; the next inference starts from the initial one."""
+        self._request.variables.pop(self.name, None)
+
+
+class InferRequest:
+    """Inferences that share one state."""
+
+    def __init__(self, compiled: CompiledModel) -> None:
+        self.compiled = compiled
+        self.variables: dict[str, Array] = {}
+
+    def infer(self, inputs: Any = None) -> Result:
+        """Run once and keep what Assign stored for the next time."""
+        compiled = self.compiled
+        arrays = bind(compiled.inputs, inputs)
+        given = [TensorType(p.element_type, _shape(a)) for p, a in zip(compiled.inputs, arrays, strict=True)]
+        run = Run(compiled, dict(self.variables))
+        results = run.plan(compiled.plan(given, self.variables), arrays)
+        self.variables = run.variables
+        return Result(compiled.outputs, results)
+
+    def query_state(self) -> list[VariableState]:
+        """The variables of the model, in file order."""
+        names = dict.fromkeys(
+            n.op.attributes["variable_id"] for g in self.compiled.model.walk() for n in g.nodes if n.type == "ReadValue"
+        )
+        return [VariableState(self, name) for name in names]
+
+    def reset_state(self) -> None:
+        """Forget the values of all variables."""
+        self.variables = {}
+
+
+class Run:
+    """One inference under way: the RunContext that control flow and state ask for."""
+
+    def __init__(self, compiled: CompiledModel, variables: dict[str, Array]) -> None:
+        self.compiled = compiled
+        self.variables = variables
+        self.outputs: Sequence[TensorType] = ()
+        self.iterations = 0
+        self._bodies: dict[tuple[Any, ...], Plan] = {}
+
+    def plan(self, plan: Plan, arrays: Sequence[Array]) -> tuple[Array, ...]:
+        """Run every step of a plan, dropping each value after its last use."""
+        slots: list[Array | None] = [None] * plan.slots
+        for slot, array in zip(plan.parameters, arrays, strict=True):
+            slots[slot] = array
+        for step in plan.steps:
+            inputs = [cast(Array, slots[k]) for k in step.inputs]
+            for slot, array in zip(step.outputs, self.step(step, inputs), strict=False):
+                slots[slot] = array
+            for slot in step.last_use:
+                slots[slot] = None
+        return tuple(cast(Array, slots[k]) for k in plan.results)
+
+    def step(self, step: Step, inputs: Sequence[Array]) -> tuple[Array, ...]:
+        """Run one operation. What its plan could not know of its outputs is inferred now, from the values."""
+        try:
+            types = step.types if step.known else self.types(step, inputs)
+            for tensor in types:
+                _check_bytes(tensor)
+            self.outputs = types
+            return evaluate(step.node.op, inputs, types, self)
+        except IRError as error:
+            raise error.at(step.node.where(self.compiled.model.file)) from error.__cause__
+
+    def types(self, step: Step, inputs: Sequence[Array]) -> Sequence[TensorType]:
+        """The output types for these very inputs: the checks of `infer` on shapes that only now are known."""
+        known = [TensorType(t.element, _shape(a), a) for t, a in zip(step.input_types, inputs, strict=True)]
+        return infer_outputs(step.node.op, known, Inference(self.compiled.model.file))
+
+    # -- the RunContext -------------------------------------------------------------------------------------------------
+
+    def run_body(self, body: Body, inputs: Sequence[Array]) -> tuple[Array, ...]:
+        """The results of a body, given one array for each of its parameters."""
+        graph = cast(Graph, body)
+        key = (id(body), *((a.dtype, a.shape) for a in inputs))
+        plan = self._bodies.get(key)
+        if plan is None:
+            given = [
+                TensorType(p.outputs[0].type.element, _shape(a)) for p, a in zip(graph.parameters, inputs, strict=True)
+            ]
+            plan = self._bodies[key] = plan_graph(graph, given)
+        outputs = self.outputs
+        results = self.plan(plan, inputs)
+        self.outputs = outputs
+        return results
+
+    def spend_iteration(self) -> None:
+        """Count one iteration of a loop. Raises LimitExceeded when the budget is used up."""
+        self.iterations += 1
+        if self.iterations > limits.iterations:
+            raise LimitExceeded(
+                f"ran more than {limits.iterations} iterations; raise irload.limits.iterations to allow more"
+            )
+
+    def read_variable(self, name: str) -> Array | None:
+        """The value of a variable, None before it has one."""
+        return self.variables.get(name)
+
+    def write_variable(self, name: str, value: Array) -> None:
+        """Give a variable its value for the next inference."""
+        self.variables[name] = value
+
+
+def compile_model(model: Model | str | Path, threads: int | None = None) -> CompiledModel:
+    """Make a model ready to run.
+
+    `model`: a Model, or the path of an XML file. `threads`: worker threads; None leaves the choice to irload.
+    Raises UnknownOperation naming every operation that irload does not know.
+    """
+    if not isinstance(model, Model):
+        from irload.model import read_model
+
+        model = read_model(model)
+    return CompiledModel(model, threads)
+
+
+def _require_known(model: Model) -> None:
+    unknown: dict[tuple[str, str], Node] = {}
+    for graph in model.walk():
+        for node in graph.nodes:
+            if isinstance(node.op, UnknownOp) and node.reachable:
+                unknown.setdefault((node.op.type, node.op.opset), node)
+    if unknown:
+        listed = ", ".join(f"{t} ({v})" for t, v in sorted(unknown))
+        first = next(iter(unknown.values()))
+        raise UnknownOperation(
+            f"the model cannot run: {len(unknown)} of its operation types are unknown: {listed}. "
+            "Register them as extensions (class MyOp(irload.Op, type=…, opset=…))",
+            first.where(model.file),
+            tuple(sorted(unknown)),
+        )
+
+
+def _check_bytes(tensor: TensorType) -> None:
+    size = tensor.nbytes
+    if size is not None and size > limits.tensor_bytes:
+        raise LimitExceeded(
+            f"the output {tensor} would take {size} bytes; the limit is {limits.tensor_bytes} (irload.limits.tensor_bytes)"
+        )
+
+
+def _shape(array: Array) -> Shape:
+    return Shape(*array.shape)

@@ -1,0 +1,1 @@
+"""What the tests of operations share: cases, the IR text of one, the real runtime, and the comparisons."""

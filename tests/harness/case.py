@@ -1,0 +1,136 @@
+"""A case: one operation with attributes and inputs, from which everything else is derived."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from irload.core import element as et
+from irload.core.element import ElementType, element_of_dtype
+
+Array = np.ndarray[Any, Any]
+Random = np.random.Generator
+
+
+@dataclass(frozen=True)
+class Input:
+    """One input of a case. A `constant` one becomes a Const of the model, any other a Parameter."""
+
+    value: Array
+    element: ElementType
+    constant: bool = False
+
+
+def param(value: Any, element: ElementType | None = None) -> Input:
+    """An input that the model takes at run time."""
+    array = np.asarray(value, None if element is None else element.dtype)
+    return Input(array, element or element_of_dtype(array.dtype), False)
+
+
+def const(value: Any, element: ElementType | None = None) -> Input:
+    """An input that the model carries as a constant. Plain lists of integers become i64."""
+    array = np.asarray(value, None if element is None else element.dtype)
+    return Input(array, element or element_of_dtype(array.dtype), True)
+
+
+@dataclass(frozen=True)
+class Case:
+    """One operation, its attributes as XML text, its inputs, and how its outputs are compared with the runtime's.
+
+    `oracle`: "reference" (Model.evaluate), "cpu" (the CPU plugin at f32), "both" to try the reference first and the CPU
+    where it has no kernel (the default), or "none" for operations that no runtime executes: those carry `expected`.
+    `rtol` and `atol` bound the difference; `bodies` is the XML of a body with its port maps, for control flow.
+    """
+
+    type: str
+    version: str
+    inputs: Sequence[Input]
+    attributes: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    outputs: int = 1
+    oracle: str = "both"
+    rtol: float = 1e-5
+    atol: float = 1e-5
+    expected: Sequence[Any] | None = None
+    xml: str = ""
+    compare: Callable[[Sequence[Array], Sequence[Array]], bool] | None = None
+    """Replaces the elementwise comparison, for outputs whose order or padding is free: (ours, theirs) → agree."""
+
+    @property
+    def row(self) -> tuple[str, str]:
+        """The row of the operation table that this case exercises."""
+        return self.type, self.version
+
+    def __str__(self) -> str:
+        shapes = ", ".join(f"{'const ' if i.constant else ''}{i.element}{list(i.value.shape)}" for i in self.inputs)
+        attributes = ", ".join(f"{k}={text(v)}" for k, v in self.attributes.items())
+        return f"{self.type}-{self.version}({shapes}; {attributes})"
+
+
+def text(value: Any) -> str:
+    """The XML text of an attribute given as a Python value."""
+    if isinstance(value, bool | np.bool_):
+        return "true" if value else "false"
+    if isinstance(value, ElementType):
+        return value.name
+    if isinstance(value, list | tuple):
+        return ",".join(text(v) for v in value)  # pyright: ignore
+    return str(value)
+
+
+Generator = Callable[[Random], Case]
+GENERATORS: dict[tuple[str, str], list[Generator]] = {}
+"""The random-case generators of each row of the operation table."""
+
+
+def cases(type: str, *versions: str) -> Callable[[Callable[..., Case]], Callable[..., Case]]:
+    """Register `function(rng, version)` as the generator of random cases for these rows: `@cases("Pad", "opset1")`."""
+
+    def register(function: Callable[..., Case]) -> Callable[..., Case]:
+        for version in versions:
+            GENERATORS.setdefault((type, version), []).append(lambda rng, v=version: function(rng, v))
+        return function
+
+    return register
+
+
+# -- random material ----------------------------------------------------------------------------------------------------
+
+FLOATS = (et.f32, et.f16, et.bf16, et.f64)
+INTEGERS = (et.i32, et.i64, et.i8, et.u8, et.i16, et.u16, et.u32, et.u64)
+INDICES = (et.i32, et.i64)
+
+
+def random_shape(rng: Random, rank: int | tuple[int, int] = (0, 4), low: int = 1, high: int = 5) -> tuple[int, ...]:
+    """A shape of the given rank, or of a rank in the given range, with dims in low..high."""
+    if isinstance(rank, tuple):
+        rank = int(rng.integers(rank[0], rank[1] + 1))
+    return tuple(int(n) for n in rng.integers(low, high + 1, rank))
+
+
+def random_array(rng: Random, shape: Sequence[int], element: ElementType, low: float = -4, high: float = 4) -> Array:
+    """Values in low..high (cut to what the type holds), in the element's storage dtype."""
+    if element is et.boolean:
+        return rng.integers(0, 2, shape).astype(bool)
+    if element.is_integer:
+        low = max(low, 0) if not element.is_signed else low
+        return np.asarray(rng.integers(int(low), int(high) + 1, shape)).astype(element.dtype)
+    return np.asarray(rng.uniform(low, high, shape)).astype(np.float32).astype(element.dtype)
+
+
+def pick(rng: Random, options: Sequence[Any]) -> Any:
+    """One of the options."""
+    return options[int(rng.integers(len(options)))]
+
+
+def broadcastable(rng: Random, rank: tuple[int, int] = (0, 4)) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Two shapes that broadcast by NumPy's rules: ones and missing leading axes at random."""
+    full = random_shape(rng, rank)
+
+    def thinned() -> tuple[int, ...]:
+        start = int(rng.integers(0, len(full) + 1)) if rng.random() < 0.3 else 0
+        return tuple(1 if rng.random() < 0.3 else n for n in full)[start:]
+
+    return thinned(), thinned()

@@ -1,0 +1,65 @@
+"""The IR text and weights of a case: one layer between Parameters, Consts and Results."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from xml.sax.saxutils import quoteattr
+
+from irload.core.packing import pack
+from tests.harness.case import Case, text
+
+ShapeText = Sequence[str | None]
+
+
+def ir_of(case: Case, shapes: ShapeText | None = None, version: int = 11) -> tuple[bytes, bytes]:
+    """(XML, weights) of a model with just the case's operation.
+
+    `shapes` replaces the shapes of the inputs, as text (`1,?,..8`), for dynamic variants; None keeps one static.
+    """
+    layers: list[str] = []
+    edges: list[str] = []
+    blob = bytearray()
+    count = len(case.inputs)
+    for k, given in enumerate(case.inputs):
+        shape = ",".join(map(str, given.value.shape))
+        if given.constant:
+            raw = pack(given.value, given.element)
+            size = max(len(raw), 1)  # the writer gives even empty tensors one byte
+            data = f'<data element_type="{given.element}" shape="{shape}" offset="{len(blob)}" size="{size}"/>'
+            blob += raw or b"\0"
+            layers.append(
+                _layer(k, f"in{k}", "Const", "opset1", data, 0, [(given.element.precision, given.value.shape)])
+            )
+        else:
+            told = shapes[k] if shapes is not None and shapes[k] is not None else shape
+            data = f'<data element_type="{given.element}" shape="{told}"/>'
+            layers.append(_layer(k, f"in{k}", "Parameter", "opset1", data, 0, [(given.element.precision, ())]))
+        edges.append(f'<edge from-layer="{k}" from-port="0" to-layer="{count}" to-port="{k}"/>')
+    attributes = " ".join(f"{name}={quoteattr(text(value))}" for name, value in case.attributes.items())
+    data = f"<data {attributes}/>" if attributes else ""
+    layers.append(_layer(count, "op", case.type, case.version, data, count, [("FP32", ())] * case.outputs, case.xml))
+    for k in range(case.outputs):
+        layers.append(_layer(count + 1 + k, f"out{k}", "Result", "opset1", "", 1, []))
+        edges.append(f'<edge from-layer="{count}" from-port="{count + k}" to-layer="{count + 1 + k}" to-port="0"/>')
+    body = f"<layers>{''.join(layers)}</layers><edges>{''.join(edges)}</edges>"
+    return f'<?xml version="1.0"?><net name="case" version="{version}">{body}</net>'.encode(), bytes(blob)
+
+
+def _layer(
+    id: int,
+    name: str,
+    type: str,
+    version: str,
+    data: str,
+    inputs: int,
+    outputs: Sequence[tuple[str, Sequence[int]]],
+    tail: str = "",
+) -> str:
+    ports = "".join(f'<port id="{k}"/>' for k in range(inputs))
+    taken = f"<input>{ports}</input>" if inputs else ""
+    given = "".join(
+        f'<port id="{inputs + k}" precision="{p}">{"".join(f"<dim>{d}</dim>" for d in dims)}</port>'
+        for k, (p, dims) in enumerate(outputs)
+    )
+    given = f"<output>{given}</output>" if outputs else ""
+    return f'<layer id="{id}" name="{name}" type="{type}" version="{version}">{data}{taken}{given}{tail}</layer>'

@@ -1,0 +1,134 @@
+"""The proofs that every case goes through: what irload says of it against itself and against the real runtime."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+import irload
+from irload.core.shape import Shape
+from irload.graph import Model
+from tests.harness import runtime
+from tests.harness.case import Array, Case, Random
+from tests.harness.ir import ir_of
+
+
+class Disagreement(AssertionError):
+    """What a proof found."""
+
+
+def load(case: Case, shapes: Sequence[str | None] | None = None) -> Model:
+    """The case as irload's model, read from its IR text like any file."""
+    return irload.read_model(*ir_of(case, shapes))
+
+
+def run(case: Case) -> list[Array]:
+    """irload's outputs, after the proofs that need no other runtime: inference holds, inputs are not mutated."""
+    model = load(case)
+    given = [i.value for i in case.inputs if not i.constant]
+    before = [g.copy() for g in given]
+    result = list(irload.compile_model(model)(given).values())
+    for old, new in zip(before, given, strict=True):
+        if not _same_bytes(old, new):
+            raise Disagreement(f"{case}: an input was mutated")
+    for port, array in zip(model.outputs, result, strict=True):
+        if array.dtype != port.element_type.dtype:
+            raise Disagreement(f"{case}: computed {array.dtype}, inferred {port.element_type}")
+        if not port.partial_shape.contains(Shape(*array.shape)):
+            raise Disagreement(f"{case}: computed shape {array.shape}, inferred {port.partial_shape}")
+    return result
+
+
+def relax(case: Case, rng: Random) -> list[str | None]:
+    """Shapes for the case's Parameters that still admit its inputs: some dims any, some bounded, sometimes no rank."""
+    shapes: list[str | None] = []
+    for given in case.inputs:
+        dims = [_relaxed(rng, n) for n in given.value.shape]
+        unranked = rng.random() < 0.08
+        shapes.append(None if given.constant else "..." if unranked else ",".join(dims))
+    return shapes
+
+
+def _relaxed(rng: Random, size: int) -> str:
+    roll = rng.random()
+    if roll < 0.4:
+        return str(size)
+    if roll < 0.7:
+        return "?"
+    low, high = max(size - int(rng.integers(0, 3)), 0), size + int(rng.integers(1, 4))
+    return f"{low}..{high}" if roll < 0.9 else f"{low}.."
+
+
+def check_shapes(case: Case, shapes: Sequence[str | None] | None = None) -> None:
+    """irload infers what the runtime infers: types and partial shapes, equal and not merely compatible."""
+    theirs = runtime.inferred(runtime.read(case, shapes))
+    ours = [(p.element_type.name, p.partial_shape) for p in load(case, shapes).outputs]
+    if ours != theirs:
+        raise Disagreement(f"{case} on {shapes or 'its shapes'}: inferred {ours}, the runtime {theirs}")
+
+
+def check_relaxed_contains(case: Case, shapes: Sequence[str | None], results: Sequence[Array]) -> None:
+    """What is inferred from relaxed inputs admits what was computed, and running on relaxed inputs gives the same."""
+    model = load(case, shapes)
+    for port, array in zip(model.outputs, results, strict=True):
+        if not port.partial_shape.contains(Shape(*array.shape)):
+            raise Disagreement(f"{case} on {shapes}: inferred {port.partial_shape}, computed {array.shape}")
+    again = irload.compile_model(model)([i.value for i in case.inputs if not i.constant])
+    for a, b in zip(results, again.values(), strict=True):
+        if not _same_bytes(a, b):
+            raise Disagreement(f"{case} on {shapes}: the relaxed model computes something else")
+
+
+def check_values(case: Case, ours: Sequence[Array]) -> None:
+    """irload computes what the runtime computes (or what the case expects), within the case's tolerances."""
+    theirs = [np.asarray(e) for e in case.expected] if case.expected is not None else runtime.outputs(case)
+    if case.compare is not None:
+        if not case.compare(ours, theirs):
+            raise Disagreement(f"{case}: computed {ours}, the runtime {theirs}")
+        return
+    for k, (a, b) in enumerate(zip(ours, theirs, strict=True)):
+        if a.shape != b.shape:
+            raise Disagreement(f"{case}: output {k} has shape {a.shape}, the runtime's {b.shape}")
+        if not close(a, b, case.rtol, case.atol):
+            raise Disagreement(f"{case}: output {k} differs\n irload: {_brief(a)}\nruntime: {_brief(b)}")
+
+
+ROUNDING = {"float16": 2e-3, "bfloat16": 1.6e-2, "float8_e4m3fn": 0.13, "float8_e5m2": 0.26}
+"""One unit in the last place of each narrow type, relative: results rounded once may differ from each other by that."""
+
+
+def close(a: Array, b: Array, rtol: float, atol: float) -> bool:
+    """Equal up to tolerance; NaNs and infinities agree with themselves. Narrow types may be off by one rounding."""
+    if a.dtype == object:
+        return bool(np.array_equal(a, b))
+    if a.dtype.kind in "biu" and b.dtype.kind in "biu":
+        return bool(np.array_equal(a, b))
+    rtol = max(rtol, ROUNDING.get(a.dtype.name, 0))
+    wide_a, wide_b = a.astype(np.float64), b.astype(np.float64)
+    scale = atol if rtol < 1e-3 else max(atol, rtol)
+    return bool(np.allclose(wide_a, wide_b, rtol, scale, equal_nan=True))
+
+
+def _same_bytes(a: Array, b: Array) -> bool:
+    if a.dtype == object or b.dtype == object:
+        return bool(np.array_equal(a, b))
+    return a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()
+
+
+def _brief(a: Array) -> str:
+    return f"{a.dtype}{list(a.shape)} {np.array2string(a.ravel()[:12], precision=7)}"
+
+
+def check_everything(case: Case, rng: Random) -> None:
+    """All proofs of one case."""
+    results = run(case)
+    check_values(case, results)
+    if case.oracle != "none":
+        check_shapes(case)
+        relaxed = relax(case, rng)
+        try:
+            check_shapes(case, relaxed)
+        except runtime.Rejected:
+            return  # the runtime cannot hold these relaxed shapes, so there is nothing to compare with
+        check_relaxed_contains(case, relaxed, results)
