@@ -16,7 +16,7 @@ from irload.graph import Graph, Model, Node, Output, Port, UnknownOp
 __all__ = ["Inference", "infer", "reshape"]
 
 Types = dict[Output, TensorType]
-ShapeLike = Shape | Sequence[int | None | tuple[int | None, int | None]] | str
+ShapeLike = Shape | Sequence[int | tuple[int | None, int | None] | None] | str
 OnError = Callable[[Node, IRError], None]
 
 
@@ -27,8 +27,8 @@ def _raise(node: Node, error: IRError) -> None:
 class Inference:
     """One run of inference. `types` maps every output to what was found; bodies are inferred as their node asks.
 
-    A node that fails is handed to `on_error`, with its place attached; if that returns, its outputs become what the file
-    declares and inference goes on.
+    A node that fails is handed to `on_error`, with its place attached; if that returns, its outputs become what the
+    file declares and inference goes on.
     """
 
     def __init__(self, file: str | None = None, on_error: OnError = _raise) -> None:
@@ -75,7 +75,7 @@ class Inference:
     @staticmethod
     def fold(node: Node, inputs: Sequence[TensorType], outputs: Sequence[TensorType]) -> tuple[TensorType, ...]:
         """Compute the outputs of a node whose inputs are all known, when they are small."""
-        arrays = [cast("TensorType", t).value for t in inputs]
+        arrays = [t.value for t in inputs]
         sizes = [t.shape.size.hi for t in outputs]
         small = all(n is not None and n <= VALUE_LIMIT for n in sizes) and all(
             t.element.dtype != object for t in outputs
@@ -88,7 +88,7 @@ class Inference:
             return tuple(outputs)
         return tuple(TensorType(t.element, Shape(*v.shape), v) for t, v in zip(outputs, values, strict=True))
 
-    # -- the InferContext that control flow and state ask for -----------------------------------------------------------
+    # -- the InferContext that control flow and state ask for --------------------------------------------------------
 
     def infer_body(self, body: Body, inputs: Sequence[TensorType]) -> tuple[TensorType, ...]:
         """The types of a body's results, given one type for each of its parameters."""

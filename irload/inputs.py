@@ -19,8 +19,8 @@ __all__ = ["bind"]
 def bind(ports: Sequence[Port], inputs: Any) -> list[Array]:
     """One array for each port, from an array, a sequence in port order, or a dict by name, position or Port.
 
-    Element types are converted only where no value can change (i32 → i64, f32 → f64, Python numbers). Raises InputInvalid
-    naming the input and both shapes or types.
+    Element types are converted only where no value can change (i32 → i64, f32 → f64, Python numbers). Raises
+    InputInvalid naming the input and both shapes or types.
     """
     given = _by_port(ports, inputs)
     return [_fit(port, given[k]) for k, port in enumerate(ports)]
@@ -31,10 +31,9 @@ def _by_port(ports: Sequence[Port], inputs: Any) -> list[Any]:
         inputs = []
     if isinstance(inputs, Mapping):
         return _from_mapping(ports, inputs)  # pyright: ignore[reportUnknownArgumentType]
-    single = isinstance(inputs, np.ndarray | np.generic) or not isinstance(inputs, Sequence)
-    if not single and len(ports) == 1 and len(inputs) != 1:
-        single = True  # a nested list of numbers for a model of one input
-    values = [inputs] if single else list(inputs)
+    values: list[Any] = list(inputs) if isinstance(inputs, list | tuple) else [inputs]
+    if len(ports) == 1 and len(values) != 1:
+        values = [inputs]  # a nested list of numbers for a model of one input
     if len(values) != len(ports):
         names = ", ".join(f"'{p.any_name}'" for p in ports)
         raise InputInvalid(f"expected {len(ports)} inputs ({names or 'none'}), found {len(values)}")

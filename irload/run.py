@@ -76,7 +76,7 @@ class CompiledModel:
         _require_known(model)
 
     def __call__(self, inputs: Any = None) -> Result:
-        """Run once. Raises InputInvalid for inputs that do not fit, ExecutionError for values that cannot be computed."""
+        """Run once. Raises InputInvalid for inputs that do not fit, ExecutionError where an operation fails."""
         if self._own is None:
             self._own = self.create_infer_request()
         return self._own.infer(inputs)
@@ -197,7 +197,7 @@ class Run:
         known = [TensorType(t.element, _shape(a), a) for t, a in zip(step.input_types, inputs, strict=True)]
         return infer_outputs(step.node.op, known, Inference(self.compiled.model.file))
 
-    # -- the RunContext -------------------------------------------------------------------------------------------------
+    # -- the RunContext ----------------------------------------------------------------------------------------------
 
     def run_body(self, body: Body, inputs: Sequence[Array]) -> tuple[Array, ...]:
         """The results of a body, given one array for each of its parameters."""
@@ -265,7 +265,8 @@ def _check_bytes(tensor: TensorType) -> None:
     size = tensor.nbytes
     if size is not None and size > limits.tensor_bytes:
         raise LimitExceeded(
-            f"the output {tensor} would take {size} bytes; the limit is {limits.tensor_bytes} (irload.limits.tensor_bytes)"
+            f"the output {tensor} would take {size} bytes; the limit is {limits.tensor_bytes} "
+            "(irload.limits.tensor_bytes)"
         )
 
 

@@ -89,7 +89,7 @@ class Attribute:
 UNSAID: Final = object()
 
 
-# -- kinds of attributes ------------------------------------------------------------------------------------------------
+# -- kinds of attributes ---------------------------------------------------------------------------------------------
 # Each returns an Attribute but is typed as the value it holds, as dataclasses.field is.
 
 
@@ -200,7 +200,7 @@ def supplied(default: Any = REQUIRED) -> Any:
     return Attribute(unwritten, unwritten, default, None, None, supplied=True, kind="supplied")
 
 
-# -- rules --------------------------------------------------------------------------------------------------------------
+# -- rules -----------------------------------------------------------------------------------------------------------
 
 
 def positive(value: Any) -> str | None:
@@ -227,7 +227,7 @@ def _each(value: Any) -> Sequence[Any]:
     return value if isinstance(value, tuple) else (value,)  # pyright: ignore[reportUnknownVariableType]
 
 
-# -- text ---------------------------------------------------------------------------------------------------------------
+# -- text ------------------------------------------------------------------------------------------------------------
 
 
 def _attribute(

@@ -22,7 +22,7 @@ def bounds_of(tensor: TensorType) -> Bounds | None:
 
 
 def moved(op: Op, inputs: Sequence[TensorType], data: Sequence[int] = (0,)) -> list[Bounds | None] | None:
-    """Bounds for an operation that only moves values: `compute` on the lower and on the upper bounds of its data inputs.
+    """Bounds for an operation that only moves values: `compute` on the lower, then on the upper bounds of its data.
 
     `data` are the positions of the inputs whose values move; all others must be known exactly.
     """

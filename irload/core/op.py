@@ -28,13 +28,13 @@ class Signature:
     compute_context: bool
 
     @staticmethod
-    def of(cls: type[Op]) -> Signature:
+    def of(operation: type[Op]) -> Signature:
         """Read the signatures of `infer` and `compute`."""
         kinds = inspect.Parameter
         required: list[str] = []
         optional: list[str] = []
         variadic: str | None = None
-        for p in list(inspect.signature(cls.infer).parameters.values())[1:]:
+        for p in list(inspect.signature(operation.infer).parameters.values())[1:]:
             if p.kind is kinds.VAR_POSITIONAL:
                 variadic = p.name
             elif p.kind is kinds.POSITIONAL_OR_KEYWORD:
@@ -43,8 +43,8 @@ class Signature:
             tuple(required),
             tuple(optional),
             variadic,
-            "context" in inspect.signature(cls.infer).parameters,
-            "context" in inspect.signature(cls.compute).parameters,
+            "context" in inspect.signature(operation.infer).parameters,
+            "context" in inspect.signature(operation.compute).parameters,
         )
 
     def name(self, index: int) -> str:
@@ -67,8 +67,8 @@ class Op:
 
     A subclass with a `since` (or an `opset` that is no number) registers itself; one without is a family's base.
 
-    - `infer(self, *inputs)` takes a TensorType an input and returns the output's, or a tuple of them. Its parameters are
-      the operation's ports: names, arity and optional inputs all come from them.
+    - `infer(self, *inputs)` takes a TensorType an input and returns the output's, or a tuple of them. Its parameters
+      are the operation's ports: names, arity and optional inputs all come from them.
     - `compute(self, *inputs)` takes arrays and returns an array or a tuple: plain NumPy, the readable oracle. It never
       writes to its inputs. Low-precision floats reach it as f32 unless `widens` is false.
     - `bounds(self, *inputs)`, optional, bounds integer outputs whose inputs are only partly known.

@@ -28,8 +28,8 @@ class Body(Protocol):
 class PortMap:
     """One line of a port_map. `port` is the position among the operation's inputs or outputs, None for external id −1.
 
-    `inner` is the position among the body's parameters (inputs) or results (outputs). An `axis` means that the tensor is
-    sliced into, or concatenated from, parts of `part_size` along it, from `start` to `end` by `stride`.
+    `inner` is the position among the body's parameters (inputs) or results (outputs). An `axis` means that the tensor
+    is sliced into, or concatenated from, parts of `part_size` along it, from `start` to `end` by `stride`.
     """
 
     port: int | None
