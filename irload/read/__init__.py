@@ -11,7 +11,7 @@ from irload.read.build import build
 from irload.read.weights import Weights
 from irload.read.xml import Report, raise_first, read_xml
 
-__all__ = ["Weights", "read_graph", "read_xml"]
+__all__ = ["Weights", "open_weights", "read_graph", "read_xml"]
 
 
 def read_graph(source: str | Path | bytes, weights: Any = None, report: Report = raise_first) -> Model:
@@ -27,15 +27,16 @@ def read_graph(source: str | Path | bytes, weights: Any = None, report: Report =
         source = Path(source)
     try:
         net = read_xml(source, report)
-        return build(net, _weights(source, weights), name, report)
+        return build(net, open_weights(source, weights), name, report)
     except IRError as error:
         raise error.at(Where(name)) from None
     except RecursionError:
         raise ReadError("is nested too deep", Where(name)) from None
 
 
-def _weights(source: Path | bytes, weights: Any) -> Weights:
+def open_weights(source: str | Path | bytes, weights: Any = None) -> Weights:
+    """The weights of a model: what is given, else the file beside the XML with the ending .bin, else none."""
     if weights is not None or isinstance(source, bytes):
         return weights if isinstance(weights, Weights) else Weights(weights)
-    beside = source.with_suffix(".bin")
+    beside = Path(source).with_suffix(".bin")
     return Weights(beside if beside.exists() else None)
