@@ -1,0 +1,1 @@
+"""Operations on sequences: attention, recurrent cells and sequences, one-hot encoding, CTC."""
