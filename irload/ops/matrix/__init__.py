@@ -1,0 +1,1 @@
+"""Matrix operations: products, contractions, inverses."""

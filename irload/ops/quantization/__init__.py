@@ -1,0 +1,1 @@
+"""Quantization: operations that round floats to few levels and back."""

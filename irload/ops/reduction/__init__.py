@@ -1,0 +1,1 @@
+"""Reductions: sums, products, means, norms and extremes along axes."""

@@ -1,0 +1,193 @@
+"""Reductions along axes. An empty list of axes leaves the tensor as it is, whatever the reduction."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from irload.core import attribute as attr
+from irload.core import element as et
+from irload.core.bounds import bounds_of
+from irload.core.element import ElementType
+from irload.core.op import Op
+from irload.core.shape import Dim, Shape, normalize_axis
+from irload.core.tensor import UNBOUNDED_HI, UNBOUNDED_LO, Array, Bounds, TensorType
+from irload.errors import ShapeMismatch
+from irload.ops.elementwise import require_numeric
+from irload.ops.ports import require_element, require_integer
+
+Axes = tuple[int, ...]
+
+
+class Reduction(Op):
+    """Reduces `x` along `axes` (a scalar or a 1-D tensor, negative ones count from the end, repeated ones count once).
+
+    With `keep_dims` the reduced axes stay, of length 1; without it they vanish.
+    """
+
+    keep_dims = attr.boolean(default=False)
+
+    def infer(self, x: TensorType, axes: TensorType) -> TensorType:
+        self.check_element(x.element)
+        require_integer(axes=axes)
+        if axes.rank not in (None, 0, 1):
+            raise ShapeMismatch(f"axes must be a scalar or 1-D, found shape {axes.shape}")
+        return TensorType(x.element, self._reduced(x.shape, axes))
+
+    def check_element(self, element: ElementType) -> None:
+        """Raise TypeMismatch for a type that this reduction does not take."""
+        require_numeric("x", element)
+
+    def _reduced(self, shape: Shape, axes: TensorType) -> Shape:
+        rank, known = shape.rank, axes.ints
+        if rank is None:
+            return Shape.unranked()
+        if known is not None:
+            gone = set(_counted(known, rank))
+            kept = [Dim(1, 1) if k in gone else d for k, d in enumerate(shape) if self.keep_dims or k not in gone]
+            return Shape(*kept)
+        if self.keep_dims:
+            return Shape.any(rank)
+        # One axis removes one dim; of several unknown ones any two may be the same.
+        return Shape.any(max(rank - 1, 0)) if axes.shape.size == Dim(1, 1) else Shape.unranked()
+
+    def compute(self, x: Array, axes: Array) -> Array:
+        gone = _counted(axes.ravel().tolist(), x.ndim)
+        return self.reduce(x, gone) if gone else x
+
+    def reduce(self, x: Array, axes: Axes) -> Array:
+        """The reduction itself, along at least one axis. The result is of x's dtype."""
+        raise NotImplementedError
+
+
+def _counted(axes: Sequence[int], rank: int) -> Axes:
+    """The axes counted from the front, each once. A scalar may be reduced along its axis 0, as in the runtime."""
+    front = {normalize_axis(int(a), max(rank, 1), "axis") for a in axes}
+    return tuple(sorted(front)) if rank else ()
+
+
+def _bounded(op: Reduction, x: TensorType, axes: TensorType, reduce: Callable[..., Any]) -> list[Bounds | None] | None:
+    """Bounds of a reduction that rises in every element. Unbounded ends are infinities of exact Python numbers."""
+    known, gone = bounds_of(x), axes.ints
+    if known is None or gone is None:
+        return None
+    along = _counted(gone, known.lower.ndim)
+    ends = [
+        reduce(_extended(values), axis=along, keepdims=op.keep_dims) if along else _extended(values)
+        for values in (known.lower, known.upper)
+    ]
+    lower, upper = (np.vectorize(_finite, otypes=[np.int64])(np.asarray(end, object)) for end in ends)
+    return [Bounds(lower, upper)]
+
+
+def _extended(values: Array) -> Array:
+    result = values.astype(object)
+    result[values == UNBOUNDED_HI] = np.inf
+    result[values == UNBOUNDED_LO] = -np.inf
+    return result
+
+
+def _finite(value: float) -> int:
+    if value != value:  # 0 · ∞: whatever the other size is, the product is 0
+        return 0
+    return UNBOUNDED_HI if value >= UNBOUNDED_HI else UNBOUNDED_LO if value <= UNBOUNDED_LO else int(value)
+
+
+class ReduceSum(Reduction, since=1):
+    """Sum of the elements; 0 of none. Integers wrap."""
+
+    def reduce(self, x: Array, axes: Axes) -> Array:
+        return np.sum(x, axes, dtype=x.dtype, keepdims=self.keep_dims)
+
+    def bounds(self, x: TensorType, axes: TensorType) -> Sequence[Bounds | None] | None:
+        return _bounded(self, x, axes, np.sum)
+
+
+class ReduceProd(Reduction, since=1):
+    """Product of the elements; 1 of none. Integers wrap."""
+
+    def reduce(self, x: Array, axes: Axes) -> Array:
+        return np.prod(x, axes, dtype=x.dtype, keepdims=self.keep_dims)
+
+    def bounds(self, x: TensorType, axes: TensorType) -> Sequence[Bounds | None] | None:
+        known = bounds_of(x)
+        if known is None or known.lower.min(initial=0) < 0:
+            return None  # a product rises in its factors only where none is negative
+        return _bounded(self, x, axes, np.prod)
+
+
+class ReduceMean(Reduction, since=1):
+    """Mean of the elements; 0 of none. Of integers, the wrapped sum divided by the count, truncated towards zero."""
+
+    def reduce(self, x: Array, axes: Axes) -> Array:
+        count = max(prod(x.shape[a] for a in axes), 1)
+        total = np.sum(x, axes, dtype=x.dtype, keepdims=self.keep_dims)
+        if x.dtype.kind == "f":
+            return np.asarray(total / x.dtype.type(count))
+        floored = total // count
+        return (floored + ((total % count != 0) & (total < 0))).astype(x.dtype)
+
+
+class ReduceMax(Reduction, since=1):
+    """Greatest element, NaNs left aside. Of none it is the lowest finite number of the type."""
+
+    def reduce(self, x: Array, axes: Axes) -> Array:
+        none = {"initial": _limits(x).min} if not x.size else {}
+        return np.fmax.reduce(x, axes, keepdims=self.keep_dims, **none)
+
+    def bounds(self, x: TensorType, axes: TensorType) -> Sequence[Bounds | None] | None:
+        return _bounded(self, x, axes, np.max)
+
+
+class ReduceMin(Reduction, since=1):
+    """Least element, NaNs left aside. Of none it is the highest number of the type: infinity for floats."""
+
+    def reduce(self, x: Array, axes: Axes) -> Array:
+        none = {"initial": np.inf if x.dtype.kind == "f" else _limits(x).max} if not x.size else {}
+        return np.fmin.reduce(x, axes, keepdims=self.keep_dims, **none)
+
+    def bounds(self, x: TensorType, axes: TensorType) -> Sequence[Bounds | None] | None:
+        return _bounded(self, x, axes, np.min)
+
+
+def _limits(x: Array) -> Any:
+    return np.finfo(x.dtype) if x.dtype.kind == "f" else np.iinfo(x.dtype)
+
+
+class ReduceL1(Reduction, since=4):
+    """Sum of the absolute values."""
+
+    def reduce(self, x: Array, axes: Axes) -> Array:
+        return np.sum(np.abs(x), axes, dtype=x.dtype, keepdims=self.keep_dims)
+
+
+class ReduceL2(Reduction, since=4):
+    """Square root of the sum of squares; of integers, rounded to the nearest."""
+
+    def reduce(self, x: Array, axes: Axes) -> Array:
+        root = np.sqrt(np.sum(x * x, axes, dtype=x.dtype, keepdims=self.keep_dims))
+        return np.asarray(root if x.dtype.kind == "f" else np.rint(root)).astype(x.dtype)
+
+
+class LogicalReduction(Reduction):
+    """Reductions of booleans."""
+
+    def check_element(self, element: ElementType) -> None:
+        require_element("x", TensorType(element, Shape.unranked()), et.boolean)
+
+
+class ReduceLogicalAnd(LogicalReduction, since=1):
+    """True where all elements are; true of none."""
+
+    def reduce(self, x: Array, axes: Axes) -> Array:
+        return np.all(x, axes, keepdims=self.keep_dims)
+
+
+class ReduceLogicalOr(LogicalReduction, since=1):
+    """True where any element is; false of none."""
+
+    def reduce(self, x: Array, axes: Axes) -> Array:
+        return np.any(x, axes, keepdims=self.keep_dims)

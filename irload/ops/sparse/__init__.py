@@ -1,0 +1,1 @@
+"""Sparse operations: bags of embedding rows, and sparse tensors in coordinate form."""

@@ -1,0 +1,59 @@
+"""Random cases of the quantization family."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from irload.core import element as et
+from tests.harness.case import Array, Case, Input, Random, cases, const, param, pick, random_shape
+
+
+def thinned(rng: Random, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """A shape that broadcasts to `shape`: a scalar, one axis only, or ones at random."""
+    roll = rng.random()
+    if roll < 0.3:
+        return pick(rng, [(), (1,)])
+    if roll < 0.6 and shape:
+        axis = int(rng.integers(len(shape)))
+        return tuple(n if k == axis else 1 for k, n in enumerate(shape))
+    return tuple(1 if rng.random() < 0.4 else n for n in shape)
+
+
+@cases("FakeQuantize", "opset1")
+def fake_quantize(rng: Random, version: str) -> Case:
+    element = pick(rng, (et.f32, et.f32, et.f16))
+    levels = pick(rng, (2, 3, 16) if element is et.f16 else (2, 3, 16, 255, 256, 65536))
+    shape = random_shape(rng, (0, 4), 1, 5)
+    inputs_shape, outputs_shape = thinned(rng, shape), thinned(rng, shape)
+    low, out_low = (rng.uniform(-3, -1, s) for s in (inputs_shape, outputs_shape))
+    width, out_width = (rng.uniform(1, 4, s) for s in (inputs_shape, outputs_shape))
+    if rng.random() < 0.15:
+        low, width = low + width, -width
+    ends = [np.asarray(v).astype(element.dtype) for v in (low, low + width, out_low, out_low + out_width)]
+    x = between_levels(rng, shape, ends[0], ends[1], levels)
+    make = pick(rng, (const, const, param))
+    bounds = [make(e, element) for e in ends]
+    tolerance = 2e-2 if element is et.f16 else 1e-5
+    oracle = "cpu" if element is et.f16 else "both"
+    attributes = {"levels": levels}
+    inputs: list[Input] = [param(x.astype(element.dtype), element), *bounds]
+    if rng.random() < 0.1 and shape:
+        full = [make(np.ascontiguousarray(np.broadcast_to(e, shape)), element) for e in ends]
+        return Case(
+            "FakeQuantize",
+            version,
+            [inputs[0], *full],
+            {**attributes, "auto_broadcast": "none"},
+            1,
+            oracle,
+            1e-5,
+            tolerance,
+        )
+    return Case("FakeQuantize", version, inputs, attributes, 1, oracle, 1e-5, tolerance)
+
+
+def between_levels(rng: Random, shape: tuple[int, ...], low: Array, high: Array, levels: int) -> Array:
+    """Values within and beyond low..high, away from the halves, where the order of the operations decides."""
+    step = rng.integers(-levels // 4 - 1, levels + levels // 4 + 1, shape) + rng.uniform(-0.3, 0.3, shape)
+    low, high = low.astype(np.float64), high.astype(np.float64)
+    return low + (high - low) * step / (levels - 1)

@@ -1,0 +1,73 @@
+"""Random cases of the reductions."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+
+from irload.core import element as et
+from tests.harness.case import (
+    INDICES,
+    Array,
+    Case,
+    Input,
+    Random,
+    cases,
+    const,
+    param,
+    pick,
+    random_array,
+    random_shape,
+)
+
+INTEGERS = (et.i32, et.i64, et.u32, et.u64)
+NARROW = (et.i8, et.u8, et.i16, et.u16)
+FLOATS = (et.f32, et.f16, et.bf16, et.f64)
+
+
+def axes_of(rng: Random, rank: int) -> Input:
+    """Some axes, as a list or (a single one) as a scalar, counted from either end, known or not."""
+    count = int(rng.integers(0, rank + 1)) if rng.random() < 0.9 else 0
+    axes = rng.permutation(rank)[:count] - rank * rng.integers(0, 2, count)
+    value = axes[0] if count == 1 and rng.random() < 0.3 else axes
+    return pick(rng, (const, const, param))(np.asarray(value), pick(rng, INDICES))
+
+
+def values(rng: Random, type: str, shape: tuple[int, ...], element: et.ElementType) -> Array:
+    """Values whose sums and products no order of rounding changes in narrow types."""
+    if element.is_low_precision and type == "ReduceProd":
+        return rng.choice([-1, 0.5, 1, 2], shape).astype(element.dtype)
+    if element.is_low_precision or element in NARROW:
+        # Narrow integers saturate on the CPU, the only side with kernels for them, so they are kept from overflowing.
+        low, high = (0, 1) if type == "ReduceL2" else (-1, 1)
+        return random_array(rng, shape, et.i32, 0 if not element.is_signed else low, high).astype(element.dtype)
+    return random_array(rng, shape, element)
+
+
+def arithmetic(type: str, rng: Random, version: str) -> Case:
+    element = pick(rng, (*FLOATS, *INTEGERS, *NARROW))
+    shape = random_shape(rng, (0, 4), 1, 4)
+    if element in FLOATS[:3] and rng.random() < 0.1:
+        shape = tuple(n * int(rng.integers(0, 2)) for n in shape)
+    axes = axes_of(rng, len(shape))
+    if type in ("ReduceL1", "ReduceL2") and not axes.value.size:
+        return arithmetic(type, rng, version)
+    attributes = {"keep_dims": bool(rng.integers(0, 2))} if rng.random() < 0.8 else {}
+    data = values(rng, type, shape, element)
+    return Case(type, version, [param(data, element), axes], attributes, rtol=1e-4, atol=1e-4)
+
+
+def logical(type: str, rng: Random, version: str) -> Case:
+    shape = random_shape(rng, (0, 4), 1, 4)
+    attributes = {"keep_dims": bool(rng.integers(0, 2))} if rng.random() < 0.8 else {}
+    data = param(rng.random(shape) < pick(rng, (0.2, 0.8)), et.boolean)
+    return Case(type, version, [data, axes_of(rng, len(shape))], attributes)
+
+
+for _type in ("ReduceSum", "ReduceProd", "ReduceMean", "ReduceMax", "ReduceMin"):
+    cases(_type, "opset1")(partial(arithmetic, _type))
+for _type in ("ReduceL1", "ReduceL2"):
+    cases(_type, "opset4")(partial(arithmetic, _type))
+for _type in ("ReduceLogicalAnd", "ReduceLogicalOr"):
+    cases(_type, "opset1")(partial(logical, _type))
