@@ -25,7 +25,7 @@ def _raise(node: Node, error: IRError) -> None:
 
 
 class Inference:
-    """One run of inference. `types` maps every output to what was found; bodies are inferred as their node asks.
+    """One run of inference. `types` maps every output to what was found, `counts` every node to how many outputs it has.
 
     A node that fails is handed to `on_error`, with its place attached; if that returns, its outputs become what the
     file declares and inference goes on.
@@ -33,6 +33,7 @@ class Inference:
 
     def __init__(self, file: str | None = None, on_error: OnError = _raise) -> None:
         self.types: Types = {}
+        self.counts: dict[Node, int] = {}
         self.file = file
         self.on_error = on_error
         self.variables: dict[str, TensorType] = {}
@@ -56,6 +57,7 @@ class Inference:
         except IRError as error:
             self.on_error(node, error.at(node.where(self.file)))
             outputs = _declared(node)
+        self.counts[node] = len(outputs)
         for output, tensor in zip(node.outputs, outputs, strict=False):
             self.types[output] = tensor
 

@@ -57,13 +57,17 @@ class Weights:
         key = (offset, size, element.name, shape)
         found = self._arrays.get(key)
         if found is None:
-            self.check(offset, size)
-            found = unpack(self._bytes()[offset : offset + size], element, shape)
+            found = unpack(self.bytes(offset, size), element, shape)
             found.flags.writeable = False
             self._arrays[key] = found
         return found
 
-    def _bytes(self) -> Array:
+    def bytes(self, offset: int, size: int) -> Array:
+        """The bytes of a range, a view. Raises ReadError as `check` does."""
+        self.check(offset, size)
+        return self._everything()[offset : offset + size]
+
+    def _everything(self) -> Array:
         if self._blob is None:
             assert self.path is not None
             # Read, not mapped: a map dies by SIGBUS when the file shrinks under it.

@@ -1,0 +1,101 @@
+"""Why inference found what it found: which input, or which attribute, made a dimension what it is.
+
+The cause is looked for by asking: if this input's dim (or value) were not known, would the result still be? The inputs
+for which it would not are the cause.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from irload.checks.subject import Scope
+from irload.core.op import infer_outputs
+from irload.core.shape import ANY
+from irload.core.tensor import TensorType
+from irload.errors import IRError
+from irload.graph import Node, UnknownOp
+from irload.inference import Inference
+
+GEOMETRY = (
+    *("strides", "pads_begin", "pads_end", "dilations", "auto_pad", "kernel", "rounding_type", "output_padding"),
+    *("axis", "transpose_a", "transpose_b", "keep_dims", "num_splits", "block_size", "mode", "batch_dims"),
+    *("special_zero", "destination_type", "element_type", "shape", "hidden_size", "direction", "output_type"),
+)
+"""Attributes that decide shapes or types, worth showing beside the inputs."""
+
+
+def why_shape(scope: Scope, node: Node, output: int, axis: int | None) -> str:
+    """The inputs and attributes that made axis `axis` of an output (None: its rank) what it is."""
+    inputs = [scope.type(i) for i in node.inputs]
+    if not inputs:
+        return _from_attributes(node, ("shape",))
+    causes = [
+        text
+        for k, tensor in enumerate(inputs)
+        if (text := _cause(scope, node, inputs, k, tensor, output, axis)) is not None
+    ]
+    told = "; ".join(causes or [_named(node, k, str(t.untold())) for k, t in enumerate(inputs[:4])])
+    attributes = _from_attributes(node, GEOMETRY)
+    return f"{told}; {attributes}" if attributes else told
+
+
+def why_type(scope: Scope, node: Node) -> str:
+    """The inputs or the attribute that made the element type of an output what it is."""
+    own = _from_attributes(node, ("element_type", "destination_type", "output_type", "index_element_type"))
+    if own or not node.inputs:
+        return own
+    return _named(node, 0, f"is of type {scope.type(node.inputs[0]).element}")
+
+
+def _cause(
+    scope: Scope, node: Node, inputs: Sequence[TensorType], k: int, tensor: TensorType, output: int, axis: int | None
+) -> str | None:
+    if (tensor.value is not None or tensor.bounds is not None) and _matters(
+        node, inputs, k, tensor.untold(), output, axis
+    ):
+        value = "" if tensor.value is None else f" {_short(tensor.value.ravel().tolist())}"
+        return _named(node, k, f"holds{value}" if value else "is known in bounds")
+    if tensor.rank is None or not tensor.rank:
+        return None
+    for d in range(tensor.rank):
+        relaxed = replace(tensor.untold(), shape=tensor.shape.with_dim(d, ANY))
+        if tensor.value is None and _matters(node, inputs, k, relaxed, output, axis):
+            return _named(node, k, f"{'are' if _plural(node, k) else 'is'} {tensor.shape}")
+    return None
+
+
+def _matters(
+    node: Node, inputs: Sequence[TensorType], k: int, relaxed: TensorType, output: int, axis: int | None
+) -> bool:
+    """True when the result is less known with the input relaxed."""
+    if isinstance(node.op, UnknownOp) or not node.op.folds:
+        return False
+    changed = [*inputs[:k], relaxed, *inputs[k + 1 :]]
+    try:
+        was = infer_outputs(node.op, inputs, Inference())[output].shape
+        now = infer_outputs(node.op, changed, Inference())[output].shape
+    except (IRError, IndexError):
+        return False
+    if axis is None or now.rank != was.rank:
+        return now.rank != was.rank
+    return axis < (was.rank or 0) and now[axis] != was[axis]
+
+
+def _named(node: Node, k: int, text: str) -> str:
+    source = node.inputs[k].node
+    name = "input" if isinstance(node.op, UnknownOp) else node.op.signature.name(k)
+    return f"{name} '{source.name}' (id {source.id}) {text}"
+
+
+def _plural(node: Node, k: int) -> bool:
+    return not isinstance(node.op, UnknownOp) and node.op.signature.name(k).endswith("s")
+
+
+def _from_attributes(node: Node, names: Sequence[str]) -> str:
+    return ", ".join(f'{name}="{node.text[name]}"' for name in names if name in node.text)
+
+
+def _short(values: Sequence[object]) -> str:
+    shown = ", ".join(map(str, values[:8]))
+    return f"[{shown}{', …' if len(values) > 8 else ''}]"

@@ -1,0 +1,1 @@
+"""The rules of `irrun check`, a file a category. The registry discovers them."""

@@ -1,0 +1,161 @@
+"""IR5xx: bodies of control flow, and state."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irload.checks.rule import Hit, file_rule, graph_rule
+from irload.checks.subject import Scope, Subject
+from irload.core.element import dynamic
+from irload.read.raw import RawGraph, RawLayer
+
+_MAPS = {"body": "port_map", "then_body": "then_port_map", "else_body": "else_port_map"}
+
+
+def _ids(graph: RawGraph, type: str) -> set[str]:
+    return {str(layer.id) for layer in graph.layers if layer.type == type}
+
+
+def _bodies(scope: Scope) -> Iterator[tuple[RawLayer, str, RawGraph, list[dict[str, str]]]]:
+    """(layer, body's tag, body, lines of its port map) of every body directly inside a graph."""
+    for layer in scope.layers.values():
+        for tag, body in layer.bodies.items():
+            yield layer, tag, body, layer.maps.get(_MAPS[tag], [])
+
+
+@graph_rule("IR501", "error", "port map to a missing port")
+def port_map(scope: Scope) -> Iterator[Hit]:
+    """A line of a port map, or a back edge, names a port of the layer or a layer of the body that does not exist.
+
+    Example: `<input external_port_id="7" internal_layer_id="0"/>` on a layer whose input ports are 0 and 1.
+    """
+    for layer, tag, body, lines in _bodies(scope):
+        ports = {"input": {str(p.id) for p in layer.inputs}, "output": None}
+        inner = {"input": ("Parameter", _ids(body, "Parameter")), "output": ("Result", _ids(body, "Result"))}
+        for line in lines:
+            side = line["tag"]
+            if side not in inner:
+                continue
+            external, known = line.get("external_port_id", ""), ports[side]
+            if known is not None and external != "-1" and external not in known:
+                yield Hit(layer, f"{_MAPS[tag]} names input port {external}, which the layer lacks", line=_line(line))
+            kind, ids = inner[side]
+            if line.get("internal_layer_id", "") not in ids:
+                message = f"{_MAPS[tag]} names layer {line.get('internal_layer_id')}, which is no {kind} of the body"
+                yield Hit(layer, message, line=_line(line))
+        for edge in layer.maps.get("back_edges", []) if tag == "body" else []:
+            for end, kind in (("from-layer", "Result"), ("to-layer", "Parameter")):
+                if edge.get(end, "") not in _ids(body, kind):
+                    message = f"a back edge names layer {edge.get(end)}, which is no {kind} of the body"
+                    yield Hit(layer, message, line=_line(edge))
+
+
+@graph_rule("IR502", "warning", "body result that goes nowhere")
+def lost_result(scope: Scope) -> Iterator[Hit]:
+    """A Result of a body is neither mapped to an output nor carried over by a back edge.
+
+    A missing back edge is silent in the runtime: the merged input becomes an invariant, and each iteration starts anew.
+
+    Example: a TensorIterator whose `<back_edges>` was lost.
+    """
+    for layer, tag, body, lines in _bodies(scope):
+        used = {line.get("internal_layer_id") for line in lines if line["tag"] == "output"}
+        if tag == "body":
+            used |= {edge.get("from-layer") for edge in layer.maps.get("back_edges", [])}
+        for result in body.layers:
+            if result.type == "Result" and str(result.id) not in used:
+                message = f"Result '{result.name}' (id {result.id}) of its {tag} goes nowhere"
+                yield Hit(layer, message, "is a back edge or a line of the port map missing?", line=result.line)
+
+
+@graph_rule("IR503", "error", "external port mapped twice")
+def mapped_twice(scope: Scope) -> Iterator[Hit]:
+    """Two outputs of a port map share one external port id; the runtime drops one of them.
+
+    Example: two `<output external_port_id="3" …/>` lines.
+    """
+    for layer, tag, _, lines in _bodies(scope):
+        seen: set[str] = set()
+        for line in lines:
+            external = line.get("external_port_id", "")
+            if line["tag"] == "output" and external != "-1" and external in seen:
+                yield Hit(layer, f"{_MAPS[tag]} maps output port {external} twice", line=_line(line))
+            if line["tag"] == "output":
+                seen.add(external)
+
+
+@graph_rule("IR504", "error", "body parameter that nothing feeds")
+def unfed_parameter(scope: Scope) -> Iterator[Hit]:
+    """A Parameter of a body is the target of neither the port map nor a back edge.
+
+    Example: a Loop whose line with purpose="current_iteration" was lost.
+    """
+    for layer, tag, body, lines in _bodies(scope):
+        fed = {line.get("internal_layer_id") for line in lines if line["tag"] == "input"}
+        if tag == "body":
+            fed |= {edge.get("to-layer") for edge in layer.maps.get("back_edges", [])}
+        for parameter in body.layers:
+            if parameter.type == "Parameter" and str(parameter.id) not in fed:
+                message = f"Parameter '{parameter.name}' (id {parameter.id}) of its {tag} is fed by nothing"
+                yield Hit(layer, message, line=parameter.line)
+
+
+@graph_rule("IR505", "error", "body parameter unlike what feeds it")
+def parameter_differs(scope: Scope) -> Iterator[Hit]:
+    """A Parameter of a body states a type or shape that the tensor fed to it cannot have.
+
+    The runtime overwrites it in silence.
+
+    Example: a body Parameter of shape 1,2,3 that gets slices of shape [1,1,3].
+    """
+    if scope.owner is None:
+        return
+    for parameter in scope.graph.parameters:
+        fed, attributes = scope.type(parameter.outputs[0]), parameter.op.attributes
+        element, shape = attributes["element_type"], attributes["shape"]
+        if element is not dynamic and fed.element not in (dynamic, element):
+            yield Hit(parameter, f"is of type {element}, but is fed {fed.element}", f"by {scope.owner}")
+        elif fed.shape.meet(shape) is None:
+            yield Hit(parameter, f"has shape {shape}, but is fed {fed.shape}", f"by {scope.owner}")
+
+
+@file_rule("IR506", "error", "Assign without ReadValue")
+def assign_alone(subject: Subject) -> Iterator[Hit]:
+    """A variable is written that no layer reads: the runtime fails on it.
+
+    Example: an Assign with variable_id="kv.0" where every ReadValue says "kv.1".
+    """
+    reads, writes = _variables(subject)
+    for name, node in writes.items():
+        if name not in reads:
+            yield Hit(node, f"writes variable '{name}', which no ReadValue reads", _known(reads))
+
+
+@file_rule("IR507", "warning", "ReadValue without Assign")
+def read_alone(subject: Subject) -> Iterator[Hit]:
+    """A variable is read that no layer writes, so it never changes; the CPU plugin fails on it when it runs.
+
+    Example: a ReadValue whose Assign was lost.
+    """
+    reads, writes = _variables(subject)
+    for name, node in reads.items():
+        if name not in writes:
+            yield Hit(node, f"reads variable '{name}', which no Assign writes", _known(writes))
+
+
+def _variables(subject: Subject) -> tuple[dict[str, RawLayer], dict[str, RawLayer]]:
+    """The first ReadValue and the first Assign of each variable, over all graphs of the file."""
+    found: dict[str, dict[str, RawLayer]] = {"ReadValue": {}, "Assign": {}}
+    for scope in subject.scopes:
+        for layer in scope.layers.values():
+            if layer.type in found and "variable_id" in layer.data:
+                found[layer.type].setdefault(layer.data["variable_id"], layer)
+    return found["ReadValue"], found["Assign"]
+
+
+def _known(variables: dict[str, RawLayer]) -> str:
+    return f"the variables there are: {', '.join(map(repr, variables))}" if variables else "there are none"
+
+
+def _line(line: dict[str, str]) -> int | None:
+    return int(line["line"]) if line.get("line", "").isdigit() else None

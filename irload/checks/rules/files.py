@@ -1,0 +1,53 @@
+"""IR0xx: the file and its XML."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irload.checks.rule import Hit, file_rule
+from irload.checks.subject import Subject
+from irload.errors import IRError, LimitExceeded
+
+
+def hit_of(error: IRError) -> Hit:
+    """A hit at the place that an error carries."""
+    line = None if error.where is None else error.where.line
+    layer = None if error.where is None or error.where.layer_id is None else error.where.layer
+    return Hit(None, f"{layer}: {error.message}" if layer else error.message, line=line)
+
+
+@file_rule("IR001", "error", "not readable as IR")
+def unreadable(subject: Subject) -> Iterator[Hit]:
+    """The file is no well-formed XML, no OpenVINO IR of version 10 or 11, or something else altogether.
+
+    The message says what it is instead (an old IR, an ONNX file, a Git-LFS pointer, …) and what to do. Nothing else can
+    be checked.
+
+    Example: `<net name="m" version="7">`.
+    """
+    if subject.fatal is not None and not isinstance(subject.fatal, LimitExceeded):
+        yield hit_of(subject.fatal)
+
+
+@file_rule("IR002", "error", "malformed element")
+def malformed(subject: Subject) -> Iterator[Hit]:
+    """An element lacks an attribute that the reader needs, or the attribute has no usable value.
+
+    Such are a layer's id, name and type, an output port's id and precision, an edge's four ends, and dims below −1.
+
+    Example: `<port id="1">` in an `<output>`, without a precision.
+    """
+    for error in subject.read_faults:
+        yield hit_of(error)
+
+
+@file_rule("IR003", "warning", "unknown element")
+def unknown_element(subject: Subject) -> Iterator[Hit]:
+    """The file has an element that the format does not know. The runtime skips it in silence.
+
+    Example: `<dataa shape="1"/>` inside a layer.
+    """
+    for text in subject.net.warnings:
+        line, _, rest = text.partition(": ")
+        number = line.removeprefix("line ")
+        yield Hit(None, rest, line=int(number)) if number.isdigit() else Hit(None, text)

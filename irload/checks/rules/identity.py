@@ -1,0 +1,61 @@
+"""IR1xx: identity. Ids and names that ought to be unique."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irload.checks.rule import Hit, graph_rule
+from irload.checks.subject import Scope
+from irload.read.raw import RawLayer
+
+
+@graph_rule("IR101", "error", "duplicate layer id")
+def duplicate_layer_id(scope: Scope) -> Iterator[Hit]:
+    """Two layers of one graph have the same id; the runtime silently keeps the later one.
+
+    Example: two `<layer id="3" …>` in one `<layers>`.
+    """
+    first: dict[int, RawLayer] = {}
+    for layer in scope.raw.layers:
+        twin = first.setdefault(layer.id, layer)
+        if twin is not layer:
+            yield Hit(layer, f"has id {layer.id}, which '{twin.name}' (line {twin.line}) already has")
+
+
+@graph_rule("IR102", "error", "duplicate port id")
+def duplicate_port_id(scope: Scope) -> Iterator[Hit]:
+    """Two ports of one layer have the same id, so edges to it are ambiguous.
+
+    Example: `<input><port id="0"/><port id="0"/></input>`.
+    """
+    for layer in scope.raw.layers:
+        seen: set[int] = set()
+        # Only where input ports state ids: the reader does not ask for them on layers that no edge enters.
+        for port in (*layer.inputs, *layer.outputs):
+            if port.id in seen:
+                yield Hit(layer, f"has two ports with id {port.id}", line=port.line, port=f"port {port.id}")
+            seen.add(port.id)
+
+
+@graph_rule("IR103", "note", "duplicate layer name")
+def duplicate_layer_name(scope: Scope) -> Iterator[Hit]:
+    """Two layers of one graph have the same name. It loads, but tools that look layers up by name find only one.
+
+    Example: two layers named `relu`.
+    """
+    first: dict[str, RawLayer] = {}
+    for layer in scope.layers.values():
+        twin = first.setdefault(layer.name, layer)
+        if twin is not layer and layer.name:
+            yield Hit(layer, f"has the name of layer {twin.id} (line {twin.line})")
+
+
+@graph_rule("IR104", "note", "nameless layer")
+def nameless_layer(scope: Scope) -> Iterator[Hit]:
+    """A layer has an empty name. It loads, but no message can name it.
+
+    Example: `<layer id="4" name="" …>`.
+    """
+    for layer in scope.layers.values():
+        if not layer.name:
+            yield Hit(layer, "has no name")

@@ -1,0 +1,224 @@
+"""IR6xx: the weights in the .bin file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from irload.checks.rule import Hit, file_rule
+from irload.checks.subject import Subject
+from irload.checks.weightscan import Scan, scan
+from irload.core import element as et
+from irload.core.element import ElementType, element
+from irload.core.shape import Shape
+from irload.errors import IRError
+from irload.read.raw import RawLayer
+
+Constant = tuple[RawLayer, ElementType, tuple[int, ...], int, int]
+
+
+def constants(subject: Subject) -> Iterator[Constant]:
+    """(layer, element type, shape, offset, size) of every Const whose attributes can be read, bodies included."""
+    for scope in subject.scopes:
+        for layer in scope.layers.values():
+            if layer.type != "Const":
+                continue
+            offset, size = layer.data.get("offset", ""), layer.data.get("size", "")
+            try:
+                told, shape = element(layer.data["element_type"]), Shape.parse(layer.data["shape"]).static
+            except (IRError, KeyError):
+                continue
+            if offset.isascii() and offset.isdigit() and size.isascii() and size.isdigit() and len(offset + size) < 38:
+                yield layer, told, shape, int(offset), int(size)
+
+
+def _scanned(subject: Subject, told: ElementType, shape: tuple[int, ...], offset: int) -> Scan | None:
+    """The scan of a constant, made once for all rules that ask."""
+    count = int(np.prod(shape, dtype=object)) if shape else 1
+    key = (offset, count, told)
+    if key not in subject.scans:
+        subject.scans[key] = scan(subject.weights, told, count, offset)
+    return subject.scans[key]
+
+
+def _needed(told: ElementType, shape: tuple[int, ...]) -> int:
+    return told.bytes_for(int(np.prod(shape, dtype=object)) if shape else 1)
+
+
+def _inside(subject: Subject, offset: int, size: int) -> bool:
+    return offset <= subject.weights.size and size <= subject.weights.size - offset
+
+
+@file_rule("IR601", "error", "weights missing")
+def missing(subject: Subject) -> Iterator[Hit]:
+    """The model has constants, but there is no .bin file beside it, or it cannot be opened.
+
+    Example: a model.xml that was copied without its model.bin.
+    """
+    if subject.weights_fault is not None:
+        yield Hit(None, subject.weights_fault.message)
+        return
+    if subject.weights.present:
+        return
+    needing = [(layer, size) for layer, told, shape, _, size in constants(subject) if _needed(told, shape)]
+    if needing:
+        total = sum(size for _, size in needing)
+        first = needing[0][0]
+        yield Hit(
+            None,
+            f"there is no .bin file beside the model, and {len(needing)} constants need {total:,} bytes of it",
+            f"the first is '{first.name}' (id {first.id})",
+        )
+
+
+@file_rule("IR602", "error", "constant outside the .bin file")
+def outside(subject: Subject) -> Iterator[Hit]:
+    """The range of a constant lies outside the .bin file: it is truncated, or belongs to another model.
+
+    Example: `offset="1000" size="400"` with a .bin of 1200 bytes.
+    """
+    if not subject.weights.present:
+        return
+    for layer, _, _, offset, size in constants(subject):
+        if not _inside(subject, offset, size):
+            yield Hit(
+                layer,
+                f"takes bytes {offset} to {offset + size}, but the .bin file has {subject.weights.size}",
+                "it is truncated or belongs to another model",
+            )
+
+
+@file_rule("IR603", "error", "constant smaller than its shape")
+def too_small(subject: Subject) -> Iterator[Hit]:
+    """The size of a constant is less than its element type and shape take.
+
+    Example: `element_type="f32" shape="4,3,3,3" size="400"`: 432 bytes are needed.
+    """
+    for layer, told, shape, _, size in constants(subject):
+        needed = _needed(told, shape)
+        if size < needed:
+            yield Hit(layer, f"size {size} is less than the {needed} bytes that {told}{list(shape)} takes")
+
+
+@file_rule("IR604", "warning", "constant larger than its shape")
+def too_large(subject: Subject) -> Iterator[Hit]:
+    """The size of a constant is more than its element type and shape take; the runtime ignores the rest in silence.
+
+    Example: `element_type="f32" shape="4,3,3,2" size="432"`: 288 bytes are needed.
+    """
+    for layer, told, shape, _, size in constants(subject):
+        needed = _needed(told, shape)
+        # Zero-element tensors are written with one byte of filler; strings have a header of their own.
+        if size > max(needed, 1) and told is not et.string:
+            yield Hit(layer, f"size {size} is more than the {needed} bytes that {told}{list(shape)} takes")
+
+
+@file_rule("IR605", "warning", "constants that overlap")
+def overlap(subject: Subject) -> Iterator[Hit]:
+    """Two constants take ranges of the .bin file that overlap without being the same. No writer does that.
+
+    Example: offset 0, size 400 and offset 200, size 400.
+    """
+    ranges = sorted(
+        {(offset, offset + size): layer for layer, _, _, offset, size in constants(subject)}.items(), key=_key
+    )
+    reach, holder = 0, None
+    for (start, end), layer in ranges:
+        if start < reach and holder is not None and end > start:
+            yield Hit(layer, f"takes bytes {start} to {end}, which overlap those of '{holder.name}' (id {holder.id})")
+        if end > reach:
+            reach, holder = end, layer
+
+
+def _key(item: tuple[tuple[int, int], RawLayer]) -> tuple[int, int]:
+    return item[0]
+
+
+@file_rule("IR606", "warning", "trailing bytes")
+def trailing(subject: Subject) -> Iterator[Hit]:
+    """The .bin file goes on after the last constant: it belongs to another model, or data was appended to it.
+
+    Example: a .bin of 5000 bytes whose last constant ends at 1200.
+    """
+    end = max((offset + size for _, _, _, offset, size in constants(subject)), default=0)
+    if subject.weights.size > end + _PADDING:
+        extra = subject.weights.size - end
+        yield Hit(None, f"the .bin file has {extra:,} bytes after the last constant, which ends at {end:,}")
+
+
+@file_rule("IR607", "note", "bytes that no constant uses")
+def unused(subject: Subject) -> Iterator[Hit]:
+    """Ranges inside the .bin file belong to no constant: the model was cut down without its weights.
+
+    Example: a constant was removed from the XML only.
+    """
+    reach, gaps, total = 0, 0, 0
+    for start, end in sorted((offset, offset + size) for _, _, _, offset, size in constants(subject)):
+        if start > reach + _PADDING:
+            gaps, total = gaps + 1, total + start - reach
+        reach = max(reach, end)
+    if gaps:
+        yield Hit(None, f"{total:,} bytes of the .bin file, in {gaps} ranges, belong to no constant")
+
+
+_PADDING = 64
+"""Gaps up to this many bytes are alignment."""
+
+
+@file_rule("IR608", "warning", "NaN in weights")
+def not_a_number(subject: Subject) -> Iterator[Hit]:
+    """A floating-point constant holds NaN. Every result that depends on it will be NaN, too.
+
+    Example: a checkpoint of a training that diverged.
+    """
+    for layer, told, shape, offset, _ in constants(subject):
+        found = _scanned(subject, told, shape, offset)
+        if found is not None and found.nans:
+            yield Hit(layer, f"holds {found.nans:,} NaN among {found.count:,} values of {told}{list(shape)}")
+
+
+@file_rule("IR609", "note", "infinity in weights")
+def infinite(subject: Subject) -> Iterator[Hit]:
+    """A floating-point constant holds infinities. Attention masks do so on purpose; weights do not.
+
+    Example: an f16 constant whose f32 original overflowed.
+    """
+    for layer, told, shape, offset, _ in constants(subject):
+        found = _scanned(subject, told, shape, offset)
+        if found is not None and found.infinities and not found.nans:
+            yield Hit(
+                layer, f"holds {found.infinities:,} infinities among {found.count:,} values of {told}{list(shape)}"
+            )
+
+
+@file_rule("IR610", "note", "weights that are all zero")
+def all_zero(subject: Subject) -> Iterator[Hit]:
+    """A floating-point constant of 16 values or more holds nothing but zeros. Often weights that were never loaded.
+
+    Example: a .bin file that was preallocated and never written.
+    """
+    for layer, told, shape, offset, _ in constants(subject):
+        found = _scanned(subject, told, shape, offset)
+        if found is not None and found.count >= 16 and not found.nonzero:
+            yield Hit(layer, f"holds nothing but zeros: {told}{list(shape)}")
+
+
+@file_rule("IR611", "warning", "weights of another model")
+def foreign(subject: Subject) -> Iterator[Hit]:
+    """Many floating-point constants hold values that no model has: NaN, or magnitudes beyond 1e18.
+
+    Example: two models' .bin files were swapped.
+    """
+    floats = odd = 0
+    for _, told, shape, offset, _ in constants(subject):
+        found = _scanned(subject, told, shape, offset)
+        if found is not None and found.count >= 16:
+            floats += 1
+            odd += found.wild * 50 > found.count
+    if floats and odd * 4 >= floats:
+        yield Hit(
+            None,
+            f"{odd} of {floats} floating-point constants hold values that no model has",
+            "the .bin file probably belongs to another model",
+        )
