@@ -165,11 +165,10 @@ class ReduceL1(Reduction, since=4):
 
 
 class ReduceL2(Reduction, since=4):
-    """Square root of the sum of squares; of integers, rounded to the nearest."""
+    """Square root of the sum of squares; of integers, truncated."""
 
     def reduce(self, x: Array, axes: Axes) -> Array:
-        root = np.sqrt(np.sum(x * x, axes, dtype=x.dtype, keepdims=self.keep_dims))
-        return np.asarray(root if x.dtype.kind == "f" else np.rint(root)).astype(x.dtype)
+        return np.asarray(np.sqrt(np.sum(x * x, axes, dtype=x.dtype, keepdims=self.keep_dims))).astype(x.dtype)
 
 
 class LogicalReduction(Reduction):
