@@ -1,0 +1,73 @@
+"""The command group. Commands are imported when they are called for, so that `irrun --help` is instant."""
+
+from __future__ import annotations
+
+import difflib
+from importlib import import_module
+from pathlib import Path
+
+import click
+from click.shell_completion import CompletionItem
+
+COMMANDS = {
+    "run": "Run a model on inputs and show its outputs (the default).",
+    "inspect": "Show what a model holds: inputs, outputs, operations, weights.",
+    "infer": "Infer every layer's outputs and compare them with the declared ones.",
+}
+OWN_OPTIONS = ("--help", "-h", "--version")
+
+
+class Commands(click.Group):
+    """A group whose first word may be left out: `irrun model.xml x.npy` is `irrun run model.xml x.npy`."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        return import_module(f"irrun.{cmd_name}").command
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if args and args[0] not in COMMANDS and args[0] not in OWN_OPTIONS:
+            self._refuse_misspelling(ctx, args[0])
+            args = ["run", *args]
+        return super().parse_args(ctx, args)
+
+    @staticmethod
+    def _refuse_misspelling(ctx: click.Context, word: str) -> None:
+        near = difflib.get_close_matches(word, COMMANDS, 1, 0.7)
+        if near and not ctx.resilient_parsing and not Path(word).exists():
+            raise click.UsageError(f"no command and no file '{word}'. Did you mean '{near[0]}'?", ctx)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        commands = [CompletionItem(name, help=text) for name, text in COMMANDS.items() if name.startswith(incomplete)]
+        options = super().shell_complete(ctx, incomplete) if incomplete.startswith("-") else []
+        return [*commands, *options, CompletionItem(incomplete, type="file")]
+
+
+def _show_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
+    if wanted and not ctx.resilient_parsing:
+        from irload import __version__
+
+        click.echo(f"irrun {__version__}")
+        ctx.exit()
+
+
+@click.group(
+    cls=Commands,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog="Exit codes: 0 fine · 1 findings · 2 usage · 3 unreadable file · 4 unsupported operation · 130 interrupted",
+)
+@click.option(
+    "--version", is_flag=True, expose_value=False, is_eager=True, callback=_show_version, help="Show it, leave."
+)
+def app() -> None:
+    """Load, inspect and run OpenVINO IR models with nothing but NumPy.
+
+    irrun MODEL.xml INPUT.npy runs a model, short for irrun run.
+    """

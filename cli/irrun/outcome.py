@@ -1,0 +1,144 @@
+"""The report of a run: what each output is, its extent and its first values, as JSON or for people."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from irload import CompiledModel, Port
+from irload.core.tensor import Array
+from irload.run import Result
+from irrun.feed import Fed
+from irrun.render import plain, safe, stderr, stdout, table
+
+FIRST = 8
+"""Values shown of each output."""
+ROWS = 16
+"""Rows of an output whose greatest values are shown."""
+
+Document = dict[str, Any]
+
+
+def report(
+    model: Path,
+    compiled: CompiledModel,
+    fed: Sequence[Fed],
+    result: Result,
+    seconds: float,
+    top: int | None,
+    labels: Sequence[str],
+) -> Document:
+    """The document of schemas/run.schema.json."""
+    inputs = [{**_tensor(port, f.value), "source": f.source} for port, f in zip(compiled.inputs, fed, strict=True)]
+    outputs = [_output(port, array, top, labels) for port, array in zip(compiled.outputs, result.values(), strict=True)]
+    return {"model": str(model), "inputs": inputs, "outputs": outputs, "seconds": round(seconds, 6)}
+
+
+def _tensor(port: Port, array: Array) -> Document:
+    return {"name": port.any_name, "type": port.element_type.name, "shape": list(array.shape)}
+
+
+def _output(port: Port, array: Array, top: int | None, labels: Sequence[str]) -> Document:
+    found: Document = {**_tensor(port, array), **_extent(array)}
+    found["first"] = [_value(v) for v in array.ravel()[:FIRST]]
+    if top is not None and array.dtype.kind not in "OUS" and array.ndim:
+        rows = array.reshape(-1, array.shape[-1]) if array.size else array.reshape(0, 0)
+        found["top"] = [_greatest(row, top, labels) for row in rows[:ROWS]]
+    return found
+
+
+def _extent(array: Array) -> Document:
+    """min, max and mean over the finite values, and how many are not."""
+    if array.dtype.kind in "OUS":
+        return {"min": None, "max": None, "mean": None, "nonfinite": 0}
+    numbers = array if array.dtype.kind in "biu" else array.astype(np.float64)
+    finite = numbers if array.dtype.kind in "biu" else numbers[np.isfinite(numbers)]
+    if not finite.size:
+        return {"min": None, "max": None, "mean": None, "nonfinite": int(array.size)}
+    return {
+        "min": _value(finite.min()),
+        "max": _value(finite.max()),
+        "mean": _value(finite.mean(dtype=np.float64)),
+        "nonfinite": int(array.size - finite.size),
+    }
+
+
+def _greatest(row: Array, count: int, labels: Sequence[str]) -> list[Document]:
+    numbers = row.astype(np.float64)
+    order = np.argsort(np.where(np.isnan(numbers), np.inf, -numbers), kind="stable")[:count]
+    return [{"index": int(k), "label": labels[k] if k < len(labels) else None, "value": _value(row[k])} for k in order]
+
+
+def _value(value: Any) -> float | int | bool | str | None:
+    """A NumPy scalar as JSON has it; f32 and narrower keep their own few digits. None for NaN and infinities."""
+    if isinstance(value, str | bytes):
+        return value if isinstance(value, str) else value.decode("utf-8", "replace")
+    if isinstance(value, np.bool_ | bool):
+        return bool(value)
+    if isinstance(value, np.integer):
+        return int(value)
+    number = float(value)
+    if not math.isfinite(number):
+        return None
+    return number if isinstance(value, np.float64) else float(np.format_float_positional(np.float32(value)))
+
+
+# -- for people --------------------------------------------------------------------------------------------------------
+
+
+def render(document: Document) -> None:
+    """Show a report on stdout, and what is no result on stderr."""
+    console = stdout()
+    summary = table("output", "type", "shape", "min", "max", "mean", "first values", right=("min", "max", "mean"))
+    for output in document["outputs"]:
+        extent = [_text(output[key]) for key in ("min", "max", "mean")]
+        summary.add_row(safe(output["name"]), output["type"], _shape(output["shape"]), *extent, _first(output))
+    console.print(summary)
+    for output in document["outputs"]:
+        if "top" in output:
+            console.print()
+            _render_top(output)
+        if output["nonfinite"]:
+            console.print(f"[yellow]{safe(output['name'])}: {output['nonfinite']} values are NaN or infinite[/]")
+    for file in document["written"]:
+        stderr().print(f"wrote {safe(file)}", soft_wrap=True)
+    stderr().print(f"[dim]ran in {document['seconds'] * 1000:.1f} ms[/]")
+
+
+def _render_top(output: Document) -> None:
+    rows = output["top"]
+    labelled = any(item["label"] is not None for row in rows for item in row)
+    columns = [*(["row"] if len(rows) > 1 else []), "index", *(["label"] if labelled else []), "value"]
+    shown = table(*columns, right=("row", "index", "value"))
+    shown.title, shown.title_justify, shown.title_style = f"top of {safe(output['name'])}", "left", "bold"
+    for number, row in enumerate(rows):
+        for item in row:
+            cells = [str(number)] if len(rows) > 1 else []
+            cells.append(str(item["index"]))
+            cells += [safe(item["label"] or "")] if labelled else []
+            shown.add_row(*cells, _text(item["value"]))
+    stdout().print(shown)
+    total = math.prod(output["shape"][:-1])
+    if total > len(rows):
+        stdout().print(f"[dim]and {total - len(rows)} more rows[/]")
+
+
+def _shape(sizes: Sequence[int]) -> str:
+    return safe(f"[{','.join(map(str, sizes))}]")
+
+
+def _first(output: Document) -> str:
+    shown = " ".join(_text(v) for v in output["first"])
+    return safe(shown + (" …" if math.prod(output["shape"]) > len(output["first"]) else ""))
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return "–"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return f"{value:.5g}" if isinstance(value, float) else plain(value)

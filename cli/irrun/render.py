@@ -1,0 +1,110 @@
+"""Rendering: consoles that respect pipes, NO_COLOR and widths; text from models made harmless; JSON."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import sys
+import threading
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from typing import Any, TextIO
+
+import click
+from rich import box
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+WARNINGS = 20
+"""Warnings shown; files of a future opset could have one for each of their layers."""
+
+PATIENCE = 1.0
+"""Seconds of silence before progress is shown."""
+
+
+class _Console(Console):
+    """A console that leaves a closed pipe to whoever called."""
+
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError(errno.EPIPE, "the reader of the output has gone")
+
+
+def stdout() -> Console:
+    """The console of results."""
+    return _console(sys.stdout)
+
+
+def stderr() -> Console:
+    """The console of progress and errors."""
+    return _console(sys.stderr)
+
+
+def _console(stream: TextIO) -> Console:
+    # A pipe has no width: its reader wants one line a row, whatever the length.
+    width = None if stream.isatty() or "COLUMNS" in os.environ else 100_000
+    return _Console(file=stream, width=width, highlight=False, emoji=False)
+
+
+def safe(text: object) -> str:
+    """Text from a model as markup that shows it literally: markup escaped, control and bidi characters spelled out."""
+    return escape(plain(text))
+
+
+def plain(text: object) -> str:
+    """Text from a model in which what is not printable is spelled out."""
+    shown = str(text)
+    if shown.isprintable():
+        return shown
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in shown)
+
+
+def table(*columns: str, right: Sequence[str] = ()) -> Table:
+    """An empty table in the one style of all commands; `right` names the columns of numbers."""
+    made = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="bold")
+    for column in columns:
+        made.add_column(column, justify="right" if column in right else "left", overflow="fold")
+    return made
+
+
+def show_json(document: dict[str, Any]) -> None:
+    """A report for machines. What JSON cannot say of numbers (NaN, infinities) must be gone already."""
+    click.echo(json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False))
+
+
+def show_warnings(warnings: Sequence[str]) -> None:
+    """The first of the warnings, and how many more there are."""
+    for warning in warnings[:WARNINGS]:
+        stdout().print(f"[yellow]warning:[/] {safe(warning)}", soft_wrap=True)
+    if len(warnings) > WARNINGS:
+        stdout().print(f"[yellow]and {len(warnings) - WARNINGS} more warnings[/] (--json lists them all)")
+
+
+def size_text(count: int) -> str:
+    """Bytes for people: `24.5 KB`."""
+    size = float(count)
+    for unit in ("bytes", "KB", "MB", "GB"):
+        if size < 1000:
+            return f"{count} {unit}" if unit == "bytes" else f"{size:.1f} {unit}"
+        size /= 1000
+    return f"{size:.1f} TB"
+
+
+@contextmanager
+def progress(what: str) -> Generator[None, None, None]:
+    """Show on stderr that something is under way, if it takes long and somebody watches."""
+    console = stderr()
+    if not console.is_terminal:
+        yield
+        return
+    status = console.status(what)
+    timer = threading.Timer(PATIENCE, status.start)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        timer.join()
+        status.stop()

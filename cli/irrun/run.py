@@ -1,0 +1,79 @@
+"""`irrun run`: a model, its inputs, its outputs."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import click
+
+from irrun.arguments import json_option, model_argument, shapes_of, shapes_option, weights_option
+
+
+@click.command("run", no_args_is_help=True)
+@model_argument
+@click.argument("inputs", nargs=-1, metavar="[[NAME=]FILE]...", type=click.Path())
+@weights_option
+@click.option("--random", "seed", type=click.IntRange(0), metavar="SEED", help="Fill inputs that no file gives.")
+@shapes_option
+@click.option("--top", type=click.IntRange(1), metavar="N", help="Show the N greatest values along the last axis.")
+@click.option("--labels", type=click.Path(path_type=Path), metavar="FILE", help="Names for --top, one a line.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write outputs: FILE.npz, FILE.npy or a folder.")
+@click.option("--force", is_flag=True, help="Let -o replace existing files.")
+@click.option("--threads", type=click.IntRange(1), metavar="N", help="Worker threads.")
+@json_option
+def command(
+    model: Path,
+    inputs: tuple[str, ...],
+    weights: Path | None,
+    seed: int | None,
+    shapes: tuple[str, ...],
+    top: int | None,
+    labels: Path | None,
+    output: Path | None,
+    force: bool,
+    threads: int | None,
+    as_json: bool,
+) -> int:
+    r"""Run MODEL (.xml) on inputs and show its outputs.
+
+    Inputs are .npy or .npz files, in the order of the model's inputs or as NAME=FILE.
+
+    \b
+      irrun model.xml image.npy --top 5 --labels names.txt
+      irrun model.xml ids=ids.npy mask=mask.npy -o result.npz
+      irrun model.xml --random 0 --shape 'image[1,3,224,224]'
+    """
+    from irload import compile_model, read_model
+    from irload.inference import reshape
+    from irrun.feed import gather
+    from irrun.outcome import render, report
+    from irrun.render import progress, show_json
+    from irrun.save import plan_files, write_files
+
+    names = _labels(labels)
+    with progress("reading the model"):
+        loaded = read_model(model, weights)
+        if shapes:
+            reshape(loaded, shapes_of(loaded, shapes))
+        compiled = compile_model(loaded, threads)
+    fed = gather(compiled.inputs, inputs, seed)
+    files = plan_files(output, compiled.outputs, force=force) if output is not None else None
+    started = time.perf_counter()
+    with progress("running"):
+        result = compiled([f.value for f in fed])
+    seconds = time.perf_counter() - started
+    if files is not None:
+        write_files(files, result, force=force)
+    document: dict[str, Any] = report(model, compiled, fed, result, seconds, top, names)
+    document["written"] = [] if files is None else [str(f) for f in files]
+    if as_json:
+        show_json(document)
+    else:
+        render(document)
+    return 0
+
+
+def _labels(path: Path | None) -> list[str]:
+    return [] if path is None else path.read_text(encoding="utf-8", errors="replace").splitlines()

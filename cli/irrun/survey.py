@@ -1,0 +1,108 @@
+"""Reading a model for a look at it, whatever is wrong with it: faults are gathered, not raised."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from irload import IRError, Model, Port, ReadError
+from irload.core.tensor import TensorType
+from irload.graph import Graph, Node, UnknownOp
+from irload.inference import ShapeLike, as_shape, infer
+from irload.read import Weights, read_graph
+
+__all__ = ["Layer", "Survey", "infer_all", "is_unknown", "layers_of", "reshape_inputs", "survey", "warnings_of"]
+
+
+@dataclass
+class Survey:
+    """A model read as far as it can be, with the faults met on the way and the one that each failing layer has."""
+
+    model: Model
+    faults: list[IRError] = field(default_factory=list[IRError])
+    failed: dict[Node, IRError] = field(default_factory=dict[Node, IRError])
+
+
+def survey(path: Path, weights: Path | None) -> Survey:
+    """Read a model without its weights being needed. Raises ReadError only where the XML itself cannot be read."""
+    faults: list[IRError] = []
+    source = None if weights is None else Weights(weights)
+    return Survey(read_graph(path, source, faults.append), faults)
+
+
+def reshape_inputs(found: Survey, shapes: Mapping[str | int | Port, ShapeLike]) -> None:
+    """Give inputs new shapes before inference."""
+    for key, shape in shapes.items():
+        node = found.model.input(key).node
+        node.op = type(node.op)(**{**node.op.attributes, "shape": as_shape(shape)})
+
+
+def infer_all(found: Survey) -> None:
+    """Infer every layer; those that fail keep what the file declares, and their fault."""
+
+    def note(node: Node, error: IRError) -> None:
+        missing = isinstance(error, ReadError) and found.model.weights_file is None and node.type == "Const"
+        if missing:
+            return  # said once for the whole model, not for each constant
+        found.failed.setdefault(node, error)
+
+    infer(found.model, note)
+    if found.model.weights_file is None:
+        _trust_declared(found.model)
+
+
+def _trust_declared(model: Model) -> None:
+    """Without weights, shapes that depend on constants stay open; what the file says of them is better than nothing."""
+    for graph in model.walk():
+        for node in graph.nodes:
+            for output in node.outputs:
+                met = None if output.declared is None else output.type.shape.meet(output.declared.shape)
+                if met is not None:
+                    output.type = TensorType(output.type.element, met)
+
+
+def warnings_of(found: Survey) -> list[str]:
+    """All that a reader of the report should know, most basic first."""
+    model = found.model
+    said = [str(f) for f in found.faults]
+    if model.weights_file is None and any(n.type == "Const" for g in model.walk() for n in g.nodes):
+        said.append("there is no .bin file beside the model; values of constants are unknown")
+    said += model.warnings
+    said += [str(e) for e in found.failed.values()]
+    return list(dict.fromkeys(said))
+
+
+@dataclass(frozen=True)
+class Layer:
+    """A node and the path of bodies that leads to it: empty in the outer graph, `loop/body` inside."""
+
+    node: Node
+    path: str
+
+
+def layers_of(graph: Graph) -> list[Layer]:
+    """Every layer in topological order, those of a body right after the layer that holds it. Iterative."""
+    found: list[Layer] = []
+    pending: list[tuple[Node, str]] = [(n, "") for n in reversed(graph.nodes)]
+    inside: Mapping[Node, Sequence[tuple[str, Graph]]] = _bodies(graph)
+    while pending:
+        node, path = pending.pop()
+        found.append(Layer(node, path))
+        for name, body in reversed(inside.get(node, ())):
+            below = f"{path}/{node.name}/{name}" if path else f"{node.name}/{name}"
+            pending += [(n, below) for n in reversed(body.nodes)]
+    return found
+
+
+def _bodies(graph: Graph) -> dict[Node, list[tuple[str, Graph]]]:
+    found: dict[Node, list[tuple[str, Graph]]] = {}
+    for level in graph.walk():
+        for node, name, body in level.subgraphs():
+            found.setdefault(node, []).append((name, body))
+    return found
+
+
+def is_unknown(node: Node) -> bool:
+    """True for a layer whose operation irload does not know."""
+    return isinstance(node.op, UnknownOp)

@@ -1,0 +1,169 @@
+"""Arrays in and out: .npy and .npz files from strangers read safely, results written whole or not at all."""
+
+from __future__ import annotations
+
+import math
+import os
+import secrets
+import stat
+import zipfile
+import zlib
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+from numpy.lib import format as npy
+
+from irload.core.tensor import Array
+from irload.errors import LimitExceeded, ReadError, Where
+from irload.safety import limits
+
+__all__ = ["Check", "load_npy", "load_npz", "save_npy", "save_npz", "storable"]
+
+Check = Callable[[str, np.dtype[Any], tuple[int, ...]], None]
+"""Takes a member's name (empty for .npy), dtype and shape before its data are read; raises where they do not fit."""
+
+_DTYPES = frozenset({"b1", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8"})
+_COMPRESSIONS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+
+
+# -- in ----------------------------------------------------------------------------------------------------------------
+
+
+def load_npy(path: str | Path, check: Check | None = None) -> Array:
+    """The array of a .npy file: native byte order, C order, its rank kept. Never unpickles.
+
+    Raises ReadError for what is no array of numbers, booleans or text, or whose size differs from what its header says;
+    LimitExceeded beyond `irload.limits.tensor_bytes`. Nothing is allocated before that.
+    """
+    with _opened(path) as stream:
+        return _read_array(stream, os.fstat(stream.fileno()).st_size, "", check)
+
+
+def load_npz(path: str | Path, check: Check | None = None) -> dict[str, Array]:
+    """The arrays of a .npz archive by name, each under the rules of `load_npy`, which hold for their sum as well."""
+    with _opened(path) as stream, zipfile.ZipFile(stream) as archive:
+        members = archive.infolist()
+        _check_members(members)
+        found: dict[str, Array] = {}
+        for member in members:
+            name = member.filename.removesuffix(".npy")
+            with archive.open(member) as content:
+                found[name] = _read_array(content, member.file_size, name, check)
+        return found
+
+
+@contextmanager
+def _opened(path: str | Path) -> Generator[IO[bytes], None, None]:
+    """The open file. Faults of any layer underneath become ReadErrors that name it."""
+    try:
+        # Opening a FIFO would block, so what it is comes first.
+        if not stat.S_ISREG(os.stat(path).st_mode):
+            raise ReadError("is not a regular file", Where(str(path)))
+        with open(path, "rb") as stream:
+            yield stream
+    except (ReadError, LimitExceeded) as error:
+        raise error.at(Where(str(path))) from None
+    except OSError as error:
+        raise ReadError(f"cannot be read: {error.strerror or error}", Where(str(path))) from None
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError) as error:
+        raise ReadError(f"is damaged: {error}", Where(str(path))) from None
+
+
+def _read_array(stream: IO[bytes], size: int, name: str, check: Check | None) -> Array:
+    label = f"array '{name}' " if name else ""
+    shape, fortran, dtype, header = _header(stream, label)
+    if dtype.hasobject:
+        raise ReadError(f"{label}holds Python objects (a pickle), which irload never loads")
+    if dtype.str[1:] not in _DTYPES and dtype.kind not in "US":
+        raise ReadError(f"{label}is of dtype {dtype}; irload takes booleans, integers, floats and text")
+    if len(shape) > 64 or any(n < 0 for n in shape):
+        raise ReadError(f"{label}has the impossible shape {list(shape)[:8]}")
+    needed = math.prod(shape) * dtype.itemsize
+    if needed > limits.tensor_bytes:
+        raise LimitExceeded(
+            f"{label}says that it has {needed} bytes; irload.limits.tensor_bytes is {limits.tensor_bytes}"
+        )
+    if header + needed != size:
+        raise ReadError(f"{label}{dtype}{list(shape)} takes {needed} bytes after its header, found {size - header}")
+    if check is not None:
+        check(name, dtype, shape)
+    raw = stream.read(needed)
+    if len(raw) != needed:
+        raise ReadError(f"{label}ends after {len(raw)} of its {needed} bytes")
+    array = np.frombuffer(raw, dtype, math.prod(shape)) if needed else np.zeros(math.prod(shape), dtype)
+    array = array.reshape(shape, order="F" if fortran else "C")
+    return array.astype(dtype.newbyteorder("="), order="C", copy=False)
+
+
+def _header(stream: IO[bytes], label: str) -> tuple[tuple[int, ...], bool, np.dtype[Any], int]:
+    """Shape, Fortran order, dtype and length of the header."""
+    try:
+        version = npy.read_magic(stream)
+        read = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}.get(version)
+        if read is None:
+            raise ReadError(
+                f"{label}is in version {version[0]}.{version[1]} of the .npy format; irload reads 1.0 and 2.0"
+            )
+        shape, fortran, dtype = read(stream)
+    except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError, OverflowError) as error:
+        reason = str(error).split("\n", 1)[0][:200]
+        raise ReadError(f"{label}is no .npy array: {reason}") from None
+    return shape, fortran, dtype, stream.tell()
+
+
+def _check_members(members: list[zipfile.ZipInfo]) -> None:
+    """What the archive's directory declares, before any of it is unpacked."""
+    names = [m.filename for m in members]
+    if len(set(names)) != len(names):
+        raise ReadError("holds two arrays of one name")
+    for member in members:
+        if not member.filename.endswith(".npy") or member.compress_type not in _COMPRESSIONS or member.flag_bits & 1:
+            raise ReadError(f"member '{member.filename[:80]}' is no plain or deflated .npy array")
+    total = sum(m.file_size for m in members)
+    if total > limits.tensor_bytes:
+        raise LimitExceeded(f"unpacks to {total} bytes; irload.limits.tensor_bytes is {limits.tensor_bytes}")
+
+
+# -- out ---------------------------------------------------------------------------------------------------------------
+
+
+def save_npy(path: str | Path, array: Array, *, force: bool = False) -> None:
+    """Write one array as .npy: whole or not at all. Raises FileExistsError for an existing file, unless `force`."""
+    with _whole(path, force=force) as stream:
+        np.save(stream, storable(array), allow_pickle=False)
+
+
+def save_npz(path: str | Path, arrays: Mapping[str, Array], *, force: bool = False) -> None:
+    """Write arrays by name as .npz: whole or not at all. Raises FileExistsError as `save_npy` does."""
+    with _whole(path, force=force) as stream, zipfile.ZipFile(stream, "w", zipfile.ZIP_STORED) as archive:
+        for name, array in arrays.items():
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+                npy.write_array(member, np.asanyarray(storable(array)), allow_pickle=False)
+
+
+def storable(array: Array) -> Array:
+    """The array in a dtype that .npy files know: bf16 and f8 become f32 (exactly), strings NumPy's text."""
+    if array.dtype == object:
+        return array.astype(str)
+    return array if array.dtype.str[1:] in _DTYPES or array.dtype.kind in "US" else array.astype(np.float32)
+
+
+@contextmanager
+def _whole(path: str | Path, *, force: bool) -> Generator[IO[bytes], None, None]:
+    """A stream into a temporary file beside `path`, renamed to it when all is written and on disk."""
+    path = Path(path)
+    if not force and os.path.lexists(path):
+        raise FileExistsError(f"{path} exists already")
+    part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
+    try:
+        with open(part, "xb") as stream:
+            yield stream
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.replace(part, path)
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise
