@@ -1,0 +1,1 @@
+"""Convolutions, forward and backward, over 1 to 3 spatial axes."""

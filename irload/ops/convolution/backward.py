@@ -1,0 +1,158 @@
+"""ConvolutionBackpropData and its grouped form: the transposed convolution, also known as deconvolution."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from irload.core import attribute as attr
+from irload.core.shape import ANY, Dim, Shape
+from irload.core.tensor import Array, TensorType
+from irload.errors import ShapeMismatch, TypeMismatch
+from irload.ops.convolution.forward import ConvolutionBase, group_count, numeric_operands
+from irload.ops.windows import NON_SPATIAL, dilated, dilated_dim, halves, tail, taps
+
+
+def spread(
+    data: Array, filters: Array, strides: Sequence[int], dilations: Sequence[int], least: Sequence[int]
+) -> Array:
+    """Every element of [N, G·I, spatial] spreads its filter [G, I, O, kernel] over the output [N, G·O, spatial].
+
+    The output is that of no padding, at least `least` long. One matrix product for each element of the kernel.
+    """
+    groups, in_channels, out_channels = filters.shape[:3]
+    kernel, positions = filters.shape[3:], data.shape[NON_SPATIAL:]
+    batch = len(data)
+    sizes = [
+        max((n - 1) * s + dilated(k, d), m)
+        for n, k, s, d, m in zip(positions, kernel, strides, dilations, least, strict=True)
+    ]
+    columns = data.reshape(batch, groups, in_channels, -1)
+    result = np.zeros((batch, groups, out_channels, *sizes), np.result_type(data, filters))
+    for tap, place in taps(kernel, strides, dilations, positions):
+        weights = filters[(..., *tap)].swapaxes(1, 2)  # [G, O, I]
+        result[(..., *place)] += (weights @ columns).reshape(batch, groups, out_channels, *positions)
+    return result.reshape(batch, groups * out_channels, *sizes)
+
+
+class BackpropBase(ConvolutionBase):
+    """What both transposed convolutions share: the size of the output, computed or asked for."""
+
+    output_padding = attr.integers(default=(), rule=attr.non_negative)
+
+    def spatial_dims_back(
+        self, data: Shape, filters: Shape, output_shape: TensorType | None, spatial: int
+    ) -> Sequence[Dim]:
+        """The spatial dims of the output. Raises ShapeMismatch."""
+        strides, dilations = self.per_axis("strides", spatial), self.per_axis("dilations", spatial)
+        extra = self.per_axis("output_padding", spatial)
+        pads = self.explicit_pads(spatial)
+        if output_shape is not None:
+            return self._asked_dims(output_shape, spatial)
+        dims: list[Dim] = []
+        for axis, (n, k) in enumerate(zip(tail(data, spatial), tail(filters, spatial), strict=True)):
+            full = (n - 1) * strides[axis] + dilated_dim(k, dilations[axis])
+            change = extra[axis] - sum(pads[axis])
+            if full.is_static and full.lo + change < 0:
+                raise ShapeMismatch(f"pads {pads[axis]} on spatial axis {axis} crop more than the output's {full}")
+            dims.append(full + change)
+        return dims
+
+    @staticmethod
+    def _asked_dims(output_shape: TensorType, spatial: int) -> Sequence[Dim]:
+        known = output_shape.dims
+        if known is None:
+            return (ANY,) * spatial
+        if len(known) != spatial:
+            raise ShapeMismatch(
+                f"output_shape must have one value for each of {spatial} spatial axes, found {len(known)}"
+            )
+        return known
+
+    def spatial_rank_back(self, data: Shape, filters: Shape, output_shape: TensorType | None) -> int | None:
+        """As `spatial_rank`, which the length of output_shape also tells. Raises ShapeMismatch or TypeMismatch."""
+        if output_shape is not None:
+            if not (output_shape.element.is_integer or output_shape.element.is_dynamic):
+                raise TypeMismatch(f"output_shape must be of an integer type, found {output_shape.element}")
+            if output_shape.rank not in (None, 1):
+                raise ShapeMismatch(f"output_shape must have rank 1, found shape {output_shape.shape}")
+        if data.rank is None and filters.rank is None and output_shape is not None and output_shape.rank is not None:
+            length = output_shape.shape[0]
+            if length.is_static and length.lo:
+                return length.lo
+        spatial = self.spatial_rank(data, filters)
+        if output_shape is not None and output_shape.rank is not None and spatial is not None:
+            length = output_shape.shape[0]
+            if not length.contains(spatial):
+                raise ShapeMismatch(f"output_shape must have {spatial} values, found shape {output_shape.shape}")
+        return spatial
+
+    def transposed(self, data: Array, filters: Array, output_shape: Array | None) -> Array:
+        """The transposed convolution of `data` with filters [G, I, O, kernel]."""
+        kernel, sizes = filters.shape[3:], data.shape[NON_SPATIAL:]
+        strides, dilations = self.per_axis("strides", len(kernel)), self.per_axis("dilations", len(kernel))
+        extra = self.per_axis("output_padding", len(kernel))
+        full = [(n - 1) * s + dilated(k, d) for n, k, s, d in zip(sizes, kernel, strides, dilations, strict=True)]
+        pads = self.explicit_pads(len(kernel))
+        if output_shape is None:
+            wanted = [f + e - b - p for f, e, (b, p) in zip(full, extra, pads, strict=True)]
+        else:
+            wanted = [int(n) for n in output_shape]
+            if self.pads_same:
+                lost = [max(f + e - n, 0) for f, e, n in zip(full, extra, wanted, strict=True)]
+                pads = [self._lost_ends(total) for total in lost]
+        least = [b + n for (b, _), n in zip(pads, wanted, strict=True)]
+        result = spread(data, filters, strides, dilations, least)
+        return result[(..., *(slice(b, b + n) for (b, _), n in zip(pads, wanted, strict=True)))]
+
+    def _lost_ends(self, total: int) -> tuple[int, int]:
+        """What a wanted output size loses at (begin, end). Contrary to forward, same_upper takes the odd one first."""
+        end, begin = halves(total, self.auto_pad)
+        return begin, end
+
+
+class ConvolutionBackpropData(BackpropBase, since=1):
+    """Transposed convolution of data [N, I, spatial] with filters [I, O, kernel] into [N, O, spatial].
+
+    Specification: ConvolutionBackpropData-1. Each output size is stride·(in − 1) + dilated kernel − pb − pe +
+    output_padding, or what `output_shape` says. In that case auto_pad same_upper and same_lower crop on both sides;
+    with explicit and valid the pads hold, as in the runtime, and the end is cropped or filled with zeros.
+    """
+
+    def infer(self, data: TensorType, filters: TensorType, output_shape: TensorType | None = None) -> TensorType:
+        element = numeric_operands(data, filters)
+        spatial = self.spatial_rank_back(data.shape, filters.shape, output_shape)
+        if spatial is None:
+            return TensorType(element, Shape.unranked())
+        if data.rank is not None and filters.rank is not None and data.shape[1].meet(filters.shape[0]) is None:
+            raise ShapeMismatch(f"data has {data.shape[1]} channels, filters take {filters.shape[0]}")
+        batch = ANY if data.rank is None else data.shape[0]
+        channels = ANY if filters.rank is None else filters.shape[1]
+        dims = self.spatial_dims_back(data.shape, filters.shape, output_shape, spatial)
+        return TensorType(element, Shape(batch, channels, *dims))
+
+    def compute(self, data: Array, filters: Array, output_shape: Array | None = None) -> Array:
+        return self.transposed(data, filters[np.newaxis], output_shape)
+
+
+class GroupConvolutionBackpropData(BackpropBase, since=1):
+    """Transposed convolution in G groups of channels: filters are [G, I/G, O/G, kernel].
+
+    Specification: GroupConvolutionBackpropData-1.
+    """
+
+    leading = 3
+
+    def infer(self, data: TensorType, filters: TensorType, output_shape: TensorType | None = None) -> TensorType:
+        element = numeric_operands(data, filters)
+        spatial = self.spatial_rank_back(data.shape, filters.shape, output_shape)
+        if spatial is None:
+            return TensorType(element, Shape.unranked())
+        batch = ANY if data.rank is None else data.shape[0]
+        channels = ANY if filters.rank is None else group_count(data.shape, filters.shape, 1) * filters.shape[2]
+        dims = self.spatial_dims_back(data.shape, filters.shape, output_shape, spatial)
+        return TensorType(element, Shape(batch, channels, *dims))
+
+    def compute(self, data: Array, filters: Array, output_shape: Array | None = None) -> Array:
+        return self.transposed(data, filters, output_shape)

@@ -1,0 +1,172 @@
+"""Convolution and GroupConvolution, and the arithmetic that every forward convolution shares."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from irload.core import attribute as attr
+from irload.core.element import ElementType, merge
+from irload.core.shape import ANY, Dim, Shape
+from irload.core.tensor import Array, TensorType
+from irload.errors import ShapeMismatch
+from irload.ops.elementwise import require_numeric
+from irload.ops.windows import (
+    NON_SPATIAL,
+    Windowed,
+    check_fits,
+    check_spatial,
+    dilated_dim,
+    pad_spatial,
+    tail,
+    windows,
+)
+
+BLOCK = 1 << 22
+"""Elements of the matrix of windows that are laid out at a time: large enough for BLAS, small enough for memory."""
+
+
+def convolve(
+    data: Array, filters: Array, strides: Sequence[int], dilations: Sequence[int], pads: Sequence[tuple[int, int]]
+) -> Array:
+    """Convolve [N, G·I, spatial] with filters [G, O, I, kernel] into [N, G·O, spatial], padding with zeros.
+
+    Every window becomes a column and every filter a row, so that one matrix product a group does the work. Columns are
+    made for a block of output rows at a time, which bounds the memory they take.
+    """
+    groups, out_channels, in_channels = filters.shape[:3]
+    kernel = filters.shape[3:]
+    batch = len(data)
+    padded = pad_spatial(data, pads).reshape(batch, groups, in_channels, *_padded_sizes(data, pads))
+    columns = windows(padded, kernel, strides, dilations)  # [N, G, I, kernel, positions]
+    positions = columns.shape[3 + len(kernel) :]
+    rows = filters.reshape(groups, out_channels, -1)
+    length = rows.shape[2]
+    result = np.empty((batch, groups, out_channels, *positions), np.result_type(data, filters))
+    step = max(1, BLOCK // max(1, groups * length * int(np.prod(positions[1:]))))
+    for sample in range(batch):
+        for start in range(0, positions[0], step):
+            block = slice(start, start + step)
+            some = columns[(sample, ..., block, *(slice(None),) * (len(positions) - 1))]
+            product = rows @ some.reshape(groups, length, int(np.prod(some.shape[-len(positions) :])))
+            result[sample, :, :, block] = product.reshape(groups, out_channels, *some.shape[-len(positions) :])
+    return result.reshape(batch, groups * out_channels, *positions)
+
+
+def _padded_sizes(data: Array, pads: Sequence[tuple[int, int]]) -> list[int]:
+    return [b + n + e for (b, e), n in zip(pads, data.shape[NON_SPATIAL:], strict=True)]
+
+
+def numeric_operands(*inputs: TensorType) -> ElementType:
+    """The element type that all operands share. Raises TypeMismatch unless it is numeric."""
+    element = merge(*(t.element for t in inputs))
+    require_numeric("data and filters", element)
+    return element
+
+
+class ConvolutionBase(Windowed):
+    """The attributes of convolutions, and the output sizes of forward ones. Empty lists mean one everywhere."""
+
+    strides = attr.integers(default=(), rule=attr.positive, spec_required=True)
+    dilations = attr.integers(default=(), rule=attr.positive, spec_required=True)
+
+    leading = 2
+    """Axes of the filters before the spatial ones."""
+
+    def spatial_rank(self, data: Shape, filters: Shape) -> int | None:
+        """The number of spatial axes, from the inputs or else from the attributes. Raises ShapeMismatch."""
+        check_spatial("data", data)
+        if filters.rank is not None:
+            if filters.rank - self.leading not in (1, 2, 3):
+                raise ShapeMismatch(
+                    f"filters must have 1 to 3 spatial axes after {self.leading}, found shape {filters}"
+                )
+            if data.rank is not None and data.rank - NON_SPATIAL != filters.rank - self.leading:
+                raise ShapeMismatch(f"data {data} and filters {filters} do not have the same number of spatial axes")
+            return filters.rank - self.leading
+        if data.rank is not None:
+            return data.rank - NON_SPATIAL
+        return next((len(a) for a in (self.strides, self.dilations, self.pads_begin, self.pads_end) if a), None)
+
+    def spatial_dims(self, data: Shape, filters: Shape, spatial: int) -> list[Dim]:
+        """The spatial dims of a forward convolution's output. Raises ShapeMismatch where a window does not fit."""
+        strides, dilations = self.per_axis("strides", spatial), self.per_axis("dilations", spatial)
+        sizes, kernel = tail(data, spatial), tail(filters, spatial)
+        if self.pads_same:
+            return [n.ceil_div(s) for n, s in zip(sizes, strides, strict=True)]
+        dims: list[Dim] = []
+        for axis, (begin, end) in enumerate(self.explicit_pads(spatial)):
+            padded, span = sizes[axis] + (begin + end), dilated_dim(kernel[axis], dilations[axis])
+            if kernel[axis].is_static:
+                check_fits(span.lo if kernel[axis].lo else 0, padded, axis)
+            dims.append((padded - span) // strides[axis] + 1)
+        return dims
+
+    def convolved(self, data: Array, filters: Array) -> Array:
+        """The forward convolution of `data` with filters [G, O, I, kernel]."""
+        kernel = filters.shape[3:]
+        strides, dilations = self.per_axis("strides", len(kernel)), self.per_axis("dilations", len(kernel))
+        return convolve(data, filters, strides, dilations, self.pads(data.shape[NON_SPATIAL:], kernel))
+
+
+class Convolution(ConvolutionBase, since=1):
+    """Convolves data [N, I, spatial] with filters [O, I, kernel] into [N, O, spatial], over 1 to 3 spatial axes.
+
+    Specification: Convolution-1. Each output size is floor((pb + in + pe − dilated kernel) / stride) + 1, or
+    ceil(in / stride) with auto_pad same_upper or same_lower.
+    """
+
+    def infer(self, data: TensorType, filters: TensorType) -> TensorType:
+        element = numeric_operands(data, filters)
+        spatial = self.spatial_rank(data.shape, filters.shape)
+        if spatial is None:
+            return TensorType(element, Shape.unranked())
+        if data.rank is not None and filters.rank is not None and data.shape[1].meet(filters.shape[1]) is None:
+            raise ShapeMismatch(f"data has {data.shape[1]} channels, filters take {filters.shape[1]}")
+        batch = ANY if data.rank is None else data.shape[0]
+        channels = ANY if filters.rank is None else filters.shape[0]
+        return TensorType(element, Shape(batch, channels, *self.spatial_dims(data.shape, filters.shape, spatial)))
+
+    def compute(self, data: Array, filters: Array) -> Array:
+        return self.convolved(data, filters[np.newaxis])
+
+
+class GroupConvolution(ConvolutionBase, since=1):
+    """Convolves each of G groups of channels with filters of its own: filters are [G, O/G, I/G, kernel].
+
+    Specification: GroupConvolution-1. With one channel a group it is the depthwise convolution.
+    """
+
+    leading = 3
+
+    def infer(self, data: TensorType, filters: TensorType) -> TensorType:
+        element = numeric_operands(data, filters)
+        spatial = self.spatial_rank(data.shape, filters.shape)
+        if spatial is None:
+            return TensorType(element, Shape.unranked())
+        batch = ANY if data.rank is None else data.shape[0]
+        channels = ANY if filters.rank is None else group_count(data.shape, filters.shape, 2) * filters.shape[1]
+        return TensorType(element, Shape(batch, channels, *self.spatial_dims(data.shape, filters.shape, spatial)))
+
+    def compute(self, data: Array, filters: Array) -> Array:
+        return self.convolved(data, filters)
+
+
+def group_count(data: Shape, filters: Shape, channel_axis: int) -> Dim:
+    """The number of groups, from the first axis of the filters and from the channels of the data over those of a group.
+
+    Raises ShapeMismatch where the two disagree.
+    """
+    groups, per_group = filters[0], filters[channel_axis]
+    if data.rank is None or not per_group.is_static:
+        return groups
+    channels = data[1]
+    if per_group.lo == 0:
+        found = groups if channels.contains(0) else None
+    else:
+        lo, hi = -(-channels.lo // per_group.lo), None if channels.hi is None else channels.hi // per_group.lo
+        found = None if hi is not None and hi < lo else groups.meet(Dim(lo, hi))
+    if found is None:
+        raise ShapeMismatch(f"data has {channels} channels, filters take {groups} groups of {per_group}")
+    return found

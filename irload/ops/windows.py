@@ -1,0 +1,162 @@
+"""The geometry of windows that slide over the spatial axes: padding, output sizes, and the windows of an array.
+
+Convolutions and poolings share it. Tensors are laid out batch, channels, spatial axes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import product
+
+import numpy as np
+from numpy.lib.stride_tricks import as_strided
+
+from irload.core import attribute as attr
+from irload.core.op import Op
+from irload.core.shape import ANY, Dim, Shape
+from irload.core.tensor import Array
+from irload.errors import AttributeInvalid, ShapeMismatch
+
+NON_SPATIAL = 2
+"""Batch and channels come before the spatial axes."""
+
+AUTO_PADS = ("explicit", "same_upper", "same_lower", "valid")
+
+
+class Windowed(Op):
+    """Operations whose window moves over 1 to 3 spatial axes: its padding, and lists with one value an axis.
+
+    `pads_begin` and `pads_end` count only with auto_pad explicit. same_upper and same_lower pad so that ceil(in/stride)
+    windows fit, the odd element at the end or at the beginning; valid does not pad.
+    """
+
+    pads_begin = attr.integers(default=(), rule=attr.non_negative, spec_required=True)
+    pads_end = attr.integers(default=(), rule=attr.non_negative, spec_required=True)
+    auto_pad = attr.choice(*AUTO_PADS, default="explicit")
+
+    strides: tuple[int, ...] = ()
+    dilations: tuple[int, ...] = ()
+
+    @property
+    def pads_same(self) -> bool:
+        """True when the padding follows from the size of the input."""
+        return self.auto_pad in ("same_upper", "same_lower")
+
+    def per_axis(self, name: str, spatial: int) -> tuple[int, ...]:
+        """The list attribute `name`, one value for each spatial axis. Raises AttributeInvalid for another length."""
+        values: tuple[int, ...] = getattr(self, name)
+        if not values:
+            return (0 if "pad" in name else 1,) * spatial
+        if len(values) != spatial:
+            raise AttributeInvalid(
+                f"attribute {name} must have one value for each of {spatial} spatial axes, found {len(values)}"
+            )
+        return values
+
+    def explicit_pads(self, spatial: int) -> list[tuple[int, int]]:
+        """(begin, end) of each spatial axis as far as no input decides it: zero unless auto_pad is explicit."""
+        if self.auto_pad != "explicit":
+            return [(0, 0)] * spatial
+        return list(zip(self.per_axis("pads_begin", spatial), self.per_axis("pads_end", spatial), strict=True))
+
+    def pads(self, sizes: Sequence[int], kernel: Sequence[int]) -> list[tuple[int, int]]:
+        """(begin, end) of each spatial axis, for an input of `sizes` and a window of `kernel`."""
+        if not self.pads_same:
+            return self.explicit_pads(len(sizes))
+        steps = zip(
+            sizes, kernel, self.per_axis("strides", len(sizes)), self.per_axis("dilations", len(sizes)), strict=True
+        )
+        return [halves(max((-(-n // s) - 1) * s + dilated(k, d) - n, 0), self.auto_pad) for n, k, s, d in steps]
+
+
+def dilated(kernel: int, dilation: int) -> int:
+    """The length that a window of `kernel` elements, `dilation` apart, spans."""
+    return (kernel - 1) * dilation + 1
+
+
+def dilated_dim(kernel: Dim, dilation: int) -> Dim:
+    """`dilated` on a dim."""
+    return (kernel - 1) * dilation + 1
+
+
+def halves(total: int, auto_pad: str) -> tuple[int, int]:
+    """A total padding as (begin, end); the odd element goes to the end for same_upper, else to the beginning."""
+    small = total // 2
+    return (small, total - small) if auto_pad == "same_upper" else (total - small, small)
+
+
+def check_fits(span: int, padded: Dim, axis: int) -> None:
+    """Raise ShapeMismatch when a window of known size does not fit once into an input of known size."""
+    if span < 1:
+        raise ShapeMismatch(f"the window is empty on spatial axis {axis}")
+    if padded.is_static and span > padded.lo:
+        raise ShapeMismatch(
+            f"the window spans {span} elements on spatial axis {axis}, more than the padded input's {padded}"
+        )
+
+
+def check_spatial(name: str, shape: Shape) -> None:
+    """Raise ShapeMismatch for a rank other than 3, 4 or 5."""
+    if shape.rank not in (None, 3, 4, 5):
+        raise ShapeMismatch(f"{name} must have 1 to 3 spatial axes, so rank 3, 4 or 5; found shape {shape}")
+
+
+def tail(shape: Shape, spatial: int) -> tuple[Dim, ...]:
+    """The last `spatial` dims; dims of which nothing is known for an unranked shape."""
+    return (ANY,) * spatial if shape.rank is None else shape.dims[len(shape) - spatial :]
+
+
+# -- on arrays -------------------------------------------------------------------------------------------------------
+
+
+def pad_spatial(data: Array, pads: Sequence[tuple[int, int]], value: object = 0) -> Array:
+    """`data` with its last axes extended by (begin, end) elements of `value`, or itself where there are none.
+
+    A negative end crops, for windows that do not reach the last elements.
+    """
+    if all(b == 0 and e == 0 for b, e in pads):
+        return data
+    first = data.ndim - len(pads)
+    sizes = [b + n + e for (b, e), n in zip(pads, data.shape[first:], strict=True)]
+    padded = np.full((*data.shape[:first], *sizes), value, data.dtype)
+    inner = [slice(b, b + min(n, n + e)) for (b, e), n in zip(pads, data.shape[first:], strict=True)]
+    outer = [slice(0, min(n, n + e)) for (_, e), n in zip(pads, data.shape[first:], strict=True)]
+    padded[(..., *inner)] = data[(..., *outer)]
+    return padded
+
+
+def windows(padded: Array, kernel: Sequence[int], strides: Sequence[int], dilations: Sequence[int]) -> Array:
+    """A view of every window over the last axes: the leading axes, then the kernel's, then the window's position.
+
+    Nothing is copied, so one element stands in many places; do not write to it.
+    """
+    first = padded.ndim - len(kernel)
+    steps = padded.strides[first:]
+    positions = [
+        (n - dilated(k, d)) // s + 1
+        for n, k, s, d in zip(padded.shape[first:], kernel, strides, dilations, strict=True)
+    ]
+    return as_strided(
+        padded,
+        (*padded.shape[:first], *kernel, *positions),
+        (
+            *padded.strides[:first],
+            *(t * d for t, d in zip(steps, dilations, strict=True)),
+            *(t * s for t, s in zip(steps, strides, strict=True)),
+        ),
+        writeable=False,
+    )
+
+
+def taps(
+    kernel: Sequence[int], strides: Sequence[int], dilations: Sequence[int], positions: Sequence[int]
+) -> Iterator[tuple[tuple[int, ...], tuple[slice, ...]]]:
+    """Each element of the kernel, and the slices of the padded input's spatial axes that it meets at all positions."""
+    for tap in product(*map(range, kernel)):
+        yield (
+            tap,
+            tuple(
+                slice(t * d, t * d + (n - 1) * s + 1, s)
+                for t, d, s, n in zip(tap, dilations, strides, positions, strict=True)
+            ),
+        )
