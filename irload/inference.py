@@ -25,7 +25,7 @@ def _raise(node: Node, error: IRError) -> None:
 
 
 class Inference:
-    """One run of inference. `types` maps every output to what was found, `counts` every node to how many outputs it has.
+    """One run of inference. `types` has what was found of every output, `counts` how many outputs each node has.
 
     A node that fails is handed to `on_error`, with its place attached; if that returns, its outputs become what the
     file declares and inference goes on.

@@ -1,8 +1,9 @@
 """IR4xx: what ports declare against what is inferred, and shapes and types that do not agree with each other.
 
 Dims are judged so: a declared −1 matches anything; a static dim must lie in the inferred interval; a port without dims
-is a scalar or of dynamic rank. Each fault is reported once, at the port where it arises: inference goes on with what was
-inferred, never with what was declared, and an input port that repeats its producer's wrong claim is not reported again.
+is a scalar or of dynamic rank. Each fault is reported once, at the port where it arises: inference goes on with what
+was inferred, never with what was declared, and an input port that repeats its producer's wrong claim is not reported
+again.
 """
 
 from __future__ import annotations

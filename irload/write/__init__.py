@@ -1,0 +1,7 @@
+"""Writing IR: a Model as model.xml and model.bin that OpenVINO loads, and repairs of a file in place."""
+
+from __future__ import annotations
+
+from irload.write.save import save_model
+
+__all__ = ["save_model"]

@@ -1,0 +1,170 @@
+"""save_model: a Model as IR v11."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+from lxml import etree  # pyright: ignore[reportAttributeAccessIssue] - lxml ships no types
+
+from irload.core.element import dynamic
+from irload.core.packing import pack
+from irload.core.shape import Shape
+from irload.core.subgraph import PortMap, Subgraph
+from irload.graph import Graph, Model, Node, Output, UnknownOp
+from irload.read.names import join_names
+from irload.write.atomic import write_atomically
+from irload.write.blob import Blob
+from irload.write.compress import compress
+
+Element = Any  # lxml ships no types
+
+
+def save_model(model: Model, path: str | Path, compress_to_fp16: bool = False) -> None:
+    """Write a model as IR v11: `path` (an .xml) and the .bin beside it, both whole or not at all.
+
+    OpenVINO loads it and computes the same. Layers that no output depends on are left out. `compress_to_fp16` stores
+    f32 constants as f16 with a Convert behind them, as OpenVINO's own `save_model` does by default. Raises OSError.
+    """
+    path = Path(path)
+    blob = Blob()
+    writer = _Writer(blob, compress_to_fp16)
+    net = etree.Element("net", name=model.name, version="11")
+    writer.graph(net, model)
+    if model.rt_info:
+        _metadata(etree.SubElement(net, "rt_info"), model.rt_info)
+    etree.indent(net, "\t")
+    # The weights first: an XML never stands beside a .bin that does not fit it yet.
+    write_atomically(path.with_suffix(".bin"), blob.write)
+    write_atomically(path, lambda stream: stream.write(etree.tostring(net, xml_declaration=True, encoding="utf-8")))
+
+
+class _Writer:
+    def __init__(self, blob: Blob, halve: bool) -> None:
+        self.blob = blob
+        self.halve = halve
+
+    def graph(self, parent: Element, graph: Graph) -> dict[Node, int]:
+        """Write the layers and edges of one graph. Returns the ids that its nodes got."""
+        replaced = compress(graph) if self.halve else {}
+        nodes = [n for node in _in_order(graph) for n in replaced.get(node, (node,))]
+        renamed = {node.outputs[0]: pair[1].outputs[0] for node, pair in replaced.items()}
+        ids = {node: k for k, node in enumerate(nodes)}
+        layers, edges = etree.SubElement(parent, "layers"), etree.SubElement(parent, "edges")
+        for node in nodes:
+            self.layer(layers, node, ids[node])
+            for k, source in enumerate(node.inputs):
+                source = renamed.get(source, source)
+                start = len(source.node.inputs) + source.index
+                ends = {"from-layer": ids[source.node], "from-port": start, "to-layer": ids[node], "to-port": k}
+                etree.SubElement(edges, "edge", {key: str(value) for key, value in ends.items()})
+        return ids
+
+    def layer(self, parent: Element, node: Node, id: int) -> None:
+        layer = etree.SubElement(parent, "layer", id=str(id), name=node.name, type=node.type, version=node.op.opset)
+        if node.output_names:
+            layer.set("output_names", join_names(node.output_names))
+        attributes = self.attributes(node)
+        if attributes:
+            etree.SubElement(layer, "data", attributes)
+        if node.rt_info:
+            info = etree.SubElement(layer, "rt_info")
+            for entry in node.rt_info:
+                etree.SubElement(info, "attribute", {k: str(v) for k, v in entry.items()})
+        if node.inputs:
+            _ports(etree.SubElement(layer, "input"), node.inputs, 0, named=False)
+        if node.outputs:
+            _ports(etree.SubElement(layer, "output"), node.outputs, len(node.inputs), named=True)
+        for name, subgraph in _subgraphs(node).items():
+            self.body(layer, node, name, subgraph)
+
+    def attributes(self, node: Node) -> dict[str, str]:
+        """The text of the attributes: those that the file had, and those whose value says something."""
+        if isinstance(node.op, UnknownOp):
+            return node.op.text
+        if node.type == "Const":
+            return self.constant(node)
+        found: dict[str, str] = {}
+        for name, declaration in node.op.declared.items():
+            value = node.op.attributes[name]
+            told = declaration.xml_name in node.text or (value is not None and value != () and value is not dynamic)
+            if told and not declaration.supplied:
+                found[declaration.xml_name] = declaration.write(value)
+        return found
+
+    def constant(self, node: Node) -> dict[str, str]:
+        attributes = node.op.attributes
+        offset, size = self.blob.add(pack(attributes["data"](), attributes["element_type"]))
+        return {
+            "element_type": attributes["element_type"].name,
+            "shape": ",".join(map(str, attributes["shape"].static)),
+            "offset": str(offset),
+            "size": str(size),
+        }
+
+    def body(self, layer: Element, node: Node, name: str, subgraph: Subgraph) -> None:
+        graph = cast(Graph, subgraph.body)
+        element = etree.Element(name)
+        ids = self.graph(element, graph)
+        maps = etree.SubElement(layer, f"{name.removesuffix('body')}port_map")
+        parameters, results = [ids[n] for n in graph.parameters], [ids[n] for n in graph.results]
+        for line in subgraph.inputs:
+            _map_line(maps, "input", line, 0, parameters)
+        for line in subgraph.outputs:
+            _map_line(maps, "output", line, len(node.inputs), results)
+        if subgraph.back_edges:
+            edges = etree.SubElement(layer, "back_edges")
+            for result, parameter in subgraph.back_edges:
+                ends = {"from-layer": str(results[result]), "to-layer": str(parameters[parameter])}
+                etree.SubElement(edges, "edge", ends)
+        layer.append(element)
+
+
+def _in_order(graph: Graph) -> list[Node]:
+    """The nodes to write: Parameters, operations, Assigns, Results, each group in its own order."""
+    ends = {*graph.parameters, *graph.sinks, *graph.results}
+    middle = [n for n in graph.nodes if n not in ends and n.reachable]
+    return [*graph.parameters, *middle, *graph.sinks, *graph.results]
+
+
+def _subgraphs(node: Node) -> dict[str, Subgraph]:
+    return {k: v for k, v in node.op.attributes.items() if isinstance(v, Subgraph)}
+
+
+def _ports(parent: Element, outputs: Sequence[Output], first: int, *, named: bool) -> None:
+    for k, output in enumerate(outputs):
+        port = etree.SubElement(parent, "port", id=str(first + k), precision=output.type.element.precision)
+        if named and output.names:
+            port.set("names", join_names(output.names))
+        for dim in _dims(output.type.shape):
+            etree.SubElement(port, "dim").text = dim
+
+
+def _dims(shape: Shape) -> list[str]:
+    """The dims as ports have them: bounds are lost there, and so is a dynamic rank."""
+    return [] if shape.rank is None else [str(d.lo) if d.is_static else "-1" for d in shape]
+
+
+def _map_line(parent: Element, tag: str, line: PortMap, first: int, ids: Sequence[int]) -> None:
+    external = -1 if line.port is None else first + line.port
+    found: dict[str, Any] = {"external_port_id": external, "internal_layer_id": ids[line.inner]}
+    if line.axis is not None:
+        found |= {"axis": line.axis, "start": line.start, "end": line.end}
+        found |= {"stride": line.stride, "part_size": line.part_size}
+    if line.purpose:
+        found["purpose"] = line.purpose
+    etree.SubElement(parent, tag, {k: str(v) for k, v in found.items()})
+
+
+def _metadata(parent: Element, tree: Mapping[str, Any]) -> None:
+    """The tree of rt_info. A key that is no XML name becomes `<info name="key">`."""
+    for key, value in tree.items():
+        try:
+            child = etree.SubElement(parent, key)
+        except ValueError:
+            child = etree.SubElement(parent, "info", name=key)
+        if isinstance(value, Mapping):
+            _metadata(child, cast("Mapping[str, Any]", value))
+        else:
+            child.set("value", str(value))
