@@ -2,20 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from itertools import product
+from typing import ClassVar
+
 import numpy as np
 
 from irload.core import attribute as attr
+from irload.core.bounds import bounds_of
 from irload.core.element import ElementType, boolean, merge
 from irload.core.op import Op
-from irload.core.shape import Shape
-from irload.core.tensor import Array, TensorType
-from irload.errors import ShapeMismatch, TypeMismatch
+from irload.core.shape import Dim, Shape
+from irload.core.tensor import UNBOUNDED_HI, UNBOUNDED_LO, Array, Bounds, TensorType
+from irload.errors import AttributeInvalid, ExecutionError, ShapeMismatch, TypeMismatch
+from irload.ops.casting import to_integer
 
 
 def require_numeric(name: str, element: ElementType) -> None:
     """Raise TypeMismatch for a type that is neither float nor integer."""
     if not element.is_numeric:
         raise TypeMismatch(f"{name} must be of a numeric type, found {element}")
+
+
+def require_float(name: str, element: ElementType) -> None:
+    """Raise TypeMismatch for a type that is no float."""
+    if not (element.is_float or element.is_dynamic):
+        raise TypeMismatch(f"{name} must be of a floating-point type, found {element}")
 
 
 class Unary(Op):
@@ -26,11 +38,45 @@ class Unary(Op):
         return x.untold()
 
 
+class FloatUnary(Op):
+    """One floating-point input, one output of the same type and shape."""
+
+    def infer(self, x: TensorType) -> TensorType:
+        require_float("x", x.element)
+        return x.untold()
+
+
+class UnaryFunction(Unary):
+    """A function of real numbers, element by element. On integers it is computed in f64 and made an integer again."""
+
+    to_whole: ClassVar[Callable[[Array], Array]] = staticmethod(np.rint)
+    """How the result on an integer becomes an integer."""
+
+    def compute(self, x: Array) -> Array:
+        if x.dtype.kind == "f":
+            return np.asarray(self.function(x))
+        return to_integer(self.to_whole(self.function(x.astype(np.float64))), x.dtype)
+
+    def function(self, x: Array) -> Array:
+        """The function itself, on floats."""
+        raise NotImplementedError
+
+
 class AutoBroadcast(Op):
-    """Operations on operands that broadcast: `numpy` rules, `none` (equal shapes) or `pdpd` (b aligned in a at `axis`)."""
+    """Operations on operands that broadcast.
+
+    `auto_broadcast`: `numpy` rules, `none` (equal shapes), or `pdpd` (b is aligned in a at axis `auto_broadcast_axis`,
+    −1: at the end, and only b is stretched).
+    """
 
     auto_broadcast = attr.choice("numpy", "none", "pdpd", default="numpy")
-    axis = attr.integer(default=-1)
+    auto_broadcast_axis = attr.integer(default=0, name="auto_broadcast.auto_broadcast_axis")
+
+    def validate(self) -> None:
+        if self.auto_broadcast_axis < -1:
+            raise AttributeInvalid(
+                f"attribute auto_broadcast_axis must be at least -1, found {self.auto_broadcast_axis}"
+            )
 
     def joined(self, a: Shape, b: Shape) -> Shape:
         """The shape that `a` and `b` broadcast to. Raises ShapeMismatch."""
@@ -45,33 +91,29 @@ class AutoBroadcast(Op):
 
     def aligned(self, b: Array, rank: int) -> Array:
         """`b` reshaped so that NumPy's broadcasting against a tensor of `rank` axes does what the attribute says."""
-        if self.auto_broadcast != "pdpd" or not b.ndim:
+        if self.auto_broadcast != "pdpd" or b.ndim == rank:
             return b
-        start = self.axis if self.axis >= 0 else rank - b.ndim
-        return b.reshape(b.shape + (1,) * max(rank - start - b.ndim, 0))
+        start = rank - b.ndim if self.auto_broadcast_axis == -1 else self.auto_broadcast_axis
+        return b.reshape(b.shape + (1,) * (rank - start - b.ndim))
 
     def _pdpd(self, a: Shape, b: Shape) -> Shape:
         if a.rank is None or b.rank is None:
             return Shape.unranked()
-        start = self.axis if self.axis >= 0 else len(a) - len(b)
-        dims = list(b.dims)
-        while dims and start + len(dims) > len(a) and dims[-1] == Shape(1)[0]:
-            dims.pop()  # trailing ones may stick out
-        if start < 0 or start + len(dims) > len(a):
-            raise ShapeMismatch(f"shape {b} does not fit into {a} at axis {start} (auto_broadcast pdpd)")
-        for k, dim in enumerate(dims):
-            if a[start + k].meet(dim) is None and not dim.contains(1):
+        start = len(a) - len(b) if self.auto_broadcast_axis == -1 else self.auto_broadcast_axis
+        if len(a) == len(b) and a.meet(b) is not None:
+            start = 0
+        dims = list(a)
+        fits = 0 <= start <= len(a) - len(b)
+        for k, dim in enumerate(b, start):
+            joined = dims[k].broadcast(dim) if fits and (dim.contains(1) or dims[k].meet(dim) is not None) else None
+            if joined is None:
                 raise ShapeMismatch(f"shape {b} does not fit into {a} at axis {start} (auto_broadcast pdpd)")
-        return a
+            dims[k] = joined
+        return Shape(*dims)
 
 
-class Binary(AutoBroadcast):
-    """Two operands of one numeric type, one output of that type and the broadcast shape."""
-
-    def infer(self, a: TensorType, b: TensorType) -> TensorType:
-        element = merge(a.element, b.element)
-        require_numeric("a and b", element)
-        return TensorType(element, self.joined(a.shape, b.shape))
+class Broadcasting(AutoBroadcast):
+    """Two operands that broadcast; a leaf says what is applied to them."""
 
     def compute(self, a: Array, b: Array) -> Array:
         return np.asarray(self.apply(a, self.aligned(b, a.ndim)))
@@ -81,16 +123,37 @@ class Binary(AutoBroadcast):
         raise NotImplementedError
 
 
-class Comparison(AutoBroadcast):
+class Binary(Broadcasting):
+    """Two operands of one numeric type, one output of that type and the broadcast shape."""
+
+    def infer(self, a: TensorType, b: TensorType) -> TensorType:
+        element = merge(a.element, b.element)
+        require_numeric("a and b", element)
+        return TensorType(element, self.joined(a.shape, b.shape))
+
+    def bounds(self, a: TensorType, b: TensorType) -> Sequence[Bounds | None] | None:
+        """The extremes over the ends of both operands, as the runtime has it: 0 to unbounded where an end is open."""
+        left, right = bounds_of(a), bounds_of(b)
+        if left is None or right is None:
+            return None
+        ends = list(product((left.lower, left.upper), (right.lower, right.upper)))
+        try:
+            corners = np.stack([self.compute(x, y) for x, y in ends])
+            is_open = self._open(left, right)
+        except (ExecutionError, ValueError):
+            return None
+        lower, upper = np.where(is_open, 0, corners.min(0)), np.where(is_open, UNBOUNDED_HI, corners.max(0))
+        return [Bounds(lower, upper)]
+
+    def _open(self, a: Bounds, b: Bounds) -> Array:
+        """Where the result has an operand without an end."""
+        open_a, open_b = ((x.upper == UNBOUNDED_HI) | (x.lower == UNBOUNDED_LO) for x in (a, b))
+        return open_a | self.aligned(open_b, a.lower.ndim)
+
+
+class Comparison(Broadcasting):
     """Two operands of one type, a boolean output of the broadcast shape."""
 
     def infer(self, a: TensorType, b: TensorType) -> TensorType:
         merge(a.element, b.element)
         return TensorType(boolean, self.joined(a.shape, b.shape))
-
-    def compute(self, a: Array, b: Array) -> Array:
-        return np.asarray(self.apply(a, self.aligned(b, a.ndim)))
-
-    def apply(self, a: Array, b: Array) -> Array:
-        """The comparison itself, on operands that broadcast by NumPy's rules."""
-        raise NotImplementedError

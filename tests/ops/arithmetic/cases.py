@@ -1,26 +1,93 @@
-"""Random cases of the arithmetic family."""
+"""Random cases of binary arithmetic."""
 
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
+from irload.core import element as et
+from irload.core.element import ElementType
 from tests.harness.case import (
     FLOATS,
     INTEGERS,
     Case,
+    Input,
     Random,
     broadcastable,
     cases,
+    const,
     param,
     pick,
     random_array,
+    random_shape,
 )
+
+# Where narrow integers saturate on the CPU plugin, the values stay small.
+RANGES = {"Power": (0, 3)}
+WIDE = (et.f32, et.i32, et.i64, et.u32, et.u64)
+REFERENCE = {"SquaredDifference": (et.f32,), "Mod": (et.i32, et.i64, et.u32, et.u64)}
+"""What the reference computes: the CPU plugin knows no auto_broadcast pdpd."""
+
+
+def operands(
+    rng: Random, element: ElementType, low: float = -4, high: float = 4, *, pdpd: bool = True
+) -> tuple[list[Input], dict[str, Any]]:
+    """Two inputs that broadcast under a random `auto_broadcast`, and the attributes that say so."""
+    make = pick(rng, (param, param, const))
+    roll = rng.random()
+    if roll < 0.7:
+        shapes = broadcastable(rng)
+        attributes: dict[str, Any] = {"auto_broadcast": "numpy"} if rng.random() < 0.3 else {}
+    elif roll < 0.85 or not pdpd:
+        shape = random_shape(rng, (0, 4), 0)
+        shapes, attributes = (shape, shape), {"auto_broadcast": "none"}
+    else:
+        shapes, attributes = aligned(rng)
+    a, b = (random_array(rng, s, element, low, high) for s in shapes)
+    return [param(a, element), make(b, element)], attributes
+
+
+def aligned(rng: Random) -> tuple[tuple[tuple[int, ...], tuple[int, ...]], dict[str, Any]]:
+    """Shapes for auto_broadcast pdpd: b lies within a from some axis on."""
+    full = random_shape(rng, (1, 4))
+    start = int(rng.integers(0, len(full)))
+    stop = int(rng.integers(start, len(full))) + 1
+    attributes: dict[str, Any] = {"auto_broadcast": "pdpd", "auto_broadcast.auto_broadcast_axis": start}
+    if stop == len(full) and rng.random() < 0.5:
+        attributes["auto_broadcast.auto_broadcast_axis"] = -1
+    inner = tuple(1 if rng.random() < 0.2 else n for n in full[start:stop])
+    return (full, inner), attributes
 
 
 def binary(type: str, rng: Random, version: str) -> Case:
-    element = pick(rng, (*FLOATS, *INTEGERS))
-    return Case(type, version, [param(random_array(rng, s, element), element) for s in broadcastable(rng)])
+    # The CPU plugin, which alone squares differences of integers, saturates below zero.
+    element = pick(rng, (*FLOATS, *(e for e in INTEGERS if e.is_signed or type != "SquaredDifference")))
+    inputs, attributes = operands(rng, element, *RANGES.get(type, (-4, 4)), pdpd=element in REFERENCE.get(type, WIDE))
+    return Case(type, version, inputs, attributes)
 
 
-for _type in ("Add", "Subtract", "Multiply"):
+for _type in ("Add", "Subtract", "Multiply", "SquaredDifference", "Maximum", "Minimum", "Power"):
     cases(_type, "opset1")(partial(binary, _type))
+
+
+def division(type: str, rng: Random, version: str) -> Case:
+    element = pick(rng, (*FLOATS, *INTEGERS))
+    # The CPU plugin, which alone divides narrow integers, truncates whatever the flag says.
+    low = -20 if element.is_float or element.bits >= 32 else 0
+    inputs, attributes = operands(rng, element, low, 20, pdpd=element in REFERENCE.get(type, WIDE))
+    divisor = inputs[1].value
+    divisor = divisor + (divisor == 0).astype(divisor.dtype) if element.is_integer else divisor
+    return Case(type, version, [inputs[0], Input(divisor, element, inputs[1].constant)], attributes)
+
+
+for _type in ("Mod", "FloorMod"):
+    cases(_type, "opset1")(partial(division, _type))
+
+
+@cases("Divide", "opset1")
+def divide(rng: Random, version: str) -> Case:
+    case = division("Divide", rng, version)
+    floored = pick(rng, (True, False, None))
+    return (
+        case if floored is None else Case("Divide", version, case.inputs, {**case.attributes, "m_pythondiv": floored})
+    )

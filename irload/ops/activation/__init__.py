@@ -1,0 +1,1 @@
+"""Activations, element by element or along one axis."""

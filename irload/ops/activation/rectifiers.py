@@ -1,0 +1,108 @@
+"""Activations that are linear, or exponential, in pieces: ReLU and its relatives, and those that clip."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from irload.core import attribute as attr
+from irload.core.element import merge
+from irload.core.op import Op
+from irload.core.tensor import Array, TensorType
+from irload.errors import AttributeInvalid, ShapeMismatch
+from irload.ops.elementwise import Unary, require_float, require_numeric
+
+
+class ReLU(Unary, since=1):
+    """max(x, 0); NaN stays NaN. Specification: ReLU-1."""
+
+    def compute(self, x: Array) -> Array:
+        return np.maximum(x, x.dtype.type(0))
+
+
+class Clamp(Unary, since=1):
+    """x cut to `min`..`max`; NaN stays NaN. Integers are cut to the integers within. Specification: Clamp-1."""
+
+    min = attr.number(default=0.0, spec_required=True)
+    max = attr.number(default=0.0, spec_required=True)
+
+    def validate(self) -> None:
+        if not self.min <= self.max:
+            raise AttributeInvalid(f"attribute min must not exceed max, found {self.min} and {self.max}")
+
+    def compute(self, x: Array) -> Array:
+        low, high = self.min, self.max
+        if x.dtype.kind != "f":
+            info = np.iinfo(x.dtype)
+            low, high = (int(np.clip(v, info.min, info.max)) for v in (np.ceil(low), np.floor(high)))
+        return np.minimum(np.maximum(x, x.dtype.type(low)), x.dtype.type(high))
+
+
+class Elu(Unary, since=1):
+    """x for x ≥ 0, alpha · (e^x − 1) below. Specification: Elu-1."""
+
+    alpha = attr.number(default=0.0, spec_required=True)
+
+    def compute(self, x: Array) -> Array:
+        return np.where(x < 0, x.dtype.type(self.alpha) * np.expm1(np.minimum(x, 0)), x)
+
+
+class Selu(Op, since=1):
+    """lambda · x for x > 0, lambda · alpha · (e^x − 1) otherwise; alpha and lambda hold one value each.
+
+    Specification: Selu-1.
+    """
+
+    def infer(self, x: TensorType, alpha: TensorType, lambda_: TensorType) -> TensorType:
+        element = merge(x.element, alpha.element, lambda_.element)
+        require_float("x, alpha and lambda", element)
+        return TensorType(element, x.shape)
+
+    def compute(self, x: Array, alpha: Array, lambda_: Array) -> Array:
+        a, scale = alpha.reshape(()), lambda_.reshape(())
+        return scale * np.where(x > 0, x, a * np.expm1(np.minimum(x, 0)))
+
+
+class HardSigmoid(Op, since=1):
+    """alpha · x + beta, cut to 0..1; alpha and beta are scalars. Specification: HardSigmoid-1."""
+
+    def infer(self, x: TensorType, alpha: TensorType, beta: TensorType) -> TensorType:
+        element = merge(x.element, alpha.element, beta.element)
+        require_float("x, alpha and beta", element)
+        for name, scalar in (("alpha", alpha), ("beta", beta)):
+            if scalar.rank not in (None, 0):
+                raise ShapeMismatch(f"{name} must be a scalar, found {scalar.shape}")
+        return TensorType(element, x.shape)
+
+    def compute(self, x: Array, alpha: Array, beta: Array) -> Array:
+        return np.clip(alpha * x + beta, 0, 1)
+
+
+class HSigmoid(Unary, since=5):
+    """min(max(x + 3, 0), 6) / 6. Specification: HSigmoid-5."""
+
+    def compute(self, x: Array) -> Array:
+        return np.clip(x + 3, 0, 6) / 6
+
+
+class HSwish(Unary, since=4):
+    """x · min(max(x + 3, 0), 6) / 6. Specification: HSwish-4."""
+
+    def compute(self, x: Array) -> Array:
+        return x * (np.clip(x + 3, 0, 6) / 6)
+
+
+class PReLU(Op, since=1):
+    """x for x ≥ 0, slope · x below. A slope of one axis as long as axis 1 of x is by channel; others broadcast.
+
+    Specification: PReLU-1.
+    """
+
+    def infer(self, x: TensorType, slope: TensorType) -> TensorType:
+        element = merge(x.element, slope.element)
+        require_numeric("x and slope", element)
+        return TensorType(element, x.shape)
+
+    def compute(self, x: Array, slope: Array) -> Array:
+        if slope.ndim == 1 and x.ndim > 1 and slope.shape[0] in (1, x.shape[1]):
+            slope = slope.reshape(slope.shape + (1,) * (x.ndim - 2))
+        return np.where(x < 0, x * slope, x).astype(x.dtype)

@@ -1,0 +1,71 @@
+"""Unary arithmetic that stays within a type: signs, absolute values, roundings."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from irload.core import attribute as attr
+from irload.core.bounds import bounds_of
+from irload.core.tensor import Array, Bounds, TensorType
+from irload.ops.elementwise import Unary
+
+
+class Abs(Unary, since=1):
+    """|x|. The smallest integer of a type has no absolute value and stays. Specification: Abs-1."""
+
+    def compute(self, x: Array) -> Array:
+        return np.abs(x)
+
+
+class Negative(Unary, since=1):
+    """−x. Specification: Negative-1."""
+
+    def compute(self, x: Array) -> Array:
+        return np.negative(x)
+
+
+class Sign(Unary, since=1):
+    """−1, 0 or 1; NaN stays NaN. Specification: Sign-1."""
+
+    def compute(self, x: Array) -> Array:
+        return np.sign(x)
+
+
+class Rounding(Unary):
+    """A rounding to whole numbers; integers pass unchanged, and so do their bounds."""
+
+    def compute(self, x: Array) -> Array:
+        return self.rounded(x) if x.dtype.kind == "f" else x
+
+    def rounded(self, x: Array) -> Array:
+        """The whole numbers for floats."""
+        raise NotImplementedError
+
+    def bounds(self, x: TensorType) -> list[Bounds | None]:
+        return [bounds_of(x)]
+
+
+class Ceiling(Rounding, since=1):
+    """The least whole number not below x. Specification: Ceiling-1."""
+
+    def rounded(self, x: Array) -> Array:
+        return np.ceil(x)
+
+
+class Floor(Rounding, since=1):
+    """The greatest whole number not above x. Specification: Floor-1."""
+
+    def rounded(self, x: Array) -> Array:
+        return np.floor(x)
+
+
+class Round(Rounding, since=5):
+    """The nearest whole number; halves go to the even one or away from zero, as `mode` says. Specification: Round-5."""
+
+    mode = attr.choice("half_to_even", "half_away_from_zero", default="half_to_even")
+
+    def rounded(self, x: Array) -> Array:
+        if self.mode == "half_to_even":
+            return np.rint(x)
+        whole = np.trunc(x)
+        return whole + np.copysign(np.abs(x - whole) >= 0.5, x)

@@ -1,0 +1,1 @@
+"""Logic on booleans."""

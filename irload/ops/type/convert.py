@@ -1,0 +1,50 @@
+"""Conversion of the element type: to a named one, or to that of another tensor."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from irload.core import attribute as attr
+from irload.core.bounds import bounds_of
+from irload.core.context import RunContext
+from irload.core.element import dynamic, string
+from irload.core.op import Op
+from irload.core.tensor import Array, Bounds, TensorType
+from irload.errors import TypeMismatch
+from irload.ops.casting import convert
+
+
+class Convert(Op, since=1):
+    """The values of x in `destination_type`.
+
+    Specification: Convert-1. Floats become integers by truncation towards zero, integers wrap to the width of the new
+    type; what fits no integer becomes the smallest. Everything but zero becomes true.
+    """
+
+    destination_type = attr.element_type(default=dynamic, spec_required=True)
+
+    widens = False
+
+    def infer(self, x: TensorType) -> TensorType:
+        if string in (x.element, self.destination_type) and x.element is not self.destination_type:
+            raise TypeMismatch(f"strings cannot be converted: {x.element} to {self.destination_type}")
+        return TensorType(self.destination_type, x.shape)
+
+    def compute(self, x: Array) -> Array:
+        return convert(x, self.destination_type)
+
+    def bounds(self, x: TensorType) -> Sequence[Bounds | None] | None:
+        known = bounds_of(x)
+        return [known] if known is not None and self.destination_type.is_integer else None
+
+
+class ConvertLike(Op, since=1):
+    """The values of x in the element type of `like`, converted as Convert does. Specification: ConvertLike-1."""
+
+    widens = False
+
+    def infer(self, x: TensorType, like: TensorType) -> TensorType:
+        return TensorType(like.element, x.shape)
+
+    def compute(self, x: Array, like: Array, *, context: RunContext) -> Array:
+        return convert(x, context.outputs[0].element)

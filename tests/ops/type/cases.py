@@ -1,0 +1,52 @@
+"""Random cases of type conversions."""
+
+from __future__ import annotations
+
+from irload.core import element as et
+from irload.core.element import ELEMENTS, ElementType
+from tests.harness.case import FLOATS, INTEGERS, Array, Case, Random, cases, param, pick, random_array, random_shape
+
+COMMON = (*FLOATS, *INTEGERS, et.boolean)
+EIGHT = (et.f8e4m3, et.f8e5m2)
+NIBBLES = (et.i4, et.u4)
+SUB_BYTE = (*NIBBLES, et.u1, et.u2, et.u3, et.u6)
+
+
+def values(rng: Random, element: ElementType, to: ElementType) -> Array:
+    """Values of a type for a conversion: also such that wrap in the target, where the runtime's cast is defined."""
+    shape = random_shape(rng, (0, 4), 0)
+    if element in SUB_BYTE:
+        span = 1 << element.bits
+        low = -span // 2 if element.is_signed else 0
+        return rng.integers(low, low + span, shape).astype(element.dtype)
+    wide = 40 if element in EIGHT else 300 if element.bits < 32 or to in EIGHT else 70000
+    if element.is_integer and element.bits == 8:
+        wide = 127
+    return random_array(rng, shape, element, -wide, wide)
+
+
+@cases("Convert", "opset1")
+def convert(rng: Random, version: str) -> Case:
+    element, to = pick(rng, COMMON), pick(rng, COMMON)
+    return Case("Convert", version, [param(values(rng, element, to), element)], {"destination_type": to})
+
+
+@cases("Convert", "opset1")
+def convert_narrow(rng: Random, version: str) -> Case:
+    narrow, other = pick(rng, (*EIGHT, *SUB_BYTE)), pick(rng, (et.f32, et.f16, et.bf16, et.i32, et.i64, et.u8, et.i8))
+    element, to = (narrow, other) if rng.random() < 0.5 else (other, narrow)
+    return Case("Convert", version, [param(values(rng, element, to), element)], {"destination_type": to})
+
+
+@cases("Convert", "opset1")
+def convert_four_bits(rng: Random, version: str) -> Case:
+    narrow, other = pick(rng, (et.nf4, et.f4e2m1, et.f8e8m0)), pick(rng, (et.f32, et.f16, et.bf16))
+    element, to = (narrow, et.f32) if rng.random() < 0.5 else (et.f32, narrow)
+    return Case("Convert", version, [param(values(rng, element, to), element)], {"destination_type": to})
+
+
+@cases("ConvertLike", "opset1")
+def convert_like(rng: Random, version: str) -> Case:
+    element, to = pick(rng, COMMON), pick(rng, COMMON)
+    like = random_array(rng, random_shape(rng), to)
+    return Case("ConvertLike", version, [param(values(rng, element, to), element), param(like, to)])
