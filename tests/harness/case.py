@@ -22,6 +22,8 @@ class Input:
     value: Array
     element: ElementType
     constant: bool = False
+    rigid: bool = False
+    """Its shape stays static in dynamic variants of the case."""
 
 
 def param(value: Any, element: ElementType | None = None) -> Input:
@@ -57,6 +59,8 @@ class Case:
     xml: str = ""
     compare: Callable[[Sequence[Array], Sequence[Array]], bool] | None = None
     """Replaces the elementwise comparison, for outputs whose order or padding is free: (ours, theirs) → agree."""
+    wider: bool = False
+    """The runtime infers shapes that its own results break, so irload's need only be compatible (see deviations)."""
 
     @property
     def row(self) -> tuple[str, str]:
@@ -96,7 +100,7 @@ def cases(type: str, *versions: str) -> Callable[[Callable[..., Case]], Callable
     return register
 
 
-# -- random material ----------------------------------------------------------------------------------------------------
+# -- random material -------------------------------------------------------------------------------------------------
 
 FLOATS = (et.f32, et.f16, et.bf16, et.f64)
 INTEGERS = (et.i32, et.i64, et.i8, et.u8, et.i16, et.u16, et.u32, et.u64)

@@ -1,7 +1,7 @@
 """Where irload departs from the runtime on purpose: one entry a place, with the reason.
 
-Semantics follow the specification, then the reference kernels, then the CPU plugin. A case generator that would meet one
-of these places either avoids it or compares with the side that follows the specification.
+Semantics follow the specification, then the reference kernels, then the CPU plugin. A case generator that would meet
+one of these places either avoids it or compares with the side that follows the specification.
 """
 
 from __future__ import annotations
@@ -21,5 +21,36 @@ class Deviation:
 DEVIATIONS: tuple[Deviation, ...] = (
     Deviation(
         ("Add", "Subtract", "Multiply"), "CPU plugin", "saturates narrow integers; the reference and irload wrap"
+    ),
+    Deviation(
+        ("ConvolutionBackpropData", "GroupConvolutionBackpropData"),
+        "specification",
+        "says that output_shape makes the pads be ignored and lost elements be split for every auto_pad; the runtime "
+        "splits for same_upper and same_lower only, and irload does as the runtime, on which exported models rely",
+    ),
+    Deviation(
+        ("ConvolutionBackpropData", "GroupConvolutionBackpropData"),
+        "shape inference",
+        "gives rank 2 for an output_shape of unknown length; irload takes the rank of the data",
+    ),
+    Deviation(
+        ("ConvolutionBackpropData", "GroupConvolutionBackpropData"),
+        "CPU plugin",
+        "fails for an output_shape that comes at run time, and GroupConvolutionBackpropData for one group; irload "
+        "computes both",
+    ),
+    Deviation(("TopK",), "CPU plugin", "orders equal elements at random in the types that the reference does not sort"),
+    Deviation(("TopK",), "CPU plugin", "rejects k = 0, or crashes on it; irload returns empty outputs"),
+    Deviation(
+        ("NonMaxSuppression",),
+        "shape inference of versions 1 to 4",
+        "a fixed number of rows (filled up with -1 by the specification, for one batch only in versions 1 and 3), while "
+        "the CPU plugin returns just the selected ones; irload returns those too and infers an upper bound",
+    ),
+    Deviation(
+        ("NonMaxSuppression",),
+        "CPU plugin",
+        "suppresses at iou = iou_threshold, where the specification says above it; so with the default of 0 it keeps "
+        "one box a class. Leaves the number of rows uninitialized when max_output_boxes_per_class is 0",
     ),
 )

@@ -1,0 +1,1 @@
+"""The sorting family."""
