@@ -12,7 +12,7 @@ from irload.core import attribute as attr
 from irload.core.bounds import bounds_of
 from irload.core.element import ElementType, boolean, merge
 from irload.core.op import Op
-from irload.core.shape import Dim, Shape
+from irload.core.shape import Shape
 from irload.core.tensor import UNBOUNDED_HI, UNBOUNDED_LO, Array, Bounds, TensorType
 from irload.errors import AttributeInvalid, ExecutionError, ShapeMismatch, TypeMismatch
 from irload.ops.casting import to_integer

@@ -27,8 +27,6 @@ def softplus(x: Array) -> Array:
 class Sigmoid(UnaryFunction, since=1):
     """1 / (1 + e^−x). Specification: Sigmoid-1. On integers 1 above zero and 0 elsewhere."""
 
-    to_whole = staticmethod(lambda y: y > 0.5)
-
     def function(self, x: Array) -> Array:
         return sigmoid(x)
 

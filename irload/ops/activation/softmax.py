@@ -19,7 +19,7 @@ class SoftMax(Op, since=1):
     def infer(self, x: TensorType) -> TensorType:
         require_float("x", x.element)
         if x.rank is not None:
-            normalize_axis(self.axis, x.rank)
+            normalize_axis(self.axis, max(x.rank, 1))
         return x.untold()
 
     def compute(self, x: Array) -> Array:
@@ -41,7 +41,7 @@ class LogSoftmax(Op, since=5):
     def infer(self, x: TensorType) -> TensorType:
         require_float("x", x.element)
         if x.rank is not None:
-            normalize_axis(self.axis, x.rank)
+            normalize_axis(self.axis, max(x.rank, 1))
         return x.untold()
 
     def compute(self, x: Array) -> Array:
@@ -50,5 +50,5 @@ class LogSoftmax(Op, since=5):
 
 
 def shifted(x: Array, axis: int) -> Array:
-    """x less its maximum along an axis, so that exponentials do not overflow."""
+    """X less its maximum along an axis, so that exponentials do not overflow."""
     return x - x.max(axis, keepdims=True) if x.size else x

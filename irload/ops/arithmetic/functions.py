@@ -66,7 +66,9 @@ class Tan(UnaryFunction, since=1):
 
 
 class Asin(UnaryFunction, since=1):
-    """The angle in −π/2..π/2 whose sine is x; NaN where |x| > 1. Specification: Asin-1."""
+    """The angle in −π/2..π/2 whose sine is x; NaN where |x| > 1. Integers are truncated. Specification: Asin-1."""
+
+    to_whole = np.trunc
 
     def function(self, x: Array) -> Array:
         return np.arcsin(x)

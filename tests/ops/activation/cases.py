@@ -55,16 +55,16 @@ def elu(rng: Random, version: str) -> Case:
 @cases("Selu", "opset1")
 def selu(rng: Random, version: str) -> Case:
     x = unary("Selu", rng, version).inputs[0]
-    make = pick(rng, (const, param))
     shape = pick(rng, ((), (1,)))
-    return Case("Selu", version, [x, *(make(random_array(rng, shape, x.element, 0.5, 2), x.element) for _ in range(2))])
+    return Case(
+        "Selu", version, [x, *(const(random_array(rng, shape, x.element, 0.5, 2), x.element) for _ in range(2))]
+    )
 
 
 @cases("HardSigmoid", "opset1")
 def hard_sigmoid(rng: Random, version: str) -> Case:
     x = unary("HardSigmoid", rng, version).inputs[0]
-    make = pick(rng, (const, param))
-    return Case("HardSigmoid", version, [x, *(make(random_array(rng, (), x.element, 0, 1), x.element) for _ in "ab")])
+    return Case("HardSigmoid", version, [x, *(const(random_array(rng, (), x.element, 0, 1), x.element) for _ in "ab")])
 
 
 @cases("Swish", "opset4")

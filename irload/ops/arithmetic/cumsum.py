@@ -1,0 +1,44 @@
+"""Running sums along an axis."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from irload.core import attribute as attr
+from irload.core.element import i32, i64
+from irload.core.op import Op
+from irload.core.shape import normalize_axis
+from irload.core.tensor import Array, TensorType
+from irload.errors import ExecutionError, TypeMismatch
+from irload.ops.elementwise import require_numeric
+
+
+class CumSum(Op, since=3):
+    """Each element is the sum of those up to it along `axis` (a scalar input, 0 when absent).
+
+    Specification: CumSum-3. `exclusive` leaves out the element itself, `reverse` sums from the end.
+    """
+
+    exclusive = attr.boolean(default=False)
+    reverse = attr.boolean(default=False)
+
+    def infer(self, data: TensorType, axis: TensorType | None = None) -> TensorType:
+        require_numeric("data", data.element)
+        if axis is not None:
+            if not (axis.element in (i32, i64) or axis.element.is_dynamic):
+                raise TypeMismatch(f"axis must be i32 or i64, found {axis.element}")
+            if axis.ints is not None and len(axis.ints) == 1 and data.rank is not None:
+                normalize_axis(axis.ints[0], data.rank)
+        return data.untold()
+
+    def compute(self, data: Array, axis: Array | None = None) -> Array:
+        at = 0 if axis is None else int(axis.reshape(()))
+        if not -data.ndim <= at < data.ndim:
+            raise ExecutionError(f"axis {at} is out of range for rank {data.ndim}")
+        x = np.flip(data, at) if self.reverse else data
+        total = np.cumsum(x, at, dtype=data.dtype)
+        if self.exclusive:
+            # What is summed before the first element is nothing.
+            total = np.roll(total, 1, at)
+            total[(slice(None),) * (at % data.ndim) + (slice(0, 1),)] = 0
+        return np.flip(total, at) if self.reverse else total
