@@ -53,4 +53,23 @@ DEVIATIONS: tuple[Deviation, ...] = (
         "suppresses at iou = iou_threshold, where the specification says above it; so with the default of 0 it keeps "
         "one box a class. Leaves the number of rows uninitialized when max_output_boxes_per_class is 0",
     ),
+    Deviation(
+        ("Interpolate",),
+        "reference",
+        "takes the scales of the wrong axes for linear_onnx over the three spatial axes of rank 5 when the depth stays; "
+        "its f32 coefficients for cube_coeff -0.6 do not sum to 1, which moves integers of axes that stay; crashes on "
+        "empty outputs of the Pillow modes",
+    ),
+    Deviation(
+        ("Interpolate",),
+        "CPU plugin",
+        "of version 1, confuses pads and run-time sizes unless axes are 2,3 and resizes spatial axes only; rounds "
+        "integers in linear_onnx, where the reference truncates; ignores antialias in mode linear",
+    ),
+    Deviation(
+        ("Range",),
+        "reference",
+        "of version 1 counts |stop - start| / |step| values in f16 and bf16 when the step leads away from stop; there are "
+        "none",
+    ),
 )

@@ -1,0 +1,1 @@
+"""Conditions: choosing by a mask or a branch, and finding elements by their value."""

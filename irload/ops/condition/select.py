@@ -1,0 +1,51 @@
+"""Select: elements of one tensor or another, by a mask."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from irload.core.bounds import moved
+from irload.core.element import boolean, merge
+from irload.core.shape import Shape
+from irload.core.tensor import Array, Bounds, TensorType
+from irload.errors import TypeMismatch
+from irload.ops.elementwise import AutoBroadcast
+
+
+class Select(AutoBroadcast, since=1):
+    """Takes each element from `then` where `cond` is true, from `else` where it is false.
+
+    Specification: Select-1. `cond` is boolean, the others of one type. All three broadcast by NumPy's rules, must be
+    equal with `none`, or are fitted into the shape of `then` with `pdpd`.
+    """
+
+    widens = False
+
+    def infer(self, cond: TensorType, then: TensorType, else_: TensorType) -> TensorType:
+        if cond.element is not boolean and not cond.element.is_dynamic:
+            raise TypeMismatch(f"cond must be boolean, found {cond.element}")
+        element = merge(then.element, else_.element)
+        if self.auto_broadcast == "pdpd":
+            return TensorType(element, self._fitted(self._fitted(then.shape, else_.shape), cond.shape))
+        return TensorType(element, self.joined(self.joined(else_.shape, then.shape), cond.shape))
+
+    def _fitted(self, target: Shape, other: Shape) -> Shape:
+        """The target's shape, its dims narrowed by those of the operand that is fitted into it."""
+        target = self.joined(target, other)
+        if target.rank is None:
+            return target
+        start = self.auto_broadcast_axis if self.auto_broadcast_axis >= 0 else len(target) - len(other)
+        for axis, dim in enumerate(other, start):
+            target = target.with_dim(axis, target[axis].broadcast(dim) or dim)
+        return target
+
+    def compute(self, cond: Array, then: Array, else_: Array) -> Array:
+        cond = cond.astype(bool, copy=False)  # bounds come as integers
+        if self.auto_broadcast != "pdpd":
+            return np.where(cond, then, else_)
+        return np.where(self.aligned(cond, then.ndim), then, self.aligned(else_, then.ndim))
+
+    def bounds(self, *inputs: TensorType) -> Sequence[Bounds | None] | None:
+        return moved(self, inputs, data=(1, 2))

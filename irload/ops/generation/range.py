@@ -1,0 +1,92 @@
+"""Range, in two versions: an arithmetic progression."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from irload.core import attribute as attr
+from irload.core.element import ElementType, dynamic, merge
+from irload.core.op import Op
+from irload.core.shape import ANY, Dim, Shape
+from irload.core.tensor import Array, TensorType
+from irload.errors import AttributeInvalid, ShapeMismatch, TypeMismatch
+
+
+def length(start: float, stop: float, step: float) -> int:
+    """The number of values from `start` in steps of `step` before `stop`: max(ceil((stop − start) / step), 0)."""
+    if isinstance(start, int) and isinstance(stop, int) and isinstance(step, int):
+        return max(-((start - stop) // step), 0)
+    return max(math.ceil((stop - start) / step), 0)
+
+
+class Progression(Op):
+    """Three scalars in, a list out."""
+
+    def element(self, *inputs: TensorType) -> ElementType:
+        """The element type of the output."""
+        raise NotImplementedError
+
+    def infer(self, start: TensorType, stop: TensorType, step: TensorType) -> TensorType:
+        element = self.element(start, stop, step)
+        numbers: list[float] = []
+        for name, tensor in (("start", start), ("stop", stop), ("step", step)):
+            if tensor.rank not in (None, 0):
+                raise ShapeMismatch(f"{name} must be a scalar, found {tensor.shape}")
+            if tensor.value is not None and tensor.value.size == 1:
+                number = tensor.value.item()
+                if not math.isfinite(number):
+                    raise ShapeMismatch(f"{name} must be finite, found {number}")
+                numbers.append(math.trunc(number) if element.is_integer else float(number))
+        if step.value is not None and numbers and numbers[-1] == 0:
+            raise ShapeMismatch(f"step must not be 0, found {step.value} as {element}")
+        return TensorType(element, Shape(Dim.of(length(*numbers)) if len(numbers) == 3 else ANY))
+
+    @staticmethod
+    def progression(start: Array, stop: Array, step: Array) -> Array:
+        """The values, from three scalars of one dtype and in it."""
+        positions: Array = np.arange(length(start.item(), stop.item(), step.item()))
+        return start + positions.astype(start.dtype) * step
+
+
+class Range(Progression, since=1):
+    """The values start, start + step, … before `stop`.
+
+    Specification: Range-1. All three are scalars of one numeric type, which is the output's; step must not be 0.
+    """
+
+    def element(self, *inputs: TensorType) -> ElementType:
+        element = merge(*(t.element for t in inputs))
+        if not element.is_numeric:
+            raise TypeMismatch(f"start, stop and step must be of a numeric type, found {element}")
+        return element
+
+    def compute(self, start: Array, stop: Array, step: Array) -> Array:
+        return self.progression(start, stop, step)
+
+
+class Range4(Progression, type="Range", since=4):
+    """Range whose inputs may be of different types and are converted to `output_type` before anything else.
+
+    Specification: Range-4. Conversion to an integer type truncates; step must not become 0 by it.
+    """
+
+    output_type = attr.element_type(default=dynamic, spec_required=True)
+
+    def validate(self) -> None:
+        if not self.output_type.is_numeric or self.output_type is dynamic:
+            raise AttributeInvalid(f"attribute output_type must be a numeric type, found {self.output_type}")
+
+    def element(self, *inputs: TensorType) -> ElementType:
+        for name, tensor in zip(("start", "stop", "step"), inputs, strict=True):
+            if not tensor.element.is_numeric:
+                raise TypeMismatch(f"{name} must be of a numeric type, found {tensor.element}")
+        return self.output_type
+
+    def compute(self, start: Array, stop: Array, step: Array) -> Array:
+        target = self.output_type
+        numbers = [n.astype(target.dtype) for n in (start, stop, step)]
+        if target.is_low_precision:
+            numbers = [n.astype(np.float32) for n in numbers]
+        return self.progression(*numbers)

@@ -1,0 +1,1 @@
+"""Image processing: resizing, sampling on a grid, and conversions between colour formats."""

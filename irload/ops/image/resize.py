@@ -1,0 +1,114 @@
+"""Resizing a tensor along some of its axes, in every mode of Interpolate."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from irload.core.tensor import Array
+from irload.ops.image import taps
+from irload.ops.image.taps import F32, Taps
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """How to resize: the attributes of Interpolate-11, to which those of the older versions are translated."""
+
+    mode: str
+    coordinates: str = "half_pixel"
+    nearest: str = "round_prefer_floor"
+    antialias: bool = False
+    cube_coeff: float = -0.75
+
+
+@dataclass(frozen=True, slots=True)
+class Resized:
+    """One axis to resize: from `size` to `out` elements, with the `scale` that the coordinates are computed from."""
+
+    axis: int
+    size: int
+    out: int
+    scale: np.float32
+
+    def at(self, sampling: Sampling) -> Array:
+        """The coordinates in the input."""
+        return taps.coordinates(sampling.coordinates, self.size, self.out, self.scale)
+
+
+def resize(data: Array, axes: Sequence[Resized], how: Sampling) -> Array:
+    """`data` resized along `axes`. Axes that keep their size are left alone: every mode maps them onto themselves."""
+    moving = [a for a in axes if a.size != a.out]
+    if how.mode == "nearest":
+        for a in moving:
+            data = np.take(data, taps.nearest(how.nearest, a.at(how), a.size, a.scale), a.axis)
+        return data
+    if how.mode in ("bilinear_pillow", "bicubic_pillow"):
+        support = 1 if how.mode == "bilinear_pillow" else 2
+        for a in reversed(moving):  # the width first; each pass ends in the data's own type
+            data = _settled(mixed(data, a.axis, taps.pillow(a.size, a.out, support, how.cube_coeff)), data.dtype)
+        return data
+    if data.dtype.kind in "iu":
+        if how.mode == "linear_onnx":  # a kept height or width takes part in the sum, as two halves of its last element
+            moving = [a for a in axes if a in moving or a.axis >= data.ndim - 2]
+        return _integers(data, _steps(axes, moving, how), how.mode)
+    for axis, tap in _steps(axes, moving, how):
+        data = mixed(data, axis, _normalized(tap) if how.mode == "linear" else tap).astype(data.dtype, copy=False)
+    return data
+
+
+def _steps(axes: Sequence[Resized], moving: Sequence[Resized], how: Sampling) -> list[tuple[int, Taps]]:
+    if how.mode == "linear_onnx":
+        return [(a.axis, taps.linear_onnx(a.at(how), a.size)) for a in moving]
+    if how.mode == "cubic":
+        return [(a.axis, taps.cubic(a.at(how), a.size, how.cube_coeff)) for a in moving]
+    if how.mode == "area":
+        return [(a.axis, taps.area(a.size, a.out)) for a in moving]
+    steep = how.antialias and any(a.scale < 1 for a in axes)
+    return [(a.axis, taps.linear(a.at(how), a.size, a.scale, a.scale if steep else F32(1)).trimmed()) for a in moving]
+
+
+def mixed(data: Array, axis: int, tap: Taps) -> Array:
+    """One axis replaced by its weighted taps, in the wider of both dtypes."""
+    column = (-1, *(1,) * (data.ndim - 1 - axis))
+    shape = (*data.shape[:axis], tap.index.shape[0], *data.shape[axis + 1 :])
+    total = np.zeros(shape, np.result_type(data, tap.weight))
+    for index, weight in zip(tap.index.T, tap.weight.T, strict=True):
+        total += np.take(data, index, axis) * weight.reshape(column)
+    return total
+
+
+def _normalized(tap: Taps) -> Taps:
+    total = tap.weight.sum(axis=1, keepdims=True)
+    return Taps(tap.index, np.divide(tap.weight, total, out=np.zeros_like(tap.weight), where=total != 0))
+
+
+def _integers(data: Array, steps: Sequence[tuple[int, Taps]], mode: str) -> Array:
+    """Integer data: all axes at once, in the order of the specification's sum, since f32 rounding shows in integers."""
+    rank = data.ndim
+    shape = list(data.shape)
+    for axis, tap in steps:
+        shape[axis] = tap.index.shape[0]
+    total, weights = np.zeros(shape, F32), np.zeros((1,) * rank, F32)
+    for chosen in product(*(range(tap.index.shape[1]) for _, tap in steps)):
+        part, weight = data, np.ones((1,) * rank, F32)
+        for (axis, tap), k in zip(steps, chosen, strict=True):
+            part = np.take(part, tap.index[:, k], axis)
+            weight = weight * tap.weight[:, k].astype(F32).reshape(-1, *(1,) * (rank - 1 - axis))
+        total += weight * part.astype(F32)
+        weights = weights + weight
+    if mode in ("linear", "area"):
+        total = np.divide(total, weights, out=np.zeros_like(total), where=weights != 0)
+        return taps.round_half_away(total).astype(np.int64).astype(data.dtype)
+    return total.astype(np.int64).astype(data.dtype)
+
+
+def _settled(mix: Array, dtype: np.dtype[Any]) -> Array:
+    """What a pass of the Pillow modes stores: integers are rounded and kept within their type."""
+    if dtype.kind == "f":
+        return mix.astype(dtype)
+    limits = np.iinfo(dtype)
+    return taps.round_half_away(mix).clip(limits.min, limits.max).astype(dtype)

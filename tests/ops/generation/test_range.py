@@ -1,0 +1,77 @@
+"""Range: the specification's examples, lengths, conversions, and the errors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from irload.core import element as et
+from irload.core.registry import resolve
+from irload.core.shape import Shape
+from irload.core.tensor import TensorType
+from irload.errors import AttributeInvalid, IRError, ShapeMismatch, TypeMismatch
+
+
+def made(start: Any, stop: Any, step: Any, output_type: et.ElementType) -> Any:
+    """The values, after inference has been seen to agree with their number."""
+    op = resolve("Range", "opset4")[0](output_type=output_type)
+    arrays = [np.asarray(n) for n in (start, stop, step)]
+    found = op.compute(*arrays)
+    assert op.infer(*map(TensorType.of, arrays)).shape == found.shape
+    return found
+
+
+@pytest.mark.parametrize(
+    ("start", "stop", "step", "output_type", "expected"),
+    [
+        (2, 23, 3, et.i32, [2, 5, 8, 11, 14, 17, 20]),
+        (23, 2, -3, et.i32, [23, 20, 17, 14, 11, 8, 5]),
+        (1.0, 2.5, 0.5, et.f32, [1.0, 1.5, 2.0]),
+        (0.5, 3.9, 1.5, et.i64, [0, 1, 2]),  # all three are truncated first
+        (3, 3, 1, et.i64, []),
+        (5, 0, 1, et.i64, []),
+        (0, 5, -1, et.i64, []),
+    ],
+)
+def test_values(start: Any, stop: Any, step: Any, output_type: et.ElementType, expected: list[float]) -> None:
+    found = made(start, stop, step, output_type)
+    assert found.tolist() == expected
+    assert found.dtype == output_type.dtype
+
+
+def test_length_is_that_of_the_rounded_step() -> None:
+    assert made(np.float32(0), np.float32(1), np.float32(0.1), et.f32).shape == (10,)
+
+
+def test_large_integers_stay_exact() -> None:
+    assert made(2**62 + 1, 2**62 + 4, 2, et.i64).tolist() == [2**62 + 1, 2**62 + 3]
+
+
+def test_unknown_length() -> None:
+    scalar = TensorType(et.i64, Shape())
+    assert resolve("Range", "opset4")[0](output_type=et.f32).infer(scalar, scalar, scalar).shape == Shape(None)
+
+
+@pytest.mark.parametrize(
+    ("version", "inputs", "error"),
+    [
+        ("opset4", (0.0, 5.0, 0.5), ShapeMismatch),  # the step is 0 as i64
+        ("opset4", (0, np.inf, 1), ShapeMismatch),
+        ("opset4", ([0], 5, 1), ShapeMismatch),
+        ("opset4", (True, 5, 1), TypeMismatch),
+        ("opset1", (0, 5, 0), ShapeMismatch),
+        ("opset1", (0, 5.0, 1), TypeMismatch),
+    ],
+)
+def test_what_does_not_fit(version: str, inputs: Any, error: type[IRError]) -> None:
+    op: Any = resolve("Range", version)[0](**({"output_type": et.i64} if version == "opset4" else {}))
+    with pytest.raises(error):
+        op.infer(*(TensorType.of(np.asarray(n)) for n in inputs))
+
+
+@pytest.mark.parametrize("output_type", [et.boolean, et.dynamic, et.string])
+def test_output_type_must_be_numeric(output_type: et.ElementType) -> None:
+    with pytest.raises(AttributeInvalid):
+        resolve("Range", "opset4")[0](output_type=output_type)
