@@ -1,0 +1,1 @@
+"""Pooling: windows reduced to their mean or their largest element."""

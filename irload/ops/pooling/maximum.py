@@ -1,0 +1,85 @@
+"""MaxPool in its three versions; the later ones also say where the largest element stood."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from irload.core import attribute as attr
+from irload.core.element import INDEX, i64
+from irload.core.shape import normalize_axis
+from irload.core.tensor import Array, TensorType
+from irload.ops.elementwise import require_numeric
+from irload.ops.pooling.pool import Pool, reduce_windows
+from irload.ops.windows import NON_SPATIAL, pad_spatial
+
+
+def lowest(dtype: np.dtype) -> float | int:
+    """The lowest finite value of a dtype: what a window of nothing but padding has for its largest element."""
+    return float(np.finfo(dtype).min) if dtype.kind == "f" else int(np.iinfo(dtype).min)
+
+
+class MaxPool(Pool, since=1):
+    """The largest element of every window; padding never wins, NaN neither.
+
+    Specification: MaxPool-1. A window that lies in the padding alone gives the lowest finite value.
+    """
+
+    def infer(self, data: TensorType) -> TensorType:
+        require_numeric("data", data.element)
+        return TensorType(data.element, self.pooled(data.shape))
+
+    def compute(self, data: Array) -> Array:
+        fill = lowest(data.dtype)
+        return reduce_windows(np.fmax(data, data.dtype.type(fill)), self.axes(data.shape[2:]), np.maximum, fill)
+
+
+class MaxPool8(MaxPool, type="MaxPool", since=8):
+    """MaxPool with dilated windows and a second output: the flat index of the first largest element of every window.
+
+    Specification: MaxPool-8. The index counts the elements of the input from `axis` on.
+    """
+
+    dilations = attr.integers(default=(), rule=attr.positive)
+    index_element_type = attr.element_type(default=i64, among=INDEX)
+    axis = attr.integer(default=0)
+
+    def infer(self, data: TensorType) -> tuple[TensorType, TensorType]:
+        require_numeric("data", data.element)
+        shape = self.pooled(data.shape)
+        if data.rank is not None:
+            normalize_axis(self.axis, data.rank)
+        return TensorType(data.element, shape), TensorType(self.index_element_type, shape)
+
+    def compute(self, data: Array) -> tuple[Array, Array]:
+        axes, fill = self.axes(data.shape[2:]), data.dtype.type(lowest(data.dtype))
+        pads = [a.pad for a in axes]
+        values = pad_spatial(np.fmax(data, fill), pads, fill)
+        places = pad_spatial(
+            np.arange(math.prod(data.shape[NON_SPATIAL:])).reshape(1, 1, *data.shape[NON_SPATIAL:]), pads
+        )
+        # The last axis goes first, so that of equal elements the first in memory wins.
+        for axis in reversed(axes):
+            first, *others = axis.slices(data.ndim)
+            best, where = values[first].copy(), np.broadcast_to(places, values.shape)[first].copy()
+            for part in others:
+                better = values[part] > best
+                np.copyto(best, values[part], where=better)
+                np.copyto(where, np.broadcast_to(places, values.shape)[part], where=better)
+            values, places = best, where
+        # Nothing exceeds the lowest value: such a window points to the first element of its channel.
+        return values, self._flat(np.where(values > fill, places, 0), data.shape)
+
+    def _flat(self, places: Array, shape: tuple[int, ...]) -> Array:
+        """Indices within a channel, counted from `axis` on."""
+        channels = np.arange(shape[0] * shape[1]).reshape(shape[0], shape[1], *(1,) * (len(shape) - NON_SPATIAL))
+        flat = channels * math.prod(shape[NON_SPATIAL:]) + places
+        counted = math.prod(shape[normalize_axis(self.axis, len(shape)) :])
+        return (flat % counted).astype(self.index_element_type.dtype)
+
+
+class MaxPool14(MaxPool8, type="MaxPool", since=14):
+    """MaxPool that also knows rounding_type ceil_torch: no window starts beyond the input (MaxPool-14)."""
+
+    rounding_type = attr.choice("floor", "ceil", "ceil_torch", default="floor")

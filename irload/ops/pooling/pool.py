@@ -1,0 +1,139 @@
+"""What AvgPool and MaxPool share: output sizes with their rounding, and reductions over windows axis by axis."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from irload.core import attribute as attr
+from irload.core.shape import ANY, Dim, Shape
+from irload.core.tensor import Array
+from irload.errors import ShapeMismatch
+from irload.ops.windows import NON_SPATIAL, Windowed, check_fits, check_spatial, dilated, pad_spatial
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """The windows along one spatial axis: `count` windows of `kernel` elements over `size` elements padded by two pads.
+
+    Rounding up may make the last window reach beyond the padded end.
+    """
+
+    axis: int
+    size: int
+    kernel: int
+    stride: int
+    dilation: int
+    begin: int
+    end: int
+    count: int
+
+    @property
+    def pad(self) -> tuple[int, int]:
+        """(begin, end) that the input needs for all windows to lie inside; a negative end drops unused elements."""
+        reach = (self.count - 1) * self.stride + dilated(self.kernel, self.dilation)
+        return self.begin, reach - self.begin - self.size
+
+    @property
+    def real(self) -> Array:
+        """For each window, how many of its elements are of the input and not of the padding."""
+        starts = np.arange(self.count)[:, np.newaxis] * self.stride - self.begin
+        at = starts + np.arange(self.kernel) * self.dilation
+        return ((at >= 0) & (at < self.size)).sum(axis=1)
+
+    def slices(self, rank: int) -> Iterator[tuple[slice, ...]]:
+        """For each element of the kernel, what it meets of the padded input: a slice of this axis, all of the others."""
+        for tap in range(self.kernel):
+            start = tap * self.dilation
+            along = slice(start, start + (self.count - 1) * self.stride + 1, self.stride)
+            yield (*(slice(None),) * self.axis, along, *(slice(None),) * (rank - self.axis - 1))
+
+
+class Pool(Windowed):
+    """Reduces every window of `kernel` elements over the 1 to 3 spatial axes.
+
+    Output sizes are (in + pads − dilated kernel) / stride + 1 with rounding_type floor or ceil; ceil_torch, where a
+    version has it, drops a last window that would start beyond the input and its first pad. The pads of auto_pad
+    same_upper and same_lower make that ceil(in / stride), unless the stride exceeds the window.
+    """
+
+    kernel = attr.integers(rule=attr.positive)
+    strides = attr.integers(rule=attr.positive)
+    rounding_type = attr.choice("floor", "ceil", default="floor")
+
+    def pooled(self, data: Shape) -> Shape:
+        """The shape of the output. Raises ShapeMismatch or AttributeInvalid."""
+        check_spatial("data", data)
+        spatial = len(self.kernel)
+        if not 1 <= spatial <= 3:
+            raise ShapeMismatch(f"kernel must have one value for each of 1 to 3 spatial axes, found {spatial}")
+        for name in ("strides", "dilations", "pads_begin", "pads_end"):
+            self.per_axis(name, spatial)
+        if data.rank is None:
+            return Shape.any(NON_SPATIAL + spatial)
+        if data.rank != NON_SPATIAL + spatial:
+            raise ShapeMismatch(f"kernel has {spatial} values, data {data} has {data.rank - NON_SPATIAL} spatial axes")
+        for name, dim in (("batch", data[0]), ("channels", data[1])):
+            if dim.hi == 0:
+                raise ShapeMismatch(f"the {name} of data must not be zero, found {data}")
+        return Shape(data[0], data[1], *(self._dim(data[NON_SPATIAL + k], k, spatial) for k in range(spatial)))
+
+    def _dim(self, size: Dim, axis: int, spatial: int) -> Dim:
+        if self.pads_same and not size.is_static:
+            return ANY
+        span = dilated(self.kernel[axis], self.per_axis("dilations", spatial)[axis])
+        if size.is_static:
+            begin, end = self._pads_of(size.lo, axis, spatial)
+            check_fits(span, size + (begin + end), axis)
+            self.check_window(span, begin, end, axis)
+        else:
+            begin, end = self.explicit_pads(spatial)[axis]
+        return Dim(
+            self._count(size.lo, span, begin, end, axis),
+            None if size.hi is None else self._count(size.hi, span, begin, end, axis),
+        )
+
+    def _pads_of(self, size: int, axis: int, spatial: int) -> tuple[int, int]:
+        sizes = [size if k == axis else 1 for k in range(spatial)]
+        return self.pads(sizes, self.kernel)[axis]
+
+    def _count(self, size: int, span: int, begin: int, end: int, axis: int) -> int:
+        """The number of windows along one axis."""
+        stride, room = self.strides[axis], max(size + begin + end - span, 0)
+        count = (room // stride if self.rounding_type == "floor" else -(-room // stride)) + 1
+        if self.rounding_type == "ceil_torch" and count > 1 and (count - 1) * stride >= size + begin:
+            count -= 1
+        return count
+
+    def check_window(self, span: int, begin: int, end: int, axis: int) -> None:
+        """Raise ShapeMismatch where a window could lie in the padding alone, for operations that forbid it."""
+
+    def axes(self, sizes: Sequence[int]) -> list[Axis]:
+        """The windows along each spatial axis of an input whose spatial axes have these sizes."""
+        spatial = len(sizes)
+        dilations, pads = self.per_axis("dilations", spatial), self.pads(sizes, self.kernel)
+        return [
+            Axis(
+                NON_SPATIAL + k,
+                size,
+                self.kernel[k],
+                self.strides[k],
+                dilations[k],
+                *pads[k],
+                self._count(size, dilated(self.kernel[k], dilations[k]), *pads[k], k),
+            )
+            for k, size in enumerate(sizes)
+        ]
+
+
+def reduce_windows(data: Array, axes: Sequence[Axis], combine: np.ufunc, fill: object) -> Array:
+    """Every window of `data` reduced by `combine`, one spatial axis after the other; `fill` is what padding holds."""
+    result = pad_spatial(data, [a.pad for a in axes], fill)
+    for axis in reversed(axes):
+        parts = [result[place] for place in axis.slices(data.ndim)]
+        result = parts[0].copy()
+        for part in parts[1:]:
+            combine(result, part, out=result)
+    return result

@@ -1,0 +1,68 @@
+"""Random cases of the pooling family."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from irload.core import element as et
+from irload.core.element import ElementType
+from tests.harness.case import Case, Random, cases, param, pick, random_array
+
+ELEMENTS = (et.f32, et.f32, et.f16, et.i32, et.i64, et.u8, et.i8, et.f64)
+
+
+def geometry(rng: Random, version: str, dilated: bool) -> tuple[dict[str, Any], tuple[int, ...]]:
+    """Attributes of a pooling, and a shape that its windows fit into."""
+    spatial = int(rng.integers(1, 4))
+    kernel, strides = rng.integers(1, 4, (2, spatial)).tolist()
+    dilations = rng.integers(1, 3, spatial).tolist() if dilated else [1] * spatial
+    auto_pad = pick(rng, ["explicit", "explicit", "explicit", "same_upper", "same_lower", "valid"])
+    # A pad is smaller than the window, so that no window but those that rounding up adds lies in the padding alone.
+    spans = [(k - 1) * d + 1 for k, d in zip(kernel, dilations, strict=True)]
+    begin, end = ([int(rng.integers(0, min(k, 3))) for k in spans] for _ in range(2))
+    sizes = [s + int(rng.integers(0, 5)) for s in spans]
+    attributes: dict[str, Any] = {"kernel": kernel, "strides": strides, "pads_begin": begin, "pads_end": end}
+    if dilated:  # always told: the runtime crashes or computes garbage where they are left to their default
+        attributes["dilations"] = dilations
+    if auto_pad != "explicit" or rng.random() < 0.5:
+        attributes["auto_pad"] = auto_pad
+    if rng.random() < 0.8:
+        torch = ["ceil_torch"] if version in ("opset14", "opset16") else []
+        attributes["rounding_type"] = pick(rng, ["floor", "ceil", *torch])
+    return attributes, (*rng.integers(1, 4, 2).tolist(), *sizes)
+
+
+@cases("AvgPool", "opset1", "opset14", "opset16")
+def average(rng: Random, version: str) -> Case:
+    attributes, shape = geometry(rng, version, version == "opset16")
+    attributes["exclude-pad"] = bool(rng.random() < 0.5)
+    if attributes.get("rounding_type") == "ceil":
+        # The CPU plugin divides by zero where rounding up adds a window that holds no element of the input.
+        kernel = attributes["kernel"]
+        spans = [(k - 1) * d + 1 for k, d in zip(kernel, attributes.get("dilations", [1] * 3), strict=False)]
+        attributes["strides"] = [min(s, n) for s, n in zip(attributes["strides"], spans, strict=True)]
+        attributes["pads_end"] = [0] * len(kernel)
+    # The CPU plugin has no kernel for dilated windows of wide integers.
+    wide = set(attributes.get("dilations", [1])) == {1}
+    element: ElementType = pick(rng, [e for e in ELEMENTS if wide or e not in (et.i32, et.i64)])
+    return Case("AvgPool", version, [param(random_array(rng, shape, element, -9, 9), element)], attributes)
+
+
+@cases("MaxPool", "opset1")
+def maximum(rng: Random, version: str) -> Case:
+    attributes, shape = geometry(rng, version, dilated=False)
+    # The CPU plugin computes f64 as f32, whose lowest value a window of nothing but padding then has.
+    element: ElementType = pick(rng, [e for e in ELEMENTS if e is not et.f64])
+    return Case("MaxPool", version, [param(random_array(rng, shape, element, -9, 9), element)], attributes)
+
+
+@cases("MaxPool", "opset8", "opset14")
+def maximum_with_indices(rng: Random, version: str) -> Case:
+    attributes, shape = geometry(rng, version, dilated=True)
+    element: ElementType = pick(rng, [e for e in ELEMENTS if e is not et.f64])
+    if rng.random() < 0.6:
+        attributes["axis"] = int(rng.integers(-len(shape), len(shape)))
+    if rng.random() < 0.6:
+        attributes["index_element_type"] = pick(rng, (et.i32, et.i64))
+    data = random_array(rng, shape, element, -9, 9)
+    return Case("MaxPool", version, [param(data, element)], attributes, outputs=2)
