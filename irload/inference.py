@@ -10,8 +10,9 @@ from irload.core.op import evaluate, infer_outputs
 from irload.core.shape import Shape
 from irload.core.subgraph import Body
 from irload.core.tensor import UNKNOWN, VALUE_LIMIT, TensorType
-from irload.errors import ExecutionError, InputInvalid, IRError
+from irload.errors import ExecutionError, InputInvalid, IRError, LimitExceeded
 from irload.graph import Graph, Model, Node, Output, Port, UnknownOp
+from irload.safety import limits
 
 __all__ = ["Inference", "infer", "reshape"]
 
@@ -37,6 +38,8 @@ class Inference:
         self.file = file
         self.on_error = on_error
         self.variables: dict[str, TensorType] = {}
+        self._body_passes = 0
+        self._reported: set[tuple[Node, str]] = set()
 
     def graph(self, graph: Graph, given: Sequence[TensorType] | None = None) -> tuple[TensorType, ...]:
         """Infer every node; `given` replaces what the Parameters say. Returns the types that the Results take."""
@@ -55,7 +58,10 @@ class Inference:
         try:
             outputs = _declared(node) if isinstance(node.op, UnknownOp) else self.outputs(node, inputs)
         except IRError as error:
-            self.on_error(node, error.at(node.where(self.file)))
+            # Bodies are inferred until their types settle, so the same fault may be met again.
+            if (node, error.message) not in self._reported:
+                self._reported.add((node, error.message))
+                self.on_error(node, error.at(node.where(self.file)))
             outputs = _declared(node)
         self.counts[node] = len(outputs)
         for output, tensor in zip(node.outputs, outputs, strict=False):
@@ -94,6 +100,12 @@ class Inference:
 
     def infer_body(self, body: Body, inputs: Sequence[TensorType]) -> tuple[TensorType, ...]:
         """The types of a body's results, given one type for each of its parameters."""
+        self._body_passes += 1
+        if self._body_passes > limits.body_passes:
+            raise LimitExceeded(
+                f"the types of nested bodies have not settled after {limits.body_passes} passes over them "
+                "(irload.limits.body_passes)"
+            )
         return self.graph(cast(Graph, body), inputs)
 
     def variable(self, name: str) -> TensorType | None:

@@ -10,11 +10,12 @@ from typing import Any, cast
 
 import numpy as np
 
+from irload.core.element import ElementType, dynamic, element_of_dtype
 from irload.core.op import evaluate, infer_outputs
 from irload.core.shape import Shape
 from irload.core.subgraph import Body
 from irload.core.tensor import Array, TensorType
-from irload.errors import IRError, LimitExceeded, UnknownOperation
+from irload.errors import AttributeInvalid, IRError, LimitExceeded, UnknownOperation
 from irload.graph import Graph, Model, Node, Port, UnknownOp
 from irload.inference import Inference
 from irload.inputs import bind
@@ -24,7 +25,7 @@ from irload.safety import limits
 __all__ = ["CompiledModel", "InferRequest", "Result", "VariableState", "compile_model"]
 
 PLANS = 8
-"""Plans kept for the input shapes met last."""
+"""Plans kept a graph (the model and each body) for the input shapes met last."""
 
 
 class Result(Mapping[Any, Array]):
@@ -71,9 +72,11 @@ class CompiledModel:
         self.outputs = model.outputs
         self.threads = threads
         self._plans: OrderedDict[tuple[Any, ...], Plan] = OrderedDict()
+        self._kept = PLANS * sum(1 for _ in model.walk())
         self._lock = Lock()
         self._own: InferRequest | None = None
         _require_known(model)
+        _require_variables(model)
 
     def __call__(self, inputs: Any = None) -> Result:
         """Run once. Raises InputInvalid for inputs that do not fit, ExecutionError where an operation fails."""
@@ -93,15 +96,15 @@ class CompiledModel:
         """An output by position or name."""
         return self.model.output(key)
 
-    def plan(self, given: Sequence[TensorType], variables: Mapping[str, Array]) -> Plan:
-        """The plan for inputs of these types, made on first need."""
-        key = (*((t.element.name, t.shape) for t in given), *((n, a.shape) for n, a in sorted(variables.items())))
+    def plan(self, graph: Graph, given: Sequence[TensorType]) -> Plan:
+        """The plan for the model's graph or one of its bodies on inputs of these types, made on first need."""
+        key = (id(graph), *((t.element.name, t.shape) for t in given))
         with self._lock:
             found = self._plans.get(key)
             if found is None:
-                found = plan_graph(self.model, given)
+                found = plan_graph(graph, given)
                 self._plans[key] = found
-                if len(self._plans) > PLANS:
+                if len(self._plans) > self._kept:
                     self._plans.popitem(last=False)
             else:
                 self._plans.move_to_end(key)
@@ -111,9 +114,10 @@ class CompiledModel:
 class VariableState:
     """One variable of a request: `name`, `state` (its value; assign to set it) and `reset`."""
 
-    def __init__(self, request: InferRequest, name: str) -> None:
+    def __init__(self, request: InferRequest, node: Node) -> None:
         self._request = request
-        self.name = name
+        self._node = node
+        self.name: str = node.op.attributes["variable_id"]
 
     @property
     def state(self) -> Array | None:
@@ -121,8 +125,9 @@ class VariableState:
         return self._request.variables.get(self.name)
 
     @state.setter
-    def state(self, value: Array) -> None:
-        self._request.variables[self.name] = np.array(value)
+    def state(self, value: Any) -> None:
+        port = Port(self._node, self._node.outputs[0], 0, frozenset({self.name}))
+        self._request.variables[self.name] = np.array(bind([port], {self.name: value})[0])
 
     def reset(self) -> None:
         """Forget the value; the next inference starts from the initial one."""
@@ -142,16 +147,19 @@ class InferRequest:
         arrays = bind(compiled.inputs, inputs)
         given = [TensorType(p.element_type, _shape(a)) for p, a in zip(compiled.inputs, arrays, strict=True)]
         run = Run(compiled, dict(self.variables))
-        results = run.plan(compiled.plan(given, self.variables), arrays)
-        self.variables = run.variables
+        results = run.plan(compiled.plan(compiled.model, given), arrays)
+        # What the caller holds may change under his hands; the state must not.
+        self.variables = {name: _apart(a, (*arrays, *results)) for name, a in run.variables.items()}
         return Result(compiled.outputs, results)
 
     def query_state(self) -> list[VariableState]:
         """The variables of the model, in file order."""
-        names = dict.fromkeys(
-            n.op.attributes["variable_id"] for g in self.compiled.model.walk() for n in g.nodes if n.type == "ReadValue"
-        )
-        return [VariableState(self, name) for name in names]
+        found: dict[str, Node] = {}
+        for graph in self.compiled.model.walk():
+            for node in graph.nodes:
+                if node.type == "ReadValue" and node.reachable:
+                    found.setdefault(node.op.attributes["variable_id"], node)
+        return [VariableState(self, node) for node in found.values()]
 
     def reset_state(self) -> None:
         """Forget the values of all variables."""
@@ -159,17 +167,28 @@ class InferRequest:
 
 
 class Run:
-    """One inference under way: the RunContext that control flow and state ask for."""
+    """One inference under way: the RunContext that control flow and state ask for.
+
+    What a graph assigns to variables is seen once that graph has run: by the next inference, or, for a body, by the
+    next iteration.
+    """
 
     def __init__(self, compiled: CompiledModel, variables: dict[str, Array]) -> None:
         self.compiled = compiled
         self.variables = variables
         self.outputs: Sequence[TensorType] = ()
         self.iterations = 0
-        self._bodies: dict[tuple[Any, ...], Plan] = {}
+        self._assigned: dict[str, Array] = {}
 
     def plan(self, plan: Plan, arrays: Sequence[Array]) -> tuple[Array, ...]:
         """Run every step of a plan, dropping each value after its last use."""
+        outer, self._assigned = self._assigned, {}
+        results = self._steps(plan, arrays)
+        self.variables.update(self._assigned)
+        self._assigned = outer
+        return results
+
+    def _steps(self, plan: Plan, arrays: Sequence[Array]) -> tuple[Array, ...]:
         slots: list[Array | None] = [None] * plan.slots
         for slot, array in zip(plan.parameters, arrays, strict=True):
             slots[slot] = array
@@ -194,7 +213,7 @@ class Run:
 
     def types(self, step: Step, inputs: Sequence[Array]) -> Sequence[TensorType]:
         """The output types for these very inputs: the checks of `infer` on shapes that only now are known."""
-        known = [TensorType(t.element, _shape(a), a) for t, a in zip(step.input_types, inputs, strict=True)]
+        known = [TensorType(_element(t, a), _shape(a), a) for t, a in zip(step.input_types, inputs, strict=True)]
         return infer_outputs(step.node.op, known, Inference(self.compiled.model.file))
 
     # -- the RunContext ----------------------------------------------------------------------------------------------
@@ -202,15 +221,11 @@ class Run:
     def run_body(self, body: Body, inputs: Sequence[Array]) -> tuple[Array, ...]:
         """The results of a body, given one array for each of its parameters."""
         graph = cast(Graph, body)
-        key = (id(body), *((a.dtype, a.shape) for a in inputs))
-        plan = self._bodies.get(key)
-        if plan is None:
-            given = [
-                TensorType(p.outputs[0].type.element, _shape(a)) for p, a in zip(graph.parameters, inputs, strict=True)
-            ]
-            plan = self._bodies[key] = plan_graph(graph, given)
+        given = [
+            TensorType(_element(p.outputs[0].type, a), _shape(a)) for p, a in zip(graph.parameters, inputs, strict=True)
+        ]
         outputs = self.outputs
-        results = self.plan(plan, inputs)
+        results = self.plan(self.compiled.plan(graph, given), inputs)
         self.outputs = outputs
         return results
 
@@ -227,8 +242,8 @@ class Run:
         return self.variables.get(name)
 
     def write_variable(self, name: str, value: Array) -> None:
-        """Give a variable its value for the next inference."""
-        self.variables[name] = value
+        """Give a variable its value for the next inference, or the next iteration of the body it stands in."""
+        self._assigned[name] = value
 
 
 def compile_model(model: Model | str | Path, threads: int | None = None) -> CompiledModel:
@@ -259,6 +274,25 @@ def _require_known(model: Model) -> None:
             first.where(model.file),
             tuple(sorted(unknown)),
         )
+
+
+def _require_variables(model: Model) -> None:
+    graphs = list(model.walk())
+    read = {n.op.attributes.get("variable_id") for g in graphs for n in g.nodes if n.type == "ReadValue"}
+    for node in (sink for g in graphs for sink in g.sinks):
+        name = node.op.attributes.get("variable_id")
+        if name not in read:
+            raise AttributeInvalid(f"variable_id '{name}' is that of no ReadValue", node.where(model.file))
+
+
+def _apart(array: Array, others: Sequence[Array]) -> Array:
+    """The array, copied where it shares memory with one of the others."""
+    return array.copy() if any(np.may_share_memory(array, other) for other in others) else array
+
+
+def _element(tensor: TensorType, array: Array) -> ElementType:
+    """The element type of an array at run time; its dtype tells where inference could not."""
+    return element_of_dtype(array.dtype) if tensor.element is dynamic else tensor.element
 
 
 def _check_bytes(tensor: TensorType) -> None:

@@ -19,6 +19,8 @@ class Limits:
     """Depth of bodies inside bodies."""
     tensor_bytes: int = 1 << 34
     """Bytes of one tensor."""
+    body_passes: int = 20_000
+    """Passes over bodies while one inference of shapes and types lets them settle."""
     iterations: int = 10_000_000
     """Iterations of all loops in one inference."""
 

@@ -9,6 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from irload.core.shape import normalize_axis
+from irload.core.tensor import TensorType
+
 
 class Body(Protocol):
     """A graph; operations only hand it back to their context."""
@@ -41,6 +44,15 @@ class PortMap:
     part_size: int = 1
     purpose: str = ""
 
+    @property
+    def outer(self) -> int:
+        """The position of the port, −1 where there is none."""
+        return -1 if self.port is None else self.port
+
+    def along(self, rank: int) -> int:
+        """The axis, counted from the front, in a tensor of this rank. Raises ShapeMismatch when it has no such axis."""
+        return normalize_axis(self.axis or 0, rank)
+
 
 @dataclass(frozen=True, slots=True)
 class Subgraph:
@@ -50,3 +62,8 @@ class Subgraph:
     inputs: tuple[PortMap, ...]
     outputs: tuple[PortMap, ...]
     back_edges: tuple[tuple[int, int], ...] = ()
+
+
+def declared(body: Body, index: int) -> TensorType:
+    """The type that a Parameter of the body declares for itself."""
+    return body.parameters[index].op.infer()

@@ -12,11 +12,12 @@ from irload.core.element import element_of_precision
 from irload.core.op import Op
 from irload.core.registry import resolve
 from irload.core.shape import Shape
-from irload.core.subgraph import PortMap, Subgraph
+from irload.core.subgraph import Subgraph
 from irload.errors import AttributeInvalid, IRError, ReadError, UnknownOperation, Where
 from irload.graph import Declared, Graph, Model, Node, Output, UnknownOp, topological
 from irload.read.raw import RawGraph, RawLayer, RawNet, RawPort
 from irload.read.weights import Weights
+from irload.read.wiring import wired
 from irload.read.xml import Report, raise_first
 
 Ports = dict[tuple[int, int], int]
@@ -77,12 +78,13 @@ class _Builder:
 
     def order(self, nodes: Mapping[int, Node]) -> list[Node]:
         try:
-            return topological(nodes.values(), self.file)
+            # What a ReadValue says of its variable is known before an Assign is met: there is no edge between them.
+            return topological(sorted(nodes.values(), key=lambda n: n.type == "Assign"), self.file)
         except ReadError as error:
             self.report(error)
             return list(nodes.values())
 
-    # -- layers ---------------------------------------------------------------------------------------------------------
+    # -- layers --------------------------------------------------------------------------------------------------------
 
     def node(self, layer: RawLayer) -> Node:
         node = Node(layer.id, layer.name, self.operation(layer), line=layer.line, version=layer.version)
@@ -149,28 +151,12 @@ class _Builder:
             self.weights.check(offset, size)
         return lambda: self.weights.array(offset, size, element, shape)
 
-    # -- bodies ---------------------------------------------------------------------------------------------------------
+    # -- bodies --------------------------------------------------------------------------------------------------------
 
     def subgraph(self, layer: RawLayer, name: str) -> Subgraph:
-        raw = layer.bodies[name]
-        prefix = name.removesuffix("body")
-        body = self.graph(raw)
-        parameters = {n.id: k for k, n in enumerate(body.parameters)}
-        results = {n.id: k for k, n in enumerate(body.results)}
-        ports = layer.maps.get(f"{prefix}port_map", [])
-        inputs = _port_maps(ports, "input", parameters, layer)
-        outputs = _port_maps(ports, "output", results, layer)
-        edges = layer.maps.get("back_edges", []) if name == "body" else []
-        back = tuple(
-            (
-                _inner(results, _natural("from-layer", e.get("from-layer", "")), "Result"),
-                _inner(parameters, _natural("to-layer", e.get("to-layer", "")), "Parameter"),
-            )
-            for e in edges
-        )
-        return Subgraph(body, inputs, outputs, back)
+        return wired(layer, name, self.graph(layer.bodies[name]))
 
-    # -- edges ----------------------------------------------------------------------------------------------------------
+    # -- edges ---------------------------------------------------------------------------------------------------------
 
     def connect(self, raw: RawGraph, layers: Mapping[int, RawLayer], nodes: Mapping[int, Node]) -> None:
         """Give every node its inputs. Port ids are mapped to their positions in the layer's port lists."""
@@ -214,7 +200,7 @@ class _Builder:
             if unfed:
                 self.report(ReadError(f"input port {', '.join(unfed)} is fed by no edge", self.where(layer)))
 
-    # -- the rest -------------------------------------------------------------------------------------------------------
+    # -- the rest ------------------------------------------------------------------------------------------------------
 
     def subtract_means(self, model: Model, net: RawNet) -> None:
         """Insert the Subtract that an old `pre-process` stands for, right after its Parameter."""
@@ -284,50 +270,6 @@ def _mark_reachable(graph: Graph) -> None:
 
 def _position(ports: list[RawPort], port_id: int) -> int | None:
     return next((k for k, p in enumerate(ports) if p.id == port_id), None)
-
-
-def _port_maps(lines: list[dict[str, str]], tag: str, inner: Mapping[int, int], layer: RawLayer) -> tuple[PortMap, ...]:
-    """The lines of one side. External ids only order the ports: the k-th smallest is the k-th port that is mapped."""
-    found = [line for line in lines if line.get("tag") == tag]
-    externals = sorted({int(line["external_port_id"]) for line in found if _external(line) >= 0})
-    # Inputs are numbered by the layer's ports (Loop and If leave the first ones unmapped), outputs by sorted order.
-    positions = (
-        {p.id: k for k, p in enumerate(layer.inputs)} if tag == "input" else {e: k for k, e in enumerate(externals)}
-    )
-    maps: list[PortMap] = []
-    for line in found:
-        external = _external(line)
-        if external >= 0 and external not in positions:
-            raise ReadError(f"the port map names external port {external}, which the layer does not have")
-        kind = "Parameter" if tag == "input" else "Result"
-        maps.append(
-            PortMap(
-                port=None if external < 0 else positions[external],
-                inner=_inner(inner, _natural("internal_layer_id", line.get("internal_layer_id", "")), kind),
-                axis=int(line["axis"]) if line.get("axis", "") != "" else None,
-                start=int(line.get("start", 0)),
-                end=int(line.get("end", -1)),
-                stride=int(line.get("stride", 1)),
-                part_size=int(line.get("part_size", 1)),
-                purpose=line.get("purpose", ""),
-            )
-        )
-    return tuple(maps)
-
-
-def _external(line: dict[str, str]) -> int:
-    try:
-        return int(line["external_port_id"])
-    except (KeyError, ValueError):
-        raise ReadError(
-            f"a line of the port map has no usable external_port_id, found {line.get('external_port_id')}"
-        ) from None
-
-
-def _inner(positions: Mapping[int, int], layer_id: int, kind: str) -> int:
-    if layer_id not in positions:
-        raise ReadError(f"the port map or back edges name layer {layer_id}, which is no {kind} of the body")
-    return positions[layer_id]
 
 
 def _natural(key: str, text: str) -> int:

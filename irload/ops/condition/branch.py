@@ -1,0 +1,79 @@
+"""If: one of two bodies."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from irload.core import attribute as attr
+from irload.core.context import InferContext, RunContext
+from irload.core.element import boolean, dynamic, merge
+from irload.core.op import Op
+from irload.core.shape import ANY, Shape
+from irload.core.subgraph import Subgraph
+from irload.core.tensor import Array, TensorType
+from irload.errors import ExecutionError, ShapeMismatch, TypeMismatch
+
+
+class If(Op, since=8):
+    """Runs `then_body` when the condition is true, else `else_body`.
+
+    Specification: If-8. The condition has one element. Each output stands for one result of either body; their types
+    must agree, their shapes need not. A known condition makes only its own branch count.
+    """
+
+    then_body: Subgraph = attr.supplied()
+    else_body: Subgraph = attr.supplied()
+
+    folds = False
+    widens = False
+
+    def infer(self, cond: TensorType, *inputs: TensorType, context: InferContext) -> tuple[TensorType, ...]:
+        if cond.shape.meet(Shape()) is None and cond.shape.meet(Shape(1)) is None:
+            raise ShapeMismatch(f"cond must be a scalar or have one element, found {cond.shape}")
+        if cond.element not in (boolean, dynamic):
+            raise TypeMismatch(f"cond must be boolean, found {cond.element}")
+        ports = (cond, *inputs)
+        if cond.value is not None:
+            # The other branch may rightly not fit shapes for which it never runs.
+            return _branch_types(self._chosen(cond.value), ports, context)
+        then_types = _branch_types(self.then_body, ports, context)
+        else_types = _branch_types(self.else_body, ports, context)
+        if len(then_types) != len(else_types):
+            raise ShapeMismatch(f"then_body gives {len(then_types)} outputs, else_body {len(else_types)}")
+        return tuple(
+            TensorType(merge(a.element, b.element), _either(a.shape, b.shape))
+            for a, b in zip(then_types, else_types, strict=True)
+        )
+
+    def compute(self, cond: Array, *inputs: Array, context: RunContext) -> tuple[Array, ...]:
+        branch = self._chosen(cond)
+        ports = (cond, *inputs)
+        given = {m.inner: ports[m.outer] for m in branch.inputs}
+        results = context.run_body(branch.body, [given[k] for k in range(len(given))])
+        return tuple(results[inner] for inner in _outputs(branch))
+
+    def _chosen(self, cond: Array) -> Subgraph:
+        if cond.size != 1:
+            raise ExecutionError(f"cond must have one element, found shape {list(cond.shape)}")
+        return self.then_body if cond.reshape(-1)[0] else self.else_body
+
+
+def _outputs(branch: Subgraph) -> list[int]:
+    """The positions of the body's results, in port order."""
+    return [m.inner for m in sorted(branch.outputs, key=lambda m: m.outer)]
+
+
+def _branch_types(branch: Subgraph, ports: Sequence[TensorType], context: InferContext) -> tuple[TensorType, ...]:
+    given = {m.inner: ports[m.outer].untold() for m in branch.inputs}
+    for k, parameter in enumerate(branch.body.parameters):
+        if k not in given:
+            raise ShapeMismatch(f"the parameter '{parameter.name}' of a branch is fed by nothing")
+    results = context.infer_body(branch.body, [given[k] for k in range(len(given))])
+    return tuple(results[inner].untold() for inner in _outputs(branch))
+
+
+def _either(a: Shape, b: Shape) -> Shape:
+    """The shape that admits what either branch gives. Bounds are kept only where both dims are static."""
+    if a.rank is None or a.rank != b.rank:
+        return Shape.unranked()
+    return Shape(*(x.hull(y) if x.is_static and y.is_static else ANY for x, y in zip(a, b, strict=True)))

@@ -1,0 +1,237 @@
+"""What Loop and TensorIterator share: a body that runs once an iteration, and the wiring of its ports.
+
+An input of the body is *sliced* (each iteration sees the next part of a tensor), *merged* (the target of a back edge:
+an initial value, then what the body returned) or *invariant*. An output is *concatenated* from all iterations, or what
+the last one returned.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from irload.core import attribute as attr
+from irload.core.context import InferContext, RunContext
+from irload.core.element import dynamic, merge
+from irload.core.op import Op
+from irload.core.shape import ANY, Dim, Shape
+from irload.core.subgraph import PortMap, Subgraph, declared
+from irload.core.tensor import Array, TensorType
+from irload.errors import AttributeInvalid, ExecutionError, ShapeMismatch
+
+PATIENCE = 3
+"""Rounds of inference in which the bounds of a merged input may grow step by step before they are given up."""
+
+
+class Iterated(Op):
+    """A body that runs once an iteration."""
+
+    body: Subgraph = attr.supplied()
+
+    folds = False
+    widens = False
+
+    def validate(self) -> None:
+        for m in (*self.body.inputs, *self.body.outputs):
+            if m.axis is not None and (m.part_size < 1 or abs(m.stride) != m.part_size):
+                raise AttributeInvalid(
+                    f"part_size must be positive and stride ±part_size, found {m.part_size} and {m.stride}"
+                )
+        sliced = {m.inner for m in self.body.inputs if m.axis is not None}
+        if any(parameter in sliced for _, parameter in self.body.back_edges):
+            raise AttributeInvalid("a back edge leads to a parameter of the body that is sliced from an input")
+
+    # -- inference ---------------------------------------------------------------------------------------------------
+
+    def initial(self, ports: Sequence[TensorType], first: int = 0) -> list[TensorType]:
+        """The types of the body's parameters in the first iteration. Every port from `first` on must be mapped."""
+        unmapped = set(range(first, len(ports))) - {m.port for m in self.body.inputs}
+        if unmapped:
+            raise ShapeMismatch(f"input {min(unmapped)} is not in the port map")
+        types: dict[int, TensorType] = {}
+        for m in self.body.inputs:
+            if m.port is None or m.purpose:
+                types[m.inner] = declared(self.body.body, m.inner)
+            elif m.axis is None:
+                types[m.inner] = ports[m.port].untold()
+            else:
+                types[m.inner] = part_type(m, ports[m.port])
+        for k, parameter in enumerate(self.body.body.parameters):
+            if k not in types:
+                raise ShapeMismatch(f"the parameter '{parameter.name}' of the body is fed by nothing")
+        return [types[k] for k in range(len(types))]
+
+    def settled(
+        self, parameters: list[TensorType], results: tuple[TensorType, ...], context: InferContext
+    ) -> tuple[list[TensorType], tuple[TensorType, ...]]:
+        """The types of parameters and results that hold in every iteration: merged inputs admit what comes back."""
+        rounds = 0
+        while True:
+            wider = list(parameters)
+            for result, parameter in self.body.back_edges:
+                wider[parameter] = _admitting(wider[parameter], results[result], loose=rounds >= PATIENCE)
+            if all(a is b for a, b in zip(wider, parameters, strict=True)):
+                return parameters, results
+            rounds += 1
+            parameters = wider
+            results = context.infer_body(self.body.body, parameters)
+
+    def last_type(
+        self, m: PortMap, parameters: Sequence[TensorType], results: Sequence[TensorType], *, certain: bool
+    ) -> TensorType:
+        """The type of an output that is not concatenated.
+
+        It is what the body returns, or the initial value where it is not certain that any iteration runs; the merged
+        parameter admits both.
+        """
+        source = dict(self.body.back_edges).get(m.inner)
+        if certain or source is None:
+            return results[m.inner].untold()
+        return replace(results[m.inner].untold(), shape=parameters[source].shape)
+
+    def mapped_outputs(self) -> list[PortMap]:
+        """The outputs in port order."""
+        return sorted((m for m in self.body.outputs if m.port is not None), key=lambda m: m.outer)
+
+    # -- execution ---------------------------------------------------------------------------------------------------
+
+    def iterate(
+        self,
+        inputs: Sequence[Array],
+        context: RunContext,
+        *,
+        limit: int | None,
+        going: bool = True,
+        condition: int | None = None,
+    ) -> tuple[Array, ...]:
+        """Run the body while `going` and below `limit`; the result at `condition` says whether to go on."""
+        wiring = self.body
+        merged = {parameter for _, parameter in wiring.back_edges}
+        sliced = [m for m in wiring.inputs if m.axis is not None]
+        counters = [m for m in wiring.inputs if m.purpose]
+        values: list[Array] = [np.zeros(0)] * len(wiring.body.parameters)
+        for m in wiring.inputs:
+            if m.port is not None and m.axis is None:
+                values[m.inner] = inputs[m.port]
+            elif m.purpose:
+                values[m.inner] = self._counter(m, 0)
+        initial = tuple(values)
+        gathered = [m for m in self.mapped_outputs() if m.axis is not None]
+        parts: dict[int, list[Array]] = {m.outer: [] for m in gathered}
+        results: tuple[Array, ...] = ()
+        k = 0
+        while going and (limit is None or k < limit):
+            context.spend_iteration()
+            for m in sliced:
+                values[m.inner] = part(inputs[m.outer], m, k)
+            for m in counters:
+                if m.inner not in merged:
+                    values[m.inner] = self._counter(m, k)
+            results = context.run_body(wiring.body, tuple(values))
+            for m in gathered:
+                parts[m.outer].append(results[m.inner])
+            for result, parameter in wiring.back_edges:
+                values[parameter] = results[result]
+            going = condition is None or truth(results[condition], "the body's condition")
+            k += 1
+        if not k:
+            return self._without_iterations(initial, context.outputs)
+        return tuple(results[m.inner] if m.axis is None else joined(parts[m.outer], m) for m in self.mapped_outputs())
+
+    def _counter(self, m: PortMap, k: int) -> Array:
+        """The number of the iteration, as the body's Parameter wants it."""
+        told = declared(self.body.body, m.inner)
+        return np.full(told.shape.static if told.shape.is_static else (1,), k, told.element.dtype)
+
+    def _without_iterations(self, initial: Sequence[Array], outputs: Sequence[TensorType]) -> tuple[Array, ...]:
+        """Merged values as they came in, nothing concatenated, and zeros for what only the body could have told."""
+        sources = dict(self.body.back_edges)
+        arrays: list[Array] = []
+        for m, tensor in zip(self.mapped_outputs(), outputs, strict=True):
+            if m.axis is None and m.inner in sources:
+                arrays.append(initial[sources[m.inner]])
+                continue
+            if tensor.element is dynamic:
+                raise ExecutionError("no iteration ran, and the type of an output is known only from the body")
+            shape = [d.lo for d in tensor.shape] if tensor.rank is not None else [0]
+            if m.axis is not None and tensor.rank:
+                shape[m.along(tensor.rank)] = 0
+            arrays.append(np.zeros(shape, tensor.element.dtype))
+        return tuple(arrays)
+
+
+# -- slices and concatenations ----------------------------------------------------------------------------------------
+
+
+def part_type(m: PortMap, tensor: TensorType) -> TensorType:
+    """The type of one part of a sliced input."""
+    if tensor.rank is None:
+        return tensor.untold()
+    return TensorType(tensor.element, tensor.shape.with_dim(m.along(tensor.rank), m.part_size))
+
+
+def part_count(m: PortMap, size: int) -> int:
+    """How many parts an axis of `size` gives. `start` and `end` are both inside, negative ones count from the end."""
+    first, last = (v + size if v < 0 else v for v in (m.start, m.end))
+    if size == 0 and min(first, last) < 0:
+        return 0
+    length = abs(last - first) + 1
+    if not (0 <= first < size and 0 <= last < size) or length % m.part_size:
+        raise ShapeMismatch(
+            f"elements {m.start} to {m.end} of an axis of {size} are not a whole number of parts of {m.part_size}"
+        )
+    return length // m.part_size
+
+
+def part(array: Array, m: PortMap, k: int) -> Array:
+    """Part `k` of a sliced input, as a view. A negative stride walks backwards; within a part the order stays."""
+    axis = m.along(array.ndim)
+    size = array.shape[axis]
+    begin = (m.start + size if m.start < 0 else m.start) + k * m.stride
+    if m.stride < 0:
+        begin -= m.part_size - 1
+    if begin < 0 or begin + m.part_size > size:
+        raise ExecutionError(f"iteration {k} has no part of input {m.port}, whose axis {axis} has {size} elements")
+    return array[(slice(None),) * axis + (slice(begin, begin + m.part_size),)]
+
+
+def joined(parts: list[Array], m: PortMap) -> Array:
+    """What all iterations returned, side by side; in reverse for a negative stride. Scalars make a 1-D tensor."""
+    arrays = [np.atleast_1d(a) for a in parts]
+    return np.concatenate(arrays if m.stride > 0 else arrays[::-1], m.along(arrays[0].ndim))
+
+
+def joined_type(m: PortMap, tensor: TensorType, length: Dim | None) -> TensorType:
+    """The type of a concatenated output. `length` is that of its axis, None when it is not known."""
+    if tensor.rank is None:
+        return tensor.untold()
+    shape = tensor.shape if tensor.rank else Shape(1)
+    return TensorType(tensor.element, shape.with_dim(m.along(len(shape)), ANY if length is None else length))
+
+
+def truth(array: Array, name: str) -> bool:
+    """The one truth value that a condition holds."""
+    if array.size != 1:
+        raise ExecutionError(f"{name} must have one element, found shape {list(array.shape)}")
+    return bool(array.reshape(-1)[0])
+
+
+def _admitting(parameter: TensorType, returned: TensorType, *, loose: bool) -> TensorType:
+    """The parameter's type widened, where needed, to admit what a back edge returns. The same object where not."""
+    merge(parameter.element, returned.element)
+    if parameter.shape.contains(returned.shape):
+        return parameter
+    if parameter.rank is None or parameter.rank != returned.rank:
+        return replace(parameter, shape=Shape.unranked())
+    return replace(
+        parameter,
+        shape=Shape(*(_wider(a, b, loose) for a, b in zip(parameter.shape, returned.shape, strict=True))),
+    )
+
+
+def _wider(a: Dim, b: Dim, loose: bool) -> Dim:
+    if a.contains(b):
+        return a
+    return ANY if loose or a.meet(b) is None else a.hull(b)

@@ -1,0 +1,170 @@
+"""Loop and TensorIterator: bodies that run many times."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from irload.core.context import InferContext, RunContext
+from irload.core.element import boolean, dynamic
+from irload.core.shape import Dim, Shape
+from irload.core.tensor import Array, TensorType
+from irload.errors import AttributeInvalid, ShapeMismatch, TypeMismatch
+from irload.ops.infrastructure.iteration import Iterated, joined_type, part_count, truth
+
+
+class TensorIterator(Iterated, since=1):
+    """Runs its body over the parts of its sliced inputs.
+
+    Specification: TensorIterator-1. All sliced inputs must give the same number of parts. Without any, the `start` and
+    `end` of the first concatenated output tell the number of iterations; without those, it is one.
+    """
+
+    def infer(self, *inputs: TensorType, context: InferContext) -> tuple[TensorType, ...]:
+        count = self._count([t.shape for t in inputs])
+        parameters = self.initial(inputs)
+        results = context.infer_body(self.body.body, parameters)
+        if count != 0:
+            parameters, results = self.settled(parameters, results, context)
+        types: list[TensorType] = []
+        for m in self.mapped_outputs():
+            tensor = results[m.inner]
+            if m.axis is None:
+                types.append(self.last_type(m, parameters, results, certain=count is not None and count > 0))
+                continue
+            one = joined_type(m, tensor, Dim(m.part_size, m.part_size))
+            if tensor.rank and one.shape.meet(tensor.shape) is None:
+                raise ShapeMismatch(
+                    f"each part must have {m.part_size} elements on axis {m.axis}, found {tensor.shape}"
+                )
+            length = None if count is None else Dim(count * m.part_size, count * m.part_size)
+            types.append(joined_type(m, tensor, length))
+        return tuple(types)
+
+    def compute(self, *inputs: Array, context: RunContext) -> tuple[Array, ...]:
+        count = self._count([Shape(*a.shape) for a in inputs])
+        return self.iterate(inputs, context, limit=count)
+
+    def _count(self, shapes: Sequence[Shape]) -> int | None:
+        """The number of iterations, None when it is not known yet."""
+        sliced = [m for m in self.body.inputs if m.axis is not None and m.port is not None]
+        if not sliced:
+            joined = next((m for m in self.mapped_outputs() if m.axis is not None), None)
+            return 1 if joined is None else abs(joined.end - joined.start) // joined.part_size
+        counts: dict[int, int] = {}
+        for m in sliced:
+            shape = shapes[m.outer]
+            if shape.rank is not None and shape[m.along(shape.rank)].is_static:
+                counts[m.outer] = part_count(m, shape[m.along(shape.rank)].size)
+        if len(set(counts.values())) > 1:
+            listed = ", ".join(f"input {port}: {n}" for port, n in counts.items())
+            raise ShapeMismatch(f"the sliced inputs give different numbers of iterations ({listed})")
+        return next(iter(counts.values()), None)
+
+
+class Loop(Iterated, since=5):
+    """Runs its body while its condition holds, at most `trip_count` times; a negative trip count is no limit.
+
+    Specification: Loop-5. `execution_condition` decides on the first iteration, the body's result of that purpose on
+    each next one, so the iteration that turns it false still counts. When no iteration runs, merged outputs are their
+    initial values and concatenated ones are empty.
+    """
+
+    def infer(
+        self, trip_count: TensorType, execution_condition: TensorType, *inputs: TensorType, context: InferContext
+    ) -> tuple[TensorType, ...]:
+        _require_one("trip_count", trip_count)
+        _require_one("execution_condition", execution_condition)
+        if not (trip_count.element.is_integer or trip_count.element is dynamic):
+            raise TypeMismatch(f"trip_count must be of an integer type, found {trip_count.element}")
+        _require_boolean("execution_condition", execution_condition)
+        ports = (trip_count, execution_condition, *inputs)
+        parameters = self.initial(ports, first=2)
+        for m in self.body.inputs:
+            if m.purpose:
+                _require_counter(parameters[m.inner])
+        results = context.infer_body(self.body.body, parameters)
+        condition = results[self._condition()]
+        _require_one("the body's condition", condition)
+        _require_boolean("the body's condition", condition)
+        count = self._count(ports, self._constant_condition(ports, condition))
+        if count != 0:
+            parameters, results = self.settled(parameters, results, context)
+        types: list[TensorType] = []
+        for m in self.mapped_outputs():
+            tensor = results[m.inner]
+            if m.axis is None:
+                types.append(self.last_type(m, parameters, results, certain=_runs(ports)))
+                continue
+            known = count is not None and tensor.rank is not None
+            part = (tensor.shape if tensor.rank else Shape(1))[m.along(tensor.rank or 1)] if known else None
+            types.append(
+                joined_type(m, tensor, part * count if part and part.is_static and count is not None else None)
+            )
+        return tuple(types)
+
+    def compute(
+        self, trip_count: Array, execution_condition: Array, *inputs: Array, context: RunContext
+    ) -> tuple[Array, ...]:
+        trips = int(trip_count.reshape(-1)[0])
+        going = truth(execution_condition, "execution_condition")
+        return self.iterate(
+            (trip_count, execution_condition, *inputs),
+            context,
+            limit=None if trips < 0 else trips,
+            going=going,
+            condition=self._condition(),
+        )
+
+    def _condition(self) -> int:
+        """Which result of the body says whether to go on."""
+        for m in self.body.outputs:
+            if m.purpose == "execution_condition":
+                return m.inner
+        raise AttributeInvalid("no output of the port map has the purpose execution_condition")
+
+    def _constant_condition(self, ports: Sequence[TensorType], condition: TensorType) -> bool | None:
+        """The body's condition where it is the same in every iteration: computed so, or an input handed through."""
+        if condition.value is not None:
+            return truth(condition.value, "the body's condition")
+        index = self._condition()
+        source = next(iter(self.body.body.results[index].inputs), None)
+        for m in self.body.inputs:
+            if m.port is None or m.axis is not None or self.body.body.parameters[m.inner].outputs[0] is not source:
+                continue
+            unchanged = all(result == index for result, parameter in self.body.back_edges if parameter == m.inner)
+            value = ports[m.port].value
+            if unchanged and value is not None:
+                return truth(value, "the body's condition")
+        return None
+
+    @staticmethod
+    def _count(ports: Sequence[TensorType], condition: bool | None) -> int | None:
+        """The number of iterations, None when it is not known yet."""
+        trips, first = ports[0].ints, ports[1].value
+        if (trips is not None and trips[0] == 0) or (first is not None and not truth(first, "execution_condition")):
+            return 0
+        if condition is False:
+            return 1
+        return trips[0] if condition and trips is not None and trips[0] > 0 else None
+
+
+def _runs(ports: Sequence[TensorType]) -> bool:
+    """True when the first iteration is sure to happen."""
+    trips, first = ports[0].ints, ports[1].value
+    return trips is not None and trips[0] != 0 and first is not None and bool(first.reshape(-1)[0])
+
+
+def _require_one(name: str, tensor: TensorType) -> None:
+    if tensor.shape.meet(Shape()) is None and tensor.shape.meet(Shape(1)) is None:
+        raise ShapeMismatch(f"{name} must be a scalar or have one element, found {tensor.shape}")
+
+
+def _require_boolean(name: str, tensor: TensorType) -> None:
+    if tensor.element not in (boolean, dynamic):
+        raise TypeMismatch(f"{name} must be boolean, found {tensor.element}")
+
+
+def _require_counter(tensor: TensorType) -> None:
+    _require_one("the body's current_iteration", tensor)
+    if not tensor.element.is_integer:
+        raise TypeMismatch(f"the body's current_iteration must be of an integer type, found {tensor.element}")

@@ -1,0 +1,82 @@
+"""The wiring of bodies: port maps and back edges, from layer ids to positions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from irload.core.subgraph import PortMap, Subgraph
+from irload.errors import ReadError
+from irload.graph import Graph
+from irload.read.raw import RawLayer
+
+Line = Mapping[str, str]
+_PURPOSES = {"input": "current_iteration", "output": "execution_condition"}
+
+
+def wired(layer: RawLayer, name: str, body: Graph) -> Subgraph:
+    """The body `name` of a layer with its port map and back edges. Raises ReadError for ids that do not exist."""
+    parameters = {n.id: k for k, n in enumerate(body.parameters)}
+    results = {n.id: k for k, n in enumerate(body.results)}
+    lines = layer.maps.get(f"{name.removesuffix('body')}port_map", [])
+    # Inputs are numbered by the layer's ports; of outputs the external ids only tell the order.
+    taken = {p.id: k for k, p in enumerate(layer.inputs)}
+    given = {e: k for k, e in enumerate(sorted(_external_outputs(lines)))}
+    return Subgraph(
+        body,
+        tuple(_port_map(line, taken, parameters, "Parameter") for line in lines if line["tag"] == "input"),
+        tuple(_port_map(line, given, results, "Result") for line in lines if line["tag"] == "output"),
+        tuple(
+            (_inner(edge, "from-layer", results, "Result"), _inner(edge, "to-layer", parameters, "Parameter"))
+            for edge in (layer.maps.get("back_edges", []) if name == "body" else [])
+        ),
+    )
+
+
+def _external_outputs(lines: list[dict[str, str]]) -> set[int]:
+    seen: set[int] = set()
+    for line in lines:
+        external = _integer(line, "external_port_id")
+        if line["tag"] != "output" or external < 0:
+            continue
+        if external in seen:
+            raise ReadError(f"the port map gives output port {external} twice")
+        seen.add(external)
+    return seen
+
+
+def _port_map(line: Line, ports: Mapping[int, int], inner: Mapping[int, int], kind: str) -> PortMap:
+    external = _integer(line, "external_port_id")
+    purpose = line.get("purpose", "")
+    if purpose and purpose != _PURPOSES[line["tag"]]:
+        raise ReadError(f"the port map has an {line['tag']} of purpose '{purpose}', expected {_PURPOSES[line['tag']]}")
+    if external >= 0 and external not in ports:
+        raise ReadError(f"the port map names external port {external}, which the layer does not have")
+    if external < 0 and not purpose:
+        raise ReadError(f"the port map has an {line['tag']} without port and without purpose")
+    return PortMap(
+        port=None if external < 0 else ports[external],
+        inner=_inner(line, "internal_layer_id", inner, kind),
+        axis=_integer(line, "axis") if line.get("axis") else None,
+        start=_integer(line, "start", 0),
+        end=_integer(line, "end", -1),
+        stride=_integer(line, "stride", 1),
+        part_size=_integer(line, "part_size", 1),
+        purpose=purpose,
+    )
+
+
+def _inner(line: Line, key: str, positions: Mapping[int, int], kind: str) -> int:
+    layer_id = _integer(line, key)
+    if layer_id not in positions:
+        raise ReadError(f"{key} {layer_id} of the port map or the back edges is no {kind} of the body")
+    return positions[layer_id]
+
+
+def _integer(line: Line, key: str, default: int | None = None) -> int:
+    text = line.get(key, "").strip()
+    if not text and default is not None:
+        return default
+    digits = text.removeprefix("-")
+    if not (digits.isascii() and digits.isdigit() and len(digits) < 20):
+        raise ReadError(f"{key} of the port map or the back edges must be an integer, found '{text[:40]}'")
+    return int(text)
