@@ -52,7 +52,7 @@ class AvgPool(Pool, since=1):
 
 def _divided(total: Array, divisor: Array | int, dtype: np.dtype) -> Array:
     """`total / divisor` in `dtype`, zero where the divisor is."""
-    divisor = np.maximum(divisor, 1)
+    divisor = np.maximum(np.asarray(divisor), 1)
     return total / divisor.astype(dtype) if dtype.kind == "f" else np.rint(total / divisor).astype(dtype)
 
 

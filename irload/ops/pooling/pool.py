@@ -44,7 +44,7 @@ class Axis:
         return ((at >= 0) & (at < self.size)).sum(axis=1)
 
     def slices(self, rank: int) -> Iterator[tuple[slice, ...]]:
-        """For each element of the kernel, what it meets of the padded input: a slice of this axis, all of the others."""
+        """For each element of the kernel, what it meets of the padded input: a slice of this axis, all of others."""
         for tap in range(self.kernel):
             start = tap * self.dilation
             along = slice(start, start + (self.count - 1) * self.stride + 1, self.stride)
