@@ -44,7 +44,8 @@ class Case:
 
     `oracle`: "reference" (Model.evaluate), "cpu" (the CPU plugin at f32), "both" to try the reference first and the CPU
     where it has no kernel (the default), or "none" for operations that no runtime executes: those carry `expected`.
-    `rtol` and `atol` bound the difference; `bodies` is the XML of a body with its port maps, for control flow.
+    `rtol` and `atol` bound the difference. Control flow carries in `xml` its bodies and port maps (tests/harness/body.py)
+    and in `weights` the constants of those bodies, which come first in the .bin.
     """
 
     type: str
@@ -57,6 +58,7 @@ class Case:
     atol: float = 1e-5
     expected: Sequence[Any] | None = None
     xml: str = ""
+    weights: bytes = b""
     compare: Callable[[Sequence[Array], Sequence[Array]], bool] | None = None
     """Replaces the elementwise comparison, for outputs whose order or padding is free: (ours, theirs) → agree."""
     wider: bool = False

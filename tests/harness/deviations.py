@@ -72,4 +72,66 @@ DEVIATIONS: tuple[Deviation, ...] = (
         "of version 1 counts |stop - start| / |step| values in f16 and bf16 when the step leads away from stop; there are "
         "none",
     ),
+    Deviation(
+        ("ReduceL1", "ReduceL2"),
+        "reference and CPU plugin",
+        "take absolute values where no axes are given; the specification and irload leave the tensor as it is",
+    ),
+    Deviation(
+        ("ReduceSum", "ReduceProd", "ReduceMean", "ReduceL1", "ReduceL2"),
+        "CPU plugin",
+        "saturates narrow integers and multiplies integers in f32; irload wraps, as the reference does for i32 and i64",
+    ),
+    Deviation(
+        ("ReduceMin",), "CPU plugin", "gives the greatest finite number of none; the reference and irload infinity"
+    ),
+    Deviation(("MatMul",), "reference", "divides by zero (SIGFPE) where the inner axis is empty; irload gives zeros"),
+    Deviation(("Einsum",), "model reader", "rejects blanks in the equation, which the specification allows"),
+    Deviation(("Einsum",), "CPU plugin", "fails on diagonals of length 1"),
+    Deviation(
+        ("Inverse",),
+        "CPU plugin",
+        "with adjoint gives the transposed inverse; the specification and irload det(A) · inverse",
+    ),
+    Deviation(
+        ("FakeConvert",),
+        "reference",
+        "rounds through f16 and truncates subnormals; irload rounds once to the nearest, as the CPU plugin does",
+    ),
+    Deviation(
+        ("FakeQuantize",),
+        "shape inference",
+        "takes levels below 2, no levels, bounds larger than the data and integers; the specification allows none",
+    ),
+    Deviation(
+        ("EmbeddingBagOffsetsSum", "EmbeddingBagOffsets"),
+        "reference",
+        "refuses an empty bag behind the last index; the specification allows offsets up to the number of indices",
+    ),
+    Deviation(
+        ("EmbeddingSegmentsSum",), "CPU plugin", "reads row −1 of the table for default_index −1; irload gives zeros"
+    ),
+    Deviation(
+        ("GroupedMatMul",),
+        "both",
+        "have no kernel; irload's results are compared with products computed group by group",
+    ),
+    Deviation(("LRN",), "CPU plugin", "truncates bias to an integer; irload keeps it, as the specification says"),
+    Deviation(
+        ("AvgPool", "MaxPool"),
+        "CPU plugin and reference",
+        "crash or read uninitialised dilations where AvgPool-16, MaxPool-8 and MaxPool-14 leave them to their default; "
+        "irload reads ones, the default of the specification",
+    ),
+    Deviation(
+        ("AvgPool",),
+        "CPU plugin",
+        "divides by zero for a window without any element of the input, which rounding_type ceil can add; irload gives "
+        "zero, as the reference kernel",
+    ),
+    Deviation(
+        ("AvgPool",),
+        "reference",
+        "truncates the mean of integers wider than 8 bits; irload rounds all of them half to even, as the CPU plugin",
+    ),
 )

@@ -18,7 +18,7 @@ def ir_of(case: Case, shapes: ShapeText | None = None, version: int = 11) -> tup
     """
     layers: list[str] = []
     edges: list[str] = []
-    blob = bytearray()
+    blob = bytearray(case.weights)
     count = len(case.inputs)
     for k, given in enumerate(case.inputs):
         shape = ",".join(map(str, given.value.shape))
@@ -28,24 +28,26 @@ def ir_of(case: Case, shapes: ShapeText | None = None, version: int = 11) -> tup
             data = f'<data element_type="{given.element}" shape="{shape}" offset="{len(blob)}" size="{size}"/>'
             blob += raw or b"\0"
             layers.append(
-                _layer(k, f"in{k}", "Const", "opset1", data, 0, [(given.element.precision, given.value.shape)])
+                layer_text(k, f"in{k}", "Const", "opset1", data, 0, [(given.element.precision, given.value.shape)])
             )
         else:
             told = shapes[k] if shapes is not None and shapes[k] is not None else shape
             data = f'<data element_type="{given.element}" shape="{told}"/>'
-            layers.append(_layer(k, f"in{k}", "Parameter", "opset1", data, 0, [(given.element.precision, ())]))
+            layers.append(layer_text(k, f"in{k}", "Parameter", "opset1", data, 0, [(given.element.precision, ())]))
         edges.append(f'<edge from-layer="{k}" from-port="0" to-layer="{count}" to-port="{k}"/>')
     attributes = " ".join(f"{name}={quoteattr(text(value))}" for name, value in case.attributes.items())
     data = f"<data {attributes}/>" if attributes else ""
-    layers.append(_layer(count, "op", case.type, case.version, data, count, [("FP32", ())] * case.outputs, case.xml))
+    layers.append(
+        layer_text(count, "op", case.type, case.version, data, count, [("FP32", ())] * case.outputs, case.xml)
+    )
     for k in range(case.outputs):
-        layers.append(_layer(count + 1 + k, f"out{k}", "Result", "opset1", "", 1, []))
+        layers.append(layer_text(count + 1 + k, f"out{k}", "Result", "opset1", "", 1, []))
         edges.append(f'<edge from-layer="{count}" from-port="{count + k}" to-layer="{count + 1 + k}" to-port="0"/>')
     body = f"<layers>{''.join(layers)}</layers><edges>{''.join(edges)}</edges>"
     return f'<?xml version="1.0"?><net name="case" version="{version}">{body}</net>'.encode(), bytes(blob)
 
 
-def _layer(
+def layer_text(
     id: int,
     name: str,
     type: str,

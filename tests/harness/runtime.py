@@ -53,7 +53,12 @@ def shape_of(partial: Any) -> Shape:
     """Our Shape of the runtime's PartialShape."""
     if partial.rank.is_dynamic:
         return Shape.unranked()
-    return Shape(*(Dim(d.get_min_length(), None if d.get_max_length() == -1 else d.get_max_length()) for d in partial))
+    return Shape(*(Dim(d.get_min_length(), _upper(d.get_max_length())) for d in partial))
+
+
+def _upper(most: int) -> int | None:
+    """The upper end of a dim. Divided and multiplied again, the runtime's infinity becomes some huge number."""
+    return None if most == -1 or most > 1 << 53 else most
 
 
 def outputs(case: Case, model: ov.Model | None = None) -> list[Array]:

@@ -1,0 +1,1 @@
+"""Normalization: by statistics given, computed, or of a neighbourhood."""
