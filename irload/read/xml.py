@@ -131,7 +131,7 @@ class _Reader:
             self.forget(element)
         elif tag in BODIES and self.bodies:
             self.bodies[-1][tag] = self.graphs.pop()
-            self.forget(element)
+            element.clear(keep_tail=False)  # its siblings are the ports and port maps of the layer, still to be read
         elif tag == "net":
             self.net.graph = self.graphs.pop()
         elif _parent_tag(element) == "net":

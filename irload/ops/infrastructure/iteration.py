@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import ClassVar
 
 import numpy as np
 
@@ -21,9 +22,6 @@ from irload.core.subgraph import PortMap, Subgraph, declared
 from irload.core.tensor import Array, TensorType
 from irload.errors import AttributeInvalid, ExecutionError, ShapeMismatch
 
-PATIENCE = 3
-"""Rounds of inference in which the bounds of a merged input may grow step by step before they are given up."""
-
 
 class Iterated(Op):
     """A body that runs once an iteration."""
@@ -32,6 +30,8 @@ class Iterated(Op):
 
     folds = False
     widens = False
+    patience: ClassVar[int] = 0
+    """Rounds of inference in which the bounds of merged inputs may grow before they are given up."""
 
     def validate(self) -> None:
         for m in (*self.body.inputs, *self.body.outputs):
@@ -67,29 +67,23 @@ class Iterated(Op):
         self, parameters: list[TensorType], results: tuple[TensorType, ...], context: InferContext
     ) -> tuple[list[TensorType], tuple[TensorType, ...]]:
         """The types of parameters and results that hold in every iteration: merged inputs admit what comes back."""
-        rounds = 0
+        patience = self.patience
         while True:
             wider = list(parameters)
             for result, parameter in self.body.back_edges:
-                wider[parameter] = _admitting(wider[parameter], results[result], loose=rounds >= PATIENCE)
+                wider[parameter] = _admitting(wider[parameter], results[result], loosely=patience == 0)
             if all(a is b for a, b in zip(wider, parameters, strict=True)):
                 return parameters, results
-            rounds += 1
+            patience = max(patience - 1, 0)
             parameters = wider
             results = context.infer_body(self.body.body, parameters)
 
     def last_type(
-        self, m: PortMap, parameters: Sequence[TensorType], results: Sequence[TensorType], *, certain: bool
+        self, m: PortMap, parameters: Sequence[TensorType], results: Sequence[TensorType], count: int | None
     ) -> TensorType:
-        """The type of an output that is not concatenated.
-
-        It is what the body returns, or the initial value where it is not certain that any iteration runs; the merged
-        parameter admits both.
-        """
+        """The type of an output that is not concatenated: what the body returns, the initial value without iterations."""
         source = dict(self.body.back_edges).get(m.inner)
-        if certain or source is None:
-            return results[m.inner].untold()
-        return replace(results[m.inner].untold(), shape=parameters[source].shape)
+        return results[m.inner].untold() if count != 0 or source is None else parameters[source].untold()
 
     def mapped_outputs(self) -> list[PortMap]:
         """The outputs in port order."""
@@ -151,7 +145,13 @@ class Iterated(Op):
         arrays: list[Array] = []
         for m, tensor in zip(self.mapped_outputs(), outputs, strict=True):
             if m.axis is None and m.inner in sources:
-                arrays.append(initial[sources[m.inner]])
+                array = initial[sources[m.inner]]
+                if not tensor.shape.contains(Shape(*array.shape)):
+                    raise ExecutionError(
+                        f"no iteration ran, so output {m.port} keeps the shape {list(array.shape)} of its initial value; "
+                        f"whatever uses it was prepared for {tensor.shape}"
+                    )
+                arrays.append(array)
                 continue
             if tensor.element is dynamic:
                 raise ExecutionError("no iteration ran, and the type of an output is known only from the body")
@@ -218,20 +218,18 @@ def truth(array: Array, name: str) -> bool:
     return bool(array.reshape(-1)[0])
 
 
-def _admitting(parameter: TensorType, returned: TensorType, *, loose: bool) -> TensorType:
-    """The parameter's type widened, where needed, to admit what a back edge returns. The same object where not."""
+def _admitting(parameter: TensorType, returned: TensorType, *, loosely: bool) -> TensorType:
+    """The parameter's type widened, where needed, to admit what a back edge returns. The same object where not.
+
+    Bounds that move are extended, or given up when `loosely`; two different sizes are given up at once.
+    """
     merge(parameter.element, returned.element)
     if parameter.shape.contains(returned.shape):
         return parameter
     if parameter.rank is None or parameter.rank != returned.rank:
         return replace(parameter, shape=Shape.unranked())
-    return replace(
-        parameter,
-        shape=Shape(*(_wider(a, b, loose) for a, b in zip(parameter.shape, returned.shape, strict=True))),
-    )
-
-
-def _wider(a: Dim, b: Dim, loose: bool) -> Dim:
-    if a.contains(b):
-        return a
-    return ANY if loose or a.meet(b) is None else a.hull(b)
+    dims: list[Dim] = []
+    for a, b in zip(parameter.shape, returned.shape, strict=True):
+        lost = not a.contains(b) and (loosely or a.meet(b) is None)
+        dims.append(ANY if lost else a.hull(b))
+    return replace(parameter, shape=Shape(*dims))

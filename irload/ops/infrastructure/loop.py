@@ -19,6 +19,8 @@ class TensorIterator(Iterated, since=1):
     `end` of the first concatenated output tell the number of iterations; without those, it is one.
     """
 
+    patience = 3
+
     def infer(self, *inputs: TensorType, context: InferContext) -> tuple[TensorType, ...]:
         count = self._count([t.shape for t in inputs])
         parameters = self.initial(inputs)
@@ -29,7 +31,7 @@ class TensorIterator(Iterated, since=1):
         for m in self.mapped_outputs():
             tensor = results[m.inner]
             if m.axis is None:
-                types.append(self.last_type(m, parameters, results, certain=count is not None and count > 0))
+                types.append(self.last_type(m, parameters, results, count))
                 continue
             one = joined_type(m, tensor, Dim(m.part_size, m.part_size))
             if tensor.rank and one.shape.meet(tensor.shape) is None:
@@ -93,7 +95,7 @@ class Loop(Iterated, since=5):
         for m in self.mapped_outputs():
             tensor = results[m.inner]
             if m.axis is None:
-                types.append(self.last_type(m, parameters, results, certain=_runs(ports)))
+                types.append(self.last_type(m, parameters, results, count))
                 continue
             known = count is not None and tensor.rank is not None
             part = (tensor.shape if tensor.rank else Shape(1))[m.along(tensor.rank or 1)] if known else None
@@ -146,12 +148,6 @@ class Loop(Iterated, since=5):
         if condition is False:
             return 1
         return trips[0] if condition and trips is not None and trips[0] > 0 else None
-
-
-def _runs(ports: Sequence[TensorType]) -> bool:
-    """True when the first iteration is sure to happen."""
-    trips, first = ports[0].ints, ports[1].value
-    return trips is not None and trips[0] != 0 and first is not None and bool(first.reshape(-1)[0])
 
 
 def _require_one(name: str, tensor: TensorType) -> None:

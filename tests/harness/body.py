@@ -1,0 +1,102 @@
+"""The XML of bodies: graphs inside a layer, with the port maps and back edges that wire them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+from xml.sax.saxutils import quoteattr
+
+import numpy as np
+
+from irload.core.element import ElementType, element_of_dtype
+from irload.core.packing import pack
+from tests.harness.case import text
+from tests.harness.ir import layer_text
+
+
+@dataclass(frozen=True)
+class Value:
+    """An output of a layer of a body."""
+
+    layer: int
+    port: int
+
+
+class Body:
+    """A graph under construction. Constants go to `weights`, which nested bodies and the outer case share."""
+
+    def __init__(self, weights: bytearray) -> None:
+        self.weights = weights
+        self._layers: list[str] = []
+        self._edges: list[str] = []
+
+    def parameter(self, element: ElementType, shape: str) -> Value:
+        """A Parameter; `shape` in the grammar of the IR."""
+        return self._add("Parameter", "opset1", {"element_type": element, "shape": shape}, [], 1)[0]
+
+    def constant(self, value: Any, element: ElementType | None = None) -> Value:
+        """A Const."""
+        array = np.asarray(value, None if element is None else element.dtype)
+        element = element or element_of_dtype(array.dtype)
+        raw = pack(array, element) or b"\0"
+        shape = ",".join(map(str, array.shape))
+        data = {"element_type": element, "shape": shape, "offset": len(self.weights), "size": len(raw)}
+        self.weights += raw
+        return self._add("Const", "opset1", data, [], 1)[0]
+
+    def op(self, type: str, *inputs: Value, version: str = "opset1", **data: Any) -> Value:
+        """A layer of one output."""
+        return self._add(type, version, data, inputs, 1)[0]
+
+    def nested(
+        self, type: str, version: str, inputs: Sequence[Value], outputs: int, tail: str, **data: Any
+    ) -> list[Value]:
+        """A layer with bodies of its own, whose XML is `tail`."""
+        return self._add(type, version, data, inputs, outputs, tail)
+
+    def result(self, value: Value) -> Value:
+        """A Result; what port maps and back edges name is its layer."""
+        return self._add("Result", "opset1", {}, [value], 0)[0]
+
+    def xml(self, tag: str = "body") -> str:
+        """The element."""
+        return f"<{tag}><layers>{''.join(self._layers)}</layers><edges>{''.join(self._edges)}</edges></{tag}>"
+
+    def _add(
+        self, type: str, version: str, data: dict[str, Any], inputs: Sequence[Value], outputs: int, tail: str = ""
+    ) -> list[Value]:
+        id, count = len(self._layers), len(inputs)
+        attributes = " ".join(f"{name}={quoteattr(text(value))}" for name, value in data.items())
+        body = f"<data {attributes}/>" if attributes else ""
+        self._layers.append(layer_text(id, f"l{id}", type, version, body, count, [("FP32", ())] * outputs, tail))
+        for k, value in enumerate(inputs):
+            ends = f'from-layer="{value.layer}" from-port="{value.port}" to-layer="{id}" to-port="{k}"'
+            self._edges.append(f"<edge {ends}/>")
+        return [Value(id, count + k) for k in range(max(outputs, 1))]
+
+
+def taken(external: int, inner: Value, **rest: Any) -> str:
+    """A line of a port map: an input port feeds a Parameter. `rest` are axis, start, end, stride, part_size, purpose."""
+    return _line("input", external, inner, rest)
+
+
+def given(external: int, inner: Value, **rest: Any) -> str:
+    """A line of a port map: a Result feeds an output port."""
+    return _line("output", external, inner, rest)
+
+
+def port_map(*lines: str, tag: str = "port_map") -> str:
+    """The element around lines of `taken` and `given`."""
+    return f"<{tag}>{''.join(lines)}</{tag}>"
+
+
+def back_edges(*pairs: tuple[Value, Value]) -> str:
+    """The element for pairs (Result, Parameter)."""
+    edges = (f'<edge from-layer="{a.layer}" to-layer="{b.layer}"/>' for a, b in pairs)
+    return f"<back_edges>{''.join(edges)}</back_edges>"
+
+
+def _line(tag: str, external: int, inner: Value, rest: dict[str, Any]) -> str:
+    more = "".join(f' {k}="{v}"' for k, v in rest.items())
+    return f'<{tag} external_port_id="{external}" internal_layer_id="{inner.layer}"{more}/>'
