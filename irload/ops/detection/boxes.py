@@ -21,12 +21,22 @@ def sizes(boxes: Array, offset: float = 0) -> Array:
     return boxes[..., 2:] - boxes[..., :2] + boxes.dtype.type(offset)
 
 
-def iou(box: Array, others: Array, offset: float = 0) -> Array:
-    """Intersection over union of `box` with each of `others`; 0 where either has no area."""
+def iou(box: Array, others: Array, offset: float = 0, *, bridge: bool = False) -> Array:
+    """Intersection over union of `box` with each of `others`; 0 where either has no area or they do not touch.
+
+    With `bridge`, boxes less than `offset` apart overlap too.
+    """
     a, b = sizes(box, offset).prod(-1), sizes(others, offset).prod(-1)
     low, high = np.maximum(box[..., :2], others[..., :2]), np.minimum(box[..., 2:], others[..., 2:])
     common = np.maximum(high - low + box.dtype.type(offset), 0).prod(-1)
-    return np.where((a > 0) & (b > 0), common / (a + b - common), box.dtype.type(0))
+    if not bridge:
+        common = np.where((high >= low).all(-1), common, box.dtype.type(0))
+    return ratio(common, a + b - common, (a > 0) & (b > 0))
+
+
+def ratio(a: Array, b: Array, where: Array) -> Array:
+    """A / b where `where` holds, 0 elsewhere."""
+    return np.divide(a, b, out=np.zeros(np.broadcast_shapes(a.shape, where.shape), a.dtype), where=where)
 
 
 def ordered(corners: Array) -> Array:

@@ -1,0 +1,39 @@
+"""What the operations of detection demand of their ports, in one line a port."""
+
+from __future__ import annotations
+
+from irload.core.element import ElementType, merge
+from irload.core.shape import ANY, Dim, Shape
+from irload.core.tensor import TensorType
+from irload.errors import ShapeMismatch, TypeMismatch
+
+
+def require_shape(name: str, tensor: TensorType, *dims: Dim | int | None) -> None:
+    """Raise ShapeMismatch for a port that cannot have these dims; None stands for any size."""
+    expected = Shape(*dims)
+    if tensor.shape.meet(expected) is None:
+        raise ShapeMismatch(f"{name} must have the shape {expected}, found {tensor.shape}")
+
+
+def require_floats(**ports: TensorType) -> ElementType:
+    """The one floating-point type that the ports have. Raises TypeMismatch."""
+    element = merge(*(tensor.element for tensor in ports.values()))
+    if not (element.is_float or element.is_dynamic):
+        raise TypeMismatch(f"{', '.join(ports)} must be of a floating-point type, found {element}")
+    return element
+
+
+def dim_of(tensor: TensorType, axis: int) -> Dim:
+    """A dim of the tensor, any size where its rank is not known."""
+    return ANY if tensor.rank is None else tensor.shape[axis]
+
+
+def agreed(what: str, *dims: Dim) -> Dim:
+    """The sizes that all dims allow. Raises ShapeMismatch when there is none."""
+    result = ANY
+    for dim in dims:
+        met = result.meet(dim)
+        if met is None:
+            raise ShapeMismatch(f"{what} must agree, found {', '.join(map(str, dims))}")
+        result = met
+    return result

@@ -1,0 +1,236 @@
+"""Suppression whose output carries the boxes themselves: MulticlassNms and MatrixNms."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from irload.core import attribute as attr
+from irload.core.element import INDEX, i64
+from irload.core.op import Op
+from irload.core.shape import ANY, Dim, Shape
+from irload.core.tensor import Array, TensorType
+from irload.errors import AttributeInvalid, ExecutionError
+from irload.ops.detection.boxes import by_score, iou, suppress
+from irload.ops.detection.ports import dim_of, require_floats, require_shape
+from irload.ops.ports import require_integer
+
+Found = tuple[Array, Array, Array, Array]
+"""Of n selected boxes: class, score, box [n, 4], and index among all boxes of the input."""
+
+
+class ClassNms(Op):
+    """What both share: attributes, the shapes of the outputs, and the order of the rows.
+
+    Outputs: rows (class, score, x1, y1, x2, y2), the index of each box in the flattened input [n, 1], and the number of
+    rows of each image. Boxes are corners; with `normalized` false they count whole pixels, so that widths and heights
+    are one larger than the difference of the corners.
+    """
+
+    sort_result_type = attr.choice("none", "score", "classid", default="none")
+    sort_result_across_batch = attr.boolean(default=False)
+    output_type = attr.element_type(default=i64, among=INDEX)
+    score_threshold = attr.number(default=0.0)
+    nms_top_k = attr.integer(default=-1, rule=attr.at_least(-1))
+    keep_top_k = attr.integer(default=-1, rule=attr.at_least(-1))
+    background_class = attr.integer(default=-1, rule=attr.at_least(-1))
+    normalized = attr.boolean(default=True)
+
+    def outputs(self, boxes: TensorType, rows: Dim, images: Dim) -> tuple[TensorType, ...]:
+        """The types of the three outputs."""
+        return (
+            TensorType(boxes.element, Shape(rows, 6)),
+            TensorType(self.output_type, Shape(rows, 1)),
+            TensorType(self.output_type, Shape(images)),
+        )
+
+    def most_rows(self, boxes: Dim, classes: Dim, images: Dim) -> Dim:
+        """Up to as many rows as the limits leave of all boxes of all classes of all images."""
+        if boxes.hi is None:
+            return ANY
+        each = (boxes if self.nms_top_k < 0 else Dim.of(min(boxes.hi, self.nms_top_k))) * classes
+        if self.keep_top_k >= 0 and each.hi is not None:
+            each = Dim.of(min(each.hi, self.keep_top_k))
+        return Dim(0, (each * images).hi)
+
+    def classes(self, boxes: Array, scores: Array, first: int, stride: int, step: int) -> Found:
+        """The best boxes of one image, class by class, then by score, cut to `keep_top_k`.
+
+        `boxes` are [1 or classes, n, 4] and `scores` [classes, n]. Box b of class c has the index
+        first + b · stride + c · step.
+        """
+        parts: list[Found] = []
+        for klass, values in enumerate(scores):
+            if klass == self.background_class:
+                continue
+            own = boxes[klass % len(boxes)]
+            chosen, kept = self.select(own, values)
+            parts.append((np.full(len(chosen), klass), kept, own[chosen], first + chosen * stride + klass * step))
+        if not parts:
+            none = np.zeros(0, np.int64)
+            return none, none.astype(boxes.dtype), np.zeros((0, 4), boxes.dtype), none
+        found = _joined(parts)
+        found = _taken(found, by_score(found[1]))
+        if self.keep_top_k >= 0:
+            found = _taken(found, np.arange(min(self.keep_top_k, len(found[1]))))
+        if self.sort_result_type == "classid":
+            found = _taken(found, np.argsort(found[0], kind="stable"))
+        return found
+
+    def select(self, boxes: Array, scores: Array) -> tuple[Array, Array]:
+        """The indices and scores of the boxes of one class that are selected."""
+        raise NotImplementedError
+
+    def rows(self, images: Iterator[Found]) -> tuple[Array, ...]:
+        """The three outputs, from what was found in each image."""
+        parts = list(images)
+        counts = np.array([len(part[0]) for part in parts], self.output_type.dtype)
+        klass, score, box, index = _joined(parts)
+        if self.sort_result_across_batch and self.sort_result_type != "none":
+            # The rows of each image are in order already, so a stable sort settles what is left.
+            order = by_score(score) if self.sort_result_type == "score" else np.argsort(klass, kind="stable")
+            klass, score, box, index = _taken((klass, score, box, index), order)
+        rows = np.concatenate([klass[:, None].astype(box.dtype), score[:, None], box], -1)
+        return rows, index[:, None].astype(self.output_type.dtype), counts
+
+    def candidates(self, mask: Array, scores: Array) -> Array:
+        """The boxes in `mask` by descending score, cut to `nms_top_k`."""
+        found = np.flatnonzero(mask)
+        found = found[by_score(scores[found])]
+        return found if self.nms_top_k < 0 else found[: self.nms_top_k]
+
+
+def _joined(parts: list[Found]) -> Found:
+    return tuple(np.concatenate(column) for column in zip(*parts, strict=True))  # pyright: ignore[reportReturnType]
+
+
+def _taken(found: Found, order: Array) -> Found:
+    klass, score, box, index = found
+    return klass[order], score[order], box[order], index[order]
+
+
+class MulticlassNms(ClassNms, since=8):
+    """Greedy suppression a class, then the best `keep_top_k` boxes of each image.
+
+    Specification: MulticlassNonMaxSuppression-8. Candidates are the `nms_top_k` boxes of highest score, from
+    `score_threshold` up. With `nms_eta` below 1 the threshold shrinks by that factor after each selected box while it
+    is above 0.5. `boxes` are [images, n, 4], `scores` [images, classes, n].
+    """
+
+    iou_threshold = attr.number(default=0.0)
+    nms_eta = attr.number(default=1.0, rule=lambda v: None if 0 <= v <= 1 else "must be from 0 to 1")
+
+    def infer(self, boxes: TensorType, scores: TensorType) -> tuple[TensorType, ...]:
+        return self._shared(boxes, scores)
+
+    def _shared(self, boxes: TensorType, scores: TensorType) -> tuple[TensorType, ...]:
+        require_floats(boxes=boxes, scores=scores)
+        require_shape("boxes", boxes, None, None, 4)
+        require_shape("scores", scores, dim_of(boxes, 0), None, dim_of(boxes, 1))
+        if boxes.rank is None or scores.rank is None:
+            return self.outputs(boxes, ANY, ANY)
+        return self.outputs(boxes, self.most_rows(boxes.shape[1], scores.shape[1], scores.shape[0]), boxes.shape[0])
+
+    def compute(self, boxes: Array, scores: Array) -> tuple[Array, ...]:
+        count = boxes.shape[1]
+        return self.rows(
+            self.classes(boxes[image : image + 1], scores[image], image * count, 1, 0) for image in range(len(boxes))
+        )
+
+    def select(self, boxes: Array, scores: Array) -> tuple[Array, Array]:
+        chosen = self.candidates(scores >= self.score_threshold, scores)
+        offset = 0 if self.normalized else 1
+        stay = suppress(
+            boxes[chosen],
+            self.iou_threshold,
+            eta=self.nms_eta,
+            overlap=lambda box, others: iou(box, others, offset, bridge=True),
+        )
+        return chosen[stay], scores[chosen[stay]]
+
+
+class MulticlassNms9(MulticlassNms, type="MulticlassNms", since=9):
+    """MulticlassNms that also takes boxes of their own for each class, the images one after the other.
+
+    Specification: MulticlassNonMaxSuppression-9. With `roisnum` (the boxes of each image) `boxes` are [classes, n, 4]
+    and `scores` [classes, n]; box b of class c then has the index b · classes + c.
+    """
+
+    def infer(self, boxes: TensorType, scores: TensorType, roisnum: TensorType | None = None) -> tuple[TensorType, ...]:
+        if roisnum is None:
+            return self._shared(boxes, scores)
+        require_floats(boxes=boxes, scores=scores)
+        require_integer(roisnum=roisnum)
+        require_shape("boxes", boxes, None, None, 4)
+        require_shape("scores", scores, dim_of(boxes, 0), dim_of(boxes, 1))
+        require_shape("roisnum", roisnum, None)
+        if boxes.rank is None or scores.rank is None or roisnum.rank is None:
+            return self.outputs(boxes, ANY, ANY)
+        images = roisnum.shape[0]
+        return self.outputs(boxes, self.most_rows(boxes.shape[1], boxes.shape[0], images), images)
+
+    def compute(self, boxes: Array, scores: Array, roisnum: Array | None = None) -> tuple[Array, ...]:
+        if roisnum is None:
+            return super().compute(boxes, scores)
+        counts = np.maximum(roisnum, 0).tolist()
+        if sum(counts) > boxes.shape[1]:
+            raise ExecutionError(f"roisnum asks for {sum(counts)} boxes, found {boxes.shape[1]}")
+        return self.rows(self._own(boxes, scores, counts))
+
+    def _own(self, boxes: Array, scores: Array, counts: list[int]) -> Iterator[Found]:
+        start, classes = 0, len(boxes)
+        for count in counts:
+            part = slice(start, start + count)
+            yield self.classes(boxes[:, part], scores[:, part], start * classes, classes, 1)
+            start += count
+
+
+class MatrixNms(ClassNms, since=8):
+    """Suppression in one go: each score decays by the overlap with better boxes of its class, none is dropped for it.
+
+    Specification: MatrixNonMaxSuppression-8. Candidates are the `nms_top_k` boxes of highest score above
+    `score_threshold`. A score decays by the least, over all better boxes b, of (1 − iou) / (1 − worst(b)) (linear) or
+    exp(σ (worst(b)² − iou²)) (gaussian), worst(b) being the greatest overlap of b with a box better than itself. Boxes
+    whose decayed score exceeds `post_threshold` are selected, then the best `keep_top_k` of each image.
+    """
+
+    decay_function = attr.choice("linear", "gaussian", default="linear")
+    gaussian_sigma = attr.number(default=2.0)
+    post_threshold = attr.number(default=0.0)
+
+    def validate(self) -> None:
+        if self.gaussian_sigma != self.gaussian_sigma:
+            raise AttributeInvalid("attribute gaussian_sigma must be a number, found nan")
+
+    def infer(self, boxes: TensorType, scores: TensorType) -> tuple[TensorType, ...]:
+        require_floats(boxes=boxes, scores=scores)
+        require_shape("boxes", boxes, None, None, 4)
+        require_shape("scores", scores, dim_of(boxes, 0), None, dim_of(boxes, 1))
+        if boxes.rank is None:
+            return self.outputs(boxes, ANY, ANY)
+        if scores.rank is None:
+            return self.outputs(boxes, ANY, boxes.shape[0])
+        return self.outputs(boxes, self.most_rows(boxes.shape[1], scores.shape[1], scores.shape[0]), boxes.shape[0])
+
+    def compute(self, boxes: Array, scores: Array) -> tuple[Array, ...]:
+        count = boxes.shape[1]
+        return self.rows(
+            self.classes(boxes[image : image + 1], scores[image], image * count, 1, 0) for image in range(len(boxes))
+        )
+
+    def select(self, boxes: Array, scores: Array) -> tuple[Array, Array]:
+        chosen = self.candidates(scores > self.score_threshold, scores)
+        if not len(chosen):
+            return chosen, scores[chosen]
+        own = boxes[chosen]
+        overlap = np.tril(iou(own[:, None], own[None], 0 if self.normalized else 1), -1)  # [box, better box]
+        worst = overlap.max(1)
+        if self.decay_function == "gaussian":
+            decay = np.exp((worst**2 - overlap**2) * own.dtype.type(self.gaussian_sigma))
+        else:
+            decay = (1 - overlap) / (1 - worst + own.dtype.type(1e-10))
+        decay = np.where(np.tri(len(own), k=-1, dtype=bool), decay, 1).min(1)
+        decayed = scores[chosen] * decay
+        keep = decayed > self.post_threshold
+        return chosen[keep], decayed[keep]
