@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-import secrets
 import stat
 import zipfile
 import zlib
@@ -19,6 +18,7 @@ from numpy.lib import format as npy
 from irload.core.tensor import Array
 from irload.errors import LimitExceeded, ReadError, Where
 from irload.safety import limits
+from irload.write.atomic import write_atomically
 
 __all__ = ["Check", "load_npy", "load_npz", "save_npy", "save_npz", "storable"]
 
@@ -132,16 +132,19 @@ def _check_members(members: list[zipfile.ZipInfo]) -> None:
 
 def save_npy(path: str | Path, array: Array, *, force: bool = False) -> None:
     """Write one array as .npy: whole or not at all. Raises FileExistsError for an existing file, unless `force`."""
-    with _whole(path, force=force) as stream:
-        np.save(stream, storable(array), allow_pickle=False)
+    _write(path, lambda stream: np.save(stream, storable(array), allow_pickle=False), force=force)
 
 
 def save_npz(path: str | Path, arrays: Mapping[str, Array], *, force: bool = False) -> None:
     """Write arrays by name as .npz: whole or not at all. Raises FileExistsError as `save_npy` does."""
-    with _whole(path, force=force) as stream, zipfile.ZipFile(stream, "w", zipfile.ZIP_STORED) as archive:
-        for name, array in arrays.items():
-            with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
-                npy.write_array(member, np.asanyarray(storable(array)), allow_pickle=False)
+
+    def write(stream: IO[bytes]) -> None:
+        with zipfile.ZipFile(stream, "w", zipfile.ZIP_STORED) as archive:
+            for name, array in arrays.items():
+                with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+                    npy.write_array(member, np.asanyarray(storable(array)), allow_pickle=False)
+
+    _write(path, write, force=force)
 
 
 def storable(array: Array) -> Array:
@@ -151,19 +154,7 @@ def storable(array: Array) -> Array:
     return array if array.dtype.str[1:] in _DTYPES or array.dtype.kind in "US" else array.astype(np.float32)
 
 
-@contextmanager
-def _whole(path: str | Path, *, force: bool) -> Generator[IO[bytes], None, None]:
-    """A stream into a temporary file beside `path`, renamed to it when all is written and on disk."""
-    path = Path(path)
+def _write(path: str | Path, write: Callable[[IO[bytes]], object], *, force: bool) -> None:
     if not force and os.path.lexists(path):
         raise FileExistsError(f"{path} exists already")
-    part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
-    try:
-        with open(part, "xb") as stream:
-            yield stream
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.replace(part, path)
-    except BaseException:
-        part.unlink(missing_ok=True)
-        raise
+    write_atomically(path, write)

@@ -1,0 +1,65 @@
+# `make demo` and `make test` need nothing but a Python of 3.11 or later: each sets up an environment of its own.
+
+SHELL := /bin/sh
+.DEFAULT_GOAL := help
+.PHONY: help demo test dev lint format conformance clean
+
+# The newest usable Python, or the one given as PYTHON=...
+FIND_PYTHON = for p in $(PYTHON) python3 python3.14 python3.13 python3.12 python3.11 python; do \
+	if "$$p" -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; then \
+		command -v "$$p"; exit 0; fi; done; \
+	echo "irload needs Python 3.11 or later with its venv module, and none was found." >&2; \
+	echo "Install one (python.org; on Debian and Ubuntu: apt install python3 python3-venv) or name it: make $@ PYTHON=/path/to/python" >&2; \
+	exit 1
+
+# $(call environment,folder,extras): a virtual environment with irload installed editable.
+define environment
+	@python=$$($(FIND_PYTHON)) || exit 1; \
+	echo "setting up $(1) with $$python"; \
+	"$$python" -m venv --clear $(1) && \
+	$(1)/bin/python -m pip install --quiet --disable-pip-version-check -e '.$(2)' && \
+	touch $(1)/.ready
+endef
+
+help:  ## Show this.
+	@sed -n 's/^\([a-z]*\):.*##/\1 \t/p' Makefile | expand -t 14
+
+demo: .venv-demo/.ready  ## Classify handwritten digits with the model in models/digits.
+	@.venv-demo/bin/python models/digits_demo.py
+
+test: .venv-test/.ready  ## Run the whole suite, in an environment of its own.
+	@.venv-test/bin/python -m pytest -n auto --dist worksteal
+
+dev: .venv/.ready  ## An environment with everything, installed editable, and the commit hooks.
+	@if [ -d .git ]; then .venv/bin/pre-commit install; fi
+
+lint: .venv-lint/.ready  ## ruff, pyright and the import contract.
+	.venv-lint/bin/ruff check .
+	.venv-lint/bin/ruff format --check .
+	.venv-lint/bin/pyright --pythonpath .venv-lint/bin/python
+	.venv-lint/bin/lint-imports
+
+format: .venv-lint/.ready  ## Let ruff mend what it can.
+	.venv-lint/bin/ruff check --fix .
+	.venv-lint/bin/ruff format .
+
+N ?= 100
+SEED ?= 1
+ROW ?=
+conformance: .venv-test/.ready  ## Compare N random cases of every operation (or of ROW=Pad) with OpenVINO.
+	.venv-test/bin/python -m tests.conformance $(N) $(SEED) $(ROW)
+
+clean:  ## Remove the environments and caches.
+	rm -rf .venv-demo .venv-test .venv-lint .pytest_cache .ruff_cache .hypothesis build dist
+
+.venv/.ready: pyproject.toml
+	$(call environment,.venv,[dev])
+
+.venv-demo/.ready: pyproject.toml
+	$(call environment,.venv-demo,)
+
+.venv-test/.ready: pyproject.toml
+	$(call environment,.venv-test,[test])
+
+.venv-lint/.ready: pyproject.toml
+	$(call environment,.venv-lint,[lint])
