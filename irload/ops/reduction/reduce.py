@@ -75,10 +75,11 @@ def _bounded(op: Reduction, x: TensorType, axes: TensorType, reduce: Callable[..
     if known is None or gone is None:
         return None
     along = _counted(gone, known.lower.ndim)
-    ends = [
-        reduce(_extended(values), axis=along, keepdims=op.keep_dims) if along else _extended(values)
-        for values in (known.lower, known.upper)
-    ]
+    with np.errstate(invalid="ignore"):
+        ends = [
+            reduce(_extended(values), axis=along, keepdims=op.keep_dims) if along else _extended(values)
+            for values in (known.lower, known.upper)
+        ]
     lower, upper = (np.vectorize(_finite, otypes=[np.int64])(np.asarray(end, object)) for end in ends)
     return [Bounds(lower, upper)]
 
@@ -125,17 +126,22 @@ class ReduceMean(Reduction, since=1):
     def reduce(self, x: Array, axes: Axes) -> Array:
         count = max(prod(x.shape[a] for a in axes), 1)
         total = np.sum(x, axes, dtype=x.dtype, keepdims=self.keep_dims)
-        if x.dtype.kind == "f":
-            return np.asarray(total / x.dtype.type(count))
-        floored = total // count
-        return (floored + ((total % count != 0) & (total < 0))).astype(x.dtype)
+        return divide_truncating(total, np.array(count))
+
+
+def divide_truncating(total: Array, count: Array) -> Array:
+    """The quotient total / count in the dtype of `total`; of integers, truncated towards zero. Counts are positive."""
+    if total.dtype.kind == "f":
+        return np.asarray(total / count.astype(total.dtype))
+    floored = total // count
+    return np.asarray(floored + ((total % count != 0) & (total < 0))).astype(total.dtype)
 
 
 class ReduceMax(Reduction, since=1):
     """Greatest element, NaNs left aside. Of none it is the lowest finite number of the type."""
 
     def reduce(self, x: Array, axes: Axes) -> Array:
-        none = {"initial": _limits(x).min} if not x.size else {}
+        none: dict[str, Any] = {"initial": _limits(x).min} if not x.size else {}
         return np.fmax.reduce(x, axes, keepdims=self.keep_dims, **none)
 
     def bounds(self, x: TensorType, axes: TensorType) -> Sequence[Bounds | None] | None:
@@ -146,7 +152,8 @@ class ReduceMin(Reduction, since=1):
     """Least element, NaNs left aside. Of none it is the highest number of the type: infinity for floats."""
 
     def reduce(self, x: Array, axes: Axes) -> Array:
-        none = {"initial": np.inf if x.dtype.kind == "f" else _limits(x).max} if not x.size else {}
+        greatest = np.inf if x.dtype.kind == "f" else _limits(x).max
+        none: dict[str, Any] = {"initial": greatest} if not x.size else {}
         return np.fmin.reduce(x, axes, keepdims=self.keep_dims, **none)
 
     def bounds(self, x: TensorType, axes: TensorType) -> Sequence[Bounds | None] | None:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from irload.core import element as et
 from tests.harness.case import (
+    INDICES,
     Array,
     Case,
+    Input,
     Random,
     broadcastable,
     cases,
@@ -13,6 +17,7 @@ from tests.harness.case import (
     param,
     pick,
     random_array,
+    random_shape,
 )
 
 FLOATS = (et.f32, et.f16, et.bf16, et.f64)
@@ -44,3 +49,72 @@ def matmul(rng: Random, version: str) -> Case:
     make = pick(rng, (param, const))
     inputs = [param(exact(rng, a, element), element), make(exact(rng, b, element), element)]
     return Case("MatMul", version, inputs, kept, rtol=1e-4, atol=1e-4)
+
+
+EQUATIONS = (
+    *("i,i->", "ij,j->i", "kii->k", "kii->ki", "ijk->kij", "ij,jk->ik", "ij,jk", "AbC", "ab,bcd,bc->ca"),
+    *(
+        "a...->...",
+        "a...,...->a...",
+        "a...b,b...->a...",
+        "ab...,ac...,ade->...bc",
+        "...ij,...kj->...ik",
+        "ij->",
+        ",ij->j",
+    ),
+    *("bhqd,bhkd->bhqk", "bqhd,bkhd->bhqk", "...aa->...a", "ij,ij->i", "i,j->ij"),
+)
+
+
+@cases("Einsum", "opset7")
+def einsum(rng: Random, version: str) -> Case:
+    equation = pick(rng, EQUATIONS)
+    sizes = {letter: int(rng.integers(1, 4)) for letter in equation if letter.isalpha()}
+    covered = [int(n) for n in rng.integers(1, 4, int(rng.integers(0, 3)))]
+    element = pick(rng, (et.f32, et.f32, et.i32, et.f16))
+    inputs: list[Input] = []
+    for subscript in equation.partition("->")[0].split(","):
+        before, dots, after = subscript.partition("...")
+        middle = [1 if rng.random() < 0.3 else n for n in covered[int(rng.integers(0, len(covered) + 1)) :]]
+        shape = [*(sizes[c] for c in before), *(middle if dots else ()), *(sizes[c] for c in after)]
+        make = pick(rng, (param, param, const))
+        inputs.append(make(exact(rng, tuple(shape), element), element))
+    return Case("Einsum", version, inputs, {"equation": equation}, rtol=1e-4, atol=1e-4)
+
+
+@cases("Inverse", "opset14")
+def inverse(rng: Random, version: str) -> Case:
+    element = pick(rng, (et.f32, et.f32, et.f16, et.bf16))
+    size = int(rng.integers(1, 5))
+    shape = (*random_shape(rng, (0, 2), 1, 3), size, size)
+    # Rows that dominate their diagonal keep the matrices far from singular.
+    x = rng.uniform(-1, 1, shape) + np.eye(size) * rng.choice([-1, 1]) * (size + 1)
+    given = param(x.astype(element.dtype), element)
+    if rng.random() < 0.6:
+        return Case("Inverse", version, [given], pick(rng, ({}, {"adjoint": False})), rtol=1e-3, atol=1e-3)
+    exact = given.value.astype(np.float64)
+    adjugate = np.linalg.det(exact)[..., None, None] * np.linalg.inv(exact)
+    return Case("Inverse", version, [given], {"adjoint": True}, rtol=1e-3, atol=1e-3, expected=[adjugate])
+
+
+@cases("GroupedMatMul", "opset17")
+def grouped_matmul(rng: Random, version: str) -> Case:
+    groups, rows, inner, columns = (int(n) for n in rng.integers(1, 5, 4))
+    element = pick(rng, (et.f32, et.f16, et.f64, et.i32))
+    b = exact(rng, (groups, columns, inner), element)
+    if rng.random() < 0.4:
+        a = exact(rng, (groups, rows, inner), element)
+        expected = np.stack([x.astype(np.float64) @ y.astype(np.float64).T for x, y in zip(a, b, strict=True)])
+        inputs = [param(a, element), param(b, element)]
+    else:
+        sizes = rng.integers(0, 4, groups)
+        spare = int(rng.integers(0, 2))
+        a = exact(rng, (int(sizes.sum()) + spare, inner), element)
+        owner = np.repeat(np.arange(groups), sizes)
+        expected = np.zeros((len(a), columns))
+        for k, group in enumerate(owner):
+            expected[k] = b[group].astype(np.float64) @ a[k].astype(np.float64)
+        index = pick(rng, INDICES)
+        make = pick(rng, (const, param))
+        inputs = [param(a, element), param(b, element), make(np.cumsum(sizes), index)]
+    return Case("GroupedMatMul", version, inputs, expected=[expected], rtol=1e-5)

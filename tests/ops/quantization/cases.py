@@ -57,3 +57,22 @@ def between_levels(rng: Random, shape: tuple[int, ...], low: Array, high: Array,
     step = rng.integers(-levels // 4 - 1, levels + levels // 4 + 1, shape) + rng.uniform(-0.3, 0.3, shape)
     low, high = low.astype(np.float64), high.astype(np.float64)
     return low + (high - low) * step / (levels - 1)
+
+
+@cases("FakeConvert", "opset13")
+def fake_convert(rng: Random, version: str) -> Case:
+    element = pick(rng, (et.f32, et.f32, et.f16, et.bf16))
+    shape = random_shape(rng, (0, 4), 1, 4)
+    scale_shape = thinned(rng, shape) if shape else ()
+    # Both sides of the runtime round to f16 first, so data · scale − shift is kept within its eleven bits.
+    shifted = rng.random() < 0.5
+    fraction = np.full(shape, -6) if shifted else rng.integers(-12, 2, shape)
+    x = rng.integers(-1024, 1025, shape) * 2.0**fraction
+    inputs = [
+        param(x.astype(np.float16).astype(element.dtype), element),
+        const(rng.choice([0.25, 0.5, 1, 2], scale_shape).astype(element.dtype), element),
+    ]
+    if shifted:
+        inputs.append(const(rng.choice([-1, 0, 0.5, 2], scale_shape).astype(element.dtype), element))
+    attributes = {"destination_type": pick(rng, ("f8e4m3", "f8e5m2"))}
+    return Case("FakeConvert", version, inputs, attributes, oracle="cpu")

@@ -1,0 +1,131 @@
+"""Einsum: Einstein summation over any number of operands."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from string import ascii_letters
+
+import numpy as np
+
+from irload.core import attribute as attr
+from irload.core.element import merge
+from irload.core.op import Op
+from irload.core.shape import Dim, Shape
+from irload.core.tensor import Array, TensorType
+from irload.errors import AttributeInvalid, ShapeMismatch
+from irload.ops.elementwise import require_numeric
+
+ELLIPSIS = "..."
+
+
+@dataclass(frozen=True, slots=True)
+class Equation:
+    """The subscripts of an equation: for each operand, and for the output, a tuple of letters and ellipses."""
+
+    inputs: tuple[tuple[str, ...], ...]
+    output: tuple[str, ...]
+
+    @staticmethod
+    def parse(text: str) -> Equation:
+        """Read `ij,jk->ik`; without an arrow the output is what the specification recovers. Raises AttributeInvalid."""
+        left, arrow, right = "".join(text.split()).partition("->")
+        inputs = tuple(_labels(subscript, text) for subscript in left.split(","))
+        every = [label for labels in inputs for label in labels]
+        if arrow:
+            output = _labels(right, text)
+        else:
+            once = sorted(label for label in set(every) if label != ELLIPSIS and every.count(label) == 1)
+            output = (*((ELLIPSIS,) if ELLIPSIS in every else ()), *once)
+        for label in output:
+            if label != ELLIPSIS and label not in every:
+                raise AttributeInvalid(f"equation '{text}': output label {label} is in none of the inputs")
+            if output.count(label) > 1:
+                raise AttributeInvalid(f"equation '{text}': output label {label} occurs twice")
+        return Equation(inputs, output)
+
+
+def _labels(subscript: str, text: str) -> tuple[str, ...]:
+    before, dots, after = subscript.partition(ELLIPSIS)
+    for letter in before + after:
+        if letter not in ascii_letters:
+            raise AttributeInvalid(
+                f"equation '{text}': a subscript holds letters and at most one ellipsis, found '{subscript}'"
+            )
+    return (*before, *((ELLIPSIS,) if dots else ()), *after)
+
+
+class Einsum(Op, since=7):
+    """Multiplies operands along axes named by letters and sums over the letters that the output lacks.
+
+    `equation` is `ij,jk->ik`, or implicit: without an arrow, the output takes the letters that occur once, sorted. A
+    letter that one operand repeats takes its diagonal; an ellipsis stands for any number of axes. Axes of one letter
+    broadcast between operands.
+    """
+
+    equation = attr.text()
+
+    def validate(self) -> None:
+        Equation.parse(self.equation)
+
+    def infer(self, *operands: TensorType) -> TensorType:
+        equation = Equation.parse(self.equation)
+        if len(operands) != len(equation.inputs):
+            raise ShapeMismatch(
+                f"equation '{self.equation}' has {len(equation.inputs)} subscripts for {len(operands)} inputs"
+            )
+        element = merge(*(t.element for t in operands))
+        require_numeric("the operands", element)
+        dims: dict[str, Shape] = {}
+        for k, (labels, operand) in enumerate(zip(equation.inputs, operands, strict=True)):
+            if operand.rank is None and ELLIPSIS in labels:
+                return TensorType(element, Shape.unranked())
+            self._join(dims, labels, operand.shape, k)
+        return TensorType(element, Shape(*(d for label in equation.output for d in dims.get(label, Shape()))))
+
+    def _join(self, dims: dict[str, Shape], labels: tuple[str, ...], shape: Shape, k: int) -> None:
+        """Add what one operand says of its labels."""
+        own: dict[str, Shape] = {}
+        for label, part in _parts(labels, shape, f"input {k} of '{self.equation}'"):
+            met = own[label].meet(part) if label in own else part
+            if met is None:
+                raise ShapeMismatch(
+                    f"input {k} of '{self.equation}' repeats {label} on axes of sizes {own[label]}, {part}"
+                )
+            own[label] = met
+        for label, part in own.items():
+            dims[label] = dims[label].broadcast(part) if label in dims else part
+
+    def compute(self, *operands: Array) -> Array:
+        equation = Equation.parse(self.equation)
+        covered = [a.ndim - len(labels) + 1 for a, labels in zip(operands, equation.inputs, strict=True)]
+        widest = max([n for n, labels in zip(covered, equation.inputs, strict=True) if ELLIPSIS in labels], default=0)
+        used = {label for labels in equation.inputs for label in labels}
+        free = [letter for letter in ascii_letters if letter not in used][:widest]
+        if len(free) < widest:
+            raise ValueError("more axes than letters")
+        # NumPy wants an ellipsis in the output wherever an input has one, so letters stand for its axes.
+        inputs = [
+            _spelled(labels, free[widest - n :] if ELLIPSIS in labels else [])
+            for labels, n in zip(equation.inputs, covered, strict=True)
+        ]
+        return np.asarray(np.einsum(f"{','.join(inputs)}->{_spelled(equation.output, free)}", *operands, optimize=True))
+
+
+def _parts(labels: tuple[str, ...], shape: Shape, where: str) -> list[tuple[str, Shape]]:
+    """Each label with the axes that it names: one, or those that the ellipsis covers."""
+    if shape.rank is None:
+        return [(label, Shape(Dim())) for label in labels]
+    covered = shape.rank - len(labels) + (1 if ELLIPSIS in labels else 0)
+    if covered < 0 or (covered and ELLIPSIS not in labels):
+        raise ShapeMismatch(f"{where} has shape {shape} for {len(labels)} labels")
+    parts: list[tuple[str, Shape]] = []
+    at = 0
+    for label in labels:
+        width = covered if label == ELLIPSIS else 1
+        parts.append((label, Shape(*shape[at : at + width])))
+        at += width
+    return parts
+
+
+def _spelled(labels: tuple[str, ...], ellipsis: list[str]) -> str:
+    return "".join("".join(ellipsis) if label == ELLIPSIS else label for label in labels)

@@ -1,0 +1,209 @@
+"""Bags of embedding rows: rows of a table picked by indices, and summed or averaged a bag."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from irload.core import attribute as attr
+from irload.core.element import INDEX, merge
+from irload.core.op import Op
+from irload.core.shape import ANY, Dim
+from irload.core.tensor import Array, TensorType
+from irload.errors import AttributeInvalid, ExecutionError, ShapeMismatch
+from irload.ops.elementwise import require_numeric
+from irload.ops.ports import require_element, require_rank
+from irload.ops.reduction.reduce import divide_truncating
+
+
+class EmbeddingBag(Op):
+    """What all bags share: rows of `emb_table`, each times its weight, added up a bag."""
+
+    def check(self, emb_table: TensorType, indices: TensorType, per_sample_weights: TensorType | None) -> None:
+        """Check the table and, against the indices, the weights."""
+        require_numeric("emb_table", emb_table.element)
+        if emb_table.rank == 0:
+            raise ShapeMismatch("emb_table must have at least one axis, found a scalar")
+        if per_sample_weights is not None:
+            merge(emb_table.element, per_sample_weights.element)
+            require_same("per_sample_weights", per_sample_weights, "indices", indices)
+
+    def bags(self, emb_table: TensorType, count: Dim) -> TensorType:
+        """The output: `count` bags of the table's rows."""
+        shape = emb_table.shape
+        return TensorType(emb_table.element, shape if shape.rank is None else shape.with_dim(0, count))
+
+
+def require_indices(**ports: TensorType | None) -> None:
+    """All ports that are there must be of one of the index types."""
+    there = {name: tensor for name, tensor in ports.items() if tensor is not None}
+    for name, tensor in there.items():
+        require_element(name, tensor, *INDEX)
+    merge(*(tensor.element for tensor in there.values()))
+
+
+def require_same(name: str, a: TensorType, other: str, b: TensorType) -> None:
+    """Raise ShapeMismatch for shapes that cannot be equal."""
+    if a.shape.meet(b.shape) is None:
+        raise ShapeMismatch(f"{name} must be of the shape of {other}, found {a.shape} and {b.shape}")
+
+
+def require_one(name: str, tensor: TensorType | None) -> None:
+    """Raise ShapeMismatch for a port that is no scalar."""
+    if tensor is not None:
+        require_rank(name, tensor, 0)
+
+
+def picked(emb_table: Array, indices: Array, weights: Array | None) -> Array:
+    """The rows at `indices`, each times its weight. Raises ExecutionError for an index that is no row."""
+    wrong = indices[(indices < 0) | (indices >= len(emb_table))]
+    if wrong.size:
+        raise ExecutionError(f"index {wrong.ravel()[0]} is outside the {len(emb_table)} rows of emb_table")
+    rows = emb_table[indices]
+    return rows if weights is None else rows * weights.reshape(weights.shape + (1,) * (emb_table.ndim - 1))
+
+
+def summed(emb_table: Array, rows: Array, bag: Array, count: int, default_index: Array | None) -> tuple[Array, Array]:
+    """The sum of the rows of each of `count` bags, and how many each has; empty ones get the default row, or zeros."""
+    result = np.zeros((count, *emb_table.shape[1:]), emb_table.dtype)
+    np.add.at(result, bag, rows)
+    sizes = np.bincount(bag, minlength=count)
+    if default_index is not None and default_index >= 0:
+        result[sizes == 0] = picked(emb_table, default_index, None)
+    return result, sizes
+
+
+class EmbeddingBagOffsetsSum(EmbeddingBag, since=3):
+    """Sums of bags of rows; bag k holds the indices from offsets[k] up to the next offset, the last to the end.
+
+    Empty bags are filled with row `default_index`, or with zeros where it is absent or −1.
+    """
+
+    def infer(
+        self,
+        emb_table: TensorType,
+        indices: TensorType,
+        offsets: TensorType,
+        default_index: TensorType | None = None,
+        per_sample_weights: TensorType | None = None,
+    ) -> TensorType:
+        require_indices(indices=indices, offsets=offsets, default_index=default_index)
+        require_rank("indices", indices, 1)
+        require_rank("offsets", offsets, 1)
+        require_one("default_index", default_index)
+        self.check(emb_table, indices, per_sample_weights)
+        return self.bags(emb_table, ANY if offsets.rank is None else offsets.shape[0])
+
+    def compute(
+        self,
+        emb_table: Array,
+        indices: Array,
+        offsets: Array,
+        default_index: Array | None = None,
+        per_sample_weights: Array | None = None,
+    ) -> Array:
+        ends = np.append(offsets, len(indices))
+        if np.any(ends[1:] < ends[:-1]) or np.any(offsets < 0):
+            raise ExecutionError(f"offsets must rise from 0 to at most {len(indices)}, found {offsets[:8].tolist()}")
+        bag = np.repeat(np.arange(len(offsets)), np.diff(ends))
+        rows = picked(emb_table, indices, per_sample_weights)[len(indices) - len(bag) :]
+        result, sizes = summed(emb_table, rows, bag, len(offsets), default_index)
+        return self.reduced(result, sizes)
+
+    def reduced(self, sums: Array, sizes: Array) -> Array:
+        """What becomes of the sums."""
+        return sums
+
+
+class EmbeddingBagOffsets(EmbeddingBagOffsetsSum, since=15):
+    """Sums or means of bags of rows, as EmbeddingBagOffsetsSum. Weights go with sums only."""
+
+    reduction = attr.choice("sum", "mean", default="sum")
+
+    def check(self, emb_table: TensorType, indices: TensorType, per_sample_weights: TensorType | None) -> None:
+        _no_weighted_mean(self.reduction, per_sample_weights)
+        super().check(emb_table, indices, per_sample_weights)
+
+    def reduced(self, sums: Array, sizes: Array) -> Array:
+        if self.reduction == "sum":
+            return sums
+        counts = np.maximum(sizes, 1).reshape(-1, *(1,) * (sums.ndim - 1))
+        return divide_truncating(sums, counts)
+
+
+class EmbeddingBagPackedSum(EmbeddingBag, since=3):
+    """Sums of bags of rows; bag k holds the indices of row k of `indices` [batch, indices_per_bag]."""
+
+    def infer(
+        self, emb_table: TensorType, indices: TensorType, per_sample_weights: TensorType | None = None
+    ) -> TensorType:
+        require_indices(indices=indices)
+        require_rank("indices", indices, 2)
+        self.check(emb_table, indices, per_sample_weights)
+        met = indices.shape if per_sample_weights is None else indices.shape.meet(per_sample_weights.shape)
+        return self.bags(emb_table, ANY if met is None or met.rank is None else met[0])
+
+    def compute(self, emb_table: Array, indices: Array, per_sample_weights: Array | None = None) -> Array:
+        return np.sum(picked(emb_table, indices, per_sample_weights), 1, dtype=emb_table.dtype)
+
+
+class EmbeddingBagPacked(EmbeddingBagPackedSum, since=15):
+    """Sums or means of bags of rows, as EmbeddingBagPackedSum. Weights go with sums only."""
+
+    reduction = attr.choice("sum", "mean", default="sum")
+
+    def check(self, emb_table: TensorType, indices: TensorType, per_sample_weights: TensorType | None) -> None:
+        _no_weighted_mean(self.reduction, per_sample_weights)
+        super().check(emb_table, indices, per_sample_weights)
+
+    def compute(self, emb_table: Array, indices: Array, per_sample_weights: Array | None = None) -> Array:
+        sums = super().compute(emb_table, indices, per_sample_weights)
+        return sums if self.reduction == "sum" else divide_truncating(sums, np.array(max(indices.shape[1], 1)))
+
+
+class EmbeddingSegmentsSum(EmbeddingBag, since=3):
+    """Sums of bags of rows; index k goes to the bag segment_ids[k] of `num_segments`.
+
+    Bags without an index are filled with row `default_index`, or with zeros where it is absent or −1.
+    """
+
+    def infer(
+        self,
+        emb_table: TensorType,
+        indices: TensorType,
+        segment_ids: TensorType,
+        num_segments: TensorType,
+        default_index: TensorType | None = None,
+        per_sample_weights: TensorType | None = None,
+    ) -> TensorType:
+        require_indices(
+            indices=indices, segment_ids=segment_ids, num_segments=num_segments, default_index=default_index
+        )
+        require_rank("indices", indices, 1)
+        require_rank("segment_ids", segment_ids, 1)
+        require_same("segment_ids", segment_ids, "indices", indices)
+        require_one("num_segments", num_segments)
+        require_one("default_index", default_index)
+        self.check(emb_table, indices, per_sample_weights)
+        known = num_segments.dims
+        return self.bags(emb_table, known[0] if known else ANY)
+
+    def compute(
+        self,
+        emb_table: Array,
+        indices: Array,
+        segment_ids: Array,
+        num_segments: Array,
+        default_index: Array | None = None,
+        per_sample_weights: Array | None = None,
+    ) -> Array:
+        count = int(num_segments)
+        wrong = segment_ids[(segment_ids < 0) | (segment_ids >= count)]
+        if wrong.size:
+            raise ExecutionError(f"segment {wrong[0]} is outside the {count} segments")
+        rows = picked(emb_table, indices, per_sample_weights)
+        return summed(emb_table, rows, segment_ids, count, default_index)[0]
+
+
+def _no_weighted_mean(reduction: str, weights: TensorType | None) -> None:
+    if reduction == "mean" and weights is not None:
+        raise AttributeInvalid("attribute reduction must be sum where per_sample_weights are given, found mean")
