@@ -150,4 +150,7 @@ DEVIATIONS: tuple[Deviation, ...] = (
         "leaves the third output uninitialized when no box at all is selected, and crashes when all classes are the "
         "background class; irload returns zeros",
     ),
+    Deviation(
+        ("GroupConvolution",), "CPU plugin", "computes something else for i8 over three spatial axes; irload convolves"
+    ),
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -28,7 +29,7 @@ def spread(
         max((n - 1) * s + dilated(k, d), m)
         for n, k, s, d, m in zip(positions, kernel, strides, dilations, least, strict=True)
     ]
-    columns = data.reshape(batch, groups, in_channels, -1)
+    columns = data.reshape(batch, groups, in_channels, math.prod(positions))
     result = np.zeros((batch, groups, out_channels, *sizes), np.result_type(data, filters))
     for tap, place in taps(kernel, strides, dilations, positions):
         weights = filters[(..., *tap)].swapaxes(1, 2)  # [G, O, I]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -41,15 +42,15 @@ def convolve(
     padded = pad_spatial(data, pads).reshape(batch, groups, in_channels, *_padded_sizes(data, pads))
     columns = windows(padded, kernel, strides, dilations)  # [N, G, I, kernel, positions]
     positions = columns.shape[3 + len(kernel) :]
-    rows = filters.reshape(groups, out_channels, -1)
-    length = rows.shape[2]
+    length = in_channels * math.prod(kernel)
+    rows = filters.reshape(groups, out_channels, length)
     result = np.empty((batch, groups, out_channels, *positions), np.result_type(data, filters))
-    step = max(1, BLOCK // max(1, groups * length * int(np.prod(positions[1:]))))
+    step = max(1, BLOCK // max(1, groups * length * math.prod(positions[1:])))
     for sample in range(batch):
         for start in range(0, positions[0], step):
             block = slice(start, start + step)
             some = columns[(sample, ..., block, *(slice(None),) * (len(positions) - 1))]
-            product = rows @ some.reshape(groups, length, int(np.prod(some.shape[-len(positions) :])))
+            product = rows @ some.reshape(groups, length, math.prod(some.shape[-len(positions) :]))
             result[sample, :, :, block] = product.reshape(groups, out_channels, *some.shape[-len(positions) :])
     return result.reshape(batch, groups * out_channels, *positions)
 
