@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import product
 from typing import ClassVar
 
@@ -14,7 +14,7 @@ from irload.core.element import ElementType, boolean, merge
 from irload.core.op import Op
 from irload.core.shape import Shape
 from irload.core.tensor import UNBOUNDED_HI, UNBOUNDED_LO, Array, Bounds, TensorType
-from irload.errors import AttributeInvalid, ExecutionError, ShapeMismatch, TypeMismatch
+from irload.errors import AttributeInvalid, ShapeMismatch, TypeMismatch
 from irload.ops.casting import to_integer
 
 
@@ -49,13 +49,14 @@ class FloatUnary(Op):
 class UnaryFunction(Unary):
     """A function of real numbers, element by element. On integers it is computed in f64 and made an integer again."""
 
-    to_whole: ClassVar[Callable[[Array], Array]] = staticmethod(np.rint)
-    """How the result on an integer becomes an integer."""
+    truncates: ClassVar[bool] = False
+    """On integers: cut the result towards zero instead of rounding it to the nearest."""
 
     def compute(self, x: Array) -> Array:
         if x.dtype.kind == "f":
             return np.asarray(self.function(x))
-        return to_integer(self.to_whole(self.function(x.astype(np.float64))), x.dtype)
+        y = self.function(x.astype(np.float64))
+        return to_integer(y if self.truncates else np.rint(y), x.dtype)
 
     def function(self, x: Array) -> Array:
         """The function itself, on floats."""
@@ -131,24 +132,33 @@ class Binary(Broadcasting):
         require_numeric("a and b", element)
         return TensorType(element, self.joined(a.shape, b.shape))
 
+    def open_ends(self, a: Bounds, b: Bounds) -> Array:
+        """Where the result has an operand that is unbounded."""
+        of_a, of_b = ((x.upper == UNBOUNDED_HI) | (x.lower == UNBOUNDED_LO) for x in (a, b))
+        return np.asarray(of_a | self.aligned(of_b, of_a.ndim))
+
+
+class MonotoneBinary(Binary):
+    """A binary operation that rises or falls in each operand, so that its extremes lie at their ends."""
+
     def bounds(self, a: TensorType, b: TensorType) -> Sequence[Bounds | None] | None:
-        """The extremes over the ends of both operands, as the runtime has it: 0 to unbounded where an end is open."""
         left, right = bounds_of(a), bounds_of(b)
         if left is None or right is None:
             return None
-        ends = list(product((left.lower, left.upper), (right.lower, right.upper)))
-        try:
+        ends = product((left.lower, left.upper), (right.lower, right.upper))
+        with np.errstate(all="ignore"):
             corners = np.stack([self.compute(x, y) for x, y in ends])
-            is_open = self._open(left, right)
-        except (ExecutionError, ValueError):
-            return None
-        lower, upper = np.where(is_open, 0, corners.min(0)), np.where(is_open, UNBOUNDED_HI, corners.max(0))
-        return [Bounds(lower, upper)]
+        # As in the runtime, one operand without an end leaves nothing known but that sizes are not negative.
+        is_open = self.open_ends(left, right)
+        return [Bounds(np.where(is_open, 0, corners.min(0)), np.where(is_open, UNBOUNDED_HI, corners.max(0)))]
 
-    def _open(self, a: Bounds, b: Bounds) -> Array:
-        """Where the result has an operand without an end."""
-        open_a, open_b = ((x.upper == UNBOUNDED_HI) | (x.lower == UNBOUNDED_LO) for x in (a, b))
-        return open_a | self.aligned(open_b, a.lower.ndim)
+
+def natural(a: TensorType, b: TensorType) -> tuple[Bounds, Bounds] | None:
+    """The bounds of two operands, where both are known and neither may be negative, as sizes are."""
+    left, right = bounds_of(a), bounds_of(b)
+    if left is None or right is None or np.any(left.lower < 0) or np.any(right.lower < 0):
+        return None
+    return left, right
 
 
 class Comparison(Broadcasting):

@@ -5,11 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from irload.core import attribute as attr
+from irload.core.bounds import bounds_of
 from irload.core.element import merge
 from irload.core.op import Op
-from irload.core.tensor import Array, TensorType
+from irload.core.shape import Shape
+from irload.core.tensor import Array, Bounds, TensorType
 from irload.errors import AttributeInvalid, ShapeMismatch
-from irload.ops.elementwise import Unary, require_float, require_numeric
+from irload.ops.elementwise import FloatUnary, Unary, require_float
 
 
 class ReLU(Unary, since=1):
@@ -29,6 +31,10 @@ class Clamp(Unary, since=1):
         if not self.min <= self.max:
             raise AttributeInvalid(f"attribute min must not exceed max, found {self.min} and {self.max}")
 
+    def bounds(self, x: TensorType) -> list[Bounds | None]:
+        known = bounds_of(x)
+        return [None if known is None else Bounds(self.compute(known.lower), self.compute(known.upper))]
+
     def compute(self, x: Array) -> Array:
         low, high = self.min, self.max
         if x.dtype.kind != "f":
@@ -37,10 +43,10 @@ class Clamp(Unary, since=1):
         return np.minimum(np.maximum(x, x.dtype.type(low)), x.dtype.type(high))
 
 
-class Elu(Unary, since=1):
+class Elu(FloatUnary, since=1):
     """x for x ≥ 0, alpha · (e^x − 1) below. Specification: Elu-1."""
 
-    alpha = attr.number(default=0.0, spec_required=True)
+    alpha = attr.number(default=0.0, rule=attr.non_negative, spec_required=True)
 
     def compute(self, x: Array) -> Array:
         return np.where(x < 0, x.dtype.type(self.alpha) * np.expm1(np.minimum(x, 0)), x)
@@ -55,6 +61,9 @@ class Selu(Op, since=1):
     def infer(self, x: TensorType, alpha: TensorType, lambda_: TensorType) -> TensorType:
         element = merge(x.element, alpha.element, lambda_.element)
         require_float("x, alpha and lambda", element)
+        for name, single in (("alpha", alpha), ("lambda", lambda_)):
+            if not single.shape.size.contains(1):
+                raise ShapeMismatch(f"{name} must hold one value, found {single.shape}")
         return TensorType(element, x.shape)
 
     def compute(self, x: Array, alpha: Array, lambda_: Array) -> Array:
@@ -77,14 +86,14 @@ class HardSigmoid(Op, since=1):
         return np.clip(alpha * x + beta, 0, 1)
 
 
-class HSigmoid(Unary, since=5):
+class HSigmoid(FloatUnary, since=5):
     """min(max(x + 3, 0), 6) / 6. Specification: HSigmoid-5."""
 
     def compute(self, x: Array) -> Array:
         return np.clip(x + 3, 0, 6) / 6
 
 
-class HSwish(Unary, since=4):
+class HSwish(FloatUnary, since=4):
     """x · min(max(x + 3, 0), 6) / 6. Specification: HSwish-4."""
 
     def compute(self, x: Array) -> Array:
@@ -99,10 +108,19 @@ class PReLU(Op, since=1):
 
     def infer(self, x: TensorType, slope: TensorType) -> TensorType:
         element = merge(x.element, slope.element)
-        require_numeric("x and slope", element)
+        require_float("x and slope", element)
+        if x.rank is not None and slope.rank is not None and not _by_channel(x.shape, slope.shape):
+            joined = x.shape.broadcast(slope.shape)
+            if joined.meet(x.shape) is None:
+                raise ShapeMismatch(f"slope {slope.shape} does not broadcast to {x.shape}")
         return TensorType(element, x.shape)
 
     def compute(self, x: Array, slope: Array) -> Array:
-        if slope.ndim == 1 and x.ndim > 1 and slope.shape[0] in (1, x.shape[1]):
+        if _by_channel(Shape(*x.shape), Shape(*slope.shape)):
             slope = slope.reshape(slope.shape + (1,) * (x.ndim - 2))
         return np.where(x < 0, x * slope, x).astype(x.dtype)
+
+
+def _by_channel(x: Shape, slope: Shape) -> bool:
+    """True when a slope of one axis may be as long as axis 1 of x."""
+    return len(slope) == 1 and len(x) > 1 and x[1].meet(slope[0]) is not None

@@ -34,7 +34,7 @@ class Sigmoid(UnaryFunction, since=1):
 class Exp(UnaryFunction, since=1):
     """e^x. Specification: Exp-1. Integers are truncated."""
 
-    to_whole = np.trunc
+    truncates = True
 
     def function(self, x: Array) -> Array:
         return np.exp(x)

@@ -22,7 +22,7 @@ class Sqrt(UnaryFunction, since=1):
 class Log(UnaryFunction, since=1):
     """The natural logarithm; −∞ at zero, NaN below. Integers are truncated. Specification: Log-1."""
 
-    to_whole = np.trunc
+    truncates = True
 
     def function(self, x: Array) -> Array:
         return np.log(x)
@@ -45,7 +45,7 @@ class ErfInv(FloatUnary, since=17):
 class Sin(UnaryFunction, since=1):
     """The sine of radians. Integers are truncated. Specification: Sin-1."""
 
-    to_whole = np.trunc
+    truncates = True
 
     def function(self, x: Array) -> Array:
         return np.sin(x)
@@ -68,7 +68,7 @@ class Tan(UnaryFunction, since=1):
 class Asin(UnaryFunction, since=1):
     """The angle in −π/2..π/2 whose sine is x; NaN where |x| > 1. Integers are truncated. Specification: Asin-1."""
 
-    to_whole = np.trunc
+    truncates = True
 
     def function(self, x: Array) -> Array:
         return np.arcsin(x)

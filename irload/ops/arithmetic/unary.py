@@ -6,7 +6,7 @@ import numpy as np
 
 from irload.core import attribute as attr
 from irload.core.bounds import bounds_of
-from irload.core.tensor import Array, Bounds, TensorType
+from irload.core.tensor import UNBOUNDED_LO, Array, Bounds, TensorType
 from irload.ops.elementwise import Unary
 
 
@@ -15,6 +15,14 @@ class Abs(Unary, since=1):
 
     def compute(self, x: Array) -> Array:
         return np.abs(x)
+
+    def bounds(self, x: TensorType) -> list[Bounds | None]:
+        known = bounds_of(x)
+        if known is None or np.any(known.lower == UNBOUNDED_LO):
+            return [None]
+        low, high = known.lower, known.upper
+        nearest = np.where((low <= 0) & (high >= 0), 0, np.minimum(np.abs(low), np.abs(high)))
+        return [Bounds(nearest, np.maximum(np.abs(low), np.abs(high)))]
 
 
 class Negative(Unary, since=1):
@@ -32,7 +40,7 @@ class Sign(Unary, since=1):
 
 
 class Rounding(Unary):
-    """A rounding to whole numbers; integers pass unchanged, and so do their bounds."""
+    """A rounding to whole numbers; integers pass unchanged."""
 
     def compute(self, x: Array) -> Array:
         return self.rounded(x) if x.dtype.kind == "f" else x
@@ -40,9 +48,6 @@ class Rounding(Unary):
     def rounded(self, x: Array) -> Array:
         """The whole numbers for floats."""
         raise NotImplementedError
-
-    def bounds(self, x: TensorType) -> list[Bounds | None]:
-        return [bounds_of(x)]
 
 
 class Ceiling(Rounding, since=1):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from irload.core import attribute as attr
 from irload.core.bounds import bounds_of
 from irload.core.context import RunContext
@@ -34,8 +36,15 @@ class Convert(Op, since=1):
         return convert(x, self.destination_type)
 
     def bounds(self, x: TensorType) -> Sequence[Bounds | None] | None:
-        known = bounds_of(x)
-        return [known] if known is not None and self.destination_type.is_integer else None
+        known, to = bounds_of(x), self.destination_type
+        if known is None or not to.is_integer or to.bits < 8:
+            return None
+        if to.bits >= 32:
+            return [known]
+        # What does not fit a narrow type wraps, so that anything may come of it.
+        info = np.iinfo(to.dtype)
+        fits = (known.lower >= info.min) & (known.upper <= info.max)
+        return [Bounds(np.where(fits, known.lower, info.min), np.where(fits, known.upper, info.max))]
 
 
 class ConvertLike(Op, since=1):

@@ -5,6 +5,8 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from irload.core import element as et
 from irload.core.element import ElementType
 from tests.harness.case import (
@@ -107,3 +109,17 @@ def cum_sum(rng: Random, version: str) -> Case:
     ]
     given = [n for n in ("exclusive", "reverse") if rng.random() < 0.7]
     return Case("CumSum", version, inputs, {n: bool(rng.integers(2)) for n in given})
+
+
+@cases("SegmentMax", "opset16")
+def segment_max(rng: Random, version: str) -> Case:
+    element = pick(rng, (et.f32, et.f16, et.bf16, et.i32, et.i64))
+    shape = random_shape(rng, (1, 4))
+    ids = np.sort(rng.integers(0, 5, shape[0]))
+    make, index = pick(rng, (const, param)), pick(rng, INDICES)
+    inputs = [param(random_array(rng, shape, element), element), make(ids, index)]
+    if rng.random() < 0.6:
+        inputs.append(pick(rng, (const, param))(int(ids[-1]) + int(rng.integers(-1, 4)), index))
+    # The CPU plugin, the only one to compute it, holds i64 as i32 and 16-bit floats as f32, and so their lowest values.
+    fills = ("ZERO", "LOWEST", "zero") if element.bits == 32 else ("zero",)
+    return Case("SegmentMax", version, inputs, {"fill_mode": pick(rng, fills)})

@@ -2,10 +2,31 @@
 
 from __future__ import annotations
 
+import math
+
+import numpy as np
+
 from irload.core import element as et
 from irload.core.element import ElementType
+from irload.core.shape import Shape
+from irload.core.tensor import TensorType
+from irload.errors import TypeMismatch
 from irload.ops.casting import to_nf4
-from tests.harness.case import FLOATS, INTEGERS, Array, Case, Random, cases, param, pick, random_array, random_shape
+from irload.ops.type.promote import ConvertPromoteTypes
+from tests.harness.case import (
+    FLOATS,
+    INDICES,
+    INTEGERS,
+    Array,
+    Case,
+    Random,
+    cases,
+    const,
+    param,
+    pick,
+    random_array,
+    random_shape,
+)
 
 COMMON = (*FLOATS, *INTEGERS, et.boolean)
 EIGHT = (et.f8e4m3, et.f8e5m2)
@@ -52,3 +73,48 @@ def convert_like(rng: Random, version: str) -> Case:
     element, to = pick(rng, COMMON), pick(rng, COMMON)
     like = random_array(rng, random_shape(rng), to)
     return Case("ConvertLike", version, [param(values(rng, element, to), element), param(like, to)])
+
+
+PROMOTABLE = (*COMMON, *EIGHT)
+
+
+@cases("ConvertPromoteTypes", "opset14")
+def convert_promote_types(rng: Random, version: str) -> Case:
+    while True:
+        unsafe, scalars = bool(rng.integers(2)), bool(rng.integers(2))
+        x, y = pick(rng, PROMOTABLE), pick(rng, PROMOTABLE)
+        target = pick(rng, (et.f32, et.f64, et.i64))
+        given = [param(random_array(rng, pick(rng, ((), random_shape(rng))), e, 0, 20), e) for e in (x, y)]
+        attributes = {"promote_unsafe": unsafe, "pytorch_scalar_promotion": scalars}
+        if rng.random() < 0.5:
+            attributes["u64_integer_promotion_target"] = target
+        try:
+            op = ConvertPromoteTypes(
+                promote_unsafe=unsafe,
+                pytorch_scalar_promotion=scalars,
+                u64_integer_promotion_target=attributes.get("u64_integer_promotion_target", et.f32),
+            )
+            op.infer(*(TensorType(i.element, Shape(*i.value.shape)) for i in given))
+        except TypeMismatch:
+            continue
+        return Case("ConvertPromoteTypes", version, given, attributes, outputs=2)
+
+
+TEXTS = ("", "a", "Intel", "two words", "ünïcödé", "日本語", "🙂")
+
+
+@cases("StringTensorUnpack", "opset15")
+def string_tensor_unpack(rng: Random, version: str) -> Case:
+    shape = random_shape(rng, (0, 3))
+    texts = rng.choice(np.array(TEXTS, object), shape)
+    return Case("StringTensorUnpack", version, [pick(rng, (const, param))(texts, et.string)], outputs=3)
+
+
+@cases("StringTensorPack", "opset15")
+def string_tensor_pack(rng: Random, version: str) -> Case:
+    symbols = np.frombuffer(b"Intel OpenVINO", np.uint8)
+    shape = random_shape(rng, (0, 3))
+    points = np.sort(rng.integers(0, symbols.size + 1, 2 * math.prod(shape)))
+    begins, ends = points[::2].reshape(shape), points[1::2].reshape(shape)
+    index, make = pick(rng, INDICES), pick(rng, (const, param))
+    return Case("StringTensorPack", version, [make(begins, index), make(ends, index), param(symbols)])

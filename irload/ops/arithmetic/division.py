@@ -1,0 +1,82 @@
+"""Division and its remainders. Integers are divided exactly; division of an integer by zero is an error."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from irload.core import attribute as attr
+from irload.core.tensor import UNBOUNDED_HI, Array, Bounds, TensorType
+from irload.errors import ExecutionError
+from irload.ops.elementwise import Binary, natural
+
+
+class Divide(Binary, since=1):
+    """a / b. Integers are floored with `m_pythondiv` (the default) and truncated without it.
+
+    Specification: Divide-1. Raises ExecutionError for an integer divided by zero.
+    """
+
+    m_pythondiv = attr.boolean(default=True)
+
+    def apply(self, a: Array, b: Array) -> Array:
+        if a.dtype.kind == "f":
+            return a / b
+        refuse_zero(b)
+        floored = a // b
+        if self.m_pythondiv:
+            return floored
+        inexact = (a % b != 0) & ((a < 0) != (b < 0))
+        return floored + inexact.astype(a.dtype)
+
+    def bounds(self, a: TensorType, b: TensorType) -> Sequence[Bounds | None] | None:
+        given = natural(a, b)
+        if given is None:
+            return None
+        left, right = given
+        is_open, with_zero = self.open_ends(left, right), self.aligned(right.lower == 0, left.lower.ndim)
+        lower = self.compute(left.lower, np.maximum(right.upper, 1))
+        upper = self.compute(left.upper, np.maximum(right.lower, 1))
+        return [Bounds(np.where(is_open, 0, lower), np.where(is_open | with_zero, UNBOUNDED_HI, upper))]
+
+
+class Remainder(Binary):
+    """The remainder of a division of which a leaf says how it rounds."""
+
+    def bounds(self, a: TensorType, b: TensorType) -> Sequence[Bounds | None] | None:
+        given = natural(a, b)
+        if given is None:
+            return None
+        left, right = given
+        is_open = self.open_ends(left, right)
+        divisor = Bounds(*(self.aligned(np.maximum(x, 1), left.lower.ndim) for x in (right.lower, right.upper)))
+        known = (left.lower == left.upper) & (divisor.lower == divisor.upper)
+        value, below = left.lower % divisor.lower, left.upper < divisor.lower
+        lower = np.where(known, value, np.where(below, left.lower, 0))
+        upper = np.where(known, value, np.minimum(left.upper, divisor.upper - 1))
+        return [Bounds(np.where(is_open, 0, lower), np.where(is_open, UNBOUNDED_HI, upper))]
+
+
+class Mod(Remainder, since=1):
+    """The remainder of the truncated division, with the sign of a. Specification: Mod-1."""
+
+    def apply(self, a: Array, b: Array) -> Array:
+        if a.dtype.kind != "f":
+            refuse_zero(b)
+        return np.fmod(a, b)
+
+
+class FloorMod(Remainder, since=1):
+    """The remainder of the floored division, with the sign of b. Specification: FloorMod-1."""
+
+    def apply(self, a: Array, b: Array) -> Array:
+        if a.dtype.kind != "f":
+            refuse_zero(b)
+        return np.mod(a, b)
+
+
+def refuse_zero(divisor: Array) -> None:
+    """Raise ExecutionError where an integer would be divided by zero."""
+    if np.any(divisor == 0):
+        raise ExecutionError("integer division by zero")
