@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from typing import Any
+
+import numpy as np
 
 from irload.core import element as et
 from irload.core.element import ElementType
-from tests.harness.case import Case, Random, cases, param, pick, random_array
+from tests.harness.case import INDICES, Array, Case, Input, Random, cases, const, param, pick, random_array
 
 ELEMENTS = (et.f32, et.f32, et.f16, et.i32, et.i64, et.u8, et.i8, et.f64)
 
@@ -66,3 +70,42 @@ def maximum_with_indices(rng: Random, version: str) -> Case:
         attributes["index_element_type"] = pick(rng, (et.i32, et.i64))
     data = random_array(rng, shape, element, -9, 9)
     return Case("MaxPool", version, [param(data, element)], attributes, outputs=2)
+
+
+@cases("AdaptiveAvgPool", "opset8")
+def adaptive_average(rng: Random, version: str) -> Case:
+    return Case("AdaptiveAvgPool", version, adaptive_inputs(rng, (et.f32, et.f16)))
+
+
+@cases("AdaptiveMaxPool", "opset8")
+def adaptive_maximum(rng: Random, version: str) -> Case:
+    attributes = {"index_element_type": pick(rng, (et.i32, et.i64))} if rng.random() < 0.7 else {}
+    inputs = adaptive_inputs(rng, (et.f32, et.f16, et.i32, et.i64, et.u8))
+    # The CPU plugin writes indices of i32 only.
+    index = attributes.get("index_element_type", et.i64)
+    expected = None if index is et.i32 else adaptive_maximum_of(inputs[0].value, inputs[1].value.tolist())
+    return Case("AdaptiveMaxPool", version, inputs, attributes, outputs=2, expected=expected)
+
+
+def adaptive_maximum_of(data: Array, asked: list[int]) -> list[Array]:
+    """The definition, output element by output element."""
+    values = np.zeros((*data.shape[:2], *asked), data.dtype)
+    places = np.zeros(values.shape, np.int64)
+    numbers = np.arange(int(np.prod(data.shape[2:]))).reshape(data.shape[2:])
+    for at in np.ndindex(values.shape):
+        window = tuple(
+            slice(math.floor(i * n / m), math.ceil((i + 1) * n / m))
+            for i, n, m in zip(at[2:], data.shape[2:], asked, strict=True)
+        )
+        some = data[(*at[:2], *window)]
+        values[at], places[at] = some.max(), numbers[window].flat[int(some.argmax())]
+    return [values, places]
+
+
+def adaptive_inputs(rng: Random, elements: Sequence[ElementType]) -> list[Input]:
+    spatial = int(rng.integers(1, 4))
+    element: ElementType = pick(rng, elements)
+    shape = (*rng.integers(1, 4, 2).tolist(), *rng.integers(1, 8, spatial).tolist())
+    asked = rng.integers(1, 6, spatial)
+    make = pick(rng, (const, const, param))
+    return [param(random_array(rng, shape, element, -9, 9), element), make(asked, pick(rng, INDICES))]

@@ -1,0 +1,101 @@
+"""Adaptive pooling: the output size is given, the windows follow from it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from irload.core import attribute as attr
+from irload.core.element import INDEX, i64
+from irload.core.op import Op
+from irload.core.shape import ANY, Dim, Shape
+from irload.core.tensor import Array, TensorType
+from irload.errors import ExecutionError, ShapeMismatch, TypeMismatch
+from irload.ops.elementwise import require_numeric
+from irload.ops.windows import NON_SPATIAL, check_spatial
+
+
+class AdaptivePool(Op):
+    """Window i of an axis reaches from floor(i · in / out) up to, but not including, ceil((i + 1) · in / out)."""
+
+    def pooled(self, data: TensorType, output_shape: TensorType) -> TensorType:
+        """The pooled tensor. Raises ShapeMismatch or TypeMismatch."""
+        require_numeric("data", data.element)
+        if output_shape.element not in INDEX and not output_shape.element.is_dynamic:
+            raise TypeMismatch(f"output_shape must be i32 or i64, found {output_shape.element}")
+        check_spatial("data", data.shape)
+        if output_shape.rank not in (None, 1):
+            raise ShapeMismatch(f"output_shape must have rank 1, found shape {output_shape.shape}")
+        if data.rank is None:
+            return TensorType(data.element, Shape.unranked())
+        spatial = data.rank - NON_SPATIAL
+        if output_shape.rank == 1 and not output_shape.shape[0].contains(spatial):
+            raise ShapeMismatch(f"output_shape must have {spatial} values for data {data.shape}")
+        return TensorType(data.element, Shape(*data.shape[:NON_SPATIAL], *self._asked(output_shape, spatial)))
+
+    @staticmethod
+    def _asked(output_shape: TensorType, spatial: int) -> Sequence[Dim]:
+        if output_shape.ints is not None and min(output_shape.ints, default=0) < 0:
+            raise ShapeMismatch(f"output_shape must not be negative, found {list(output_shape.ints)}")
+        return (ANY,) * spatial if output_shape.dims is None else output_shape.dims
+
+
+def bins(size: int, count: int) -> list[tuple[int, int]]:
+    """(start, stop) of each of `count` windows over an axis of `size` elements. Raises ExecutionError for empty ones."""
+    if size == 0 and count:
+        raise ExecutionError("an axis without elements cannot be pooled")
+    return [(i * size // count, -(-(i + 1) * size // count)) for i in range(count)]
+
+
+class AdaptiveAvgPool(AdaptivePool, since=8):
+    """The mean of every window of an output size that is given.
+
+    Specification: AdaptiveAvgPool-8. data has 1 to 3 spatial axes; output_shape has a value for each. Integers truncate.
+    """
+
+    def infer(self, data: TensorType, output_shape: TensorType) -> TensorType:
+        return self.pooled(data, output_shape)
+
+    def compute(self, data: Array, output_shape: Array) -> Array:
+        total, count = (data if data.dtype.kind == "f" else data.astype(np.int64)), np.ones((), np.int64)
+        for axis, wanted in enumerate(output_shape.tolist(), NON_SPATIAL):
+            windows = bins(data.shape[axis], wanted)
+            ends = [total.take(range(a, b), axis).sum(axis, keepdims=True) for a, b in windows]
+            total = np.concatenate(ends, axis) if ends else total.take([], axis)
+            count = count[..., np.newaxis] * np.array([b - a for a, b in windows], np.int64)
+        if data.dtype.kind == "f":
+            return total / count.astype(data.dtype)
+        return np.trunc(total / count).astype(data.dtype)
+
+
+class AdaptiveMaxPool(AdaptivePool, since=8):
+    """The largest element of every window, and its flat index among the spatial elements; of equal ones the first.
+
+    Specification: AdaptiveMaxPool-8.
+    """
+
+    index_element_type = attr.element_type(default=i64, among=INDEX)
+
+    def infer(self, data: TensorType, output_shape: TensorType) -> tuple[TensorType, TensorType]:
+        pooled = self.pooled(data, output_shape)
+        return pooled, TensorType(self.index_element_type, pooled.shape)
+
+    def compute(self, data: Array, output_shape: Array) -> tuple[Array, Array]:
+        sizes = data.shape[NON_SPATIAL:]
+        values = data
+        places = np.broadcast_to(np.arange(math.prod(sizes)).reshape(sizes), data.shape)
+        wanted = output_shape.tolist()
+        # The last axis goes first, so that of equal elements the first in memory wins.
+        for axis in reversed(range(NON_SPATIAL, data.ndim)):
+            best: list[Array] = []
+            where: list[Array] = []
+            for start, stop in bins(data.shape[axis], wanted[axis - NON_SPATIAL]):
+                some = values.take(range(start, stop), axis)
+                at = some.argmax(axis, keepdims=True)
+                best.append(np.take_along_axis(some, at, axis))
+                where.append(np.take_along_axis(places.take(range(start, stop), axis), at, axis))
+            values = np.concatenate(best, axis) if best else values.take([], axis)
+            places = np.concatenate(where, axis) if where else places.take([], axis)
+        return values, places.astype(self.index_element_type.dtype)
