@@ -61,7 +61,15 @@ class Body:
 
     def xml(self, tag: str = "body") -> str:
         """The element."""
-        return f"<{tag}><layers>{''.join(self._layers)}</layers><edges>{''.join(self._edges)}</edges></{tag}>"
+        return f"<{tag}>{self._content()}</{tag}>"
+
+    def model(self) -> tuple[bytes, bytes]:
+        """(XML, weights) of a model that is just this graph."""
+        text = f'<?xml version="1.0"?><net name="case" version="11">{self._content()}</net>'
+        return text.encode(), bytes(self.weights) or b"\0"
+
+    def _content(self) -> str:
+        return f"<layers>{''.join(self._layers)}</layers><edges>{''.join(self._edges)}</edges>"
 
     def _add(
         self, type: str, version: str, data: dict[str, Any], inputs: Sequence[Value], outputs: int, tail: str = ""
@@ -77,7 +85,7 @@ class Body:
 
 
 def taken(external: int, inner: Value, **rest: Any) -> str:
-    """A line of a port map: an input port feeds a Parameter. `rest` are axis, start, end, stride, part_size, purpose."""
+    """A line of a port map: an input port feeds a Parameter. `rest`: axis, start, end, stride, part_size, purpose."""
     return _line("input", external, inner, rest)
 
 

@@ -44,8 +44,8 @@ class Case:
 
     `oracle`: "reference" (Model.evaluate), "cpu" (the CPU plugin at f32), "both" to try the reference first and the CPU
     where it has no kernel (the default), or "none" for operations that no runtime executes: those carry `expected`.
-    `rtol` and `atol` bound the difference. Control flow carries in `xml` its bodies and port maps (tests/harness/body.py)
-    and in `weights` the constants of those bodies, which come first in the .bin.
+    `rtol` and `atol` bound the difference. Control flow carries in `xml` its bodies and port maps
+    (tests/harness/body.py) and in `weights` the constants of those bodies, which come first in the .bin.
     """
 
     type: str

@@ -81,7 +81,7 @@ class Iterated(Op):
     def last_type(
         self, m: PortMap, parameters: Sequence[TensorType], results: Sequence[TensorType], count: int | None
     ) -> TensorType:
-        """The type of an output that is not concatenated: what the body returns, the initial value without iterations."""
+        """The type of an output that is not concatenated: what the body returns, or the initial value."""
         source = dict(self.body.back_edges).get(m.inner)
         return results[m.inner].untold() if count != 0 or source is None else parameters[source].untold()
 
@@ -148,8 +148,8 @@ class Iterated(Op):
                 array = initial[sources[m.inner]]
                 if not tensor.shape.contains(Shape(*array.shape)):
                     raise ExecutionError(
-                        f"no iteration ran, so output {m.port} keeps the shape {list(array.shape)} of its initial value; "
-                        f"whatever uses it was prepared for {tensor.shape}"
+                        f"no iteration ran, so output {m.port} keeps the shape {list(array.shape)} of its initial "
+                        f"value; whatever uses it was prepared for {tensor.shape}"
                     )
                 arrays.append(array)
                 continue

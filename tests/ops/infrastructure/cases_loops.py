@@ -1,4 +1,4 @@
-"""Random bodies for TensorIterator and Loop: sliced, merged and invariant inputs, every kind of output, nested bodies."""
+"""Random bodies for TensorIterator and Loop: every kind of input and output, and loops inside loops."""
 
 from __future__ import annotations
 

@@ -1,0 +1,234 @@
+"""TensorIterator and Loop by hand: how parts are cut and joined, when iterations stop, what is inferred, the errors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import irload
+from irload.core import element as et
+from irload.errors import AttributeInvalid, IRError, LimitExceeded, ReadError, ShapeMismatch
+from tests.harness.body import Body, Value, back_edges, given, port_map, taken
+from tests.harness.case import Case, const, param
+from tests.harness.verify import load
+
+ROW = np.arange(6, dtype=np.float32)
+
+
+def run(case: Case) -> list[Any]:
+    """What irload computes, as lists."""
+    feeds = [i.value for i in case.inputs if not i.constant]
+    return [a.tolist() for a in irload.compile_model(load(case)).create_infer_request().infer(feeds).values()]
+
+
+def shapes(case: Case, told: list[str | None] | None = None) -> list[str]:
+    return [str(p.partial_shape) for p in load(case, told).outputs]
+
+
+def iterator(rest: dict[str, Any], length: int = 6, *, only_last: bool = False) -> Case:
+    """Adds 10 to each part of 0, 1, 2, …; concatenated forwards, or the last part alone."""
+    body = Body(bytearray())
+    part = body.parameter(et.f32, "1")
+    result = body.result(body.op("Add", part, body.constant(np.float32(10))))
+    end = {} if only_last else {"axis": 0, "stride": rest.get("part_size", 1), "part_size": rest.get("part_size", 1)}
+    xml = port_map(taken(0, part, axis=0, **rest), given(1, result, **end)) + body.xml()
+    weights = bytes(body.weights)
+    return Case("TensorIterator", "opset1", [param(np.arange(length, dtype=np.float32))], xml=xml, weights=weights)
+
+
+@pytest.mark.parametrize(
+    ("rest", "expected"),
+    [
+        ({}, [10, 11, 12, 13, 14, 15]),
+        ({"start": -1, "end": 0, "stride": -1}, [15, 14, 13, 12, 11, 10]),
+        ({"stride": 2, "part_size": 2}, [10, 11, 12, 13, 14, 15]),
+        ({"start": -1, "end": 0, "stride": -2, "part_size": 2}, [14, 15, 12, 13, 10, 11]),
+        ({"start": 1, "end": 4}, [11, 12, 13, 14]),
+        ({"start": 1, "end": -2}, [11, 12, 13, 14]),
+        ({"start": 4, "end": 1, "stride": -2, "part_size": 2}, [13, 14, 11, 12]),
+    ],
+)
+def test_parts(rest: dict[str, int], expected: list[int]) -> None:
+    case = iterator(rest)
+    assert run(case) == [expected]
+    assert shapes(case) == [f"[{len(expected)}]"]
+
+
+def test_last_part_is_what_the_last_iteration_gives() -> None:
+    assert run(iterator({}, only_last=True)) == [[15]]
+
+
+def test_empty_axis_has_no_iterations() -> None:
+    assert run(iterator({}, length=0)) == [[]]
+
+
+@pytest.mark.parametrize(
+    ("rest", "error", "message"),
+    [
+        ({"part_size": 2}, AttributeInvalid, "stride ±part_size, found 2 and 1"),
+        ({"part_size": 0, "stride": 0}, AttributeInvalid, "part_size must be positive"),
+        ({"part_size": 4, "stride": 4}, ShapeMismatch, "not a whole number of parts of 4"),
+        ({"start": 7}, ShapeMismatch, "elements 7 to -1 of an axis of 6"),
+        ({"start": "x"}, ReadError, "start of the port map or the back edges must be an integer, found 'x'"),
+    ],
+)
+def test_parts_that_cannot_be(rest: dict[str, Any], error: type[IRError], message: str) -> None:
+    with pytest.raises(error, match=message):
+        load(iterator(rest))
+
+
+def test_sliced_inputs_must_agree_on_the_number_of_parts() -> None:
+    body = Body(bytearray())
+    a, b = body.parameter(et.f32, "1"), body.parameter(et.f32, "1")
+    result = body.result(body.op("Add", a, b))
+    xml = port_map(taken(0, a, axis=0), taken(1, b, axis=0), given(2, result, axis=0)) + body.xml()
+    with pytest.raises(ShapeMismatch, match=r"input 0: 6, input 1: 4"):
+        load(Case("TensorIterator", "opset1", [param(ROW), param(ROW[:4])], xml=xml))
+
+
+# -- Loop -------------------------------------------------------------------------------------------------------------
+
+
+def loop(
+    trips: Any = 5,
+    going: Any = True,
+    *,
+    stop: int | None = None,
+    grow: bool = False,
+    shape: str = "1",
+    dynamic: bool = False,
+    purpose: str = "execution_condition",
+) -> Case:
+    """state += iteration (or state grows by it); the state, and the iterations side by side.
+
+    The condition of the body is `iteration < stop`, or constantly true.
+    """
+    body = Body(bytearray())
+    counter = body.parameter(et.i64, shape)
+    state = body.parameter(et.i64, "1")
+    number = counter if shape else body.op("Unsqueeze", counter, body.constant(np.array([0])))
+    result = body.result(body.op("Concat", state, number, axis=0) if grow else body.op("Add", state, number))
+    numbers = body.result(number)
+    true = body.constant(np.bool_(True))
+    condition: Value = body.result(true if stop is None else body.op("Less", number, body.constant(np.array([stop]))))
+    lines = (
+        taken(-1, counter, purpose="current_iteration"),
+        taken(2, state),
+        given(3, result),
+        given(4, numbers, axis=0),
+        given(-1, condition, purpose=purpose),
+    )
+    xml = port_map(*lines) + back_edges((result, state)) + body.xml()
+    make = param if dynamic else const
+    inputs = [make(np.asarray(trips), et.i64), make(np.asarray(going), et.boolean), param(np.array([100]))]
+    return Case("Loop", "opset5", inputs, outputs=2, xml=xml, weights=bytes(body.weights))
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+@pytest.mark.parametrize(
+    ("trips", "going", "stop", "expected"),
+    [
+        (3, True, None, [[103], [0, 1, 2]]),
+        ([3], [True], None, [[103], [0, 1, 2]]),
+        (-1, True, 3, [[106], [0, 1, 2, 3]]),  # the iteration that turns the condition false still counts
+        (-2, True, 1, [[101], [0, 1]]),
+        (-(2**63), True, 1, [[101], [0, 1]]),
+        (2, True, 9, [[101], [0, 1]]),
+        (0, True, None, [[100], []]),
+        (3, False, None, [[100], []]),
+    ],
+)
+def test_iterations(trips: Any, going: Any, stop: int | None, expected: list[Any], dynamic: bool) -> None:
+    assert run(loop(trips, going, stop=stop, dynamic=dynamic)) == expected
+
+
+@pytest.mark.parametrize("shape", ["", "1", "?", "..."])
+def test_the_counter_is_shaped_as_its_parameter_says(shape: str) -> None:
+    assert run(loop(2, shape=shape)) == [[101], [0, 1]]
+
+
+@pytest.mark.parametrize(
+    ("case", "expected"),
+    [
+        (loop(3), ["[1]", "[3]"]),
+        (loop(3, dynamic=True), ["[1]", "[?]"]),
+        (loop(-1, stop=3), ["[1]", "[?]"]),
+        (loop(3, stop=3), ["[1]", "[?]"]),
+        (loop(0), ["[1]", "[0]"]),
+        (loop(3, going=False), ["[1]", "[0]"]),
+        (loop(3, grow=True), ["[1..]", "[3]"]),
+    ],
+)
+def test_shapes(case: Case, expected: list[str]) -> None:
+    assert shapes(case) == expected
+
+
+def test_state_may_grow() -> None:
+    assert run(loop(3, grow=True)) == [[100, 0, 1, 2], [0, 1, 2]]
+
+
+def test_endless_loop_meets_the_budget(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(irload.limits, "iterations", 50)
+    with pytest.raises(LimitExceeded, match="more than 50 iterations"):
+        run(loop(-1))
+
+
+def test_without_condition_it_is_refused() -> None:
+    case = loop()
+    xml = case.xml.replace(' purpose="execution_condition"', "")
+    with pytest.raises(ReadError, match="without port and without purpose"):
+        load(Case("Loop", "opset5", case.inputs, outputs=2, xml=xml, weights=case.weights))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "error", "message"),
+    [
+        ('from-layer="6"', 'from-layer="60"', ReadError, "from-layer 60 .* is no Result"),
+        ('external_port_id="4"', 'external_port_id="3"', ReadError, "output port 3 twice"),
+        ('external_port_id="2"', 'external_port_id="9"', ReadError, "external port 9, which the layer does not have"),
+        ("current_iteration", "sideways", ReadError, "purpose 'sideways'"),
+        ('<input external_port_id="2" internal_layer_id="1"/>', "", ShapeMismatch, "input 2 is not in the port map"),
+        (
+            'external_port_id="2" internal_layer_id="1"',
+            'external_port_id="2" internal_layer_id="0"',
+            ShapeMismatch,
+            "fed by nothing",
+        ),
+    ],
+)
+def test_wiring_that_cannot_be(old: str, new: str, error: type[IRError], message: str) -> None:
+    case = loop()
+    layer = case.xml.split('<edge from-layer="')[1].split('"')[0]
+    xml = case.xml.replace(old.replace('from-layer="6"', f'from-layer="{layer}"'), new, 1)
+    assert xml != case.xml
+    with pytest.raises(error, match=message):
+        load(Case("Loop", "opset5", case.inputs, outputs=2, xml=xml, weights=case.weights))
+
+
+@pytest.mark.parametrize("trips", [[1, 2], [[1, 2]]])
+def test_trip_count_has_one_element(trips: Any) -> None:
+    with pytest.raises(ShapeMismatch, match="trip_count must be a scalar or have one element"):
+        load(loop(trips))
+
+
+def test_variables_of_a_body_pass_from_iteration_to_iteration() -> None:
+    body = Body(bytearray())
+    value = body.parameter(et.i64, "1")
+    read = body.op("ReadValue", version="opset6", variable_id="v", variable_type=et.i64, variable_shape="1")
+    total = body.op("Add", read, value)
+    body.op("Assign", total, version="opset6", variable_id="v")
+    result, condition = body.result(total), body.result(body.constant(np.bool_(True)))
+    xml = port_map(taken(2, value), given(3, result, axis=0), given(-1, condition, purpose="execution_condition"))
+    inputs = [const(np.int64(3)), const(np.bool_(True)), param(np.array([2]))]
+    case = Case("Loop", "opset5", inputs, xml=xml + body.xml(), weights=bytes(body.weights))
+    request = irload.compile_model(load(case)).create_infer_request()
+    assert request.infer([np.array([2])])[0].tolist() == [2, 4, 6]
+    assert request.infer([np.array([1])])[0].tolist() == [7, 8, 9]
+
+
+def test_types_of_deeply_nested_bodies_settle_within_a_budget(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(irload.limits, "body_passes", 1)
+    with pytest.raises(LimitExceeded, match="have not settled after 1 passes"):
+        load(loop(3, grow=True))
