@@ -9,7 +9,7 @@ from typing import cast
 from irload.core.op import evaluate, infer_outputs
 from irload.core.shape import Shape
 from irload.core.subgraph import Body
-from irload.core.tensor import UNKNOWN, VALUE_LIMIT, TensorType
+from irload.core.tensor import UNKNOWN, VALUE_LIMIT, Bounds, TensorType
 from irload.errors import ExecutionError, InputInvalid, IRError, LimitExceeded
 from irload.graph import Graph, Model, Node, Output, Port, UnknownOp
 from irload.safety import limits
@@ -77,7 +77,7 @@ class Inference:
         if all(t.value is not None or t.bounds is not None for t in inputs):
             bounds = node.op.bounds(*inputs)
             if bounds is not None:
-                return tuple(replace(t, bounds=b) for t, b in zip(outputs, bounds, strict=True))
+                return tuple(_bounded(t, b) for t, b in zip(outputs, bounds, strict=True))
         return outputs
 
     @staticmethod
@@ -159,6 +159,13 @@ def as_shape(shape: ShapeLike) -> Shape:
     if isinstance(shape, str):
         return Shape.parse(shape)
     return shape if isinstance(shape, Shape) else Shape(*shape)
+
+
+def _bounded(tensor: TensorType, bounds: Bounds | None) -> TensorType:
+    """The type with these bounds; where they leave no choice, with a value."""
+    if bounds is None or not bounds.is_exact:
+        return replace(tensor, bounds=bounds)
+    return replace(tensor, value=bounds.lower.astype(tensor.element.dtype))
 
 
 def _declared(node: Node) -> tuple[TensorType, ...]:

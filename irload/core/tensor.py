@@ -36,6 +36,11 @@ class Bounds:
             np.array([UNBOUNDED_HI if d.hi is None else d.hi for d in dims], np.int64),
         )
 
+    @property
+    def is_exact(self) -> bool:
+        """True when the lower and upper bound of every element are one."""
+        return bool(np.array_equal(self.lower, self.upper))
+
     def dims(self) -> tuple[Dim, ...]:
         """The elements, flat, as dims; what is below zero is cut."""
         return tuple(

@@ -116,8 +116,8 @@ class Pad12(Pad, type="Pad", since=12):
 class NGraphPad(Op, type="Pad", opset="ngraph"):
     """Pad of nGraph: counts are attributes, may be negative, and `padding_interior` puts elements between neighbours.
 
-    Output dim: below + (d − 1)(interior + 1) + 1 + above for d > 0, below + above for d = 0. Interior elements are copies
-    of `arg_pad_value` in every mode.
+    Output dim: below + (d − 1)(interior + 1) + 1 + above for d > 0, below + above for d = 0. Interior elements are
+    copies of `arg_pad_value` in every mode.
     """
 
     padding_below = attr.integers()

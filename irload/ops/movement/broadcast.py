@@ -1,0 +1,140 @@
+"""Broadcast and Tile: tensors repeated along axes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from irload.core import attribute as attr
+from irload.core.bounds import moved
+from irload.core.op import Op
+from irload.core.shape import Dim, Shape
+from irload.core.tensor import Array, Bounds, TensorType, length_of
+from irload.errors import ShapeMismatch
+from irload.ops.ports import require_integer, require_rank
+
+
+class Broadcast(Op, since=3):
+    """Repeats `data` to `target_shape`.
+
+    Specification: Broadcast-3. Mode `numpy` aligns the axes at the end, and dims of 1 are repeated; `explicit` puts
+    axis k of the data at `axes_mapping[k]`, which must rise; `bidirectional` also repeats where the target is 1.
+    """
+
+    mode = attr.choice("numpy", "explicit", "bidirectional", default="numpy")
+
+    widens = False
+
+    def infer(self, data: TensorType, target_shape: TensorType, axes_mapping: TensorType | None = None) -> TensorType:
+        require_integer(target_shape=target_shape)
+        require_rank("target_shape", target_shape, 1)
+        if target_shape.ints is not None and any(n < 0 for n in target_shape.ints):
+            raise ShapeMismatch(f"target_shape must not be negative, found {list(target_shape.ints)}")
+        target = self._target(target_shape)
+        if self.mode == "explicit":
+            return TensorType(data.element, self._explicit(data.shape, target, axes_mapping))
+        self.check_mapping_absent(axes_mapping)
+        if self.mode == "bidirectional":
+            return TensorType(data.element, target.broadcast(data.shape))
+        if data.rank is not None and target.rank is not None:
+            self._check_numpy(data.shape, target)
+        return TensorType(data.element, target)
+
+    def check_mapping_absent(self, axes_mapping: TensorType | None) -> None:
+        """Raise ShapeMismatch for an axes_mapping that the mode does not use."""
+        if axes_mapping is not None:
+            raise ShapeMismatch(f"axes_mapping is for mode explicit; the mode is {self.mode}")
+
+    @staticmethod
+    def _target(target_shape: TensorType) -> Shape:
+        if target_shape.dims is not None:
+            return Shape(*target_shape.dims)
+        length = length_of(target_shape)
+        return Shape.any(length.size) if length.is_static else Shape.unranked()
+
+    @staticmethod
+    def _check_numpy(data: Shape, target: Shape) -> None:
+        if len(data) > len(target):
+            raise ShapeMismatch(f"target_shape {target} has fewer axes than data {data}")
+        for k, (dim, wanted) in enumerate(zip(data, target[len(target) - len(data) :], strict=True)):
+            if dim.is_static and wanted.is_static and dim not in (Dim(1, 1), wanted):
+                raise ShapeMismatch(
+                    f"data {data} does not broadcast to {target}: {dim} to {wanted} on axis {k} of data"
+                )
+
+    def _explicit(self, data: Shape, target: Shape, axes_mapping: TensorType | None) -> Shape:
+        if axes_mapping is None:
+            raise ShapeMismatch("mode explicit takes the input axes_mapping")
+        require_integer(axes_mapping=axes_mapping)
+        require_rank("axes_mapping", axes_mapping, 1)
+        count, mapping = length_of(axes_mapping), axes_mapping.ints
+        if (
+            data.rank is not None
+            and count.meet(Dim(data.rank, data.rank)) is None
+            and (data.rank or count != Dim(1, 1))
+        ):
+            raise ShapeMismatch(f"axes_mapping must have one value for each axis of data {data}, found {count}")
+        if mapping is None or target.rank is None:
+            return target
+        if list(mapping) != sorted(set(mapping)) or any(not 0 <= axis < target.rank for axis in mapping):
+            raise ShapeMismatch(f"axes_mapping must rise within 0..{target.rank - 1}, found {list(mapping)}")
+        for axis, dim in zip(mapping, data if data.rank else (), strict=False):
+            if not dim.contains(1) and dim.meet(target[axis]) is None:
+                raise ShapeMismatch(
+                    f"data {data} does not fit {target} at axes {list(mapping)}: {dim} to {target[axis]}"
+                )
+        return target
+
+    def compute(self, data: Array, target_shape: Array, axes_mapping: Array | None = None) -> Array:
+        target = tuple(target_shape.tolist())
+        if self.mode == "explicit" and axes_mapping is not None and data.ndim:
+            aligned = [1] * len(target)
+            for axis, size in zip(axes_mapping.tolist(), data.shape, strict=True):
+                aligned[axis] = size
+            data = data.reshape(aligned)
+        if self.mode == "bidirectional":
+            target = np.broadcast_shapes(target, data.shape)
+        return np.broadcast_to(data, target)
+
+    def bounds(self, *inputs: TensorType) -> Sequence[Bounds | None] | None:
+        return moved(self, inputs)
+
+
+class Broadcast1(Broadcast, type="Broadcast", since=1):
+    """Broadcast without the mode bidirectional (Broadcast-1). An axes_mapping that the mode does not use is ignored."""
+
+    mode = attr.choice("numpy", "explicit")
+
+    def check_mapping_absent(self, axes_mapping: TensorType | None) -> None:
+        return
+
+
+class Tile(Op, since=1):
+    """Repeats `data` `repeats[k]` times along axis k; the shorter of shape and repeats is filled with ones in front.
+
+    Specification: Tile-1.
+    """
+
+    widens = False
+
+    def infer(self, data: TensorType, repeats: TensorType) -> TensorType:
+        require_integer(repeats=repeats)
+        require_rank("repeats", repeats, 1)
+        if data.rank is None:
+            return TensorType(data.element, Shape.unranked())
+        times = repeats.dims
+        if times is None:
+            count = length_of(repeats)
+            rank = max(data.rank, count.size) if count.is_static else None
+            return TensorType(data.element, Shape.any(rank))
+        ones = (Dim(1, 1),) * abs(data.rank - len(times))
+        dims = data.shape.dims if data.rank >= len(times) else ones + data.shape.dims
+        times = times if len(times) >= data.rank else ones + times
+        return TensorType(data.element, Shape(*(d * n for d, n in zip(dims, times, strict=True))))
+
+    def compute(self, data: Array, repeats: Array) -> Array:
+        return np.tile(data, np.maximum(repeats, 0).tolist())
+
+    def bounds(self, *inputs: TensorType) -> Sequence[Bounds | None] | None:
+        return moved(self, inputs)

@@ -1,0 +1,157 @@
+"""ScatterUpdate and ScatterElementsUpdate: a copy of a tensor with some slices or elements replaced."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from irload.core import attribute as attr
+from irload.core.bounds import moved
+from irload.core.element import merge
+from irload.core.op import Op
+from irload.core.shape import Shape
+from irload.core.tensor import Array, Bounds, TensorType
+from irload.errors import ExecutionError, ShapeMismatch
+from irload.ops.ports import known_axis, require_integer
+
+REDUCTIONS: dict[str, np.ufunc] = {
+    "sum": np.add,
+    "sub": np.subtract,
+    "prod": np.multiply,
+    "min": np.minimum,
+    "max": np.maximum,
+    "mean": np.add,
+}
+
+
+def wrapped(indices: Array, size: int) -> Array:
+    """Indices counted from the front. Raises ExecutionError for one outside the axis."""
+    at = indices.astype(np.int64)
+    if at.size and (at.min() < -size or at.max() >= size):
+        wrong = at.min() if at.min() < -size else at.max()
+        raise ExecutionError(f"index {wrong} is out of range for an axis of {size}")
+    return np.where(at < 0, at + size, at)
+
+
+def reduce_at(result: Array, where: tuple[Any, ...], updates: Array, reduction: str) -> None:
+    """Put `updates` into `result` in place, reduced with what stands there and with each other."""
+    if reduction == "none":
+        result[where] = updates
+    else:
+        REDUCTIONS[reduction].at(result, where, updates)
+
+
+class ScatterUpdate(Op, since=3):
+    """A copy of `data` in which the slices at `indices` along `axis` are those of `updates`.
+
+    Specification: ScatterUpdate-3. The shape of updates is that of data with the axis replaced by the shape of indices.
+    Of repeated indices the last wins; negative ones count from the end.
+    """
+
+    widens = False
+
+    def infer(self, data: TensorType, indices: TensorType, updates: TensorType, axis: TensorType) -> TensorType:
+        element = merge(data.element, updates.element)
+        require_integer(indices=indices)
+        along = known_axis(axis, data.rank)
+        if data.rank is not None and indices.rank is not None and updates.rank is not None:
+            if updates.rank != data.rank + indices.rank - 1:
+                raise ShapeMismatch(
+                    f"updates must be of rank {data.rank + indices.rank - 1} for data {data.shape} and indices "
+                    f"{indices.shape}, found shape {updates.shape}"
+                )
+            if along is not None:
+                wanted = Shape(*data.shape[:along], *indices.shape, *data.shape[along + 1 :])
+                if wanted.meet(updates.shape) is None:
+                    raise ShapeMismatch(f"updates must be of shape {wanted}, found {updates.shape}")
+        return TensorType(element, data.shape)
+
+    def compute(self, data: Array, indices: Array, updates: Array, axis: Array) -> Array:
+        along = int(axis.reshape(())) % data.ndim
+        result = data.copy()
+        result[(slice(None),) * along + (wrapped(indices, data.shape[along]),)] = updates
+        return result
+
+    def bounds(
+        self, data: TensorType, indices: TensorType, updates: TensorType, axis: TensorType
+    ) -> Sequence[Bounds | None] | None:
+        return moved(self, (data, indices, updates, axis), (0, 2))
+
+
+class ScatterElementsUpdate(Op, since=3):
+    """A copy of `data` in which element `indices[i]` along `axis` becomes `updates[i]`, for each position i.
+
+    Specification: ScatterElementsUpdate-3. Indices and updates have one shape, of the rank of data. Of repeated indices
+    the last wins; negative ones count from the end.
+    """
+
+    widens = False
+
+    def infer(self, data: TensorType, indices: TensorType, updates: TensorType, axis: TensorType) -> TensorType:
+        element = merge(data.element, updates.element)
+        require_integer(indices=indices)
+        known_axis(axis, data.rank)
+        if indices.shape.meet(updates.shape) is None:
+            raise ShapeMismatch(f"indices and updates must be of one shape, found {indices.shape} and {updates.shape}")
+        if None not in (data.rank, indices.rank) and data.rank != indices.rank:
+            raise ShapeMismatch(f"indices must be of the rank of data {data.shape}, found shape {indices.shape}")
+        return TensorType(element, data.shape)
+
+    def compute(self, data: Array, indices: Array, updates: Array, axis: Array) -> Array:
+        result = data.copy()
+        reduce_at(result, element_grid(data, indices, axis), updates, "none")
+        return result
+
+    def bounds(
+        self, data: TensorType, indices: TensorType, updates: TensorType, axis: TensorType
+    ) -> Sequence[Bounds | None] | None:
+        return moved(self, (data, indices, updates, axis), (0, 2))
+
+
+def element_grid(data: Array, indices: Array, axis: Array) -> tuple[Array, ...]:
+    """One index array an axis: that of `axis` is given, in all others every element keeps its place."""
+    along = int(axis.reshape(())) % data.ndim
+    grid: list[Any] = list(np.indices(indices.shape, sparse=True))
+    grid[along] = wrapped(indices, data.shape[along])
+    return tuple(grid)
+
+
+class ScatterElementsUpdate12(ScatterElementsUpdate, type="ScatterElementsUpdate", since=12):
+    """ScatterElementsUpdate that may reduce (ScatterElementsUpdate-12).
+
+    With `reduction` sum, prod, min, max or mean, all updates of one element are reduced with each other and, with
+    `use_init_val`, with what stood there. The mean of integers is floored.
+    """
+
+    reduction = attr.choice("none", "sum", "prod", "min", "max", "mean", default="none")
+    use_init_val = attr.boolean(default=True)
+
+    widens = True
+
+    def compute(self, data: Array, indices: Array, updates: Array, axis: Array) -> Array:
+        where = element_grid(data, indices, axis)
+        result = data.copy()
+        if self.reduction != "none" and not self.use_init_val:
+            result[where] = neutral(self.reduction, data.dtype)
+        reduce_at(result, where, updates, self.reduction)
+        if self.reduction == "mean":
+            count = np.full(data.shape, int(self.use_init_val))
+            np.add.at(count, where, 1)
+            divide: Callable[[Array, Array], Array] = np.divide if data.dtype.kind == "f" else np.floor_divide
+            result = divide(result, np.maximum(count, 1)).astype(data.dtype)
+        return result
+
+
+def neutral(reduction: str, dtype: np.dtype[Any]) -> Any:
+    """The value that changes nothing in a reduction."""
+    if reduction in ("sum", "mean", "sub"):
+        return 0
+    if reduction == "prod":
+        return 1
+    if dtype.kind == "b":
+        return reduction == "min"
+    if dtype.kind == "f":
+        return np.inf if reduction == "min" else -np.inf
+    return np.iinfo(dtype).max if reduction == "min" else np.iinfo(dtype).min

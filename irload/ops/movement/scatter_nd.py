@@ -1,0 +1,73 @@
+"""ScatterNDUpdate: slices of a tensor replaced at positions given by several coordinates."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from irload.core import attribute as attr
+from irload.core.bounds import moved
+from irload.core.element import merge
+from irload.core.op import Op
+from irload.core.shape import Shape
+from irload.core.tensor import Array, Bounds, TensorType
+from irload.errors import ShapeMismatch
+from irload.ops.movement.scatter import reduce_at, wrapped
+from irload.ops.ports import require_integer
+
+
+def coordinates(indices: Array, shape: Sequence[int]) -> tuple[Any, ...]:
+    """The last axis of `indices` as one index array an axis of `shape`. Raises ExecutionError outside of it."""
+    return tuple(wrapped(indices[..., k], shape[k]) for k in range(indices.shape[-1]))
+
+
+class ScatterNDUpdate(Op, since=4):
+    """A copy of `data` in which the slice at each row of `indices` is that of `updates`.
+
+    Specification: ScatterNDUpdate-3. A row (the last axis) holds the first coordinates, so updates has the shape
+    indices.shape[:-1] + data.shape[indices.shape[-1]:]. Of repeated rows the last wins.
+    """
+
+    widens = False
+
+    @property
+    def reduces(self) -> str:
+        """The reduction, which later versions have."""
+        return self.attributes.get("reduction", "none")
+
+    def infer(self, data: TensorType, indices: TensorType, updates: TensorType) -> TensorType:
+        element = merge(data.element, updates.element)
+        require_integer(indices=indices)
+        for name, tensor in (("data", data), ("indices", indices)):
+            if tensor.rank == 0:
+                raise ShapeMismatch(f"{name} must have at least one axis, found a scalar")
+        if data.rank is not None and indices.rank is not None and indices.shape[-1].is_static:
+            depth = indices.shape[-1].size
+            if depth > data.rank:
+                raise ShapeMismatch(f"the last dim of indices {indices.shape} exceeds the rank of data {data.shape}")
+            wanted = Shape(*indices.shape[:-1], *data.shape[depth:])
+            one_value = not len(wanted) and updates.shape.size.contains(1)
+            if wanted.meet(updates.shape) is None and not one_value:
+                raise ShapeMismatch(f"updates must be of shape {wanted}, found {updates.shape}")
+        return TensorType(element, data.shape)
+
+    def compute(self, data: Array, indices: Array, updates: Array) -> Array:
+        result = data.copy()
+        where = coordinates(indices, data.shape)
+        shape = indices.shape[:-1] + data.shape[indices.shape[-1] :]
+        reduce_at(result, where or (...,), updates.reshape(shape), self.reduces)
+        return result
+
+    def bounds(self, data: TensorType, indices: TensorType, updates: TensorType) -> Sequence[Bounds | None] | None:
+        return moved(self, (data, indices, updates), (0, 2)) if self.reduces == "none" else None
+
+
+class ScatterNDUpdate15(ScatterNDUpdate, type="ScatterNDUpdate", since=15):
+    """ScatterNDUpdate that may reduce with what stands there and with other updates of the same slice.
+
+    Specification: ScatterNDUpdate-15.
+    """
+
+    reduction = attr.choice("none", "sum", "sub", "prod", "min", "max", default="none")
+
+    widens = True

@@ -1,0 +1,46 @@
+"""What operations of several families demand of their ports: integer types, ranks, axes."""
+
+from __future__ import annotations
+
+from irload.core.element import ElementType
+from irload.core.shape import normalize_axis
+from irload.core.tensor import TensorType
+from irload.errors import ShapeMismatch, TypeMismatch
+
+
+def require_integer(**ports: TensorType) -> None:
+    """Raise TypeMismatch for a port that is not of an integer type (dynamic may become one)."""
+    for name, tensor in ports.items():
+        if not (tensor.element.is_integer or tensor.element.is_dynamic):
+            raise TypeMismatch(f"{name} must be of an integer type, found {tensor.element}")
+
+
+def require_element(name: str, tensor: TensorType, *allowed: ElementType) -> None:
+    """Raise TypeMismatch for a port whose type is none of `allowed` (dynamic may become one)."""
+    if not (tensor.element in allowed or tensor.element.is_dynamic):
+        raise TypeMismatch(f"{name} must be of type {' or '.join(e.name for e in allowed)}, found {tensor.element}")
+
+
+def require_rank(name: str, tensor: TensorType, *ranks: int) -> None:
+    """Raise ShapeMismatch for a port whose rank is known and none of `ranks`."""
+    if tensor.rank is not None and tensor.rank not in ranks:
+        raise ShapeMismatch(f"{name} must be of rank {' or '.join(map(str, ranks))}, found shape {tensor.shape}")
+
+
+def require_scalar(name: str, tensor: TensorType) -> None:
+    """Raise ShapeMismatch for a port that can be neither a scalar nor a 1-D tensor of one element."""
+    if tensor.rank is not None and (tensor.rank > 1 or (tensor.rank == 1 and not tensor.shape[0].contains(1))):
+        raise ShapeMismatch(f"{name} must be a scalar or hold one element, found shape {tensor.shape}")
+
+
+def known_axis(axis: TensorType, rank: int | None, name: str = "axis") -> int | None:
+    """The value of an axis port, counted from the front where the rank is known; None when it is not known.
+
+    Raises ShapeMismatch when it is out of range, and TypeMismatch when it is no integer.
+    """
+    require_integer(**{name: axis})
+    require_scalar(name, axis)
+    values = axis.ints
+    if not values:
+        return None
+    return values[0] if rank is None else normalize_axis(values[0], rank, name)

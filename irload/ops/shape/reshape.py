@@ -1,0 +1,126 @@
+"""Reshape: the same elements in the same order under another shape."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import reduce
+
+from irload.core import attribute as attr
+from irload.core.bounds import bounds_of, moved
+from irload.core.op import Op
+from irload.core.shape import ANY, Dim, Shape
+from irload.core.tensor import UNBOUNDED_HI, Array, Bounds, TensorType, length_of
+from irload.errors import ShapeMismatch
+from irload.ops.ports import require_integer, require_rank
+
+ONE = Dim(1, 1)
+
+
+class Reshape(Op, since=1):
+    """`data` with the shape `shape`, in which −1 stands for the size that keeps the number of elements.
+
+    Specification: Reshape-1. With `special_zero` a 0 copies the dim of the data at its place; without it, it is a size.
+    """
+
+    special_zero = attr.boolean(default=False, spec_required=True)
+
+    widens = False
+
+    def infer(self, data: TensorType, shape: TensorType) -> TensorType:
+        require_integer(shape=shape)
+        require_rank("shape", shape, 0, 1)
+        known = bounds_of(shape)
+        if known is None:
+            length = Dim(0, 0) if shape.rank == 0 else length_of(shape)
+            if shape.rank == 0 and data.rank not in (None, 0):
+                raise ShapeMismatch(f"a scalar shape makes a scalar of a scalar only, found data {data.shape}")
+            return TensorType(data.element, Shape.any(length.size if length.is_static else None))
+        pattern = _pattern(known)
+        if shape.rank == 0:
+            if pattern != [ONE]:
+                raise ShapeMismatch(f"a scalar shape must be 1, found {pattern[0]}")
+            pattern = []
+        return TensorType(data.element, self._resolved(data.shape, pattern))
+
+    def _resolved(self, data: Shape, pattern: list[Dim | None]) -> Shape:
+        """The output shape; None in the pattern stands for −1."""
+        copied = {k for k, d in enumerate(pattern) if self.special_zero and d == Dim(0, 0)}
+        if data.rank is None:
+            rest = ANY if copied else Dim(1, None)
+            return Shape(*(ANY if k in copied else rest if d is None else d for k, d in enumerate(pattern)))
+        if any(k >= data.rank for k in copied):
+            raise ShapeMismatch(f"shape {_shown(pattern)} copies more dims than data {data} has")
+        dims = [data[k] if k in copied else d for k, d in enumerate(pattern)]
+        given, wanted = _without_common(
+            [d for k, d in enumerate(data) if k not in copied],
+            [d for k, d in enumerate(pattern) if d is not None and k not in copied],
+        )
+        if None in dims:
+            dims[dims.index(None)] = _missing(given, wanted, f"data {data} cannot take shape {_shown(pattern)}")
+        result = Shape(*(ANY if d is None else d for d in dims))
+        if data.is_static and result.is_static and None not in pattern and data.size != result.size:
+            raise ShapeMismatch(f"data {data} has {data.size} elements, shape {_shown(pattern)} has {result.size}")
+        return result
+
+    def compute(self, data: Array, shape: Array) -> Array:
+        if not shape.ndim:
+            return data.reshape(())
+        target = shape.tolist()
+        if self.special_zero:
+            target = [data.shape[k] if n == 0 else n for k, n in enumerate(target)]
+        if -1 in target and not data.size:  # NumPy finds −1 ambiguous among zeros
+            target = list(self._resolved(Shape(*data.shape), [None if n == -1 else Dim.of(n) for n in target]).static)
+        return data.reshape(target)
+
+    def bounds(self, *inputs: TensorType) -> Sequence[Bounds | None] | None:
+        return moved(self, inputs)
+
+
+def _pattern(known: Bounds) -> list[Dim | None]:
+    """The target as dims, None for −1. Raises ShapeMismatch for other negative sizes or a second −1."""
+    result: list[Dim | None] = []
+    for low, high in zip(known.lower.ravel().tolist(), known.upper.ravel().tolist(), strict=True):
+        if low == high == -1:
+            result.append(None)
+        elif high < 0:
+            raise ShapeMismatch(f"shape must hold sizes, 0 or -1, found {low}")
+        else:
+            result.append(ANY if low < 0 else Dim(low, None if high == UNBOUNDED_HI else high))
+    if result.count(None) > 1:
+        raise ShapeMismatch(f"shape may hold one -1, found {_shown(result)}")
+    return result
+
+
+def _without_common(given: list[Dim], wanted: list[Dim]) -> tuple[list[Dim], list[Dim]]:
+    """Both lists without the static dims that stand in both, which cancel out."""
+    left, rest = list[Dim](), list(wanted)
+    for dim in given:
+        if dim.is_static and dim.lo and dim in rest:
+            rest.remove(dim)
+        else:
+            left.append(dim)
+    return left, rest
+
+
+def _missing(given: Sequence[Dim], wanted: Sequence[Dim], complaint: str) -> Dim:
+    """The dim that −1 stands for: the elements given by the elements of the other dims."""
+    have, need = _product(given), _product(wanted)
+    if need == Dim(0, 0):
+        if have.lo:
+            raise ShapeMismatch(f"{complaint}: with a dim of 0, -1 needs empty data")
+        return ONE if all(d.is_static for d in given) else ANY
+    if have.is_static and need.is_static:
+        if have.lo % need.lo:
+            raise ShapeMismatch(f"{complaint}: {have} elements cannot be divided by {need}")
+        return Dim(have.lo // need.lo, have.lo // need.lo)
+    high = None if have.hi is None or not need.lo else have.hi // need.lo
+    low = 0 if need.hi is None else -(-have.lo // need.hi)
+    return Dim(low, high)
+
+
+def _product(dims: Iterable[Dim]) -> Dim:
+    return reduce(Dim.__mul__, dims, ONE)
+
+
+def _shown(pattern: Sequence[Dim | None]) -> str:
+    return f"[{','.join('-1' if d is None else str(d) for d in pattern)}]"

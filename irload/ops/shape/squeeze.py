@@ -1,0 +1,105 @@
+"""Squeeze and Unsqueeze: axes of one element, dropped and inserted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from irload.core import attribute as attr
+from irload.core.bounds import moved
+from irload.core.op import Op
+from irload.core.shape import Dim, Shape, normalize_axes
+from irload.core.tensor import Array, Bounds, TensorType
+from irload.errors import ShapeMismatch
+from irload.ops.ports import require_integer, require_rank
+
+ONE = Dim(1, 1)
+
+
+class Squeeze(Op, since=1):
+    """Drops the axes that `axes` names, or all of one element when there are none.
+
+    Specification: Squeeze-1. Axes may be negative and repeat; a named axis of another size stays, as in the runtime.
+    """
+
+    widens = False
+
+    @property
+    def skips(self) -> bool:
+        """True when the specification lets named axes of other sizes stay, so that the rank depends on the sizes."""
+        return self.attributes.get("allow_axis_skip", False)
+
+    def infer(self, data: TensorType, axes: TensorType | None = None) -> TensorType:
+        if axes is not None:
+            require_integer(axes=axes)
+            require_rank("axes", axes, 0, 1)
+        return TensorType(data.element, self._squeezed(data.shape, axes))
+
+    def _squeezed(self, shape: Shape, axes: TensorType | None) -> Shape:
+        if shape.rank is None:
+            return shape
+        if axes is not None and axes.ints is None:
+            one_axis = axes.shape.is_static and axes.shape.size.size == 1
+            return self.squeezed_somewhere(shape) if one_axis and shape.rank else Shape.unranked()
+        named = set(normalize_axes(() if axes is None else axes.ints or (), shape.rank))
+        unsure = any(not d.is_static and d.contains(1) for k, d in enumerate(shape) if k in named or not named)
+        if unsure and (self.skips or not named):
+            return Shape.unranked()
+        return Shape(*(d for k, d in enumerate(shape) if not d.contains(1) or (named and k not in named)))
+
+    def squeezed_somewhere(self, shape: Shape) -> Shape:
+        """The shape after one axis that is not known was named."""
+        return Shape.any(len(shape) - 1) if any(d.contains(1) for d in shape) else shape
+
+    def compute(self, data: Array, axes: Array | None = None) -> Array:
+        named = {int(a) % max(data.ndim, 1) for a in axes.ravel()} if axes is not None else set[int]()
+        drop = tuple(k for k, n in enumerate(data.shape) if n == 1 and (k in named or not named))
+        return data.squeeze(drop)
+
+    def bounds(self, *inputs: TensorType) -> Sequence[Bounds | None] | None:
+        return moved(self, inputs)
+
+
+class Squeeze15(Squeeze, type="Squeeze", since=15):
+    """Squeeze that says whether named axes of other sizes may stay (Squeeze-15)."""
+
+    allow_axis_skip = attr.boolean(default=False)
+
+    def squeezed_somewhere(self, shape: Shape) -> Shape:
+        return Shape.unranked() if any(d.contains(1) for d in shape) else shape
+
+
+class Unsqueeze(Op, since=1):
+    """Inserts axes of one element, so that they stand at `axes` of the output.
+
+    Specification: Unsqueeze-1. Axes may be negative, then they count from the end of the output.
+    """
+
+    widens = False
+
+    def infer(self, data: TensorType, axes: TensorType) -> TensorType:
+        require_integer(axes=axes)
+        require_rank("axes", axes, 0, 1)
+        if axes.ints is None or data.rank is None:
+            one_axis = axes.shape == Shape(1) and data.rank is not None
+            return TensorType(data.element, Shape.any(data.rank + 1 if one_axis and data.rank is not None else None))
+        dims = list(data.shape)
+        for axis in self.places(axes.ints, data.rank):
+            dims.insert(axis, ONE)
+        return TensorType(data.element, Shape(*dims))
+
+    @staticmethod
+    def places(axes: Sequence[int], rank: int) -> list[int]:
+        """Where axes are inserted, in rising order. Raises ShapeMismatch."""
+        if not axes:
+            raise ShapeMismatch("axes must name at least one axis")
+        unique = sorted(set(axes))
+        return sorted(set(normalize_axes(unique, rank + len(unique))))
+
+    def compute(self, data: Array, axes: Array) -> Array:
+        shape = list(data.shape)
+        for axis in self.places(axes.ravel().tolist(), data.ndim):
+            shape.insert(axis, 1)
+        return data.reshape(shape)
+
+    def bounds(self, *inputs: TensorType) -> Sequence[Bounds | None] | None:
+        return moved(self, inputs)
