@@ -43,7 +43,7 @@ class AdaptivePool(Op):
 
 
 def bins(size: int, count: int) -> list[tuple[int, int]]:
-    """(start, stop) of each of `count` windows over an axis of `size` elements. Raises ExecutionError for empty ones."""
+    """(start, stop) of each of `count` windows over `size` elements. Raises ExecutionError for an empty axis."""
     if size == 0 and count:
         raise ExecutionError("an axis without elements cannot be pooled")
     return [(i * size // count, -(-(i + 1) * size // count)) for i in range(count)]
@@ -52,7 +52,7 @@ def bins(size: int, count: int) -> list[tuple[int, int]]:
 class AdaptiveAvgPool(AdaptivePool, since=8):
     """The mean of every window of an output size that is given.
 
-    Specification: AdaptiveAvgPool-8. data has 1 to 3 spatial axes; output_shape has a value for each. Integers truncate.
+    Specification: AdaptiveAvgPool-8. data has 1 to 3 spatial axes, output_shape a value for each. Integers truncate.
     """
 
     def infer(self, data: TensorType, output_shape: TensorType) -> TensorType:

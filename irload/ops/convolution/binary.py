@@ -1,0 +1,56 @@
+"""BinaryConvolution: bits for numbers, agreement for products."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from irload.core import attribute as attr
+from irload.core.element import u1
+from irload.core.shape import ANY, Shape
+from irload.core.tensor import Array, TensorType
+from irload.errors import ShapeMismatch, TypeMismatch
+from irload.ops.convolution.forward import ConvolutionBase, convolve
+from irload.ops.elementwise import require_numeric
+from irload.ops.windows import NON_SPATIAL, pad_spatial
+
+
+class BinaryConvolution(ConvolutionBase, since=1):
+    """Twice the number of places where data [N, C, H, W] and filters [O, C, kh, kw] agree, minus the number of places.
+
+    Specification: BinaryConvolution-1, mode xnor-popcount. Data and filters hold 0 and 1, which so mean −1 and +1. The
+    padding holds pad_value; where that is neither 0 nor 1 it agrees with nothing.
+    """
+
+    mode = attr.choice("xnor-popcount", default="xnor-popcount", spec_required=True)
+    pad_value = attr.number(default=0.0, spec_required=True)
+
+    def infer(self, data: TensorType, filters: TensorType) -> TensorType:
+        require_numeric("data", data.element)
+        if filters.element is not u1 and not filters.element.is_dynamic:
+            raise TypeMismatch(f"filters must be of type u1, found {filters.element}")
+        for name, tensor in (("data", data), ("filters", filters)):
+            if tensor.rank not in (None, 4):
+                raise ShapeMismatch(f"{name} must have rank 4, found shape {tensor.shape}")
+        spatial = self.spatial_rank(data.shape, filters.shape)
+        if spatial is None:
+            return TensorType(data.element, Shape.unranked())
+        if data.rank is not None and filters.rank is not None and data.shape[1].meet(filters.shape[1]) is None:
+            raise ShapeMismatch(f"data has {data.shape[1]} channels, filters take {filters.shape[1]}")
+        batch = ANY if data.rank is None else data.shape[0]
+        channels = ANY if filters.rank is None else filters.shape[0]
+        return TensorType(data.element, Shape(batch, channels, *self.spatial_dims(data.shape, filters.shape, spatial)))
+
+    def compute(self, data: Array, filters: Array) -> Array:
+        kernel = filters.shape[2:]
+        padded = pad_spatial(data, self.pads(data.shape[NON_SPATIAL:], kernel), self.pad_value)
+        unpadded = [(0, 0)] * len(kernel)
+        steps = self.per_axis("strides", len(kernel)), self.per_axis("dilations", len(kernel))
+        zeros, ones = (
+            convolve(
+                (padded == bit).astype(np.float32), (filters == bit)[np.newaxis].astype(np.float32), *steps, unpadded
+            )
+            for bit in (0, 1)
+        )
+        return (2 * (zeros + ones) - math.prod(filters.shape[1:])).astype(data.dtype)
