@@ -10,8 +10,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-from ir import Graph, Ref, save, save_example
 from sklearn.datasets import load_digits
+
+from ir import Graph, Ref, save, save_example
 
 HERE = Path(__file__).parent / "digits"
 SEED = 7

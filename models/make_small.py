@@ -8,6 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+
 from ir import Graph, save, save_example
 
 HERE = Path(__file__).parent

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import click
 from click.shell_completion import CompletionItem
@@ -14,6 +15,9 @@ COMMANDS = {
     "inspect": "Show what a model holds: inputs, outputs, operations, weights.",
     "infer": "Infer every layer's outputs and compare them with the declared ones.",
 }
+PIPE_CLOSED = 141
+"""The exit code when the reader of the output has gone: what a shell reports for SIGPIPE."""
+
 OWN_OPTIONS = ("--help", "-h", "--version")
 
 
@@ -39,6 +43,12 @@ class Commands(click.Group):
         near = difflib.get_close_matches(word, COMMANDS, 1, 0.7)
         if near and not ctx.resilient_parsing and not Path(word).exists():
             raise click.UsageError(f"no command and no file '{word}'. Did you mean '{near[0]}'?", ctx)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:  # click would exit with 1, which means findings here
+            ctx.exit(PIPE_CLOSED)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):

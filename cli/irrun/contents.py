@@ -25,7 +25,7 @@ def report(path: Path, found: Survey, *, layers: bool) -> Document:
         "ir_version": model.ir_version,
         "weights": model.weights_file,
         "inputs": [_port(p) for p in model.inputs],
-        "outputs": [_port(p) for p in model.outputs if p.node.inputs],
+        "outputs": [_port(p) for p in model.outputs],
         "layer_count": len(every),
         "operations": _operations(every),
         "constants": _constants(every),

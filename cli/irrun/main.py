@@ -9,7 +9,7 @@ from contextlib import suppress
 
 import click
 
-from irrun.app import app
+from irrun.app import PIPE_CLOSED, app
 
 OK = 0
 FINDINGS = 1  # the model does not hold together, or differs from what it declares
@@ -18,7 +18,6 @@ UNREADABLE = 3
 UNSUPPORTED = 4
 INTERNAL = 70
 INTERRUPTED = 130
-PIPE_CLOSED = 141
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -28,7 +28,9 @@ def survey(path: Path, weights: Path | None) -> Survey:
     """Read a model without its weights being needed. Raises ReadError only where the XML itself cannot be read."""
     faults: list[IRError] = []
     source = None if weights is None else Weights(weights)
-    return Survey(read_graph(path, source, faults.append), faults)
+    model = read_graph(path, source, faults.append)
+    model.results = [r for r in model.results if r.inputs]  # one that no edge feeds is a fault, and no output
+    return Survey(model, faults)
 
 
 def reshape_inputs(found: Survey, shapes: Mapping[str | int | Port, ShapeLike]) -> None:

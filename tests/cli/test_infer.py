@@ -1,0 +1,107 @@
+"""irrun infer: inferred beside declared, and the judgement between them."""
+
+from __future__ import annotations
+
+import pytest
+
+from irload.core import element as et
+from irload.core.shape import Shape
+from irload.core.tensor import TensorType
+from irload.declared import compare, declares_static
+from irload.graph import Declared, Node, Output, UnknownOp
+from irload.read import read_graph
+from irrun.main import FINDINGS, OK
+from tests.cli.conftest import MODELS
+from tests.cli.test_inspect import broken
+
+DIGITS = MODELS / "digits" / "model.xml"
+
+
+def judged(element, dims, inferred, *, static=True):
+    node = Node(0, "n", UnknownOp("X", "opset1", {}))
+    output = Output(node, 0, declared=Declared(element, dims), type=inferred)
+    found = compare(output, static_file=static)
+    return found.element, found.shape
+
+
+@pytest.mark.parametrize(
+    ("element", "dims", "inferred", "differs"),
+    [
+        (et.f32, (1, 3), TensorType(et.f32, Shape(1, 3)), (False, False)),
+        (et.f32, (1, 4), TensorType(et.f32, Shape(1, 3)), (False, True)),
+        (et.f16, (1, 3), TensorType(et.f32, Shape(1, 3)), (True, False)),
+        (None, (1, 3), TensorType(et.f32, Shape(1, 3)), (False, False)),
+        (et.dynamic, (1, 3), TensorType(et.f32, Shape(1, 3)), (False, False)),
+        (et.f32, (1, 3), TensorType(et.dynamic, Shape(1, 3)), (False, False)),
+        (et.f32, (1, -1), TensorType(et.f32, Shape(1, 3)), (False, False)),
+        (et.f32, (1, -1), TensorType(et.f32, Shape(1, None)), (False, False)),
+        (et.f32, (1, 3), TensorType(et.f32, Shape(1, None)), (False, False)),
+        (et.f32, (1, 3), TensorType(et.f32, Shape(1, (2, 4))), (False, False)),
+        (et.f32, (1, 5), TensorType(et.f32, Shape(1, (2, 4))), (False, True)),
+        (et.f32, (1, 3, 1), TensorType(et.f32, Shape(1, 3)), (False, True)),
+        (et.f32, (1, 3), TensorType(et.f32, Shape.unranked()), (False, False)),
+        (et.f32, None, TensorType(et.f32, Shape()), (False, False)),
+        (et.f32, None, TensorType(et.f32, Shape.unranked()), (False, False)),
+        (et.f32, None, TensorType(et.f32, Shape(3)), (False, True)),
+    ],
+)
+def test_judgement(element, dims, inferred, differs):
+    assert judged(element, dims, inferred) == differs
+
+
+def test_ports_without_dims_claim_nothing_in_a_dynamic_file():
+    assert judged(et.f32, None, TensorType(et.f32, Shape(3)), static=False) == (False, False)
+
+
+@pytest.mark.parametrize(
+    ("name", "static"), [("digits", False), ("dynamic", False), ("conv_openvino", True), ("loop", False)]
+)
+def test_static_files(name, static):
+    assert declares_static(read_graph(MODELS / name / "model.xml")) is static
+
+
+def test_a_sound_model(irrun):
+    found = irrun("infer", DIGITS)
+    assert found.code == OK
+    assert "23 layers: all as declared" in found.out
+
+
+def test_a_difference_is_marked_and_exits_1(irrun, tmp_path):
+    port = '<port id="2" precision="FP32">\n\t\t\t\t\t<dim>-1</dim>\n\t\t\t\t\t<dim>{}</dim>'
+    file = broken(tmp_path, (port.format(32), port.format(33)))
+    found = irrun("infer", file, "--differences")
+    assert found.code == FINDINGS
+    rows = [line for line in found.out.splitlines() if line.startswith("≠")]
+    assert len(rows) == 1
+    assert rows[0].split()[1:] == ["10", "Convolution", "conv1", "f32[?,32,4,4]", "f32[?,33,4,4]"]
+    assert irrun("infer", file, "--json").json["differing"] == 1
+
+
+def test_a_layer_that_fails_is_named_and_the_rest_goes_on(irrun, tmp_path):
+    found = irrun("infer", broken(tmp_path, ("16,1,3,3", "8,2,3,3")))
+    assert found.code == FINDINGS
+    assert "✗" in found.out
+    assert "23 layers, " in found.out
+
+
+def test_unknown_operations_are_no_difference(irrun, tmp_path):
+    file = broken(tmp_path, ('type="ReLU" version="opset1"', 'type="FooBar" version="opset1"'))
+    found = irrun("infer", file)
+    assert found.code == OK
+    assert "1 unknown" in found.out
+
+
+@pytest.mark.parametrize(
+    ("text", "shape", "agrees"),
+    [("image[2,1,8,8]", "f32[2,10]", True), ("[2..4,1,8,8]", "f32[2..4,10]", True), ("[1,1,12,12]", "", False)],
+)
+def test_other_input_shapes(irrun, text, shape, agrees):
+    found = irrun("infer", DIGITS, "--shape", text, "--json")
+    assert found.json["agrees"] is agrees
+    assert found.code == (OK if agrees else FINDINGS)
+    if agrees:
+        assert found.json["layers"][-2]["outputs"][0]["inferred"] == shape
+
+
+def test_bodies_are_shown(irrun):
+    assert "doubling/body/value" in irrun("infer", MODELS / "loop" / "model.xml").out

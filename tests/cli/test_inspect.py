@@ -1,0 +1,88 @@
+"""irrun inspect: what a model holds, also where much of it is wrong or missing."""
+
+from __future__ import annotations
+
+import shutil
+
+import pytest
+
+from irrun.main import OK, UNREADABLE
+from tests.cli.conftest import MODELS
+
+DIGITS = MODELS / "digits" / "model.xml"
+
+
+def broken(tmp_path, *replacements: tuple[str, str], weights: bool = True):
+    """A copy of the digits model with parts of its text replaced."""
+    text = DIGITS.read_text()
+    for old, new in replacements:
+        assert old in text
+        text = text.replace(old, new, 1)
+    (tmp_path / "model.xml").write_text(text)
+    if weights:
+        shutil.copy(DIGITS.with_suffix(".bin"), tmp_path)
+    return tmp_path / "model.xml"
+
+
+def test_the_report(irrun):
+    found = irrun("inspect", DIGITS, "--json").json
+    assert found["inputs"] == [{"name": "image", "names": ["image"], "type": "f32", "shape": "[?,1,8,8]"}]
+    assert found["outputs"][0]["shape"] == "[?,10]"
+    assert {(o["type"], o["count"]) for o in found["operations"]} >= {("Convolution", 2), ("Const", 8), ("MatMul", 1)}
+    floats, integers = found["constants"]
+    values = 1 + 16 * 9 + 16 + 32 * 16 * 9 + 32 + 10 * 128 + 10
+    assert floats == {"type": "f32", "count": 7, "values": values, "bytes": 4 * values}
+    assert integers == {"type": "i64", "count": 1, "values": 2, "bytes": 16}
+    assert found["warnings"] == []
+    assert "layers" not in found
+
+
+def test_layers_of_bodies_follow_their_layer(irrun):
+    layers = irrun("inspect", MODELS / "loop" / "model.xml", "--layers", "--json").json["layers"]
+    loop = next(k for k, row in enumerate(layers) if row["type"] == "Loop")
+    assert {row["body"] for row in layers[loop + 1 : loop + 6]} == {"doubling/body"}
+    assert layers[loop]["outputs"] == [{"type": "f32", "shape": "[1,2]"}, {"type": "f32", "shape": "[?,2]"}]
+
+
+def test_without_weights(irrun, tmp_path):
+    found = irrun("inspect", broken(tmp_path, weights=False), "--json")
+    assert found.code == OK
+    assert found.json["weights"] is None
+    assert found.json["outputs"][0]["shape"] == "[?,10]"
+    (warning,) = found.json["warnings"]
+    assert ".bin" in warning
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ('type="ReLU" version="opset1"', 'type="FooBar" version="opset1"', "FooBar"),
+        ('strides="1,1"', 'strides="1,1,1"', "conv0"),
+        ('strides="1,1"', 'strides="0,1"', "conv0"),
+        ('to-layer="22" to-port="0"', 'to-layer="99" to-port="0"', "there is no layer 99"),
+    ],
+)
+def test_faults_become_warnings(irrun, tmp_path, old, new, said):
+    found = irrun("inspect", broken(tmp_path, (old, new)), "--json")
+    assert found.code == OK
+    assert any(said in warning for warning in found.json["warnings"])
+
+
+def test_unknown_operations_are_marked(irrun, tmp_path):
+    file = broken(tmp_path, ('type="ReLU" version="opset1"', 'type="FooBar" version="opset1"'))
+    row = next(o for o in irrun("inspect", file, "--json").json["operations"] if o["type"] == "FooBar")
+    assert row == {"type": "FooBar", "opset": "opset1", "count": 1, "known": False}
+    assert "FooBar (unknown)" in irrun("inspect", file).out
+
+
+def test_long_lists_of_warnings_are_cut(irrun, tmp_path):
+    unknown = "".join(f'<layer id="{900 + k}" name="z" type="Zzz" version="opset1"/>' for k in range(30))
+    file = broken(tmp_path, ("</layers>", unknown + "</layers>"))
+    assert "more warnings" in irrun("inspect", file).out
+
+
+def test_what_is_no_model(irrun, tmp_path):
+    (tmp_path / "x.xml").write_text("<net")
+    found = irrun("inspect", tmp_path / "x.xml")
+    assert found.code == UNREADABLE
+    assert not found.out

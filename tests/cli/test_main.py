@@ -1,0 +1,157 @@
+"""The command line as a whole: help, exit codes, error style, completion, pipes."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+import irload
+from irrun import app, main
+from tests.cli.conftest import MODELS, irrun_process
+
+DIGITS = MODELS / "digits" / "model.xml"
+
+
+def test_help_names_every_command_and_code(irrun):
+    shown = irrun("--help")
+    assert shown.code == 0
+    assert all(name in shown.out for name in (*app.COMMANDS, "Exit codes", "130"))
+
+
+def test_help_imports_neither_numpy_nor_rich():
+    probe = "import sys; from irrun.main import main; main(['--help']); print(*sorted(sys.modules), file=sys.stderr)"
+    shown = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=True)
+    assert not {"numpy", "lxml", "rich", "irload.core"} & set(shown.stderr.split())
+
+
+def test_help_is_quick():
+    def seconds() -> float:
+        started = time.perf_counter()
+        assert irrun_process("--help").returncode == 0
+        return time.perf_counter() - started
+
+    assert min(seconds() for _ in range(5)) < 0.5  # 0.05 s on an idle machine; the suite runs on busy ones
+
+
+def test_version(irrun):
+    assert irrun("--version").out == f"irrun {irload.__version__}\n"
+
+
+@pytest.mark.parametrize("command", app.COMMANDS)
+def test_every_command_has_help(irrun, command):
+    shown = irrun(command, "--help")
+    assert shown.code == 0
+    assert "MODEL" in shown.out
+
+
+XML = '<net name="m" version="11"><layers>{}</layers><edges>{}</edges></net>'
+PARAMETER = (
+    '<layer id="0" name="x" type="Parameter" version="opset1"><data shape="2" element_type="f32"/>'
+    '<output><port id="0" precision="FP32"><dim>2</dim></port></output></layer>'
+)
+RESULT = '<layer id="2" name="r" type="Result" version="opset1"><input><port id="0"/></input></layer>'
+EDGES = (
+    '<edge from-layer="0" from-port="0" to-layer="1" to-port="0"/>'
+    '<edge from-layer="1" from-port="1" to-layer="2" to-port="0"/>'
+)
+
+
+def layer(type: str, data: str = "") -> str:
+    return (
+        f'<layer id="1" name="[red]odd" type="{type}" version="opset1">{data}<input><port id="0"/></input>'
+        '<output><port id="1" precision="FP32"/></output></layer>'
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "code", "said"),
+    [
+        ("<foo/>", (), main.UNREADABLE, "expected <net>"),
+        ("", (), main.UNREADABLE, ""),
+        (XML.replace('"11"', '"7"').format("", ""), (), main.UNREADABLE, "version 7"),
+        (XML.format(PARAMETER + layer("FooBar") + RESULT, EDGES), ("--random", "1"), main.UNSUPPORTED, "FooBar"),
+        (XML.format(PARAMETER + layer("Add") + RESULT, EDGES), ("--random", "1"), main.FINDINGS, "'[red]odd'"),
+        (XML.format(PARAMETER + layer("ReLU") + RESULT, EDGES), (), main.USAGE, "--random SEED"),
+        (XML.format(PARAMETER + layer("ReLU") + RESULT, EDGES), ("y=none.npy",), main.USAGE, "no input 'y'"),
+        (XML.format(PARAMETER + layer("ReLU") + RESULT, EDGES), ("none.npy",), main.UNREADABLE, "none.npy"),
+        (XML.format(PARAMETER + layer("ReLU") + RESULT, EDGES), ("--random", "x"), main.USAGE, "--random"),
+        (XML.format(PARAMETER + layer("ReLU") + RESULT, EDGES), ("--random", "1"), main.OK, ""),
+    ],
+)
+def test_exit_codes(irrun, tmp_path, text, words, code, said):
+    file = tmp_path / "model.xml"
+    file.write_text(text)
+    found = irrun("run", file, *words)
+    assert found.code == code
+    assert said in found.err
+    assert "Traceback" not in found.err
+    assert (found.out != "") == (code == main.OK)
+
+
+def test_errors_are_one_line_on_stderr(irrun, tmp_path):
+    found = irrun("run", tmp_path / "missing.xml", "--random", "1")
+    assert found.err.startswith("irrun: error: ")
+    assert found.err.count("\n") == 1
+
+
+def test_a_misspelt_command_is_not_taken_for_a_model(irrun):
+    found = irrun("inspct", DIGITS)
+    assert found.code == main.USAGE
+    assert "Did you mean 'inspect'?" in found.err
+
+
+def test_an_internal_error_shows_no_traceback(irrun, monkeypatch):
+    def broken(*_: object) -> None:
+        raise RuntimeError("boom")
+
+    monkeypatch.setattr(irload, "read_model", broken)
+    monkeypatch.delenv("IRRUN_TRACEBACK", raising=False)
+    found = irrun("run", DIGITS)
+    assert found.code == main.INTERNAL
+    assert "internal error: RuntimeError: boom" in found.err
+    assert "Traceback" not in found.err
+
+
+def test_an_interrupt_exits_130(irrun, monkeypatch):
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(irload, "read_model", interrupted)
+    found = irrun("run", DIGITS)
+    assert found.code == main.INTERRUPTED
+    assert "interrupted" in found.err
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs POSIX pipes")
+def test_a_closed_pipe_is_quiet():
+    reader, writer = os.pipe()
+    os.close(reader)
+    left = subprocess.run(
+        [sys.executable, "-m", "irrun", "inspect", str(DIGITS), "--layers"],
+        stdout=writer,
+        stderr=subprocess.PIPE,
+        check=False,
+    )
+    os.close(writer)
+    assert left.returncode in (app.PIPE_CLOSED, -signal.SIGPIPE)
+    assert left.stderr == b""
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_shell_completion(shell):
+    assert "irrun" in irrun_process(_IRRUN_COMPLETE=f"{shell}_source").stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [("irrun in", {"plain,inspect", "plain,infer"}), ("irrun model.xml --ra", {"plain,--random"})],
+)
+def test_completion_knows_commands_and_options(words, expected):
+    count = str(len(words.split()) - 1)
+    found = irrun_process(_IRRUN_COMPLETE="bash_complete", COMP_WORDS=words, COMP_CWORD=count)
+    assert expected <= set(found.stdout.split("\n"))
