@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from irload.core import element as et
 from tests.harness.case import (
     FLOATS,
+    INDICES,
     INTEGERS,
     Case,
     Random,
@@ -15,6 +18,8 @@ from tests.harness.case import (
     random_array,
     random_shape,
 )
+
+BUCKETIZED = (et.f32, et.f16, et.i32, et.i64, et.u8, et.i8)
 
 
 @cases("Select", "opset1")
@@ -40,3 +45,26 @@ def select(rng: Random, version: str) -> Case:
     inputs = [make(random_array(rng, shapes[0], et.boolean))]
     inputs += [param(random_array(rng, s, element), element) for s in shapes[1:]]
     return Case("Select", version, inputs, attributes)
+
+
+@cases("NonZero", "opset3")
+def nonzero(rng: Random, version: str) -> Case:
+    element = pick(rng, (*FLOATS, *INTEGERS, et.boolean))
+    data = random_array(rng, random_shape(rng, (0, 4), 0 if rng.random() < 0.2 else 1, 4), element, -1, 2)
+    data = np.where(rng.random(data.shape) < 0.4, np.zeros((), data.dtype), data)
+    attributes = {} if rng.random() < 0.3 else {"output_type": pick(rng, INDICES)}
+    return Case("NonZero", version, [param(data, element)], attributes)
+
+
+@cases("Bucketize", "opset3")
+def bucketize(rng: Random, version: str) -> Case:
+    element, of_buckets = pick(rng, BUCKETIZED), pick(rng, BUCKETIZED)
+    buckets = np.sort(random_array(rng, (int(rng.integers(0, 7)),), of_buckets, -3, 3))
+    data = random_array(rng, random_shape(rng, (0, 4)), element)
+    if buckets.size and rng.random() < 0.5:  # exactly on the boundaries
+        data = buckets[rng.integers(0, buckets.size, data.shape)].astype(element.dtype)
+    attributes = {"output_type": pick(rng, INDICES)}
+    if rng.random() < 0.7:
+        attributes["with_right_bound"] = bool(rng.random() < 0.5)
+    make = pick(rng, (const, param))
+    return Case("Bucketize", version, [param(data, element), make(buckets, of_buckets)], attributes)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from irload.core import element as et
-from tests.harness.case import FLOATS, INTEGERS, Case, Input, Random, cases, const, param, pick
+from tests.harness.case import FLOATS, INDICES, INTEGERS, Case, Input, Random, cases, const, param, pick
 
 
 @cases("Range", "opset1")
@@ -34,3 +34,19 @@ def _progression(rng: Random, elements: list[et.ElementType], signed: bool) -> l
         numbers[2] *= -1
     make = pick(rng, (const, const, param))
     return [make(np.asarray(n).astype(e.dtype), e) for n, e in zip(numbers, elements, strict=True)]
+
+
+@cases("Eye", "opset9")
+def eye(rng: Random, version: str) -> Case:
+    element = pick(rng, (et.f32, et.f16, et.bf16, et.f64, et.i8, et.u8, et.i32, et.i64))
+    make = pick(rng, (const, const, param))
+
+    def scalar(low: int, high: int) -> Input:
+        number = rng.integers(low, high)
+        return make(number if rng.random() < 0.5 else [number], pick(rng, INDICES))
+
+    inputs = [scalar(0, 6), scalar(0, 6), scalar(-7, 8)]
+    if rng.random() < 0.5:
+        batch = rng.integers(0, 4, int(rng.integers(0, 3)))
+        inputs.append(pick(rng, (const, param))(batch, pick(rng, INDICES)))
+    return Case("Eye", version, inputs, {"output_type": element})
