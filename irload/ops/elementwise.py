@@ -105,11 +105,11 @@ class AutoBroadcast(Op):
             start = 0
         dims = list(a)
         fits = 0 <= start <= len(a) - len(b)
+        fits = fits and all(y.contains(1) or x.meet(y) is not None for x, y in zip(a[start:], b, strict=False))
+        if not fits:
+            raise ShapeMismatch(f"shape {b} does not fit into {a} at axis {start} (auto_broadcast pdpd)")
         for k, dim in enumerate(b, start):
-            joined = dims[k].broadcast(dim) if fits and (dim.contains(1) or dims[k].meet(dim) is not None) else None
-            if joined is None:
-                raise ShapeMismatch(f"shape {b} does not fit into {a} at axis {start} (auto_broadcast pdpd)")
-            dims[k] = joined
+            dims[k] = dims[k].broadcast(dim) or dims[k]
         return Shape(*dims)
 
 

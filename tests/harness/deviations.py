@@ -20,7 +20,9 @@ class Deviation:
 
 DEVIATIONS: tuple[Deviation, ...] = (
     Deviation(
-        ("Add", "Subtract", "Multiply"), "CPU plugin", "saturates narrow integers; the reference and irload wrap"
+        ("Add", "Subtract", "Multiply", "SquaredDifference", "BitwiseLeftShift"),
+        "CPU plugin",
+        "saturates narrow integers; the reference and irload wrap",
     ),
     Deviation(
         ("ConvolutionBackpropData", "GroupConvolutionBackpropData"),
@@ -182,5 +184,62 @@ DEVIATIONS: tuple[Deviation, ...] = (
         ("BinaryConvolution",),
         "CPU plugin",
         "reads numeric data as packed bits unless it comes from a FakeQuantize; irload compares the numbers",
+    ),
+    Deviation(
+        ("Divide",),
+        "CPU plugin",
+        "truncates the quotient of integers whatever m_pythondiv says; irload floors by default, as the reference",
+    ),
+    Deviation(
+        ("Greater", "GreaterEqual"),
+        "reference",
+        "swaps the operands together with their roles under auto_broadcast pdpd; irload aligns b in a",
+    ),
+    Deviation(
+        ("Mod", "FloorMod"),
+        "shape inference",
+        "bounds a remainder by those at the ends of its operands, which misses what lies between; irload bounds it by "
+        "the divisor",
+    ),
+    Deviation(
+        ("SquaredDifference",),
+        "CPU plugin",
+        "takes a constant scalar for one of shape [1], which auto_broadcast none then refuses; irload does not",
+    ),
+    Deviation(("CumSum",), "reader", "refuses CumSum without axis, which the specification makes optional"),
+    Deviation(
+        ("ErfInv",),
+        "reference",
+        "is good to four digits; irload is exact to the last bits, and the comparison tolerates",
+    ),
+    Deviation(("IsFinite", "IsInf"), "CPU plugin", "takes the infinities of f64 for finite; irload does not"),
+    Deviation(
+        ("SegmentMax",),
+        "CPU plugin",
+        "fills with the lowest i32 for i64, and with −∞ for f16 and bf16; irload takes the lowest value of the type",
+    ),
+    Deviation(
+        ("BitwiseLeftShift", "BitwiseRightShift"), "CPU plugin", "shifts i64 and u64 as i32; irload shifts all 64 bits"
+    ),
+    Deviation(
+        ("Convert", "ConvertLike"),
+        "reference",
+        "rounds to bf16 upwards only from odd values, to f8 through f16, and NaN to u32 and u64 differently; irload "
+        "rounds once to the nearest",
+    ),
+    Deviation(
+        ("Convert",),
+        "CPU plugin",
+        "saturates i64 to i32 and computes i64 and u64 as i32; the reference and irload wrap",
+    ),
+    Deviation(
+        ("Exp", "Sqrt", "Log", "Sin", "Cos", "Tan", "Asin", "Acos", "Atan", "Sinh", "Cosh", "Tanh", "Erf", "Sigmoid"),
+        "CPU plugin",
+        "rounds what integers become in its own way; irload follows the reference",
+    ),
+    Deviation(
+        ("SoftMax", "LogSoftmax", "Elu", "HSwish", "HSigmoid", "HardSigmoid", "PReLU", "CumSum"),
+        "shape inference",
+        "takes integers or booleans, wrong lengths of slopes or axes out of range; the specification and irload do not",
     ),
 )

@@ -17,7 +17,7 @@ from irload.ops.elementwise import require_numeric
 class SegmentMax(Op, since=16):
     """The maximum of those rows of data that share a segment id. Segments without rows are filled as `fill_mode` says.
 
-    Specification: SegmentMax-16. `segment_ids` are one for each row, sorted, not negative. The output has `num_segments`
+    Specification: SegmentMax-16. `segment_ids`: one a row, sorted, not negative. The output has `num_segments`
     rows, one more than the last id when that is absent; rows of segments beyond it are dropped.
     """
 

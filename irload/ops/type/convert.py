@@ -12,7 +12,7 @@ from irload.core.context import RunContext
 from irload.core.element import dynamic, string
 from irload.core.op import Op
 from irload.core.tensor import Array, Bounds, TensorType
-from irload.errors import TypeMismatch
+from irload.errors import ExecutionError, TypeMismatch
 from irload.ops.casting import convert
 
 
@@ -33,6 +33,8 @@ class Convert(Op, since=1):
         return TensorType(self.destination_type, x.shape)
 
     def compute(self, x: Array) -> Array:
+        if self.destination_type is dynamic:
+            raise ExecutionError("cannot convert to no type: attribute destination_type is missing or dynamic")
         return convert(x, self.destination_type)
 
     def bounds(self, x: TensorType) -> Sequence[Bounds | None] | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
+from irload.core import element as et
 from tests.harness.case import (
     FLOATS,
     INTEGERS,
@@ -102,3 +103,9 @@ def along_an_axis(type: str, rng: Random, version: str, negative: bool) -> Case:
     axis = int(rng.integers(-len(shape) if negative else 0, len(shape)))
     attributes = {} if len(shape) > 1 and rng.random() < 0.2 and negative else {"axis": axis}
     return Case(type, version, [param(random_array(rng, shape, element), element)], attributes)
+
+
+@cases("Identity", "opset16")
+def identity(rng: Random, version: str) -> Case:
+    element = pick(rng, (*FLOATS, *INTEGERS, et.boolean))
+    return Case("Identity", version, [param(random_array(rng, random_shape(rng), element), element)])
