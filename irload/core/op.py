@@ -111,7 +111,8 @@ class Op:
     ) -> None:
         super().__init_subclass__(**keywords)
         own = {a.name: a for a in vars(cls).values() if isinstance(a, Attribute)}
-        cls.declared = {**cls.declared, **own}
+        inherited = [vars(base).get("declared", {}) for base in reversed(cls.__mro__[1:])]
+        cls.declared = {name: a for declared in (*inherited, own) for name, a in declared.items()}
         if since is None and opset is None:
             return
         cls.type = type or cls.__name__
