@@ -87,8 +87,6 @@ def halves(total: int, auto_pad: str) -> tuple[int, int]:
 
 def check_fits(span: int, padded: Dim, axis: int) -> None:
     """Raise ShapeMismatch when a window of known size does not fit once into an input of known size."""
-    if span < 1:
-        raise ShapeMismatch(f"the window is empty on spatial axis {axis}")
     if padded.is_static and span > padded.lo:
         raise ShapeMismatch(
             f"the window spans {span} elements on spatial axis {axis}, more than the padded input's {padded}"
@@ -156,7 +154,7 @@ def taps(
         yield (
             tap,
             tuple(
-                slice(t * d, t * d + (n - 1) * s + 1, s)
+                slice(t * d, t * d + max((n - 1) * s + 1, 0), s)
                 for t, d, s, n in zip(tap, dilations, strides, positions, strict=True)
             ),
         )

@@ -153,7 +153,9 @@ DEVIATIONS: tuple[Deviation, ...] = (
         "background class; irload returns zeros",
     ),
     Deviation(
-        ("GroupConvolution",), "CPU plugin", "computes something else for i8 over three spatial axes; irload convolves"
+        ("Convolution", "GroupConvolution"),
+        "CPU plugin",
+        "computes something else for i8 over three spatial axes; irload convolves",
     ),
     Deviation(
         ("GridSample",),

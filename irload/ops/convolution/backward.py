@@ -11,7 +11,7 @@ from irload.core import attribute as attr
 from irload.core.shape import ANY, Dim, Shape
 from irload.core.tensor import Array, TensorType
 from irload.errors import ShapeMismatch, TypeMismatch
-from irload.ops.convolution.forward import ConvolutionBase, group_count, numeric_operands
+from irload.ops.convolution.forward import ConvolutionBase, group_count, numeric_operands, window
 from irload.ops.windows import NON_SPATIAL, dilated, dilated_dim, halves, tail, taps
 
 
@@ -25,16 +25,22 @@ def spread(
     groups, in_channels, out_channels = filters.shape[:3]
     kernel, positions = filters.shape[3:], data.shape[NON_SPATIAL:]
     batch = len(data)
-    sizes = [
-        max((n - 1) * s + dilated(k, d), m)
-        for n, k, s, d, m in zip(positions, kernel, strides, dilations, least, strict=True)
-    ]
+    full = full_sizes(positions, kernel, strides, dilations)
+    sizes = [max(f, m) for f, m in zip(full, least, strict=True)]
     columns = data.reshape(batch, groups, in_channels, math.prod(positions))
     result = np.zeros((batch, groups, out_channels, *sizes), np.result_type(data, filters))
     for tap, place in taps(kernel, strides, dilations, positions):
         weights = filters[(..., *tap)].swapaxes(1, 2)  # [G, O, I]
         result[(..., *place)] += (weights @ columns).reshape(batch, groups, out_channels, *positions)
     return result.reshape(batch, groups * out_channels, *sizes)
+
+
+def full_sizes(
+    sizes: Sequence[int], kernel: Sequence[int], strides: Sequence[int], dilations: Sequence[int]
+) -> list[int]:
+    """What the spread filters cover, before any padding is taken off."""
+    steps = zip(sizes, kernel, strides, dilations, strict=True)
+    return [max(n - 1, 0) * s + dilated(k, d) for n, k, s, d in steps]
 
 
 class BackpropBase(ConvolutionBase):
@@ -49,10 +55,11 @@ class BackpropBase(ConvolutionBase):
         strides, dilations = self.per_axis("strides", spatial), self.per_axis("dilations", spatial)
         extra = self.per_axis("output_padding", spatial)
         pads = self.explicit_pads(spatial)
+        kernel = window(filters, spatial)
         if output_shape is not None:
             return self._asked_dims(output_shape, spatial)
         dims: list[Dim] = []
-        for axis, (n, k) in enumerate(zip(tail(data, spatial), tail(filters, spatial), strict=True)):
+        for axis, (n, k) in enumerate(zip(tail(data, spatial), kernel, strict=True)):
             full = (n - 1) * strides[axis] + dilated_dim(k, dilations[axis])
             change = extra[axis] - sum(pads[axis])
             if full.is_static and full.lo + change < 0:
@@ -62,6 +69,8 @@ class BackpropBase(ConvolutionBase):
 
     @staticmethod
     def _asked_dims(output_shape: TensorType, spatial: int) -> Sequence[Dim]:
+        if output_shape.ints is not None and min(output_shape.ints, default=0) < 0:
+            raise ShapeMismatch(f"output_shape must not be negative, found {list(output_shape.ints)}")
         known = output_shape.dims
         if known is None:
             return (ANY,) * spatial
@@ -94,7 +103,7 @@ class BackpropBase(ConvolutionBase):
         kernel, sizes = filters.shape[3:], data.shape[NON_SPATIAL:]
         strides, dilations = self.per_axis("strides", len(kernel)), self.per_axis("dilations", len(kernel))
         extra = self.per_axis("output_padding", len(kernel))
-        full = [(n - 1) * s + dilated(k, d) for n, k, s, d in zip(sizes, kernel, strides, dilations, strict=True)]
+        full = full_sizes(sizes, kernel, strides, dilations)
         pads = self.explicit_pads(len(kernel))
         if output_shape is None:
             wanted = [f + e - b - p for f, e, (b, p) in zip(full, extra, pads, strict=True)]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from irload.core import attribute as attr
@@ -123,7 +125,9 @@ class DeformableConvolution(ConvolutionBase, since=1):
         ):
             counts = inside & (row >= 0) & (row < height) & (column >= 0) & (column < width)
             places = np.where(counts, row * width + column, 0).astype(np.int64)
-            found = np.take_along_axis(flat, places.reshape(*places.shape[:2], 1, -1), 3).reshape(result.shape)
+            found = np.take_along_axis(flat, places.reshape(*places.shape[:2], 1, math.prod(y.shape[2:])), 3).reshape(
+                result.shape
+            )
             result += found * np.where(counts, weight, 0).astype(data.dtype)[:, :, np.newaxis]
         return result
 

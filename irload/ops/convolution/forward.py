@@ -66,6 +66,14 @@ def numeric_operands(*inputs: TensorType) -> ElementType:
     return element
 
 
+def window(filters: Shape, spatial: int) -> tuple[Dim, ...]:
+    """The dims of the window. Raises ShapeMismatch for an empty one."""
+    dims = tail(filters, spatial)
+    if any(d.hi == 0 for d in dims):
+        raise ShapeMismatch(f"the window must not be empty, found filters {filters}")
+    return dims
+
+
 class ConvolutionBase(Windowed):
     """The attributes of convolutions, and the output sizes of forward ones. Empty lists mean one everywhere."""
 
@@ -93,14 +101,14 @@ class ConvolutionBase(Windowed):
     def spatial_dims(self, data: Shape, filters: Shape, spatial: int) -> list[Dim]:
         """The spatial dims of a forward convolution's output. Raises ShapeMismatch where a window does not fit."""
         strides, dilations = self.per_axis("strides", spatial), self.per_axis("dilations", spatial)
-        sizes, kernel = tail(data, spatial), tail(filters, spatial)
+        sizes, kernel = tail(data, spatial), window(filters, spatial)
         if self.pads_same:
             return [n.ceil_div(s) for n, s in zip(sizes, strides, strict=True)]
         dims: list[Dim] = []
         for axis, (begin, end) in enumerate(self.explicit_pads(spatial)):
             padded, span = sizes[axis] + (begin + end), dilated_dim(kernel[axis], dilations[axis])
             if kernel[axis].is_static:
-                check_fits(span.lo if kernel[axis].lo else 0, padded, axis)
+                check_fits(span.lo, padded, axis)
             dims.append((padded - span) // strides[axis] + 1)
         return dims
 

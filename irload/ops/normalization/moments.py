@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from irload.core import attribute as attr
@@ -18,9 +20,14 @@ def require_float(name: str, element: ElementType) -> None:
         raise TypeMismatch(f"{name} must be of a floating-point type, found {element}")
 
 
+def mean_over(data: Array, axes: tuple[int, ...]) -> Array:
+    """The mean over `axes`, which stay with size 1. Unlike NumPy's it is silent about empty tensors."""
+    return data.sum(axis=axes, keepdims=True) / data.dtype.type(math.prod(data.shape[a] for a in axes))
+
+
 def centered(data: Array, axes: tuple[int, ...]) -> Array:
     """`data` minus its mean over `axes`."""
-    return data - data.mean(axis=axes, keepdims=True) if axes else data - data
+    return data - mean_over(data, axes)
 
 
 class MVN(Op, since=2, also_in=(1,)):
@@ -45,7 +52,7 @@ class MVN(Op, since=2, also_in=(1,)):
         result = centered(data, tuple(set(axes)))
         if not self.normalize_variance:
             return result
-        variance = np.square(result).mean(axis=tuple(set(axes)), keepdims=True)
+        variance = mean_over(np.square(result), tuple(set(axes)))
         return result / np.sqrt(variance + data.dtype.type(self.eps))
 
 
@@ -69,8 +76,7 @@ class MVN6(Op, type="MVN", since=6):
         result = centered(data, over)
         if not self.normalize_variance:
             return result
-        variance, eps = np.square(result), data.dtype.type(self.eps)
-        variance = variance.mean(axis=over, keepdims=True) if over else variance
+        variance, eps = mean_over(np.square(result), over), data.dtype.type(self.eps)
         return result / (np.sqrt(variance + eps) if self.eps_mode == "inside_sqrt" else np.sqrt(variance) + eps)
 
 
@@ -106,9 +112,9 @@ class GroupNormalization(Op, since=12):
         return TensorType(data.element, data.shape)
 
     def compute(self, data: Array, scale: Array, bias: Array) -> Array:
-        grouped = data.reshape(data.shape[0], self.num_groups, -1)
+        grouped = data.reshape(data.shape[0], self.num_groups, math.prod(data.shape[1:]) // self.num_groups)
         result = centered(grouped, (2,))
-        deviation = np.sqrt(np.square(result).mean(axis=2, keepdims=True) + data.dtype.type(self.epsilon))
+        deviation = np.sqrt(mean_over(np.square(result), (2,)) + data.dtype.type(self.epsilon))
         return (result / deviation).reshape(data.shape) * _along_channels(scale, data) + _along_channels(bias, data)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from irload.core import attribute as attr
 from irload.core.shape import ANY, Dim, Shape
 from irload.core.tensor import Array
-from irload.errors import ShapeMismatch
+from irload.errors import AttributeInvalid, ShapeMismatch
 from irload.ops.windows import NON_SPATIAL, Windowed, check_fits, check_spatial, dilated, pad_spatial
 
 
@@ -63,13 +63,18 @@ class Pool(Windowed):
     strides = attr.integers(rule=attr.positive)
     rounding_type = attr.choice("floor", "ceil", default="floor")
 
+    def validate(self) -> None:
+        if not 1 <= len(self.kernel) <= 3 or len(self.strides) != len(self.kernel):
+            raise AttributeInvalid(
+                "kernel and strides must have one value for each of 1 to 3 spatial axes, "
+                f"found {len(self.kernel)} and {len(self.strides)}"
+            )
+
     def pooled(self, data: Shape) -> Shape:
         """The shape of the output. Raises ShapeMismatch or AttributeInvalid."""
         check_spatial("data", data)
         spatial = len(self.kernel)
-        if not 1 <= spatial <= 3:
-            raise ShapeMismatch(f"kernel must have one value for each of 1 to 3 spatial axes, found {spatial}")
-        for name in ("strides", "dilations", "pads_begin", "pads_end"):
+        for name in ("dilations", "pads_begin", "pads_end"):
             self.per_axis(name, spatial)
         if data.rank is None:
             return Shape.any(NON_SPATIAL + spatial)

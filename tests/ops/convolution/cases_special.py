@@ -78,6 +78,6 @@ def by_agreement(data: Array, filters: Array, attributes: dict[str, Any]) -> Arr
             steps = zip(at, strides, tap, attributes["dilations"], pads, strict=True)
             place = [p * s + t * d - b for p, s, t, d, (b, _) in steps]
             within = all(0 <= p < size for p, size in zip(place, sizes, strict=True))
-            bit = data[(n, c, *place)] if within else attributes["pad_value"]
+            bit = data[(n, c, *place)] if within else data.dtype.type(attributes["pad_value"])
             result[(n, o, *at)] += 1 if bit == filters[(o, c, *tap)] else -1
     return result.astype(data.dtype)
