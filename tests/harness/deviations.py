@@ -244,4 +244,20 @@ DEVIATIONS: tuple[Deviation, ...] = (
         "shape inference",
         "takes integers or booleans, wrong lengths of slopes or axes out of range; the specification and irload do not",
     ),
+    Deviation(
+        ("RandomUniform",),
+        "shape inference",
+        "takes the largest length of a shape input of unknown length for the rank; irload infers no rank",
+    ),
+    Deviation(
+        ("RandomUniform",),
+        "reference",
+        "does not round its bf16 arithmetic to the nearest, so values are off by a unit; reads seeds as signed "
+        "numbers; crashes on f64 bounds below zero with alignment pytorch",
+    ),
+    Deviation(
+        ("RandomUniform", "Multinomial"),
+        "CPU plugin",
+        "draws f64 and f16 as f32 and i64 as i32; for Multinomial it draws from another generator altogether",
+    ),
 )

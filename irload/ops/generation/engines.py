@@ -1,0 +1,65 @@
+"""The two generators of random words behind RandomUniform, and what each type makes of a word."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from irload.core.element import ElementType, bf16, f16, f32, f64
+from irload.core.tensor import Array
+
+_WORD = np.uint64(0xFFFFFFFF)
+_HALF = np.uint64(32)
+
+
+def philox(count: int, global_seed: int, op_seed: int) -> Array:
+    """`count` words of Philox4x32-10: the key is `global_seed`, the counters are `op_seed` and the block's number."""
+    blocks = np.arange(-(-count // 4), dtype=np.uint64)
+    n0, n1 = blocks & _WORD, blocks >> _HALF
+    c0, c1 = (np.full_like(blocks, part) for part in _halves(op_seed))
+    k0, k1 = _halves(global_seed)
+    for _ in range(10):
+        p, q = n0 * np.uint64(0xD2511F53), c0 * np.uint64(0xCD9E8D57)
+        n0, n1, c0, c1 = (
+            (q >> _HALF) ^ n1 ^ np.uint64(k0),
+            q & _WORD,
+            (p >> _HALF) ^ c1 ^ np.uint64(k1),
+            p & _WORD,
+        )
+        k0, k1 = (k0 + 0x9E3779B9) & 0xFFFFFFFF, (k1 + 0xBB67AE85) & 0xFFFFFFFF
+    return np.stack([n0, n1, c0, c1], axis=1).ravel()[:count]
+
+
+def mersenne(count: int, global_seed: int) -> Array:
+    """`count` words of MT19937 seeded with the lower half of `global_seed`."""
+    state = np.random.RandomState(global_seed & 0xFFFFFFFF)
+    return state.randint(0, 2**32, count, dtype=np.uint32).astype(np.uint64)
+
+
+def _halves(seed: int) -> tuple[int, int]:
+    return seed & 0xFFFFFFFF, (seed >> 32) & 0xFFFFFFFF
+
+
+_MANTISSA = {f64: 52, f32: 23, f16: 10, bf16: 7}
+
+
+def unit_by_bits(words: Array, element: ElementType) -> Array:
+    """Numbers of [0, 1) from words whose lower bits become the mantissa of a number of [1, 2). f64 takes two words."""
+    bits = _MANTISSA[element]
+    if element is f64:
+        pairs = words.reshape(-1, 2)
+        words = (pairs[:, 0] << _HALF) | pairs[:, 1]
+    return _fraction(words, bits, element)
+
+
+def unit_by_division(words: Array, element: ElementType) -> Array:
+    """Numbers of [0, 1) from the lower bits of words, as many as the type can tell apart. f64 takes two words."""
+    bits = _MANTISSA[element] + 1
+    if element is f64:
+        pairs = words.reshape(-1, 2)
+        words = (pairs[:, 0] << _HALF) + pairs[:, 1]
+    return _fraction(words, bits, element)
+
+
+def _fraction(words: Array, bits: int, element: ElementType) -> Array:
+    mask = np.uint64((1 << bits) - 1)
+    return ((words & mask).astype(np.float64) / float(1 << bits)).astype(element.dtype)
