@@ -133,7 +133,6 @@ def _render_constants(rows: Sequence[Document]) -> None:
         shown.add_row(row["type"], str(row["count"]), f"{row['values']:,}", size_text(row["bytes"]))
     if len(rows) > 1:
         total = {key: sum(row[key] for row in rows) for key in ("count", "values", "bytes")}
-        shown.add_section()
         shown.add_row("all", str(total["count"]), f"{total['values']:,}", size_text(total["bytes"]))
     stdout().print(shown)
 

@@ -132,13 +132,13 @@ def _shape(sizes: Sequence[int]) -> str:
 
 
 def _first(output: Document) -> str:
-    shown = " ".join(_text(v) for v in output["first"])
+    shown = " ".join(_text(v, 3) for v in output["first"])
     return safe(shown + (" …" if math.prod(output["shape"]) > len(output["first"]) else ""))
 
 
-def _text(value: Any) -> str:
+def _text(value: Any, digits: int = 5) -> str:
     if value is None:
         return "–"
     if isinstance(value, bool):
         return "true" if value else "false"
-    return f"{value:.5g}" if isinstance(value, float) else plain(value)
+    return f"{value:.{digits}g}" if isinstance(value, float) else plain(value)

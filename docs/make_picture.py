@@ -1,0 +1,45 @@
+"""Makes docs/terminal.svg, the picture in the README, from real runs of irrun.
+
+python docs/make_picture.py
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from rich.console import Console
+from rich.terminal_theme import MONOKAI
+from rich.text import Text
+
+ROOT = Path(__file__).parents[1]
+WIDTH = 100
+COMMANDS = (
+    "irrun models/digits/model.xml models/digits/digit_7_0.npy --top 3 --labels models/digits/labels.txt",
+    "irrun infer models/loop/model.xml",
+)
+
+
+def output_of(command: str) -> str:
+    """What a command prints on a terminal of our width, colours included."""
+    environment = {**os.environ, "FORCE_COLOR": "1", "COLUMNS": str(WIDTH), "TERM": "xterm-256color"}
+    words = [sys.executable, "-m", *command.split()]
+    return subprocess.run(words, cwd=ROOT, env=environment, capture_output=True, text=True, check=True).stdout
+
+
+def main() -> None:
+    """Run the commands and save their picture."""
+    console = Console(record=True, width=WIDTH, file=io.StringIO(), force_terminal=True, color_system="truecolor")
+    for command in COMMANDS:
+        console.print(Text.assemble(("$ ", "bold green"), (command, "bold")))
+        console.print(Text.from_ansi(output_of(command)))
+        console.print()
+    svg = console.export_svg(title="irrun", theme=MONOKAI, unique_id="irrun")
+    (ROOT / "docs" / "terminal.svg").write_text(svg, encoding="utf-8", newline="\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,81 @@
+"""The public API: every name resolves, and every public thing says what it is."""
+
+from __future__ import annotations
+
+import inspect
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import fields, is_dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import irload
+
+ROOT = Path(__file__).parents[1]
+PUBLIC = [(name, getattr(irload, name)) for name in irload.__all__]
+
+
+def members(cls: type) -> Iterator[tuple[str, Any]]:
+    """The public methods and properties that our classes define, inherited ones of ours included."""
+    for name in dir(cls):
+        if name.startswith("_"):
+            continue
+        home = next((c for c in cls.__mro__ if name in vars(c)), None)
+        if home is None or not home.__module__.startswith("irload"):
+            continue
+        member = vars(home)[name]
+        if isinstance(member, property | staticmethod | classmethod) or inspect.isfunction(member):
+            yield f"{cls.__name__}.{name}", member
+
+
+def test_names_are_sorted_and_resolve():
+    assert list(irload.__all__) == sorted(irload.__all__)
+    assert set(irload.__all__) < set(dir(irload))
+    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+        _ = irload.nonsense
+
+
+@pytest.mark.parametrize(("name", "thing"), PUBLIC, ids=[n for n, _ in PUBLIC])
+def test_docstrings_are_complete(name, thing):
+    if not callable(thing):
+        return
+    assert len(inspect.getdoc(thing) or "") > 20, f"{name} says too little"
+    if inspect.isclass(thing):
+        silent = [n for n, m in members(thing) if not (inspect.getdoc(getattr(m, "fget", None) or m) or "")]
+        assert not silent, f"without a docstring: {', '.join(silent)}"
+        if is_dataclass(thing) and not issubclass(thing, irload.Op):
+            assert not (thing.__doc__ or "").startswith(f"{thing.__name__}("), "the docstring is the generated one"
+
+
+@pytest.mark.parametrize(("name", "thing"), [p for p in PUBLIC if inspect.isfunction(p[1])])
+def test_functions_explain_their_arguments_and_errors(name, thing):
+    text = inspect.getdoc(thing) or ""
+    missing = [p for p in inspect.signature(thing).parameters if p not in text and p != "model"]
+    assert not missing, f"{name} does not mention {missing}"
+    assert "Raises" in text or "Never raises" in text
+
+
+def test_limits_document_each_field():
+    source = (ROOT / "irload" / "safety.py").read_text()
+    for field in fields(type(irload.limits)):
+        assert f"    {field.name}: " in source
+        assert '"""' in source.split(f"    {field.name}: ", 1)[1].split("\n")[1]
+
+
+def test_errors_have_one_root():
+    errors = [t for n, t in PUBLIC if inspect.isclass(t) and issubclass(t, Exception)]
+    assert len(errors) >= 10
+    assert all(issubclass(e, irload.IRError) for e in errors)
+
+
+def test_importing_costs_next_to_nothing():
+    probe = "import sys, irload; print(*sorted(sys.modules))"
+    loaded = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=True).stdout.split()
+    assert not {"numpy", "lxml", "ml_dtypes", "rich", "click"} & set(loaded)
+
+
+def test_the_package_says_that_it_is_typed():
+    assert (ROOT / "irload" / "py.typed").exists()

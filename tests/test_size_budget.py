@@ -1,0 +1,32 @@
+"""Files of one idea: at most 400 lines each, so that any of them can be read in one sitting."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+LIMIT = 400
+FILES = sorted(
+    f.relative_to(ROOT).as_posix()
+    for folder in ("irload", "cli", "models", "tests")
+    for f in (ROOT / folder).rglob("*.py")
+)
+
+
+@pytest.mark.parametrize("folder", ["irload", "cli", "models", "tests"])
+def test_files_stay_small(folder):
+    sizes = {f: len((ROOT / f).read_text(encoding="utf-8").splitlines()) for f in FILES if f.startswith(f"{folder}/")}
+    assert sizes
+    assert {f: n for f, n in sizes.items() if n > LIMIT} == {}
+
+
+def test_pages_stay_short():
+    pages = [
+        ROOT / "README.md",
+        ROOT / "CONTRIBUTING.md",
+        *(ROOT / "docs").glob("*.md"),
+        *(ROOT / "docs").glob("*/*.md"),
+    ]
+    assert {p.name: n for p in pages if (n := len(p.read_text(encoding="utf-8").splitlines())) > 250} == {}
