@@ -24,8 +24,11 @@ endef
 help:  ## Show this.
 	@sed -n 's/^\([a-z]*\):.*##/\1 \t/p' Makefile | expand -t 14
 
+SEVEN = models/digits/model.xml models/digits/digit_7_0.npy --top 3 --labels models/digits/labels.txt
 demo: .venv-demo/.ready  ## Classify handwritten digits with the model in models/digits.
 	@.venv-demo/bin/python models/digits_demo.py
+	@echo; echo '$$ irrun $(SEVEN)'
+	@.venv-demo/bin/irrun $(SEVEN)
 
 test: .venv-test/.ready  ## Run the whole suite, in an environment of its own.
 	@.venv-test/bin/python -m pytest -n auto --dist worksteal

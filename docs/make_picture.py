@@ -16,7 +16,7 @@ from rich.terminal_theme import MONOKAI
 from rich.text import Text
 
 ROOT = Path(__file__).parents[1]
-WIDTH = 100
+WIDTH = 104
 COMMANDS = (
     "irrun models/digits/model.xml models/digits/digit_7_0.npy --top 3 --labels models/digits/labels.txt",
     "irrun infer models/loop/model.xml",
