@@ -20,7 +20,7 @@ def operation(type: str, version: str, **attributes: Any) -> Any:
 
 
 def computed(type: str, version: str, *inputs: Any, **attributes: Any) -> list[Array]:
-    """The outputs on inputs, which are arrays, or pairs (values, element type). Types are inferred and checked first."""
+    """The outputs on inputs, which are arrays or pairs (values, element type), after their types were inferred."""
     op = operation(type, version, **attributes)
     given = [_input(i) for i in inputs]
     context: Any = SimpleNamespace(outputs=())

@@ -46,7 +46,10 @@ class SegmentMax(Op, since=16):
             raise ShapeMismatch("segment_ids must be sorted")
         rows = ANY
         if num_segments is not None and num_segments.ints is not None:
-            rows = Dim.of(max(num_segments.ints[0], 0))
+            count = num_segments.ints[0]
+            if count < 0:
+                raise ShapeMismatch(f"num_segments must not be negative, found {count}")
+            rows = Dim.of(count)
         elif num_segments is None and ids:
             rows = Dim.of(max(ids[-1] + 1, 0))
         return data if data.rank is None else data.with_dim(0, rows)
@@ -55,7 +58,7 @@ class SegmentMax(Op, since=16):
         if segment_ids.size and (segment_ids[0] < 0 or np.any(np.diff(segment_ids) < 0)):
             raise ExecutionError("segment_ids must be sorted and not negative")
         implied = segment_ids[-1] + 1 if segment_ids.size else 0
-        count = int(implied if num_segments is None else num_segments)
+        count = max(int(implied if num_segments is None else num_segments), 0)
         empty = lowest(data) if self.fill_mode == "lowest" else data.dtype.type(0)
         result = np.full((count, *data.shape[1:]), empty, data.dtype)
         present, first = np.unique(segment_ids, return_index=True)

@@ -82,7 +82,7 @@ def test_prelu_slopes(x: tuple[int, ...], slope: tuple[int, ...], factor: Any) -
 
 def test_selu_and_hard_sigmoid() -> None:
     x = np.array([-1, 0, 2], np.float32)
-    (found,) = computed("Selu", "opset1", x, np.float32([2]), np.float32([3]))
+    (found,) = computed("Selu", "opset1", x, np.array([2], np.float32), np.array([3], np.float32))
     np.testing.assert_allclose(found, [6 * (math.exp(-1) - 1), 0, 6], rtol=1e-6)
     (found,) = computed("HardSigmoid", "opset1", x, np.float32(0.5), np.float32(0.25))
     assert found.tolist() == [0, 0.25, 1]

@@ -85,6 +85,7 @@ def test_the_lowest_value_is_finite(element: et.ElementType, lowest: float) -> N
         (Shape(3), TensorType(et.i64, Shape(2)), None, ShapeMismatch),
         (Shape(3), TensorType(et.i64, Shape(3)), TensorType(et.i64, Shape(1)), ShapeMismatch),
         (Shape(2), TensorType.of(np.array([1, 0])), None, ShapeMismatch),
+        (Shape(2), TensorType(et.i64, Shape(2)), TensorType.of(np.array(-1)), ShapeMismatch),
         (Shape(2), TensorType(et.u8, Shape(2)), None, TypeMismatch),
     ],
 )

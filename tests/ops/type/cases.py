@@ -72,7 +72,9 @@ def convert_four_bits(rng: Random, version: str) -> Case:
 def convert_like(rng: Random, version: str) -> Case:
     element, to = pick(rng, COMMON), pick(rng, COMMON)
     like = random_array(rng, random_shape(rng), to)
-    return Case("ConvertLike", version, [param(values(rng, element, to), element), param(like, to)])
+    # The CPU plugin, the only one to compute it, saturates where Convert wraps.
+    x = random_array(rng, random_shape(rng, (0, 4), 0), element, 0, 100)
+    return Case("ConvertLike", version, [param(x, element), param(like, to)])
 
 
 PROMOTABLE = (*COMMON, *EIGHT)
