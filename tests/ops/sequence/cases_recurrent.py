@@ -86,6 +86,10 @@ def _sequence(rng: Random, version: str, kind: str) -> Case:
     direction = pick(rng, ("forward", "reverse", "bidirectional"))
     directions = 2 if direction == "bidirectional" else 1
     attributes = _attributes(rng, kind, hidden)
+    # Without them the runtime reads an empty list and fails; irload takes the specification's defaults.
+    attributes.setdefault(
+        "activations", {"RNN": ["tanh"], "GRU": ["sigmoid", "tanh"]}.get(kind, ["sigmoid", "tanh", "tanh"])
+    )
     lengths = rng.integers(1, length + 1, batch) if rng.random() < 0.6 else np.full(batch, length)
     states = [_made(rng, element, batch, directions, hidden) for _ in range(2 if kind == "LSTM" else 1)]
     inputs = [

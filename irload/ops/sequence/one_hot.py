@@ -1,0 +1,74 @@
+"""OneHot, in both versions."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from irload.core import attribute as attr
+from irload.core.element import dynamic, merge
+from irload.core.op import Op
+from irload.core.shape import ANY, Dim, Shape, normalize_axis
+from irload.core.tensor import Array, TensorType
+from irload.errors import ShapeMismatch, TypeMismatch
+
+
+class OneHot(Op, since=1):
+    """A new axis of length `depth` on which `on_value` stands where the index says, and `off_value` elsewhere.
+
+    Specification: OneHot-1. `axis` is the new axis' place in the output. An index outside 0…depth − 1 gives
+    `off_value` all along. `depth`, `on_value` and `off_value` are scalars.
+    """
+
+    axis = attr.integer(default=0, spec_required=True)
+
+    widens = False
+
+    def infer(self, indices: TensorType, depth: TensorType, on_value: TensorType, off_value: TensorType) -> TensorType:
+        for name, tensor in (("indices", indices), ("depth", depth)):
+            if not (tensor.element.is_integer or tensor.element is dynamic):
+                raise TypeMismatch(f"{name} must be of an integer type, found {tensor.element}")
+        element = merge(on_value.element, off_value.element)
+        for name, tensor in (("depth", depth), ("on_value", on_value), ("off_value", off_value)):
+            if tensor.rank not in (None, 0):
+                raise ShapeMismatch(f"{name} must be a scalar, found {tensor.shape}")
+        known = depth.ints
+        if known is not None and known[0] < 0:
+            raise ShapeMismatch(f"depth must not be negative, found {known[0]}")
+        if indices.rank is None:
+            return TensorType(element, Shape.unranked())
+        axis = normalize_axis(self.axis, indices.rank + 1)
+        dims = list(indices.shape)
+        dims.insert(axis, _length(depth))
+        return TensorType(element, Shape(*dims))
+
+    def compute(self, indices: Array, depth: Array, on_value: Array, off_value: Array) -> Array:
+        axis = normalize_axis(self.axis, indices.ndim + 1)
+        length = int(depth)
+        places = np.arange(length).reshape((length,) + (1,) * (indices.ndim - axis))
+        hot = np.expand_dims(self.place(indices, length), axis) == places
+        return np.where(hot, on_value, off_value)
+
+    def place(self, indices: Array, depth: int) -> Array:
+        """Where on the new axis each index stands."""
+        return indices
+
+
+class OneHot16(OneHot, type="OneHot", since=16):
+    """OneHot that can count negative indices from the end.
+
+    Specification: OneHot-16. With `negative_indices_mode` `normalize`, −1 is the last place; indices below −depth still
+    give `off_value` all along.
+    """
+
+    negative_indices_mode = attr.choice("ignore_negative", "normalize", default="ignore_negative")
+
+    def place(self, indices: Array, depth: int) -> Array:
+        if self.negative_indices_mode == "ignore_negative" or indices.dtype.kind == "u":
+            return indices
+        wide = indices.astype(np.int64)
+        return np.where(wide < 0, wide + depth, wide)
+
+
+def _length(depth: TensorType) -> Dim:
+    dims = depth.dims
+    return dims[0] if dims is not None and len(dims) == 1 else ANY
