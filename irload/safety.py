@@ -14,7 +14,9 @@ class Limits:
     layers: int = 2_000_000
     """Layers in a file, those of bodies included."""
     attributes: int = 1_000
-    """Attributes of one `data` element."""
+    """Attributes of one XML element."""
+    element_bytes: int = 1 << 26
+    """Bytes of XML that one layer (without its bodies) or one block of metadata may take."""
     nesting: int = 32
     """Depth of bodies inside bodies."""
     tensor_bytes: int = 1 << 34

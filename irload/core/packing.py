@@ -6,6 +6,8 @@ high bit. u3 and u6 come in groups of three bytes: the low bits first, then one 
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 
 from irload.core import element as et
@@ -112,14 +114,9 @@ def _unpack_strings(raw: Array, count: int) -> Array:
         raise ReadError(f"{count} strings take a header of {header} bytes, found {len(data)}")
     stored, *ends = np.frombuffer(data, "<i4", count + 2).tolist()
     body = data[header:]
-    if (
-        stored != count
-        or any(a > b for a, b in zip(ends, ends[1:], strict=False))
-        or ends[0] < 0
-        or ends[-1] > len(body)
-    ):
+    if stored != count or any(a > b for a, b in pairwise(ends)) or ends[0] < 0 or ends[-1] > len(body):
         raise ReadError(f"the string constant is malformed: it states {stored} strings and offsets {ends[:8]}")
-    texts = [body[a:b].decode("utf-8", "surrogateescape") for a, b in zip(ends, ends[1:], strict=False)]
+    texts = [body[a:b].decode("utf-8", "surrogateescape") for a, b in pairwise(ends)]
     result = np.empty(count, object)
     result[:] = texts
     return result

@@ -17,8 +17,8 @@ __all__ = ["Weights", "open_weights", "read_graph", "read_xml"]
 def read_graph(source: str | Path | bytes, weights: Any = None, report: Report = raise_first) -> Model:
     """The Model of an IR file, not yet inferred.
 
-    `source`: path of the XML, or its bytes. `weights`: path or bytes of the .bin; by default the file beside the XML with
-    the ending .bin, if there is one. Faults go to `report`. Raises ReadError where nothing can be read.
+    `source`: path of the XML, or its bytes. `weights`: path or bytes of the .bin; by default the file beside the XML
+    with the ending .bin, if there is one. Faults go to `report`. Raises ReadError where nothing can be read.
     """
     if isinstance(source, bytes | bytearray | memoryview):
         name, source = None, bytes(source)

@@ -3,28 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
-import numpy as np
-
-from irload.core import element as et
 from irload.core.element import element_of_precision
 from irload.core.op import Op
 from irload.core.registry import resolve
-from irload.core.shape import Shape
 from irload.core.subgraph import Subgraph
-from irload.errors import AttributeInvalid, IRError, ReadError, UnknownOperation, Where
+from irload.errors import IRError, ReadError, UnknownOperation, Where
 from irload.graph import Declared, Graph, Model, Node, Output, UnknownOp, topological
-from irload.read.raw import RawGraph, RawLayer, RawNet, RawPort
+from irload.read.constants import constant
+from irload.read.means import subtract_means
+from irload.read.raw import RawEdge, RawGraph, RawLayer, RawNet, RawPort, RawPreprocess
 from irload.read.weights import Weights
 from irload.read.wiring import wired
 from irload.read.xml import Report, raise_first
 
-Ports = dict[tuple[int, int], int]
-
 
 def build(net: RawNet, weights: Weights, file: str | None = None, report: Report = raise_first) -> Model:
-    """The Model of a raw net. Faults go to `report`, which may raise or collect; faulty layers are then left out."""
+    """The Model of a raw net. Faults go to `report`; where it collects them, faulty layers stand as unknown ones."""
     model = Model([], [], [], [], file, name=net.name, ir_version=net.version, rt_info=net.rt_info)
     model.warnings += net.warnings
     model.weights_file = weights.path
@@ -37,7 +34,9 @@ def build(net: RawNet, weights: Weights, file: str | None = None, report: Report
         graph.sinks,
     )
     if net.preprocess is not None:
-        builder.subtract_means(model, net)
+        builder.means(model, net.preprocess)
+    if net.version < 11:
+        _name_as_before_v11(model)
     return model
 
 
@@ -66,9 +65,11 @@ class _Builder:
                 continue
             layers[layer.id] = layer
             try:
-                nodes[layer.id] = self.node(layer)
+                nodes[layer.id] = self.node(layer, self.operation(layer))
             except IRError as error:
                 self.report(error.at(self.where(layer)))
+                # It stands in with what its ports declare, so that what follows can still be looked at.
+                nodes[layer.id] = self.node(layer, UnknownOp(layer.type, layer.version, layer.data))
         self.connect(raw, layers, nodes)
         ordered = self.order(nodes)
         by_type = {t: [n for n in nodes.values() if n.type == t] for t in ("Parameter", "Result", "Assign")}
@@ -86,8 +87,8 @@ class _Builder:
 
     # -- layers --------------------------------------------------------------------------------------------------------
 
-    def node(self, layer: RawLayer) -> Node:
-        node = Node(layer.id, layer.name, self.operation(layer), line=layer.line, version=layer.version)
+    def node(self, layer: RawLayer, op: Op) -> Node:
+        node = Node(layer.id, layer.name, op, line=layer.line, version=layer.version)
         node.text = layer.data
         node.rt_info = layer.rt_info
         node.output_names = None if layer.output_names is None else frozenset(layer.output_names)
@@ -121,35 +122,12 @@ class _Builder:
         found: dict[str, Any] = {}
         for name, declaration in cls.declared.items():
             if declaration.supplied and name == "data":
-                found[name] = self.constant(layer)
+                found[name] = constant(layer, self.weights, partial(self.warn, layer))
             elif declaration.supplied and name in layer.bodies:
                 found[name] = self.subgraph(layer, name)
             elif declaration.supplied and declaration.required:
                 raise ReadError(f"has no <{name}>")
         return found
-
-    def constant(self, layer: RawLayer) -> Any:
-        """The data of a Const: a function that loads them, so that inspecting a model reads no weights."""
-        texts: list[str] = []
-        for key in ("element_type", "shape", "offset", "size"):
-            if key not in layer.data:
-                raise AttributeInvalid(f"attribute {key} is missing; Const requires it")
-            texts.append(layer.data[key])
-        element, shape = et.element(texts[0]), Shape.parse(texts[1]).static
-        offset, size = _natural("offset", texts[2]), _natural("size", texts[3])
-        count = int(np.prod(shape, dtype=object)) if shape else 1
-        needed = element.bytes_for(count)
-        if size < needed and element is not et.string:
-            raise ReadError(f"size {size} is less than the {needed} bytes that {element}{list(shape)} takes")
-        if size > needed and needed and element is not et.string:
-            self.warn(layer, f"size {size} is more than the {needed} bytes that {element}{list(shape)} takes")
-        if len(shape) > 64:
-            raise ReadError(f"rank {len(shape)} is more than the 64 axes that NumPy holds")
-        if element is not et.dynamic and count == 0:
-            return lambda: np.zeros(shape, element.dtype)
-        if self.weights.present:
-            self.weights.check(offset, size)
-        return lambda: self.weights.array(offset, size, element, shape)
 
     # -- bodies --------------------------------------------------------------------------------------------------------
 
@@ -160,85 +138,40 @@ class _Builder:
 
     def connect(self, raw: RawGraph, layers: Mapping[int, RawLayer], nodes: Mapping[int, Node]) -> None:
         """Give every node its inputs. Port ids are mapped to their positions in the layer's port lists."""
-        fed: dict[tuple[int, int], Output] = {}
+        taken = {id: _positions(layer.inputs) for id, layer in layers.items()}
+        given = {id: _positions(layer.outputs) for id, layer in layers.items()}
+        fed: dict[tuple[int, int], Output | None] = {}
         for edge in raw.edges:
-            where = Where(self.file, edge.line)
-            text = f"edge {edge.from_layer}:{edge.from_port} → {edge.to_layer}:{edge.to_port}"
-            if edge.from_layer not in layers or edge.to_layer not in layers:
-                missing = edge.from_layer if edge.from_layer not in layers else edge.to_layer
-                self.report(ReadError(f"{text}: there is no layer {missing}", where))
+            end, start = (
+                taken.get(edge.to_layer, {}).get(edge.to_port),
+                given.get(edge.from_layer, {}).get(edge.from_port),
+            )
+            key = (edge.to_layer, -1 if end is None else end)
+            if end is None or start is None or key in fed:
+                self.report(ReadError(_complaint(edge, layers, start, end), Where(self.file, edge.line)))
+                if end is not None:
+                    fed.setdefault(key, None)
                 continue
-            source, target = layers[edge.from_layer], layers[edge.to_layer]
-            start, end = _position(source.outputs, edge.from_port), _position(target.inputs, edge.to_port)
-            if start is None or end is None:
-                side = (
-                    f"'{source.name}' has no output port {edge.from_port}"
-                    if start is None
-                    else f"'{target.name}' has no input port {edge.to_port}"
-                )
-                self.report(ReadError(f"{text}: {side}", where))
-                continue
-            if source.id not in nodes or target.id not in nodes:
-                continue
-            key = (edge.to_layer, end)
-            if key in fed:
-                twin = fed[key].node.name
-                self.report(
-                    ReadError(f"{text}: input port {edge.to_port} of '{target.name}' is already fed by '{twin}'", where)
-                )
-                continue
-            outputs = nodes[source.id].outputs
-            if start < len(outputs):
-                fed[key] = outputs[start]
-        for layer in layers.values():
-            node = nodes.get(layer.id)
-            if node is None:
-                continue
-            wired = [fed.get((layer.id, k)) for k in range(len(layer.inputs))]
-            unfed = [str(p.id) for p, w in zip(layer.inputs, wired, strict=True) if w is None]
+            source = nodes.get(edge.from_layer)
+            fed[key] = source.outputs[start] if source is not None and start < len(source.outputs) else None
+        for id, node in nodes.items():
+            layer = layers[id]
+            wired = [fed.get((id, k)) for k in range(len(layer.inputs))]
             node.inputs = [w for w in wired if w is not None]
+            unfed = [str(p.id) for k, p in enumerate(layer.inputs) if (id, k) not in fed]
             if unfed:
-                self.report(ReadError(f"input port {', '.join(unfed)} is fed by no edge", self.where(layer)))
+                listed = ", ".join(unfed[:8])
+                self.report(ReadError(f"input port {listed} is fed by no edge", self.where(layer)))
+
+    def means(self, model: Model, preprocess: RawPreprocess) -> None:
+        """Insert what `pre-process` asks for."""
+        try:
+            subtract_means(model, preprocess, self.weights)
+            _mark_reachable(model)
+        except IRError as error:
+            self.report(error.at(Where(self.file, preprocess.line)))
 
     # -- the rest ------------------------------------------------------------------------------------------------------
-
-    def subtract_means(self, model: Model, net: RawNet) -> None:
-        """Insert the Subtract that an old `pre-process` stands for, right after its Parameter."""
-        assert net.preprocess is not None
-        name, means = net.preprocess.layer_name, net.preprocess.means
-        parameter = next((n for n in model.parameters if n.name == name), None)
-        if parameter is None or not means:
-            self.warnings.append(
-                f"line {net.preprocess.line}: pre-process names no Parameter of the model, '{name}'; ignored"
-            )
-            return
-        values = [
-            np.float32(m.value).reshape(1, 1)
-            if m.value is not None
-            else self.weights.array(m.offset, m.size, et.f32, (1, m.size // 4))
-            for m in means
-        ]
-        dims = parameter.op.attributes["shape"]
-        spatial = (1, 1)
-        if values[0].size > 1:
-            spatial = dims[2:] and tuple(d.size for d in dims[2:])
-        data = np.stack(values).astype(np.float32).reshape(len(values), *spatial)
-        next_id = 1 + max(n.id for n in model.nodes)
-        const_class, subtract_class = resolve("Const", "opset1")[0], resolve("Subtract", "opset1")[0]
-        constant = Node(
-            next_id,
-            f"{name}/mean",
-            const_class(element_type=et.f32, shape=Shape(*data.shape), offset=0, size=data.nbytes, data=lambda: data),
-        )
-        constant.outputs = [Output(constant, 0)]
-        subtract = Node(next_id + 1, f"{name}/subtract_mean", subtract_class())
-        subtract.outputs = [Output(subtract, 0)]
-        source = parameter.outputs[0]
-        for node in model.nodes:
-            node.inputs = [subtract.outputs[0] if i is source else i for i in node.inputs]
-        subtract.inputs = [source, constant.outputs[0]]
-        model.nodes = topological([*model.parameters, constant, subtract, *model.nodes])
-        _mark_reachable(model)
 
     def declared(self, port: RawPort, layer: RawLayer) -> Declared:
         precision = None
@@ -256,6 +189,20 @@ class _Builder:
         self.warnings.append(f"{self.where(layer)}: {text}")
 
 
+def _complaint(edge: RawEdge, layers: Mapping[int, RawLayer], start: int | None, end: int | None) -> str:
+    """What is wrong with an edge that cannot be drawn."""
+    text = f"edge {edge.from_layer}:{edge.from_port} → {edge.to_layer}:{edge.to_port}"
+    for layer in (edge.from_layer, edge.to_layer):
+        if layer not in layers:
+            return f"{text}: there is no layer {layer}"
+    if start is None:
+        return f"{text}: '{layers[edge.from_layer].name}' has no output port {edge.from_port}"
+    target = layers[edge.to_layer].name
+    if end is None:
+        return f"{text}: '{target}' has no input port {edge.to_port}"
+    return f"{text}: input port {edge.to_port} of '{target}' is already fed by another edge"
+
+
 def _mark_reachable(graph: Graph) -> None:
     """The runtime creates only what a Result or an Assign needs; the rest of the file is dead."""
     for node in graph.nodes:
@@ -268,11 +215,18 @@ def _mark_reachable(graph: Graph) -> None:
             pending += [i.node for i in node.inputs if not i.node.reachable]
 
 
-def _position(ports: list[RawPort], port_id: int) -> int | None:
-    return next((k for k, p in enumerate(ports) if p.id == port_id), None)
+def _name_as_before_v11(model: Model) -> None:
+    """IR v10 had no tensor names in its beginning: inputs and outputs also go by the name of their layer."""
+    for node in model.parameters:
+        for output in node.outputs:
+            output.names |= {node.name}
+    for result in model.results:
+        result.output_names = None
+        for output in result.inputs:
+            several = len(output.node.outputs) > 1
+            output.names |= {f"{output.node.name}.{output.index}" if several else output.node.name}
 
 
-def _natural(key: str, text: str) -> int:
-    if not (text.isascii() and text.isdigit() and len(text) < 20):
-        raise AttributeInvalid(f"attribute {key} must be a non-negative integer, found '{text[:40]}'")
-    return int(text)
+def _positions(ports: list[RawPort]) -> dict[int, int]:
+    """The position of each port id; of ports that share one, the first."""
+    return {p.id: k for k, p in reversed(list(enumerate(ports)))}

@@ -3,36 +3,42 @@
 from __future__ import annotations
 
 import os
-import stat
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from irload.core.element import ElementType
 from irload.core.packing import unpack
 from irload.core.tensor import Array
-from irload.errors import ReadError
+from irload.errors import LimitExceeded, ReadError
+from irload.read.files import identify, open_regular
+from irload.safety import limits
+
+_NO_WEIGHTS = ("a Git-LFS", "an HTML")
+"""What is surely no weights; most other signatures may stand at the beginning of weights by chance."""
 
 
 class Weights:
-    """The bytes of a .bin file, read on first need and kept; arrays over the same range share one buffer.
+    """The bytes of a .bin file, each range read on first need and kept; constants over the same range share it.
 
-    Made from a path, from bytes or an array, or from None (no weights).
+    Made from a path, from bytes or an array, or from None (no weights). Nothing is mapped: a map dies by SIGBUS when
+    the file shrinks under it.
     """
 
     def __init__(self, source: str | Path | bytes | bytearray | memoryview | Array | None) -> None:
         self.path: str | None = None
         self._blob: Array | None = None
+        self._ranges: dict[tuple[int, int], Array] = {}
+        self._held = 0
         self._arrays: dict[tuple[int, int, str, tuple[int, ...]], Array] = {}
         if source is None:
             self.size = 0
         elif isinstance(source, str | Path):
             self.path = str(source)
-            self.size = _regular_size(self.path)
+            self.size = self._look(self.path)
         else:
-            self._blob = (
-                np.frombuffer(source, np.uint8) if not isinstance(source, np.ndarray) else source.view(np.uint8).ravel()
-            )
+            self._blob = _flat(source)
             self.size = self._blob.size
 
     @property
@@ -63,27 +69,63 @@ class Weights:
         return found
 
     def bytes(self, offset: int, size: int) -> Array:
-        """The bytes of a range, a view. Raises ReadError as `check` does."""
+        """The bytes of a range. Raises ReadError as `check` does, and when the file has changed since it was opened."""
         self.check(offset, size)
-        return self._everything()[offset : offset + size]
+        if self._blob is not None:
+            return self._blob[offset : offset + size]
+        found = self._ranges.get((offset, size))
+        if found is None:
+            if self._held + size > self.size:  # ranges overlap; the whole file once is less than all of them
+                self._blob = self._read(0, self.size)
+                return self.bytes(offset, size)
+            found = self._ranges[offset, size] = self._read(offset, size)
+            self._held += size
+        return found
 
-    def _everything(self) -> Array:
-        if self._blob is None:
-            assert self.path is not None
-            # Read, not mapped: a map dies by SIGBUS when the file shrinks under it.
-            blob = np.fromfile(self.path, np.uint8, self.size)
-            if blob.size != self.size:
-                raise ReadError(f"{self.path} shrank while it was read: {blob.size} of {self.size} bytes were left")
-            self._blob = blob
-        return self._blob
+    def _read(self, offset: int, size: int) -> Array:
+        assert self.path is not None
+        if size > limits.tensor_bytes:
+            raise LimitExceeded(
+                f"{size} bytes of weights are more than the limit of {limits.tensor_bytes} (irload.limits.tensor_bytes)"
+            )
+        try:
+            result = np.empty(size, np.uint8)
+        except MemoryError:
+            raise ReadError(f"there is no memory for {size} bytes of {self.path}") from None
+        descriptor, _ = open_regular(self.path, "the weights")
+        try:
+            view, at = result.data, 0
+            while at < size:
+                count = os.preadv(descriptor, [view[at:]], offset + at)
+                if not count:
+                    raise ReadError(f"{self.path} shrank after it was opened: it ends {size - at} bytes early")
+                at += count
+        except OSError as error:
+            raise ReadError(f"cannot read {self.path}: {error.strerror}") from None
+        finally:
+            os.close(descriptor)
+        return result
+
+    @staticmethod
+    def _look(path: str) -> int:
+        """The size of the file, after a look at what it is."""
+        descriptor, size = open_regular(path, "the weights")
+        try:
+            what = identify(os.pread(descriptor, 256, 0)) or ""
+        except OSError as error:
+            raise ReadError(f"cannot read {path}: {error.strerror}") from None
+        finally:
+            os.close(descriptor)
+        if what.startswith(_NO_WEIGHTS):
+            raise ReadError(f"the weights {path} are {what}")
+        return size
 
 
-def _regular_size(path: str) -> int:
-    """The size of a regular file. Raises ReadError for anything else, without blocking on FIFOs."""
+def _flat(source: Any) -> Array:
+    """The bytes of a buffer or an array as u8."""
     try:
-        info = os.stat(path)
-    except OSError as error:
-        raise ReadError(f"cannot open weights {path}: {error.strerror}") from None
-    if not stat.S_ISREG(info.st_mode):
-        raise ReadError(f"weights {path} are not a regular file")
-    return info.st_size
+        if isinstance(source, np.ndarray):
+            return np.ascontiguousarray(source).reshape(-1).view(np.uint8)
+        return np.frombuffer(source, np.uint8)
+    except (TypeError, ValueError) as error:
+        raise ReadError(f"the weights are neither a path nor bytes: {error}") from None

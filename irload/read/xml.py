@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
+import io
 import os
-from collections.abc import Callable
-from io import BytesIO
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO
 
 from lxml import etree
 
-from irload.errors import IRError, ReadError, Where
-from irload.read.names import split_names
-from irload.read.raw import RawEdge, RawGraph, RawLayer, RawMean, RawNet, RawPort, RawPreprocess
+from irload.errors import IRError, LimitExceeded, ReadError, Where
+from irload.read.elements import BODIES, Element, Elements, Report
+from irload.read.files import HEAD, open_regular
+from irload.read.metadata import OLD, check_old, preprocess, tree
+from irload.read.prolog import BOM, root_tag
+from irload.read.raw import RawGraph, RawNet
 from irload.safety import limits
 
-Element = Any  # lxml ships no types
-Report = Callable[[IRError], None]
+__all__ = ["Report", "raise_first", "read_xml"]
 
-BODIES = ("body", "then_body", "else_body")
-MAPS = ("port_map", "then_port_map", "else_port_map", "back_edges")
+CHUNK = 1 << 16
+_TAGS = ("layer", "edge", *BODIES, "rt_info", *OLD, "pre-process")
 
 
 def raise_first(error: IRError) -> None:
@@ -30,25 +31,28 @@ def raise_first(error: IRError) -> None:
 def read_xml(source: str | Path | bytes, report: Report = raise_first) -> RawNet:
     """The raw net of a path or of the bytes of an XML file. Faults go to `report`, which may raise or collect.
 
-    Raises ReadError where nothing can be read at all: no XML, no `net`, a version that is no longer IR.
+    Raises ReadError where nothing can be read at all: no XML, no `net`, a version that is no longer IR; LimitExceeded
+    where the file asks for more than `irload.limits` grants.
     """
     name = None if isinstance(source, bytes) else str(source)
-    with _open(source) as stream:
-        return _Reader(name, report).read(stream)
+    try:
+        with _open(source) as stream:
+            return _Reader(name, report).read(stream)
+    except OSError as error:
+        raise ReadError(f"cannot be read: {error.strerror or error}", Where(name)) from None
+    except IRError as error:
+        raise error.at(Where(name)) from None
 
 
 def _open(source: str | Path | bytes) -> BinaryIO:
     if isinstance(source, bytes):
-        return BytesIO(source)
-    try:
-        # lxml would quietly decompress a file it opens by name, so it is handed an open one.
-        stream = open(source, "rb")  # noqa: SIM115 - the caller closes it
-        size = os.fstat(stream.fileno()).st_size
-    except OSError as error:
-        raise ReadError(f"cannot open {source}: {error.strerror}") from None
+        stream, size = io.BytesIO(source), len(source)
+    else:
+        descriptor, size = open_regular(source, "the model")
+        stream = os.fdopen(descriptor, "rb")
     if size > limits.xml_bytes:
         stream.close()
-        raise ReadError(f"{source} has {size} bytes; the limit for the XML is {limits.xml_bytes}")
+        raise LimitExceeded(f"the XML has {size} bytes; the limit is {limits.xml_bytes} (irload.limits.xml_bytes)")
     return stream
 
 
@@ -57,202 +61,152 @@ class _Reader:
 
     def __init__(self, file: str | None, report: Report) -> None:
         self.file = file
-        self.report = report
         self.net = RawNet()
-        self.graphs: list[RawGraph] = []
+        self.elements = Elements(file, self.net, report)
+        self.graphs: list[RawGraph] = [self.net.graph]
         self.bodies: list[dict[str, RawGraph]] = []
-        self.count = 0
+        self.root: Element = None
+        self.old: dict[str, Any] = {}
+        self.has_rt_info = False
+        self.metadata_depth = 0
+        self.layers = 0
 
     def read(self, stream: BinaryIO) -> RawNet:
-        root: Element = None
+        head = stream.read(HEAD)
+        tag = root_tag(head)
+        if tag.lower() != "net":
+            raise ReadError(f"is no OpenVINO IR: its root element is <{tag}>, expected <net>")
+        parser = etree.XMLPullParser(
+            events=("start", "end"),
+            tag=(tag, *_TAGS),
+            encoding="utf-8",
+            resolve_entities=False,
+            no_network=True,
+            load_dtd=False,
+            remove_comments=True,
+            remove_pis=True,
+        )
         try:
-            events = etree.iterparse(
-                stream,
-                events=("start", "end"),
-                resolve_entities=False,
-                no_network=True,
-                load_dtd=False,
-                remove_comments=True,
-            )
-            for event, element in events:
-                if root is None:
-                    root = element
-                    self.open_net(element)
-                if event == "start":
-                    self.start(element)
-                else:
-                    self.end(element)
+            self.feed(parser, head.removeprefix(BOM), stream)
+            parser.close()
+            self.events(parser)
         except etree.XMLSyntaxError as error:
             raise ReadError(f"is not well-formed XML: {error.msg}", Where(self.file, error.lineno)) from None
-        except (OSError, UnicodeError) as error:
-            raise ReadError(f"cannot be read as XML: {error}", Where(self.file)) from None
-        if root is None:
-            raise ReadError("is empty", Where(self.file))
+        except (ValueError, UnicodeError) as error:
+            raise ReadError(f"cannot be read as XML: {error}") from None
+        if self.root is None:
+            raise ReadError("is no OpenVINO IR: <net> has an XML namespace, which no IR has")
+        if not self.has_rt_info:
+            self.net.rt_info = self.old
         return self.net
 
-    # -- events ---------------------------------------------------------------------------------------------------------
+    def feed(self, parser: Any, head: bytes, stream: BinaryIO) -> None:
+        """Parse chunk by chunk. What lies between two elements that are read and freed is bounded."""
+        held = 0
+        at = 0
+        while chunk := head[at : at + CHUNK] or stream.read(CHUNK):
+            at += CHUNK
+            parser.feed(chunk)
+            held = 0 if self.events(parser) else held + len(chunk)
+            if held > limits.element_bytes:
+                raise LimitExceeded(
+                    f"one element takes more than {limits.element_bytes} bytes (irload.limits.element_bytes)"
+                )
 
-    def open_net(self, root: Element) -> None:
-        if root.getroottree().docinfo.doctype:
-            raise ReadError("has a DOCTYPE, which no IR needs; remove it", Where(self.file, 1))
-        if str(root.tag).lower() != "net":
-            raise ReadError(
-                f"is no OpenVINO IR: its root element is <{root.tag}>, expected <net>",
-                Where(self.file, root.sourceline),
-            )
-        version = root.get("version")
-        if version not in ("10", "11"):
-            raise ReadError(
-                f"is IR version {version or '(none)'}; versions 10 and 11 can be read. "
-                "Convert the model anew from its original framework",
-                Where(self.file, root.sourceline),
-            )
-        self.net.name, self.net.version = root.get("name", ""), int(version)
+    # -- events --------------------------------------------------------------------------------------------------------
+
+    def events(self, parser: Any) -> bool:
+        """Handle what the parser has found. True when anything was freed."""
+        freed = False
+        for event, element in parser.read_events():
+            if event == "start":
+                self.start(element)
+            else:
+                freed = self.end(element) or freed
+        return freed
 
     def start(self, element: Element) -> None:
-        if element.tag == "net" or element.tag in BODIES:
+        tag = element.tag
+        if self.root is None:
+            self.root = element
+            self.open_net(element)
+        elif tag == "rt_info" or tag in OLD:
+            self.metadata_depth += 1
+        elif self.metadata_depth:
+            return
+        elif tag in BODIES and self.bodies:
             self.graphs.append(RawGraph())
             if len(self.graphs) > limits.nesting:
-                raise ReadError(f"bodies are nested more than {limits.nesting} deep", self.where(element))
-        elif element.tag == "layer":
+                raise LimitExceeded(
+                    f"bodies are nested more than {limits.nesting} deep (irload.limits.nesting)",
+                    self.elements.where(element),
+                )
+        elif tag == "layer" and element.getparent().tag == "layers":
             self.bodies.append({})
 
-    def end(self, element: Element) -> None:
+    def end(self, element: Element) -> bool:
+        """Read what is complete. True when it was freed."""
         tag = element.tag
-        if tag == "layer" and self.bodies:
-            layer = self.layer(element, self.bodies.pop())
-            if layer is not None and self.graphs:
-                self.graphs[-1].layers.append(layer)
-            self.forget(element)
-        elif tag == "edge" and self.graphs and _parent_tag(element) == "edges":
-            edge = self.edge(element)
+        if tag == "rt_info" or tag in OLD:
+            self.metadata_depth -= 1
+            return element.getparent() is self.root and self.metadata(tag, element)
+        if self.metadata_depth:
+            return False
+        if tag == "layer" and element.getparent().tag == "layers":
+            self.layer(element, self.bodies.pop())
+        elif tag == "edge" and element.getparent().tag == "edges":
+            edge = self.elements.edge(element)
             if edge is not None:
                 self.graphs[-1].edges.append(edge)
-            self.forget(element)
+            _forget(element)
         elif tag in BODIES and self.bodies:
             self.bodies[-1][tag] = self.graphs.pop()
             element.clear(keep_tail=False)  # its siblings are the ports and port maps of the layer, still to be read
-        elif tag == "net":
-            self.net.graph = self.graphs.pop()
-        elif _parent_tag(element) == "net":
-            self.metadata(tag, element)
+        elif tag == "pre-process" and element.getparent() is self.root:
+            self.net.preprocess = preprocess(element, self.elements)
+        else:
+            return False
+        return True
 
-    def metadata(self, tag: str, element: Element) -> None:
-        if tag == "rt_info":
-            self.net.rt_info = cast(dict[str, Any], _tree(element))
-        elif tag in ("meta_data", "quantization_parameters") and tag not in self.net.rt_info:
-            self.net.rt_info.setdefault(tag, _tree(element))
-        elif tag == "pre-process":
-            self.net.preprocess = self.preprocess(element)
+    def layer(self, element: Element, bodies: dict[str, RawGraph]) -> None:
+        self.layers += 1
+        if self.layers > limits.layers:
+            raise LimitExceeded(f"has more than {limits.layers} layers (irload.limits.layers)")
+        layer = self.elements.layer(element, bodies)
+        if layer is not None:
+            self.graphs[-1].layers.append(layer)
+        _forget(element)
 
-    @staticmethod
-    def forget(element: Element) -> None:
-        """Free what has been read, so that memory stays flat on files of any length."""
-        element.clear(keep_tail=False)
-        while element.getprevious() is not None:
-            del element.getparent()[0]
-
-    # -- elements -------------------------------------------------------------------------------------------------------
-
-    def layer(self, element: Element, bodies: dict[str, RawGraph]) -> RawLayer | None:
-        self.count += 1
-        if self.count > limits.layers:
-            raise ReadError(f"has more than {limits.layers} layers", self.where(element))
-        try:
-            layer = RawLayer(
-                id=self.integer(element, "id"),
-                name=self.required(element, "name"),
-                type=self.required(element, "type"),
-                version=element.get("version", ""),
-                line=element.sourceline,
-                bodies=bodies,
+    def open_net(self, root: Element) -> None:
+        where = Where(self.file, root.sourceline)
+        text = root.get("version", "").strip()
+        version = int(text) if text.isascii() and text.isdigit() and len(text) < 9 else None
+        if version is None:
+            raise ReadError(f"has version '{text[:40]}' on <net>; an IR states 10 or 11", where)
+        if version < 10:
+            raise ReadError(
+                f"is IR version {version}, which OpenVINO wrote until 2020 and itself no longer reads; versions 10 and "
+                "11 can be read. Convert the model anew from its original framework (openvino.convert_model)",
+                where,
             )
-        except ReadError as error:
-            self.report(error)
-            return None
-        names = element.get("output_names")
-        layer.output_names = None if names is None else split_names(names)
-        for child in element:
-            try:
-                self.layer_child(layer, child)
-            except IRError as error:
-                self.report(error.at(Where(self.file, child.sourceline, layer.id, layer.name, layer.type)))
-        return layer
+        if version > 11:
+            raise ReadError(f"is IR version {version}, newer than the versions 10 and 11 that are known", where)
+        self.net.name, self.net.version = root.get("name", ""), version
 
-    def layer_child(self, layer: RawLayer, child: Element) -> None:
-        tag = child.tag
-        if tag == "data":
-            if len(child.attrib) > limits.attributes:
-                raise ReadError(f"has {len(child.attrib)} attributes; the limit is {limits.attributes}")
-            layer.data.update(child.attrib)
-        elif tag in ("input", "output"):
-            ports = layer.inputs if tag == "input" else layer.outputs
-            ports += [self.port(p, is_output=tag == "output") for p in child if p.tag == "port"]
-        elif tag == "rt_info":
-            layer.rt_info = [dict(a.attrib) for a in child]
-        elif tag in MAPS:
-            layer.maps[tag] = [{"tag": e.tag, "line": str(e.sourceline), **e.attrib} for e in child]
-        elif tag not in BODIES:
-            self.net.warnings.append(f"line {child.sourceline}: unknown element <{tag}> in layer '{layer.name}'")
-
-    def port(self, element: Element, *, is_output: bool) -> RawPort:
-        precision = element.get("precision")
-        if precision is None and is_output:
-            raise ReadError("an output port has no precision", self.where(element))
-        dims: list[int] = []
-        for dim in element:
-            if dim.tag == "dim":
-                text = (dim.text or "").strip()
-                if not (text == "-1" or (text.isascii() and text.isdigit())):
-                    raise ReadError(f"dimension '{text}' of a port must be an integer of at least -1", self.where(dim))
-                dims.append(int(text))
-        names = split_names(element.get("names", ""))
-        port = self.integer(element, "id") if is_output or element.get("id") else 0
-        return RawPort(port, precision, tuple(dims) if dims else None, names, element.sourceline)
-
-    def edge(self, element: Element) -> RawEdge | None:
-        try:
-            ends = [self.integer(element, key) for key in ("from-layer", "from-port", "to-layer", "to-port")]
-        except ReadError as error:
-            self.report(error)
-            return None
-        return RawEdge(*ends, line=element.sourceline)
-
-    def preprocess(self, element: Element) -> RawPreprocess:
-        means: list[RawMean] = []
-        for channel in element.iter("channel"):
-            for mean in channel.iter("mean"):
-                if mean.get("value") is not None:
-                    means.append(RawMean(float(mean.get("value"))))
-                else:
-                    means.append(RawMean(None, self.integer(mean, "offset"), self.integer(mean, "size")))
-        return RawPreprocess(element.get("reference-layer-name", ""), means, element.sourceline)
-
-    # -- attributes -----------------------------------------------------------------------------------------------------
-
-    def where(self, element: Element) -> Where:
-        return Where(self.file, element.sourceline)
-
-    def required(self, element: Element, key: str) -> str:
-        value = element.get(key)
-        if value is None:
-            raise ReadError(f"<{element.tag}> has no attribute {key}", self.where(element))
-        return value
-
-    def integer(self, element: Element, key: str) -> int:
-        text = self.required(element, key)
-        if not (text.isascii() and text.isdigit() and len(text) < 20):
-            raise ReadError(f"{key}='{text[:40]}' of <{element.tag}> is no non-negative integer", self.where(element))
-        return int(text)
+    def metadata(self, tag: str, element: Element) -> bool:
+        if tag == "rt_info":
+            self.has_rt_info = True
+            self.net.rt_info = tree(element)
+        else:
+            check_old(element, self.elements)
+            self.old[tag] = tree(element)
+        element.clear(keep_tail=False)
+        return True
 
 
-def _parent_tag(element: Element) -> str | None:
+def _forget(element: Element) -> None:
+    """Free what has been read, so that memory stays flat on files of any length."""
+    element.clear(keep_tail=False)
     parent = element.getparent()
-    return None if parent is None else parent.tag
-
-
-def _tree(element: Element) -> dict[str, Any] | str:
-    """The tree of rt_info and meta_data: `<key value="…"/>`, nested elements, or `<info name="odd key" value="…"/>`."""
-    if element.get("value") is not None and not len(element):
-        return element.get("value")
-    return {child.get("name", child.tag): _tree(child) for child in element if isinstance(child.tag, str)}
+    while element.getprevious() is not None:
+        del parent[0]

@@ -1,0 +1,87 @@
+"""Const layers: their four attributes checked against each other and the .bin file, and the data bound to them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import prod
+
+import numpy as np
+
+from irload.core import element as et
+from irload.core.element import ElementType
+from irload.core.shape import Shape
+from irload.core.tensor import Array
+from irload.errors import AttributeInvalid, LimitExceeded, ReadError, ShapeMismatch
+from irload.read.raw import RawLayer
+from irload.read.weights import Weights
+from irload.safety import limits
+
+RANK = 64
+"""The most axes that NumPy holds."""
+
+
+def constant(layer: RawLayer, weights: Weights, warn: Callable[[str], None]) -> Callable[[], Array]:
+    """The data of a Const: a function that loads them, so that inspecting a model reads no weights.
+
+    Everything that can be told without the data is checked here, before anything is allocated.
+    """
+    texts: list[str] = []
+    for key in ("element_type", "shape", "offset", "size"):
+        if key not in layer.data:
+            raise AttributeInvalid(f"attribute {key} is missing; Const requires it")
+        texts.append(layer.data[key])
+    element, shape = et.element(texts[0]), _shape(texts[1])
+    offset, size = _natural("offset", texts[2]), _natural("size", texts[3])
+    if element is et.dynamic:
+        raise AttributeInvalid("attribute element_type must be that of the values, found dynamic")
+    count = prod(shape)
+    _check_size(element, shape, count, size, warn)
+    if count == 0:  # written with one byte of filler, wherever that lies
+        return _nothing(element, shape)
+    if weights.present:
+        weights.check(offset, size)
+    return lambda: weights.array(offset, size, element, shape)
+
+
+def _shape(text: str) -> tuple[int, ...]:
+    try:
+        shape = Shape.parse(text).static
+    except ShapeMismatch as error:
+        raise AttributeInvalid(f"attribute shape of a Const: {error.message}") from None
+    if len(shape) > RANK:
+        raise ReadError(f"rank {len(shape)} is more than the {RANK} axes that NumPy holds")
+    return shape
+
+
+def _check_size(
+    element: ElementType, shape: tuple[int, ...], count: int, size: int, warn: Callable[[str], None]
+) -> None:
+    needed = element.bytes_for(count)
+    if element is et.string and count:
+        needed = 4 * (count + 2)  # the header alone: how many, and where each ends
+    stored = count * element.dtype.itemsize
+    if stored > limits.tensor_bytes:
+        raise LimitExceeded(
+            f"{element}{list(shape)} takes {stored} bytes; the limit is {limits.tensor_bytes} "
+            "(irload.limits.tensor_bytes)"
+        )
+    if size < needed:
+        least = "at least the " if element is et.string else "the "
+        raise ReadError(f"size {size} is less than {least}{needed} bytes that {element}{list(shape)} takes")
+    if size > needed and needed and element is not et.string:
+        warn(f"size {size} is more than the {needed} bytes that {element}{list(shape)} takes")
+
+
+def _nothing(element: ElementType, shape: tuple[int, ...]) -> Callable[[], Array]:
+    try:
+        empty = np.zeros(shape, element.dtype)
+    except (ValueError, MemoryError):
+        raise ReadError(f"shape {list(shape)} is more than NumPy holds, though it is empty") from None
+    return lambda: empty
+
+
+def _natural(key: str, text: str) -> int:
+    digits = text.strip()
+    if not (digits.isascii() and digits.isdigit() and len(digits) < 19):
+        raise AttributeInvalid(f"attribute {key} must be a non-negative integer, found '{text[:40]}'")
+    return int(digits)

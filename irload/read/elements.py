@@ -1,0 +1,165 @@
+"""XML elements → raw layers, ports and edges. Faults are reported and the rest is read on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from irload.errors import IRError, LimitExceeded, ReadError, Where
+from irload.read.names import split_names
+from irload.read.raw import RawEdge, RawGraph, RawLayer, RawNet, RawPort
+from irload.safety import limits
+
+Element = Any  # lxml ships no types
+Report = Callable[[IRError], None]
+
+BODIES = ("body", "then_body", "else_body")
+MAPS = ("port_map", "then_port_map", "else_port_map", "back_edges")
+_PROFILED = ("execOrder", "execTimeMcs", "originalLayersNames")
+"""Attributes that only the dump of a compiled model has."""
+_ONCE = frozenset(
+    {
+        *("decompression", "dequantization_node", "disable_fp16_compression", "fused_names", "keep_const_precision"),
+        *("layout", "nms_selected_indices", "nonconvertible_divide", "old_api_map_element_type", "old_api_map_order"),
+        *("precise", "preprocessed", "preprocessing_attribute", "primitives_priority", "strides"),
+    }
+)
+"""Runtime attributes that the runtime knows, and refuses twice on one layer."""
+
+
+class Elements:
+    """Reads the elements of one file. `net` takes its warnings, `report` its faults."""
+
+    def __init__(self, file: str | None, net: RawNet, report: Report) -> None:
+        self.file = file
+        self.net = net
+        self.report = report
+
+    def layer(self, element: Element, bodies: dict[str, RawGraph]) -> RawLayer | None:
+        """The layer with its ports and attributes; None where its id cannot be used."""
+        identity = self.natural(element, "id")
+        name, type = self.required(element, "name"), self.required(element, "type")
+        if identity is None:
+            return None
+        layer = RawLayer(identity, name, type, element.get("version", ""), element.sourceline, bodies=bodies)
+        names = element.get("output_names")
+        layer.output_names = None if names is None else split_names(names)
+        for child in element:
+            tag = child.tag
+            if tag == "data":
+                layer.data.update(self.attributes(child))
+            elif tag == "input":
+                self.ports(child, layer.inputs, is_output=False)
+            elif tag == "output":
+                self.ports(child, layer.outputs, is_output=True)
+            elif tag == "rt_info":
+                self.runtime_attributes(layer, child)
+            elif tag in MAPS:
+                layer.maps[tag] = [{**self.attributes(e), "tag": e.tag, "line": str(e.sourceline)} for e in child]
+            elif tag not in BODIES:
+                self.net.warnings.append(f"line {child.sourceline}: unknown element <{tag}> in layer '{layer.name}'")
+        if not layer.version and any(key in layer.data for key in _PROFILED):
+            raise ReadError(
+                "is the execution graph of a compiled model, a dump that shows its kernels; nothing can run it. "
+                "Take the model that was compiled",
+                self.where(element),
+            )
+        return layer
+
+    def ports(self, element: Element, ports: list[RawPort], *, is_output: bool) -> None:
+        """Append the ports of an `input` or `output` element."""
+        for child in element:
+            if child.tag != "port":
+                continue
+            identity = self.natural(child, "id")
+            precision = child.get("precision")
+            if precision is None and is_output:
+                self.report(ReadError("an output port has no precision", self.where(child)))
+            dims = tuple([self.dim(d) for d in child if d.tag == "dim"])
+            names = child.get("names")
+            ports.append(
+                RawPort(
+                    len(ports) if identity is None else identity,
+                    precision,
+                    dims or None,
+                    split_names(names) if names else (),
+                    child.sourceline,
+                )
+            )
+
+    def dim(self, element: Element) -> int:
+        """A dimension of a port. One that cannot be read is reported, and claims nothing."""
+        text = (element.text or "").strip()
+        if text.isascii() and text.isdigit() and len(text) < 19:
+            return int(text)
+        if text != "-1":
+            fault = f"dimension '{text[:40]}' of a port must be an integer of at least -1"
+            self.report(ReadError(fault, self.where(element)))
+        return -1
+
+    def runtime_attributes(self, layer: RawLayer, element: Element) -> None:
+        """The rt_info of a layer. IR v10 has none that the runtime reads."""
+        if self.net.version < 11:
+            return
+        seen: set[str] = set()
+        for child in element:
+            entry = self.attributes(child)
+            name = entry.get("name", "")
+            if child.tag == "attribute" and name in seen and name in _ONCE:
+                self.report(ReadError(f"rt_info has the attribute {name} twice", self.where(child, layer)))
+            seen.add(name)
+            layer.rt_info.append(entry)
+
+    def edge(self, element: Element) -> RawEdge | None:
+        """The edge, or None where an end of it cannot be read."""
+        ends = [self.natural(element, key) for key in ("from-layer", "from-port", "to-layer", "to-port")]
+        known = [end for end in ends if end is not None]
+        return RawEdge(*known, line=element.sourceline) if len(known) == 4 else None
+
+    # -- attributes ----------------------------------------------------------------------------------------------------
+
+    def attributes(self, element: Element) -> dict[str, str]:
+        """All attributes of an element. Raises LimitExceeded for too many: listing them takes quadratic time."""
+        count = len(element.attrib)
+        if count > limits.attributes:
+            raise LimitExceeded(
+                f"<{element.tag}> has {count} attributes; the limit is {limits.attributes} (irload.limits.attributes)",
+                self.where(element),
+            )
+        return dict(element.attrib)
+
+    def required(self, element: Element, key: str) -> str:
+        """The text of an attribute; its absence is reported, and read as empty."""
+        value = element.get(key)
+        if value is None:
+            self.report(ReadError(f"<{element.tag}> has no attribute {key}", self.where(element)))
+            return ""
+        return value
+
+    def natural(self, element: Element, key: str) -> int | None:
+        """A non-negative integer of less than 19 digits; anything else is reported."""
+        value = element.get(key)
+        text = "" if value is None else value.strip()
+        if text.isascii() and text.isdigit() and len(text) < 19:
+            return int(text)
+        fault = (
+            f"<{element.tag}> has no attribute {key}"
+            if value is None
+            else f"{key}='{value[:40]}' of <{element.tag}> is no non-negative integer"
+        )
+        self.report(ReadError(fault, self.where(element)))
+        return None
+
+    def where(self, element: Element, layer: RawLayer | None = None) -> Where:
+        """The place of an element; without a layer given, of the layer around it where there is one."""
+        if layer is not None:
+            return Where(self.file, element.sourceline, layer.id, layer.name, layer.type)
+        owner = element
+        while owner is not None and owner.tag != "layer":
+            owner = owner.getparent()
+        if owner is None:
+            return Where(self.file, element.sourceline)
+        id = owner.get("id", "")
+        return Where(
+            self.file, element.sourceline, int(id) if id.isdecimal() else id, owner.get("name"), owner.get("type")
+        )

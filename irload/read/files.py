@@ -1,0 +1,80 @@
+"""Opening files that strangers name, without blocking and without harm, and saying what a file is that is no IR."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+from irload.errors import ReadError
+
+HEAD = 1 << 20
+"""Bytes of a file that are looked at to tell what it is; the root element of an IR must begin within them."""
+
+_SIGNATURES: tuple[tuple[int, bytes, str], ...] = (
+    (0, b"version https://git-lfs.github.com/spec/", "a Git-LFS pointer, not the file itself; run `git lfs pull`"),
+    (0, b"\x1f\x8b", "compressed with gzip; unpack it first"),
+    (0, b"BZh", "compressed with bzip2; unpack it first"),
+    (0, b"\xfd7zXZ\x00", "compressed with xz; unpack it first"),
+    (0, b"\x28\xb5\x2f\xfd", "compressed with zstd; unpack it first"),
+    (0, b"PK\x03\x04", "a ZIP archive (a PyTorch, Keras or NumPy file, or a packed model); unpack or convert it first"),
+    (0, b"RR_UPCVO", "a compiled OpenVINO model (a blob of one device); take the .xml and .bin that it was made from"),
+    (0, b"\x89HDF\r\n", "an HDF5 file (a Keras model); convert it with openvino.convert_model"),
+    (0, b"GGUF", "a GGUF file (llama.cpp); convert the original model with openvino.convert_model"),
+    (4, b"TFL3", "a TensorFlow Lite model; convert it with openvino.convert_model"),
+    (0, b"\x80\x02", "a Python pickle (a PyTorch checkpoint); convert the model with openvino.convert_model"),
+    (0, b"\xff\xfe", "text in UTF-16; an IR is UTF-8"),
+    (0, b"\xfe\xff", "text in UTF-16; an IR is UTF-8"),
+    (0, b"<\x00", "text in UTF-16; an IR is UTF-8"),
+    (0, b"\x00<", "text in UTF-16; an IR is UTF-8"),
+)
+
+
+def identify(head: bytes) -> str | None:
+    """What a file is, by its first bytes, when it is no XML that could be an IR; None when it could."""
+    if not head.strip(b" \t\r\n\0"):
+        return "empty" if not head else "blank"
+    for offset, mark, what in _SIGNATURES:
+        if head.startswith(mark, offset):
+            return what
+    start = head.removeprefix(b"\xef\xbb\xbf").lstrip()
+    lower = start[:64].lower()
+    if lower.startswith((b"<!doctype html", b"<html")):
+        return "an HTML page, perhaps of a failed download or a login"
+    if start.startswith(b"<"):
+        return None
+    if head[8:9] == b"{" and b'"dtype"' in head:
+        return "a safetensors file; convert the model with openvino.convert_model"
+    if head[:1] == b"\x08" and b"\0" not in head[:2]:
+        return "an ONNX model (or another protobuf); convert it with openvino.convert_model"
+    if start.startswith((b"{", b"[")):
+        return "JSON"
+    return "no XML"
+
+
+def open_regular(path: str | Path, what: str) -> tuple[int, int]:
+    """(descriptor, size) of a regular file; symbolic links are followed. Raises ReadError for anything else.
+
+    Never blocks on a FIFO or a device. The caller closes the descriptor.
+    """
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise ReadError(f"cannot open {what} {path}: {reason}") from None
+    info = os.fstat(descriptor)
+    if not stat.S_ISREG(info.st_mode):
+        os.close(descriptor)
+        raise ReadError(f"{what} {path} is {_kind(info.st_mode)}, expected a regular file")
+    return descriptor, info.st_size
+
+
+def _kind(mode: int) -> str:
+    kinds = {
+        stat.S_IFDIR: "a directory",
+        stat.S_IFIFO: "a FIFO",
+        stat.S_IFSOCK: "a socket",
+        stat.S_IFCHR: "a device",
+        stat.S_IFBLK: "a device",
+    }
+    return kinds.get(stat.S_IFMT(mode), "something special")

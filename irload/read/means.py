@@ -1,0 +1,67 @@
+"""The old `pre-process`: mean values or mean images that are subtracted from an input."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from irload.core import element as et
+from irload.core.registry import resolve
+from irload.core.shape import Shape
+from irload.core.tensor import Array
+from irload.errors import ReadError
+from irload.graph import Model, Node, Output, topological
+from irload.read.raw import RawMean, RawPreprocess
+from irload.read.weights import Weights
+
+
+def subtract_means(model: Model, preprocess: RawPreprocess, weights: Weights) -> None:
+    """Insert the Subtract that a `pre-process` stands for, right after its Parameter.
+
+    Without a name it means the first input of rank 4, as in the runtime. Raises ReadError where it names no input, or
+    has not one mean for each channel.
+    """
+    parameter = _parameter(model, preprocess.layer_name)
+    means = preprocess.means
+    if not means:
+        return
+    dims = parameter.op.attributes["shape"]
+    if dims.rank is None or dims.rank < 3 or not dims[1].contains(len(means)):
+        raise ReadError(f"pre-process has {len(means)} means, but input '{parameter.name}' is of shape {dims}")
+    data = _means(means, weights, dims)
+    number = 1 + max(n.id for n in model.nodes)
+    const, subtract = resolve("Const", "opset1")[0], resolve("Subtract", "opset1")[0]
+    constant = Node(
+        number,
+        f"{parameter.name}/mean",
+        const(element_type=et.f32, shape=Shape(*data.shape), offset=0, size=data.nbytes, data=lambda: data),
+    )
+    constant.outputs = [Output(constant, 0)]
+    node = Node(number + 1, f"{parameter.name}/subtract_mean", subtract())
+    node.outputs = [Output(node, 0)]
+    source = parameter.outputs[0]
+    for user in model.nodes:
+        user.inputs = [node.outputs[0] if i is source else i for i in user.inputs]
+    node.inputs = [source, constant.outputs[0]]
+    model.nodes = topological([*model.parameters, constant, node, *model.nodes])
+
+
+def _parameter(model: Model, name: str) -> Node:
+    found = [n for n in model.parameters if n.outputs and "shape" in n.op.attributes]
+    found = [n for n in found if (n.name == name if name else n.op.attributes["shape"].rank == 4)]
+    if not found:
+        wanted = f"input '{name}'" if name else "input of rank 4"
+        raise ReadError(f"pre-process is for the {wanted}, but the model has none")
+    return found[0]
+
+
+def _means(means: list[RawMean], weights: Weights, dims: Shape) -> Array:
+    """[C, 1, 1] of mean values, or [C, H, W] of mean images."""
+    images = [m for m in means if m.value is None]
+    if not images:
+        return np.array([m.value for m in means], np.float32).reshape(-1, 1, 1)
+    if len(images) < len(means):
+        raise ReadError("pre-process mixes mean values with mean images")
+    size = Shape(*dims[2:])
+    if not size.is_static or any(m.size != 4 * size.size.lo for m in images):
+        raise ReadError(f"a mean image of pre-process does not have the {size} f32 values of the input")
+    return np.stack([weights.array(m.offset, m.size, et.f32, size.static) for m in images])

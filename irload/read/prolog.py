@@ -1,0 +1,50 @@
+"""What stands before the root element of an XML file: judged on the bytes, before any parser sees them."""
+
+from __future__ import annotations
+
+import re
+
+from irload.errors import ReadError
+from irload.read.files import HEAD, identify
+
+BOM = b"\xef\xbb\xbf"
+_ENCODING = re.compile(rb"""encoding\s*=\s*["']([^"']*)["']""")
+_NAME = re.compile(rb"<([A-Za-z_:][\w:.-]*)")
+
+
+def root_tag(head: bytes) -> str:
+    """The name of the root element. Raises ReadError for what is no XML, has a DOCTYPE, or is not UTF-8."""
+    what = identify(head)
+    if what is not None:
+        raise ReadError(f"is no OpenVINO IR: the file is {what}")
+    at = len(BOM) if head.startswith(BOM) else 0
+    while True:
+        while head[at : at + 1].isspace():
+            at += 1
+        if head.startswith(b"<?", at):
+            at = _after(head, b"?>", at)
+        elif head.startswith(b"<!--", at):
+            at = _after(head, b"-->", at + 4)
+        elif head.startswith(b"<!", at):
+            raise ReadError("has a DOCTYPE, which no IR needs; remove it")
+        else:
+            break
+    _require_utf8(head)
+    found = _NAME.match(head, at)
+    if found is None:
+        raise ReadError("is no OpenVINO IR: it has no root element")
+    return found[1].decode("ascii", "replace")
+
+
+def _after(head: bytes, mark: bytes, start: int) -> int:
+    found = head.find(mark, start)
+    if found < 0:
+        raise ReadError(f"is no OpenVINO IR: no root element within its first {min(len(head), HEAD)} bytes")
+    return found + len(mark)
+
+
+def _require_utf8(head: bytes) -> None:
+    declaration = head[: head.find(b"?>")] if head.removeprefix(BOM).startswith(b"<?xml") else b""
+    found = _ENCODING.search(declaration)
+    if found is not None and found[1].strip().lower() not in (b"utf-8", b"utf8", b"us-ascii", b"ascii"):
+        raise ReadError(f"declares the encoding '{found[1][:40].decode('ascii', 'replace')}'; an IR is UTF-8")
