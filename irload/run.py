@@ -19,6 +19,8 @@ from irload.errors import AttributeInvalid, IRError, LimitExceeded, UnknownOpera
 from irload.graph import Graph, Model, Node, Port, UnknownOp
 from irload.inference import Inference
 from irload.inputs import bind
+from irload.plan.crew import thread_count
+from irload.plan.fast import FastPlan, Shared, fast_plan
 from irload.plan.order import Plan, Step, plan_graph
 from irload.safety import limits
 
@@ -66,12 +68,15 @@ class CompiledModel:
     Thread-safe for models without state; each request made by `create_infer_request` has a state of its own.
     """
 
-    def __init__(self, model: Model, threads: int | None = None) -> None:
+    def __init__(self, model: Model, threads: int | None = None, *, optimize: bool = True) -> None:
         self.model = model
         self.inputs = model.inputs
         self.outputs = model.outputs
-        self.threads = threads
+        self.threads = thread_count(threads)
+        self.optimize = optimize
+        self._shared = Shared()
         self._plans: OrderedDict[tuple[Any, ...], Plan] = OrderedDict()
+        self._pools: OrderedDict[Plan, list[FastPlan]] = OrderedDict()
         self._kept = PLANS * sum(1 for _ in model.walk())
         self._lock = Lock()
         self._own: InferRequest | None = None
@@ -95,6 +100,29 @@ class CompiledModel:
     def output(self, key: str | int = 0) -> Port:
         """An output by position or name."""
         return self.model.output(key)
+
+    def execute(self, run: Run, given: Sequence[TensorType], arrays: Sequence[Array]) -> tuple[Array, ...]:
+        """The results of the model's graph: by the fast plan where every shape is known, else step by step."""
+        plan = self.plan(self.model, given)
+        if not self.optimize or not plan.is_static:
+            return run.plan(plan, arrays)
+        fast = self._take(plan)
+        try:
+            return fast.run(arrays, run)
+        finally:
+            with self._lock:
+                self._pools.setdefault(plan, []).append(fast)
+
+    def _take(self, plan: Plan) -> FastPlan:
+        """A fast plan that nobody else is using: an idle one, or a new one with memory of its own."""
+        with self._lock:
+            idle = self._pools.setdefault(plan, [])
+            self._pools.move_to_end(plan)
+            if len(self._pools) > PLANS:
+                self._pools.popitem(last=False)
+            if idle:
+                return idle.pop()
+        return fast_plan(self.model, plan.types, self.threads, self._shared)
 
     def plan(self, graph: Graph, given: Sequence[TensorType]) -> Plan:
         """The plan for the model's graph or one of its bodies on inputs of these types, made on first need."""
@@ -147,7 +175,7 @@ class InferRequest:
         arrays = bind(compiled.inputs, inputs)
         given = [TensorType(p.element_type, _shape(a)) for p, a in zip(compiled.inputs, arrays, strict=True)]
         run = Run(compiled, dict(self.variables))
-        results = run.plan(compiled.plan(compiled.model, given), arrays)
+        results = compiled.execute(run, given, arrays)
         # What the caller holds may change under his hands; the state must not.
         self.variables = {name: _apart(a, (*arrays, *results)) for name, a in run.variables.items()}
         return Result(compiled.outputs, results)
@@ -246,17 +274,18 @@ class Run:
         self._assigned[name] = value
 
 
-def compile_model(model: Model | str | Path, threads: int | None = None) -> CompiledModel:
+def compile_model(model: Model | str | Path, threads: int | None = None, *, optimize: bool = True) -> CompiledModel:
     """Make a model ready to run.
 
-    `model`: a Model, or the path of an XML file. `threads`: worker threads; None leaves the choice to irload.
-    Raises UnknownOperation naming every operation that irload does not know.
+    `model`: a Model, or the path of an XML file. `threads`: worker threads; None takes the environment variable
+    IRLOAD_NUM_THREADS, else one for each processor. `optimize=False` runs every operation by its own readable `compute`,
+    one after the other. Raises UnknownOperation naming every operation that irload does not know.
     """
     if not isinstance(model, Model):
         from irload.model import read_model
 
         model = read_model(model)
-    return CompiledModel(model, threads)
+    return CompiledModel(model, threads, optimize=optimize)
 
 
 def _require_known(model: Model) -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from irload.core.tensor import UNKNOWN, TensorType
 from irload.graph import Graph, Node, Output
@@ -29,7 +29,7 @@ class Step:
     known: bool
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Plan:
     """Steps over a table of slots, of which `parameters` are filled by the caller and `results` read by it."""
 
@@ -37,6 +37,12 @@ class Plan:
     slots: int
     parameters: tuple[int, ...]
     results: tuple[int, ...]
+    types: Mapping[Output, TensorType] = field(default_factory=dict[Output, TensorType], repr=False)
+
+    @property
+    def is_static(self) -> bool:
+        """True when inference has told every type, so that memory can be planned."""
+        return all(step.known for step in self.steps)
 
 
 def plan_graph(graph: Graph, given: Sequence[TensorType]) -> Plan:
@@ -73,4 +79,4 @@ def plan_graph(graph: Graph, given: Sequence[TensorType]) -> Plan:
                 all(t.is_static for t in (*before, *after)),
             )
         )
-    return Plan(tuple(steps), len(slot), tuple(slot[p.outputs[0]] for p in graph.parameters), results)
+    return Plan(tuple(steps), len(slot), tuple(slot[p.outputs[0]] for p in graph.parameters), results, types)

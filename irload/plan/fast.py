@@ -1,0 +1,108 @@
+"""The fast plan of a static graph: lowered, rewritten, bound to memory, run."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from irload.core.tensor import Array, TensorType
+from irload.graph import Graph, Output
+from irload.plan.bind import Binder, Bound, RunCell
+from irload.plan.crew import Crew, run_part
+from irload.plan.kernels.calls import Part
+from irload.plan.lowering import lower
+from irload.plan.passes import optimize
+from irload.plan.program import Program
+from irload.plan.storage import Storage
+
+
+@dataclass
+class Shared:
+    """What all plans of one model have in common: folded constants and packed weights."""
+
+    constants: dict[Output, Array] = field(default_factory=dict[Output, Array])
+    packs: dict[tuple[str, int], tuple[Array, Array]] = field(
+        default_factory=dict[tuple[str, int], tuple[Array, Array]]
+    )
+
+
+class FastPlan:
+    """A program bound to memory of its own. Serves one inference at a time."""
+
+    def __init__(self, program: Program, threads: int, shared: Shared, file: str | None = None) -> None:
+        self.program = program
+        self.storage = Storage(program)
+        self.run_cell = RunCell(file)
+        binder = Binder(self.storage, threads, shared.packs, self.run_cell)
+        bound = [binder.bind(step) for step in program.steps]
+        self.bound: list[Bound] = [b for b in bound if b is not None]
+        self.scratch_bytes = binder.scratch.peak
+        self.crew = Crew(threads) if threads > 1 else None
+        self._inputs = [self.storage.view(v) for v in program.inputs]
+        self._outputs = [self.storage.view(v) for v in program.outputs]
+        self._table = _merged([phase for b in self.bound for phase in b.phases])
+
+    def run(self, arrays: Sequence[Array], context: Any = None) -> tuple[Array, ...]:
+        """The results for these inputs. They are copies; the plan's memory is its own."""
+        self.run_cell.context = context
+        with np.errstate(all="ignore"), single_threaded_blas():
+            for view, array in zip(self._inputs, arrays, strict=True):
+                np.copyto(view, array)
+            for phase in self._table:
+                if len(phase) == 1 or self.crew is None:
+                    for part in phase:
+                        run_part(part)
+                else:
+                    self.crew.run(phase)
+        return tuple(np.array(view, order="C") for view in self._outputs)
+
+    def profile(self, arrays: Sequence[Array], context: Any = None) -> list[float]:
+        """The seconds that each bound step takes in one run."""
+        self.run_cell.context = context
+        seconds: list[float] = []
+        with np.errstate(all="ignore"), single_threaded_blas():
+            for view, array in zip(self._inputs, arrays, strict=True):
+                np.copyto(view, array)
+            for bound in self.bound:
+                start = time.perf_counter()
+                for phase in bound.phases:
+                    if len(phase) == 1 or self.crew is None:
+                        for part in phase:
+                            run_part(part)
+                    else:
+                        self.crew.run(phase)
+                seconds.append(time.perf_counter() - start)
+        return seconds
+
+
+def fast_plan(graph: Graph, types: Mapping[Output, TensorType], threads: int, shared: Shared) -> FastPlan:
+    """The fast plan of a graph whose every type is static."""
+    return FastPlan(optimize(lower(graph, types, shared.constants)), threads, shared, graph.file)
+
+
+def _merged(phases: Sequence[list[Part]]) -> list[list[Part]]:
+    """Phases of one part that follow each other become one."""
+    table: list[list[Part]] = []
+    for phase in phases:
+        if len(phase) == 1 and table and len(table[-1]) == 1:
+            table[-1] = [[*table[-1][0], *phase[0]]]
+        else:
+            table.append(phase)
+    return table
+
+
+@cache
+def _blas() -> Any:
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
+
+
+def single_threaded_blas() -> Any:
+    """A context in which BLAS uses one thread: the plan's own workers share the work."""
+    return _blas().limit(limits=1, user_api="blas")

@@ -1,0 +1,46 @@
+"""Calls: the table a bound plan consists of. A call is a function and its arguments; nothing is looked up later."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from irload.core.tensor import Array
+
+Call = tuple[Callable[..., Any], tuple[Any, ...]]
+Part = list[Call]
+"""Calls that one thread makes one after the other."""
+
+
+class Scratch:
+    """Working memory of kernels: taken and given back step by step, so that all steps share the same bytes."""
+
+    def __init__(self) -> None:
+        self._chunks: list[Array] = []
+        self._at = (0, 0)
+        self.peak = 0
+
+    def reset(self) -> None:
+        """Give everything back: the step that took it is complete."""
+        self._at = (0, 0)
+
+    def take(self, shape: Sequence[int], dtype: Any = np.float32) -> Array:
+        """An array of undefined content that lives until the end of the step."""
+        size = int(np.prod(tuple(shape), dtype=object)) * np.dtype(dtype).itemsize
+        chunk, offset = self._at
+        while chunk < len(self._chunks) and self._chunks[chunk].size - offset < size:
+            chunk, offset = chunk + 1, 0
+        if chunk == len(self._chunks):
+            self._chunks.append(aligned_bytes(max(size, 1 << 20)))
+            self.peak = sum(c.size for c in self._chunks)
+        self._at = (chunk, -(-(offset + size) // 64) * 64)
+        return self._chunks[chunk][offset : offset + size].view(dtype).reshape(tuple(shape))
+
+
+def aligned_bytes(size: int, alignment: int = 64) -> Array:
+    """Uninitialised bytes that begin at a multiple of `alignment`."""
+    raw = np.empty(size + alignment, np.uint8)
+    start = -raw.ctypes.data % alignment
+    return raw[start : start + size]

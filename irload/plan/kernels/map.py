@@ -1,0 +1,56 @@
+"""Map: an expression over operands that broadcast, tile by tile."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from irload.core.tensor import Array
+from irload.plan.expression import Expression
+from irload.plan.kernels.calls import Part, Scratch
+from irload.plan.kernels.elementwise import TilePool, expression_calls
+from irload.plan.kernels.tiles import by_memory, collapse, cut, tiles
+
+SMALL = 1 << 14
+"""Below this many elements a second thread costs more than it saves."""
+
+
+def map_parts(
+    expression: Expression, operands: Sequence[Array], out: Array, scratch: Scratch, threads: int
+) -> list[Part]:
+    """The calls, a part a thread, that compute `expression` of `operands` into `out`."""
+    views = [np.broadcast_to(o, out.shape) for o in operands]
+    arrays = collapse(by_memory([out, *views], out)) if out.ndim else [out, *views]
+    if arrays[0].ndim == 0:
+        return [expression_calls(expression, arrays[1:], arrays[0], _pool(arrays[0], scratch))]
+    rows = arrays[0].shape[0]
+    # A first axis shorter than the number of threads is no use for cutting.
+    ranges = cut(rows, threads if out.size >= SMALL else 1)
+    return [tiled_calls(expression, arrays[1:], arrays[0], a, b, scratch) for a, b in ranges]
+
+
+def tiled_calls(
+    expression: Expression, operands: Sequence[Array], out: Array, start: int, stop: int, scratch: Scratch
+) -> Part:
+    """The calls for the rows start..stop, in tiles. All arrays have one shape; operands may have strides of zero."""
+    calls: Part = []
+    pools: dict[tuple[int, ...], TilePool] = {}
+    for tile in tiles([out, *operands], start, stop):
+        pool = pools.get(tile[0].shape)
+        if pool is None:
+            pool = pools[tile[0].shape] = _pool(tile[0], scratch)
+        calls += expression_calls(expression, [_thin(t) for t in tile[1:]], tile[0], pool)
+    return calls
+
+
+def _pool(like: Array, scratch: Scratch) -> TilePool:
+    return TilePool(lambda: scratch.take(like.shape))
+
+
+def _thin(array: Array) -> Array:
+    """A broadcast operand without its repeated rows: NumPy repeats them itself, and faster."""
+    index = tuple(
+        slice(0, 1) if s == 0 and n > 1 else slice(None) for s, n in zip(array.strides, array.shape, strict=True)
+    )
+    return array[index]

@@ -1,0 +1,62 @@
+"""Matmul with an epilogue that runs on blocks of rows while they are in cache."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from irload.core.tensor import Array
+from irload.plan.expression import Expression
+from irload.plan.kernels.calls import Part, Scratch
+from irload.plan.kernels.map import map_parts, tiled_calls
+from irload.plan.kernels.tiles import cut, cut_range
+
+BLOCK = 1 << 17
+"""Elements of the result that are made before the epilogue runs over them."""
+
+
+def rows_by_matrix(
+    a: Array, b: Array, out: Array, extra: Sequence[Array], epilogue: Expression, scratch: Scratch, threads: int
+) -> list[Part]:
+    """out[M,N] = epilogue(a[M,K] @ b[K,N], …), cut by rows. `extra` operands broadcast to out's shape."""
+    rows, columns = out.shape
+    wide = [np.broadcast_to(e, out.shape) for e in extra]
+    parts: list[Part] = []
+    for start, stop in cut(rows, threads if rows * columns * a.shape[1] >= 1 << 18 else 1):
+        part: Part = []
+        step = max(32, BLOCK // columns) if epilogue.instructions else stop - start
+        for i, j in cut_range(start, stop, step):
+            part.append((np.matmul, (a[i:j], b, out[i:j])))
+            part += tiled_calls(epilogue, [out, *wide], out, i, j, scratch) if epilogue.instructions else []
+        parts.append(part)
+    return parts
+
+
+def columns_by_matrix(
+    a: Array, b: Array, out: Array, extra: Sequence[Array], epilogue: Expression, scratch: Scratch, threads: int
+) -> list[Part]:
+    """The same cut by columns: for few rows, where each thread takes a share of the weights."""
+    wide = [np.broadcast_to(e, out.shape) for e in extra]
+    parts: list[Part] = []
+    for i, j in cut(out.shape[1], threads if b.size >= 1 << 18 else 1):
+        target, operands = out[:, i:j], [w[:, i:j] for w in wide]
+        part: Part = [(np.matmul, (a, b[:, i:j], target))]
+        part += (
+            tiled_calls(epilogue, [target, *operands], target, 0, len(target), scratch) if epilogue.instructions else []
+        )
+        parts.append(part)
+    return parts
+
+
+def batched(
+    a: Array, b: Array, out: Array, extra: Sequence[Array], epilogue: Expression, scratch: Scratch, threads: int
+) -> list[list[Part]]:
+    """Matmul of stacks, cut along the first axis. Two phases: the product, then the epilogue."""
+    lead = out.shape[:-2]
+    a, b = np.broadcast_to(a, lead + a.shape[-2:]), np.broadcast_to(b, lead + b.shape[-2:])
+    ranges = cut(lead[0], threads) if out.size >= 1 << 14 else [(0, lead[0])]
+    phases = [[[(np.matmul, (a[i:j], b[i:j], out[i:j]))] for i, j in ranges]]
+    if epilogue.instructions:
+        phases.append(map_parts(epilogue, [out, *extra], out, scratch, threads))
+    return phases

@@ -1,0 +1,172 @@
+"""Convolutions on channels-last data. Each thread makes a range of output rows, from a padded copy of what it needs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.lib.stride_tricks import as_strided
+
+from irload.core.tensor import Array
+from irload.plan.expression import Expression
+from irload.plan.kernels.calls import Part, Scratch
+from irload.plan.kernels.map import tiled_calls
+from irload.plan.kernels.product import columns_by_matrix, rows_by_matrix
+from irload.plan.kernels.tiles import collapse, cut, cut_range
+
+Pack = Callable[[str, Array, Callable[[Array], Array]], Array]
+"""(kind, weights, how) → the weights as a kernel wants them; made once for all plans."""
+
+COLUMNS = 98304
+"""Elements of one im2col tile."""
+
+
+@dataclass(frozen=True, slots=True)
+class Conv:
+    """One convolution of two spatial axes: x [N,H,W,C], w [G,O/G,C/G,kh,kw], out [N,OH,OW,O]."""
+
+    x: Array
+    w: Array
+    out: Array
+    extra: tuple[Array, ...]
+    epilogue: Expression
+    strides: tuple[int, int]
+    dilations: tuple[int, int]
+    pads: tuple[int, int, int, int]
+    """Before and after the rows, before and after the columns."""
+
+    @property
+    def kernel(self) -> tuple[int, int]:
+        """Rows and columns of the kernel."""
+        return self.w.shape[3], self.w.shape[4]
+
+    @property
+    def reach(self) -> tuple[int, int]:
+        """Rows and columns that the dilated kernel covers."""
+        return tuple((k - 1) * d + 1 for k, d in zip(self.kernel, self.dilations, strict=True))  # pyright: ignore
+
+
+def pointwise(conv: Conv, pack: Pack, scratch: Scratch, threads: int) -> list[list[Part]]:
+    """1×1 kernels: one matmul over all positions, after thinning them out where strides ask for it."""
+    n, oh, ow, o = conv.out.shape
+    channels = conv.x.shape[3]
+    w = pack("1x1", conv.w, lambda w: np.ascontiguousarray(w.reshape(o, channels).T))
+    phases: list[list[Part]] = []
+    x = conv.x
+    if conv.strides != (1, 1):
+        thin = scratch.take((n, oh, ow, channels))
+        x = x[:, :: conv.strides[0], :: conv.strides[1]][:, :oh, :ow]
+        phases.append([[(np.copyto, (thin[:, a:b], x[:, a:b]))] for a, b in cut(oh, threads)])
+        x = thin
+    elif not x.flags.c_contiguous:
+        dense = scratch.take(x.shape)
+        phases.append([[(np.copyto, (dense[:, a:b], x[:, a:b]))] for a, b in cut(oh, threads)])
+        x = dense
+    rows = n * oh * ow
+    flat = x.reshape(rows, channels)
+    out = conv.out.reshape(rows, o)
+    extra = [np.broadcast_to(e, conv.out.shape).reshape(rows, o) if e.size > o else e.reshape(-1) for e in conv.extra]
+    make = rows_by_matrix if rows >= 32 else columns_by_matrix
+    return [*phases, make(flat, w, out, extra, conv.epilogue, scratch, threads)]
+
+
+def im2col(conv: Conv, pack: Pack, scratch: Scratch, threads: int) -> list[list[Part]]:
+    """Any kernel: windows copied row by row into a tile, then a matmul a group."""
+    n, oh, ow, o = conv.out.shape
+    groups, per_group, depth = conv.w.shape[:3]
+    kh, kw = conv.kernel
+    k = kh * kw * depth
+    w = pack("im2col", conv.w, lambda w: np.ascontiguousarray(w.transpose(0, 3, 4, 2, 1).reshape(groups, k, per_group)))
+    wide = [np.broadcast_to(e, conv.out.shape) for e in conv.extra]
+    rows_at_once = max(1, min(oh, COLUMNS // (ow * k)))
+    parts: list[Part] = []
+    for start, stop in cut(oh, threads):
+        part: Part = []
+        tile = scratch.take((rows_at_once, ow, kh, kw, depth))
+        narrow = scratch.take((rows_at_once * ow, per_group)) if groups > 1 else None
+        for sample in range(n):
+            band = padded_band(conv, sample, start, stop, scratch, part)
+            windows = window_view(conv, band, stop - start)
+            for a, b in cut_range(0, stop - start, rows_at_once):
+                out = conv.out[sample, start + a : start + b]
+                for g in range(groups):
+                    columns = tile[: b - a]
+                    part.append((np.copyto, (columns, windows[a:b, ..., g * depth : (g + 1) * depth])))
+                    matrix = columns.reshape((b - a) * ow, k)
+                    if narrow is None:
+                        part.append((np.matmul, (matrix, w[0], out.reshape(-1, o))))
+                    else:
+                        result = narrow[: (b - a) * ow]
+                        target = out[..., g * per_group : (g + 1) * per_group]
+                        part.append((np.matmul, (matrix, w[g], result)))
+                        part.append((np.copyto, (target, result.reshape(target.shape))))
+                part += epilogue_calls(conv, out, [e[sample, start + a : start + b] for e in wide], scratch)
+        parts.append(part)
+    return [parts]
+
+
+def depthwise(conv: Conv, pack: Pack, scratch: Scratch, threads: int) -> list[list[Part]]:
+    """One filter a channel: shifted rows times weights, added up in blocks that stay in cache."""
+    n, oh, ow, channels = conv.out.shape
+    kh, kw = conv.kernel
+    w = pack("depthwise", conv.w, lambda w: np.ascontiguousarray(w.reshape(channels, kh, kw).transpose(1, 2, 0)))
+    wide = [np.broadcast_to(e, conv.out.shape) for e in conv.extra]
+    rows_at_once = max(1, min(oh, 32768 // (ow * channels)))
+    sh, sw = conv.strides
+    dh, dw = conv.dilations
+    parts: list[Part] = []
+    for start, stop in cut(oh, threads):
+        part: Part = []
+        term = scratch.take((rows_at_once, ow, channels))
+        for sample in range(n):
+            band = padded_band(conv, sample, start, stop, scratch, part)
+            for a, b in cut_range(0, stop - start, rows_at_once):
+                out = conv.out[sample, start + a : start + b]
+                first = True
+                for i in range(kh):
+                    for j in range(kw):
+                        top = a * sh + i * dh
+                        rows = band[top : top + (b - a - 1) * sh + 1 : sh, j * dw : j * dw + (ow - 1) * sw + 1 : sw]
+                        target = out if first else term[: b - a]
+                        part.append((np.multiply, (rows, w[i, j], target)))
+                        if not first:
+                            part.append((np.add, (out, target, out)))
+                        first = False
+                part += epilogue_calls(conv, out, [e[sample, start + a : start + b] for e in wide], scratch)
+        parts.append(part)
+    return [parts]
+
+
+def padded_band(conv: Conv, sample: int, start: int, stop: int, scratch: Scratch, part: Part) -> Array:
+    """The input rows that output rows start..stop need, with zeros where the padding is. Adds the copying to `part`."""
+    _, height, width, channels = conv.x.shape
+    top, _, left, right = conv.pads
+    first = start * conv.strides[0] - top
+    last = (stop - 1) * conv.strides[0] - top + conv.reach[0]
+    inside = max(first, 0), min(last, height)
+    if (first, last) == inside and left == right == 0:
+        return conv.x[sample, first:last]
+    band = scratch.take((last - first, width + left + right, channels))
+    above, below = inside[0] - first, last - inside[1]
+    for border in (band[:above], band[len(band) - below :], band[:, :left], band[:, width + left :]):
+        if border.size:
+            part.append((border.fill, (0,)))
+    part.append((np.copyto, (band[above : len(band) - below, left : left + width], conv.x[sample, slice(*inside)])))
+    return band
+
+
+def window_view(conv: Conv, band: Array, rows: int) -> Array:
+    """[rows, OW, kh, kw, C] windows of a band, as a view."""
+    (sh, sw), (dh, dw), (kh, kw) = conv.strides, conv.dilations, conv.kernel
+    r, c, e = band.strides
+    shape = (rows, conv.out.shape[2], kh, kw, band.shape[2])
+    return as_strided(band, shape, (sh * r, sw * c, dh * r, dw * c, e), writeable=False)
+
+
+def epilogue_calls(conv: Conv, out: Array, extra: Sequence[Array], scratch: Scratch) -> Part:
+    """The epilogue over a block of output rows."""
+    if not conv.epilogue.instructions:
+        return []
+    flat, *operands = collapse([out, *extra])
+    return tiled_calls(conv.epilogue, [flat, *operands], flat, 0, len(flat), scratch)

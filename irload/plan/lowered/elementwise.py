@@ -1,0 +1,154 @@
+"""Elementwise operations as one-instruction expressions; fusion joins them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from irload.graph import Node
+from irload.plan.expression import Expression, Instruction
+from irload.plan.lowering import all_f32, lowers
+from irload.plan.program import Step, Value
+from irload.plan.steps import Map
+
+_UNARY = {
+    "ReLU": "relu",
+    "Sigmoid": "sigmoid",
+    "HSwish": "hard_swish",
+    "Exp": "exp",
+    "Log": "log",
+    "Tanh": "tanh",
+    "Sqrt": "sqrt",
+    "Negative": "negative",
+    "Abs": "abs",
+    "Sin": "sin",
+    "Cos": "cos",
+    "Floor": "floor",
+    "Ceiling": "ceil",
+    "Erf": "erf",
+}
+_BINARY = {
+    "Add": "add",
+    "Subtract": "subtract",
+    "Multiply": "multiply",
+    "Divide": "divide",
+    "Maximum": "maximum",
+    "Minimum": "minimum",
+}
+
+
+def _map(inputs: list[Value], outputs: list[Value], *instructions: Instruction) -> Map:
+    return Map(inputs, outputs, expression=Expression(len(inputs), instructions))
+
+
+@lowers(*_UNARY)
+def unary(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
+    if not all_f32([*inputs, *outputs]):
+        return None
+    return _map(inputs, outputs, Instruction(_UNARY[node.type], (0,)))
+
+
+@lowers(*_BINARY)
+def binary(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
+    if not all_f32([*inputs, *outputs]) or node.op.attributes["auto_broadcast"] == "pdpd":
+        return None
+    return _map(inputs, outputs, Instruction(_BINARY[node.type], (0, 1)))
+
+
+@lowers("SquaredDifference")
+def squared_difference(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
+    if not all_f32([*inputs, *outputs]) or node.op.attributes["auto_broadcast"] == "pdpd":
+        return None
+    return _map(inputs, outputs, Instruction("subtract", (0, 1)), Instruction("square", (2,)))
+
+
+@lowers("Power")
+def power(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
+    base, exponent = inputs
+    if not all_f32([*inputs, *outputs]) or node.op.attributes["auto_broadcast"] == "pdpd":
+        return None
+    number = _scalar(exponent)
+    if number is None or base.shape != outputs[0].shape:
+        return _map(inputs, outputs, Instruction("power", (0, 1)))
+    special = {2.0: "square", 0.5: "sqrt"}.get(number)
+    instruction = Instruction(special, (0,)) if special else Instruction("power_number", (0,), (number,))
+    return _map([base], outputs, instruction)
+
+
+@lowers("Clamp")
+def clamp(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
+    if not all_f32([*inputs, *outputs]):
+        return None
+    bounds = (node.op.attributes["min"], node.op.attributes["max"])
+    return _map(inputs, outputs, Instruction("clamp", (0,), bounds))
+
+
+@lowers("Swish")
+def swish(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
+    if len(inputs) > 1 or not all_f32([*inputs, *outputs]):
+        return None
+    return _map(inputs, outputs, Instruction("swish", (0,)))
+
+
+@lowers("Gelu")
+def gelu(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
+    if not all_f32([*inputs, *outputs]):
+        return None
+    tanh = node.op.attributes.get("approximation_mode") == "tanh"
+    return _map(inputs, outputs, Instruction("gelu_tanh" if tanh else "gelu", (0,)))
+
+
+@lowers("HSigmoid")
+def hard_sigmoid_six(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
+    if not all_f32([*inputs, *outputs]):
+        return None
+    return _map(inputs, outputs, Instruction("hard_sigmoid", (0,), (1 / 6, 0.5)))
+
+
+@lowers("HardSigmoid")
+def hard_sigmoid(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
+    alpha, beta = _scalar(inputs[1]), _scalar(inputs[2])
+    if alpha is None or beta is None or not all_f32([*inputs, *outputs]):
+        return None
+    return _map(inputs[:1], outputs, Instruction("hard_sigmoid", (0,), (alpha, beta)))
+
+
+@lowers("Elu")
+def elu(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
+    if not all_f32([*inputs, *outputs]):
+        return None
+    return _map(inputs, outputs, Instruction("elu", (0,), (node.op.attributes["alpha"],)))
+
+
+@lowers("FakeQuantize")
+def fake_quantize(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
+    """X cut to its range, scaled to steps, rounded, scaled back: the bounds' arithmetic is done here."""
+    bounds = [v.constant for v in inputs[1:]]
+    if any(b is None for b in bounds) or not all_f32([*inputs, *outputs]):
+        return None
+    if node.op.attributes["auto_broadcast"] == "pdpd":
+        return None
+    rank = len(outputs[0].shape)
+    low, high, out_low, out_high = (np.asarray(b).reshape(np.shape(b)[max(np.ndim(b) - rank, 0) :]) for b in bounds)
+    if np.any(high <= low):
+        return None  # a step function, or bounds the other way round
+    steps = np.float32(node.op.attributes["levels"] - 1)
+    operands = [inputs[0]]
+    for array in (low, high, high - low, out_high - out_low, out_low):
+        operands.append(Value(array.shape, np.dtype(np.float32), np.asarray(array, np.float32)))
+    program = [
+        ("maximum", (0, 1), ()),
+        ("minimum", (6, 2), ()),
+        ("subtract", (7, 1), ()),
+        ("divide", (8, 3), ()),
+        ("multiply_number", (9,), (steps,)),
+        ("round", (10,), ()),
+        ("divide_number", (11,), (steps,)),
+        ("multiply", (12, 4), ()),
+        ("add", (13, 5), ()),
+    ]
+    return _map(operands, outputs, *(Instruction(f, args, tuple(map(float, n))) for f, args, n in program))
+
+
+def _scalar(value: Value) -> float | None:
+    """The number that a constant of one element holds."""
+    return None if value.constant is None or value.size != 1 else float(value.constant.reshape(-1)[0])

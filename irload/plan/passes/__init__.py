@@ -1,0 +1,19 @@
+"""Rewrites of a program, one a file, stated as before → after. They keep its meaning; `optimize` runs them in order."""
+
+from __future__ import annotations
+
+from irload.plan.passes.channels_last import choose_layouts
+from irload.plan.passes.dead import drop_dead
+from irload.plan.passes.epilogues import fuse_epilogues
+from irload.plan.passes.maps import fuse_maps
+from irload.plan.passes.scale import fold_scale
+from irload.plan.program import Program
+
+__all__ = ["optimize"]
+
+
+def optimize(program: Program) -> Program:
+    """Run every pass, in the order in which they help each other."""
+    for rewrite in (drop_dead, fold_scale, fuse_epilogues, fuse_maps, fuse_epilogues, choose_layouts):
+        rewrite(program)
+    return program

@@ -1,0 +1,50 @@
+"""A constant factor a channel behind a convolution: Map(multiply, Window(x, w), c) → Window(x, w·c), as batch norm has."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from irload.plan.expression import Expression, Instruction
+from irload.plan.program import Program, Step, Value
+from irload.plan.steps import Map, Window
+
+
+def fold_scale(program: Program) -> None:
+    """Multiply the factor into the weights. A sum between is passed by: (Wx + b)·c = (W·c)x + b·c is left to fusion."""
+    consumers = program.consumers()
+    pending: list[Step] = list(program.steps)
+    for step in pending:
+        if not isinstance(step, Window) or step.epilogue.instructions:
+            continue
+        taker = program.sole_consumer(step.output, consumers)
+        if not isinstance(taker, Map) or taker.expression != Expression(2, (Instruction("multiply", (0, 1)),)):
+            continue
+        factor = taker.inputs[1 - taker.inputs.index(step.output)]
+        weights = step.inputs[1].constant
+        channels = step.output.shape[1]
+        scale = _per_channel(factor, channels, len(step.output.shape))
+        if scale is None or weights is None or taker.output.shape != step.output.shape:
+            continue
+        scaled = weights * scale.reshape(weights.shape[0], weights.shape[1], *(1,) * (weights.ndim - 2))
+        fused = Window(
+            [step.inputs[0], Value(weights.shape, weights.dtype, np.asarray(scaled), name=step.inputs[1].name)],
+            taker.outputs,
+            strides=step.strides,
+            dilations=step.dilations,
+            pads_begin=step.pads_begin,
+            pads_end=step.pads_end,
+            origin=(*step.origin, *taker.origin),
+        )
+        program.replace([step, taker], [fused])
+        consumers = program.consumers()
+        pending.append(fused)
+
+
+def _per_channel(value: Value, channels: int, rank: int) -> np.ndarray[tuple[int], np.dtype[np.float32]] | None:
+    """The constant as one number a channel, None where it is something else."""
+    if value.constant is None or value.size not in (1, channels):
+        return None
+    shape = (1,) * (rank - len(value.shape)) + value.shape
+    if value.size == 1:
+        return np.full(channels, value.constant.reshape(-1)[0], np.float32)
+    return value.constant.reshape(channels) if shape[1] == channels else None

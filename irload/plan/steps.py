@@ -1,0 +1,126 @@
+"""The vocabulary of steps: each says completely what is to be computed, and nothing of how.
+
+One implementation of each stands in plan/kernels, in NumPy. A step has constant shapes and strides and its weights as
+constants, so that a second implementation can be generated from the same description.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from irload.core.op import Op
+from irload.core.tensor import TensorType
+from irload.plan.expression import Expression
+from irload.plan.program import Step
+
+IDENTITY = Expression(1)
+
+
+@dataclass(slots=True, eq=False)
+class Compute(Step):
+    """An operation by its own `compute`: whatever has no step of its own."""
+
+    op: Op = field(kw_only=True)
+    types: tuple[TensorType, ...] = field(kw_only=True)
+
+
+@dataclass(slots=True, eq=False)
+class View(Step):
+    """The same elements in another shape, without a copy where memory allows: Reshape, Squeeze, Unsqueeze."""
+
+
+@dataclass(slots=True, eq=False)
+class Permute(Step):
+    """The same elements with axes in another order, as a view."""
+
+    order: tuple[int, ...] = field(kw_only=True)
+
+
+@dataclass(slots=True, eq=False)
+class Map(Step):
+    """An expression over operands that broadcast to the output's shape."""
+
+    expression: Expression = field(kw_only=True)
+
+
+@dataclass(slots=True, eq=False)
+class Window(Step):
+    """A convolution with an epilogue. Inputs: data [N,C,X…], weights [G,O/G,C/G,K…] (constant), then the epilogue's.
+
+    The epilogue's operand 0 is the convolution's result; the others broadcast to the output's shape.
+    """
+
+    strides: tuple[int, ...] = field(kw_only=True)
+    dilations: tuple[int, ...] = field(kw_only=True)
+    pads_begin: tuple[int, ...] = field(kw_only=True)
+    pads_end: tuple[int, ...] = field(kw_only=True)
+    epilogue: Expression = field(default=IDENTITY, kw_only=True)
+
+    @property
+    def groups(self) -> int:
+        """The number of groups."""
+        return self.inputs[1].shape[0]
+
+
+@dataclass(slots=True, eq=False)
+class Product(Step):
+    """A matmul with an epilogue. Inputs: a, b, then the epilogue's; transposes are those of the last two axes."""
+
+    transpose_a: bool = field(default=False, kw_only=True)
+    transpose_b: bool = field(default=False, kw_only=True)
+    epilogue: Expression = field(default=IDENTITY, kw_only=True)
+
+
+@dataclass(slots=True, eq=False)
+class Pool(Step):
+    """Maximum or mean over windows. `divisor` is how a mean counts: "real" elements only, or the "full" window."""
+
+    kind: str = field(kw_only=True)
+    kernel: tuple[int, ...] = field(kw_only=True)
+    strides: tuple[int, ...] = field(kw_only=True)
+    pads_begin: tuple[int, ...] = field(kw_only=True)
+    pads_end: tuple[int, ...] = field(kw_only=True)
+    divisor: str = field(default="real", kw_only=True)
+
+
+@dataclass(slots=True, eq=False)
+class Reduce(Step):
+    """Sum, mean, maximum or minimum over axes; kept as ones or dropped as the output's shape says."""
+
+    kind: str = field(kw_only=True)
+    axes: tuple[int, ...] = field(kw_only=True)
+
+
+@dataclass(slots=True, eq=False)
+class Softmax(Step):
+    """Softmax along one axis."""
+
+    axis: int = field(kw_only=True)
+
+
+@dataclass(slots=True, eq=False)
+class Normalize(Step):
+    """(x − mean) / sqrt(variance + eps) over the trailing axes; without `center`, x / sqrt(mean(x²) + eps).
+
+    Inputs: x, then the epilogue's; operand 0 of the epilogue is the normalised tensor.
+    """
+
+    axes: tuple[int, ...] = field(kw_only=True)
+    eps: float = field(kw_only=True)
+    center: bool = field(default=True, kw_only=True)
+    epilogue: Expression = field(default=IDENTITY, kw_only=True)
+
+
+@dataclass(slots=True, eq=False)
+class Attention(Step):
+    """softmax(q kᵀ · scale + mask) v, batched over leading axes. Inputs: q, k, v and, where there is one, the mask."""
+
+    scale: float = field(kw_only=True)
+    causal: bool = field(default=False, kw_only=True)
+
+
+@dataclass(slots=True, eq=False)
+class Join(Step):
+    """Concatenation along an axis; producers write straight into the result where they can."""
+
+    axis: int = field(kw_only=True)

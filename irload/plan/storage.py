@@ -1,0 +1,187 @@
+"""Storage: which values share a buffer, and where each buffer lies in the arena."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from irload.core.tensor import Array
+from irload.plan.arena import Lifetime, place
+from irload.plan.kernels.calls import aligned_bytes
+from irload.plan.program import Program, Step, Value, walk_values
+from irload.plan.steps import Join, Map, Normalize, Permute, Softmax, View
+
+Transform = Callable[[Array], Array]
+
+
+@dataclass(slots=True)
+class _Alias:
+    """A value that is a view of another."""
+
+    source: Value
+    transform: Transform
+
+
+class Storage:
+    """The memory of one bound program: `view(value)` is the array of any value, in its logical shape."""
+
+    def __init__(self, program: Program) -> None:
+        self._aliases: dict[Value, _Alias] = {}
+        self._views: dict[Value, Array] = {}
+        self.joined: set[tuple[Join, int]] = set()
+        """(join, position) of the inputs that are written straight into the result."""
+        self._uses = _uses(program)
+        self._find_views(program)
+        self._find_joins(program)
+        self._find_in_place(program)
+        self._allocate(program)
+
+    @property
+    def nbytes(self) -> int:
+        """The size of the arena."""
+        return self.arena.size
+
+    def view(self, value: Value) -> Array:
+        """The array of a value, logical shape."""
+        return self._views[value] if value.constant is None else value.constant
+
+    def is_alias(self, value: Value) -> bool:
+        """True for values that need no step to fill them, as they are views."""
+        return value in self._aliases
+
+    def root(self, value: Value) -> Value:
+        """The value whose buffer holds this one."""
+        while value in self._aliases:
+            value = self._aliases[value].source
+        return value
+
+    # -- who shares with whom ----------------------------------------------------------------------------------------
+
+    def _find_views(self, program: Program) -> None:
+        """Reshapes that need no copy, and all permutations. Decided on arrays that are never touched."""
+        samples: dict[Value, Array] = {}
+
+        def sample(value: Value) -> Array:
+            if value not in samples:
+                alias = self._aliases.get(value)
+                samples[value] = _blank(value) if alias is None else alias.transform(sample(alias.source))
+            return samples[value]
+
+        for step in program.steps:
+            if not isinstance(step, View | Permute) or step.inputs[0].constant is not None:
+                continue
+            source, output = step.inputs[0], step.output
+            if isinstance(step, Permute):
+                order = step.order
+                self._aliases[output] = _Alias(source, lambda a, order=order: a.transpose(order))
+                continue
+            try:
+                np.reshape(sample(source), output.shape, copy=False)
+            except ValueError:
+                continue
+            shape = output.shape
+            self._aliases[output] = _Alias(source, lambda a, shape=shape: np.reshape(a, shape, copy=False))
+
+    def _find_joins(self, program: Program) -> None:
+        """Values that only a Join takes → slices of its result."""
+        makers = program.producers()
+        for step in program.steps:
+            if not isinstance(step, Join) or step.output in self._aliases:
+                continue
+            start = 0
+            for k, value in enumerate(step.inputs):
+                length = value.shape[step.axis]
+                index = (*(slice(None),) * step.axis, slice(start, start + length))
+                start += length
+                alone = value in makers and value not in self._aliases and self._uses.get(value) == [step]
+                if alone and value not in program.outputs and value.channels_last == step.output.channels_last:
+                    self._aliases[value] = _Alias(step.output, lambda a, index=index: a[index])
+                    self.joined.add((step, k))
+
+    def _find_in_place(self, program: Program) -> None:
+        """Elementwise results → the buffer of an operand that nobody needs afterwards."""
+        family: dict[Value, int] = {}
+        for value in walk_values(program):
+            root = self.root(value)
+            family[root] = family.get(root, 0) + 1
+        for step in program.steps:
+            if not isinstance(step, Map | Softmax | Normalize) or step.output in self._aliases:
+                continue
+            for value in step.inputs[: 1 if isinstance(step, Softmax | Normalize) else None]:
+                if value.constant is not None or value in program.inputs or value in program.outputs:
+                    continue
+                same = (value.shape, value.channels_last, value.dtype) == (
+                    *(step.output.shape, step.output.channels_last, step.output.dtype),
+                )
+                single = value not in self._aliases and family.get(value) == 1
+                if same and single and self._uses[value] == [step]:
+                    self._aliases[step.output] = _Alias(value, lambda a: a)
+                    family[value] = family.get(step.output, 1) + 1
+                    break
+
+    # -- where it lies -------------------------------------------------------------------------------------------------
+
+    def _allocate(self, program: Program) -> None:
+        """One arena for every root, by the steps between which it is needed."""
+        when = {step: k for k, step in enumerate(program.steps)}
+        born: dict[Value, int] = dict.fromkeys(program.inputs, -1)
+        for step, k in when.items():
+            for value in step.outputs:
+                born[value] = k
+        first: dict[Value, int] = {}
+        last: dict[Value, int] = {}
+        end = len(program.steps)
+        for value in walk_values(program):
+            root = self.root(value)
+            first[root] = min(first.get(root, end), born[value])
+            final = (
+                end
+                if value in program.outputs
+                else max((when[s] for s in self._uses.get(value, ())), default=born[value])
+            )
+            last[root] = max(last.get(root, -1), final)
+        keys = {id(root): root for root in first}
+        lives = {key: Lifetime(max(root.nbytes, 1), first[root], last[root]) for key, root in keys.items()}
+        offsets, total = place(lives)
+        self.arena = aligned_bytes(max(total, 1))
+        for key, root in keys.items():
+            at = offsets[key]
+            self._views[root] = _shaped(root, self.arena[at : at + root.nbytes].view(root.dtype))
+        for value in walk_values(program):
+            if value in self._aliases:
+                self._view_alias(value)
+
+    def _view_alias(self, value: Value) -> None:
+        chain: list[_Alias] = []
+        at = value
+        while at not in self._views:
+            chain.append(self._aliases[at])
+            at = self._aliases[at].source
+        array = self._views[at]
+        for alias in reversed(chain):
+            array = alias.transform(array)
+        self._views[value] = array
+
+
+def _uses(program: Program) -> dict[Value, list[Step]]:
+    """The steps that take each value, each once."""
+    found: dict[Value, list[Step]] = {}
+    for step in program.steps:
+        for value in dict.fromkeys(step.inputs):
+            found.setdefault(value, []).append(step)
+    return found
+
+
+def _shaped(value: Value, flat: Array) -> Array:
+    """A flat buffer in the logical shape of its value; channels-last ones are transposed views."""
+    if not value.channels_last:
+        return flat.reshape(value.shape)
+    n, c, *spatial = value.shape
+    return np.moveaxis(flat.reshape(n, *spatial, c), -1, 1)
+
+
+def _blank(value: Value) -> Array:
+    """An array laid out like the value's, whose memory is never touched."""
+    return _shaped(value, np.empty(value.size, value.dtype))
