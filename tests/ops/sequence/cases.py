@@ -32,14 +32,26 @@ def one_hot(rng: Random, version: str) -> Case:
     attributes: dict[str, Any] = {"axis": int(rng.integers(-len(shape) - 1, len(shape) + 1))}
     if version == "opset16" and rng.random() < 0.7:
         attributes["negative_indices_mode"] = pick(rng, ("normalize", "ignore_negative"))
+    indices, on, off = random_array(rng, shape, index, low, depth), *random_array(rng, (2,), element)
     inputs = [
-        param(random_array(rng, shape, index, low, depth), index),
+        param(indices, index),
         pick(rng, (const, const, param))(np.array(depth), pick(rng, INDICES)),
-        # The reference takes only these indices, the CPU only constant values.
-        (pick(rng, (const, param)) if index in INDICES else const)(random_array(rng, (), element), element),
-        const(random_array(rng, (), element), element),
+        pick(rng, (const, param))(on, element),
+        const(off, element),
     ]
-    return Case("OneHot", version, inputs, attributes)
+    # No kernel of the runtime takes other indices.
+    expected = None if index in INDICES else [_marked(indices, depth, on, off, attributes)]
+    return Case("OneHot", version, inputs, attributes, expected=expected)
+
+
+def _marked(indices: Array, depth: int, on: Any, off: Any, attributes: dict[str, Any]) -> Array:
+    """OneHot, one index at a time."""
+    result = np.full((*indices.shape, depth), off)
+    for at, value in np.ndenumerate(indices.astype(int)):
+        place = value + depth if value < 0 and attributes.get("negative_indices_mode") == "normalize" else value
+        if 0 <= place < depth:
+            result[(*at, place)] = on
+    return np.moveaxis(result, -1, attributes["axis"])
 
 
 def _scores(rng: Random, shape: tuple[int, ...], element: et.ElementType) -> Array:
