@@ -38,8 +38,7 @@ class DeformableConvolution(ConvolutionBase, since=1):
         for name, tensor in told.items():
             if tensor.rank not in (None, 4):
                 raise ShapeMismatch(f"{name} must have rank 4, found shape {tensor.shape}")
-        ranked = any(t.rank is not None for t in (data, offsets, filters))
-        if not ranked and not any((self.strides, self.dilations, self.pads_begin, self.pads_end)):
+        if all(t.rank is None for t in (data, offsets, filters)):
             return TensorType(element, Shape.unranked())
         shapes = {name: Shape.any(4) if t.rank is None else t.shape for name, t in told.items()}
         self._check_channels(shapes)

@@ -101,11 +101,11 @@ class ConvolutionBase(Windowed):
     def spatial_dims(self, data: Shape, filters: Shape, spatial: int) -> list[Dim]:
         """The spatial dims of a forward convolution's output. Raises ShapeMismatch where a window does not fit."""
         strides, dilations = self.per_axis("strides", spatial), self.per_axis("dilations", spatial)
-        sizes, kernel = tail(data, spatial), window(filters, spatial)
+        sizes, kernel, pads = tail(data, spatial), window(filters, spatial), self.explicit_pads(spatial)
         if self.pads_same:
             return [n.ceil_div(s) for n, s in zip(sizes, strides, strict=True)]
         dims: list[Dim] = []
-        for axis, (begin, end) in enumerate(self.explicit_pads(spatial)):
+        for axis, (begin, end) in enumerate(pads):
             padded, span = sizes[axis] + (begin + end), dilated_dim(kernel[axis], dilations[axis])
             if kernel[axis].is_static:
                 check_fits(span.lo, padded, axis)
@@ -171,9 +171,8 @@ def group_count(data: Shape, filters: Shape, channel_axis: int) -> Dim:
     if data.rank is None or not per_group.is_static:
         return groups
     channels = data[1]
-    if per_group.lo == 0:
-        found = groups if channels.contains(0) else None
-    else:
+    found = None
+    if per_group.lo:
         lo, hi = -(-channels.lo // per_group.lo), None if channels.hi is None else channels.hi // per_group.lo
         found = None if hi is not None and hi < lo else groups.meet(Dim(lo, hi))
     if found is None:

@@ -107,7 +107,7 @@ class GroupNormalization(Op, since=12):
         element = merge(data.element, scale.element, bias.element)
         require_float("data", element)
         channels = _channels(data, {"scale": scale, "bias": bias})
-        if channels.is_static and channels.lo % self.num_groups:
+        if channels.is_static and (channels.lo % self.num_groups or not channels.lo):
             raise AttributeInvalid(f"num_groups {self.num_groups} must divide the number of channels {channels}")
         return TensorType(data.element, data.shape)
 

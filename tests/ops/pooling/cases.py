@@ -36,6 +36,11 @@ def geometry(rng: Random, version: str, dilated: bool) -> tuple[dict[str, Any], 
     return attributes, (*rng.integers(1, 4, 2).tolist(), *sizes)
 
 
+def torch_from_zero(attributes: dict[str, Any]) -> bool:
+    """Whether the runtime's lower bound may be wrong: it does not drop the window that ceil_torch does from size 0."""
+    return attributes.get("rounding_type") == "ceil_torch" and any(attributes["pads_end"])
+
+
 @cases("AvgPool", "opset1", "opset14", "opset16")
 def average(rng: Random, version: str) -> Case:
     attributes, shape = geometry(rng, version, version == "opset16")
@@ -49,7 +54,8 @@ def average(rng: Random, version: str) -> Case:
     # The CPU plugin has no kernel for dilated windows of wide integers.
     wide = set(attributes.get("dilations", [1])) == {1}
     element: ElementType = pick(rng, [e for e in ELEMENTS if wide or e not in (et.i32, et.i64)])
-    return Case("AvgPool", version, [param(random_array(rng, shape, element, -9, 9), element)], attributes)
+    data = param(random_array(rng, shape, element, -9, 9), element)
+    return Case("AvgPool", version, [data], attributes, wider=torch_from_zero(attributes))
 
 
 @cases("MaxPool", "opset1")
@@ -69,7 +75,7 @@ def maximum_with_indices(rng: Random, version: str) -> Case:
     if rng.random() < 0.6:
         attributes["index_element_type"] = pick(rng, (et.i32, et.i64))
     data = random_array(rng, shape, element, -9, 9)
-    return Case("MaxPool", version, [param(data, element)], attributes, outputs=2)
+    return Case("MaxPool", version, [param(data, element)], attributes, outputs=2, wider=torch_from_zero(attributes))
 
 
 @cases("AdaptiveAvgPool", "opset8")
