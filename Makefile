@@ -4,12 +4,12 @@ SHELL := /bin/sh
 .DEFAULT_GOAL := help
 .PHONY: help demo test dev lint format conformance clean
 
-# The newest usable Python, or the one given as PYTHON=...
-FIND_PYTHON = for p in $(PYTHON) python3 python3.14 python3.13 python3.12 python3.11 python; do \
+# The first Python that will do, or the one given as PYTHON=...
+FIND_PYTHON = for p in $(or $(PYTHON),python3 python3.14 python3.13 python3.12 python3.11 python); do \
 	if "$$p" -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; then \
 		command -v "$$p"; exit 0; fi; done; \
 	echo "irload needs Python 3.11 or later with its venv module, and none was found." >&2; \
-	echo "Install one (python.org; on Debian and Ubuntu: apt install python3 python3-venv) or name it: make $@ PYTHON=/path/to/python" >&2; \
+	echo "Install one (python.org; on Debian and Ubuntu: apt install python3 python3-venv) or name it: make $(MAKECMDGOALS) PYTHON=/path/to/python" >&2; \
 	exit 1
 
 # $(call environment,folder,extras): a virtual environment with irload installed editable.

@@ -22,7 +22,11 @@ def blocks(page: Path, language: str) -> list[tuple[int, str]]:
     return [(text.count("\n", 0, m.start()) + 2, m[2]) for m in BLOCK.finditer(text) if m[1] == language]
 
 
-CONSOLE = [pytest.param(code, id=f"{page.name}:{line}") for page in PAGES for line, code in blocks(page, "console")]
+CONSOLE = [
+    pytest.param(code, id=f"{page.relative_to(ROOT).as_posix()}:{line}")
+    for page in PAGES
+    for line, code in blocks(page, "console")
+]
 
 
 def test_there_are_examples():
@@ -30,7 +34,7 @@ def test_there_are_examples():
     assert len(blocks(ROOT / "README.md", "console")) >= 3
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.relative_to(ROOT).as_posix())
 def test_python(page, monkeypatch):
     monkeypatch.chdir(ROOT)
     names: dict[str, object] = {"__name__": "example"}
@@ -58,7 +62,7 @@ def trimmed(text: str) -> str:
     return "\n".join(line.rstrip() for line in text.strip("\n").splitlines()) + "\n"
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.relative_to(ROOT).as_posix())
 def test_links_lead_somewhere(page):
     for target in re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text(encoding="utf-8")):
         if not target.startswith(("http:", "https:")):

@@ -114,13 +114,13 @@ def _render_top(output: Document) -> None:
     labelled = any(item["label"] is not None for row in rows for item in row)
     columns = [*(["row"] if len(rows) > 1 else []), "index", *(["label"] if labelled else []), "value"]
     shown = table(*columns, right=("row", "index", "value"))
-    shown.title, shown.title_justify, shown.title_style = f"top of {safe(output['name'])}", "left", "bold"
     for number, row in enumerate(rows):
         for item in row:
             cells = [str(number)] if len(rows) > 1 else []
             cells.append(str(item["index"]))
             cells += [safe(item["label"] or "")] if labelled else []
             shown.add_row(*cells, _text(item["value"]))
+    stdout().print(f"[bold]top of {safe(output['name'])}[/]")
     stdout().print(shown)
     total = math.prod(output["shape"][:-1])
     if total > len(rows):
