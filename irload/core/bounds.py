@@ -1,23 +1,25 @@
-"""Carrying the bounds of integer tensors through operations, so that shape arithmetic resolves on dynamic shapes."""
+"""Carrying the bounds of values through operations, so that shape arithmetic resolves on dynamic shapes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
+from irload.core.element import f64
 from irload.core.op import Op
-from irload.core.tensor import UNBOUNDED_HI, UNBOUNDED_LO, Array, Bounds, TensorType
+from irload.core.tensor import Array, Bounds, TensorType
 from irload.errors import IRError
 
 
 def bounds_of(tensor: TensorType) -> Bounds | None:
-    """The bounds of a tensor; those of a known integer value are that value."""
+    """The bounds of a tensor; those of a known value are that value: i64, of floats f32, of f64 itself."""
     if tensor.bounds is not None:
         return tensor.bounds
-    if tensor.value is None or tensor.value.dtype.kind not in "iub":
+    if tensor.value is None or not (tensor.element.is_numeric or tensor.value.dtype.kind == "b"):
         return None
-    value = tensor.value.astype(np.int64)
+    wide = np.int64 if tensor.value.dtype.kind in "iub" else np.float64 if tensor.element is f64 else np.float32
+    value = tensor.value.astype(wide)
     return Bounds(value, value)
 
 
@@ -49,37 +51,3 @@ def _computed(op: Op, arrays: Sequence[Array]) -> tuple[Array, ...]:
     """`compute` on plain i64 arrays, whatever the operation's own element type is."""
     result = op.compute(*arrays)
     return result if isinstance(result, tuple) else (result,)
-
-
-def monotone(
-    a: TensorType, b: TensorType, function: Callable[[float, float], float], *, falls_in_b: bool = False
-) -> list[Bounds | None] | None:
-    """Bounds for an elementwise function that rises in `a` and rises (or falls) in `b`, unbounded ends included."""
-    left, right = bounds_of(a), bounds_of(b)
-    if left is None or right is None:
-        return None
-    low, high = (right.upper, right.lower) if falls_in_b else (right.lower, right.upper)
-    try:
-        return [Bounds(_apply(function, left.lower, low), _apply(function, left.upper, high))]
-    except (ValueError, ArithmeticError):
-        return None
-
-
-def _apply(function: Callable[[float, float], float], a: Array, b: Array) -> Array:
-    a, b = np.broadcast_arrays(a, b)
-    values = [
-        _finite(function(_extended(x), _extended(y)))
-        for x, y in zip(a.ravel().tolist(), b.ravel().tolist(), strict=True)
-    ]
-    return np.array(values, np.int64).reshape(a.shape)
-
-
-def _extended(value: int) -> float:
-    """The integer itself, or an infinity for the integers that stand for one."""
-    return float("inf") if value == UNBOUNDED_HI else float("-inf") if value == UNBOUNDED_LO else value
-
-
-def _finite(value: float) -> int:
-    if value != value:
-        raise ValueError("no bound")
-    return UNBOUNDED_HI if value >= UNBOUNDED_HI else UNBOUNDED_LO if value <= UNBOUNDED_LO else int(value)

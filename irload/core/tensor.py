@@ -22,7 +22,10 @@ VALUE_LIMIT = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """Elementwise bounds of an integer tensor, two i64 arrays of its shape; the extreme integers mean unbounded."""
+    """Elementwise bounds of a tensor, two arrays of its shape; the extreme integers of i64 mean unbounded.
+
+    Those of integers are i64. Sizes that become floats, to be scaled and made integers again, have floats as bounds.
+    """
 
     lower: Array
     upper: Array

@@ -36,8 +36,9 @@ class Divide(Binary, since=1):
             return None
         left, right = given
         is_open, with_zero = self.open_ends(left, right), self.aligned(right.lower == 0, left.lower.ndim)
-        lower = self.compute(left.lower, np.maximum(right.upper, 1))
-        upper = self.compute(left.upper, np.maximum(right.lower, 1))
+        low, high = (np.where(x == 0, 1, x).astype(x.dtype) for x in (right.lower, right.upper))
+        with np.errstate(over="ignore"):  # of the unbounded end, which is replaced
+            lower, upper = self.compute(left.lower, high), self.compute(left.upper, low)
         return [Bounds(np.where(is_open, 0, lower), np.where(is_open | with_zero, UNBOUNDED_HI, upper))]
 
 
@@ -46,7 +47,7 @@ class Remainder(Binary):
 
     def bounds(self, a: TensorType, b: TensorType) -> Sequence[Bounds | None] | None:
         given = natural(a, b)
-        if given is None:
+        if given is None or a.element.is_float:
             return None
         left, right = given
         is_open = self.open_ends(left, right)

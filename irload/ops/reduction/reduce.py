@@ -72,7 +72,7 @@ def _counted(axes: Sequence[int], rank: int) -> Axes:
 def _bounded(op: Reduction, x: TensorType, axes: TensorType, reduce: Callable[..., Any]) -> list[Bounds | None] | None:
     """Bounds of a reduction that rises in every element. Unbounded ends are infinities of exact Python numbers."""
     known, gone = bounds_of(x), axes.ints
-    if known is None or gone is None:
+    if known is None or gone is None or known.lower.dtype.kind == "f":
         return None
     along = _counted(gone, known.lower.ndim)
     with np.errstate(invalid="ignore"):

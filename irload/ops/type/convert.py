@@ -9,11 +9,11 @@ import numpy as np
 from irload.core import attribute as attr
 from irload.core.bounds import bounds_of
 from irload.core.context import RunContext
-from irload.core.element import dynamic, string
+from irload.core.element import ElementType, dynamic, i64, string
 from irload.core.op import Op
-from irload.core.tensor import Array, Bounds, TensorType
+from irload.core.tensor import UNBOUNDED_HI, Array, Bounds, TensorType
 from irload.errors import ExecutionError, TypeMismatch
-from irload.ops.casting import convert
+from irload.ops.casting import convert, to_integer
 
 
 class Convert(Op, since=1):
@@ -39,14 +39,24 @@ class Convert(Op, since=1):
 
     def bounds(self, x: TensorType) -> Sequence[Bounds | None] | None:
         known, to = bounds_of(x), self.destination_type
-        if known is None or not to.is_integer or to.bits < 8:
+        if known is None or not to.is_numeric or to.bits < 8:
             return None
-        if to.bits >= 32:
-            return [known]
+        if to.bits >= 32 or to.is_float:
+            return [Bounds(_end(known.lower, to), _end(known.upper, to))]
         # What does not fit a narrow type wraps, so that anything may come of it.
-        info = np.iinfo(to.dtype)
-        fits = (known.lower >= info.min) & (known.upper <= info.max)
-        return [Bounds(np.where(fits, known.lower, info.min), np.where(fits, known.upper, info.max))]
+        info, lower, upper = np.iinfo(to.dtype), _end(known.lower, i64), _end(known.upper, i64)
+        fits = (lower >= info.min) & (upper <= info.max)
+        return [Bounds(np.where(fits, lower, info.min), np.where(fits, upper, info.max))]
+
+
+def _end(values: Array, to: ElementType) -> Array:
+    """Bounds in another type. Those that mean unbounded stay, and floats narrower than f32 are held as f32."""
+    if to.is_float:
+        with np.errstate(over="ignore"):  # the unbounded end in f16
+            found = values.astype(to.dtype).astype(np.float32 if to.bits < 32 else to.dtype)
+        return np.where(values == UNBOUNDED_HI, found.dtype.type(UNBOUNDED_HI), found)
+    whole = to_integer(values, np.dtype(np.int64)) if values.dtype.kind == "f" else values
+    return np.where(values == UNBOUNDED_HI, UNBOUNDED_HI, whole)
 
 
 class ConvertLike(Op, since=1):

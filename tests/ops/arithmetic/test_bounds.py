@@ -81,8 +81,25 @@ def test_clamp_cuts_bounds() -> None:
 
 @pytest.mark.parametrize(
     ("to", "expected"),
-    [(et.i32, (2, 300)), (et.u8, (0, 255)), (et.u16, (2, 300)), (et.f32, None), (et.u4, None), (et.boolean, None)],
+    [(et.i32, (2, 300)), (et.u8, (0, 255)), (et.u16, (2, 300)), (et.f32, (2, 300)), (et.u4, None), (et.boolean, None)],
 )
 def test_convert(to: et.ElementType, expected: tuple[int, int] | None) -> None:
     found = operation("Convert", "opset1", destination_type=to).bounds(sizes((2, 300)))
     assert found is None if expected is None else found[0].dims() == (Dim.of(expected),)
+
+
+@pytest.mark.parametrize(
+    ("type", "factor", "expected"),
+    [("Multiply", 0.5, [Dim(1, 4), ANY, Dim(3, 3)]), ("Divide", 0.5, [Dim(4, 18), ANY, Dim(14, 14)])],
+)
+def test_sizes_scaled_as_floats(type: str, factor: float, expected: list[Dim]) -> None:
+    """Sizes often become floats to be scaled, and integers again."""
+    given = sizes((2, 9), None, 7)
+    to_float, to_int = (operation("Convert", "opset1", destination_type=e) for e in (et.f32, et.i64))
+    (wide,) = to_float.bounds(given)
+    (scaled,) = operation(type, "opset1").bounds(
+        TensorType(et.f32, Shape(3), bounds=wide), TensorType.of(np.array([factor] * 3, np.float32))
+    )
+    (found,) = to_int.bounds(TensorType(et.f32, Shape(3), bounds=scaled))
+    assert found.lower.dtype == np.int64
+    assert list(found.dims()) == expected
