@@ -272,4 +272,54 @@ DEVIATIONS: tuple[Deviation, ...] = (
         "writes size / 2 elements on either side; reference and CPU plugin take (size - 1) // 2, which differs for even "
         "sizes, and so does irload",
     ),
+    Deviation(
+        ("RNNSequence", "GRUSequence", "LSTMSequence"),
+        "CPU plugin",
+        "reads absent activations as an empty list and fails on it; irload takes the specification's defaults",
+    ),
+    Deviation(
+        ("ReadValue",),
+        "CPU plugin",
+        "begins with zeros where the initial value is the very tensor that Assign stores; irload takes that value. A "
+        "ReadValue without Assign fails there",
+    ),
+    Deviation(
+        ("Loop",),
+        "shape inference",
+        "of a condition known to be false gives a concatenated output the shape [0] and others a first axis of 0; "
+        "irload empties the axis of concatenation and keeps initial values",
+    ),
+    Deviation(
+        ("Loop",),
+        "CPU plugin",
+        "runs no iteration for a trip count below -1 and returns what is in memory; the reference and irload take every "
+        "negative one for no limit",
+    ),
+    Deviation(
+        ("TensorIterator",),
+        "shape inference",
+        "does not widen merged inputs whose shape changes, and counts two parts on an empty axis; irload widens as for "
+        "Loop and counts none",
+    ),
+    Deviation(
+        ("TensorIterator",),
+        "CPU plugin",
+        "cuts parts from the whole axis whatever start and end say; irload cuts from start to end",
+    ),
+    Deviation(
+        ("If",),
+        "shape inference",
+        "joins a scalar and a 1-D branch to [?], which admits no scalar; irload leaves the rank open. Infers both "
+        "branches also where the condition is known; irload only the one that runs",
+    ),
+    Deviation(
+        ("CTCLoss",),
+        "CPU plugin",
+        "crashes on an empty labelling and on an impossible one; irload counts the path of blanks, and infinity",
+    ),
+    Deviation(
+        ("ScaledDotProductAttention",),
+        "shape inference",
+        "lets attention_mask stretch a source of one key; nothing can compute that, and irload refuses it",
+    ),
 )
