@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from threading import Lock
 from typing import Any, cast
@@ -108,7 +108,7 @@ class CompiledModel:
             return run.plan(plan, arrays)
         fast = self._take(plan)
         try:
-            return fast.run(arrays, run)
+            return run.assigning(lambda: fast.run(arrays, run))
         finally:
             with self._lock:
                 self._pools.setdefault(plan, []).append(fast)
@@ -210,8 +210,12 @@ class Run:
 
     def plan(self, plan: Plan, arrays: Sequence[Array]) -> tuple[Array, ...]:
         """Run every step of a plan, dropping each value after its last use."""
+        return self.assigning(lambda: self._steps(plan, arrays))
+
+    def assigning(self, graph: Callable[[], tuple[Array, ...]]) -> tuple[Array, ...]:
+        """Have a graph run; what it assigns to variables is seen once it is done."""
         outer, self._assigned = self._assigned, {}
-        results = self._steps(plan, arrays)
+        results = graph()
         self.variables.update(self._assigned)
         self._assigned = outer
         return results
@@ -271,15 +275,15 @@ class Run:
 
     def write_variable(self, name: str, value: Array) -> None:
         """Give a variable its value for the next inference, or the next iteration of the body it stands in."""
-        self._assigned[name] = value
+        self._assigned[name] = value.copy()  # the memory of a fast plan serves the next step and the next inference
 
 
 def compile_model(model: Model | str | Path, threads: int | None = None, *, optimize: bool = True) -> CompiledModel:
     """Make a model ready to run.
 
     `model`: a Model, or the path of an XML file. `threads`: worker threads; None takes the environment variable
-    IRLOAD_NUM_THREADS, else one for each processor. `optimize=False` runs every operation by its own readable `compute`,
-    one after the other. Raises UnknownOperation naming every operation that irload does not know.
+    IRLOAD_NUM_THREADS, else one for each processor. `optimize=False` runs every operation by its own readable
+    `compute`, one after the other. Raises UnknownOperation naming every operation that irload does not know.
     """
     if not isinstance(model, Model):
         from irload.model import read_model
