@@ -14,6 +14,16 @@ Part = list[Call]
 """Calls that one thread makes one after the other."""
 
 
+def maximum(a: Array, b: Any, out: Array) -> None:
+    """np.maximum, which alone among the ufuncs (with minimum) no longer takes `out` by position."""
+    np.maximum(a, b, out=out)
+
+
+def minimum(a: Array, b: Any, out: Array) -> None:
+    """np.minimum, likewise."""
+    np.minimum(a, b, out=out)
+
+
 class Scratch:
     """Working memory of kernels: taken and given back step by step, so that all steps share the same bytes."""
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from irload.core.tensor import Array
 from irload.plan.expression import Expression
-from irload.plan.kernels.calls import Call, Part
+from irload.plan.kernels.calls import Call, Part, maximum, minimum
 
 Take = Callable[[], Array]
 """Gives a temporary of the tile's shape."""
@@ -30,7 +30,7 @@ def _number_first(function: Callable[..., object]) -> Emit:
 
 
 def _clamp(args: Sequence[Array], out: Array, numbers: Sequence[np.float32], take: Take) -> Part:
-    return [(np.maximum, (args[0], numbers[0], out)), (np.minimum, (out, numbers[1], out))]
+    return [(maximum, (args[0], numbers[0], out)), (minimum, (out, numbers[1], out))]
 
 
 def _sigmoid(args: Sequence[Array], out: Array, numbers: Sequence[np.float32], take: Take) -> Part:
@@ -60,8 +60,8 @@ def _hard_sigmoid(args: Sequence[Array], out: Array, numbers: Sequence[np.float3
     return [
         (np.multiply, (args[0], alpha, out)),
         (np.add, (out, beta, out)),
-        (np.maximum, (out, zero, out)),
-        (np.minimum, (out, one, out)),
+        (maximum, (out, zero, out)),
+        (minimum, (out, one, out)),
     ]
 
 
@@ -85,8 +85,8 @@ def _erf(args: Sequence[Array], out: Array, numbers: Sequence[np.float32], take:
     x, square = take(), take()
     poly = [np.float32(c) for c in _ERF]
     calls: Part = [
-        (np.maximum, (args[0], -_ERF_EDGE, x)),
-        (np.minimum, (x, _ERF_EDGE, x)),
+        (maximum, (args[0], -_ERF_EDGE, x)),
+        (minimum, (x, _ERF_EDGE, x)),
         (np.multiply, (x, x, square)),
         (np.multiply, (square, poly[-1], out)),
     ]
@@ -124,10 +124,10 @@ def _elu(args: Sequence[Array], out: Array, numbers: Sequence[np.float32], take:
     """max(x, 0) + alpha·(e^min(x, 0) − 1)."""
     t, zero = take(), np.float32(0)
     return [
-        (np.minimum, (args[0], zero, t)),
+        (minimum, (args[0], zero, t)),
         (np.expm1, (t, t)),
         (np.multiply, (t, numbers[0], t)),
-        (np.maximum, (args[0], zero, out)),
+        (maximum, (args[0], zero, out)),
         (np.add, (out, t, out)),
     ]
 
@@ -137,8 +137,8 @@ TABLE: dict[str, Emit] = {
     "subtract": _ufunc(np.subtract),
     "multiply": _ufunc(np.multiply),
     "divide": _ufunc(np.divide),
-    "maximum": _ufunc(np.maximum),
-    "minimum": _ufunc(np.minimum),
+    "maximum": _ufunc(maximum),
+    "minimum": _ufunc(minimum),
     "power": _ufunc(np.power),
     "add_number": _with_number(np.add),
     "multiply_number": _with_number(np.multiply),
@@ -158,7 +158,7 @@ TABLE: dict[str, Emit] = {
     "floor": _ufunc(np.floor),
     "ceil": _ufunc(np.ceil),
     "round": _ufunc(np.rint),
-    "relu": lambda args, out, numbers, take: [(np.maximum, (args[0], np.float32(0), out))],
+    "relu": lambda args, out, numbers, take: [(maximum, (args[0], np.float32(0), out))],
     "clamp": _clamp,
     "sigmoid": _sigmoid,
     "swish": _swish,

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
 from irload.core.tensor import Array
-from irload.plan.kernels.calls import Part, Scratch
+from irload.plan.kernels.calls import Part, Scratch, maximum
 from irload.plan.kernels.tiles import cut
 
 
@@ -23,7 +26,7 @@ def pool(
     """X [N,H,W,C] → out [N,OH,OW,C]. Rows are combined first, then columns, as windows are separable."""
     n, height, width, channels = x.shape
     oh, ow = out.shape[1:3]
-    combine = np.maximum if kind == "max" else np.add
+    combine = maximum if kind == "max" else np.add
     fill = -np.inf if kind == "max" else 0
     scale = _scale(x.shape, out.shape, kernel, strides, pads, divisor) if kind == "mean" else None
     parts: list[Part] = []
@@ -55,7 +58,7 @@ def pool(
     return [parts]
 
 
-def _combined(combine: np.ufunc, arrays: list[Array], out: Array) -> Part:
+def _combined(combine: Callable[..., Any], arrays: list[Array], out: Array) -> Part:
     if len(arrays) == 1:
         return [(np.copyto, (out, arrays[0]))]
     calls: Part = [(combine, (arrays[0], arrays[1], out))]

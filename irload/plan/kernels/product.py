@@ -56,7 +56,7 @@ def batched(
     lead = out.shape[:-2]
     a, b = np.broadcast_to(a, lead + a.shape[-2:]), np.broadcast_to(b, lead + b.shape[-2:])
     ranges = cut(lead[0], threads) if out.size >= 1 << 14 else [(0, lead[0])]
-    phases = [[[(np.matmul, (a[i:j], b[i:j], out[i:j]))] for i, j in ranges]]
+    phases: list[list[Part]] = [[[(np.matmul, (a[i:j], b[i:j], out[i:j]))] for i, j in ranges]]
     if epilogue.instructions:
         phases.append(map_parts(epilogue, [out, *extra], out, scratch, threads))
     return phases

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
@@ -39,7 +40,7 @@ def cut(count: int, pieces: int) -> list[tuple[int, int]]:
     """`count` cut into at most `pieces` ranges of nearly equal length."""
     pieces = max(1, min(pieces, count))
     edges = [count * k // pieces for k in range(pieces + 1)]
-    return [(a, b) for a, b in zip(edges, edges[1:], strict=False) if b > a]
+    return [(a, b) for a, b in pairwise(edges) if b > a]
 
 
 def tiles(arrays: Sequence[Array], start: int, stop: int, size: int = TILE) -> Iterator[list[Array]]:

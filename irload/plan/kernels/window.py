@@ -21,6 +21,12 @@ Pack = Callable[[str, Array, Callable[[Array], Array]], Array]
 COLUMNS = 98304
 """Elements of one im2col tile."""
 
+ROWS = 65536
+"""Elements of one block of a depthwise convolution's result."""
+
+LONG_RUN = 5000
+"""Elements of a row from which on it pays to repeat depthwise weights along it."""
+
 
 @dataclass(frozen=True, slots=True)
 class Conv:
@@ -107,35 +113,40 @@ def im2col(conv: Conv, pack: Pack, scratch: Scratch, threads: int) -> list[list[
 
 
 def depthwise(conv: Conv, pack: Pack, scratch: Scratch, threads: int) -> list[list[Part]]:
-    """One filter a channel: shifted rows times weights, added up in blocks that stay in cache."""
+    """One filter a channel: sums of products over windows, in blocks of rows that stay in cache.
+
+    Where columns are neither strided nor dilated, a row of windows is one long run of memory, and the weights are
+    repeated along it, so that the innermost loop runs over the whole row.
+    """
     n, oh, ow, channels = conv.out.shape
     kh, kw = conv.kernel
     w = pack("depthwise", conv.w, lambda w: np.ascontiguousarray(w.reshape(channels, kh, kw).transpose(1, 2, 0)))
     wide = [np.broadcast_to(e, conv.out.shape) for e in conv.extra]
-    rows_at_once = max(1, min(oh, 32768 // (ow * channels)))
-    sh, sw = conv.strides
-    dh, dw = conv.dilations
+    rows_at_once = max(1, min(oh, ROWS // (ow * channels)))
+    runs = conv.strides[1] == conv.dilations[1] == 1 and ow * channels >= LONG_RUN
+    if runs:
+        long = (kh, kw, ow * channels)
+        w = np.ascontiguousarray(np.broadcast_to(w[:, :, None], (kh, kw, ow, channels))).reshape(long)
+    sum_of = "hijn,ijn->hn" if runs else "hijwc,ijc->hwc"
     parts: list[Part] = []
     for start, stop in cut(oh, threads):
         part: Part = []
-        term = scratch.take((rows_at_once, ow, channels))
         for sample in range(n):
             band = padded_band(conv, sample, start, stop, scratch, part)
+            windows = window_view(conv, band, stop - start).transpose(0, 2, 3, 1, 4)
+            if runs:
+                windows = as_strided(windows, (stop - start, *long), (*windows.strides[:3], windows.itemsize))
             for a, b in cut_range(0, stop - start, rows_at_once):
                 out = conv.out[sample, start + a : start + b]
-                first = True
-                for i in range(kh):
-                    for j in range(kw):
-                        top = a * sh + i * dh
-                        rows = band[top : top + (b - a - 1) * sh + 1 : sh, j * dw : j * dw + (ow - 1) * sw + 1 : sw]
-                        target = out if first else term[: b - a]
-                        part.append((np.multiply, (rows, w[i, j], target)))
-                        if not first:
-                            part.append((np.add, (out, target, out)))
-                        first = False
+                target = out.reshape(b - a, -1) if runs else out
+                part.append((_sum_of_products, (sum_of, windows[a:b], w, target)))
                 part += epilogue_calls(conv, out, [e[sample, start + a : start + b] for e in wide], scratch)
         parts.append(part)
     return [parts]
+
+
+def _sum_of_products(subscripts: str, windows: Array, weights: Array, out: Array) -> None:
+    np.einsum(subscripts, windows, weights, out=out)
 
 
 def padded_band(conv: Conv, sample: int, start: int, stop: int, scratch: Scratch, part: Part) -> Array:

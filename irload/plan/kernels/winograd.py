@@ -1,7 +1,7 @@
 """Winograd's F(4,3): 3×3 convolutions of stride 1 with a quarter of the multiplications, on channels-last data.
 
-A tile of 6×6 inputs gives 4×4 outputs. The transforms are small matmuls over panels of tiles, the heart of it is 36 plain
-matmuls. Errors are about ten times those of the direct sum.
+A tile of 6×6 inputs gives 4×4 outputs. The transforms are small matmuls over panels of tiles, the heart of it is 36
+plain matmuls. Errors are about ten times those of the direct sum.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def _panel(
     conv: Conv, sample: int, a: int, b: int, weights: Array, buffers: _Buffers, scratch: Scratch, part: Part
 ) -> None:
     """Rows a..b of tiles: gather, transform, multiply, transform back, store."""
-    _, height, width, channels = conv.x.shape
+    channels = conv.x.shape[3]
     _, oh, ow, o = conv.out.shape
     rows, wide = b - a, -(-ow // 4)
     count = rows * wide

@@ -42,6 +42,7 @@ def _map(inputs: list[Value], outputs: list[Value], *instructions: Instruction) 
 
 @lowers(*_UNARY)
 def unary(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
+    """A function of one operand."""
     if not all_f32([*inputs, *outputs]):
         return None
     return _map(inputs, outputs, Instruction(_UNARY[node.type], (0,)))
@@ -49,6 +50,7 @@ def unary(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
 
 @lowers(*_BINARY)
 def binary(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
+    """A function of two operands."""
     if not all_f32([*inputs, *outputs]) or node.op.attributes["auto_broadcast"] == "pdpd":
         return None
     return _map(inputs, outputs, Instruction(_BINARY[node.type], (0, 1)))
@@ -56,6 +58,7 @@ def binary(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None
 
 @lowers("SquaredDifference")
 def squared_difference(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
+    """(a − b)²."""
     if not all_f32([*inputs, *outputs]) or node.op.attributes["auto_broadcast"] == "pdpd":
         return None
     return _map(inputs, outputs, Instruction("subtract", (0, 1)), Instruction("square", (2,)))
@@ -63,6 +66,7 @@ def squared_difference(node: Node, inputs: list[Value], outputs: list[Value]) ->
 
 @lowers("Power")
 def power(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
+    """A power; squares and roots have instructions of their own."""
     base, exponent = inputs
     if not all_f32([*inputs, *outputs]) or node.op.attributes["auto_broadcast"] == "pdpd":
         return None
@@ -76,6 +80,7 @@ def power(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
 
 @lowers("Clamp")
 def clamp(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
+    """X cut to min..max."""
     if not all_f32([*inputs, *outputs]):
         return None
     bounds = (node.op.attributes["min"], node.op.attributes["max"])
@@ -84,6 +89,7 @@ def clamp(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
 
 @lowers("Swish")
 def swish(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
+    """X · sigmoid(x)."""
     if len(inputs) > 1 or not all_f32([*inputs, *outputs]):
         return None
     return _map(inputs, outputs, Instruction("swish", (0,)))
@@ -91,6 +97,7 @@ def swish(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
 
 @lowers("Gelu")
 def gelu(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
+    """GELU, exact or by tanh."""
     if not all_f32([*inputs, *outputs]):
         return None
     tanh = node.op.attributes.get("approximation_mode") == "tanh"
@@ -99,6 +106,7 @@ def gelu(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
 
 @lowers("HSigmoid")
 def hard_sigmoid_six(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
+    """min(max(x + 3, 0), 6) / 6."""
     if not all_f32([*inputs, *outputs]):
         return None
     return _map(inputs, outputs, Instruction("hard_sigmoid", (0,), (1 / 6, 0.5)))
@@ -106,6 +114,7 @@ def hard_sigmoid_six(node: Node, inputs: list[Value], outputs: list[Value]) -> S
 
 @lowers("HardSigmoid")
 def hard_sigmoid(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
+    """clip(alpha · x + beta, 0, 1)."""
     alpha, beta = _scalar(inputs[1]), _scalar(inputs[2])
     if alpha is None or beta is None or not all_f32([*inputs, *outputs]):
         return None
@@ -114,6 +123,7 @@ def hard_sigmoid(node: Node, inputs: list[Value], outputs: list[Value]) -> Step 
 
 @lowers("Elu")
 def elu(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
+    """X above zero, alpha · (eˣ − 1) below."""
     if not all_f32([*inputs, *outputs]):
         return None
     return _map(inputs, outputs, Instruction("elu", (0,), (node.op.attributes["alpha"],)))
@@ -122,19 +132,18 @@ def elu(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
 @lowers("FakeQuantize")
 def fake_quantize(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
     """X cut to its range, scaled to steps, rounded, scaled back: the bounds' arithmetic is done here."""
-    bounds = [v.constant for v in inputs[1:]]
-    if any(b is None for b in bounds) or not all_f32([*inputs, *outputs]):
+    bounds = [v.constant for v in inputs[1:] if v.constant is not None]
+    if len(bounds) < 4 or not all_f32([*inputs, *outputs]):
         return None
     if node.op.attributes["auto_broadcast"] == "pdpd":
         return None
     rank = len(outputs[0].shape)
-    low, high, out_low, out_high = (np.asarray(b).reshape(np.shape(b)[max(np.ndim(b) - rank, 0) :]) for b in bounds)
+    low, high, out_low, out_high = (b.reshape(b.shape[max(b.ndim - rank, 0) :]) for b in bounds)
     if np.any(high <= low):
         return None  # a step function, or bounds the other way round
     steps = np.float32(node.op.attributes["levels"] - 1)
-    operands = [inputs[0]]
-    for array in (low, high, high - low, out_high - out_low, out_low):
-        operands.append(Value(array.shape, np.dtype(np.float32), np.asarray(array, np.float32)))
+    told = (low, high, high - low, out_high - out_low, out_low)
+    operands = [inputs[0], *(Value(a.shape, np.dtype(np.float32), np.asarray(a, np.float32)) for a in told)]
     program = [
         ("maximum", (0, 1), ()),
         ("minimum", (6, 2), ()),

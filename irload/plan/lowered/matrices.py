@@ -12,6 +12,7 @@ from irload.plan.steps import Attention, Product
 
 @lowers("MatMul")
 def matmul(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
+    """MatMul of two tensors of rank 2 and above."""
     a, b = inputs
     if min(len(a.shape), len(b.shape)) < 2 or not all_f32([*inputs, *outputs]) or not outputs[0].size or not a.size:
         return None
@@ -21,6 +22,7 @@ def matmul(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None
 
 @lowers("ScaledDotProductAttention")
 def attention(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
+    """ScaledDotProductAttention of one head count, masked by addition."""
     q, k, v, *rest = inputs
     if node.op.attributes["causal"] or not all_f32([q, k, v, *outputs]) or not outputs[0].size or not k.size:
         return None

@@ -10,11 +10,13 @@ from irload.plan.steps import Join, Permute, View
 
 @lowers("Reshape", "Squeeze", "Unsqueeze", "Identity")
 def view(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
+    """What changes the shape alone."""
     return View(inputs[:1], outputs) if inputs[0].dtype != object else None
 
 
 @lowers("Transpose")
 def permute(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
+    """Transpose by a constant order."""
     order = inputs[1].constant
     if order is None or inputs[0].dtype == object:
         return None
@@ -25,6 +27,7 @@ def permute(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | Non
 
 @lowers("Concat")
 def join(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
+    """Concat."""
     if inputs[0].dtype == object:
         return None
     return Join(inputs, outputs, axis=int(node.op.attributes["axis"]) % len(outputs[0].shape))

@@ -12,6 +12,7 @@ _REDUCTIONS = {"ReduceMean": "mean", "ReduceSum": "sum", "ReduceMax": "max", "Re
 
 @lowers("SoftMax")
 def softmax(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
+    """SoftMax."""
     rank = len(outputs[0].shape)
     if not all_f32([*inputs, *outputs]) or not outputs[0].size:
         return None

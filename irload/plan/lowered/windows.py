@@ -15,6 +15,7 @@ from irload.plan.steps import Pool, Window
 
 @lowers("Convolution", "GroupConvolution")
 def convolution(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
+    """Convolutions of one or two spatial axes with constant filters."""
     data, weights = inputs
     spatial = len(data.shape) - 2
     if weights.constant is None or spatial not in (1, 2) or not all_f32([*inputs, *outputs]) or not outputs[0].size:
@@ -36,6 +37,7 @@ def convolution(node: Node, inputs: list[Value], outputs: list[Value]) -> Step |
 
 @lowers("MaxPool", "AvgPool")
 def pooling(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
+    """Poolings that round down, where only the pooled values are used."""
     (data,) = inputs
     op = cast(Windowed, node.op)
     attributes = op.attributes
