@@ -30,7 +30,7 @@ def spread(
     columns = data.reshape(batch, groups, in_channels, math.prod(positions))
     result = np.zeros((batch, groups, out_channels, *sizes), np.result_type(data, filters))
     for tap, place in taps(kernel, strides, dilations, positions):
-        weights = filters[(..., *tap)].swapaxes(1, 2)  # [G, O, I]
+        weights = np.ascontiguousarray(filters[(..., *tap)].swapaxes(1, 2))  # [G, O, I]; BLAS takes no strided ones
         result[(..., *place)] += (weights @ columns).reshape(batch, groups, out_channels, *positions)
     return result.reshape(batch, groups * out_channels, *sizes)
 

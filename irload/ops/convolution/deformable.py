@@ -99,7 +99,8 @@ class DeformableConvolution(ConvolutionBase, since=1):
             found = self._bilinear(parts, y.astype(data.dtype), x.astype(data.dtype))
             if factors is not None:
                 found = found * factors[:, :, np.newaxis, ky, kx]
-            result += weights[..., ky, kx] @ found.reshape(batch, groups, channels // groups, rows * columns)
+            place = np.ascontiguousarray(weights[..., ky, kx])  # BLAS takes no strided matrices
+            result += place @ found.reshape(batch, groups, channels // groups, rows * columns)
         return result.reshape(batch, out_channels, rows, columns)
 
     def _bilinear(self, data: Array, y: Array, x: Array) -> Array:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from irload.core import element as et
 from irload.core.element import ElementType
 from tests.harness.case import INDICES, Case, Input, Random, cases, const, param, pick, random_array, random_shape
@@ -38,8 +40,10 @@ def mvn_over_axes(rng: Random, version: str) -> Case:
         "normalize_variance": bool(rng.random() < 0.7),
         "eps_mode": pick(rng, ("INSIDE_SQRT", "OUTSIDE_SQRT", "inside_sqrt", "outside_sqrt")),
     }
-    data = param(random_array(rng, shape, element), element)
-    return Case("MVN", version, [data, random_axes(rng, len(shape))], attributes, rtol=1e-4, atol=1e-4)
+    data, axes = param(random_array(rng, shape, element), element), random_axes(rng, len(shape))
+    # Only the reference, which knows f32, takes axes that come at run time.
+    axes = replace(axes, constant=element is not et.f32 or rng.random() < 0.7)
+    return Case("MVN", version, [data, axes], attributes, rtol=1e-4, atol=1e-4)
 
 
 @cases("BatchNormInference", "opset1", "opset5")
