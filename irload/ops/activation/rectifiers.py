@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
 from irload.core import attribute as attr
@@ -39,7 +43,7 @@ class Clamp(Unary, since=1):
         low, high = self.min, self.max
         if x.dtype.kind != "f":
             info = np.iinfo(x.dtype)
-            low, high = (int(np.clip(v, info.min, info.max)) for v in (np.ceil(low), np.floor(high)))
+            low, high = _whole(low, math.ceil, info), _whole(high, math.floor, info)
         return np.minimum(np.maximum(x, x.dtype.type(low)), x.dtype.type(high))
 
 
@@ -124,3 +128,10 @@ class PReLU(Op, since=1):
 def _by_channel(x: Shape, slope: Shape) -> bool:
     """True when a slope of one axis may be as long as axis 1 of x."""
     return len(slope) == 1 and len(x) > 1 and x[1].meet(slope[0]) is not None
+
+
+def _whole(bound: float, rounding: Callable[[float], int], limits: Any) -> int:
+    """A bound as an integer within the limits of a type. Compared exactly: the greatest i64 has no float."""
+    if bound <= limits.min:
+        return int(limits.min)
+    return int(limits.max) if bound >= limits.max else rounding(bound)

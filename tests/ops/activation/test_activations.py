@@ -48,6 +48,8 @@ def test_values(type: str, version: str, attributes: dict[str, Any], x: list[flo
         (et.i32, -1.5, 2.5, [-1, -1, 0, 2, 2]),
         (et.i8, -1e9, 1e9, [-100, -2, 0, 3, 100]),
         (et.i64, -INF, 0.0, [-100, -2, 0, 0, 0]),
+        (et.i64, -3.4e38, 3.4e38, [-100, -2, 0, 3, 100]),
+        (et.i64, -2.5, INF, [-2, -2, 0, 3, 100]),
     ],
 )
 def test_clamp_keeps_integers_within(element: et.ElementType, low: float, high: float, expected: list[int]) -> None:
