@@ -19,7 +19,9 @@ from irload.plan.program import Step, Value
 from irload.plan.steps import (
     Attention,
     Compute,
+    Cut,
     Join,
+    Look,
     Map,
     Normalize,
     Permute,
@@ -27,6 +29,7 @@ from irload.plan.steps import (
     Product,
     Reduce,
     Softmax,
+    Spread,
     View,
     Window,
 )
@@ -76,7 +79,7 @@ class Binder:
             self.packs[key] = (weights, how(weights))  # the original is kept, so that its id stays its own
         return self.packs[key][1]
 
-    # -- one method a step -----------------------------------------------------------------------------------------------
+    # -- one method a step -----------------------------------------------------------------------------------------
 
     def compute(self, step: Step) -> tuple[str, Phases]:
         assert isinstance(step, Compute)
@@ -84,13 +87,15 @@ class Binder:
         return "compute", [[[(_compute, (step, inputs, outputs, self.run))]]]
 
     def moved(self, step: Step) -> tuple[str, Phases]:
-        """View and Permute: nothing where the output is a view, else a copy."""
+        """Nothing where the output is a view, else a copy."""
+        assert isinstance(step, Look)
         if self.storage.is_alias(step.output):
             return "view", []
         source, out = self.view(step.inputs[0]), self.view(step.output)
-        if isinstance(step, Permute):
-            return "copy", _copy(out, source.transpose(step.order), self.threads)
-        return "copy", [[[(_reshape_into, (out, source))]]]
+        try:
+            return "copy", _copy(out, step.look(source), self.threads)
+        except ValueError:
+            return "copy", [[[(_reshape_into, (out, source))]]]
 
     def map(self, step: Step) -> tuple[str, Phases]:
         assert isinstance(step, Map)
@@ -131,7 +136,8 @@ class Binder:
             _planar(out, one),
             tuple(_planar_operand(e, out.ndim, one) for e in extra),
             step.epilogue,
-            *(_pair(step.strides, one, 1), _pair(step.dilations, one, 1)),
+            _pair(step.strides, one, 1),
+            _pair(step.dilations, one, 1),
             _pads(step.pads_begin, step.pads_end, one),
         )
         kernel = choose_window(conv)
@@ -222,7 +228,7 @@ class Binder:
         out = self.view(step.output)
         heads = int(np.prod(out.shape[:-2]))
         phases: Phases = []
-        flat = []
+        flat: list[Array] = []
         for x in (q, k, v):
             stacked = _stack(x, out.shape[:-2], heads)
             if stacked is None:
@@ -234,7 +240,9 @@ class Binder:
         mask = np.broadcast_to(rest[0], scores).reshape(heads, *scores[-2:]) if rest else None
         target = _stack(out, out.shape[:-2], heads)
         result = self.scratch.take((heads, *out.shape[-2:])) if target is None else target
-        phases.append(attention.attention(*flat, mask, result, step.scale, self.scratch, self.threads))
+        phases.append(
+            attention.attention(flat[0], flat[1], flat[2], mask, result, step.scale, self.scratch, self.threads)
+        )
         if target is None:
             phases += _copy(out, result.reshape(out.shape), self.threads)
         return "head by head", phases
@@ -342,6 +350,8 @@ _TABLE: dict[type[Step], Callable[[Binder, Step], tuple[str, Phases]]] = {
     Compute: Binder.compute,
     View: Binder.moved,
     Permute: Binder.moved,
+    Cut: Binder.moved,
+    Spread: Binder.moved,
     Map: Binder.map,
     Product: Binder.product,
     Window: Binder.window,

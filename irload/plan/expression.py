@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Instruction:
-    """`function` names an entry of the table of kernels/elementwise.py, `args` are registers, `numbers` its constants."""
+    """`function` names an entry of the table in kernels/elementwise.py; `args` are registers, `numbers` constants."""
 
     function: str
     args: tuple[int, ...]

@@ -17,8 +17,8 @@ from irload.graph import Graph, Node, Output
 from irload.plan.program import Program, Step, Value
 from irload.plan.steps import Compute
 
-Lower = Callable[[Node, list[Value], list[Value]], "Step | None"]
-"""Gives the step for a node with these inputs and outputs, or None where it has none for them."""
+Lower = Callable[[Node, list[Value], list[Value]], "Step | list[Step] | None"]
+"""Gives the steps for a node with these inputs and outputs, or None where it has none for them."""
 
 FOLD_LIMIT = 1 << 26
 FOLD_GROWTH = 8
@@ -53,12 +53,13 @@ def lower(graph: Graph, types: Mapping[Output, TensorType], constants: dict[Outp
         values.update(zip(node.outputs, outputs, strict=True))
         if node in graph.parameters or _fold(node, inputs, outputs, types, constants):
             continue
-        step = _step(node, inputs, outputs)
-        if step is None:
+        made = _steps(node, inputs, outputs)
+        if made is None:
             known = tuple(types[o].untold() for o in node.outputs)
-            step = Compute(inputs, outputs, op=node.op, types=known)
-        step.origin = step.origin or (node,)
-        steps.append(step)
+            made = [Compute(inputs, outputs, op=node.op, types=known)]
+        for step in made:
+            step.origin = step.origin or (node,)
+        steps += made
     return Program(
         steps, [values[p.outputs[0]] for p in graph.parameters], [values[r.inputs[0]] for r in graph.results]
     )
@@ -68,11 +69,12 @@ def _value(output: Output, tensor: TensorType, *, used: bool) -> Value:
     return Value(tensor.shape.static, tensor.element.dtype, tensor.value, name=output.node.name, used=used)
 
 
-def _step(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
+def _steps(node: Node, inputs: list[Value], outputs: list[Value]) -> list[Step] | None:
     make = _table.get(node.type)
     if make is None or node.op.namespace != "opset":
         return None
-    return make(node, inputs, outputs)
+    made = make(node, inputs, outputs)
+    return [made] if isinstance(made, Step) else made
 
 
 def _fold(

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from irload.core.op import Op
-from irload.core.tensor import TensorType
+from irload.core.tensor import Array, TensorType
 from irload.plan.expression import Expression
 from irload.plan.program import Step
 
@@ -25,15 +27,48 @@ class Compute(Step):
 
 
 @dataclass(slots=True, eq=False)
-class View(Step):
-    """The same elements in another shape, without a copy where memory allows: Reshape, Squeeze, Unsqueeze."""
+class Look(Step):
+    """Base of steps that only look at their input in another way, without a copy wherever memory allows."""
+
+    def look(self, array: Array) -> Array:
+        """The view. Raises ValueError where none exists."""
+        raise NotImplementedError
 
 
 @dataclass(slots=True, eq=False)
-class Permute(Step):
-    """The same elements with axes in another order, as a view."""
+class View(Look):
+    """The same elements in another shape: Reshape, Squeeze, Unsqueeze."""
+
+    def look(self, array: Array) -> Array:
+        return np.reshape(array, self.output.shape, copy=False)
+
+
+@dataclass(slots=True, eq=False)
+class Permute(Look):
+    """The same elements with axes in another order."""
 
     order: tuple[int, ...] = field(kw_only=True)
+
+    def look(self, array: Array) -> Array:
+        return array.transpose(self.order)
+
+
+@dataclass(slots=True, eq=False)
+class Cut(Look):
+    """A range of elements of each axis: Split, Slice."""
+
+    index: tuple[slice, ...] = field(kw_only=True)
+
+    def look(self, array: Array) -> Array:
+        return array[self.index]
+
+
+@dataclass(slots=True, eq=False)
+class Spread(Look):
+    """The elements repeated along axes of length 1: Broadcast."""
+
+    def look(self, array: Array) -> Array:
+        return np.broadcast_to(array, self.output.shape)
 
 
 @dataclass(slots=True, eq=False)

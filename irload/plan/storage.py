@@ -11,7 +11,7 @@ from irload.core.tensor import Array
 from irload.plan.arena import Lifetime, place
 from irload.plan.kernels.calls import aligned_bytes
 from irload.plan.program import Program, Step, Value, walk_values
-from irload.plan.steps import Join, Map, Normalize, Permute, Softmax, View
+from irload.plan.steps import Join, Look, Map, Normalize, Softmax
 
 Transform = Callable[[Array], Array]
 
@@ -60,7 +60,7 @@ class Storage:
     # -- who shares with whom ----------------------------------------------------------------------------------------
 
     def _find_views(self, program: Program) -> None:
-        """Reshapes that need no copy, and all permutations. Decided on arrays that are never touched."""
+        """What only looks and needs no copy for it. Decided on arrays whose memory is never touched."""
         samples: dict[Value, Array] = {}
 
         def sample(value: Value) -> Array:
@@ -70,19 +70,13 @@ class Storage:
             return samples[value]
 
         for step in program.steps:
-            if not isinstance(step, View | Permute) or step.inputs[0].constant is not None:
-                continue
-            source, output = step.inputs[0], step.output
-            if isinstance(step, Permute):
-                order = step.order
-                self._aliases[output] = _Alias(source, lambda a, order=order: a.transpose(order))
+            if not isinstance(step, Look) or step.inputs[0].constant is not None:
                 continue
             try:
-                np.reshape(sample(source), output.shape, copy=False)
+                step.look(sample(step.inputs[0]))
             except ValueError:
                 continue
-            shape = output.shape
-            self._aliases[output] = _Alias(source, lambda a, shape=shape: np.reshape(a, shape, copy=False))
+            self._aliases[step.output] = _Alias(step.inputs[0], step.look)
 
     def _find_joins(self, program: Program) -> None:
         """Values that only a Join takes → slices of its result."""

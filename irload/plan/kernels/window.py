@@ -124,8 +124,8 @@ def depthwise(conv: Conv, pack: Pack, scratch: Scratch, threads: int) -> list[li
     wide = [np.broadcast_to(e, conv.out.shape) for e in conv.extra]
     rows_at_once = max(1, min(oh, ROWS // (ow * channels)))
     runs = conv.strides[1] == conv.dilations[1] == 1 and ow * channels >= LONG_RUN
+    long = (kh, kw, ow * channels)
     if runs:
-        long = (kh, kw, ow * channels)
         w = np.ascontiguousarray(np.broadcast_to(w[:, :, None], (kh, kw, ow, channels))).reshape(long)
     sum_of = "hijn,ijn->hn" if runs else "hijwc,ijc->hwc"
     parts: list[Part] = []

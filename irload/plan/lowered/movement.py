@@ -5,7 +5,7 @@ from __future__ import annotations
 from irload.graph import Node
 from irload.plan.lowering import lowers
 from irload.plan.program import Step, Value
-from irload.plan.steps import Join, Permute, View
+from irload.plan.steps import Cut, Join, Permute, Spread, View
 
 
 @lowers("Reshape", "Squeeze", "Unsqueeze", "Identity")
@@ -31,3 +31,42 @@ def join(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
     if inputs[0].dtype == object:
         return None
     return Join(inputs, outputs, axis=int(node.op.attributes["axis"]) % len(outputs[0].shape))
+
+
+@lowers("Split", "VariadicSplit")
+def split(node: Node, inputs: list[Value], outputs: list[Value]) -> list[Step] | None:
+    """One cut an output."""
+    axis_value = inputs[1].constant
+    if axis_value is None or inputs[0].dtype == object:
+        return None
+    axis = int(axis_value.reshape(-1)[0]) % len(inputs[0].shape)
+    start, cuts = 0, list[Step]()
+    for output in outputs:
+        stop = start + output.shape[axis]
+        cuts.append(Cut(inputs[:1], [output], index=(*(slice(None),) * axis, slice(start, stop))))
+        start = stop
+    return cuts
+
+
+@lowers("Slice")
+def cut(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
+    """Slice by known bounds."""
+    told = [v.constant for v in inputs[1:]]
+    if any(t is None for t in told) or inputs[0].dtype == object or not outputs[0].size:
+        return None
+    starts, stops, steps, *rest = ([int(n) for n in t.reshape(-1).tolist()] for t in told if t is not None)
+    shape = inputs[0].shape
+    index = [slice(None)] * len(shape)
+    for axis, start, stop, step in zip(rest[0] if rest else range(len(starts)), starts, stops, steps, strict=True):
+        # A stop beyond the first element is written as −n−1 or below, where Python's own slices need None.
+        end = None if step < 0 and stop < -shape[axis] else stop
+        index[axis] = slice(start, end, step)
+    return Cut(inputs[:1], outputs, index=tuple(index))
+
+
+@lowers("Broadcast")
+def spread(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
+    """Broadcast by NumPy's rules."""
+    if node.op.attributes["mode"] == "explicit" or inputs[0].dtype == object:
+        return None
+    return Spread(inputs[:1], outputs)

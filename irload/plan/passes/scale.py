@@ -1,4 +1,4 @@
-"""A constant factor a channel behind a convolution: Map(multiply, Window(x, w), c) → Window(x, w·c), as batch norm has."""
+"""A constant factor a channel behind a convolution: Map(·, Window(x, w), c) → Window(x, w·c), as batch norm has."""
 
 from __future__ import annotations
 
