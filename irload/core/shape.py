@@ -148,7 +148,7 @@ class Shape:
         body = text.strip().removeprefix("[").removesuffix("]").strip()
         if body == "...":
             return UNRANKED
-        return Shape(*(_parse_dim(item.strip(), text) for item in body.split(",") if item.strip())) if body else Shape()
+        return Shape(*(_parse_dim(item.strip(), text) for item in body.split(","))) if body else Shape()
 
     @property
     def dims(self) -> tuple[Dim, ...]:
@@ -270,7 +270,7 @@ def _parse_dim(item: str, text: str) -> Dim:
     lo, dots, hi = item.partition("..")
     lo, hi = lo.strip(), hi.strip()
     digits = (part for part in ((lo, hi) if dots else (lo,)))
-    if all(not part or (part.isascii() and part.isdigit()) for part in digits) and (lo or hi):
+    if all(not part or (part.isascii() and part.isdigit() and len(part) < 19) for part in digits) and (lo or hi):
         dim = Dim(int(lo or 0), int(hi) if hi else None) if dots else Dim.of(int(lo))
         if dim.hi is None or dim.lo <= dim.hi:
             return dim

@@ -101,13 +101,13 @@ class Elements:
         """The rt_info of a layer. IR v10 has none that the runtime reads."""
         if self.net.version < 11:
             return
-        seen: set[str] = set()
+        seen: set[tuple[str, str]] = set()
         for child in element:
             entry = self.attributes(child)
-            name = entry.get("name", "")
-            if child.tag == "attribute" and name in seen and name in _ONCE:
+            name, version = entry.get("name", ""), entry.get("version", "")
+            if child.tag == "attribute" and (name, version) in seen and version and name in _ONCE:
                 self.report(ReadError(f"rt_info has the attribute {name} twice", self.where(child, layer)))
-            seen.add(name)
+            seen.add((name, version))
             layer.rt_info.append(entry)
 
     def edge(self, element: Element) -> RawEdge | None:
