@@ -37,10 +37,9 @@ dev: .venv/.ready  ## An environment with everything, installed editable, and th
 	@if [ -d .git ]; then .venv/bin/pre-commit install; fi
 
 lint: .venv-lint/.ready  ## ruff, pyright and the import contract.
-	.venv-lint/bin/ruff check .
-	.venv-lint/bin/ruff format --check .
-	.venv-lint/bin/pyright --pythonpath .venv-lint/bin/python
-	.venv-lint/bin/lint-imports
+	@failed=; for step in 'ruff check .' 'ruff format --check .' 'pyright --pythonpath .venv-lint/bin/python' lint-imports; do \
+		echo "$$step"; .venv-lint/bin/$$step || failed="$$failed $${step%% *}"; done; \
+	if [ -n "$$failed" ]; then echo "failed:$$failed" >&2; exit 1; fi
 
 format: .venv-lint/.ready  ## Let ruff mend what it can.
 	.venv-lint/bin/ruff check --fix .

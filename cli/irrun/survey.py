@@ -29,7 +29,10 @@ def survey(path: Path, weights: Path | None) -> Survey:
     faults: list[IRError] = []
     source = None if weights is None else Weights(weights)
     model = read_graph(path, source, faults.append)
-    model.results = [r for r in model.results if r.inputs]  # one that no edge feeds is a fault, and no output
+    # An end without its port is a fault, and no input or output that could be shown.
+    faults += [ReadError("has no output port", n.where(model.file)) for n in model.parameters if not n.outputs]
+    model.parameters = [n for n in model.parameters if n.outputs]
+    model.results = [n for n in model.results if n.inputs]
     return Survey(model, faults)
 
 

@@ -60,6 +60,12 @@ def test_without_weights(irrun, tmp_path):
         ('strides="1,1"', 'strides="1,1,1"', "conv0"),
         ('strides="1,1"', 'strides="0,1"', "conv0"),
         ('to-layer="22" to-port="0"', 'to-layer="99" to-port="0"', "there is no layer 99"),
+        ("</layers>", '<layer id="90" name="y" type="Parameter" version="opset1"/></layers>', "'y'"),
+        (
+            "</layers>",
+            '<layer id="90" name="y" type="Parameter" version="opset1"><data shape="1" element_type="f32"/></layer></layers>',
+            "Parameter 'y' (id 90): has no output port",
+        ),
     ],
 )
 def test_faults_become_warnings(irrun, tmp_path, old, new, said):
