@@ -322,4 +322,37 @@ DEVIATIONS: tuple[Deviation, ...] = (
         "shape inference",
         "lets attention_mask stretch a source of one key; nothing can compute that, and irload refuses it",
     ),
+    Deviation(
+        ("RDFT", "IRDFT"),
+        "CPU plugin",
+        "reads beyond the data where signal_size fills it up, crashes on -1 and on axes or sizes that come at run "
+        "time, and errs for sizes of 1",
+    ),
+    Deviation(
+        ("RDFT", "IRDFT"),
+        "shape inference",
+        "leaves all axes but the last as they are while the values of signal_size are unknown; irload knows none of "
+        "them",
+    ),
+    Deviation(
+        ("ISTFT",),
+        "CPU plugin",
+        "with center and an odd frame_size gives one element more than is specified and inferred; crashes for a "
+        "signal_length of 0",
+    ),
+    Deviation(
+        ("SliceScatter",),
+        "CPU plugin",
+        "writes nothing, or crashes, when start, stop, step or axes are no constants, and crashes for backward and "
+        "empty slices; the reference has no kernel; irload takes them all",
+    ),
+    Deviation(
+        ("Unique",),
+        "reference and CPU plugin",
+        "return wrong values and indices of slices along an axis in 8-bit types; irload treats all types alike",
+    ),
+    Deviation(("SpaceToBatch",), "reference", "dies of many valid inputs; irload is compared with the CPU plugin"),
+    Deviation(
+        ("Roll",), "CPU plugin", "refuses one scalar shift for several axes; irload takes it, by the specification"
+    ),
 )
