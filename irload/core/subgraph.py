@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from irload.core.shape import normalize_axis
-from irload.core.tensor import TensorType
+from irload.core.tensor import UNKNOWN, TensorType
 
 
 class Body(Protocol):
@@ -66,4 +66,5 @@ class Subgraph:
 
 def declared(body: Body, index: int) -> TensorType:
     """The type that a Parameter of the body declares for itself."""
-    return body.parameters[index].op.infer()
+    infer = getattr(body.parameters[index].op, "infer", None)
+    return UNKNOWN if infer is None else infer()  # a Parameter of an unknown opset tells nothing

@@ -22,6 +22,9 @@ from irload.core.subgraph import PortMap, Subgraph, declared
 from irload.core.tensor import Array, TensorType
 from irload.errors import AttributeInvalid, ExecutionError, ShapeMismatch
 
+PATIENCE = 3
+"""Rounds of inference in which the bounds of merged inputs may grow before they are given up."""
+
 
 class Iterated(Op):
     """A body that runs once an iteration."""
@@ -30,8 +33,8 @@ class Iterated(Op):
 
     folds = False
     widens = False
-    patience: ClassVar[int] = 0
-    """Rounds of inference in which the bounds of merged inputs may grow before they are given up."""
+    hasty: ClassVar[bool] = False
+    """Whether the bounds of a merged input that is also an output are given up at once where they move."""
 
     def validate(self) -> None:
         for m in (*self.body.inputs, *self.body.outputs):
@@ -67,14 +70,16 @@ class Iterated(Op):
         self, parameters: list[TensorType], results: tuple[TensorType, ...], context: InferContext
     ) -> tuple[list[TensorType], tuple[TensorType, ...]]:
         """The types of parameters and results that hold in every iteration: merged inputs admit what comes back."""
-        patience = self.patience
+        given = {m.inner for m in self.mapped_outputs() if m.axis is None} if self.hasty else set[int]()
+        rounds = 0
         while True:
             wider = list(parameters)
             for result, parameter in self.body.back_edges:
-                wider[parameter] = _admitting(wider[parameter], results[result], loosely=patience == 0)
+                loosely = rounds >= PATIENCE or result in given
+                wider[parameter] = _admitting(wider[parameter], results[result], loosely=loosely)
             if all(a is b for a, b in zip(wider, parameters, strict=True)):
                 return parameters, results
-            patience = max(patience - 1, 0)
+            rounds += 1
             parameters = wider
             results = context.infer_body(self.body.body, parameters)
 

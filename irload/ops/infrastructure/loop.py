@@ -19,8 +19,6 @@ class TensorIterator(Iterated, since=1):
     `end` of the first concatenated output tell the number of iterations; without those, it is one.
     """
 
-    patience = 3
-
     def infer(self, *inputs: TensorType, context: InferContext) -> tuple[TensorType, ...]:
         count = self._count([t.shape for t in inputs])
         parameters = self.initial(inputs)
@@ -70,6 +68,8 @@ class Loop(Iterated, since=5):
     each next one, so the iteration that turns it false still counts. When no iteration runs, merged outputs are their
     initial values and concatenated ones are empty.
     """
+
+    hasty = True
 
     def infer(
         self, trip_count: TensorType, execution_condition: TensorType, *inputs: TensorType, context: InferContext
