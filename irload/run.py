@@ -130,7 +130,7 @@ class CompiledModel:
         with self._lock:
             found = self._plans.get(key)
             if found is None:
-                found = plan_graph(graph, given)
+                found = plan_graph(graph, given, self._shared.folding if self.optimize else None)
                 self._plans[key] = found
                 if len(self._plans) > self._kept:
                     self._plans.popitem(last=False)
@@ -222,6 +222,8 @@ class Run:
 
     def _steps(self, plan: Plan, arrays: Sequence[Array]) -> tuple[Array, ...]:
         slots: list[Array | None] = [None] * plan.slots
+        for slot, array in plan.constants:
+            slots[slot] = array
         for slot, array in zip(plan.parameters, arrays, strict=True):
             slots[slot] = array
         for step in plan.steps:

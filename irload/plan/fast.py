@@ -14,6 +14,7 @@ from irload.core.tensor import Array, TensorType
 from irload.graph import Graph, Output
 from irload.plan.bind import Binder, Bound, RunCell
 from irload.plan.crew import Crew, run_part
+from irload.plan.folding import Folding
 from irload.plan.kernels.calls import Part
 from irload.plan.lowering import lower
 from irload.plan.passes import optimize
@@ -25,7 +26,7 @@ from irload.plan.storage import Storage
 class Shared:
     """What all plans of one model have in common: folded constants and packed weights."""
 
-    constants: dict[Output, Array] = field(default_factory=dict[Output, Array])
+    folding: Folding = field(default_factory=Folding)
     packs: dict[tuple[str, int], tuple[Array, Array]] = field(
         default_factory=dict[tuple[str, int], tuple[Array, Array]]
     )
@@ -82,7 +83,7 @@ class FastPlan:
 
 def fast_plan(graph: Graph, types: Mapping[Output, TensorType], threads: int, shared: Shared) -> FastPlan:
     """The fast plan of a graph whose every type is static."""
-    return FastPlan(optimize(lower(graph, types, shared.constants)), threads, shared, graph.file)
+    return FastPlan(optimize(lower(graph, types, shared.folding)), threads, shared, graph.file)
 
 
 def _merged(phases: Sequence[list[Part]]) -> list[list[Part]]:

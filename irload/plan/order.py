@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from irload.core.tensor import UNKNOWN, TensorType
+from irload.core.tensor import UNKNOWN, Array, TensorType
 from irload.graph import Graph, Node, Output
 from irload.inference import Inference
+from irload.plan.folding import Folding
 
 __all__ = ["Plan", "Step", "plan_graph"]
 
@@ -31,12 +32,16 @@ class Step:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Plan:
-    """Steps over a table of slots, of which `parameters` are filled by the caller and `results` read by it."""
+    """Steps over a table of slots, of which `parameters` are filled by the caller and `results` read by it.
+
+    `constants` are slots and the arrays, folded when the plan was made, that fill them.
+    """
 
     steps: tuple[Step, ...]
     slots: int
     parameters: tuple[int, ...]
     results: tuple[int, ...]
+    constants: tuple[tuple[int, Array], ...] = ()
     types: Mapping[Output, TensorType] = field(default_factory=dict[Output, TensorType], repr=False)
 
     @property
@@ -45,16 +50,23 @@ class Plan:
         return all(step.known for step in self.steps)
 
 
-def plan_graph(graph: Graph, given: Sequence[TensorType]) -> Plan:
-    """The plan for a graph whose Parameters get these types. Raises what inference raises."""
+def plan_graph(graph: Graph, given: Sequence[TensorType], folding: Folding | None = None) -> Plan:
+    """The plan for a graph whose Parameters get these types. With `folding`, what is constant is computed now.
+
+    Raises what inference raises.
+    """
     inference = Inference(graph.file)
     inference.graph(graph, given)
     types = inference.types
     slot: dict[Output, int] = {}
     nodes = [n for n in graph.nodes if n.reachable and n.type not in ("Parameter", "Result")]
-    for node in (*graph.parameters, *nodes):
-        for output in node.outputs:
-            slot[output] = len(slot)
+    constants: dict[Output, Array] = {}
+    for node in nodes if folding is not None else ():
+        known = None if folding is None else folding.fold(node, [constants.get(i) for i in node.inputs], types)
+        constants.update(zip(node.outputs, known, strict=True) if known is not None else ())
+    nodes = [n for n in nodes if not n.outputs or n.outputs[0] not in constants]
+    for output in (*constants, *(o for node in (*graph.parameters, *nodes) for o in node.outputs)):
+        slot[output] = len(slot)
     results = tuple(slot[r.inputs[0]] for r in graph.results)
     last: dict[int, int] = {}
     for k, node in enumerate(nodes):
@@ -62,7 +74,7 @@ def plan_graph(graph: Graph, given: Sequence[TensorType]) -> Plan:
         last.update({slot[o]: k for o in node.outputs if slot[o] not in last})
     ends: list[list[int]] = [[] for _ in nodes]
     for s, k in last.items():
-        if s not in results:
+        if s not in results and s >= len(constants):
             ends[k].append(s)
     steps: list[Step] = []
     for k, node in enumerate(nodes):
@@ -79,4 +91,11 @@ def plan_graph(graph: Graph, given: Sequence[TensorType]) -> Plan:
                 all(t.is_static for t in (*before, *after)),
             )
         )
-    return Plan(tuple(steps), len(slot), tuple(slot[p.outputs[0]] for p in graph.parameters), results, types)
+    return Plan(
+        tuple(steps),
+        len(slot),
+        tuple(slot[p.outputs[0]] for p in graph.parameters),
+        results,
+        tuple((slot[o], a) for o, a in constants.items()),
+        types,
+    )
