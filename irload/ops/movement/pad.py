@@ -7,11 +7,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from irload.core import attribute as attr
+from irload.core.bounds import moved
 from irload.core.element import merge
 from irload.core.op import Op
-from irload.core.shape import ANY, Dim, Shape
-from irload.core.tensor import Array, TensorType
-from irload.errors import AttributeInvalid, ShapeMismatch, TypeMismatch
+from irload.core.shape import Dim, Shape
+from irload.core.tensor import UNBOUNDED_HI, Array, Bounds, TensorType
+from irload.errors import AttributeInvalid, ShapeMismatch
+from irload.ops.movement.slicing import intervals
+from irload.ops.ports import require_integer
 
 MODES = ("constant", "edge", "reflect", "symmetric")
 
@@ -76,9 +79,7 @@ class Pad(Op, since=1):
     def infer(
         self, data: TensorType, pads_begin: TensorType, pads_end: TensorType, pad_value: TensorType | None = None
     ) -> TensorType:
-        for name, pads in (("pads_begin", pads_begin), ("pads_end", pads_end)):
-            if not (pads.element.is_integer or pads.element.is_dynamic):
-                raise TypeMismatch(f"{name} must be of an integer type, found {pads.element}")
+        require_integer(pads_begin=pads_begin, pads_end=pads_end)
         element = data.element
         if pad_value is not None and self.pad_mode == "constant":
             element = merge(data.element, pad_value.element)
@@ -87,26 +88,31 @@ class Pad(Op, since=1):
         return TensorType(element, self._padded(data.shape, pads_begin, pads_end))
 
     def _padded(self, shape: Shape, pads_begin: TensorType, pads_end: TensorType) -> Shape:
-        begin, end = pads_begin.ints, pads_end.ints
+        for name, pads in (("pads_begin", pads_begin), ("pads_end", pads_end)):
+            wanted = Shape.any(1) if shape.rank is None else Shape(shape.rank)
+            if wanted.meet(pads.shape) is None:
+                raise ShapeMismatch(f"{name} must have one value for each axis of data {shape}, found {pads.shape}")
         if shape.rank is None:
             return Shape.unranked()
-        for name, pads in (("pads_begin", pads_begin), ("pads_end", pads_end)):
-            if not pads.shape.contains(Shape(shape.rank)) and Shape(shape.rank).meet(pads.shape) is None:
-                raise ShapeMismatch(
-                    f"{name} must have one value for each of {shape.rank} axes, found shape {pads.shape}"
-                )
+        begin, end = intervals(pads_begin), intervals(pads_end)
+        if begin is None or end is None:
+            return Shape.any(shape.rank)
         dims: list[Dim] = []
-        for axis, dim in enumerate(shape):
-            if begin is None or end is None:
-                dims.append(ANY)
-                continue
-            check_counts(dim, begin[axis], end[axis], self.pad_mode, axis)
-            dims.append(dim + (begin[axis] + end[axis]))
+        for axis, (dim, first, last) in enumerate(zip(shape, begin, end, strict=True)):
+            if first[0] == first[1] and last[0] == last[1]:
+                check_counts(dim, first[0], last[0], self.pad_mode, axis)
+            low = dim.lo + first[0] + last[0]
+            bounded = dim.hi is not None and UNBOUNDED_HI not in (first[1], last[1])
+            high = max(dim.hi + first[1] + last[1], 0) if bounded and dim.hi is not None else None
+            dims.append(Dim(max(low, 0), high))
         return Shape(*dims)
 
     def compute(self, data: Array, pads_begin: Array, pads_end: Array, pad_value: Array | None = None) -> Array:
         value = np.zeros((), data.dtype) if pad_value is None else pad_value
         return pad_array(data, pads_begin.tolist(), pads_end.tolist(), self.pad_mode, value)
+
+    def bounds(self, *inputs: TensorType) -> Sequence[Bounds | None] | None:
+        return moved(self, inputs, (0, 3))
 
 
 class Pad12(Pad, type="Pad", since=12):

@@ -217,7 +217,7 @@ class SliceScatter(Sliced, since=15):
         part = self.region(data.shape, start, stop, step, axes)
         if part.meet(updates.shape) is None:
             raise ShapeMismatch(f"updates of shape {updates.shape} do not fit the part of shape {part}")
-        return TensorType(element, data.shape)
+        return TensorType(element, Shape.any(updates.rank) if data.rank is None else data.shape)
 
     def compute(
         self, data: Array, updates: Array, start: Array, stop: Array, step: Array, axes: Array | None = None

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from tests.harness.case import Case, Random, cases, pick, random_shape
+from irload.core.element import boolean, f16, f32, i8, i32, i64, u8
+from irload.ops.movement.slicing import Slice
+from tests.harness.case import Case, Random, cases, const, param, pick, random_array, random_shape
 from tests.ops.movement.material import data, index, signed, some_shape
 
 FAR = 2**31 - 1
@@ -97,3 +101,78 @@ def strided_slice(rng: Random, version: str) -> Case:
     if (values[:, 2] != 1).any() or rng.random() < 0.5:
         inputs.append(index(rng, values[:, 2]))
     return Case("StridedSlice", version, inputs, attributes)
+
+
+@cases("GatherElements", "opset6")
+def gather_elements(rng: Random, version: str) -> Case:
+    shape = random_shape(rng, (1, 4))
+    axis = int(rng.integers(len(shape)))
+    part = (*shape[:axis], int(rng.integers(1, 5)), *shape[axis + 1 :])
+    low = -shape[axis] if rng.random() < 0.4 else 0
+    at = rng.integers(low, shape[axis], part)
+    return Case("GatherElements", version, [data(rng, shape), index(rng, at)], {"axis": signed(rng, axis, len(shape))})
+
+
+@cases("GatherND", "opset5", "opset8")
+def gather_nd(rng: Random, version: str) -> Case:
+    shape = random_shape(rng, (1, 5), 1, 3)
+    batches = int(rng.integers(0, len(shape)))
+    depth = int(rng.integers(1, len(shape) - batches + 1))
+    inner = random_shape(rng, (0, 2), 1, 3)
+    rows = [rng.integers(0, n, shape[:batches] + inner) for n in shape[batches : batches + depth]]
+    return Case("GatherND", version, [data(rng, shape), index(rng, np.stack(rows, -1))], {"batch_dims": batches})
+
+
+@cases("GatherTree", "opset1")
+def gather_tree(rng: Random, version: str) -> Case:
+    shape = random_shape(rng, 3, 1, 4)
+    steps, batch, beams = shape
+    element = pick(rng, [i32, f32])
+    inputs = [
+        param(rng.integers(0, 6, shape), element),
+        param(rng.integers(0, beams, shape), element),
+        param(rng.integers(1, steps + 1, batch), element),
+        param(rng.integers(0, 6), element),
+    ]
+    return Case("GatherTree", version, inputs)
+
+
+@cases("SliceScatter", "opset15")
+def slice_scatter(rng: Random, version: str) -> Case:
+    while True:  # the CPU plugin dies of empty parts
+        plain = slice_(rng, version)
+        values = [i.value for i in plain.inputs]
+        part = Slice().compute(*values)
+        if part.size and (values[3] > 0).all():
+            break
+    updates = data(rng, part.shape, plain.inputs[0].element)
+    inputs = [plain.inputs[0], updates, *(const(i.value, i.element) for i in plain.inputs[1:])]
+    return Case("SliceScatter", version, inputs, oracle="cpu")  # constants only, see deviations
+
+
+@cases("Unique", "opset10")
+def unique(rng: Random, version: str) -> Case:
+    shape = random_shape(rng, (1, 3), 1, 4)
+    along = rng.random() < 0.6
+    element = pick(rng, [f32, f16, i32, i64, i8, u8, boolean])
+    attributes = {"sorted": bool(rng.random() < 0.5), "index_element_type": pick(rng, ["i32", "i64"])}
+    attributes["count_element_type"] = pick(rng, ["i32", "i64"])
+    inputs = [param(random_array(rng, shape, element, 0, 2 if element.is_integer else 1).round(), element)]
+    if element is boolean:
+        inputs = [param(rng.integers(0, 2, shape), element)]
+    if not along:
+        return Case("Unique", version, inputs, attributes, outputs=4)
+    axis = int(rng.integers(len(shape)))
+    inputs.append(const(signed(rng, axis, len(shape)), pick(rng, [i32, i64])))
+    expected = _unique_slices(inputs[0].value, axis, attributes["sorted"])  # the runtime errs (see deviations)
+    return Case("Unique", version, inputs, attributes, outputs=4, expected=expected)
+
+
+def _unique_slices(values: Any, axis: int, ordered: bool) -> list[Any]:
+    """Unique's outputs, slice by slice."""
+    slices = [tuple(s.ravel().tolist()) for s in np.moveaxis(values, axis, 0)]
+    distinct = list(dict.fromkeys(slices))
+    if ordered:
+        distinct.sort()
+    first = [slices.index(d) for d in distinct]
+    return [values.take(first, axis), first, [distinct.index(s) for s in slices], [slices.count(d) for d in distinct]]

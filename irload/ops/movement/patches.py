@@ -1,0 +1,150 @@
+"""ExtractImagePatches and Col2Im: windows of an image as columns, and columns summed up to an image."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from irload.core import attribute as attr
+from irload.core.op import Op
+from irload.core.shape import ANY, Dim, Shape
+from irload.core.tensor import Array, TensorType
+from irload.errors import AttributeInvalid, ShapeMismatch
+from irload.ops.ports import require_integer, require_rank
+
+
+def _pairs(op: Op, *names: str) -> None:
+    """Raise AttributeInvalid for an attribute that does not hold one value for rows and one for columns."""
+    for name in names:
+        value = op.attributes[name]
+        if len(value) != 2:
+            raise AttributeInvalid(f"attribute {name} must hold two values, rows and columns, found {list(value)}")
+
+
+class ExtractImagePatches(Op, since=3):
+    """Lays the patches of an image [N, C, H, W] out as channels.
+
+    Specification: ExtractImagePatches-3. Patches have `sizes`, start every `strides` and take every `rates`-th element;
+    channel (row·columns + column)·C + c holds channel c of that element of the patch. `auto_pad` valid takes patches
+    inside of the image only, same_upper and same_lower pad with zeros, the odd one at the end or the beginning.
+    """
+
+    sizes = attr.integers(rule=attr.positive)
+    strides = attr.integers(rule=attr.positive)
+    rates = attr.integers(rule=attr.positive)
+    auto_pad = attr.choice("valid", "same_upper", "same_lower")
+
+    widens = False
+
+    def validate(self) -> None:
+        _pairs(self, "sizes", "strides", "rates")
+
+    def infer(self, data: TensorType) -> TensorType:
+        require_rank("data", data, 4)
+        if data.rank is None:
+            return TensorType(data.element, Shape.any(4))
+        batch, channels, *space = data.shape
+        if all(d.is_static for d in space) and Dim(0, 0) in space:
+            return data.untold()
+        counts = [
+            Dim(self._count(d.lo, k), None if d.hi is None else self._count(d.hi, k)) for k, d in enumerate(space)
+        ]
+        return TensorType(data.element, Shape(batch, channels * (self.sizes[0] * self.sizes[1]), *counts))
+
+    def _count(self, size: int, k: int) -> int:
+        """Patches along spatial axis k."""
+        if self.auto_pad == "valid":
+            return max((size - self.rates[k] * (self.sizes[k] - 1) - 1) // self.strides[k] + 1, 0)
+        return (size - 1) // self.strides[k] + 1
+
+    def compute(self, data: Array) -> Array:
+        batch, channels, *space = data.shape
+        if 0 in space:
+            return data
+        counts = [self._count(n, k) for k, n in enumerate(space)]
+        spans = [(counts[k] - 1) * self.strides[k] + (self.sizes[k] - 1) * self.rates[k] + 1 for k in (0, 1)]
+        pads = [(0, 0), (0, 0)]
+        for k, n in enumerate(space):
+            total = max(spans[k] - n, 0)
+            begin = total // 2 if self.auto_pad == "same_upper" else total - total // 2
+            pads.append((begin, total - begin))
+        padded = np.pad(data, pads)
+        result = np.empty((batch, self.sizes[0], self.sizes[1], channels, *counts), data.dtype)
+        for row in range(self.sizes[0]):
+            for column in range(self.sizes[1]):
+                y, x = (
+                    slice(at, at + (counts[k] - 1) * self.strides[k] + 1 if counts[k] else at, self.strides[k])
+                    for k, at in enumerate((row * self.rates[0], column * self.rates[1]))
+                )
+                result[:, row, column] = padded[:, :, y, x]
+        return result.reshape(batch, -1 if result.size else self.sizes[0] * self.sizes[1] * channels, *counts)
+
+
+class Col2Im(Op, since=15):
+    """Sums the columns of sliding windows up to the image that they were taken from.
+
+    Specification: Col2Im-15. data is [N, C·prod(kernel_size), L] or without N, L the number of windows; the output is
+    [N, C, *output_size].
+    """
+
+    strides = attr.integers(default=(1, 1), rule=attr.positive)
+    dilations = attr.integers(default=(1, 1), rule=attr.positive)
+    pads_begin = attr.integers(default=(0, 0), rule=attr.non_negative)
+    pads_end = attr.integers(default=(0, 0), rule=attr.non_negative)
+
+    def validate(self) -> None:
+        _pairs(self, "strides", "dilations", "pads_begin", "pads_end")
+
+    def infer(self, data: TensorType, output_size: TensorType, kernel_size: TensorType) -> TensorType:
+        require_integer(output_size=output_size, kernel_size=kernel_size)
+        require_rank("data", data, 2, 3)
+        for name, pair in (("output_size", output_size), ("kernel_size", kernel_size)):
+            if pair.shape.meet(Shape(2)) is None:
+                raise ShapeMismatch(f"{name} must be of shape [2], found {pair.shape}")
+            if pair.ints is not None and min(pair.ints) < 1:
+                raise ShapeMismatch(f"{name} must be positive, found {list(pair.ints)}")
+        if data.rank is None:
+            return TensorType(data.element, Shape.unranked())
+        *batch, columns, windows = data.shape
+        kernel, size = kernel_size.ints, output_size.dims or (ANY, ANY)
+        depth = ANY
+        if kernel is not None and columns.is_static:
+            if columns.size % (kernel[0] * kernel[1]):
+                raise ShapeMismatch(
+                    f"dimension {columns} of data must be divisible by the kernel {kernel[0]}x{kernel[1]}"
+                )
+            depth = columns // (kernel[0] * kernel[1])
+        if kernel is not None and windows.is_static and all(d.is_static for d in size):
+            wanted = self._windows([d.size for d in size], kernel)
+            if windows != Dim(wanted, wanted):
+                raise ShapeMismatch(f"data has {windows} windows where output_size and kernel_size make {wanted}")
+        return TensorType(data.element, Shape(*batch, depth, *size))
+
+    def _counts(self, size: list[int], kernel: tuple[int, ...]) -> list[int]:
+        """Windows along each axis of the image."""
+        return [
+            (size[k] + self.pads_begin[k] + self.pads_end[k] - self.dilations[k] * (kernel[k] - 1) - 1)
+            // self.strides[k]
+            + 1
+            for k in (0, 1)
+        ]
+
+    def _windows(self, size: list[int], kernel: tuple[int, ...]) -> int:
+        rows, columns = self._counts(size, kernel)
+        return max(rows, 0) * max(columns, 0)
+
+    def compute(self, data: Array, output_size: Array, kernel_size: Array) -> Array:
+        size, (height, width) = output_size.tolist(), kernel_size.tolist()
+        rows, columns = self._counts(size, (height, width))
+        *batch, depth, _ = data.shape
+        depth //= height * width
+        windows = data.reshape(*batch, depth, height, width, rows, columns)
+        padded = [n + b + e for n, b, e in zip(size, self.pads_begin, self.pads_end, strict=True)]
+        image = np.zeros((*batch, depth, *padded), data.dtype)
+        for row in range(height):
+            for column in range(width):
+                y, x = row * self.dilations[0], column * self.dilations[1]
+                rows_at = slice(y, y + (rows - 1) * self.strides[0] + 1, self.strides[0])
+                columns_at = slice(x, x + (columns - 1) * self.strides[1] + 1, self.strides[1])
+                image[..., rows_at, columns_at] += windows[..., row, column, :, :]
+        top, left = self.pads_begin
+        return image[..., top : top + size[0], left : left + size[1]]

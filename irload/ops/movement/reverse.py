@@ -1,0 +1,107 @@
+"""Reverse, ReverseSequence and Roll: elements in another order along their axes."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from irload.core import attribute as attr
+from irload.core.element import boolean
+from irload.core.op import Op
+from irload.core.shape import Dim, normalize_axes, normalize_axis
+from irload.core.tensor import Array, TensorType, length_of
+from irload.errors import ExecutionError, ShapeMismatch
+from irload.ops.ports import require_element, require_integer, require_rank
+
+
+class Reverse(Op, since=1, missing_in=range(2, 18)):
+    """Turns axes round: those that `axes` lists (mode index), or those that are true in it (mode mask).
+
+    Specification: Reverse-1; only opset1 has it. Axes must not be negative.
+    """
+
+    mode = attr.choice("index", "mask", default="index", spec_required=True)
+
+    widens = False
+
+    def infer(self, data: TensorType, axes: TensorType) -> TensorType:
+        require_rank("axes", axes, 1)
+        if self.mode == "mask":
+            require_element("axes", axes, boolean)
+            if data.rank is not None and length_of(axes).meet(Dim(data.rank, data.rank)) is None:
+                raise ShapeMismatch(f"axes must have one value for each of {data.rank} axes, found {axes.shape}")
+        else:
+            require_integer(axes=axes)
+            if axes.ints is not None and data.rank is not None and any(not 0 <= a < data.rank for a in axes.ints):
+                raise ShapeMismatch(f"axes {list(axes.ints)} must lie in 0..{data.rank - 1} for data {data.shape}")
+        return data.untold()
+
+    def compute(self, data: Array, axes: Array) -> Array:
+        chosen = np.flatnonzero(axes) if self.mode == "mask" else np.unique(axes)
+        return np.flip(data, tuple(chosen.tolist()))
+
+
+class ReverseSequence(Op, since=1):
+    """Turns the first `seq_lengths[b]` elements along `seq_axis` round, for each b along `batch_axis`.
+
+    Specification: ReverseSequence-1. Lengths must lie in 1..dim of the sequence axis (0 is taken as well: no change).
+    """
+
+    batch_axis = attr.integer(default=0)
+    seq_axis = attr.integer(default=1)
+
+    widens = False
+
+    def infer(self, data: TensorType, seq_lengths: TensorType) -> TensorType:
+        require_rank("seq_lengths", seq_lengths, 1)
+        if data.rank is None:
+            return data.untold()
+        if data.rank < 2:
+            raise ShapeMismatch(f"data must be of rank 2 or higher, found {data.shape}")
+        batch = normalize_axis(self.batch_axis, data.rank, "batch_axis")
+        normalize_axis(self.seq_axis, data.rank, "seq_axis")
+        if seq_lengths.rank is None:
+            return data.untold()
+        met = data.shape[batch].meet(seq_lengths.shape[0])
+        if met is None:
+            raise ShapeMismatch(
+                f"seq_lengths must have {data.shape[batch]} values, one a batch, found {seq_lengths.shape}"
+            )
+        return TensorType(data.element, data.shape.with_dim(batch, met))
+
+    def compute(self, data: Array, seq_lengths: Array) -> Array:
+        batch, seq = self.batch_axis % data.ndim, self.seq_axis % data.ndim
+        size = data.shape[seq]
+        lengths = seq_lengths.astype(np.int64)
+        if np.any((lengths < 0) | (lengths > size)):
+            raise ExecutionError(f"seq_lengths must lie in 0..{size}, found {lengths.tolist()}")
+        shape = [1] * data.ndim
+        shape[batch] = -1
+        lengths = lengths.reshape(shape)
+        shape[batch], shape[seq] = 1, -1
+        at = np.arange(size).reshape(shape)
+        return np.take_along_axis(data, np.where(at < lengths, lengths - 1 - at, at), seq)
+
+
+class Roll(Op, since=7):
+    """Shifts elements along `axes`; what leaves at an end comes back at the other.
+
+    Specification: Roll-7. One shift for all axes, or one for each; shifts of a repeated axis add up.
+    """
+
+    widens = False
+
+    def infer(self, data: TensorType, shift: TensorType, axes: TensorType) -> TensorType:
+        require_integer(shift=shift, axes=axes)
+        require_rank("shift", shift, 0, 1)
+        require_rank("axes", axes, 0, 1)
+        if shift.rank != 0 and shift.shape.meet(axes.shape) is None:
+            raise ShapeMismatch(
+                f"shift must be a scalar or have one value an axis, found {shift.shape} for {axes.shape}"
+            )
+        if axes.ints is not None and data.rank is not None:
+            normalize_axes(axes.ints, data.rank)
+        return data.untold()
+
+    def compute(self, data: Array, shift: Array, axes: Array) -> Array:
+        along = axes.reshape(-1).tolist()
+        return np.roll(data, np.broadcast_to(shift.reshape(-1), len(along)).tolist(), along)
