@@ -175,7 +175,7 @@ class InferRequest:
         arrays = bind(compiled.inputs, inputs)
         given = [TensorType(p.element_type, _shape(a)) for p, a in zip(compiled.inputs, arrays, strict=True)]
         run = Run(compiled, dict(self.variables))
-        results = compiled.execute(run, given, arrays)
+        results = tuple(_owned(a, arrays) for a in compiled.execute(run, given, arrays))
         # What the caller holds may change under his hands; the state must not.
         self.variables = {name: _apart(a, (*arrays, *results)) for name, a in run.variables.items()}
         return Result(compiled.outputs, results)
@@ -318,6 +318,12 @@ def _require_variables(model: Model) -> None:
         name = node.op.attributes.get("variable_id")
         if name not in read:
             raise AttributeInvalid(f"variable_id '{name}' is that of no ReadValue", node.where(model.file))
+
+
+def _owned(result: Array, inputs: Sequence[Array]) -> Array:
+    """The result, copied where it is a view of something, a constant of the model, or one of the inputs itself."""
+    own = result.flags.owndata and result.flags.writeable and not any(result is i for i in inputs)
+    return result if own else result.copy()
 
 
 def _apart(array: Array, others: Sequence[Array]) -> Array:
