@@ -292,8 +292,8 @@ DEVIATIONS: tuple[Deviation, ...] = (
     Deviation(
         ("Loop",),
         "CPU plugin",
-        "runs no iteration for a trip count below -1 and returns what is in memory; the reference and irload take every "
-        "negative one for no limit",
+        "runs no iteration for a trip count below -1 and returns what is in memory; the reference and irload take "
+        "every negative one for no limit",
     ),
     Deviation(
         ("TensorIterator",),
@@ -352,7 +352,24 @@ DEVIATIONS: tuple[Deviation, ...] = (
         "find wrong slices and indices along an axis; irload is compared with a plain loop",
     ),
     Deviation(("SpaceToBatch",), "reference", "dies of many valid inputs; irload is compared with the CPU plugin"),
+    Deviation(("Roll",), "CPU plugin", "refuses one scalar shift for several axes; irload takes it"),
     Deviation(
-        ("Roll",), "CPU plugin", "refuses one scalar shift for several axes; irload takes it"
+        ("PriorBox",),
+        "CPU plugin",
+        "halves odd fixed_size exactly where the reference halves whole numbers; does not take run-time sizes in opset8",
+    ),
+    Deviation(("PriorBox", "PriorBoxClustered"), "Model.evaluate", "crashes, so the CPU plugin is the oracle"),
+    Deviation(("ROIAlignRotated",), "CPU plugin", "corrupts its memory on f16 and bf16; irload computes them in f32"),
+    Deviation(("Proposal",), "CPU plugin", "crashes below 8 candidates (pre_nms_topn, or all there are)"),
+    Deviation(
+        ("Proposal",),
+        "reference",
+        "cuts and normalizes the first coordinate by the width with framework tensorflow too, although y is first then; "
+        "the CPU plugin and irload use the height",
+    ),
+    Deviation(
+        ("DetectionOutput",),
+        "reference and CPU plugin",
+        "divide priors that a first stage refined by the size of the image a second time unless normalized; irload once",
     ),
 )
