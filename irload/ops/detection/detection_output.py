@@ -1,0 +1,255 @@
+"""DetectionOutput: the last layer of SSD: decodes boxes, suppresses overlapping ones, lists what is left."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from irload.core import attribute as attr
+from irload.core.op import Op
+from irload.core.shape import ANY, Dim, Shape
+from irload.core.tensor import Array, TensorType
+from irload.errors import AttributeInvalid, ShapeMismatch
+from irload.ops.detection.boxes import by_score, iou, suppress
+from irload.ops.detection.ports import dim_of, require_floats, require_shape
+
+CORNER, CENTER = "caffe.PriorBoxParameter.CORNER", "caffe.PriorBoxParameter.CENTER_SIZE"
+
+
+class DetectionOutputBase(Op):
+    """What both versions share.
+
+    Inputs: box_logits [images, 4 · boxes (· classes)], class_preds [images, boxes · classes], proposals [1 or images,
+    1 or 2, 4 or 5 · boxes] (prior boxes, then their variances), and optionally the class and box predictions of a first
+    stage, which refine the priors and drop those whose objectness is below `objectness_score`. Output: [1, 1, n, 7] rows
+    (image, class, score, x1, y1, x2, y2), ended by a row that begins with −1 where there is room.
+    """
+
+    background_label_id = attr.integer(default=0)
+    top_k = attr.integer(default=-1, rule=attr.at_least(-1))
+    variance_encoded_in_target = attr.boolean(default=False)
+    keep_top_k = attr.integers(rule=lambda v: None if v else "must not be empty")
+    code_type = attr.choice(CORNER, CENTER, default=CORNER)
+    share_location = attr.boolean(default=True)
+    nms_threshold = attr.number(default=0.0, spec_required=True)
+    confidence_threshold = attr.number(default=0.0)
+    clip_after_nms = attr.boolean(default=False)
+    clip_before_nms = attr.boolean(default=False)
+    decrease_label_id = attr.boolean(default=False)
+    normalized = attr.boolean(default=False)
+    input_height = attr.integer(default=1, rule=attr.positive)
+    input_width = attr.integer(default=1, rule=attr.positive)
+    objectness_score = attr.number(default=0.0)
+
+    @property
+    def prior_size(self) -> int:
+        """The values that each prior box takes: a batch element goes before the coordinates of unnormalized ones."""
+        return 4 if self.normalized else 5
+
+    def infer(
+        self,
+        box_logits: TensorType,
+        class_preds: TensorType,
+        proposals: TensorType,
+        aux_class_preds: TensorType | None = None,
+        aux_box_preds: TensorType | None = None,
+    ) -> TensorType:
+        given = {"box_logits": box_logits, "class_preds": class_preds, "proposals": proposals}
+        if aux_class_preds is not None and aux_box_preds is None:
+            raise ShapeMismatch("aux_class_preds asks for aux_box_preds too")
+        if aux_class_preds is not None and aux_box_preds is not None:
+            given |= {"aux_class_preds": aux_class_preds, "aux_box_preds": aux_box_preds}
+        element = require_floats(**given)
+        for name, tensor in given.items():
+            require_shape(name, tensor, *(None,) * (3 if name == "proposals" else 2))
+        priors, classes = self.counts(*given.values())
+        images = dim_of(box_logits, 0)
+        images = images if images.is_static else dim_of(class_preds, 0).meet(images) or images
+        if not dim_of(class_preds, 0).is_static:
+            images = dim_of(box_logits, 0)
+        self._check(given, images, priors, classes)
+        return TensorType(element, Shape(1, 1, self._most(images, priors, classes), 7))
+
+    def counts(self, *inputs: TensorType) -> tuple[int | None, int | None]:
+        """The prior boxes and the classes, as far as the shapes tell."""
+        raise NotImplementedError
+
+    def _check(self, given: dict[str, TensorType], images: Dim, priors: int | None, classes: int | None) -> None:
+        def times(*factors: int | None) -> Dim | None:
+            known = [factor for factor in factors if factor is not None]
+            return Dim.of(int(np.prod(known))) if len(known) == len(factors) else None
+
+        located = times(priors, 4, 1 if self.share_location else classes)
+        require_shape("box_logits", given["box_logits"], images, located)
+        require_shape("class_preds", given["class_preds"], images, times(priors, classes))
+        batch = dim_of(given["proposals"], 0)
+        rows = 1 if self.variance_encoded_in_target else 2
+        require_shape("proposals", given["proposals"], None, rows, times(priors, self.prior_size))
+        if not batch.contains(1) and batch.meet(images) is None:
+            raise ShapeMismatch(f"proposals must be of one image or of {images}, found {given['proposals'].shape}")
+        if "aux_class_preds" in given:
+            require_shape("aux_class_preds", given["aux_class_preds"], images, times(priors, 2))
+            require_shape("aux_box_preds", given["aux_box_preds"], images, located)
+
+    def _most(self, images: Dim, priors: int | None, classes: int | None) -> Dim:
+        labels = ANY if classes is None else Dim.of(classes)
+        if self.keep_top_k[0] > 0:
+            return images * Dim.of(self.keep_top_k[0])
+        if self.keep_top_k[0] == -1 and self.top_k > 0:
+            return images * Dim.of(self.top_k) * labels
+        return images * (ANY if priors is None else Dim.of(priors)) * labels
+
+    def compute(
+        self,
+        box_logits: Array,
+        class_preds: Array,
+        proposals: Array,
+        aux_class_preds: Array | None = None,
+        aux_box_preds: Array | None = None,
+    ) -> Array:
+        images, priors = len(box_logits), proposals.shape[2] // self.prior_size
+        scores = class_preds.reshape(images, priors, -1)
+        classes = scores.shape[2]
+        shape = (images, priors, 1 if self.share_location else classes, 4)
+        boxes, variances = self._priors(proposals)
+        boxes = np.broadcast_to(boxes[:, :, None], shape)
+        if aux_class_preds is not None and aux_box_preds is not None:
+            boxes = self._decode(boxes, variances, aux_box_preds.reshape(shape))
+            background = (np.arange(classes) == self.background_label_id).astype(scores.dtype)
+            absent = aux_class_preds.reshape(images, priors, 2)[:, :, 1:] < self.objectness_score
+            scores = np.where(absent, background, scores)
+        boxes = self._decode(boxes, variances, box_logits.reshape(shape))
+        rows = [row for k in range(images) for row in self._image(k, boxes[k], scores[k])]
+        result = np.zeros((self._most(Dim.of(images), priors, classes).size, 7), box_logits.dtype)
+        found = np.concatenate([np.zeros((0, 7), result.dtype), *rows])[: len(result)]
+        result[: len(found)] = found
+        result[len(found) : len(found) + 1, 0] = -1
+        return result[None, None]
+
+    def _priors(self, proposals: Array) -> tuple[Array, Array]:
+        """Prior boxes as fractions of the image [1 or images, boxes, 4], and their variances."""
+        boxes = proposals[:, 0].reshape(len(proposals), -1, self.prior_size)[..., -4:]
+        if not self.normalized:
+            boxes = boxes / np.array([self.input_width, self.input_height] * 2, boxes.dtype)
+        if self.variance_encoded_in_target:
+            return boxes, np.ones_like(boxes)
+        count = boxes.shape[1] * 4
+        return boxes, proposals[:, 1, :count].reshape(boxes.shape)
+
+    def _decode(self, priors: Array, variances: Array, deltas: Array) -> Array:
+        scaled = deltas * variances[:, :, None]
+        if self.code_type == CORNER:
+            boxes = priors + scaled
+        else:
+            size, center = priors[..., 2:] - priors[..., :2], (priors[..., :2] + priors[..., 2:]) / 2
+            center, half = scaled[..., :2] * size + center, np.exp(scaled[..., 2:]) * size / 2
+            boxes = np.concatenate([center - half, center + half], -1)
+        return boxes.clip(0, 1) if self.clip_before_nms else boxes
+
+    def _image(self, image: int, boxes: Array, scores: Array) -> list[Array]:
+        """The rows of one image: boxes [priors, 1 or classes, 4], scores [priors, classes]."""
+        chosen = self._by_best_class(boxes, scores) if self.decrease_label_id else self._by_class(boxes, scores)
+        label = np.concatenate([np.full(len(own), klass) for klass, own in chosen.items()] or [np.zeros(0, int)])
+        prior = np.concatenate([*chosen.values(), np.zeros(0, int)])
+        if -1 < self.keep_top_k[0] < len(prior):
+            value = scores[prior, label]
+            best = np.lexsort((prior, -value))[: self.keep_top_k[0]]
+            best = best[np.argsort(label[best], kind="stable")]
+            label, prior = label[best], prior[best]
+        own = boxes[prior, 0 if self.share_location else label]
+        own = own.clip(0, 1) if self.clip_after_nms else own
+        shown = label - 1 if self.decrease_label_id else label
+        head = np.stack([np.full(len(prior), image), shown, scores[prior, label]], -1)
+        return [np.concatenate([head, own], -1).astype(boxes.dtype)]
+
+    def _boxes_of(self, boxes: Array, klass: int) -> Array:
+        return boxes[:, 0 if self.share_location else klass]
+
+    def _by_class(self, boxes: Array, scores: Array) -> dict[int, Array]:
+        """Prior boxes a class, each class on its own (Caffe)."""
+        chosen: dict[int, Array] = {}
+        for klass in range(scores.shape[1]):
+            if klass == self.background_label_id:
+                continue
+            candidates = np.flatnonzero(scores[:, klass] > self.confidence_threshold)
+            candidates = candidates[by_score(scores[candidates, klass])]
+            candidates = candidates if self.top_k < 0 else candidates[: self.top_k]
+            stay = suppress(self._boxes_of(boxes, klass)[candidates], self.nms_threshold, overlap=iou)
+            chosen[klass] = candidates[stay]
+        return chosen
+
+    def _by_best_class(self, boxes: Array, scores: Array) -> dict[int, Array]:
+        """Prior boxes a class, each prior only in its best class (MXNet)."""
+        eligible = scores.copy()
+        eligible[:, 0] = -1
+        if 0 <= self.background_label_id < scores.shape[1]:
+            eligible[:, self.background_label_id] = -1
+        label, value = eligible.argmax(1), eligible.max(1)
+        candidates = np.flatnonzero((value > -1) & (value >= self.confidence_threshold))
+        candidates = candidates[by_score(value[candidates])]
+        candidates = candidates if self.top_k < 0 else candidates[: self.top_k]
+        chosen: dict[int, Array] = {}
+        for klass in np.unique(label[candidates]).tolist():
+            own = candidates[label[candidates] == klass]
+            chosen[klass] = own[suppress(self._boxes_of(boxes, klass)[own], self.nms_threshold, overlap=iou)]
+        return chosen
+
+
+def _static(dim: Dim) -> int | None:
+    return dim.lo if dim.is_static else None
+
+
+def _divided(name: str, dim: Dim, divisor: int | None) -> int | None:
+    """A static dim divided by a known count. Raises ShapeMismatch where that leaves a rest."""
+    size = _static(dim)
+    if size is None or not divisor:
+        return None
+    if size % divisor:
+        raise ShapeMismatch(f"{name} must have a multiple of {divisor} values an image, found {size}")
+    return size // divisor
+
+
+class DetectionOutput(DetectionOutputBase, since=1):
+    """Decodes the boxes of a single-shot detector and keeps the best of each class that do not overlap a better one.
+
+    Specification: DetectionOutput-1. `code_type` CORNER adds the predictions, times the variances, to the corners of the
+    priors; CENTER_SIZE moves the center by parts of the size and scales the size by exp. A class keeps its `top_k` best
+    boxes before and an image its `keep_top_k` best after suppression.
+    """
+
+    num_classes = attr.integer(rule=attr.positive)
+
+    def counts(self, *inputs: TensorType) -> tuple[int | None, int | None]:
+        logits, preds, proposals, *aux = inputs
+        located = 4 * (1 if self.share_location else self.num_classes)
+        found = [
+            _divided("box_logits", dim_of(logits, 1), located),
+            _divided("class_preds", dim_of(preds, 1), self.num_classes),
+            _divided("proposals", dim_of(proposals, 2), self.prior_size),
+            _divided("aux_class_preds", dim_of(aux[0], 1), 2) if aux else None,
+        ]
+        return next((count for count in found if count is not None), None), self.num_classes
+
+
+class DetectionOutput8(DetectionOutputBase, type="DetectionOutput", since=8):
+    """DetectionOutput that takes the number of classes from the shapes. Specification: DetectionOutput-8."""
+
+    def counts(self, *inputs: TensorType) -> tuple[int | None, int | None]:
+        logits, preds, proposals, *aux = inputs
+        priors = _divided("proposals", dim_of(proposals, 2), self.prior_size)
+        if priors is None and aux:
+            priors = _divided("aux_class_preds", dim_of(aux[0], 1), 2)
+        classes = _divided("class_preds", dim_of(preds, 1), priors)
+        if classes is None and not self.share_location:
+            each = None if priors is None else 4 * priors
+            classes = _divided("box_logits", dim_of(logits, 1), each)
+            if classes is None and aux:
+                classes = _divided("aux_box_preds", dim_of(aux[1], 1), each)
+        if priors is None and (self.share_location or classes):
+            priors = _divided("box_logits", dim_of(logits, 1), 4 * (1 if self.share_location else classes or 1))
+        return priors, classes
+
+    def validate(self) -> None:
+        if self.background_label_id < -1:
+            raise AttributeInvalid(
+                f"attribute background_label_id must be at least -1, found {self.background_label_id}"
+            )

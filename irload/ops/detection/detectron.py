@@ -1,0 +1,69 @@
+"""ExperimentalDetectronDetectionOutput: the boxes of the second stage of Detectron."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from irload.core import attribute as attr
+from irload.core.element import i32
+from irload.core.op import Op
+from irload.core.shape import Shape
+from irload.core.tensor import Array, TensorType
+from irload.ops.detection.boxes import by_score, iou, suppress
+from irload.ops.detection.decode import refine
+from irload.ops.detection.ports import agreed, dim_of, require_floats, require_shape
+
+
+class ExperimentalDetectronDetectionOutput(Op, since=6):
+    """Refines regions by the deltas of each class, suppresses overlapping ones class by class, and keeps the best.
+
+    Specification: ExperimentalDetectronDetectionOutput-6. Inputs: rois [n, 4], deltas [n, 4 · classes], scores [n,
+    classes], im_info [1, 3] (height, width, scale). Class 0 is the background. Coordinates count whole pixels. Outputs:
+    boxes [max_detections_per_image, 4], classes (i32) and scores, filled up with zeros; in the order of the classes, or
+    by score where some had to be dropped. Boxes are cut at 0, not at the size of the image, as in the runtime.
+    """
+
+    score_threshold = attr.number(default=0.0, spec_required=True)
+    nms_threshold = attr.number(default=0.0, spec_required=True)
+    max_delta_log_wh = attr.number(default=0.0, spec_required=True)
+    num_classes = attr.integer(rule=attr.positive)
+    post_nms_count = attr.integer(default=0, rule=attr.at_least(-1), spec_required=True)
+    max_detections_per_image = attr.integer(default=0, rule=attr.non_negative, spec_required=True)
+    class_agnostic_box_regression = attr.boolean(default=False)
+    deltas_weights = attr.numbers(default=(), rule=lambda v: None if len(v) == 4 else "must be four values")
+
+    def infer(
+        self, rois: TensorType, deltas: TensorType, scores: TensorType, im_info: TensorType
+    ) -> tuple[TensorType, ...]:
+        element = require_floats(rois=rois, deltas=deltas, scores=scores, im_info=im_info)
+        require_shape("rois", rois, None, 4)
+        require_shape("deltas", deltas, None, 4 * self.num_classes)
+        require_shape("scores", scores, None, self.num_classes)
+        require_shape("im_info", im_info, 1, 3)
+        agreed("the numbers of rois, deltas and scores", dim_of(rois, 0), dim_of(deltas, 0), dim_of(scores, 0))
+        rows = self.max_detections_per_image
+        return TensorType(element, Shape(rows, 4)), TensorType(i32, Shape(rows)), TensorType(element, Shape(rows))
+
+    def compute(self, rois: Array, deltas: Array, scores: Array, im_info: Array) -> tuple[Array, ...]:
+        weights = np.array(self.deltas_weights or (1, 1, 1, 1), deltas.dtype)
+        moves = deltas.reshape(len(rois), self.num_classes, 4) / weights
+        boxes = np.maximum(refine(rois[:, None], moves, 1, self.max_delta_log_wh), 0)
+        sound = (rois[:, 2:] > rois[:, :2]).all(-1)
+        limit = None if self.post_nms_count < 0 else self.post_nms_count
+        found: list[Array] = [np.zeros((0, 2), np.int64)]
+        for klass in range(1, self.num_classes):
+            chosen = np.flatnonzero(sound & (scores[:, klass] > self.score_threshold))
+            chosen = chosen[by_score(scores[chosen, klass])]
+            stay = suppress(
+                boxes[chosen, klass], self.nms_threshold, limit, overlap=lambda one, others: iou(one, others, 1)
+            )
+            found.append(np.stack([chosen[stay], np.full(len(stay), klass)], -1))
+        roi, klass = np.concatenate(found).T
+        if len(roi) > self.max_detections_per_image:
+            best = np.lexsort((roi, -scores[roi, klass]))[: self.max_detections_per_image]
+            roi, klass = roi[best], klass[best]
+        rows = self.max_detections_per_image
+        kept = np.zeros((rows, 4), boxes.dtype), np.zeros(rows, np.int32), np.zeros(rows, scores.dtype)
+        for target, values in zip(kept, (boxes[roi, klass], klass, scores[roi, klass]), strict=True):
+            target[: len(roi)] = values
+        return kept

@@ -1,0 +1,250 @@
+"""Pooling of regions whose corners are rounded: ROIPooling, PSROIPooling, DeformablePSROIPooling."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from irload.core import attribute as attr
+from irload.core.op import Op
+from irload.core.shape import Dim, Shape
+from irload.core.tensor import Array, TensorType
+from irload.errors import AttributeInvalid, ShapeMismatch
+from irload.ops.detection.ports import dim_of, require_floats, require_shape
+from irload.ops.detection.sampling import batch_of, bilinear, cells, round_away
+
+
+def positive_number(value: float) -> str | None:
+    """Rule: a finite number above zero."""
+    return None if 0 < value < float("inf") else "must be a positive number"
+
+
+def check_ports(data: TensorType, rois: TensorType) -> TensorType:
+    """Check data [batches, channels, height, width] and regions [n, 5]; returns the type of `data`."""
+    element = require_floats(data=data, rois=rois)
+    require_shape("data", data, None, None, None, None)
+    require_shape("rois", rois, None, 5)
+    return TensorType(element, data.shape)
+
+
+def pool_rois(data: Array, rois: Array, shape: tuple[int, ...], pool: Callable[[Array, Array], Array]) -> Array:
+    """`pool(image, corners)` of every region. A batch element of −1 ends the list: that region and the rest give 0."""
+    result = np.zeros((len(rois), *shape), data.dtype)
+    ends = np.flatnonzero(rois[:, 0] == -1)
+    for k in range(int(ends[0]) if len(ends) else len(rois)):
+        result[k] = pool(data[batch_of(np.trunc(rois[k, 0]), len(data))], rois[k, 1:])
+    return result
+
+
+def spread(start: float, end: float, count: int, size: int) -> Array:
+    """`count` coordinates from `start` to `end` (normalized) along an axis of `size` cells; one lies in the middle."""
+    low, high, last = np.float32(start), np.float32(end), np.float32(size - 1)
+    if count == 1:
+        return np.array([(low + high) * last / 2], np.float32)
+    at = np.arange(count, dtype=np.float32) * ((high - low) * last / np.float32(count - 1)) + low * last
+    at[-1] = high * last  # the sum could round to just outside
+    return at
+
+
+class ROIPooling(Op, since=2, also_in=(1,)):
+    """Pools regions (batch element, x1, y1, x2, y2) to `pooled_h` × `pooled_w` bins.
+
+    Specification: ROIPooling-1. Method max: corners are scaled by `spatial_scale` and rounded, each bin is the maximum
+    of its cells, 0 without any. Method bilinear: corners are normalized to 0..1, each bin is one bilinear sample, 0
+    outside the map. `output_roi` repeats the size in newer files and goes before `pooled_h` and `pooled_w`.
+    """
+
+    output_size = attr.integers(default=())
+    output_roi = attr.integers(default=(), rule=attr.positive)
+    pooled_h = attr.integer(default=0, rule=attr.positive)
+    pooled_w = attr.integer(default=0, rule=attr.positive)
+    spatial_scale = attr.number(rule=positive_number)
+    method = attr.choice("max", "bilinear", default="max")
+
+    def validate(self) -> None:
+        if self.output_roi and len(self.output_roi) != 2:
+            raise AttributeInvalid(f"attribute output_roi must be two values, found {len(self.output_roi)}")
+
+    @property
+    def bins(self) -> tuple[int, int]:
+        """The bins along height and width."""
+        height, width = self.output_roi or (self.pooled_h, self.pooled_w)
+        return height, width
+
+    def infer(self, data: TensorType, rois: TensorType) -> TensorType:
+        checked = check_ports(data, rois)
+        return TensorType(checked.element, Shape(dim_of(rois, 0), dim_of(data, 1), *self.bins))
+
+    def compute(self, data: Array, rois: Array) -> Array:
+        pool = self._greatest if self.method == "max" else self._sampled
+        return pool_rois(data, rois, (data.shape[1], *self.bins), pool)
+
+    def _greatest(self, image: Array, corners: Array) -> Array:
+        corners = round_away(corners * corners.dtype.type(self.spatial_scale)).astype(np.int64)
+        result = np.zeros((image.shape[0], *self.bins), image.dtype)
+        rows, columns = (
+            _edges(corners[1 - axis], corners[3 - axis], count, image.shape[1 + axis])
+            for axis, count in enumerate(self.bins)
+        )
+        for h, w in np.ndindex(*self.bins):
+            window = image[:, rows[h], columns[w]]
+            if window[0].size:
+                result[:, h, w] = window.max((1, 2))
+        return result
+
+    def _sampled(self, image: Array, corners: Array) -> Array:
+        _, height, width = image.shape
+        y = spread(corners[1], corners[3], self.bins[0], height).astype(image.dtype)[:, None]
+        x = spread(corners[0], corners[2], self.bins[1], width).astype(image.dtype)
+        inside = (y >= 0) & (y <= height - 1) & (x >= 0) & (x <= width - 1)
+        return bilinear(cells(image), y, x, (height, width)) * inside
+
+
+def _edges(start: int, end: int, count: int, size: int) -> list[slice]:
+    """The cells of each of `count` bins over start..end, which may overlap by a cell; cut to the map."""
+    step = np.float32(max(end - start + 1, 1)) / np.float32(count)
+    at = np.arange(count + 1, dtype=np.float32) * step
+    low = np.clip(np.floor(at[:-1]) + start, 0, size).astype(int)
+    high = np.clip(np.ceil(at[1:]) + start, 0, size).astype(int)
+    return [slice(a, b) for a, b in zip(low, high, strict=True)]
+
+
+class PSROIPooling(Op, since=1):
+    """Position-sensitive pooling: each bin of a region reads channels of its own.
+
+    Specification: PSROIPooling-1. Output: [regions, output_dim, group_size, group_size]. Mode average: the mean of the
+    cells of each bin, from output_dim · group_size² channels, corners rounded. Mode bilinear: regions are cut into
+    `spatial_bins_y` × `spatial_bins_x` parts with channels of their own, each sampled at group_size² points; the parts
+    are averaged.
+    """
+
+    output_dim = attr.integer(rule=attr.positive)
+    group_size = attr.integer(rule=attr.positive)
+    spatial_scale = attr.number(rule=positive_number)
+    mode = attr.choice("average", "bilinear")
+    spatial_bins_x = attr.integer(default=0)
+    spatial_bins_y = attr.integer(default=0)
+
+    def validate(self) -> None:
+        if self.mode == "bilinear" and (self.spatial_bins_x < 1 or self.spatial_bins_y < 1):
+            raise AttributeInvalid(
+                "attributes spatial_bins_x and spatial_bins_y must be positive in mode bilinear, "
+                f"found {self.spatial_bins_x} and {self.spatial_bins_y}"
+            )
+
+    def infer(self, data: TensorType, rois: TensorType) -> TensorType:
+        checked = check_ports(data, rois)
+        parts = self.group_size**2 if self.mode == "average" else self.spatial_bins_x * self.spatial_bins_y
+        if not dim_of(data, 1).contains(parts * self.output_dim):
+            raise ShapeMismatch(f"data must have {parts} · {self.output_dim} channels, found {data.shape}")
+        return TensorType(checked.element, Shape(dim_of(rois, 0), self.output_dim, self.group_size, self.group_size))
+
+    def compute(self, data: Array, rois: Array) -> Array:
+        pool = self._mean if self.mode == "average" else self._sampled
+        return pool_rois(data, rois, (self.output_dim, self.group_size, self.group_size), pool)
+
+    def _mean(self, image: Array, corners: Array) -> Array:
+        size, scale = self.group_size, corners.dtype.type(self.spatial_scale)
+        start, end = round_away(corners[:2]) * scale, (round_away(corners[2:]) + 1) * scale
+        own = image.reshape(self.output_dim, size, size, *image.shape[1:])
+        result = np.zeros((self.output_dim, size, size), image.dtype)
+        rows, columns = (self._edges(start[1 - axis], end[1 - axis], image.shape[1 + axis]) for axis in range(2))
+        for h, w in np.ndindex(size, size):
+            window = own[:, h, w, rows[h], columns[w]]
+            if window[0].size:
+                result[:, h, w] = window.mean((1, 2))
+        return result
+
+    def _edges(self, start: float, end: float, size: int) -> list[slice]:
+        step = (end - start) / np.float32(self.group_size)
+        at = np.arange(self.group_size + 1, dtype=np.float32)
+        low = np.clip(np.floor(start + at[:-1] * step), 0, size).astype(int)
+        high = np.clip(np.ceil(start + at[1:] * step), 0, size).astype(int)
+        return [slice(a, b) for a, b in zip(low, high, strict=True)]
+
+    def _sampled(self, image: Array, corners: Array) -> Array:
+        _, height, width = image.shape
+        start_x, start_y, end_x, end_y = corners * corners.dtype.type(self.spatial_scale)
+        step_x, step_y = (end_x - start_x) / self.spatial_bins_x, (end_y - start_y) / self.spatial_bins_y
+        parts = image.reshape(-1, self.output_dim, height, width)
+        total = np.zeros((self.output_dim, self.group_size, self.group_size), image.dtype)
+        for part, (row, column) in zip(parts, np.ndindex(self.spatial_bins_y, self.spatial_bins_x), strict=True):
+            top, left = start_y + row * step_y, start_x + column * step_x
+            y = spread(top, top + step_y, self.group_size, height).astype(image.dtype)[:, None]
+            x = spread(left, left + step_x, self.group_size, width).astype(image.dtype)
+            inside = (y >= 0) & (y < height) & (x >= 0) & (x < width)
+            total += bilinear(cells(part), y, x, (height, width)) * inside
+        return total / len(parts)
+
+
+class DeformablePSROIPooling(Op, since=1):
+    """PSROIPooling whose bins are moved by learnt offsets and averaged over samples.
+
+    Specification: DeformablePSROIPooling-1. Each of group_size² bins of a region is the mean of `spatial_bins_y` ×
+    `spatial_bins_x` bilinear samples within half a cell of the map. `offsets` [regions, 2 · classes, part_size,
+    part_size] move bins by (x, y) in units of the region's size times `trans_std`.
+    """
+
+    output_dim = attr.integer(rule=attr.positive)
+    spatial_scale = attr.number(default=0.0, spec_required=True)
+    group_size = attr.integer(default=1, rule=attr.positive)
+    mode = attr.choice("bilinear_deformable", default="bilinear_deformable")
+    spatial_bins_x = attr.integer(default=1, rule=attr.positive)
+    spatial_bins_y = attr.integer(default=1, rule=attr.positive)
+    trans_std = attr.number(default=1.0)
+    part_size = attr.integer(default=1, rule=attr.positive)
+
+    def infer(self, data: TensorType, rois: TensorType, offsets: TensorType | None = None) -> TensorType:
+        checked = check_ports(data, rois)
+        channels = self.output_dim * self.group_size**2
+        if not dim_of(data, 1).contains(channels):
+            raise ShapeMismatch(f"data must have {channels} channels, found {data.shape}")
+        if offsets is not None:
+            require_floats(data=data, offsets=offsets)
+            require_shape("offsets", offsets, dim_of(rois, 0), None, self.part_size, self.part_size)
+            coordinates = dim_of(offsets, 1)
+            if coordinates.is_static and (coordinates.lo % 2 or not self._classes(coordinates)):
+                raise ShapeMismatch(
+                    f"offsets must have 2 channels for each part of {self.output_dim} outputs, found {offsets.shape}"
+                )
+        return TensorType(checked.element, Shape(dim_of(rois, 0), self.output_dim, self.group_size, self.group_size))
+
+    def _classes(self, coordinates: Dim) -> bool:
+        return coordinates.lo >= 2 and self.output_dim % (coordinates.lo // 2) == 0
+
+    def compute(self, data: Array, rois: Array, offsets: Array | None = None) -> Array:
+        size = self.group_size
+        result = np.zeros((len(rois), self.output_dim, size, size), data.dtype)
+        for k in np.flatnonzero(rois[:, 0] >= 0):
+            moves = (
+                np.zeros((2, self.output_dim, size, size), data.dtype) if offsets is None else self._moves(offsets[k])
+            )
+            result[k] = self._pool(data[batch_of(np.trunc(rois[k, 0]), len(data))], rois[k, 1:], moves)
+        return result
+
+    def _moves(self, offsets: Array) -> Array:
+        """The moves along x and y of every bin of every output channel: [2, output_dim, group_size, group_size]."""
+        classes = len(offsets) // 2
+        part = np.arange(self.group_size) * self.part_size // self.group_size
+        chosen = offsets.reshape(classes, 2, self.part_size, self.part_size)[:, :, part[:, None], part]
+        return np.repeat(chosen, self.output_dim // classes, 0).swapaxes(0, 1) * offsets.dtype.type(self.trans_std)
+
+    def _pool(self, image: Array, corners: Array, moves: Array) -> Array:
+        size, (_, height, width) = self.group_size, image.shape
+        scale, half = corners.dtype.type(self.spatial_scale), corners.dtype.type(0.5)
+        start, end = round_away(corners[:2]) * scale - half, (round_away(corners[2:]) + 1) * scale - half
+        extent = np.maximum(end - start, corners.dtype.type(0.1))
+        # Axes: output channel, bin row, bin column, sample row, sample column.
+        bins = np.arange(size, dtype=image.dtype)
+        step = extent / size
+        x = (start[0] + bins * step[0] + moves[0] * extent[0])[..., None, None]
+        y = (start[1] + bins[:, None] * step[1] + moves[1] * extent[1])[..., None, None]
+        x = x + np.arange(self.spatial_bins_x, dtype=image.dtype) * (step[0] / self.spatial_bins_x)
+        y = y + np.arange(self.spatial_bins_y, dtype=image.dtype)[:, None] * (step[1] / self.spatial_bins_y)
+        inside = (x >= -0.5) & (x <= width - 0.5) & (y >= -0.5) & (y <= height - 0.5)
+        own = image.reshape(self.output_dim, size, size, height, width)
+        channel, row, column = (index[..., None, None] for index in np.ogrid[: self.output_dim, :size, :size])
+        values = bilinear(lambda i, j: own[channel, row, column, i, j], y, x, (height, width))
+        count = inside.sum((3, 4))
+        return (values * inside).sum((3, 4), dtype=image.dtype) / np.maximum(count, 1).astype(image.dtype)

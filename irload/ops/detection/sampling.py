@@ -1,0 +1,75 @@
+"""Reading feature maps between their cells: what the pooling of regions of interest shares."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from irload.core.tensor import Array
+from irload.errors import ExecutionError
+
+Read = Callable[[Array, Array], Array]
+"""Takes row and column indices that broadcast; returns the cells there, with any leading axes."""
+
+
+def bilinear(read: Read, y: Array, x: Array, size: tuple[int, int]) -> Array:
+    """The values at real coordinates, blended from the four cells around; coordinates are clipped to the map."""
+    height, width = size
+    y, x = np.clip(y, 0, height - 1), np.clip(x, 0, width - 1)
+    top, left = np.floor(y).astype(np.int64), np.floor(x).astype(np.int64)
+    bottom, right = np.minimum(top + 1, height - 1), np.minimum(left + 1, width - 1)
+    down, across = y - top.astype(y.dtype), x - left.astype(x.dtype)
+    upper = read(top, left) * (1 - across) + read(top, right) * across
+    lower = read(bottom, left) * (1 - across) + read(bottom, right) * across
+    return upper * (1 - down) + lower * down
+
+
+def cells(image: Array) -> Read:
+    """The reader of a feature map [..., height, width]."""
+    return lambda y, x: image[..., y, x]
+
+
+def round_away(x: Array) -> Array:
+    """Rounding half away from zero."""
+    return np.trunc(x + np.copysign(x.dtype.type(0.5), x))
+
+
+def batch_of(index: float, count: int) -> int:
+    """The batch element of a region. Raises ExecutionError when there is none of that index."""
+    if not 0 <= index < count:
+        raise ExecutionError(f"a region of interest lies in batch element {index:g}, found {count} elements")
+    return int(index)
+
+
+def sample_bins(
+    image: Array,
+    start: Sequence[float],
+    size: Sequence[float],
+    bins: tuple[int, int],
+    ratio: int,
+    mode: str = "avg",
+    place: Callable[[Array, Array], tuple[Array, Array]] | None = None,
+) -> Array:
+    """One region of a map [channels, height, width], pooled to [channels, *bins].
+
+    Each bin averages (or, mode max, takes the greatest of) `ratio` × `ratio` samples spread evenly over it; ratio 0
+    takes as many as the bin is cells large, rounded up. Samples more than a cell outside the map are 0. `start` and
+    `size` are (y, x) in cells; `place` may move the samples.
+    """
+    channels, height, width = image.shape
+    steps = [np.float32(length) / np.float32(count) for length, count in zip(size, bins, strict=True)]
+    counts = [ratio or max(int(np.ceil(step)), 0) for step in steps]
+    if not all(counts):
+        return np.zeros((channels, *bins), image.dtype)
+    y, x = (
+        (begin + step * np.arange(n)[:, None] + step / count * (np.arange(count) + 0.5)).ravel().astype(image.dtype)
+        for begin, step, n, count in zip(start, steps, bins, counts, strict=True)
+    )
+    y, x = y[:, None], x[None, :]
+    if place is not None:
+        y, x = place(y, x)
+    inside = (y >= -1) & (y <= height) & (x >= -1) & (x <= width)
+    values = bilinear(cells(image), y, x, (height, width)) * inside
+    values = values.reshape(channels, bins[0], counts[0], bins[1], counts[1])
+    return values.max((2, 4)) if mode == "max" else values.mean((2, 4))
