@@ -89,6 +89,15 @@ def test_einsum_examples(equation: str, operands: list[Any], expected: Any) -> N
     assert op.infer(*map(TensorType.of, arrays)).shape == found.shape
 
 
+def test_einsum_of_three_operands_with_an_ellipsis() -> None:
+    rng = np.random.default_rng(0)
+    a, b, c = (rng.uniform(-2, 2, shape) for shape in ((2, 3, 4, 5), (2, 7, 1, 5), (2, 4, 6)))
+    expected = np.zeros((4, 5, 3, 7))
+    for x, y, j, k in np.ndindex(expected.shape):
+        expected[x, y, j, k] = sum(a[i, j, x, y] * b[i, k, 0, y] * c[i].sum() for i in range(2))
+    np.testing.assert_allclose(operation("Einsum", equation="ab...,ac...,ade->...bc").compute(a, b, c), expected)
+
+
 @pytest.mark.parametrize("equation", ["a1->a", "ab->a->b", "ab->c", "ab->aab", "a......b", "a..b->a", "ab,->é"])
 def test_einsum_equations_that_are_none(equation: str) -> None:
     with pytest.raises(AttributeInvalid):
