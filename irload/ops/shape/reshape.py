@@ -114,7 +114,7 @@ def _missing(given: Sequence[Dim], wanted: Sequence[Dim], complaint: str) -> Dim
             raise ShapeMismatch(f"{complaint}: {have} elements cannot be divided by {need}")
         return Dim(have.lo // need.lo, have.lo // need.lo)
     high = None if have.hi is None or not need.lo else have.hi // need.lo
-    low = 0 if need.hi is None else -(-have.lo // need.hi)
+    low = min(have.lo, 1) if need.hi is None else -(-have.lo // need.hi)
     return Dim(low, high)
 
 
