@@ -36,7 +36,9 @@ class Select(AutoBroadcast, since=1):
         target = self.joined(target, other)
         if target.rank is None:
             return target
-        start = self.auto_broadcast_axis if self.auto_broadcast_axis >= 0 else len(target) - len(other)
+        start = len(target) - len(other)
+        if start and self.auto_broadcast_axis >= 0:
+            start = self.auto_broadcast_axis
         for axis, dim in enumerate(other, start):
             target = target.with_dim(axis, target[axis].broadcast(dim) or dim)
         return target

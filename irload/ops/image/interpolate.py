@@ -58,6 +58,11 @@ class Resizing(Op):
         begin, end = ((*p, *(0,) * rank)[:rank] for p in (self.pads_begin, self.pads_end))
         return list(zip(begin, end, strict=True))
 
+    def padded(self, data: Array) -> Array:
+        """`data` with its zeros around it."""
+        pads = self.pads(data.ndim)
+        return np.pad(data, pads) if np.any(pads) else data
+
     def sized(self, padded: Shape, axes: Sequence[int], sizes: TensorType) -> Shape:
         """The shape with the dims of `axes` replaced by the elements of `sizes`, as far as known."""
         count = length_of(sizes)
@@ -140,7 +145,7 @@ class Interpolate(Resizing, since=1):
 
     def compute(self, data: Array, target_spatial_shape: Array) -> Array:
         sizes = target_spatial_shape.tolist()[: len(self.axes)]
-        padded = np.pad(data, self.pads(data.ndim))
+        padded = self.padded(data)
         result = self.resized(padded, self.axes, sizes, _quotients(sizes, padded, self.axes), self.sampling(data.ndim))
         kept = tuple(slice(None if k in self.axes else n) for k, n in enumerate(data.shape))
         return result[kept]
@@ -206,7 +211,7 @@ class Interpolate4(Resizing, type="Interpolate", since=4):
         return self._computed(data, scales if self.shape_calculation_mode == "scales" else sizes, axes)
 
     def _computed(self, data: Array, targets: Array, axes: Array | None) -> Array:
-        data = np.pad(data, self.pads(data.ndim))
+        data = self.padded(data)
         chosen = list(range(data.ndim)) if axes is None else axes.tolist()
         if self.shape_calculation_mode == "scales":
             scales = [np.float32(s) for s in targets[: len(chosen)]]

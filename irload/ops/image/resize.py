@@ -68,7 +68,11 @@ def _steps(axes: Sequence[Resized], moving: Sequence[Resized], how: Sampling) ->
     if how.mode == "area":
         return [(a.axis, taps.area(a.size, a.out)) for a in moving]
     steep = how.antialias and any(a.scale < 1 for a in axes)
-    return [(a.axis, taps.linear(a.at(how), a.size, a.scale, a.scale if steep else F32(1)).trimmed()) for a in moving]
+    steps = [(a.axis, taps.linear(a.at(how), a.size, a.scale, a.scale if steep else F32(1)).trimmed()) for a in moving]
+    if steep and steps:  # a factor that cancels out, but for the rounding of integers
+        axis, tap = steps[0]
+        steps[0] = axis, Taps(tap.index, tap.weight * np.prod([a.scale for a in axes], dtype=F32))
+    return steps
 
 
 def mixed(data: Array, axis: int, tap: Taps) -> Array:

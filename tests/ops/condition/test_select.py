@@ -79,3 +79,9 @@ def test_what_does_not_fit(
 ) -> None:
     with pytest.raises(error):
         select(**attributes).infer(cond, then, other)
+
+
+def test_pdpd_ignores_the_axis_of_equal_ranks() -> None:
+    op = select(auto_broadcast="pdpd", auto_broadcast_axis=7)
+    types = TensorType(et.boolean, Shape(3)), TensorType(et.f32, Shape(None)), TensorType(et.f32, Shape((2, 3)))
+    assert op.infer(*types).shape == Shape(3)

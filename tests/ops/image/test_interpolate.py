@@ -169,3 +169,7 @@ def test_what_does_not_fit(
 def test_attributes_that_are_invalid(attributes: dict[str, Any]) -> None:
     with pytest.raises(AttributeInvalid):
         interpolate(**attributes)
+
+
+def test_a_scalar_has_no_axis_to_resize() -> None:
+    assert interpolate(pads_end=(2,)).compute(np.array(5.0), np.zeros(0, int)).tolist() == 5
