@@ -46,8 +46,9 @@ class Plan:
 
     @property
     def is_static(self) -> bool:
-        """True when inference has told every type, so that memory can be planned."""
-        return all(step.known for step in self.steps)
+        """True when inference has told every type, so that memory can be planned. Strings have no fixed size."""
+        types = (t for step in self.steps for t in (*step.input_types, *step.types))
+        return all(step.known for step in self.steps) and not any(t.element.dtype == object for t in types)
 
 
 def plan_graph(graph: Graph, given: Sequence[TensorType], folding: Folding | None = None) -> Plan:
