@@ -20,8 +20,8 @@ class DetectionOutputBase(Op):
 
     Inputs: box_logits [images, 4 · boxes (· classes)], class_preds [images, boxes · classes], proposals [1 or images,
     1 or 2, 4 or 5 · boxes] (prior boxes, then their variances), and optionally the class and box predictions of a first
-    stage, which refine the priors and drop those whose objectness is below `objectness_score`. Output: [1, 1, n, 7] rows
-    (image, class, score, x1, y1, x2, y2), ended by a row that begins with −1 where there is room.
+    stage, which refine the priors and drop those whose objectness is below `objectness_score`. Output: [1, 1, n, 7]
+    rows (image, class, score, x1, y1, x2, y2), ended by a row that begins with −1 where there is room.
     """
 
     background_label_id = attr.integer(default=0)
@@ -63,9 +63,8 @@ class DetectionOutputBase(Op):
             require_shape(name, tensor, *(None,) * (3 if name == "proposals" else 2))
         priors, classes = self.counts(*given.values())
         images = dim_of(box_logits, 0)
-        images = images if images.is_static else dim_of(class_preds, 0).meet(images) or images
-        if not dim_of(class_preds, 0).is_static:
-            images = dim_of(box_logits, 0)
+        if not images.is_static and dim_of(class_preds, 0).is_static:
+            images = dim_of(class_preds, 0)
         self._check(given, images, priors, classes)
         return TensorType(element, Shape(1, 1, self._most(images, priors, classes), 7))
 
@@ -211,9 +210,9 @@ def _divided(name: str, dim: Dim, divisor: int | None) -> int | None:
 class DetectionOutput(DetectionOutputBase, since=1):
     """Decodes the boxes of a single-shot detector and keeps the best of each class that do not overlap a better one.
 
-    Specification: DetectionOutput-1. `code_type` CORNER adds the predictions, times the variances, to the corners of the
-    priors; CENTER_SIZE moves the center by parts of the size and scales the size by exp. A class keeps its `top_k` best
-    boxes before and an image its `keep_top_k` best after suppression.
+    Specification: DetectionOutput-1. `code_type` CORNER adds the predictions, times the variances, to the corners of
+    the priors; CENTER_SIZE moves the center by parts of the size and scales the size by exp. A class keeps its `top_k`
+    best boxes before and an image its `keep_top_k` best after suppression.
     """
 
     num_classes = attr.integer(rule=attr.positive)

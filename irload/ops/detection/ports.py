@@ -24,8 +24,8 @@ def require_floats(**ports: TensorType) -> ElementType:
 
 
 def dim_of(tensor: TensorType, axis: int) -> Dim:
-    """A dim of the tensor, any size where its rank is not known."""
-    return ANY if tensor.rank is None else tensor.shape[axis]
+    """A dim of the tensor, any size where it is not known (or not there, which is for require_shape to say)."""
+    return ANY if tensor.rank is None or axis >= tensor.rank else tensor.shape[axis]
 
 
 def agreed(what: str, *dims: Dim) -> Dim:

@@ -24,9 +24,10 @@ class Proposal(Op, since=1):
 
     Specification: Proposal-1. Inputs: class_probs [batches, 2 · anchors, height, width], of which the second half
     scores the foreground; bbox_deltas [batches, 4 · anchors, height, width]; image_shape (height, width, scale) or
-    (height, width, scale of height, scale of width). There are as many anchors as pairs of `ratio` and `scale`. Regions smaller
-    than `min_size` times the scale score 0. Output: rows (batch, x1, y1, x2, y2), after the regions found a row that
-    begins with −1, then zeros. `framework` tensorflow uses coordinates without the pixel offset, and lays out y first.
+    (height, width, scale of height, scale of width). There are as many anchors as pairs of `ratio` and `scale`.
+    Regions smaller than `min_size` times the scale score 0. Output: rows (batch, x1, y1, x2, y2), after the regions
+    found a row that begins with −1, then zeros. `framework` tensorflow uses coordinates without the pixel offset, and
+    lays out y first.
     """
 
     base_size = attr.integer(default=0, rule=attr.positive, spec_required=True)

@@ -20,6 +20,11 @@ def positive_number(value: float) -> str | None:
     return None if 0 < value < float("inf") else "must be a positive number"
 
 
+def pair(value: tuple[int, ...]) -> str | None:
+    """Rule: none or two positive sizes."""
+    return None if not value or (len(value) == 2 and min(value) > 0) else "must be two positive sizes"
+
+
 def check_ports(data: TensorType, rois: TensorType) -> TensorType:
     """Check data [batches, channels, height, width] and regions [n, 5]; returns the type of `data`."""
     element = require_floats(data=data, rois=rois)
@@ -52,25 +57,25 @@ class ROIPooling(Op, since=2, also_in=(1,)):
 
     Specification: ROIPooling-1. Method max: corners are scaled by `spatial_scale` and rounded, each bin is the maximum
     of its cells, 0 without any. Method bilinear: corners are normalized to 0..1, each bin is one bilinear sample, 0
-    outside the map. `output_roi` repeats the size in newer files and goes before `pooled_h` and `pooled_w`.
+    outside the map. Newer files repeat the size as `output_roi` and `output_size`; `pooled_h` and `pooled_w` go first.
     """
 
-    output_size = attr.integers(default=())
-    output_roi = attr.integers(default=(), rule=attr.positive)
+    output_size = attr.integers(default=(), rule=pair)
+    output_roi = attr.integers(default=(), rule=pair)
     pooled_h = attr.integer(default=0, rule=attr.positive)
     pooled_w = attr.integer(default=0, rule=attr.positive)
     spatial_scale = attr.number(rule=positive_number)
     method = attr.choice("max", "bilinear", default="max")
 
     def validate(self) -> None:
-        if self.output_roi and len(self.output_roi) != 2:
-            raise AttributeInvalid(f"attribute output_roi must be two values, found {len(self.output_roi)}")
+        if not all(self.bins):
+            raise AttributeInvalid(f"attributes pooled_h and pooled_w must be positive, found {self.bins}")
 
     @property
     def bins(self) -> tuple[int, int]:
         """The bins along height and width."""
-        height, width = self.output_roi or (self.pooled_h, self.pooled_w)
-        return height, width
+        height, width = self.output_roi or self.output_size or (0, 0)
+        return self.pooled_h or height, self.pooled_w or width
 
     def infer(self, data: TensorType, rois: TensorType) -> TensorType:
         checked = check_ports(data, rois)

@@ -109,9 +109,10 @@ def roi_pooling(rng: Random, version: str) -> Case:
     if "method" not in attributes:
         rois[:, 1:] *= 8
     sizes = [int(n) for n in rng.integers(1, 4, 2)]
-    attributes |= {"pooled_h": sizes[0], "pooled_w": sizes[1]}
-    if rng.random() < 0.4:
-        attributes |= {"output_roi": sizes, "output_size": sizes}
+    given = {"pooled_h": sizes[0], "pooled_w": sizes[1]}
+    attributes |= pick(rng, [given, given, {"output_size": sizes}, {"output_roi": sizes, "output_size": [7, 7]}])
+    if "pooled_h" in attributes and rng.random() < 0.4:
+        attributes |= {"output_roi": [7, 7]}
     inputs = [param(random_array(rng, shape, element), element), param(rois, element)]
     return Case("ROIPooling", version, inputs, attributes, oracle="cpu" if element.is_low_precision else "both")
 
