@@ -14,6 +14,7 @@ from irload.errors import IRError, ReadError, UnknownOperation, Where
 from irload.graph import Declared, Graph, Model, Node, Output, UnknownOp, topological
 from irload.read.constants import constant
 from irload.read.means import subtract_means
+from irload.read.pause import uncollected
 from irload.read.raw import RawEdge, RawGraph, RawLayer, RawNet, RawPort, RawPreprocess
 from irload.read.weights import Weights
 from irload.read.wiring import wired
@@ -26,7 +27,8 @@ def build(net: RawNet, weights: Weights, file: str | None = None, report: Report
     model.warnings += net.warnings
     model.weights_file = weights.path
     builder = _Builder(weights, file, report, model.warnings, net.version)
-    graph = builder.graph(net.graph)
+    with uncollected():
+        graph = builder.graph(net.graph)
     model.nodes, model.parameters, model.results, model.sinks = (
         graph.nodes,
         graph.parameters,

@@ -34,6 +34,7 @@ class Elements:
         self.file = file
         self.net = net
         self.report = report
+        self.numbers: dict[str, int] = {}
 
     def layer(self, element: Element, bodies: dict[str, RawGraph]) -> RawLayer | None:
         """The layer with its ports and attributes; None where its id cannot be used."""
@@ -90,8 +91,9 @@ class Elements:
     def dim(self, element: Element) -> int:
         """A dimension of a port. One that cannot be read is reported, and claims nothing."""
         text = (element.text or "").strip()
-        if text.isascii() and text.isdigit() and len(text) < 19:
-            return int(text)
+        found = self.number(text)
+        if found is not None:
+            return found
         if text != "-1":
             fault = f"dimension '{text[:40]}' of a port must be an integer of at least -1"
             self.report(ReadError(fault, self.where(element)))
@@ -139,9 +141,9 @@ class Elements:
     def natural(self, element: Element, key: str) -> int | None:
         """A non-negative integer of less than 19 digits; anything else is reported."""
         value = element.get(key)
-        text = "" if value is None else value.strip()
-        if text.isascii() and text.isdigit() and len(text) < 19:
-            return int(text)
+        found = None if value is None else self.number(value.strip())
+        if found is not None:
+            return found
         fault = (
             f"<{element.tag}> has no attribute {key}"
             if value is None
@@ -149,6 +151,13 @@ class Elements:
         )
         self.report(ReadError(fault, self.where(element)))
         return None
+
+    def number(self, text: str) -> int | None:
+        """The number that `text` is, of less than 19 digits; None for other text. The same few come again and again."""
+        found = self.numbers.get(text)
+        if found is None and text.isascii() and text.isdigit() and len(text) < 19:
+            found = self.numbers[text] = int(text)
+        return found
 
     def where(self, element: Element, layer: RawLayer | None = None) -> Where:
         """The place of an element; without a layer given, of the layer around it where there is one."""

@@ -13,6 +13,7 @@ from irload.errors import IRError, LimitExceeded, ReadError, Where
 from irload.read.elements import BODIES, Element, Elements, Report
 from irload.read.files import HEAD, open_regular
 from irload.read.metadata import OLD, check_old, preprocess, tree
+from irload.read.pause import uncollected
 from irload.read.prolog import BOM, root_tag
 from irload.read.raw import RawGraph, RawNet
 from irload.safety import limits
@@ -36,7 +37,7 @@ def read_xml(source: str | Path | bytes, report: Report = raise_first) -> RawNet
     """
     name = None if isinstance(source, bytes) else str(source)
     try:
-        with _open(source) as stream:
+        with _open(source) as stream, uncollected():
             return _Reader(name, report).read(stream)
     except OSError as error:
         raise ReadError(f"cannot be read: {error.strerror or error}", Where(name)) from None
