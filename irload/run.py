@@ -15,13 +15,13 @@ from irload.core.op import evaluate, infer_outputs
 from irload.core.shape import Shape
 from irload.core.subgraph import Body
 from irload.core.tensor import Array, TensorType
-from irload.errors import AttributeInvalid, IRError, LimitExceeded, UnknownOperation
+from irload.errors import AttributeInvalid, ExecutionError, IRError, LimitExceeded, UnknownOperation
 from irload.graph import Graph, Model, Node, Port, UnknownOp
 from irload.inference import Inference
 from irload.inputs import bind
 from irload.plan.crew import thread_count
 from irload.plan.fast import FastPlan, Shared, fast_plan
-from irload.plan.order import Plan, Step, plan_graph
+from irload.plan.order import Plan, Step, plan_graph, require_size
 from irload.safety import limits
 
 __all__ = ["CompiledModel", "InferRequest", "Result", "VariableState", "compile_model"]
@@ -122,7 +122,10 @@ class CompiledModel:
                 self._pools.popitem(last=False)
             if idle:
                 return idle.pop()
-        return fast_plan(self.model, plan.types, self.threads, self._shared)
+        try:
+            return fast_plan(self.model, plan.types, self.threads, self._shared)
+        except MemoryError as error:
+            raise ExecutionError(f"there is not enough memory for the plan: {error}") from None
 
     def plan(self, graph: Graph, given: Sequence[TensorType]) -> Plan:
         """The plan for the model's graph or one of its bodies on inputs of these types, made on first need."""
@@ -239,7 +242,7 @@ class Run:
         try:
             types = step.types if step.known else self.types(step, inputs)
             for tensor in types:
-                _check_bytes(tensor)
+                require_size(tensor)
             self.outputs = types
             return evaluate(step.node.op, inputs, types, self)
         except IRError as error:
@@ -334,15 +337,6 @@ def _apart(array: Array, others: Sequence[Array]) -> Array:
 def _element(tensor: TensorType, array: Array) -> ElementType:
     """The element type of an array at run time; its dtype tells where inference could not."""
     return element_of_dtype(array.dtype) if tensor.element is dynamic else tensor.element
-
-
-def _check_bytes(tensor: TensorType) -> None:
-    size = tensor.nbytes
-    if size is not None and size > limits.tensor_bytes:
-        raise LimitExceeded(
-            f"the output {tensor} would take {size} bytes; the limit is {limits.tensor_bytes} "
-            "(irload.limits.tensor_bytes)"
-        )
 
 
 def _shape(array: Array) -> Shape:

@@ -6,9 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from irload.core.tensor import UNKNOWN, Array, TensorType
+from irload.errors import LimitExceeded
 from irload.graph import Graph, Node, Output
 from irload.inference import Inference
 from irload.plan.folding import Folding
+from irload.safety import limits
 
 __all__ = ["Plan", "Step", "plan_graph"]
 
@@ -43,12 +45,18 @@ class Plan:
     results: tuple[int, ...]
     constants: tuple[tuple[int, Array], ...] = ()
     types: Mapping[Output, TensorType] = field(default_factory=dict[Output, TensorType], repr=False)
+    is_static: bool = False
+    """True when inference has told every type, so that memory can be planned. Strings have no fixed size."""
 
-    @property
-    def is_static(self) -> bool:
-        """True when inference has told every type, so that memory can be planned. Strings have no fixed size."""
-        types = (t for step in self.steps for t in (*step.input_types, *step.types))
-        return all(step.known for step in self.steps) and not any(t.element.dtype == object for t in types)
+
+def require_size(tensor: TensorType) -> None:
+    """Raise LimitExceeded when the tensor would take more bytes than `irload.limits` allows."""
+    size = tensor.nbytes
+    if size is not None and size > limits.tensor_bytes:
+        raise LimitExceeded(
+            f"the output {tensor} would take {size} bytes; the limit is {limits.tensor_bytes} "
+            "(irload.limits.tensor_bytes)"
+        )
 
 
 def plan_graph(graph: Graph, given: Sequence[TensorType], folding: Folding | None = None) -> Plan:
@@ -79,6 +87,11 @@ def plan_graph(graph: Graph, given: Sequence[TensorType], folding: Folding | Non
             ends[k].append(s)
     steps: list[Step] = []
     for k, node in enumerate(nodes):
+        for output in node.outputs:
+            try:
+                require_size(types.get(output, UNKNOWN))
+            except LimitExceeded as error:
+                raise error.at(node.where(graph.file)) from None
         before = tuple(types.get(i, UNKNOWN).untold() for i in node.inputs)
         after = tuple(types.get(o, UNKNOWN).untold() for o in node.outputs)
         steps.append(
@@ -99,4 +112,5 @@ def plan_graph(graph: Graph, given: Sequence[TensorType], folding: Folding | Non
         results,
         tuple((slot[o], a) for o, a in constants.items()),
         types,
+        all(s.known and all(t.element.dtype != object for t in (*s.input_types, *s.types)) for s in steps),
     )
