@@ -102,7 +102,7 @@ def strided_slice_of_shape(g: Graph, x: Port) -> Port:
 
 
 def shrunk_to_scalar(g: Graph, x: Port) -> Port:
-    masks = {"begin_mask": [0], "end_mask": [0], "shrink_axis_mask": [1]}
+    masks: dict[str, Any] = {"begin_mask": [0], "end_mask": [0], "shrink_axis_mask": [1]}
     n = g.op("StridedSlice", "opset1", shape(g, x), [1], [2], [1], **masks)
     target = joined(g, g.op("Unsqueeze", "opset1", n, [0]), [2])
     return g.op("Broadcast", "opset3", g.constant(0), target, mode="numpy")
@@ -161,7 +161,7 @@ def sliced_by_shape(g: Graph, x: Port) -> Port:
 
 def strided_sliced_by_shape(g: Graph, x: Port) -> Port:
     end = joined(g, [0], pick(g, shape(g, x), [1]))
-    masks = {"begin_mask": [1, 1], "end_mask": [1, 0]}
+    masks: dict[str, Any] = {"begin_mask": [1, 1], "end_mask": [1, 0]}
     return g.op("StridedSlice", "opset1", g.parameter("?,9"), [0, 0], end, [1, 2], **masks)
 
 
