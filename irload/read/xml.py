@@ -92,7 +92,10 @@ class _Reader:
             parser.close()
             self.events(parser)
         except etree.XMLSyntaxError as error:
-            raise ReadError(f"is not well-formed XML: {error.msg}", Where(self.file, error.lineno)) from None
+            where = Where(self.file, error.lineno)
+            if "XML_PARSE_HUGE" in error.msg:  # libxml2's own bounds, which are never lifted here
+                raise LimitExceeded("has elements nested more than 256 deep, or texts beyond 10 MB", where) from None
+            raise ReadError(f"is not well-formed XML: {error.msg}", where) from None
         except (ValueError, UnicodeError) as error:
             raise ReadError(f"cannot be read as XML: {error}") from None
         if self.root is None:
