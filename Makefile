@@ -16,7 +16,7 @@ FIND_PYTHON = for p in $(or $(PYTHON),python3 python3.14 python3.13 python3.12 p
 define environment
 	@python=$$($(FIND_PYTHON)) || exit 1; \
 	echo "setting up $(1) with $$python"; \
-	"$$python" -m venv --clear $(1) && \
+	"$$python" -m venv $(1) && \
 	$(1)/bin/python -m pip install --quiet --disable-pip-version-check -e '.$(2)' && \
 	touch $(1)/.ready
 endef
