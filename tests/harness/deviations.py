@@ -277,8 +277,8 @@ DEVIATIONS: tuple[Deviation, ...] = (
     Deviation(
         ("LRN",),
         "specification",
-        "writes size / 2 elements on either side; reference and CPU plugin take (size - 1) // 2, which differs for even "
-        "sizes, and so does irload",
+        "writes size / 2 elements on either side; reference and CPU plugin take (size - 1) // 2, which differs for "
+        "even sizes, and so does irload",
     ),
     Deviation(
         ("RNNSequence", "GRUSequence", "LSTMSequence"),

@@ -122,7 +122,7 @@ def test_proposal_too_small_scores_nothing() -> None:
 def test_generate_proposals_leaves_small_ones_out() -> None:
     anchors = np.array([[0, 0, 8, 8], [10, 10, 12, 12]], F).reshape(1, 1, 2, 4)
     given = np.array([[40, 40, 2]], F), anchors, np.zeros((1, 8, 1, 1), F), np.array([0.4, 0.6], F).reshape(1, 2, 1, 1)
-    limits = {"nms_threshold": 0.5, "post_nms_count": 5, "pre_nms_count": 5}
+    limits: dict[str, Any] = {"nms_threshold": 0.5, "post_nms_count": 5, "pre_nms_count": 5}
     rois, scores, counts = make("GenerateProposals", min_size=2.0, **limits).compute(*given)
     assert (rois.tolist(), counts.tolist()) == ([[0, 0, 8, 8]], [1])
     assert scores == pytest.approx([0.4])
@@ -168,7 +168,7 @@ def test_detection_output_decodes_centers() -> None:
 
 
 def test_detectron_output_orders_by_class_or_by_score() -> None:
-    shared = {"score_threshold": 0.1, "nms_threshold": 0.5, "max_delta_log_wh": 4.0, "num_classes": 3}
+    shared: dict[str, Any] = {"score_threshold": 0.1, "nms_threshold": 0.5, "max_delta_log_wh": 4.0, "num_classes": 3}
     rois, scores = np.array([[0, 0, 9, 9], [20, 20, 29, 29]], F), np.array([[0, 0.4, 0.9], [0, 0.05, 0.8]], F)
     given = rois, np.zeros((2, 12), F), scores, np.array([[50, 50, 1]], F)
     type = "ExperimentalDetectronDetectionOutput"

@@ -45,7 +45,7 @@ def test_roi_align(attributes: dict[str, Any], corners: tuple[float, ...], expec
 
 
 def test_rotation_by_a_right_angle_turns_the_bins() -> None:
-    attributes = {"pooled_h": 2, "pooled_w": 2, "spatial_scale": 1.0, "sampling_ratio": 1}
+    attributes: dict[str, Any] = {"pooled_h": 2, "pooled_w": 2, "spatial_scale": 1.0, "sampling_ratio": 1}
     regions = roi(2, 2, 2, 2, np.pi / 2)
     found = make("ROIAlignRotated", **attributes).compute(RAMP, regions, np.array([0]))[0, 0]
     back = make("ROIAlignRotated", **attributes, clockwise_mode=True).compute(RAMP, regions, np.array([0]))[0, 0]
@@ -114,7 +114,7 @@ def test_offsets_move_bins_by_parts_of_the_region() -> None:
 def test_region_yolo() -> None:
     data = np.zeros((1, 7, 1, 1), np.float32)
     data[0, 5:, 0, 0] = [0, np.log(3)]
-    shared = {"classes": 2, "coords": 4, "num": 1, "axis": 1, "end_axis": 3}
+    shared: dict[str, Any] = {"classes": 2, "coords": 4, "num": 1, "axis": 1, "end_axis": 3}
     softmax = make("RegionYolo", "opset1", do_softmax=True, **shared).compute(data)
     sigmoid = make("RegionYolo", "opset1", mask=(0,), **shared).compute(data)
     assert softmax == pytest.approx(np.array([[0.5, 0.5, 0, 0, 0.5, 0.25, 0.75]]))
