@@ -1,8 +1,8 @@
 """Whole models against the real runtime: `python -m tests.agreement DIR…`, a line a model.
 
-Each DIR holds model.xml, model.bin and inputs in_0.npy, in_1.npy, …; with out_0.npy, … the outputs are compared with those
-instead of with what OpenVINO computes. Printed: layers whose inferred type and shape were compared and how many differ,
-the largest output difference relative to the standard deviation of the output, and the seconds of one run.
+Each DIR holds model.xml, model.bin and inputs in_0.npy, in_1.npy, …; with out_0.npy, … the outputs are compared with
+those instead of with what OpenVINO computes. Printed: layers whose inferred type and shape were compared and how many
+differ, the largest output difference relative to the standard deviation of the output, and the seconds of one run.
 """
 
 from __future__ import annotations
@@ -74,7 +74,8 @@ def main(folders: list[str]) -> int:
             continue
         failed |= bool(differing)
         print(
-            f"{folder.name:28} layers {compared:4} differing {len(differing):3}  max diff/std {worst:.2e}  {seconds:6.2f} s"
+            f"{folder.name:28} layers {compared:4} differing {len(differing):3}"
+            f"  max diff/std {worst:.2e}  {seconds:6.2f} s"
         )
         for line in differing[:5]:
             print("   ", line, flush=True)
