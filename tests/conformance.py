@@ -1,4 +1,9 @@
-"""Conformance on demand: `python -m tests.conformance [N] [SEED] [ROW…]` prints a table a row: cases, agreed, deviating."""
+"""Conformance on demand: `python -m tests.conformance [N] [SEED] [ROW…]`: a line a row, and one for all.
+
+Each row runs in a child process, so that a crash of the runtime costs one case. Columns: cases, agreed, deviating;
+shape inferences compared (static and relaxed), those that are compatible where the case says why no more can be asked,
+and those that differ; then the first case that deviates.
+"""
 
 from __future__ import annotations
 
@@ -10,32 +15,50 @@ import numpy as np
 
 from tests.harness import verify
 from tests.harness.case import GENERATORS
+from tests.harness.children import Died, in_children
 from tests.ops.families import load_families
+
+COLUMNS = ("cases", "agreed", "deviating", "shapes", "compatible", "differing")
+
+Row = tuple[str, str]
+
+
+def case_of(row: Row, seed: int, k: int) -> tuple[Counter[str], str]:
+    """The counts of case `k` of a row, and what deviates. Each case has random numbers of its own."""
+    rng = np.random.default_rng([seed, zlib.crc32("-".join(row).encode()), k])
+    tally: Counter[str] = Counter(cases=1)
+    case = None
+    try:
+        case = GENERATORS[row][k % len(GENERATORS[row])](rng)
+        verify.check_everything(case, rng, tally)
+        tally["agreed"] += 1
+        return tally, ""
+    except Exception as error:  # whatever went wrong belongs into the table
+        tally["deviating"] += 1
+        return tally, f"{type(error).__name__}: {error} [{case}]"
 
 
 def main(count: int, seed: int, wanted: list[str]) -> int:
     """Run `count` random cases a row and print what came of them. Returns 1 when any deviated."""
     load_families()
-    failed = 0
-    for row in sorted(GENERATORS):
-        if wanted and not any(w in "-".join(row) for w in wanted):
-            continue
-        rng = np.random.default_rng([seed, zlib.crc32("-".join(row).encode())])
-        outcomes: Counter[str] = Counter()
+    rows = [r for r in sorted(GENERATORS) if not wanted or any(w in "-".join(r) for w in wanted)]
+    print(f"{'seed ' + str(seed):56}" + "".join(f"{c:>11}" for c in COLUMNS))
+    total: Counter[str] = Counter()
+    for row in rows:
+        tally: Counter[str] = Counter()
         first = ""
-        for k in range(count):
-            case = GENERATORS[row][k % len(GENERATORS[row])](rng)
-            try:
-                verify.check_everything(case, rng)
-                outcomes["agreed"] += 1
-            except Exception as error:  # whatever went wrong belongs into the table
-                outcomes["deviating"] += 1
-                first = first or f"{type(error).__name__}: {error} [{case}]"
-        failed += outcomes["deviating"]
-        print(
-            f"{'-'.join(row):48} {count:6} {outcomes['agreed']:6} {outcomes['deviating']:6}  {first[:1200]}", flush=True
-        )
-    return 1 if failed else 0
+        for k, outcome in enumerate(in_children(lambda k, row=row: case_of(row, seed, k), count)):
+            counts, words = outcome if not isinstance(outcome, Died) else (Counter(cases=1, deviating=1), str(outcome))
+            tally += counts
+            first = first or (words and f"case {k}: {words}")
+        total += tally
+        _line("-".join(row), tally, first)
+    _line(f"total of {len(rows)} rows", total, "")
+    return 1 if total["deviating"] else 0
+
+
+def _line(name: str, tally: Counter[str], words: str) -> None:
+    print(f"{name:56}" + "".join(f"{tally[c]:11}" for c in COLUMNS) + f"  {words[:1200]}".rstrip(), flush=True)
 
 
 if __name__ == "__main__":

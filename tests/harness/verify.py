@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
@@ -48,14 +49,17 @@ def run(case: Case) -> list[Array]:
 
 
 def same_up_to_rounding(plain: Array, fast: Array, tolerance: float = 1e-5) -> bool:
-    """True when two runs differ by no more than the order of additions explains, relative to the largest value."""
+    """True when two runs differ by no more than the order of additions explains, relative to the largest value.
+
+    Below 0.1 the difference counts absolutely: functions like GELU cancel in their tails.
+    """
     if plain.dtype != fast.dtype or plain.shape != fast.shape:
         return False
     if plain.dtype.kind not in "fV":
         return bool(np.array_equal(plain, fast))
     wide = plain.astype(np.float64)
     finite = np.abs(wide[np.isfinite(wide)])
-    scale = tolerance * float(finite.max(initial=0.0))
+    scale = tolerance * float(finite.max(initial=0.1))
     rtol = max(tolerance, ROUNDING.get(plain.dtype.name, 0))
     return bool(np.allclose(fast.astype(np.float64), wide, rtol, scale, equal_nan=True))
 
@@ -80,13 +84,21 @@ def _relaxed(rng: Random, size: int) -> str:
     return f"{low}..{high}" if roll < 0.9 else f"{low}.."
 
 
-def check_shapes(case: Case, shapes: Sequence[str | None] | None = None) -> None:
-    """irload infers what the runtime infers: types and partial shapes, equal and not merely compatible."""
+def check_shapes(case: Case, shapes: Sequence[str | None] | None = None, tally: Counter[str] | None = None) -> None:
+    """irload infers what the runtime infers: types and partial shapes, equal and not merely compatible.
+
+    `tally` counts the comparisons, and those that differ or are no more than compatible.
+    """
+    tally = Counter() if tally is None else tally
     theirs = runtime.inferred(runtime.read(case, shapes))
     ours = [(p.element_type.name, p.partial_shape) for p in load(case, shapes).outputs]
-    if case.wider and all(a[0] == b[0] and a[1].meet(b[1]) for a, b in zip(ours, theirs, strict=True)):
+    tally["shapes"] += 1
+    if ours == theirs:
         return
-    if ours != theirs:
+    if case.wider and all(a[0] == b[0] and a[1].meet(b[1]) for a, b in zip(ours, theirs, strict=True)):
+        tally["compatible"] += 1
+    else:
+        tally["differing"] += 1
         raise Disagreement(f"{case} on {shapes or 'its shapes'}: inferred {ours}, the runtime {theirs}")
 
 
@@ -142,15 +154,19 @@ def _brief(a: Array) -> str:
     return f"{a.dtype}{list(a.shape)} {np.array2string(a.ravel()[:12], precision=7)}"
 
 
-def check_everything(case: Case, rng: Random) -> None:
+def check_everything(case: Case, rng: Random, tally: Counter[str] | None = None) -> None:
     """All proofs of one case."""
     results = run(case)
     check_values(case, results)
-    if case.oracle != "none":
-        check_shapes(case)
-        relaxed = relax(case, rng)
-        try:
-            check_shapes(case, relaxed)
-        except runtime.Rejected:
-            return  # the runtime cannot hold these relaxed shapes, so there is nothing to compare with
-        check_relaxed_contains(case, relaxed, results)
+    try:
+        check_shapes(case, None, tally)
+    except runtime.Rejected:
+        if case.oracle != "none":
+            raise
+        return  # the runtime does not know the operation, so there is nothing to compare with
+    relaxed = relax(case, rng)
+    try:
+        check_shapes(case, relaxed, tally)
+    except runtime.Rejected:
+        return  # the runtime cannot hold these relaxed shapes
+    check_relaxed_contains(case, relaxed, results)

@@ -1,0 +1,68 @@
+"""Tasks in child processes, so that one that dies (the real runtime can) costs its own result and nothing else."""
+
+from __future__ import annotations
+
+import multiprocessing
+import resource
+import signal
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Died:
+    """What is known of a task whose process ended before it had a result."""
+
+    how: str
+
+    def __str__(self) -> str:
+        return f"the process died: {self.how}"
+
+
+def in_children(
+    task: Callable[[int], Any], count: int, seconds: float = 60, memory: int | None = None
+) -> Iterator[Any]:
+    """The results of `task(0)`, `task(1)`, … in order, computed by a child process, or Died where it did not survive.
+
+    `seconds`: after which a task counts as hung. `memory`: bytes of address space that a child may add to its own.
+    Fork before anything started threads.
+    """
+    fork = multiprocessing.get_context("fork")
+    done = 0
+    while done < count:
+        here, there = fork.Pipe(duplex=False)
+        child = fork.Process(target=_work, args=(task, done, count, there, memory), daemon=True)
+        child.start()
+        there.close()
+        try:
+            while done < count and here.poll(seconds):
+                yield here.recv()
+                done += 1
+            died = None if done == count else f"no result after {seconds:g} s"
+        except EOFError:
+            child.join()
+            died = _ending(child.exitcode or 0)
+        finally:
+            child.kill()
+            child.join()
+            here.close()
+        if died is not None:
+            yield Died(died)
+            done += 1
+
+
+def _work(task: Callable[[int], Any], start: int, count: int, pipe: Any, memory: int | None) -> None:
+    if memory is not None:
+        with open("/proc/self/statm") as statm:
+            used = int(statm.read().split()[0]) * resource.getpagesize()
+        resource.setrlimit(resource.RLIMIT_AS, (used + memory, used + memory))
+    for k in range(start, count):
+        pipe.send(task(k))
+
+
+def _ending(code: int) -> str:
+    try:
+        return signal.Signals(-code).name if code < 0 else f"exit code {code}"
+    except ValueError:
+        return f"signal {-code}"
