@@ -183,7 +183,11 @@ def infer_outputs(op: Op, inputs: Sequence[TensorType], context: InferContext) -
     """
     op.signature.check(len(inputs))
     extra: dict[str, Any] = {"context": context} if op.signature.infer_context else {}
-    result = op.infer(*inputs, **extra)
+    try:
+        result = op.infer(*inputs, **extra)
+    except (ArithmeticError, LookupError, TypeError, ValueError) as error:
+        # The last net: an operation that met shapes nobody thought of. Its own checks say it better.
+        raise ShapeMismatch(f"cannot be inferred from {', '.join(map(str, inputs))}: {error}") from error
     return result if isinstance(result, tuple) else (result,)
 
 
