@@ -67,10 +67,7 @@ class ClassNms(Op):
             own = boxes[klass % len(boxes)]
             chosen, kept = self.select(own, values)
             parts.append((np.full(len(chosen), klass), kept, own[chosen], first + chosen * stride + klass * step))
-        if not parts:
-            none = np.zeros(0, np.int64)
-            return none, none.astype(boxes.dtype), np.zeros((0, 4), boxes.dtype), none
-        found = _joined(parts)
+        found = _joined([_nothing(boxes), *parts])
         found = _taken(found, by_score(found[1]))
         if self.keep_top_k >= 0:
             found = _taken(found, np.arange(min(self.keep_top_k, len(found[1]))))
@@ -82,11 +79,11 @@ class ClassNms(Op):
         """The indices and scores of the boxes of one class that are selected."""
         raise NotImplementedError
 
-    def rows(self, images: Iterator[Found]) -> tuple[Array, ...]:
+    def rows(self, boxes: Array, images: Iterator[Found]) -> tuple[Array, ...]:
         """The three outputs, from what was found in each image."""
         parts = list(images)
         counts = np.array([len(part[0]) for part in parts], self.output_type.dtype)
-        klass, score, box, index = _joined(parts)
+        klass, score, box, index = _joined([_nothing(boxes), *parts])
         if self.sort_result_across_batch and self.sort_result_type != "none":
             # The rows of each image are in order already, so a stable sort settles what is left.
             order = by_score(score) if self.sort_result_type == "score" else np.argsort(klass, kind="stable")
@@ -99,6 +96,11 @@ class ClassNms(Op):
         found = np.flatnonzero(mask)
         found = found[by_score(scores[found])]
         return found if self.nms_top_k < 0 else found[: self.nms_top_k]
+
+
+def _nothing(boxes: Array) -> Found:
+    none = np.zeros(0, np.int64)
+    return none, none.astype(boxes.dtype), np.zeros((0, 4), boxes.dtype), none
 
 
 def _joined(parts: list[Found]) -> Found:
@@ -135,7 +137,8 @@ class MulticlassNms(ClassNms, since=8):
     def compute(self, boxes: Array, scores: Array) -> tuple[Array, ...]:
         count = boxes.shape[1]
         return self.rows(
-            self.classes(boxes[image : image + 1], scores[image], image * count, 1, 0) for image in range(len(boxes))
+            boxes,
+            (self.classes(boxes[k : k + 1], scores[k], k * count, 1, 0) for k in range(len(boxes))),
         )
 
     def select(self, boxes: Array, scores: Array) -> tuple[Array, Array]:
@@ -176,7 +179,7 @@ class MulticlassNms9(MulticlassNms, type="MulticlassNms", since=9):
         counts = np.maximum(roisnum, 0).tolist()
         if sum(counts) > boxes.shape[1]:
             raise ExecutionError(f"roisnum asks for {sum(counts)} boxes, found {boxes.shape[1]}")
-        return self.rows(self._own(boxes, scores, counts))
+        return self.rows(boxes, self._own(boxes, scores, counts))
 
     def _own(self, boxes: Array, scores: Array, counts: list[int]) -> Iterator[Found]:
         start, classes = 0, len(boxes)
@@ -216,7 +219,8 @@ class MatrixNms(ClassNms, since=8):
     def compute(self, boxes: Array, scores: Array) -> tuple[Array, ...]:
         count = boxes.shape[1]
         return self.rows(
-            self.classes(boxes[image : image + 1], scores[image], image * count, 1, 0) for image in range(len(boxes))
+            boxes,
+            (self.classes(boxes[k : k + 1], scores[k], k * count, 1, 0) for k in range(len(boxes))),
         )
 
     def select(self, boxes: Array, scores: Array) -> tuple[Array, Array]:
