@@ -6,6 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from irload.checks import Finding, Report, check
     from irload.core.op import Op
     from irload.core.shape import Dim, Shape
     from irload.errors import (
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from irload.model import read_model
     from irload.run import CompiledModel, InferRequest, compile_model
     from irload.safety import limits
+    from irload.write.save import save_model
 
 __version__ = "0.1.0"
 
@@ -35,6 +37,7 @@ __all__ = [
     "DeclaredDiffers",
     "Dim",
     "ExecutionError",
+    "Finding",
     "IRError",
     "InferRequest",
     "InputInvalid",
@@ -43,19 +46,25 @@ __all__ = [
     "Op",
     "Port",
     "ReadError",
+    "Report",
     "Shape",
     "ShapeMismatch",
     "TypeMismatch",
     "UnknownOperation",
     "Unsupported",
+    "check",
     "compile_model",
     "infer",
     "limits",
     "read_model",
+    "save_model",
 ]
 
 # Where each public name lives. They are imported on first use, so that `import irload` costs next to nothing.
 _HOMES = {
+    "Finding": "irload.checks",
+    "Report": "irload.checks",
+    "check": "irload.checks",
     "Op": "irload.core.op",
     "Dim": "irload.core.shape",
     "Shape": "irload.core.shape",
@@ -67,6 +76,7 @@ _HOMES = {
     "CompiledModel": "irload.run",
     "InferRequest": "irload.run",
     "compile_model": "irload.run",
+    "save_model": "irload.write.save",
 }
 
 

@@ -53,6 +53,7 @@ class Output:
     names: frozenset[str] = frozenset()
     declared: Declared | None = None
     type: TensorType = UNKNOWN
+    rt_info: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
 
     def __repr__(self) -> str:
         return f"<{self.node.name}:{self.index} {self.type}>"

@@ -96,7 +96,8 @@ class _Builder:
         node.output_names = None if layer.output_names is None else frozenset(layer.output_names)
         node.declared_inputs = [self.declared(p, layer) for p in layer.inputs]
         node.outputs = [
-            Output(node, k, frozenset(p.names), self.declared(p, layer)) for k, p in enumerate(layer.outputs)
+            Output(node, k, frozenset(p.names), self.declared(p, layer), rt_info=p.rt_info)
+            for k, p in enumerate(layer.outputs)
         ]
         if layer.type == "Result":
             node.outputs = []

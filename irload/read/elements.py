@@ -15,8 +15,15 @@ Report = Callable[[IRError], None]
 
 BODIES = ("body", "then_body", "else_body")
 MAPS = ("port_map", "then_port_map", "else_port_map", "back_edges")
+TAG, CHILDREN = "#tag", "#children"
+"""Keys of an entry of rt_info that is no plain `<attribute/>`: its tag, and the entries inside it."""
 _PROFILED = ("execOrder", "execTimeMcs", "originalLayersNames")
 """Attributes that only the dump of a compiled model has."""
+_KNOWN = {
+    "layer": frozenset({"id", "name", "type", "version", "output_names"}),
+    "port": frozenset({"id", "precision", "names"}),
+    "edge": frozenset({"from-layer", "from-port", "to-layer", "to-port"}),
+}
 _ONCE = frozenset(
     {
         *("decompression", "dequantization_node", "disable_fp16_compression", "fused_names", "keep_const_precision"),
@@ -42,6 +49,7 @@ class Elements:
         name, type = self.required(element, "name"), self.required(element, "type")
         if identity is None:
             return None
+        self.warn_of_unknown(element)
         layer = RawLayer(identity, name, type, element.get("version", ""), element.sourceline, bodies=bodies)
         names = element.get("output_names")
         layer.output_names = None if names is None else split_names(names)
@@ -71,12 +79,15 @@ class Elements:
         """Append the ports of an `input` or `output` element."""
         for child in element:
             if child.tag != "port":
+                self.net.warnings.append(f"line {child.sourceline}: unknown element <{child.tag}> among ports")
                 continue
+            self.warn_of_unknown(child)
             identity = self.natural(child, "id")
             precision = child.get("precision")
             if precision is None and is_output:
                 self.report(ReadError("an output port has no precision", self.where(child)))
             dims = tuple([self.dim(d) for d in child if d.tag == "dim"])
+            info = child.find("rt_info") if len(child) > len(dims) and self.net.version > 10 else None
             names = child.get("names")
             ports.append(
                 RawPort(
@@ -85,6 +96,7 @@ class Elements:
                     dims or None,
                     split_names(names) if names else (),
                     child.sourceline,
+                    [] if info is None else [self.entry(e) for e in info],
                 )
             )
 
@@ -105,17 +117,27 @@ class Elements:
             return
         seen: set[tuple[str, str]] = set()
         for child in element:
-            entry = self.attributes(child)
+            entry = self.entry(child)
             name, version = entry.get("name", ""), entry.get("version", "")
             if child.tag == "attribute" and (name, version) in seen and version and name in _ONCE:
                 self.report(ReadError(f"rt_info has the attribute {name} twice", self.where(child, layer)))
             seen.add((name, version))
             layer.rt_info.append(entry)
 
+    def entry(self, element: Element) -> dict[str, Any]:
+        """One entry of rt_info: the attributes of the element, and what else is needed to write it again."""
+        entry: dict[str, Any] = self.attributes(element)
+        if element.tag != "attribute":
+            entry[TAG] = element.tag
+        if len(element):
+            entry[CHILDREN] = [self.entry(child) for child in element]
+        return entry
+
     def edge(self, element: Element) -> RawEdge | None:
         """The edge, or None where an end of it cannot be read."""
         ends = [self.natural(element, key) for key in ("from-layer", "from-port", "to-layer", "to-port")]
         known = [end for end in ends if end is not None]
+        self.warn_of_unknown(element)
         return RawEdge(*known, line=element.sourceline) if len(known) == 4 else None
 
     # -- attributes ----------------------------------------------------------------------------------------------------
@@ -129,6 +151,13 @@ class Elements:
                 self.where(element),
             )
         return dict(element.attrib)
+
+    def warn_of_unknown(self, element: Element) -> None:
+        """Note attributes that the format does not know, as the runtime passes over them."""
+        strange = self.attributes(element).keys() - _KNOWN[element.tag]
+        self.net.warnings += [
+            f"line {element.sourceline}: unknown attribute {name} of <{element.tag}>" for name in sorted(strange)
+        ]
 
     def required(self, element: Element, key: str) -> str:
         """The text of an attribute; its absence is reported, and read as empty."""

@@ -15,6 +15,7 @@ class RawPort:
     dims: tuple[int, ...] | None
     names: tuple[str, ...] = ()
     line: int | None = None
+    rt_info: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
 
 
 @dataclass(slots=True)

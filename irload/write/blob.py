@@ -3,7 +3,17 @@
 from __future__ import annotations
 
 import hashlib
+import sys
 from typing import BinaryIO
+
+import numpy as np
+
+from irload.core import element as et
+from irload.core.element import ElementType
+from irload.core.packing import pack
+from irload.core.tensor import Array
+
+Bytes = bytes | memoryview
 
 ALIGNMENT = 64
 
@@ -13,12 +23,12 @@ class Blob:
 
     def __init__(self) -> None:
         self.size = 0
-        self._parts: list[tuple[int, bytes]] = []
+        self._parts: list[tuple[int, Bytes]] = []
         self._known: dict[bytes, int] = {}
 
-    def add(self, raw: bytes) -> tuple[int, int]:
-        """(offset, size) of these bytes. An empty tensor takes one byte of filler, as the format wants."""
-        raw = raw or b"\0"
+    def add(self, values: Array, element: ElementType) -> tuple[int, int]:
+        """(offset, size) of a constant. An empty one takes one byte of filler, as the format wants."""
+        raw = _packed(values, element) if values.size else b"\0"
         digest = hashlib.blake2b(raw, digest_size=24).digest() + len(raw).to_bytes(8, "little")
         offset = self._known.get(digest)
         if offset is None:
@@ -35,3 +45,10 @@ class Blob:
             stream.write(b"\0" * (offset - at))
             stream.write(raw)
             at = offset + len(raw)
+
+
+def _packed(values: Array, element: ElementType) -> Bytes:
+    """The bytes of a constant. Those that memory holds as the file does are not copied."""
+    if element is et.string or element.bits < 8 or sys.byteorder != "little":
+        return pack(values, element)
+    return np.ascontiguousarray(values, element.dtype).reshape(-1).view(np.uint8).data

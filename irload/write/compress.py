@@ -1,6 +1,11 @@
-"""f32 constants as f16 with a Convert behind them: what `compress_to_fp16` does to a model on its way to disk."""
+"""Float constants as f16 with a Convert behind them: what `compress_to_fp16` does to a model on its way to disk.
+
+Which constants are halved is the choice of the runtime's own `save_model`.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Collection, Iterable
 
 import numpy as np
 
@@ -8,58 +13,113 @@ from irload.core import element as et
 from irload.core.registry import resolve
 from irload.core.shape import Shape
 from irload.core.tensor import Array, TensorType
-from irload.graph import Graph, Node, Output
+from irload.graph import Graph, Model, Node, Output
 
 F16_MAX = 65504.0
-F16_TINY = 2.0**-24
-OUT_OF_RANGE = 0.75
-"""A constant stays f32 when this share of its values, or more, does not fit f16."""
+MISFITS = 0.75
+"""A constant stays as it is when this share of its values, or more, does not fit f16."""
+TOLERANCE = 1e-3
+SCALAR_TOLERANCE = 1e-4
+"""The relative error up to which a value fits; a lone value (an epsilon, a scale) is treated with more care."""
+ABSOLUTE_TOLERANCE = 1.0
 
-_KEEPS_F32 = frozenset(
-    {"Interpolate", "Range", "NonMaxSuppression", "PriorBox", "PriorBoxClustered", "Proposal", "TopK"}
-)
-"""Consumers for which a rounded constant would change shapes or selections."""
+_SHAPING = {
+    "BatchToSpace": (1, 2, 3),
+    "Broadcast": (1,),
+    "ConvolutionBackpropData": (2,),
+    "GroupConvolutionBackpropData": (2,),
+    "Interpolate": (1, 2),
+    "OneHot": (1,),
+    "Pad": (1, 2),
+    "Reshape": (1,),
+    "SpaceToBatch": (1, 2, 3),
+    "StridedSlice": (1, 2, 3),
+    "Tile": (1,),
+    "TopK": (1,),
+}
+"""The inputs that tell shapes. Nothing that leads to them may be rounded, up to the ShapeOf where it begins."""
+
+_PACKED = frozenset({et.i4, et.u4, et.i8, et.u8, et.nf4, et.f8e4m3, et.f8e5m2})
 
 
-def compressed(values: Array) -> Array | None:
-    """The f16 values: clamped to its range, below half its smallest subnormal zero. None when too many do not fit."""
-    magnitude = np.abs(values)
-    misfits = (magnitude > F16_MAX) | ((magnitude < F16_TINY) & (values != 0))
-    if values.size and np.count_nonzero(misfits) >= OUT_OF_RANGE * values.size:
+def halves(values: Array, element: et.ElementType) -> Array | None:
+    """The values as f16, clamped to its range. None when too many do not fit, or when there are none."""
+    if not values.size:
         return None
-    return np.clip(values, -F16_MAX, F16_MAX).astype(np.float16)
+    with np.errstate(all="ignore"):
+        result = np.clip(values, -F16_MAX, F16_MAX).astype(np.float16)
+        error = np.abs(result.astype(values.dtype) - values)
+        tolerance = SCALAR_TOLERANCE if values.size == 1 else TOLERANCE
+        # Written so that NaN is a misfit.
+        fits = (error <= ABSOLUTE_TOLERANCE) & (error <= tolerance * np.abs(values))
+    return None if np.count_nonzero(~fits) >= MISFITS * values.size else result
 
 
-def compress(graph: Graph) -> dict[Node, tuple[Node, Node]]:
+def is_compressed(model: Model) -> bool:
+    """True for a model with quantized activations or weights. It knows best where it needs its floats."""
+    return any(
+        n.type in ("FakeQuantize", "FakeConvert") or _is_dequantization(n) for g in model.walk() for n in g.nodes
+    )
+
+
+def _is_dequantization(node: Node) -> bool:
+    """Const of a packed type → Convert [→ Subtract a zero point] → Multiply by a Const."""
+    if node.type != "Multiply" or len(node.inputs) != 2:
+        return False
+    first, second = (i.node for i in node.inputs)
+    for source, scale in ((first, second), (second, first)):
+        if scale.type == "Const":
+            inner = source.inputs[0].node if source.type == "Subtract" and source.inputs else source
+            if inner.type == "Convert" and inner.inputs and _is_packed(inner.inputs[0].node):
+                return True
+    return False
+
+
+def _is_packed(node: Node) -> bool:
+    return node.type == "Const" and node.op.attributes.get("element_type") in _PACKED
+
+
+def replacements(graph: Graph) -> dict[Node, tuple[Node, Node]]:
     """For each constant that is to be halved, its f16 constant and the Convert that takes its place."""
-    consumers: dict[Node, list[Node]] = {}
-    for node in graph.nodes:
-        for source in node.inputs:
-            consumers.setdefault(source.node, []).append(node)
+    shaping = _upstream(
+        node.inputs[k].node for node in graph.nodes for k in _SHAPING.get(node.type, ()) if k < len(node.inputs)
+    )
     replaced: dict[Node, tuple[Node, Node]] = {}
     for node in graph.nodes:
-        if node.type != "Const" or node.op.attributes["element_type"] not in (et.f32, et.f64):
-            continue
-        users = consumers.get(node, [])
-        # A user with a known value is shape arithmetic: nothing there may round.
-        if any(u.type in _KEEPS_F32 or any(o.type.value is not None for o in u.outputs) for u in users):
-            continue
-        halves = compressed(node.op.attributes["data"]())
-        if halves is not None:
-            replaced[node] = _pair(node, halves)
+        if _is_candidate(node, shaping):
+            found = halves(node.op.attributes["data"](), node.op.attributes["element_type"])
+            if found is not None:
+                replaced[node] = _pair(node, found)
     return replaced
 
 
-def _pair(node: Node, halves: Array) -> tuple[Node, Node]:
+def _is_candidate(node: Node, shaping: Collection[Node]) -> bool:
+    precise = any(entry.get("name") == "precise" for entry in node.rt_info)
+    floats = node.type == "Const" and node.op.attributes.get("element_type") in (et.f32, et.f64)
+    return floats and node.reachable and not precise and node not in shaping
+
+
+def _upstream(nodes: Iterable[Node]) -> set[Node]:
+    """These nodes and all that they depend on, up to where a shape is taken. Iterative."""
+    pending, seen = list(nodes), set[Node]()
+    while pending:
+        node = pending.pop()
+        if node not in seen and node.type != "ShapeOf":
+            seen.add(node)
+            pending += [i.node for i in node.inputs]
+    return seen
+
+
+def _pair(node: Node, values: Array) -> tuple[Node, Node]:
     const, convert = resolve("Const", "opset1")[0], resolve("Convert", "opset1")[0]
-    shape = Shape(*halves.shape)
+    shape = Shape(*values.shape)
     small = Node(
         -1,
         f"{node.name}_compressed",
-        const(element_type=et.f16, shape=shape, offset=0, size=halves.nbytes, data=lambda: halves),
+        const(element_type=et.f16, shape=shape, offset=0, size=values.nbytes, data=lambda: values),
     )
     small.outputs = [Output(small, 0, type=TensorType(et.f16, shape))]
     wide = Node(-1, node.name, convert(destination_type=node.op.attributes["element_type"]), [small.outputs[0]])
-    wide.rt_info = [{"name": "decompression", "version": "0"}]
+    wide.rt_info = [*node.rt_info, {"name": "decompression", "version": "0"}]
     wide.outputs = [Output(wide, 0, node.outputs[0].names, type=node.outputs[0].type)]
     return small, wide

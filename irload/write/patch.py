@@ -93,8 +93,8 @@ class _Locator:
 def correct_ports(source: bytes, model: Model, types: Mapping[object, TensorType]) -> tuple[bytes, int]:
     """The XML text with every port's dims and precision as inferred, and the number of ports that changed.
 
-    `model` and `types` are what reading and inferring this very text gave. Ports of which inference knows no type or rank
-    keep theirs.
+    `model` and `types` are what reading and inferring this very text gave. Ports of which inference knows no type or
+    rank keep theirs.
     """
     wanted: dict[PortKey, TensorType] = {}
     _collect(model, types, (), wanted)

@@ -2,34 +2,43 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
 from lxml import etree  # pyright: ignore[reportAttributeAccessIssue] - lxml ships no types
 
+from irload.core.attribute import Attribute
 from irload.core.element import dynamic
-from irload.core.packing import pack
 from irload.core.shape import Shape
 from irload.core.subgraph import PortMap, Subgraph
+from irload.errors import InputInvalid
 from irload.graph import Graph, Model, Node, Output, UnknownOp
+from irload.read.elements import CHILDREN, TAG
 from irload.read.names import join_names
 from irload.write.atomic import write_atomically
 from irload.write.blob import Blob
-from irload.write.compress import compress
+from irload.write.compress import is_compressed, replacements
 
 Element = Any  # lxml ships no types
+
+_TAG = re.compile(r"[A-Za-z_][\w.-]*", re.ASCII)
 
 
 def save_model(model: Model, path: str | Path, compress_to_fp16: bool = False) -> None:
     """Write a model as IR v11: `path` (an .xml) and the .bin beside it, both whole or not at all.
 
-    OpenVINO loads it and computes the same. Layers that no output depends on are left out. `compress_to_fp16` stores
-    f32 constants as f16 with a Convert behind them, as OpenVINO's own `save_model` does by default. Raises OSError.
+    OpenVINO loads it and computes the same. Layers that no output depends on are left out; ids are given anew.
+    `compress_to_fp16` stores f32 and f64 constants as f16 with a Convert behind them: those that OpenVINO's own
+    `save_model` would choose, and none in a model that is quantized already. Raises InputInvalid when `path` does not
+    end in .xml, ReadError when the model's own weights are missing, OSError when a file cannot be written.
     """
     path = Path(path)
+    if path.suffix.lower() != ".xml":
+        raise InputInvalid(f"a model is saved as an .xml with its .bin beside it, found '{path.name}'")
     blob = Blob()
-    writer = _Writer(blob, compress_to_fp16)
+    writer = _Writer(blob, compress_to_fp16 and not is_compressed(model))
     net = etree.Element("net", name=model.name, version="11")
     writer.graph(net, model)
     if model.rt_info:
@@ -47,7 +56,7 @@ class _Writer:
 
     def graph(self, parent: Element, graph: Graph) -> dict[Node, int]:
         """Write the layers and edges of one graph. Returns the ids that its nodes got."""
-        replaced = compress(graph) if self.halve else {}
+        replaced = replacements(graph) if self.halve else {}
         nodes = [n for node in _in_order(graph) for n in replaced.get(node, (node,))]
         renamed = {node.outputs[0]: pair[1].outputs[0] for node, pair in replaced.items()}
         ids = {node: k for k, node in enumerate(nodes)}
@@ -63,15 +72,13 @@ class _Writer:
 
     def layer(self, parent: Element, node: Node, id: int) -> None:
         layer = etree.SubElement(parent, "layer", id=str(id), name=node.name, type=node.type, version=node.op.opset)
-        if node.output_names:
+        if node.output_names is not None:
             layer.set("output_names", join_names(node.output_names))
         attributes = self.attributes(node)
         if attributes:
             etree.SubElement(layer, "data", attributes)
         if node.rt_info:
-            info = etree.SubElement(layer, "rt_info")
-            for entry in node.rt_info:
-                etree.SubElement(info, "attribute", {k: str(v) for k, v in entry.items()})
+            _runtime_attributes(etree.SubElement(layer, "rt_info"), node.rt_info)
         if node.inputs:
             _ports(etree.SubElement(layer, "input"), node.inputs, 0, named=False)
         if node.outputs:
@@ -87,15 +94,16 @@ class _Writer:
             return self.constant(node)
         found: dict[str, str] = {}
         for name, declaration in node.op.declared.items():
+            if declaration.supplied:
+                continue
             value = node.op.attributes[name]
-            told = declaration.xml_name in node.text or (value is not None and value != () and value is not dynamic)
-            if told and not declaration.supplied:
+            if declaration.xml_name in node.text or _says_something(declaration, value):
                 found[declaration.xml_name] = declaration.write(value)
         return found
 
     def constant(self, node: Node) -> dict[str, str]:
         attributes = node.op.attributes
-        offset, size = self.blob.add(pack(attributes["data"](), attributes["element_type"]))
+        offset, size = self.blob.add(attributes["data"](), attributes["element_type"])
         return {
             "element_type": attributes["element_type"].name,
             "shape": ",".join(map(str, attributes["shape"].static)),
@@ -132,6 +140,13 @@ def _subgraphs(node: Node) -> dict[str, Subgraph]:
     return {k: v for k, v in node.op.attributes.items() if isinstance(v, Subgraph)}
 
 
+def _says_something(declaration: Attribute, value: Any) -> bool:
+    """False for the values that stand for an absent attribute: no rule of its own would let them be written."""
+    if value is None or value == () or value is dynamic:
+        return False
+    return declaration.rule is None or declaration.rule(value) is None
+
+
 def _ports(parent: Element, outputs: Sequence[Output], first: int, *, named: bool) -> None:
     for k, output in enumerate(outputs):
         port = etree.SubElement(parent, "port", id=str(first + k), precision=output.type.element.precision)
@@ -139,6 +154,8 @@ def _ports(parent: Element, outputs: Sequence[Output], first: int, *, named: boo
             port.set("names", join_names(output.names))
         for dim in _dims(output.type.shape):
             etree.SubElement(port, "dim").text = dim
+        if named and output.rt_info:
+            _runtime_attributes(etree.SubElement(port, "rt_info"), output.rt_info)
 
 
 def _dims(shape: Shape) -> list[str]:
@@ -157,13 +174,18 @@ def _map_line(parent: Element, tag: str, line: PortMap, first: int, ids: Sequenc
     etree.SubElement(parent, tag, {k: str(v) for k, v in found.items()})
 
 
+def _runtime_attributes(parent: Element, entries: Sequence[Mapping[str, Any]]) -> None:
+    """The rt_info of a layer or a port, as it was read: mostly `<attribute name=… version=…/>`."""
+    for entry in entries:
+        own = {k: str(v) for k, v in entry.items() if k not in (TAG, CHILDREN)}
+        child = etree.SubElement(parent, entry.get(TAG, "attribute"), own)
+        _runtime_attributes(child, entry.get(CHILDREN, ()))
+
+
 def _metadata(parent: Element, tree: Mapping[str, Any]) -> None:
     """The tree of rt_info. A key that is no XML name becomes `<info name="key">`."""
     for key, value in tree.items():
-        try:
-            child = etree.SubElement(parent, key)
-        except ValueError:
-            child = etree.SubElement(parent, "info", name=key)
+        child = etree.SubElement(parent, key) if _TAG.fullmatch(key) else etree.SubElement(parent, "info", name=key)
         if isinstance(value, Mapping):
             _metadata(child, cast("Mapping[str, Any]", value))
         else:
