@@ -10,7 +10,7 @@ from irload.core.op import evaluate, infer_outputs
 from irload.core.shape import Shape
 from irload.core.subgraph import Body
 from irload.core.tensor import UNKNOWN, VALUE_LIMIT, Bounds, TensorType
-from irload.errors import ExecutionError, InputInvalid, IRError, LimitExceeded
+from irload.errors import ExecutionError, InputInvalid, IRError, LimitExceeded, ShapeMismatch
 from irload.graph import Graph, Model, Node, Output, Port, UnknownOp
 from irload.safety import limits
 
@@ -56,6 +56,7 @@ class Inference:
         """Infer one node from the types already found."""
         inputs = [self.types.get(source, UNKNOWN) for source in node.inputs]
         try:
+            self._require_sources(node)
             outputs = _declared(node) if isinstance(node.op, UnknownOp) else self.outputs(node, inputs)
         except IRError as error:
             # Bodies are inferred until their types settle, so the same fault may be met again.
@@ -66,6 +67,16 @@ class Inference:
         self.counts[node] = len(outputs)
         for output, tensor in zip(node.outputs, outputs, strict=False):
             self.types[output] = tensor
+
+    def _require_sources(self, node: Node) -> None:
+        """Raise ShapeMismatch for an input that comes from an output which its operation does not have."""
+        for k, source in enumerate(node.inputs):
+            count = self.counts.get(source.node)
+            if count and source.index >= count:  # none: it depends on values
+                raise ShapeMismatch(
+                    f"input {k} comes from output {source.index} of {source.node.type} '{source.node.name}', "
+                    f"which has {count}"
+                )
 
     def outputs(self, node: Node, inputs: Sequence[TensorType]) -> tuple[TensorType, ...]:
         """The outputs of one node, with the values or bounds that its inputs tell."""

@@ -178,7 +178,10 @@ class InferRequest:
         arrays = bind(compiled.inputs, inputs)
         given = [TensorType(p.element_type, _shape(a)) for p, a in zip(compiled.inputs, arrays, strict=True)]
         run = Run(compiled, dict(self.variables))
-        results = tuple(_owned(a, arrays) for a in compiled.execute(run, given, arrays))
+        try:
+            results = tuple(_owned(a, arrays) for a in compiled.execute(run, given, arrays))
+        except MemoryError as error:
+            raise ExecutionError(f"ran out of memory: {error}") from None
         # What the caller holds may change under his hands; the state must not.
         self.variables = {name: _apart(a, (*arrays, *results)) for name, a in run.variables.items()}
         return Result(compiled.outputs, results)

@@ -119,7 +119,7 @@ def numbers(
 ) -> tuple[float, ...]:
     """A comma-separated list of floating-point numbers."""
     return _attribute(
-        lambda text, notes: tuple(_parse_number(item, notes) for item in _items(text)),
+        lambda text, notes: tuple(_parse_number(item, notes) for item in _number_items(text)),
         lambda value: ", ".join(map(_float_text, value)),
         default,
         rule,
@@ -218,6 +218,11 @@ def at_least(least: float) -> Rule:
     return lambda value: None if all(v >= least for v in _each(value)) else f"must be at least {least}"
 
 
+def within(least: float, most: float) -> Rule:
+    """Rule: a number, or every number of a list, lies in `least` to `most`."""
+    return lambda value: None if all(least <= v <= most for v in _each(value)) else f"must be within {least}..{most}"
+
+
 def finite(value: Any) -> str | None:
     """Rule: no NaN and no infinity."""
     return None if all(math.isfinite(v) for v in _each(value)) else "must be finite"
@@ -262,7 +267,17 @@ def _parse_integer(text: str, notes: list[str]) -> int:
 
 
 def _parse_integers(text: str, notes: list[str]) -> tuple[int, ...]:
-    return tuple(_parse_integer(item, notes) for item in _items(text))
+    return tuple(_parse_integer(item, notes) for item in _number_items(text))
+
+
+def _number_items(text: str) -> list[str]:
+    """The items of a comma-separated list of numbers; one empty item may stand at the end."""
+    items = text.split(",")
+    if not items[-1]:
+        items.pop()
+    if any(not item.strip() for item in items):
+        raise AttributeInvalid(f"'{_short(text)}' has an empty item")
+    return items
 
 
 def _parse_number(text: str, notes: list[str]) -> float:

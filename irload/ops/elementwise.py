@@ -101,8 +101,6 @@ class AutoBroadcast(Op):
         if a.rank is None or b.rank is None:
             return Shape.unranked()
         start = len(a) - len(b) if self.auto_broadcast_axis == -1 else self.auto_broadcast_axis
-        if len(a) == len(b) and a.meet(b) is not None:
-            start = 0
         dims = list(a)
         fits = 0 <= start <= len(a) - len(b)
         fits = fits and all(y.contains(1) or x.meet(y) is not None for x, y in zip(a[start:], b, strict=False))

@@ -103,6 +103,12 @@ DEVIATIONS: tuple[Deviation, ...] = (
         "keeps letters that one operand repeats in the output of an implicit equation; by the specification they go",
     ),
     Deviation(
+        ("Einsum",),
+        "shape inference",
+        "keeps the 1 of a letter that an operand of unknown rank has too, though it may broadcast; irload knows nothing "
+        "of such a letter",
+    ),
+    Deviation(
         ("Inverse",),
         "CPU plugin",
         "with adjoint gives the transposed inverse; the specification and irload det(A) · inverse",
@@ -347,6 +353,9 @@ DEVIATIONS: tuple[Deviation, ...] = (
         "CPU plugin",
         "with center and an odd frame_size gives one element more than is specified and inferred; crashes for a "
         "signal_length of 0",
+    ),
+    Deviation(
+        ("Transpose",), "shape inference", "takes data of unknown rank for a scalar where order is empty; irload does not"
     ),
     Deviation(
         ("SliceScatter",),

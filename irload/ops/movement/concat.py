@@ -12,8 +12,9 @@ from irload.core.element import merge
 from irload.core.op import Op
 from irload.core.shape import ANY, Dim, Shape, normalize_axis
 from irload.core.tensor import Array, Bounds, TensorType
-from irload.errors import ShapeMismatch
+from irload.errors import LimitExceeded, ShapeMismatch
 from irload.ops.ports import known_axis, require_integer, require_rank
+from irload.safety import limits
 
 
 class Concat(Op, since=1):
@@ -67,6 +68,10 @@ class Split(Op, since=1):
     num_splits = attr.integer(rule=attr.positive)
 
     widens = False
+
+    def validate(self) -> None:
+        if self.num_splits > limits.layers:
+            raise LimitExceeded(f"num_splits asks for {self.num_splits} outputs; the limit is {limits.layers}")
 
     def infer(self, data: TensorType, axis: TensorType) -> tuple[TensorType, ...]:
         require_rank("axis", axis, 0)

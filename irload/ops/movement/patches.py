@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from irload.core import attribute as attr
+from irload.core.element import merge
 from irload.core.op import Op
 from irload.core.shape import ANY, Dim, Shape
 from irload.core.tensor import Array, TensorType
@@ -96,6 +97,7 @@ class Col2Im(Op, since=15):
 
     def infer(self, data: TensorType, output_size: TensorType, kernel_size: TensorType) -> TensorType:
         require_integer(output_size=output_size, kernel_size=kernel_size)
+        merge(output_size.element, kernel_size.element)
         require_rank("data", data, 2, 3)
         for name, pair in (("output_size", output_size), ("kernel_size", kernel_size)):
             if pair.shape.meet(Shape(2)) is None:

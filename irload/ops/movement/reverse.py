@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from irload.core import attribute as attr
-from irload.core.element import boolean
+from irload.core.element import INDEX, boolean
 from irload.core.op import Op
 from irload.core.shape import Dim, normalize_axes, normalize_axis
 from irload.core.tensor import Array, TensorType, length_of
 from irload.errors import ExecutionError, ShapeMismatch
+from irload.ops.elementwise import require_numeric
 from irload.ops.ports import require_element, require_integer, require_rank
 
 
@@ -52,6 +53,7 @@ class ReverseSequence(Op, since=1):
     widens = False
 
     def infer(self, data: TensorType, seq_lengths: TensorType) -> TensorType:
+        require_numeric("seq_lengths", seq_lengths.element)
         require_rank("seq_lengths", seq_lengths, 1)
         if data.rank is None:
             return data.untold()
@@ -91,7 +93,8 @@ class Roll(Op, since=7):
     widens = False
 
     def infer(self, data: TensorType, shift: TensorType, axes: TensorType) -> TensorType:
-        require_integer(shift=shift, axes=axes)
+        require_element("shift", shift, *INDEX)
+        require_element("axes", axes, *INDEX)
         require_rank("shift", shift, 0, 1)
         require_rank("axes", axes, 0, 1)
         if shift.rank != 0 and shift.shape.meet(axes.shape) is None:

@@ -7,13 +7,13 @@ from typing import Any
 
 from irload.core import attribute as attr
 from irload.core.bounds import moved
-from irload.core.element import merge
+from irload.core.element import INDEX, merge
 from irload.core.op import Op
 from irload.core.shape import Shape
 from irload.core.tensor import Array, Bounds, TensorType
 from irload.errors import ShapeMismatch
 from irload.ops.movement.scatter import reduce_at, wrapped
-from irload.ops.ports import require_integer
+from irload.ops.ports import require_element
 
 
 def coordinates(indices: Array, shape: Sequence[int]) -> tuple[Any, ...]:
@@ -37,7 +37,7 @@ class ScatterNDUpdate(Op, since=4):
 
     def infer(self, data: TensorType, indices: TensorType, updates: TensorType) -> TensorType:
         element = merge(data.element, updates.element)
-        require_integer(indices=indices)
+        require_element("indices", indices, *INDEX)
         for name, tensor in (("data", data), ("indices", indices)):
             if tensor.rank == 0:
                 raise ShapeMismatch(f"{name} must have at least one axis, found a scalar")

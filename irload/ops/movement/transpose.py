@@ -32,8 +32,7 @@ class Transpose(Op, since=1):
             )
         order = input_order.ints
         if arg.rank is None:
-            rank = count.size if count.is_static and count.size else None
-            return TensorType(arg.element, Shape.any(rank))
+            return TensorType(arg.element, Shape.any(len(order) if order else None))
         if order is None:
             return TensorType(arg.element, Shape.any(arg.rank))
         order = order or tuple(reversed(range(arg.rank)))

@@ -34,6 +34,8 @@ class FakeConvert(Op, since=13):
             shape = shape.broadcast(tensor.shape)
             if data.shape.meet(shape) is None:
                 raise ShapeMismatch(f"{name} of shape {tensor.shape} does not broadcast to data of shape {data.shape}")
+        if shift is not None and scale.shape.meet(shift.shape) is None:
+            raise ShapeMismatch(f"scale and shift must be of one shape, found {scale.shape} and {shift.shape}")
         return TensorType(data.element, shape)
 
     def compute(self, data: Array, scale: Array, shift: Array | None = None) -> Array:

@@ -83,6 +83,7 @@ class LSTMCell1(LSTM, Cell, type="LSTMCell", since=1):
     `input_forget`, i is 1 − f. `weights_format` is read and means nothing: the order is always f, i, c, o.
     """
 
+    hidden_size = attr.integer(rule=attr.positive)
     input_forget = attr.boolean(default=False)
     weights_format = attr.choice("fico", "icof", "ifco", "ifoc", "iofc", default="ifco")
 

@@ -7,11 +7,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from irload.core.element import INDEX
+from irload.core.element import INDEX, bf16, f16, f32
 from irload.core.op import Op
 from irload.core.shape import ANY, Dim, Shape, normalize_axes
 from irload.core.tensor import Array, TensorType, length_of
 from irload.errors import ShapeMismatch, TypeMismatch
+from irload.ops.ports import require_element
 
 
 def as_complex(data: Array) -> Array:
@@ -44,7 +45,7 @@ class Fourier(Op):
 
     def checked(self, data: TensorType, axes: TensorType, signal_size: TensorType | None) -> tuple[int, ...] | None:
         """The axes, counted from the front, or None where they or the rank are unknown."""
-        require_float("data", data)
+        require_element("data", data, f32, f16, bf16)
         require_index("axes", axes)
         if axes.rank not in (None, 1):
             raise ShapeMismatch(f"axes must be a list (rank 1), found {axes.shape}")

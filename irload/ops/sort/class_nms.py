@@ -16,6 +16,8 @@ from irload.ops.detection.boxes import by_score, iou, suppress
 from irload.ops.detection.ports import dim_of, require_floats, require_shape
 from irload.ops.ports import require_integer
 
+I32_MAX = 2**31 - 1
+
 Found = tuple[Array, Array, Array, Array]
 """Of n selected boxes: class, score, box [n, 4], and index among all boxes of the input."""
 
@@ -32,9 +34,9 @@ class ClassNms(Op):
     sort_result_across_batch = attr.boolean(default=False)
     output_type = attr.element_type(default=i64, among=INDEX)
     score_threshold = attr.number(default=0.0)
-    nms_top_k = attr.integer(default=-1, rule=attr.at_least(-1))
-    keep_top_k = attr.integer(default=-1, rule=attr.at_least(-1))
-    background_class = attr.integer(default=-1, rule=attr.at_least(-1))
+    nms_top_k = attr.integer(default=-1, rule=attr.within(-1, I32_MAX))
+    keep_top_k = attr.integer(default=-1, rule=attr.within(-1, I32_MAX))
+    background_class = attr.integer(default=-1, rule=attr.within(-1, I32_MAX))
     normalized = attr.boolean(default=True)
 
     def outputs(self, boxes: TensorType, rows: Dim, images: Dim) -> tuple[TensorType, ...]:

@@ -5,15 +5,23 @@ from __future__ import annotations
 import numpy as np
 
 from irload.core import attribute as attr
-from irload.core.element import INDEX, ElementType, f32, i64
+from irload.core.element import INDEX, ElementType, bf16, f16, f32, i64
 from irload.core.op import Op
 from irload.core.shape import ANY, Dim, Shape
 from irload.core.tensor import Array, TensorType
 from irload.errors import ShapeMismatch, TypeMismatch
 from irload.ops.detection.boxes import Overlap, by_score, from_center, iou, ordered, suppress
+from irload.ops.ports import require_element
 
 Selection = tuple[Array, Array]
 """Indices [n, 3] of (batch, class, box) and scores [n]."""
+
+
+def require_single(**ports: TensorType | None) -> None:
+    """Raise TypeMismatch for a port that is none of f32, f16 and bf16, the types of version 5 and later."""
+    for name, tensor in ports.items():
+        if tensor is not None:
+            require_element(name, tensor, f32, f16, bf16)
 
 
 def check_boxes(boxes: TensorType, scores: TensorType, size: int = 4) -> None:
@@ -191,6 +199,13 @@ class NonMaxSuppression5(NmsBase, type="NonMaxSuppression", since=5):
         score_threshold: TensorType | None = None,
         soft_nms_sigma: TensorType | None = None,
     ) -> tuple[TensorType, ...]:
+        require_single(
+            boxes=boxes,
+            scores=scores,
+            iou_threshold=iou_threshold,
+            score_threshold=score_threshold,
+            soft_nms_sigma=soft_nms_sigma,
+        )
         check_boxes(boxes, scores)
         check_scalar("max_output_boxes_per_class", max_output_boxes_per_class, integer=True)
         check_scalar("iou_threshold", iou_threshold)

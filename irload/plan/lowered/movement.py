@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from irload.graph import Node
+from irload.ops.movement.slicing import python_slice
 from irload.plan.lowering import lowers
 from irload.plan.program import Step, Value
 from irload.plan.steps import Cut, Join, Permute, Spread, View
@@ -58,9 +59,7 @@ def cut(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
     shape = inputs[0].shape
     index = [slice(None)] * len(shape)
     for axis, start, stop, step in zip(rest[0] if rest else range(len(starts)), starts, stops, steps, strict=True):
-        # A stop beyond the first element is written as −n−1 or below, where Python's own slices need None.
-        end = None if step < 0 and stop < -shape[axis] else stop
-        index[axis] = slice(start, end, step)
+        index[axis] = python_slice(shape[axis], start, stop, step)
     return Cut(inputs[:1], outputs, index=tuple(index))
 
 
