@@ -19,13 +19,16 @@ Pack = Callable[[str, Array, Callable[[Array], Array]], Array]
 """(kind, weights, how) → the weights as a kernel wants them; made once for all plans."""
 
 COLUMNS = 98304
-"""Elements of one im2col tile."""
+"""Elements of one im2col tile that stays in cache …"""
+
+POSITIONS = 256
+"""… and the fewest positions that a tile should have: BLAS packs the weights anew for each."""
 
 ROWS = 65536
 """Elements of one block of a depthwise convolution's result."""
 
-LONG_RUN = 5000
-"""Elements of a row from which on it pays to repeat depthwise weights along it."""
+FEW_CHANNELS = 192
+"""Up to so many channels it pays to repeat depthwise weights along a row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +88,7 @@ def im2col(conv: Conv, pack: Pack, scratch: Scratch, threads: int) -> list[list[
     k = kh * kw * depth
     w = pack("im2col", conv.w, lambda w: np.ascontiguousarray(w.transpose(0, 3, 4, 2, 1).reshape(groups, k, per_group)))
     wide = [np.broadcast_to(e, conv.out.shape) for e in conv.extra]
-    rows_at_once = max(1, min(oh, COLUMNS // (ow * k)))
+    rows_at_once = max(1, min(oh, max(COLUMNS // (ow * k), POSITIONS // ow)))
     parts: list[Part] = []
     for start, stop in cut(oh, threads):
         part: Part = []
@@ -123,7 +126,7 @@ def depthwise(conv: Conv, pack: Pack, scratch: Scratch, threads: int) -> list[li
     w = pack("depthwise", conv.w, lambda w: np.ascontiguousarray(w.reshape(channels, kh, kw).transpose(1, 2, 0)))
     wide = [np.broadcast_to(e, conv.out.shape) for e in conv.extra]
     rows_at_once = max(1, min(oh, ROWS // (ow * channels)))
-    runs = conv.strides[1] == conv.dilations[1] == 1 and ow * channels >= LONG_RUN
+    runs = conv.strides[1] == conv.dilations[1] == 1 and channels <= FEW_CHANNELS
     long = (kh, kw, ow * channels)
     if runs:
         w = np.ascontiguousarray(np.broadcast_to(w[:, :, None], (kh, kw, ow, channels))).reshape(long)

@@ -27,7 +27,10 @@ OUTPUT = np.array([
 ], np.float32)
 # fmt: on
 PANEL = 400_000
-"""Elements of the transformed tiles that are worked on at once."""
+"""Elements of the transformed tiles that are worked on at once …"""
+
+TILES = 48
+"""… and the fewest tiles that a panel should have: BLAS packs the weights anew for each."""
 
 
 def suits(conv: Conv) -> bool:
@@ -49,7 +52,7 @@ def winograd(conv: Conv, pack: Pack, scratch: Scratch, threads: int) -> list[lis
     channels = conv.x.shape[3]
     weights = pack("winograd", conv.w, transform_weights)
     tall, wide = -(-oh // 4), -(-ow // 4)
-    rows = max(1, min(-(-tall // threads), PANEL // (36 * wide * (channels + o))))
+    rows = max(1, min(-(-tall // threads), max(PANEL // (36 * wide * (channels + o)), -(-TILES // wide))))
     extra = [np.broadcast_to(e, conv.out.shape) for e in conv.extra]
     parts: list[Part] = []
     for start, stop in cut(tall, threads):
