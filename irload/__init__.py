@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from irload.model import read_model
     from irload.run import CompiledModel, InferRequest, compile_model
     from irload.safety import limits
+    from irload.write.patch import correct_ports
     from irload.write.save import save_model
 
 __version__ = "0.1.0"
@@ -54,6 +55,7 @@ __all__ = [
     "Unsupported",
     "check",
     "compile_model",
+    "correct_ports",
     "infer",
     "limits",
     "read_model",
@@ -76,6 +78,7 @@ _HOMES = {
     "CompiledModel": "irload.run",
     "InferRequest": "irload.run",
     "compile_model": "irload.run",
+    "correct_ports": "irload.write.patch",
     "save_model": "irload.write.save",
 }
 

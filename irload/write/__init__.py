@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from irload.write.patch import correct_ports
 from irload.write.save import save_model
 
-__all__ = ["save_model"]
+__all__ = ["correct_ports", "save_model"]

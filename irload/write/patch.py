@@ -3,175 +3,242 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from xml.parsers import expat
-from xml.sax.saxutils import quoteattr
 
 from irload.core.element import dynamic
 from irload.core.tensor import TensorType
-from irload.graph import Graph, Model, Node
+from irload.errors import InputInvalid, ReadError
+from irload.graph import Graph, Model
 from irload.write.atomic import write_atomically
 
-__all__ = ["correct_ports", "write_corrected"]
+__all__ = ["correct_ports", "corrected"]
+
+_BODIES = ("body", "then_body", "else_body")
+_METADATA = ("rt_info", "meta_data", "quantization_parameters", "pre-process")
+_ATTRIBUTE = re.compile(rb"""([^\s=]+)\s*=\s*("[^"]*"|'[^']*')""")
+_START_TAG = re.compile(rb"""<[^\s/>]+(?:\s+[^\s=/>]+\s*=\s*(?:"[^"]*"|'[^']*'))*\s*/?>""")
 
 PortKey = tuple[tuple[int, ...], str, int]
 """(ids of the layers from the outermost to this one, with −1 − k before body k; side; position in the list)."""
 
-_BODIES = ("body", "then_body", "else_body")
 
+def correct_ports(model: Model, path: str | Path, *, force: bool = False) -> int:
+    """Write the file that `model` was read from to `path`, with dims and precision of every port as inferred.
 
-@dataclass(slots=True)
-class _Span:
-    """Where a port stands in the file: its start tag, and what lies between start and end tag."""
-
-    start: int
-    inner: int = 0
-    end: int = 0
-    empty: bool = False
-
-
-@dataclass(slots=True)
-class _Locator:
-    """Finds the byte range of every port. Expat rather than lxml, as only it tells byte offsets."""
-
-    source: bytes
-    spans: dict[PortKey, _Span] = field(default_factory=dict[PortKey, _Span])
-    path: list[int] = field(default_factory=list[int])
-    side: list[str] = field(default_factory=list[str])
-    count: int = 0
-    open: _Span | None = None
-
-    def locate(self) -> dict[PortKey, _Span]:
-        parser = expat.ParserCreate()
-        parser.StartElementHandler = lambda tag, attributes: self.start(parser, tag, attributes)
-        parser.EndElementHandler = lambda tag: self.end(parser, tag)
-        parser.Parse(self.source, True)
-        return self.spans
-
-    def start(self, parser: expat.XMLParserType, tag: str, attributes: Mapping[str, str]) -> None:
-        at = parser.CurrentByteIndex
-        if tag == "layer":
-            self.path.append(int(attributes["id"]))
-        elif tag in _BODIES:
-            self.path.append(-1 - _BODIES.index(tag))
-        elif tag in ("input", "output"):
-            # The lines of a port map have the same tags as the lists of ports.
-            self.side.append("" if "external_port_id" in attributes else tag)
-            self.count = 0
-        elif tag == "port" and self.side and self.side[-1]:
-            self.open = _Span(at, self.after_tag(at))
-            self.spans[(tuple(self.path), self.side[-1], self.count)] = self.open
-            self.count += 1
-
-    def end(self, parser: expat.XMLParserType, tag: str) -> None:
-        if tag == "layer" or tag in _BODIES:
-            self.path.pop()
-        elif tag in ("input", "output"):
-            self.side.pop()
-        elif tag == "port" and self.open is not None:
-            at = parser.CurrentByteIndex
-            self.open.empty = self.source[self.open.inner - 2 : self.open.inner] == b"/>"
-            self.open.end = self.open.inner if self.open.empty else at
-            self.open = None
-
-    def after_tag(self, at: int) -> int:
-        """The offset behind the start tag at `at`; a `>` inside a quoted value does not end it."""
-        quote = 0
-        for k in range(at, len(self.source)):
-            c = self.source[k]
-            if quote:
-                quote = 0 if c == quote else quote
-            elif c in b"\"'":
-                quote = c
-            elif c == 0x3E:
-                return k + 1
-        return len(self.source)
-
-
-def correct_ports(source: bytes, model: Model, types: Mapping[object, TensorType]) -> tuple[bytes, int]:
-    """The XML text with every port's dims and precision as inferred, and the number of ports that changed.
-
-    `model` and `types` are what reading and inferring this very text gave. Ports of which inference knows no type or
-    rank keep theirs.
+    All else stays byte for byte: the layout of the text, comments, ids, the .bin file. Ports whose rank or element type
+    cannot be inferred keep theirs. An existing file is replaced only with `force`; with it, `path` may be the file
+    itself. Returns the number of ports that changed. Raises InputInvalid for a model that was read from bytes or
+    reshaped since, FileExistsError, OSError.
     """
-    wanted: dict[PortKey, TensorType] = {}
-    _collect(model, types, (), wanted)
-    edits: list[tuple[int, int, bytes]] = []
-    for key, span in _Locator(source).locate().items():
-        tensor = wanted.get(key)
-        if tensor is not None:
-            text = source[span.start : span.inner], source[span.inner : span.end]
-            fixed = _corrected(text[0], text[1], tensor, empty=span.empty)
-            if fixed is not None:
-                edits.append((span.start, span.end, fixed))
-    pieces: list[bytes] = []
-    at = 0
-    for start, end, text in sorted(edits):
-        pieces += [source[at:start], text]
-        at = end
-    return b"".join([*pieces, source[at:]]), len(edits)
-
-
-def write_corrected(path: str | Path, target: str | Path, model: Model, types: Mapping[object, TensorType]) -> int:
-    """Write the file at `path`, its ports corrected, to `target`. Returns the number of ports that changed."""
-    fixed, count = correct_ports(Path(path).read_bytes(), model, types)
-    write_atomically(target, lambda stream: stream.write(fixed))
+    path = Path(path)
+    if model.file is None:
+        raise InputInvalid("the model was read from bytes, so there is no file to correct")
+    if not force and (path.is_symlink() or path.exists()):
+        raise FileExistsError(f"{path} exists already")
+    fixed, count = corrected(Path(model.file).read_bytes(), model)
+    write_atomically(path, lambda stream: stream.write(fixed))
     return count
 
 
-def _collect(
-    graph: Graph, types: Mapping[object, TensorType], path: tuple[int, ...], wanted: dict[PortKey, TensorType]
-) -> None:
+def corrected(source: bytes, model: Model) -> tuple[bytes, int]:
+    """The XML text `source`, from which `model` was read and inferred, with its ports corrected; and how many were."""
+    wanted: dict[PortKey, TensorType] = {}
+    _collect(model, (), wanted)
+    edits: list[_Edit] = []
+    count = 0
+    for key, port in _Locator(source).locate().items():
+        if key in wanted:
+            found = [*_precision(source, port, wanted[key]), *_dims(source, port, wanted[key])]
+            count += bool(found)
+            edits += found
+    pieces: list[bytes] = []
+    at = 0
+    for edit in sorted(edits, key=lambda e: e.start):
+        pieces += [source[at : edit.start], edit.text]
+        at = edit.end
+    return b"".join([*pieces, source[at:]]), count
+
+
+# -- what the ports should say -----------------------------------------------------------------------------------------
+
+
+def _collect(graph: Graph, path: tuple[int, ...], wanted: dict[PortKey, TensorType]) -> None:
     for node in graph.nodes:
         here = (*path, node.id)
-        for side, tensors in (("input", _fed(node, types)), ("output", [types.get(o) for o in node.outputs])):
-            for k, tensor in enumerate(tensors):
-                if tensor is not None:
-                    wanted[(here, side, k)] = tensor
+        # Positions tell which input a port is, so long as none is missing.
+        fed = node.inputs if len(node.inputs) == len(node.declared_inputs) else []
+        for side, outputs in (("input", fed), ("output", node.outputs)):
+            for k, output in enumerate(outputs):
+                wanted[(here, side, k)] = output.type
     for node, name, body in graph.subgraphs():
-        _collect(body, types, (*path, node.id, -1 - _BODIES.index(name)), wanted)
+        _collect(body, (*path, node.id, -1 - _BODIES.index(name)), wanted)
 
 
-def _fed(node: Node, types: Mapping[object, TensorType]) -> Sequence[TensorType | None]:
-    complete = len(node.inputs) == len(node.declared_inputs)
-    return [types.get(i) for i in node.inputs] if complete else []
+# -- where the ports stand ---------------------------------------------------------------------------------------------
 
 
-def _corrected(tag: bytes, inner: bytes, tensor: TensorType, *, empty: bool) -> bytes | None:
-    """The port's text with the inferred precision and dims; None where it already says so."""
-    fixed_tag, fixed_inner = tag, inner
-    told = re.search(rb"""\bprecision\s*=\s*(["'])(.*?)\1""", tag)
-    if (
-        told
-        and tensor.element is not dynamic
-        and told[2].decode() not in (tensor.element.precision, tensor.element.name)
-    ):
-        fixed_tag = (
-            tag[: told.start()] + b"precision=" + quoteattr(tensor.element.precision).encode() + tag[told.end() :]
-        )
-    if tensor.rank is not None:
-        dims = [str(d.lo) if d.is_static else "-1" for d in tensor.shape]
-        found = [d.strip().decode() for d in re.findall(rb"<dim>(.*?)</dim>", inner, re.S)]
-        if found != dims:
-            fixed_inner = _with_dims(inner, dims)
-    if (fixed_tag, fixed_inner) == (tag, inner):
-        return None
-    if not empty:
-        return fixed_tag + fixed_inner
-    if not fixed_inner:
-        return fixed_tag
-    return fixed_tag[:-2].rstrip() + b">" + fixed_inner + b"</port>"
+@dataclass(slots=True)
+class _Element:
+    """The bytes of an element: start tag, content, end tag. For `<x/>` the last two are empty."""
+
+    start: int
+    inner: int
+    inner_end: int = 0
+    end: int = 0
 
 
-def _with_dims(inner: bytes, dims: Sequence[str]) -> bytes:
-    """The content of a port with other dims, in the layout that the old ones had."""
-    old = list(re.finditer(rb"<dim>.*?</dim>", inner, re.S))
-    if len(old) == len(dims):
-        for match, dim in reversed(list(zip(old, dims, strict=True))):
-            inner = inner[: match.start()] + f"<dim>{dim}</dim>".encode() + inner[match.end() :]
-        return inner
-    gap = inner[: old[0].start()] if old else b""
-    head, tail = (inner[: old[0].start()], inner[old[-1].end() :]) if old else (b"", inner)
-    return head + gap.join(f"<dim>{d}</dim>".encode() for d in dims) + tail
+@dataclass(slots=True)
+class _PortText(_Element):
+    """A port, its dims, and the start of the list that it stands in."""
+
+    dims: list[_Element] = field(default_factory=list[_Element])
+    parent: int = 0
+
+
+class _Locator:
+    """Finds the bytes of every port. By expat rather than lxml, as only it tells offsets."""
+
+    def __init__(self, source: bytes) -> None:
+        self.source = source
+        self.ports: dict[PortKey, _PortText] = {}
+        self.layers: list[int] = []
+        self.sides: list[tuple[str, int]] = []
+        self.counts: Counter[tuple[tuple[int, ...], str]] = Counter()
+        self.metadata = 0
+        self.port: _PortText | None = None
+        self.dim: _Element | None = None
+        self.parser = expat.ParserCreate()
+        self.parser.StartElementHandler = self.opened
+        self.parser.EndElementHandler = self.closed
+
+    def locate(self) -> dict[PortKey, _PortText]:
+        try:
+            self.parser.Parse(self.source, True)
+        except expat.ExpatError as error:
+            raise ReadError(f"is not well-formed XML: {error}") from None
+        return self.ports
+
+    def opened(self, tag: str, attributes: Mapping[str, str]) -> None:
+        at = self.parser.CurrentByteIndex
+        if tag in _METADATA:
+            self.metadata += 1
+        elif self.metadata:
+            return
+        elif tag == "layer":
+            text = attributes.get("id", "").strip()
+            self.layers.append(int(text) if text.isascii() and text.isdigit() else -1)
+        elif tag in _BODIES:
+            self.layers.append(-1 - _BODIES.index(tag))
+        elif tag in ("input", "output"):
+            # The lines of a port map have the same tags as the lists of ports.
+            self.sides.append(("" if "external_port_id" in attributes else tag, at))
+        elif tag == "port" and self.sides and self.sides[-1][0]:
+            side, parent = self.sides[-1]
+            place = tuple(self.layers), side
+            self.port = _PortText(at, self.after_tag(at), parent=parent)
+            # Of layers that share an id only the first is read.
+            self.ports.setdefault((*place, self.counts[place]), self.port)
+            self.counts[place] += 1
+        elif tag == "dim" and self.port is not None:
+            self.dim = _Element(at, self.after_tag(at))
+            self.port.dims.append(self.dim)
+
+    def closed(self, tag: str) -> None:
+        if tag in _METADATA:
+            self.metadata -= 1
+        elif self.metadata:
+            return
+        elif tag == "layer" or tag in _BODIES:
+            self.layers.pop()
+        elif tag in ("input", "output"):
+            self.sides.pop()
+        elif tag == "port" and self.port is not None:
+            self.finish(self.port)
+            self.port = None
+        elif tag == "dim" and self.dim is not None:
+            self.finish(self.dim)
+            self.dim = None
+
+    def finish(self, element: _Element) -> None:
+        if self.source[element.inner - 2 : element.inner] == b"/>":
+            element.inner_end = element.end = element.inner
+        else:
+            element.inner_end = self.parser.CurrentByteIndex
+            element.end = self.source.index(b">", element.inner_end) + 1
+
+    def after_tag(self, at: int) -> int:
+        """The offset behind the start tag at `at`; a `>` inside a quoted value does not end it."""
+        tag = _START_TAG.match(self.source, at)
+        return tag.end() if tag else len(self.source)
+
+
+# -- edits -------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Edit:
+    start: int
+    end: int
+    text: bytes
+
+
+def _precision(source: bytes, port: _PortText, tensor: TensorType) -> list[_Edit]:
+    """What makes the port's `precision` say the element type; a port without one keeps none."""
+    element = tensor.element
+    for match in _ATTRIBUTE.finditer(source, port.start, port.inner):
+        told = match[2][1:-1].decode("utf-8", "replace")
+        if match[1] == b"precision" and element is not dynamic and told not in (element.precision, element.name):
+            return [_Edit(match.start(2) + 1, match.end(2) - 1, element.precision.encode())]
+    return []
+
+
+def _dims(source: bytes, port: _PortText, tensor: TensorType) -> list[_Edit]:
+    """What makes the port's dims say the shape, in the layout that the file has."""
+    if tensor.rank is None:
+        return []
+    wanted = [(str(d.lo) if d.is_static else "-1").encode() for d in tensor.shape]
+    if len(port.dims) == len(wanted):
+        pairs = zip(port.dims, wanted, strict=True)
+        return [_dim(source, d, text) for d, text in pairs if source[d.inner : d.inner_end].strip() != text]
+    written = [b"<dim>%b</dim>" % text for text in wanted]
+    if port.dims:
+        first, last = port.dims[0].start, port.dims[-1].end
+        gap = _blank_before(source, first)
+        if written:
+            return [_Edit(first, last, gap.join(written))]
+        rest = source[port.inner : first] + source[last : port.inner_end]
+        if rest.strip() or not gap:
+            return [_Edit(first - len(gap), last, b"")]
+        return [_Edit(port.inner - 1, port.end, b" />")]
+    # A port that listed nothing: its dims stand as far to the right of it as it does of the list around it.
+    here, around = _blank_before(source, port.start), _blank_before(source, port.parent)
+    gap = here + here.removeprefix(around)
+    text = gap + gap.join(written)
+    if port.end != port.inner:
+        text += b"" if source[port.inner : port.inner_end].lstrip(b" \t\r").startswith(b"\n") else here
+        return [_Edit(port.inner, port.inner, text)]
+    slash = len(source[: port.inner - 2].rstrip())
+    return [_Edit(slash, port.inner, b">" + text + here + b"</port>")]
+
+
+def _dim(source: bytes, dim: _Element, text: bytes) -> _Edit:
+    if dim.end == dim.inner:
+        return _Edit(dim.start, dim.end, b"<dim>%b</dim>" % text)
+    old = source[dim.inner : dim.inner_end]
+    start = dim.inner + len(old) - len(old.lstrip())
+    return _Edit(start, start + len(old.strip()), text)
+
+
+def _blank_before(source: bytes, at: int) -> bytes:
+    """The white space that ends at `at`, back to the line's end before it."""
+    start = at
+    while start and source[start - 1 : start] in (b" ", b"\t"):
+        start -= 1
+    if source[start - 1 : start] == b"\n":
+        start -= 2 if source[start - 2 : start - 1] == b"\r" else 1
+        return source[start:at]
+    return source[at:at]

@@ -10,7 +10,7 @@ from irload.core.tensor import TensorType
 from irload.declared import compare, declares_static
 from irload.graph import Declared, Node, Output, UnknownOp
 from irload.read import read_graph
-from irrun.main import FINDINGS, OK
+from irrun.main import FINDINGS, OK, USAGE
 from tests.cli.conftest import MODELS
 from tests.cli.test_inspect import broken
 
@@ -105,3 +105,36 @@ def test_other_input_shapes(irrun, text, shape, agrees):
 
 def test_bodies_are_shown(irrun):
     assert "doubling/body/value" in irrun("infer", MODELS / "loop" / "model.xml").out
+
+
+def test_write_corrects_the_ports_and_nothing_else(irrun, tmp_path):
+    port = '<port id="2" precision="FP32">\n\t\t\t\t\t<dim>-1</dim>\n\t\t\t\t\t<dim>{}</dim>'
+    file = broken(tmp_path, (port.format(32), port.format(33)))
+    weights = file.with_suffix(".bin").read_bytes()
+    found = irrun("infer", file, "--differences", "--write", tmp_path / "fixed.xml")
+    assert found.code == OK
+    assert "fixed.xml, 1 port corrected" in found.err
+    assert (tmp_path / "fixed.xml").read_bytes() == DIGITS.read_bytes()
+    assert irrun("infer", file, "--write", file).code == USAGE
+    assert irrun("infer", file, "--write", file, "--force").code == OK
+    assert file.read_bytes() == DIGITS.read_bytes()
+    assert file.with_suffix(".bin").read_bytes() == weights
+
+
+def test_write_leaves_what_does_not_hold_together(irrun, tmp_path):
+    file = broken(tmp_path, ("16,1,3,3", "8,2,3,3"))
+    found = irrun("infer", file, "--write", tmp_path / "fixed.xml")
+    assert found.code == FINDINGS
+    assert (tmp_path / "fixed.xml").exists()
+
+
+def test_write_needs_no_weights(irrun, tmp_path):
+    file = broken(tmp_path, weights=False)
+    assert irrun("infer", file, "--write", tmp_path / "fixed.xml").code == OK
+    assert (tmp_path / "fixed.xml").read_bytes() == DIGITS.read_bytes()
+
+
+def test_write_and_shape_exclude_each_other(irrun, tmp_path):
+    found = irrun("infer", DIGITS, "--shape", "[1,1,8,8]", "--write", tmp_path / "fixed.xml")
+    assert found.code == USAGE
+    assert "--shape" in found.err
