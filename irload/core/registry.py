@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import pkgutil
 from collections.abc import Iterator
+from functools import cache
 from typing import TYPE_CHECKING
 
 from irload.errors import UnknownOperation
@@ -47,17 +48,16 @@ def resolve(type: str, version: str) -> tuple[type[Op], str | None]:
     `opsetN` resolves to the newest variant that appeared in N or before; other namespaces are plain names.
     Raises UnknownOperation, whose message names near misses.
     """
-    _discover()
     name, note = type.lower(), None
     number = opset_number(version)
     if number is None:
-        found = _table.get((version, name))
+        found = _variants(version, name)
         if found:
             return found[-1], None
         if version in _LEGACY_NAMESPACES and name in _IN_OPSET6:
             return resolve(type, "opset6")
         raise _unknown(type, version)
-    versions = _table.get(("opset", name), [])
+    versions = _variants("opset", name)
     candidates = [v for v in versions if v.since <= number or number in v.also_in]
     candidates = [v for v in candidates if number not in v.missing_in]
     if not candidates or not 1 <= number <= LATEST:
@@ -81,6 +81,24 @@ def registered() -> Iterator[type[Op]]:
         yield from _table[key]
 
 
+def _variants(namespace: str, name: str) -> list[type[Op]]:
+    """The classes of one type, their modules imported by now."""
+    for module in _homes().get((namespace, name), ()):
+        importlib.import_module(module)
+    return _table.get((namespace, name), [])
+
+
+@cache
+def _homes() -> dict[tuple[str, str], list[str]]:
+    """The modules that define each type, from the generated index."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for module, types in importlib.import_module("irload.ops.index").MODULES.items():
+        for written in types.split():
+            namespace, _, type = written.rpartition(":")
+            found.setdefault((namespace or "opset", type.lower()), []).append(f"irload.ops.{module}")
+    return found
+
+
 def _discover() -> None:
     """Import every module below irload.ops, once. The class statements there do the rest."""
     global _discovered
@@ -93,6 +111,7 @@ def _discover() -> None:
 
 
 def _unknown(type: str, version: str) -> UnknownOperation:
+    _discover()
     others = [v for (_, name), versions in sorted(_table.items()) if name == type.lower() for v in versions]
     if others:
         known = ", ".join(v.opset for v in others)

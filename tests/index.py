@@ -1,0 +1,46 @@
+"""`python -m tests.index` writes irload/ops/index.py anew from the classes there are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from irload.core.registry import registered
+
+FILE = Path(__file__).parents[1] / "irload" / "ops" / "index.py"
+
+HEADER = '''"""Where each operation is defined, so that a model imports the modules it needs and no others.
+
+Written by `python -m tests.index`; a test holds it current.
+"""
+
+MODULES = {
+'''
+
+
+def text() -> str:
+    """The content that the file should have."""
+    found: dict[str, set[str]] = {}
+    for cls in registered():
+        if cls.__module__.startswith("irload.ops."):
+            names = found.setdefault(cls.__module__.removeprefix("irload.ops."), set())
+            names.add(cls.type if cls.namespace == "opset" else f"{cls.namespace}:{cls.type}")
+    rows = [f'    "{module}": "{" ".join(sorted(names))}",' for module, names in sorted(found.items())]
+    return HEADER + "\n".join(_wrapped(row) for row in rows) + "\n}\n"
+
+
+def _wrapped(row: str) -> str:
+    """The row, on several lines where it is longer than a line may be."""
+    if len(row) <= 120:
+        return row
+    module, names = row.strip().rstrip(",").split(": ", 1)
+    lines: list[str] = [""]
+    for name in names.strip('"').split():
+        if len(lines[-1]) + len(name) > 105:
+            lines.append("")
+        lines[-1] += f"{name} "
+    lines[-1] = lines[-1].rstrip()
+    return "\n".join([f"    {module}: (", *(f'        "{line}"' for line in lines), "    ),"])
+
+
+if __name__ == "__main__":
+    FILE.write_text(text(), encoding="utf-8")
