@@ -355,7 +355,9 @@ DEVIATIONS: tuple[Deviation, ...] = (
         "signal_length of 0",
     ),
     Deviation(
-        ("Transpose",), "shape inference", "takes data of unknown rank for a scalar where order is empty; irload does not"
+        ("Transpose",),
+        "shape inference",
+        "takes data of unknown rank for a scalar where order is empty; irload does not",
     ),
     Deviation(
         ("SliceScatter",),

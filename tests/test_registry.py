@@ -1,0 +1,131 @@
+"""The registry against the list of all public operations, and how type and version select one."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from irload.core.registry import LATEST, registered, resolve
+from irload.errors import UnknownOperation
+from tests.harness.case import GENERATORS
+from tests.harness.deviations import DEVIATIONS
+from tests.ops.families import load_families
+from tests.opset_tables import rows
+
+Row = tuple[str, str]
+
+ROWS: tuple[Row, ...] = tuple(rows())
+
+OTHER_NAMESPACES = {("Pad", "ngraph"), ("Convolution", "onednn")}
+
+TESTED_ELSEWHERE = {
+    ("Parameter", "opset1"): "stands in every case",
+    ("Const", "opset1"): "stands in every case with constants; every element type in tests/read",
+    ("Result", "opset1"): "stands in every case",
+    ("ReadValue", "opset3"): "needs several inferences: tests/ops/infrastructure/test_state.py",
+    ("ReadValue", "opset6"): "likewise",
+    ("Assign", "opset3"): "likewise",
+    ("Assign", "opset6"): "likewise",
+    ("Pad", "ngraph"): "no runtime reads it: tests/ops/movement/test_pad.py",
+}
+"""Rows without a generator of random cases, and what tests them instead."""
+
+load_families()
+
+
+def test_the_list_is_whole() -> None:
+    assert len(ROWS) == len(set(ROWS)) == 245
+    assert len({type for type, _ in ROWS}) == 209
+
+
+def test_registry_and_list_agree() -> None:
+    assert {(c.type, c.opset) for c in registered()} == set(ROWS) | OTHER_NAMESPACES
+
+
+def test_every_row_has_random_cases() -> None:
+    without = (set(ROWS) | OTHER_NAMESPACES) - set(GENERATORS)
+    assert without == set(TESTED_ELSEWHERE)
+
+
+def test_every_row_infers_and_computes() -> None:
+    for cls in registered():
+        assert callable(getattr(cls, "infer", None)), cls
+        assert callable(getattr(cls, "compute", None)) or cls.type in ("Parameter", "Const", "Result"), cls
+
+
+def test_deviations_name_operations() -> None:
+    types = {type for type, _ in ROWS}
+    assert [row for entry in DEVIATIONS for row in entry.rows if row not in types] == []
+
+
+# -- which class a version selects ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("row", ROWS, ids="-".join)
+def test_a_version_selects_the_newest_variant_up_to_it(row: Row) -> None:
+    """Each row is found under its own version, and under later ones until the next variant appears."""
+    type, version = row
+    since = sorted(int(v[5:]) for t, v in ROWS if t == type)
+    number = int(version[5:])
+    later = next((s for s in since if s > number), LATEST + 1)
+    for n in range(number, later):
+        if (type, n) not in GONE:
+            assert resolve(type, f"opset{n}")[0].opset == version
+
+
+GONE = {("RNNCell", 2), ("ShuffleChannels", 2)} | {(type, n) for type in ("Reverse", "Xor") for n in range(2, 18)}
+"""Where the tables have holes."""
+
+
+def test_every_opset_holds_what_the_runtime_holds() -> None:
+    """All types in all versions, names in other case, and namespaces that are none, against the real runtime."""
+    done = subprocess.run([sys.executable, "-m", "tests.opset_tables"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.strip().endswith("0 disagreements")
+
+
+@pytest.mark.parametrize(
+    ("type", "version", "found"),
+    [
+        ("ReLU", "opset5", "opset1"),
+        ("relu", "opset1", "opset1"),
+        ("MVN", "opset1", "opset2"),
+        ("ROIPooling", "opset1", "opset2"),
+        ("ReorgYolo", "opset1", "opset2"),
+        ("LogicalXor", "opset1", "opset2"),
+        ("GRUCell", "experimental", "opset3"),
+        ("RNNCell", "extension", "opset1"),
+        ("Proposal", "extension", "opset4"),
+        ("ExperimentalDetectronTopKROIs", "experimental", "opset6"),
+        ("Softmax", "opset9", "opset8"),
+        ("Pad", "ngraph", "ngraph"),
+        ("Convolution", "onednn", "onednn"),
+    ],
+)
+def test_aliases(type: str, version: str, found: str) -> None:
+    assert resolve(type, version)[0].opset == found
+
+
+@pytest.mark.parametrize(
+    ("type", "version"),
+    [
+        *(("RNNCell", "opset2"), ("ShuffleChannels", "opset2"), ("Reverse", "opset2"), ("Xor", "opset3")),
+        *(("LSTMSequence", "opset1"), ("Gelu", "opset1"), ("ReLU", "opset18"), ("ReLU", "opset0"), ("ReLU", "")),
+        *(("LSTMCell", "extension"), ("RMS", "ie_internal_opset"), ("Pad", "onednn"), ("Convolution", "ngraph")),
+    ],
+)
+def test_unknown(type: str, version: str) -> None:
+    with pytest.raises(UnknownOperation) as caught:
+        resolve(type, version)
+    assert caught.value.types == ((type, version),)
+
+
+def test_more_lenient_than_the_unfinished_opset17() -> None:
+    cls, note = resolve("ReLU", "opset17")
+    assert cls.opset == "opset1"
+    assert note is not None
+    assert "opset17" in note
+    assert resolve("ErfInv", "opset17")[1] is None
+    assert resolve("Parameter", "opset17")[1] is None
