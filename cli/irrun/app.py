@@ -13,6 +13,7 @@ from click.shell_completion import CompletionItem
 COMMANDS = {
     "run": "Run a model on inputs and show its outputs (the default).",
     "inspect": "Show what a model holds: inputs, outputs, operations, weights.",
+    "check": "Check files and report every fault in them.",
     "infer": "Infer every layer's outputs and compare them with the declared ones.",
 }
 PIPE_CLOSED = 141

@@ -16,7 +16,8 @@ class Finding:
     """One fault: what (`code`, `severity`, `message`), where (`file`, `line`, layer, port), and `because` of what.
 
     `code` is stable over releases. `because` names the producer or attribute that made the inferred value; empty where
-    the message says it all.
+    the message says it all. `body` is the path of layers and bodies that leads to the layer (`loop/body`), as layer ids
+    are unique in their own graph only; empty in the outer graph.
     """
 
     code: str
@@ -29,13 +30,15 @@ class Finding:
     layer_name: str | None = None
     layer_type: str | None = None
     port: str | None = None
+    body: str = ""
 
     @property
     def layer(self) -> str:
         """The layer as people name it: `Convolution 'conv1' (id 12)`; empty for findings about the file."""
         if self.layer_id is None:
             return ""
-        return f"{self.layer_type} '{self.layer_name}' (id {self.layer_id})"
+        inside = f" in {self.body}" if self.body else ""
+        return f"{self.layer_type} '{self.layer_name}' (id {self.layer_id}){inside}"
 
 
 @dataclass(slots=True)
@@ -46,6 +49,10 @@ class Report:
     findings: list[Finding] = field(default_factory=list[Finding])
     layers: int = 0
     seconds: float = 0.0
+    readable: bool = True
+    """False when the file is no IR that can be read; then nothing else was checked."""
+    strict: bool = False
+    """True when the project's configuration asks for `ok(strict=True)`."""
 
     def count(self, severity: Severity) -> int:
         """How many findings of that severity there are."""
@@ -74,6 +81,7 @@ class Report:
         """The report as plain data, as schemas/check-report.schema.json describes it."""
         return {
             "file": self.file,
+            "readable": self.readable,
             "layers": self.layers,
             "seconds": round(self.seconds, 4),
             "errors": self.errors,

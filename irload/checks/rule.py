@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 import pkgutil
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 
 from irload.checks.report import Finding, Severity
 from irload.checks.subject import Scope, Subject
+from irload.errors import Where
 from irload.graph import Node
 from irload.read.raw import RawLayer
 
-Place = RawLayer | Node | None
+Place = RawLayer | Node | Where | None
 
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """What a rule found; the registry adds code, severity and place."""
+    """What a rule found; the registry adds code, severity and place. `covers`: lines of other layers it is about."""
 
     place: Place
     message: str
@@ -26,6 +28,7 @@ class Hit:
     line: int | None = None
     port: str | None = None
     severity: Severity | None = None
+    covers: Sequence[int | None] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +40,17 @@ class Rule:
     title: str
     explanation: str
     run: Callable[[Subject], Iterator[Hit]]
+    last: bool = False
+
+    @property
+    def example(self) -> str:
+        """The last paragraph of the explanation: what a file looks like that breaks the rule."""
+        return " ".join(self.explanation.rpartition("Example: ")[2].split())
+
+    @property
+    def text(self) -> str:
+        """The explanation without its example."""
+        return self.explanation.rpartition("Example: ")[0].strip()
 
     @property
     def category(self) -> str:
@@ -46,18 +60,23 @@ class Rule:
     def findings(self, subject: Subject) -> Iterator[Finding]:
         """The findings of this rule on one file."""
         for hit in self.run(subject):
-            place = hit.place
+            place = _where(hit.place)
+            line = place.line if hit.line is None else hit.line
+            severity = hit.severity or self.severity
+            if severity == "error":
+                subject.explained.update(n for n in (line, place.line, *hit.covers) if n is not None)
             yield Finding(
                 self.code,
-                hit.severity or self.severity,
+                severity,
                 hit.message,
                 hit.because,
                 subject.file,
-                hit.line if hit.line is not None else None if place is None else place.line,
-                None if place is None else place.id,
-                None if place is None else place.name,
-                None if place is None else place.type,
+                line,
+                place.layer_id if isinstance(place.layer_id, int) else None,
+                place.layer_name,
+                place.layer_type,
                 hit.port,
+                subject.paths.get(place.line, "") if place.line is not None else "",
             )
 
 
@@ -78,12 +97,13 @@ _rules: dict[str, Rule] = {}
 
 
 def file_rule(
-    code: str, severity: Severity, title: str
+    code: str, severity: Severity, title: str, *, last: bool = False
 ) -> Callable[[Callable[[Subject], Iterable[Hit]]], Callable[[Subject], Iterable[Hit]]]:
-    """Register a function that looks at a whole file."""
+    """Register a function that looks at a whole file; `last`: after all others, at what they have not explained."""
 
     def register(function: Callable[[Subject], Iterable[Hit]]) -> Callable[[Subject], Iterable[Hit]]:
-        _enter(Rule(code, severity, title, (function.__doc__ or "").strip(), lambda s: iter(function(s))))
+        explanation = inspect.getdoc(function) or ""
+        _enter(Rule(code, severity, title, explanation, lambda s: iter(function(s)), last))
         return function
 
     return register
@@ -99,10 +119,16 @@ def graph_rule(
             for scope in subject.scopes:
                 yield from function(scope)
 
-        _enter(Rule(code, severity, title, (function.__doc__ or "").strip(), everywhere))
+        _enter(Rule(code, severity, title, inspect.getdoc(function) or "", everywhere))
         return function
 
     return register
+
+
+def _where(place: Place) -> Where:
+    if place is None or isinstance(place, Where):
+        return place or Where()
+    return Where(None, place.line, place.id, place.name, place.type)
 
 
 def _enter(rule: Rule) -> None:

@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from irload.checks.weightscan import Scan
+from irload.checks.worlds import Claims, Truth
 from irload.core.element import ElementType
 from irload.core.tensor import UNKNOWN, TensorType
+from irload.declared import FITS, Judgement, declares_static, judge
 from irload.errors import IRError, ReadError
-from irload.graph import Graph, Model, Node, Output
-from irload.inference import Inference, Types
+from irload.graph import Graph, Model, Node, Output, UnknownOp
 from irload.read import open_weights
 from irload.read.build import build
 from irload.read.raw import RawGraph, RawLayer, RawNet, RawPort
@@ -29,6 +30,7 @@ class Scope:
     raw: RawGraph
     graph: Graph
     owner: Node | None = None
+    path: str = ""
 
     @cached_property
     def layers(self) -> dict[int, RawLayer]:
@@ -52,7 +54,7 @@ class Scope:
 
     def type(self, output: Output) -> TensorType:
         """What inference found for an output."""
-        return self.subject.types.get(output, UNKNOWN)
+        return self.subject.truth.types.get(output, UNKNOWN)
 
     def feeds(self, layer: RawLayer) -> dict[int, list[int]]:
         """For each input port id of a layer, the ids of the layers whose edges end there."""
@@ -70,40 +72,155 @@ class Scope:
         """(layer id, output port id) of every port that an edge starts from."""
         return {(e.from_layer, e.from_port) for e in self.raw.edges}
 
+    @cached_property
+    def unfed(self) -> list[tuple[RawLayer, RawPort]]:
+        """The input ports at which no edge ends."""
+        return [(layer, p) for layer in self.layers.values() for p in layer.inputs if p.id not in self.feeds(layer)]
+
+    @cached_property
+    def dead_ends(self) -> list[RawLayer]:
+        """The layers whose outputs nothing takes, though they are no ends of the model."""
+        used = {i for i, _ in self.used_ports}
+        ends = [layer for i, layer in self.layers.items() if i not in used]
+        return [layer for layer in ends if layer.outputs and layer.type not in ("Parameter", "Result", "Assign")]
+
+    @cached_property
+    def lost_producers(self) -> dict[tuple[int, int], RawLayer]:
+        """For unfed input ports: the layer that feeds nothing and whose output declares the same."""
+        found: dict[tuple[int, int], RawLayer] = {}
+        for layer, port in self.unfed:
+            for end in self.dead_ends:
+                alike = any((o.precision, o.dims) == (port.precision, port.dims) for o in end.outputs)
+                if alike and end not in found.values():
+                    found[layer.id, port.id] = end
+                    break
+        return found
+
+    @cached_property
+    def lost_ids(self) -> set[int]:
+        """Ids that edges name and no layer has."""
+        return {i for e in self.raw.edges for i in (e.from_layer, e.to_layer)} - self.layers.keys()
+
+    @cached_property
+    def renumbered(self) -> dict[int, RawLayer]:
+        """Lost ids that are surely those of layers with an id that another has: the edges fit all their ports."""
+        found: dict[int, RawLayer] = {}
+        twins = [layer for layer in self.raw.layers if self.layers[layer.id] is not layer]
+        for lost in self.lost_ids:
+            takes = {e.to_port for e in self.raw.edges if e.to_layer == lost}
+            gives = {e.from_port for e in self.raw.edges if e.from_layer == lost}
+            # Either of the two may be the one whose id was changed.
+            for layer in (*twins, *(self.layers[t.id] for t in twins)):
+                if takes == {p.id for p in layer.inputs} and gives == {p.id for p in layer.outputs}:
+                    found[lost] = layer
+        return found
+
+    @cached_property
+    def reached(self) -> set[int]:
+        """Ids of the layers on which a Result or an Assign depends, edges to wrong ports and missing layers included.
+
+        What a broken edge leads to has lost nothing but that edge, which is reported itself.
+        """
+        found: set[int] = set()
+        pending = [i for i, layer in self.layers.items() if layer.type in ("Result", "Assign")]
+        pending += [e.from_layer for e in self.raw.edges if e.to_layer in self.lost_ids]
+        pending += [layer.id for layer in self.lost_producers.values()]
+        while pending:
+            i = pending.pop()
+            layer = self.layers.get(i)
+            if layer is not None and i not in found:
+                found.add(i)
+                pending += [source for fed in self.feeds(layer).values() for source in fed]
+        return found
+
 
 @dataclass(eq=False)
 class Subject:
-    """One file under check. `fatal` is set when nothing beyond it could be read."""
+    """One file under check. `fatal` is set when nothing beyond it could be read.
+
+    `explained` gathers the lines of what errors were reported about, so that what remains can be told from it.
+    """
 
     file: str
     net: RawNet = field(default_factory=RawNet)
     weights: Weights = field(default_factory=lambda: Weights(None))
     model: Model | None = None
-    types: Types = field(default_factory=dict[Output, TensorType])
+    truth: Truth = field(default_factory=Truth)
     fatal: IRError | None = None
     read_faults: list[IRError] = field(default_factory=list[IRError])
     build_faults: list[IRError] = field(default_factory=list[IRError])
     weights_fault: IRError | None = None
-    infer_faults: list[tuple[Node, IRError]] = field(default_factory=list[tuple[Node, IRError]])
-    output_counts: dict[Node, int] = field(default_factory=dict[Node, int])
     scans: dict[tuple[int, int, ElementType], Scan | None] = field(
         default_factory=dict[tuple[int, int, ElementType], "Scan | None"]
     )
+    constants: list[Any] | None = None
     target: str | None = None
+    explained: set[int] = field(default_factory=set[int])
 
     @cached_property
     def scopes(self) -> list[Scope]:
-        """The outer graph and every body, outermost first."""
+        """The outer graph and every body, outermost first; also bodies of layers that could not be built."""
         if self.model is None:
             return []
         found = [Scope(self, self.net.graph, self.model)]
         for scope in found:  # grows while it is walked
             for layer, node in scope.pairs():
-                for name, raw in layer.bodies.items():
-                    body = getattr(node.op.attributes.get(name), "body", None)
-                    if isinstance(body, Graph):
-                        found.append(Scope(self, raw, body, node))
+                for tag, raw in layer.bodies.items():
+                    body = getattr(node.op.attributes.get(tag), "body", None)
+                    if not isinstance(body, Graph):
+                        alone = RawNet(version=self.net.version, graph=raw)
+                        body = build(alone, self.weights, self.file, self.note)
+                    path = f"{scope.path}/{layer.name}/{tag}" if scope.path else f"{layer.name}/{tag}"
+                    found.append(Scope(self, raw, body, node, path))
         return found
+
+    def note(self, fault: IRError) -> None:
+        """Keep a fault of the builder; bodies may be built twice."""
+        if all((fault.message, fault.where) != (f.message, f.where) for f in self.build_faults):
+            self.build_faults.append(fault)
+
+    @cached_property
+    def paths(self) -> dict[int, str]:
+        """The path of bodies that leads to a layer, by its line; layers of the outer graph are not in it."""
+        return {layer.line: s.path for s in self.scopes[1:] for layer in s.raw.layers if layer.line is not None}
+
+    @property
+    def faulty(self) -> bool:
+        """True when building or inferring met any fault."""
+        return bool(self.build_faults or self.truth.faults)
+
+    @cached_property
+    def is_static(self) -> bool:
+        """True when the file leaves no size open."""
+        return self.model is not None and declares_static(self.model)
+
+    def judge(self, output: Output) -> Judgement:
+        """What is to be reported of an output's declaration; FITS where an earlier wrong claim explains it."""
+        node = output.node
+        tensor = self.truth.types.get(output)
+        if tensor is None or isinstance(node.op, UnknownOp) or node in self.truth.failed:
+            return FITS
+        found = judge(output.declared, tensor)
+        return found if found.fits or output in self._claims.unexplained else FITS
+
+    @cached_property
+    def _claims(self) -> Claims:
+        claims = Claims(self.file)
+        self._infer_all(claims)
+        return claims
+
+    def infer(self) -> None:
+        """Infer every graph from what is true."""
+        self._infer_all(self.truth)
+
+    def _infer_all(self, world: Truth) -> None:
+        for scope in self.scopes:
+            outputs = [o for n in scope.graph.nodes for o in n.outputs]
+            if scope.owner is not None and any(o in world.types for o in outputs):
+                continue
+            if scope.owner is not None:  # nothing is known of what feeds it
+                world.vague.update(scope.graph.parameters)
+            world.graph(scope.graph)
 
 
 def examine(file: str | Path, weights: Any = None, target: str | None = None) -> Subject:
@@ -119,13 +236,17 @@ def examine(file: str | Path, weights: Any = None, target: str | None = None) ->
     except IRError as error:
         subject.weights_fault = error
     try:
-        subject.model = build(subject.net, subject.weights, subject.file, subject.build_faults.append)
+        subject.model = build(subject.net, subject.weights, subject.file, subject.note)
+        scopes = subject.scopes
     except (IRError, RecursionError) as error:
+        subject.model = None
         subject.fatal = error if isinstance(error, IRError) else ReadError("is nested too deep")
         return subject
-    inference = Inference(subject.file, lambda node, error: subject.infer_faults.append((node, error)))
-    inference.graph(subject.model)
-    subject.types, subject.output_counts = inference.types, inference.counts
+    for scope in scopes:
+        for parameter in scope.graph.parameters:
+            if not parameter.outputs:  # IR411 reports it; inference wants to put its type somewhere
+                parameter.outputs.append(Output(parameter, 0))
+    subject.infer()
     return subject
 
 

@@ -154,7 +154,11 @@ class Elements:
 
     def warn_of_unknown(self, element: Element) -> None:
         """Note attributes that the format does not know, as the runtime passes over them."""
-        strange = self.attributes(element).keys() - _KNOWN[element.tag]
+        count = len(element.attrib)
+        if count > limits.attributes:  # listing them takes quadratic time
+            self.net.warnings.append(f"line {element.sourceline}: {count} attributes of <{element.tag}>")
+            return
+        strange = set(element.attrib) - _KNOWN[element.tag]
         self.net.warnings += [
             f"line {element.sourceline}: unknown attribute {name} of <{element.tag}>" for name in sorted(strange)
         ]

@@ -21,6 +21,7 @@ from irload.safety import limits
 __all__ = ["Report", "raise_first", "read_xml"]
 
 CHUNK = 1 << 16
+_PARTS = ("layers", "edges", "rt_info", *OLD, "pre-process", "statistics")
 _TAGS = ("layer", "edge", *BODIES, "rt_info", *OLD, "pre-process")
 
 
@@ -102,6 +103,11 @@ class _Reader:
             raise ReadError("is no OpenVINO IR: <net> has an XML namespace, which no IR has")
         if not self.has_rt_info:
             self.net.rt_info = self.old
+        self.net.warnings += [
+            f"line {child.sourceline}: unknown element <{child.tag}> in <net>"
+            for child in self.root
+            if child.tag not in _PARTS
+        ]
         return self.net
 
     def feed(self, parser: Any, head: bytes, stream: BinaryIO) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from irload.checks.rule import Hit, file_rule, graph_rule
 from irload.checks.subject import Scope, Subject
 from irload.core.element import dynamic
+from irload.graph import UnknownOp
 from irload.read.raw import RawGraph, RawLayer
 
 _MAPS = {"body": "port_map", "then_body": "then_port_map", "else_body": "else_port_map"}
@@ -30,24 +31,51 @@ def port_map(scope: Scope) -> Iterator[Hit]:
     Example: `<input external_port_id="7" internal_layer_id="0"/>` on a layer whose input ports are 0 and 1.
     """
     for layer, tag, body, lines in _bodies(scope):
-        ports = {"input": {str(p.id) for p in layer.inputs}, "output": None}
-        inner = {"input": ("Parameter", _ids(body, "Parameter")), "output": ("Result", _ids(body, "Result"))}
+        ports = {"input": {str(p.id) for p in layer.inputs}, "output": {str(p.id) for p in layer.outputs}}
         for line in lines:
-            side = line["tag"]
-            if side not in inner:
-                continue
-            external, known = line.get("external_port_id", ""), ports[side]
-            if known is not None and external != "-1" and external not in known:
-                yield Hit(layer, f"{_MAPS[tag]} names input port {external}, which the layer lacks", line=_line(line))
-            kind, ids = inner[side]
-            if line.get("internal_layer_id", "") not in ids:
-                message = f"{_MAPS[tag]} names layer {line.get('internal_layer_id')}, which is no {kind} of the body"
-                yield Hit(layer, message, line=_line(line))
-        for edge in layer.maps.get("back_edges", []) if tag == "body" else []:
-            for end, kind in (("from-layer", "Result"), ("to-layer", "Parameter")):
-                if edge.get(end, "") not in _ids(body, kind):
-                    message = f"a back edge names layer {edge.get(end)}, which is no {kind} of the body"
-                    yield Hit(layer, message, line=_line(edge))
+            side, external = line["tag"], line.get("external_port_id", "")
+            if side in ports and external != "-1" and external not in ports[side]:
+                # Of outputs the runtime takes the order of the ids only.
+                yield Hit(layer, f"{_MAPS[tag]} names {side} port {external}, which the layer lacks", line=_line(line))
+        for line, kind, identity in _strays(layer, tag, body, lines):
+            what = "a back edge" if line.get("tag") == "edge" else _MAPS[tag]
+            because = _candidates(layer, tag, body, lines, kind)
+            yield Hit(layer, f"{what} names layer {identity}, which is no {kind} of the body", because, _line(line))
+
+
+def _strays(
+    layer: RawLayer, tag: str, body: RawGraph, lines: list[dict[str, str]]
+) -> Iterator[tuple[dict[str, str], str, str]]:
+    """Lines of a port map or back edges that name no layer of the body: (line, kind of layer, the id they name)."""
+    for line in lines:
+        kind = {"input": "Parameter", "output": "Result"}.get(line["tag"])
+        if kind is not None and line.get("internal_layer_id", "") not in _ids(body, kind):
+            yield line, kind, line.get("internal_layer_id", "")
+    for edge in layer.maps.get("back_edges", []) if tag == "body" else []:
+        for end, kind in (("from-layer", "Result"), ("to-layer", "Parameter")):
+            if edge.get(end, "") not in _ids(body, kind):
+                yield edge, kind, edge.get(end, "")
+
+
+def _loose(layer: RawLayer, tag: str, body: RawGraph, lines: list[dict[str, str]], kind: str) -> list[RawLayer]:
+    """The Parameters or Results of a body that neither its port map nor a back edge names."""
+    side, end = ("input", "to-layer") if kind == "Parameter" else ("output", "from-layer")
+    named = {line.get("internal_layer_id") for line in lines if line["tag"] == side}
+    if tag == "body":
+        named |= {edge.get(end) for edge in layer.maps.get("back_edges", [])}
+    return [inner for inner in body.layers if inner.type == kind and str(inner.id) not in named]
+
+
+def _unexplained(layer: RawLayer, tag: str, body: RawGraph, lines: list[dict[str, str]], kind: str) -> list[RawLayer]:
+    """The loose ends of a body, unless lines that name no layer of it were meant for them (IR501 reports those)."""
+    loose = _loose(layer, tag, body, lines, kind)
+    strays = sum(k == kind for _, k, _ in _strays(layer, tag, body, lines))
+    return loose if strays < len(loose) else []
+
+
+def _candidates(layer: RawLayer, tag: str, body: RawGraph, lines: list[dict[str, str]], kind: str) -> str:
+    loose = [f"'{inner.name}' (id {inner.id})" for inner in _loose(layer, tag, body, lines, kind)]
+    return f"named by nothing: {', '.join(loose[:4])}" if loose else ""
 
 
 @graph_rule("IR502", "warning", "body result that goes nowhere")
@@ -59,13 +87,9 @@ def lost_result(scope: Scope) -> Iterator[Hit]:
     Example: a TensorIterator whose `<back_edges>` was lost.
     """
     for layer, tag, body, lines in _bodies(scope):
-        used = {line.get("internal_layer_id") for line in lines if line["tag"] == "output"}
-        if tag == "body":
-            used |= {edge.get("from-layer") for edge in layer.maps.get("back_edges", [])}
-        for result in body.layers:
-            if result.type == "Result" and str(result.id) not in used:
-                message = f"Result '{result.name}' (id {result.id}) of its {tag} goes nowhere"
-                yield Hit(layer, message, "is a back edge or a line of the port map missing?", line=result.line)
+        for result in _unexplained(layer, tag, body, lines, "Result"):
+            message = f"Result '{result.name}' (id {result.id}) of its {tag} goes nowhere"
+            yield Hit(layer, message, "is a back edge or a line of the port map missing?", line=result.line)
 
 
 @graph_rule("IR503", "error", "external port mapped twice")
@@ -91,13 +115,9 @@ def unfed_parameter(scope: Scope) -> Iterator[Hit]:
     Example: a Loop whose line with purpose="current_iteration" was lost.
     """
     for layer, tag, body, lines in _bodies(scope):
-        fed = {line.get("internal_layer_id") for line in lines if line["tag"] == "input"}
-        if tag == "body":
-            fed |= {edge.get("to-layer") for edge in layer.maps.get("back_edges", [])}
-        for parameter in body.layers:
-            if parameter.type == "Parameter" and str(parameter.id) not in fed:
-                message = f"Parameter '{parameter.name}' (id {parameter.id}) of its {tag} is fed by nothing"
-                yield Hit(layer, message, line=parameter.line)
+        for parameter in _unexplained(layer, tag, body, lines, "Parameter"):
+            message = f"Parameter '{parameter.name}' (id {parameter.id}) of its {tag} is fed by nothing"
+            yield Hit(layer, message, line=parameter.line)
 
 
 @graph_rule("IR505", "error", "body parameter unlike what feeds it")
@@ -111,6 +131,8 @@ def parameter_differs(scope: Scope) -> Iterator[Hit]:
     if scope.owner is None:
         return
     for parameter in scope.graph.parameters:
+        if isinstance(parameter.op, UnknownOp):
+            continue
         fed, attributes = scope.type(parameter.outputs[0]), parameter.op.attributes
         element, shape = attributes["element_type"], attributes["shape"]
         if element is not dynamic and fed.element not in (dynamic, element):

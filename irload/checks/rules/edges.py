@@ -19,14 +19,16 @@ def _ids(ports: list[RawPort]) -> str:
 
 @graph_rule("IR201", "error", "edge to a missing layer")
 def dangling(scope: Scope) -> Iterator[Hit]:
-    """An edge starts from or ends at a layer id that the graph does not have.
+    """Edges start from or end at a layer id that the graph does not have. Each missing layer is reported once.
 
     Example: `<edge from-layer="99" from-port="0" to-layer="3" to-port="0"/>` without a layer 99.
     """
-    for edge in scope.raw.edges:
-        for end, layer in (("starts from", edge.from_layer), ("ends at", edge.to_layer)):
-            if layer not in scope.layers:
-                yield Hit(None, f"{_text(edge)} {end} layer {layer}, which does not exist", line=edge.line)
+    for lost in sorted(scope.lost_ids - scope.renumbered.keys()):
+        edges = [e for e in scope.raw.edges if lost in (e.from_layer, e.to_layer)]
+        verb = "starts from" if edges[0].from_layer == lost else "ends at"
+        more = f"{len(edges) - 1} more edges name it" if len(edges) > 1 else ""
+        message = f"{_text(edges[0])} {verb} layer {lost}, which does not exist"
+        yield Hit(None, message, more, line=edges[0].line, covers=[e.line for e in edges])
 
 
 @graph_rule("IR202", "error", "edge to a missing port")
@@ -74,12 +76,11 @@ def unfed(scope: Scope) -> Iterator[Hit]:
 
     Example: a Convolution whose edge for the filters was lost.
     """
-    for layer in scope.layers.values():
-        fed = scope.feeds(layer)
-        for port in layer.inputs:
-            if port.id not in fed:
-                message = f"input port {port.id} is fed by no edge"
-                yield Hit(layer, message, line=port.line, port=f"input port {port.id}")
+    for layer, port in scope.unfed:
+        loose = scope.lost_producers.get((layer.id, port.id))
+        because = f"'{loose.name}' (id {loose.id}) has such an output and feeds nothing" if loose is not None else ""
+        message = f"input port {port.id} is fed by no edge"
+        yield Hit(layer, message, because, port.line, f"input port {port.id}")
 
 
 @graph_rule("IR205", "error", "cycle")
@@ -101,9 +102,9 @@ def cycle(scope: Scope) -> Iterator[Hit]:
     while pending:
         circle = _circle(pending)
         names = " → ".join(f"'{scope.layers[i].name}'" for i in reversed(circle))
-        yield Hit(
-            scope.layers[min(circle)], f"lies on a cycle of {len(circle)} layers", f"they feed each other: {names}"
-        )
+        message = f"lies on a cycle of {len(circle)} layers" if len(circle) > 1 else "feeds itself"
+        lines = [scope.layers[i].line for i in circle]
+        yield Hit(scope.layers[min(circle)], message, names if len(circle) > 1 else "", covers=lines)
         for i in circle:
             pending.pop(i, None)
         for sources in pending.values():

@@ -6,14 +6,12 @@ from collections.abc import Iterator
 
 from irload.checks.rule import Hit, file_rule
 from irload.checks.subject import Subject
-from irload.errors import IRError, LimitExceeded
+from irload.errors import IRError, LimitExceeded, TypeMismatch
 
 
 def hit_of(error: IRError) -> Hit:
     """A hit at the place that an error carries."""
-    line = None if error.where is None else error.where.line
-    layer = None if error.where is None or error.where.layer_id is None else error.where.layer
-    return Hit(None, f"{layer}: {error.message}" if layer else error.message, line=line)
+    return Hit(error.where, error.message)
 
 
 @file_rule("IR001", "error", "not readable as IR")
@@ -39,13 +37,18 @@ def malformed(subject: Subject) -> Iterator[Hit]:
     """
     for error in subject.read_faults:
         yield hit_of(error)
+    for error in subject.build_faults:
+        if isinstance(error, TypeMismatch):  # a precision that is none
+            yield hit_of(error)
 
 
-@file_rule("IR003", "warning", "unknown element")
+@file_rule("IR003", "warning", "unknown element or attribute")
 def unknown_element(subject: Subject) -> Iterator[Hit]:
-    """The file has an element that the format does not know. The runtime skips it in silence.
+    """The file has an element, or an attribute of a layer, port or edge, that the format does not know.
 
-    Example: `<dataa shape="1"/>` inside a layer.
+    The runtime skips it in silence. Attributes of `data` are judged by operation: see IR306.
+
+    Example: `<dataa shape="1"/>` inside a layer, or `<port id="1" precision="FP32" name="x">` (it is `names`).
     """
     for text in subject.net.warnings:
         line, _, rest = text.partition(": ")

@@ -17,17 +17,42 @@ _OPTIONAL_OUTPUTS = frozenset(
 """Types of which it is normal to use only some outputs."""
 
 
-@graph_rule("IR701", "warning", "unreachable layer")
+@graph_rule("IR701", "warning", "unreachable layers")
 def unreachable(scope: Scope) -> Iterator[Hit]:
-    """No Result and no Assign depends on the layer, so the runtime never creates it.
+    """No Result and no Assign depends on a layer, so the runtime never creates it. A branch is reported at its end.
 
     Example: a branch whose Result was removed.
     """
-    for layer, node in scope.pairs():
-        if not node.reachable:
-            yield Hit(layer, "no output of the model depends on it; the runtime drops it in silence")
-        elif node.type == "Parameter" and scope.owner is None and not _used(scope, layer):
-            yield Hit(layer, "is an input that nothing uses", severity="note")
+    if not any(layer.type in ("Result", "Assign") for layer in scope.layers.values()):
+        return  # IR706 reports it
+    for layer in scope.dead_ends:
+        if layer.id not in scope.reached:
+            count = _branch(scope, layer)
+            because = f"nor on {count} layers before it" if count else ""
+            yield Hit(layer, "no output of the model depends on it; the runtime drops it in silence", because)
+
+
+def _branch(scope: Scope, end: RawLayer) -> int:
+    """The number of unreachable layers on which a dead end depends."""
+    found: set[int] = set()
+    pending = [end.id]
+    while pending:
+        layer = scope.layers.get(pending.pop())
+        if layer is not None and layer.id not in found and layer.id not in scope.reached:
+            found.add(layer.id)
+            pending += [source for fed in scope.feeds(layer).values() for source in fed]
+    return len(found) - 1
+
+
+@graph_rule("IR708", "note", "input that nothing uses")
+def unused_input(scope: Scope) -> Iterator[Hit]:
+    """An input of the model feeds nothing. It must be given all the same.
+
+    Example: a Parameter from which no edge starts.
+    """
+    for layer in scope.layers.values():
+        if layer.type == "Parameter" and layer.outputs and scope.owner is None and not _used(scope, layer):
+            yield Hit(layer, "is an input that nothing uses")
 
 
 def _used(scope: Scope, layer: RawLayer) -> bool:

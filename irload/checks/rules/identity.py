@@ -13,13 +13,19 @@ from irload.read.raw import RawLayer
 def duplicate_layer_id(scope: Scope) -> Iterator[Hit]:
     """Two layers of one graph have the same id; the runtime silently keeps the later one.
 
+    Where edges name an id that no layer has and fit one of the two, it is that layer's; they are not reported again.
+
     Example: two `<layer id="3" …>` in one `<layers>`.
     """
     first: dict[int, RawLayer] = {}
     for layer in scope.raw.layers:
         twin = first.setdefault(layer.id, layer)
         if twin is not layer:
-            yield Hit(layer, f"has id {layer.id}, which '{twin.name}' (line {twin.line}) already has")
+            lost = next((i for i, meant in scope.renumbered.items() if meant.id == layer.id), None)
+            because = f"edges name layer {lost}, which does not exist: is that its id?" if lost is not None else ""
+            lines = [e.line for e in scope.raw.edges if lost in (e.from_layer, e.to_layer)]
+            message = f"has id {layer.id}, which '{twin.name}' (line {twin.line}) already has"
+            yield Hit(layer, message, because, covers=lines)
 
 
 @graph_rule("IR102", "error", "duplicate port id")

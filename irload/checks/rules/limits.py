@@ -23,11 +23,13 @@ def file_limit(subject: Subject) -> Iterator[Hit]:
 
 @graph_rule("IR902", "error", "tensor beyond the limit")
 def tensor_limit(scope: Scope) -> Iterator[Hit]:
-    """Running the layer would make a tensor larger than `irload.limits.tensor_bytes`.
+    """Running the layer would make a tensor larger than `irload.limits.tensor_bytes`. Reported where it arises.
 
     Example: a Tile of [1024,1024] by [1024,1024].
     """
     for layer, node in scope.pairs():
+        if any((scope.type(i).nbytes or 0) > limits.tensor_bytes for i in node.inputs):
+            continue
         for output in node.outputs:
             size = scope.type(output).nbytes
             if size is not None and size > limits.tensor_bytes:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from irload.checks.rule import Hit, file_rule, graph_rule
-from irload.checks.rules.files import hit_of
 from irload.checks.subject import Scope, Subject
 from irload.core.op import Op
 from irload.core.registry import LATEST, opset_number, resolve
@@ -68,15 +67,15 @@ def _exists(type: str, version: str) -> bool:
     return True
 
 
-@graph_rule("IR303", "warning", "layer without a version")
+@graph_rule("IR303", "error", "layer without a version")
 def no_version(scope: Scope) -> Iterator[Hit]:
-    """The layer names no opset. It is read as opset1.
+    """The layer names no opset. irload reads it as opset1; the runtime refuses the file.
 
     Example: `<layer id="2" name="relu" type="ReLU">`.
     """
     for layer in scope.layers.values():
         if not layer.version:
-            yield Hit(layer, "has no version; it is read as opset1")
+            yield Hit(layer, "has no version, which the runtime demands; irload reads it as opset1")
 
 
 @graph_rule("IR304", "error", "wrong number of inputs")
@@ -100,22 +99,40 @@ def attribute_invalid(subject: Subject) -> Iterator[Hit]:
 
     Example: `<data strides="0,1" …/>`: strides must be positive.
     """
+    layers = {layer.line: layer for scope in subject.scopes for layer in scope.raw.layers}
     for error in subject.build_faults:
         if isinstance(error, AttributeInvalid):
-            yield _at_layer(subject, error)
-    for node, error in subject.infer_faults:
+            layer = None if error.where is None else layers.get(error.where.line)
+            typos = {} if layer is None else _typos(layer)
+            meant = next(
+                (typo for name, typo in typos.items() if f"attribute {name} is missing" in error.message), None
+            )
+            yield Hit(error.where, error.message, f"{meant} is unknown; is it meant?" if meant else "")
+    for node, error in subject.truth.faults:
         if isinstance(error, AttributeInvalid):
             yield Hit(node, error.message)
 
 
-def _at_layer(subject: Subject, error: IRError) -> Hit:
-    """A hit at the layer that an error of the builder names."""
-    where = error.where
-    for scope in subject.scopes:
-        layer = scope.layers.get(int(where.layer_id)) if where is not None and where.layer_id is not None else None
-        if layer is not None and where is not None and layer.line == where.line:
-            return Hit(layer, error.message)
-    return hit_of(error)
+def _unknown(layer: RawLayer) -> list[str]:
+    """The attributes of a layer that its operation does not have."""
+    cls = known_class(layer)
+    if cls is None:
+        return []
+    known = {a.xml_name for a in cls.declared.values() if not a.supplied}
+    return [name for name in layer.data if name not in known and name not in cls.ignores]
+
+
+def _typos(layer: RawLayer) -> dict[str, str]:
+    """Missing attributes that the specification requires, and the unknown ones that are probably meant for them."""
+    cls, unknown = known_class(layer), _unknown(layer)
+    if cls is None or not unknown:
+        return {}
+    missing = {
+        a.xml_name
+        for a in cls.declared.values()
+        if (a.required or a.spec_required) and not a.supplied and a.xml_name not in layer.data
+    }
+    return {close: name for name in unknown if (close := _closest(name, missing)) is not None}
 
 
 @graph_rule("IR306", "warning", "unknown attribute")
@@ -125,13 +142,11 @@ def unknown_attribute(scope: Scope) -> Iterator[Hit]:
     Example: `<data stride="2,2" …/>` on a Convolution.
     """
     for layer in scope.layers.values():
-        cls = known_class(layer)
-        if cls is None:
-            continue
-        known = {a.xml_name for a in cls.declared.values() if not a.supplied}
-        for name in layer.data:
-            if name not in known and name not in cls.ignores:
-                close = _closest(name, known)
+        unknown, typos = _unknown(layer), set(_typos(layer).values())
+        for name in unknown:
+            if name not in typos:  # else the missing attribute is reported, with this one as the reason
+                cls = known_class(layer)
+                close = _closest(name, set() if cls is None else {a.xml_name for a in cls.declared.values()})
                 yield Hit(layer, f"unknown attribute {name}", f"did you mean {close}?" if close else "")
 
 
@@ -153,9 +168,11 @@ def sloppy_text(scope: Scope) -> Iterator[Hit]:
             notes: list[str] = []
             if not declaration.supplied and declaration.xml_name in layer.data:
                 try:
-                    declaration.read(layer.data[declaration.xml_name], notes)
+                    value = declaration.read(layer.data[declaration.xml_name], notes)
                 except IRError:
                     continue  # IR305 reports it
+                if value is None and declaration.required:
+                    continue  # so does it report this
             for note in notes:
                 yield Hit(layer, note)
 
@@ -167,12 +184,13 @@ def spec_required(scope: Scope) -> Iterator[Hit]:
     Example: a Reshape without special_zero.
     """
     for layer in scope.layers.values():
-        cls = known_class(layer)
+        cls, typos = known_class(layer), _typos(layer)
         for declaration in () if cls is None else cls.declared.values():
-            if declaration.spec_required and declaration.xml_name not in layer.data:
-                yield Hit(
-                    layer, f"attribute {declaration.xml_name} is missing", f"the runtime reads {declaration.default}"
-                )
+            name = declaration.xml_name
+            if declaration.spec_required and name not in layer.data:
+                because = f"{typos[name]} is unknown; is it meant?" if name in typos else ""
+                because = because or f"the runtime reads {declaration.default}"
+                yield Hit(layer, f"attribute {name} is missing", because)
 
 
 @graph_rule("IR309", "warning", "opset newer than its operations")

@@ -16,10 +16,18 @@ from irload.errors import IRError
 from irload.read.raw import RawLayer
 
 Constant = tuple[RawLayer, ElementType, tuple[int, ...], int, int]
+_FEW = 16
+"""Constants of fewer values are parameters of operations rather than weights."""
 
 
-def constants(subject: Subject) -> Iterator[Constant]:
+def constants(subject: Subject) -> list[Constant]:
     """(layer, element type, shape, offset, size) of every Const whose attributes can be read, bodies included."""
+    if subject.constants is None:
+        subject.constants = list(_constants(subject))
+    return subject.constants
+
+
+def _constants(subject: Subject) -> Iterator[Constant]:
     for scope in subject.scopes:
         for layer in scope.layers.values():
             if layer.type != "Const":
@@ -46,6 +54,12 @@ def _needed(told: ElementType, shape: tuple[int, ...]) -> int:
     return told.bytes_for(int(np.prod(shape, dtype=object)) if shape else 1)
 
 
+def _used(constant: Constant) -> tuple[int, int]:
+    """The range of bytes that a constant really takes, whatever size it states. Strings tell theirs only when read."""
+    _, told, shape, offset, size = constant
+    return offset, offset + (size if told is et.string else max(_needed(told, shape), min(size, 1)))
+
+
 def _inside(subject: Subject, offset: int, size: int) -> bool:
     return offset <= subject.weights.size and size <= subject.weights.size - offset
 
@@ -69,24 +83,51 @@ def missing(subject: Subject) -> Iterator[Hit]:
             None,
             f"there is no .bin file beside the model, and {len(needing)} constants need {total:,} bytes of it",
             f"the first is '{first.name}' (id {first.id})",
+            covers=[layer.line for layer, _ in needing],
         )
 
 
 @file_rule("IR602", "error", "constant outside the .bin file")
 def outside(subject: Subject) -> Iterator[Hit]:
-    """The range of a constant lies outside the .bin file: it is truncated, or belongs to another model.
+    """The range of a constant lies outside the .bin file, though the file is as long as its constants together.
 
-    Example: `offset="1000" size="400"` with a .bin of 1200 bytes.
+    Example: `offset="100000" size="400"` with a .bin of 1200 bytes.
     """
-    if not subject.weights.present:
+    if not subject.weights.present or _is_truncated(subject):
         return
     for layer, _, _, offset, size in constants(subject):
         if not _inside(subject, offset, size):
             yield Hit(
                 layer,
                 f"takes bytes {offset} to {offset + size}, but the .bin file has {subject.weights.size}",
-                "it is truncated or belongs to another model",
+                f'offset="{offset}", size="{size}"',
             )
+
+
+@file_rule("IR612", "error", "weights truncated")
+def truncated(subject: Subject) -> Iterator[Hit]:
+    """The .bin file ends before its constants do: it was cut off, or belongs to another model.
+
+    Example: a .bin of 4096 bytes for constants of 5000 bytes.
+    """
+    if subject.weights.present and _is_truncated(subject):
+        lost = [c for c in constants(subject) if not _inside(subject, *c[3:])]
+        end = max(offset + size for *_, offset, size in lost)
+        first = lost[0][0]
+        yield Hit(
+            None,
+            f"the .bin file has {subject.weights.size:,} bytes, but its constants reach up to {end:,}",
+            f"{len(lost)} constants lie outside, first '{first.name}' (id {first.id})",
+            covers=[c[0].line for c in lost],
+        )
+
+
+def _is_truncated(subject: Subject) -> bool:
+    """True when constants lie outside the file and together, side by side, need that much: no offset is to blame."""
+    ranges = {(offset, offset + size) for *_, offset, size in constants(subject)}
+    end = max((end for _, end in ranges), default=0)
+    together = sum(end - start for start, end in ranges) + _PADDING * len(ranges)
+    return subject.weights.size < end <= together
 
 
 @file_rule("IR603", "error", "constant smaller than its shape")
@@ -107,10 +148,12 @@ def too_large(subject: Subject) -> Iterator[Hit]:
 
     Example: `element_type="f32" shape="4,3,3,2" size="432"`: 288 bytes are needed.
     """
-    for layer, told, shape, _, size in constants(subject):
+    for layer, told, shape, offset, size in constants(subject):
         needed = _needed(told, shape)
         # Zero-element tensors are written with one byte of filler; strings have a header of their own.
-        if size > max(needed, 1) and told is not et.string:
+        # One that reaches outside is IR602's.
+        inside = not subject.weights.present or _inside(subject, offset, size)
+        if size > max(needed, 1) and told is not et.string and inside:
             yield Hit(layer, f"size {size} is more than the {needed} bytes that {told}{list(shape)} takes")
 
 
@@ -120,9 +163,7 @@ def overlap(subject: Subject) -> Iterator[Hit]:
 
     Example: offset 0, size 400 and offset 200, size 400.
     """
-    ranges = sorted(
-        {(offset, offset + size): layer for layer, _, _, offset, size in constants(subject)}.items(), key=_key
-    )
+    ranges = sorted({_used(c): c[0] for c in reversed(constants(subject))}.items(), key=_key)
     reach, holder = 0, None
     for (start, end), layer in ranges:
         if start < reach and holder is not None and end > start:
@@ -154,7 +195,7 @@ def unused(subject: Subject) -> Iterator[Hit]:
     Example: a constant was removed from the XML only.
     """
     reach, gaps, total = 0, 0, 0
-    for start, end in sorted((offset, offset + size) for _, _, _, offset, size in constants(subject)):
+    for start, end in sorted(_used(c) for c in constants(subject)):
         if start > reach + _PADDING:
             gaps, total = gaps + 1, total + start - reach
         reach = max(reach, end)
@@ -172,7 +213,7 @@ def not_a_number(subject: Subject) -> Iterator[Hit]:
 
     Example: a checkpoint of a training that diverged.
     """
-    for layer, told, shape, offset, _ in constants(subject):
+    for layer, told, shape, offset, _ in () if _odd(subject)[2] else constants(subject):
         found = _scanned(subject, told, shape, offset)
         if found is not None and found.nans:
             yield Hit(layer, f"holds {found.nans:,} NaN among {found.count:,} values of {told}{list(shape)}")
@@ -184,7 +225,7 @@ def infinite(subject: Subject) -> Iterator[Hit]:
 
     Example: an f16 constant whose f32 original overflowed.
     """
-    for layer, told, shape, offset, _ in constants(subject):
+    for layer, told, shape, offset, _ in () if _odd(subject)[2] else constants(subject):
         found = _scanned(subject, told, shape, offset)
         if found is not None and found.infinities and not found.nans:
             yield Hit(
@@ -200,7 +241,7 @@ def all_zero(subject: Subject) -> Iterator[Hit]:
     """
     for layer, told, shape, offset, _ in constants(subject):
         found = _scanned(subject, told, shape, offset)
-        if found is not None and found.count >= 16 and not found.nonzero:
+        if found is not None and found.count >= _FEW and not found.nonzero:
             yield Hit(layer, f"holds nothing but zeros: {told}{list(shape)}")
 
 
@@ -210,15 +251,21 @@ def foreign(subject: Subject) -> Iterator[Hit]:
 
     Example: two models' .bin files were swapped.
     """
-    floats = odd = 0
-    for _, told, shape, offset, _ in constants(subject):
-        found = _scanned(subject, told, shape, offset)
-        if found is not None and found.count >= 16:
-            floats += 1
-            odd += found.wild * 50 > found.count
-    if floats and odd * 4 >= floats:
+    odd, floats, found = _odd(subject)
+    if found:
         yield Hit(
             None,
             f"{odd} of {floats} floating-point constants hold values that no model has",
             "the .bin file probably belongs to another model",
         )
+
+
+def _odd(subject: Subject) -> tuple[int, int, bool]:
+    """How many floating-point constants hold wild values, of how many, and whether that tells of another model."""
+    floats = odd = 0
+    for _, told, shape, offset, _ in constants(subject):
+        found = _scanned(subject, told, shape, offset)
+        if found is not None and found.count >= _FEW:
+            floats += 1
+            odd += found.wild * 50 > found.count
+    return odd, floats, odd > 1 and odd * 4 >= floats

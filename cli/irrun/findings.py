@@ -1,0 +1,89 @@
+"""The report of a check for people, and the rules behind it."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.table import Table
+
+from irload.checks import Finding, Report, Rule, all_rules
+from irrun.render import safe, stdout, table
+
+COLOURS = {"error": "bold red", "warning": "yellow", "note": "cyan"}
+
+
+def render(reports: Sequence[Report], passed: int, *, notes: bool, plain: bool = False) -> str:
+    """Show the reports on stdout; or, `plain`, return them as text."""
+    text = io.StringIO()
+    console = Console(file=text, width=100_000, highlight=False, emoji=False) if plain else stdout()
+    for report in reports:
+        shown = [f for f in report.findings if notes or f.severity != "note"]
+        if shown:
+            console.print(f"[bold]{safe(report.file)}[/]", soft_wrap=True)
+            console.print(_rows(shown))
+            console.print()
+    console.print(_verdict(reports, passed, notes=notes), soft_wrap=True)
+    return text.getvalue()
+
+
+def _rows(findings: Sequence[Finding]) -> Table:
+    """One finding in two lines at most: what and where, and why."""
+    grid = Table.grid(padding=(0, 2, 0, 0))
+    for name in ("line", "severity", "code"):
+        grid.add_column(name, justify="right" if name == "line" else "left", no_wrap=True)
+    grid.add_column("text", overflow="fold")
+    for finding in findings:
+        where = f"[bold]{safe(finding.layer)}[/]: " if finding.layer else ""
+        line = "" if finding.line is None else str(finding.line)
+        colour = COLOURS[finding.severity]
+        severity = f"[{colour}]{finding.severity}[/]"
+        grid.add_row(f"  [dim]{line}[/]", severity, finding.code, f"{where}{safe(finding.message)}")
+        if finding.because:
+            grid.add_row("", "", "", f"[dim]because {safe(finding.because)}[/]")
+    return grid
+
+
+def _verdict(reports: Sequence[Report], passed: int, *, notes: bool) -> str:
+    """One line: ✓ or ✗, how much of what in how many files."""
+    count = {kind: sum(r.count(kind) for r in reports) for kind in ("error", "warning", "note")}
+    faulty = sum(1 for r in reports if r.errors or r.warnings)
+    told = " and ".join(f"[{COLOURS[k]}]{_many(count[k], k)}[/]" for k in ("error", "warning") if count[k])
+    files = _many(len(reports), "file")
+    if told:
+        mark = "[bold red]✗[/]" if count["error"] else "[yellow]![/]"
+        said = f"{mark} {told} in {f'{faulty} of {files}' if len(reports) > 1 else files}"
+    elif reports:
+        said = f"[bold green]✓[/] no faults in {files}, {_many(sum(r.layers for r in reports), 'layer')}"
+    else:
+        said = "[yellow]![/] no IR files found"
+    asides = [_many(count["note"], "note") + ("" if notes else ", shown by --notes")] if count["note"] else []
+    asides += [f"{_many(passed, 'XML file')} of other kinds passed over"] if passed else []
+    return f"{said}[dim]{''.join(f' ({a})' for a in asides)}[/]"
+
+
+def _many(count: int, what: str) -> str:
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
+
+
+# -- rules -------------------------------------------------------------------------------------------------------------
+
+
+def show_rules() -> None:
+    """List every rule, by category."""
+    shown = table("code", "severity", "rule", "of")
+    for rule in all_rules():
+        shown.add_row(rule.code, f"[{COLOURS[rule.severity]}]{rule.severity}[/]", safe(rule.title), rule.category)
+    stdout().print(shown)
+
+
+def show_explanation(rule: Rule) -> None:
+    """One rule: what it finds, why that matters, an example."""
+    console = stdout()
+    console.print(f"[bold]{rule.code}[/]  [{COLOURS[rule.severity]}]{rule.severity}[/]  {safe(rule.title)}")
+    console.print()
+    for paragraph in rule.text.split("\n\n"):
+        console.print(safe(" ".join(paragraph.split())))
+        console.print()
+    console.print(f"[dim]example[/]  {safe(rule.example)}")

@@ -1,0 +1,52 @@
+"""Finding the IR files among many files."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from irload.errors import ReadError
+from irload.read.files import HEAD, identify, open_regular
+from irload.read.prolog import root_tag
+
+
+def find_models(paths: Iterable[Path], *, only_ir: bool = False) -> tuple[list[Path], int]:
+    """The files to check, each once, and how many XML files were passed over because they are something else.
+
+    A folder stands for the .xml files in it, at any depth, that could be IR; folders whose name begins with a dot are
+    left out. Files named themselves are always checked, unless `only_ir`. Raises FileNotFoundError.
+    """
+    found: dict[Path, None] = {}
+    passed = 0
+    for path in paths:
+        if not path.exists():
+            raise FileNotFoundError(f"no such file: {path}")
+        for file in _inside(path) if path.is_dir() else (path,):
+            if (only_ir or path.is_dir()) and is_foreign(file):
+                passed += 1
+            else:
+                found[file] = None
+    return list(found), passed
+
+
+def _inside(folder: Path) -> Iterator[Path]:
+    for place, folders, files in os.walk(folder):
+        folders[:] = sorted(f for f in folders if not f.startswith("."))
+        yield from (Path(place, f) for f in sorted(files) if f.lower().endswith(".xml"))
+
+
+def is_foreign(file: Path) -> bool:
+    """True for XML that never was an IR: its root element is another. What is no XML at all ought to be looked at."""
+    try:
+        descriptor, _ = open_regular(file, "the model")
+    except ReadError:
+        return False
+    with os.fdopen(descriptor, "rb") as stream:
+        head = stream.read(HEAD)
+    if identify(head) is not None:
+        return False
+    try:
+        return root_tag(head).lower() != "net"
+    except ReadError:  # a DOCTYPE, or another encoding
+        return b"<net" not in head

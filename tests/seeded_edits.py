@@ -1,0 +1,146 @@
+"""One wrong declaration at a time: `python -m tests.seeded_edits DIR… [--count N] [--seed S]`.
+
+Edits one declared dim or precision of one port in a copy of a model's XML (inputs and outputs, Parameters, constants
+and bodies included; sizes changed, made -1, and -1 made a size), checks the copy, and asks that the edit is reported
+exactly once, at the right layer and port, and nothing else with it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from lxml import etree
+
+from irload.checks import Finding, check
+from irload.read import Weights
+
+BODIES = ("body", "then_body", "else_body")
+PRECISIONS = ("FP32", "FP16", "I64", "I32", "U8", "BOOL")
+
+
+@dataclass(frozen=True)
+class Edit:
+    """One port, and what was done to it."""
+
+    layer_id: int
+    body: str
+    port: str
+    what: str
+
+    def found_by(self, finding: Finding) -> bool:
+        """True for a finding about declarations at this very port."""
+        place = (finding.layer_id, finding.body, finding.port)
+        return finding.code.startswith("IR40") and place == (self.layer_id, self.body, self.port)
+
+
+class Copy:
+    """A model whose XML is edited and restored."""
+
+    def __init__(self, xml: Path, folder: Path) -> None:
+        self.xml = xml
+        self.file = folder / "model.xml"
+        self.tree = etree.parse(xml)
+        self.weights = Weights(xml.with_suffix(".bin") if xml.with_suffix(".bin").exists() else None)
+        self.ports = [p for p in self.tree.iter("port") if p.find("dim") is not None or p.get("precision")]
+        self.before = Counter(map(face, check(xml, self.weights).findings))
+
+    def new_findings(self) -> list[Finding]:
+        """What a check of the copy says that it did not say of the original."""
+        self.tree.write(self.file, encoding="utf-8", xml_declaration=True)
+        known = self.before.copy()
+        found: list[Finding] = []
+        for finding in check(self.file, self.weights).findings:
+            known[face(finding)] -= 1
+            if known[face(finding)] < 0:
+                found.append(finding)
+        return found
+
+    def edited(self, rng: np.random.Generator) -> tuple[Edit, list[Finding]]:
+        """Edit a port at random, check, and take the edit back."""
+        port = self.ports[int(rng.integers(len(self.ports)))]
+        dims = port.findall("dim")
+        if port.get("precision") and (not dims or rng.random() < 0.25):
+            old: str = port.get("precision")
+            new = str(rng.choice([p for p in PRECISIONS if p != old]))
+            port.set("precision", new)
+            what, found = f"precision {old} → {new}", self.new_findings()
+            port.set("precision", old)
+        else:
+            dim = dims[int(rng.integers(len(dims)))]
+            old = dim.text.strip()
+            new = _other(int(old), rng)
+            dim.text = str(new)
+            what, found = f"dim {dims.index(dim)}: {old} → {new}", self.new_findings()
+            dim.text = old
+        return Edit(*_place(port), what), found
+
+
+def _other(size: int, rng: np.random.Generator) -> int:
+    options = [n for n in (-1, size + 1, size * 2, size - 1, 99) if n != size and (n > 0 or n == -1)]
+    return int(rng.choice([1, 2, 7, 99])) if size == -1 else int(rng.choice(options))
+
+
+def _place(port: Any) -> tuple[int, str, str]:
+    """(layer id, path of bodies, port) as findings name them."""
+    side = port.getparent()
+    layer = side.getparent()
+    path: list[str] = []
+    inner = layer
+    while inner.getparent().getparent().tag in BODIES:
+        body = inner.getparent().getparent()
+        inner = body.getparent()
+        path[:0] = [inner.get("name"), body.tag]
+    return int(layer.get("id")), "/".join(path), f"{side.tag} port {port.get('id')}"
+
+
+def face(finding: Finding) -> tuple[object, ...]:
+    """A finding without its line."""
+    return finding.code, finding.body, finding.layer_id, finding.port, finding.message
+
+
+def models(folders: Sequence[Path]) -> list[Path]:
+    """The model files of folders, or those given themselves."""
+    return [f for folder in folders for f in (sorted(folder.glob("*.xml")) if folder.is_dir() else [folder])]
+
+
+def run(files: Sequence[Path], count: int, seed: int) -> list[str]:
+    """Make the edits, spread over the files, and describe those that were not found exactly once."""
+    missed: list[str] = []
+    for k, xml in enumerate(files):
+        rng = np.random.default_rng([seed, k])
+        share = count // len(files) + (k < count % len(files))
+        with tempfile.TemporaryDirectory() as folder:
+            copy = Copy(xml, Path(folder))
+            for _ in range(share):
+                edit, found = copy.edited(rng)
+                if len(found) != 1 or not edit.found_by(found[0]):
+                    told = "; ".join(f"{f.code} {f.layer} {f.message}" for f in found) or "nothing found"
+                    missed.append(f"{xml.parent.name}: {edit}: {told}")
+    return missed
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run and print what came of it; 1 when an edit was not found exactly once."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("folders", nargs="+", type=Path)
+    parser.add_argument("--count", type=int, default=200)
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args(arguments)
+    files = models(options.folders)
+    missed = run(files, options.count, options.seed)
+    for line in missed:
+        print(line)
+    print(f"{options.count - len(missed)} of {options.count} edits in {len(files)} models found exactly once")
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
