@@ -107,9 +107,18 @@ class Binder:
         a, b, *extra = (self.view(v) for v in step.inputs)
         out = self.view(step.output)
         a = a.swapaxes(-1, -2) if step.transpose_a else a
-        b = self.pack("transpose", b, _transposed) if step.transpose_b and step.inputs[1].constant is not None else b
-        b = b.swapaxes(-1, -2) if step.transpose_b and step.inputs[1].constant is None else b
         flat = _as_rows(a), _as_rows(out)
+        plain = b.ndim == 2 and flat[0] is not None and flat[1] is not None
+        if step.transpose_b and step.inputs[1].constant is not None and plain and flat[1] is not None:
+            rows_of = flat[1].shape[0]
+            if flat[0] is not None and rows_of in product.DOZENS:
+                wide = [np.broadcast_to(e, out.shape).reshape(flat[1].shape) if e.size > 1 else e for e in extra]
+                make = product.weights_first
+                return "weights first", [make(flat[0], b, flat[1], wide, step.epilogue, self.scratch, self.threads)]
+            # A single row is a matrix–vector product, which takes weights either way.
+            b = b.T if rows_of == 1 else self.pack("transpose", b, _transposed)
+        elif step.transpose_b:
+            b = b.swapaxes(-1, -2)
         if b.ndim == 2 and flat[0] is not None and flat[1] is not None:
             wide = [np.broadcast_to(e, out.shape).reshape(flat[1].shape) if e.size > 1 else e for e in extra]
             few = flat[1].shape[0] < 16 * self.threads

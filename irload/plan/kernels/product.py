@@ -15,6 +15,9 @@ from irload.plan.kernels.tiles import cut, cut_range
 BLOCK = 1 << 17
 """Elements of the result that are made before the epilogue runs over them."""
 
+DOZENS = range(32, 161)
+"""Numbers of rows for which weights stored [N,K] come first."""
+
 
 def rows_by_matrix(
     a: Array, b: Array, out: Array, extra: Sequence[Array], epilogue: Expression, scratch: Scratch, threads: int
@@ -45,6 +48,30 @@ def columns_by_matrix(
         part += (
             tiled_calls(epilogue, [target, *operands], target, 0, len(target), scratch) if epilogue.instructions else []
         )
+        parts.append(part)
+    return parts
+
+
+def weights_first(
+    a: Array, b: Array, out: Array, extra: Sequence[Array], epilogue: Expression, scratch: Scratch, threads: int
+) -> list[Part]:
+    """The same for weights stored [N,K], as outᵀ = weights @ aᵀ: for a few dozen rows, where BLAS else packs for long.
+
+    `b` is the weights as stored. Threads share it by rows of the weights.
+    """
+    rows, columns = out.shape
+    wide = [np.broadcast_to(e, out.shape) for e in extra]
+    parts: list[Part] = []
+    for start, stop in cut(columns, threads):
+        part: Part = []
+        step = max(64, BLOCK // 2 // rows)
+        turned = scratch.take((min(step, stop - start), rows))
+        for i, j in cut_range(start, stop, step):
+            block, target = turned[: j - i], out[:, i:j]
+            part += [(np.matmul, (b[i:j], a.T, block)), (np.copyto, (target, block.T))]
+            if epilogue.instructions:
+                operands = [w[:, i:j] for w in wide]
+                part += tiled_calls(epilogue, [target, *operands], target, 0, rows, scratch)
         parts.append(part)
     return parts
 
