@@ -45,7 +45,11 @@ class Storage:
 
     def view(self, value: Value) -> Array:
         """The array of a value, logical shape."""
-        return self._views[value] if value.constant is None else value.constant
+        if value.constant is None:
+            return self._views[value]
+        if value not in self._views:
+            self._views[value] = _sealed(value.constant)
+        return self._views[value]
 
     def is_alias(self, value: Value) -> bool:
         """True for values that need no step to fill them, as they are views."""
@@ -166,6 +170,14 @@ def _uses(program: Program) -> dict[Value, list[Step]]:
         for value in dict.fromkeys(step.inputs):
             found.setdefault(value, []).append(step)
     return found
+
+
+def _sealed(constant: Array) -> Array:
+    """A constant that kernels can tell from the arena's memory: small ones get memory of their own, read-only."""
+    if constant.size <= 1 << 16:
+        constant = constant.copy()
+        constant.flags.writeable = False
+    return constant
 
 
 def _shaped(value: Value, flat: Array) -> Array:
