@@ -74,8 +74,14 @@ class Scope:
 
     @cached_property
     def unfed(self) -> list[tuple[RawLayer, RawPort]]:
-        """The input ports at which no edge ends."""
-        return [(layer, p) for layer in self.layers.values() for p in layer.inputs if p.id not in self.feeds(layer)]
+        """The input ports at which no edge ends, unless one ends at a missing port of that layer instead (IR202)."""
+        found: list[tuple[RawLayer, RawPort]] = []
+        for layer in self.layers.values():
+            fed = self.feeds(layer)
+            bare = [p for p in layer.inputs if p.id not in fed]
+            if bare and len(bare) > len(fed.keys() - {p.id for p in layer.inputs}):
+                found += [(layer, p) for p in bare]
+        return found
 
     @cached_property
     def dead_ends(self) -> list[RawLayer]:
@@ -180,9 +186,19 @@ class Subject:
             self.build_faults.append(fault)
 
     @cached_property
+    def layers_by_line(self) -> dict[int | None, RawLayer]:
+        """Every layer by the line on which it begins."""
+        return {layer.line: layer for scope in self.scopes for layer in scope.raw.layers}
+
+    @cached_property
     def paths(self) -> dict[int, str]:
         """The path of bodies that leads to a layer, by its line; layers of the outer graph are not in it."""
         return {layer.line: s.path for s in self.scopes[1:] for layer in s.raw.layers if layer.line is not None}
+
+    @cached_property
+    def misread(self) -> set[tuple[object, object]]:
+        """(id, name) of the layers of which something could not be read."""
+        return {(e.where.layer_id, e.where.layer_name) for e in self.read_faults if e.where is not None}
 
     @property
     def faulty(self) -> bool:

@@ -250,9 +250,7 @@ RESHAPE = Block(
     + layer(1, "sizes", "ShapeOf", [f32(2, 6)], [i64(2)], 'output_type="i64"', version="opset3")
     + layer(2, "target", "Const", [], [i64(2)], 'element_type="i64" shape="2" offset="0" size="16"')
     + layer(3, "mul", "Multiply", [i64(2), i64(2)], [i64(2)], 'auto_broadcast="numpy"')
-    + layer(
-        4, "tile", "Broadcast", [f32(2, 6), i64(2)], [f32(2, 6)], 'mode="bidirectional"', version="opset3", names=["y"]
-    )
+    + layer(4, "reshape", "Reshape", [f32(2, 6), i64(2)], [f32(2, 6)], 'special_zero="false"', names=["y"])
     + layer(5, "out", "Result", [f32(2, 6)], names=["y"]),
     edges((0, 0, 1, 0), (1, 1, 3, 0), (2, 0, 3, 1), (0, 0, 4, 0), (3, 2, 4, 1), (4, 2, 5, 0)),
     np.ones(2, np.int64).tobytes(),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from irload.checks.rule import Hit, file_rule
+from irload.checks.rules.bodies import feeds_too_little
 from irload.checks.rules.files import hit_of
 from irload.checks.subject import Subject
 from irload.errors import IRError, ShapeMismatch, TypeMismatch
@@ -31,7 +32,9 @@ def types_disagree(subject: Subject) -> Iterator[Hit]:
 
 def _faults(subject: Subject, kind: type[IRError]) -> Iterator[Hit]:
     for node, error in subject.truth.faults:
-        if isinstance(error, kind) and not _arity_is_wrong(node):
+        layer = subject.layers_by_line.get(node.line)
+        starved = layer is not None and feeds_too_little(layer)  # IR504 reports it
+        if isinstance(error, kind) and not starved and not _arity_is_wrong(node):
             inputs = ", ".join(
                 f"{node.op.signature.name(k)} '{i.node.name}' {subject.truth.types[i].untold()}"
                 for k, i in enumerate(node.inputs)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from difflib import get_close_matches
 
 from irload.checks.rule import Hit, file_rule, graph_rule
 from irload.checks.subject import Scope, Subject
@@ -64,6 +65,11 @@ def _loose(layer: RawLayer, tag: str, body: RawGraph, lines: list[dict[str, str]
     if tag == "body":
         named |= {edge.get(end) for edge in layer.maps.get("back_edges", [])}
     return [inner for inner in body.layers if inner.type == kind and str(inner.id) not in named]
+
+
+def feeds_too_little(layer: RawLayer) -> bool:
+    """True when a Parameter of one of its bodies is fed by nothing."""
+    return any(_loose(layer, tag, b, layer.maps.get(_MAPS[tag], []), "Parameter") for tag, b in layer.bodies.items())
 
 
 def _unexplained(layer: RawLayer, tag: str, body: RawGraph, lines: list[dict[str, str]], kind: str) -> list[RawLayer]:
@@ -141,6 +147,22 @@ def parameter_differs(scope: Scope) -> Iterator[Hit]:
             yield Hit(parameter, f"has shape {shape}, but is fed {fed.shape}", f"by {scope.owner}")
 
 
+@graph_rule("IR508", "note", "loop without back edges")
+def no_back_edges(scope: Scope) -> Iterator[Hit]:
+    """A TensorIterator or Loop returns the last iteration's value, though no back edge carries anything on to it.
+
+    Every iteration starts anew then. If `<back_edges>` was lost, the runtime says nothing.
+
+    Example: an LSTM in a TensorIterator without `<back_edges>`.
+    """
+    for layer, tag, _, lines in _bodies(scope):
+        whole = [x for x in lines if x["tag"] == "output" and not x.get("axis") and x.get("external_port_id") != "-1"]
+        if tag == "body" and whole and not layer.maps.get("back_edges"):
+            yield Hit(
+                layer, f"returns the last value of output port {whole[0].get('external_port_id')}, without back edges"
+            )
+
+
 @file_rule("IR506", "error", "Assign without ReadValue")
 def assign_alone(subject: Subject) -> Iterator[Hit]:
     """A variable is written that no layer reads: the runtime fails on it.
@@ -157,11 +179,18 @@ def assign_alone(subject: Subject) -> Iterator[Hit]:
 def read_alone(subject: Subject) -> Iterator[Hit]:
     """A variable is read that no layer writes, so it never changes; the CPU plugin fails on it when it runs.
 
+    Not reported beside an Assign of IR506 that is probably meant for it.
+
     Example: a ReadValue whose Assign was lost.
     """
     reads, writes = _variables(subject)
+    astray = [name for name in writes if name not in reads]
+    lost = [name for name in reads if name not in writes]
+    for name in astray:  # IR506 reports these; each is probably meant for one of the others
+        meant = get_close_matches(name, lost, 1, 0)
+        lost = [other for other in lost if other not in meant]
     for name, node in reads.items():
-        if name not in writes:
+        if name in lost:
             yield Hit(node, f"reads variable '{name}', which no Assign writes", _known(writes))
 
 

@@ -23,7 +23,7 @@ def known_class(layer: RawLayer) -> type[Op] | None:
 
 @graph_rule("IR301", "error", "unknown operation")
 def unknown_operation(scope: Scope) -> Iterator[Hit]:
-    """No opset has an operation of this type, or the namespace is none that irload knows.
+    """No opset has an operation of this type.
 
     A warning where no output of the model depends on the layer: the runtime never creates it.
 
@@ -42,7 +42,7 @@ def unknown_operation(scope: Scope) -> Iterator[Hit]:
 
 @graph_rule("IR302", "error", "operation not in this opset")
 def wrong_version(scope: Scope) -> Iterator[Hit]:
-    """The operation exists, but not in the opset that the layer names: too old, too new, or dropped from it.
+    """The operation exists, but not in the opset or namespace that the layer names: too old, too new, dropped from it.
 
     Example: `type="Gelu" version="opset1"`: Gelu appeared in opset2.
     """
@@ -99,10 +99,9 @@ def attribute_invalid(subject: Subject) -> Iterator[Hit]:
 
     Example: `<data strides="0,1" …/>`: strides must be positive.
     """
-    layers = {layer.line: layer for scope in subject.scopes for layer in scope.raw.layers}
     for error in subject.build_faults:
         if isinstance(error, AttributeInvalid):
-            layer = None if error.where is None else layers.get(error.where.line)
+            layer = None if error.where is None else subject.layers_by_line.get(error.where.line)
             typos = {} if layer is None else _typos(layer)
             meant = next(
                 (typo for name, typo in typos.items() if f"attribute {name} is missing" in error.message), None

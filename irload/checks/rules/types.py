@@ -49,6 +49,8 @@ def _outputs(scope: Scope, wanted: Callable[[Judgement], bool]) -> Iterator[Clai
     for layer, node in scope.pairs():
         for k, output in enumerate(node.outputs):
             found = scope.subject.judge(output)
+            if found.shape in ("open", "silent") and (layer.id, layer.name) in scope.subject.misread:
+                continue  # its dims could not be read: IR002
             if output.declared is not None and not found.fits and wanted(found) and not _body_parameter(scope, output):
                 port = port_name(layer.outputs, k, "output")
                 vague = node in scope.subject.truth.vague
@@ -66,6 +68,8 @@ def _inputs(scope: Scope, wanted: Callable[[Judgement], bool]) -> Iterator[Claim
             if found.fits or declared.dims is None:
                 found = Judgement(found.element)
             claim = source.declared
+            if found.shape == "open" and (layer.id, layer.name) in scope.subject.misread:
+                found = Judgement(found.element)
             if claim is not None and claim.dims == declared.dims:
                 found = Judgement(found.element)
             if claim is not None and claim.element is declared.element:

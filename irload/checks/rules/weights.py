@@ -122,6 +122,13 @@ def truncated(subject: Subject) -> Iterator[Hit]:
         )
 
 
+def _misplaced(subject: Subject) -> bool:
+    """True when some constant lies outside the file: what it ought to cover is not unused."""
+    return subject.weights.present and any(
+        not _inside(subject, offset, size) for *_, offset, size in constants(subject)
+    )
+
+
 def _is_truncated(subject: Subject) -> bool:
     """True when constants lie outside the file and together, side by side, need that much: no offset is to blame."""
     ranges = {(offset, offset + size) for *_, offset, size in constants(subject)}
@@ -183,7 +190,7 @@ def trailing(subject: Subject) -> Iterator[Hit]:
     Example: a .bin of 5000 bytes whose last constant ends at 1200.
     """
     end = max((offset + size for _, _, _, offset, size in constants(subject)), default=0)
-    if subject.weights.size > end + _PADDING:
+    if subject.weights.size > end + _PADDING and not _misplaced(subject):
         extra = subject.weights.size - end
         yield Hit(None, f"the .bin file has {extra:,} bytes after the last constant, which ends at {end:,}")
 
@@ -199,7 +206,7 @@ def unused(subject: Subject) -> Iterator[Hit]:
         if start > reach + _PADDING:
             gaps, total = gaps + 1, total + start - reach
         reach = max(reach, end)
-    if gaps:
+    if gaps and not _misplaced(subject):
         yield Hit(None, f"{total:,} bytes of the .bin file, in {gaps} ranges, belong to no constant")
 
 
