@@ -12,6 +12,7 @@ from click.shell_completion import CompletionItem
 
 COMMANDS = {
     "run": "Run a model on inputs and show its outputs (the default).",
+    "batch": "Run a model over many inputs: restartable, in several processes or on Ray.",
     "inspect": "Show what a model holds: inputs, outputs, operations, weights.",
     "check": "Check files and report every fault in them.",
     "infer": "Infer every layer's outputs and compare them with the declared ones.",
@@ -34,10 +35,12 @@ class Commands(click.Group):
         return import_module(f"irrun.{cmd_name}").command
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        before, args = _extensions(args)
         if args and args[0] not in COMMANDS and args[0] not in OWN_OPTIONS:
             self._refuse_misspelling(ctx, args[0])
             args = ["run", *args]
-        return super().parse_args(ctx, args)
+        # Extensions may stand before the command, but it is the command that takes them.
+        return super().parse_args(ctx, [*args[:1], *before, *args[1:]] if before and args else [*before, *args])
 
     @staticmethod
     def _refuse_misspelling(ctx: click.Context, word: str) -> None:
@@ -59,6 +62,14 @@ class Commands(click.Group):
         commands = [CompletionItem(name, help=text) for name, text in COMMANDS.items() if name.startswith(incomplete)]
         options = super().shell_complete(ctx, incomplete) if incomplete.startswith("-") else []
         return [*commands, *options, CompletionItem(incomplete, type="file")]
+
+
+def _extensions(args: list[str]) -> tuple[list[str], list[str]]:
+    """The options --extension that stand before the command, and the rest."""
+    at = 0
+    while at < len(args) and args[at].partition("=")[0] == "--extension":
+        at += 1 if "=" in args[at] else 2
+    return args[:at], args[at:]
 
 
 def _show_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:

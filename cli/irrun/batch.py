@@ -1,0 +1,170 @@
+"""`irrun batch`: a model over many inputs, restartable, with its progress in view."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Literal
+
+import click
+
+from irload.inference import ShapeLike
+from irrun.arguments import json_option, model_argument, shapes_of, shapes_option, weights_option
+
+
+def _numbers(count: tuple[int, ...], kind: Callable[[str], Any], what: str) -> Callable[..., Any]:
+    """A callback that reads `1,2,3` or `224x224` as numbers, as many as `count` allows."""
+
+    def read(ctx: click.Context, param: click.Parameter, text: str | None) -> tuple[Any, ...] | None:
+        if text is None:
+            return None
+        try:
+            values = tuple(kind(part) for part in text.replace("x", ",").split(","))
+        except ValueError:
+            values = ()
+        if len(values) not in count or any(v <= 0 for v in values if kind is int):
+            raise click.BadParameter(f"'{text}' is not of the form {what}", ctx, param)
+        return values
+
+    return read
+
+
+@click.command("batch", no_args_is_help=True)
+@model_argument
+@click.argument("data", nargs=-1, required=True, metavar="[NAME=]DATA...")
+@click.option("-o", "--output", type=click.Path(path_type=Path), required=True, help="A folder, .parquet or .jsonl.")
+@click.option("--format", "kind", type=click.Choice(["npz", "npy"]), help="Files in the folder: npz (default) or npy.")
+@click.option("--batch-size", type=click.IntRange(1), default=64, show_default=True, help="Samples an inference.")
+@click.option("--workers", type=click.IntRange(1), default=1, show_default=True, help="Processes, or actors of Ray.")
+@click.option("--threads", type=click.IntRange(1), metavar="N", help="Threads of all workers together.")
+@click.option("--resume", is_flag=True, help="Go on with an interrupted job; failed items are tried again.")
+@click.option("--force", is_flag=True, help="Replace existing outputs, start the job anew.")
+@click.option("--fail-fast", is_flag=True, help="Stop at the first bad item.")
+@click.option("--top", type=click.IntRange(1), default=5, show_default=True, help="Greatest values in a .jsonl.")
+@click.option("--labels", type=click.Path(path_type=Path), metavar="FILE", help="Names for --top, one a line.")
+@click.option(
+    "--resize",
+    metavar="WxH",
+    callback=_numbers((1, 2), int, "224x224 or 256"),
+    help="Images: WxH, or the shorter side.",
+)
+@click.option("--crop", metavar="WxH", callback=_numbers((2,), int, "224x224"), help="Images: the middle.")
+@click.option(
+    "--layout",
+    type=click.Choice(["NCHW", "NHWC"], case_sensitive=False),
+    help="Images: order of axes; default: as the channels tell.",
+)
+@click.option(
+    "--mean", metavar="M,M,M", callback=_numbers((1, 3), float, "123.7,116.3,103.5"), help="Images: subtracted."
+)
+@click.option(
+    "--scale",
+    metavar="S,S,S",
+    callback=_numbers((1, 3), float, "58.4,57.1,57.4"),
+    help="Images: divided by, after --mean.",
+)
+@click.option(
+    "--channels", type=click.Choice(["rgb", "bgr"]), default="rgb", show_default=True, help="Images: order of colours."
+)
+@weights_option
+@shapes_option
+@click.option("--engine", type=click.Choice(["local", "ray"]), default="local", show_default=True, help="Where to run.")
+@click.option("--address", metavar="ADDRESS", help="Ray: a running cluster; default: one of this machine.")
+@json_option
+def command(
+    model: Path,
+    data: tuple[str, ...],
+    output: Path,
+    kind: str | None,
+    batch_size: int,
+    workers: int,
+    threads: int | None,
+    resume: bool,
+    force: bool,
+    fail_fast: bool,
+    top: int,
+    labels: Path | None,
+    resize: tuple[int, ...] | None,
+    crop: tuple[int, int] | None,
+    layout: str | None,
+    mean: tuple[float, ...] | None,
+    scale: tuple[float, ...] | None,
+    channels: str,
+    weights: Path | None,
+    shapes: tuple[str, ...],
+    engine: str,
+    address: str | None,
+    as_json: bool,
+) -> int:
+    r"""Run MODEL (.xml) over many inputs.
+
+    DATA are folders, files or quoted patterns of .npy (one sample or a stack), .npz (arrays named as the inputs),
+    images, or .parquet (columns named as the inputs; others are carried over); NAME=DATA for one input of several.
+
+    \b
+      irrun batch model.xml photos/ -o top.jsonl --labels names.txt --resize 256 --crop 224x224
+      irrun batch model.xml ids='ids/*.npy' mask='masks/*.npy' -o results/ --workers 4
+      irrun batch model.xml rows.parquet -o scores.parquet --engine ray --workers 8
+
+    Results are those of each sample alone. The manifest in OUTPUT/.batch (or OUTPUT.batch) has input, output, digest
+    and status of every item; the same command with --resume goes on after a crash, a full disk or Ctrl-C.
+    """
+    from irload.batch.images import Pixels
+    from irload.batch.items import Recipe
+    from irload.batch.job import Job, run_job
+    from irload.batch.target import Target
+    from irrun.watch import Watch, report, show_summary
+
+    target = Target(output, _kind(output, kind), top, _labels(labels))
+    pixels = Pixels(resize, crop, _layout(layout), mean or (), scale or (), "bgr" if channels == "bgr" else "rgb")
+    recipe = Recipe(
+        str(model),
+        None if weights is None else str(weights),
+        _shapes(model, weights, shapes),
+        batch_size,
+        threads,
+        pixels,
+        target,
+    )
+    job = Job(data, recipe, target, workers, engine, address, resume, force, fail_fast)
+    with Watch() as watch:
+        summary = run_job(job, watch)
+    if as_json:
+        from irrun.render import show_json
+
+        show_json(report(job, summary))
+    else:
+        show_summary(job, summary)
+    if summary.interrupted:
+        raise KeyboardInterrupt
+    return 1 if summary.failed else 0
+
+
+def _kind(output: Path, kind: str | None) -> str:
+    suffix = output.suffix.lower()
+    if suffix in (".parquet", ".jsonl"):
+        if kind is not None:
+            raise click.UsageError(f"--format {kind} is for a folder of files, and {output} is one file")
+        return suffix[1:]
+    if suffix in (".npy", ".npz"):
+        raise click.UsageError(f"{output} would be a folder with a file an item; name it without {suffix}")
+    if output.exists() and not output.is_dir():
+        raise click.UsageError(f"{output} is a file; give a folder, a .parquet or a .jsonl")
+    return kind or "npz"
+
+
+def _labels(path: Path | None) -> tuple[str, ...]:
+    return () if path is None else tuple(path.read_text(encoding="utf-8", errors="replace").splitlines())
+
+
+def _layout(text: str | None) -> Literal["NCHW", "NHWC"] | None:
+    return None if text is None else "NCHW" if text.upper() == "NCHW" else "NHWC"
+
+
+def _shapes(model: Path, weights: Path | None, texts: tuple[str, ...]) -> dict[str | int, ShapeLike] | None:
+    """The shapes by position, as workers can have them."""
+    if not texts:
+        return None
+    from irload import read_model
+
+    return {k: shape for k, shape in shapes_of(read_model(model, weights), texts).items() if isinstance(k, int)}

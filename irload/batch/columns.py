@@ -1,0 +1,87 @@
+"""Results as rows of a table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import IO, Any
+
+import numpy as np
+
+from irload.arrays import storable
+from irload.batch.extras import extra
+from irload.core.tensor import Array
+from irload.errors import InputInvalid
+from irload.graph import Port
+
+
+class Format:
+    """The columns of a table of results: `input`, those carried over, one for each output of the model.
+
+    Outputs of a known shape are lists of fixed size (tensors of fixed shape from two axes on); others are a struct of
+    `shape` and `data`.
+    """
+
+    def __init__(self, outputs: Sequence[Port], names: Sequence[str], carried: Sequence[Any], *, stacked: bool) -> None:
+        self.arrow = extra("pyarrow", "parquet")
+        self.names = list(names)
+        self.carried = list(carried)
+        fields = [self.arrow.field("input", self.arrow.string()), *self.carried]
+        fields += [self.arrow.field(n, self._type(p, stacked)) for n, p in zip(names, outputs, strict=True)]
+        self.schema = self.arrow.schema(fields)
+        if len(set(self.schema.names)) != len(self.schema.names):
+            raise InputInvalid(f"two columns of one name: {', '.join(sorted(self.schema.names))}")
+
+    def _type(self, port: Port, stacked: bool) -> Any:
+        dtype = storable(np.zeros(0, port.element_type.dtype)).dtype
+        value = self.arrow.string() if dtype.kind in "OUS" else self.arrow.from_numpy_dtype(dtype)
+        shape = port.partial_shape
+        dims = None if shape.rank is None else tuple(shape)[1 if stacked else 0 :]
+        if dims is None or not all(d.is_static for d in dims) or any(d.lo == 0 for d in dims):
+            return self.arrow.struct({"shape": self.arrow.list_(self.arrow.int64()), "data": self.arrow.list_(value)})
+        sizes = [d.lo for d in dims]
+        if not sizes:
+            return value
+        if len(sizes) == 1 or dtype.kind in "OUSb":
+            return self.arrow.list_(value, int(np.prod(sizes)))
+        return self.arrow.fixed_shape_tensor(value, sizes)
+
+    def table(self, rows: Sequence[tuple[str, Mapping[str, Any], Sequence[Array] | None]]) -> Any:
+        """A table of (input, carried columns, outputs); None as outputs are nulls."""
+        columns = [self.arrow.array([name for name, _, _ in rows], self.arrow.string())]
+        columns += [self.arrow.array([c.get(f.name) for _, c, _ in rows], f.type) for f in self.carried]
+        for k, name in enumerate(self.names):
+            type_ = self.schema.field(name).type
+            columns.append(self._column([None if o is None else storable(o[k]) for _, _, o in rows], type_))
+        return self.arrow.table(columns, schema=self.schema)
+
+    def _column(self, values: list[Array | None], type_: Any) -> Any:
+        arrow = self.arrow
+        if arrow.types.is_struct(type_):
+            cells = [None if v is None else {"shape": list(v.shape), "data": v.ravel()} for v in values]
+            return arrow.array(cells, type_)
+        if not isinstance(type_, arrow.FixedShapeTensorType):
+            fixed = arrow.types.is_fixed_size_list(type_)
+            return arrow.array([None if v is None else v.ravel() if fixed else v.item() for v in values], type_)
+        storage = arrow.array([None if v is None else v.ravel() for v in values], type_.storage_type)
+        return arrow.ExtensionArray.from_storage(type_, storage)
+
+
+GROUP = 10_000
+"""Rows of a row group of the final file."""
+
+
+def write_tables(schema: Any, tables: Iterable[Any], stream: IO[bytes]) -> None:
+    """One parquet file from many tables, in row groups that do not depend on how the rows came."""
+    arrow, parquet = extra("pyarrow", "parquet"), extra("pyarrow.parquet", "parquet")
+    with parquet.ParquetWriter(stream, schema) as writer:
+        waiting: list[Any] = []
+        count = 0
+        for table in tables:
+            waiting.append(table.cast(schema))
+            count += table.num_rows
+            while count >= GROUP:
+                joined = arrow.concat_tables(waiting)
+                writer.write_table(joined.slice(0, GROUP), row_group_size=GROUP)
+                waiting, count = [joined.slice(GROUP)], count - GROUP
+        if count:
+            writer.write_table(arrow.concat_tables(waiting), row_group_size=GROUP)

@@ -1,0 +1,64 @@
+"""Files that appear whole and stay: written aside, forced to disk together, then moved to their places."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import sys
+import uuid
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+TOGETHER = 8
+"""Files from which on syncing their whole file system at once is cheaper than syncing each."""
+
+
+def write_files(scratch: Path, files: Sequence[tuple[Path, bytes]]) -> None:
+    """Write files, each whole or not at all. Raises OSError; those that were not moved yet are then gone."""
+    temporaries: list[Path] = []
+    try:
+        for _, content in files:
+            temporary = scratch / uuid.uuid4().hex
+            temporaries.append(temporary)
+            with open(temporary, "xb") as stream:
+                stream.write(content)
+                if len(files) < TOGETHER or _SYNCFS is None:
+                    stream.flush()
+                    os.fsync(stream.fileno())
+        if len(files) >= TOGETHER and _SYNCFS is not None:
+            _sync_file_system(scratch)
+        for temporary, (path, _) in zip(temporaries, files, strict=True):
+            _move(temporary, path)
+    except BaseException:
+        for temporary in temporaries:
+            temporary.unlink(missing_ok=True)
+        raise
+
+
+def _move(temporary: Path, path: Path) -> None:
+    try:
+        os.replace(temporary, path)
+    except FileNotFoundError:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        os.replace(temporary, path)
+
+
+def _syncfs() -> Any:
+    """The C library's syncfs, where there is one."""
+    if not sys.platform.startswith("linux"):
+        return None
+    return getattr(ctypes.CDLL(None, use_errno=True), "syncfs", None)
+
+
+_SYNCFS = _syncfs()
+
+
+def _sync_file_system(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        if _SYNCFS(handle):
+            number = ctypes.get_errno()
+            raise OSError(number, os.strerror(number), str(folder))
+    finally:
+        os.close(handle)

@@ -1,0 +1,20 @@
+"""Packages that only some jobs need, imported when they do."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+from irload.errors import Unsupported
+
+
+def extra(module: str, name: str) -> Any:
+    """A module of the extra `name`. Raises Unsupported saying how to install it."""
+    try:
+        return import_module(module)
+    except ModuleNotFoundError as error:
+        if (error.name or "").split(".")[0] != module.split(".")[0]:
+            raise
+        raise Unsupported(
+            f"this needs {module.split('.')[0]}, which is not installed: pip install 'irload[{name}]'"
+        ) from None

@@ -1,0 +1,69 @@
+"""The vocabulary of a job: items to predict, records of what became of them, tasks of several items."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from irload.batch.images import Pixels
+from irload.core.tensor import Array
+from irload.inference import ShapeLike
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One thing to predict: files (by input name; "" where no input was named) or the arrays of a table's row.
+
+    `key` is what outputs are named after. `carried` are the row's columns that are no inputs, `fault` what is wrong
+    with it already.
+    """
+
+    number: int
+    name: str
+    key: str
+    files: Mapping[str, str] = field(default_factory=dict[str, str])
+    row: Mapping[str, Array] | None = None
+    carried: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    fault: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """What became of an item: `reason` is empty where it was done. `outputs` only where nobody stored them."""
+
+    name: str
+    output: str = ""
+    digest: str = ""
+    reason: str = ""
+    samples: int = 0
+    outputs: tuple[Array, ...] | None = None
+
+
+@dataclass(slots=True)
+class Task:
+    """Items that a worker takes together. `deaths` counts the workers that died of it or beside it."""
+
+    items: list[Item]
+    deaths: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What a worker gives back for a task: a record for each item, and the part of a common output it wrote."""
+
+    records: list[Record]
+    part: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """All that a worker must know to run the model. `model` is a path, or a Model where it runs in this process."""
+
+    model: Any
+    weights: str | None = None
+    shapes: Mapping[str | int, ShapeLike] | None = None
+    batch_size: int = 64
+    threads: int | None = None
+    pixels: Pixels = field(default_factory=Pixels)
+    target: Any = None

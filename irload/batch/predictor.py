@@ -1,0 +1,191 @@
+"""A model as a function from batches to batches, whose every row is what the model gives for that row alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from irload.arrays import storable
+from irload.batch.rows import Rows, any_count, rows_of
+from irload.batch.stacking import Stacking, limited, plan_stacking
+from irload.core.tensor import Array
+from irload.errors import ExecutionError, InputInvalid, IRError
+from irload.graph import Model
+from irload.inference import ShapeLike, reshape
+from irload.run import CompiledModel, compile_model
+
+__all__ = ["Predictor"]
+
+Outputs = tuple[Array, ...]
+
+NEAR = 1e-4
+"""How far a batch may be from its samples run alone, as a share of the greatest value. Rounding stays far below;
+samples that influence each other do not."""
+
+
+class Predictor:
+    """Maps batches to batches: `predictor({"image": f32[64,1,8,8]})` gives `{"probabilities": f32[64,10]}`.
+
+    This is what the `map_batches` of Ray Data takes. Columns that are no inputs of the model pass through. Samples
+    share an inference, up to `batch_size` of them, where the model allows; whether their results are those of each
+    alone is tried on the first batch, and where they are not, the model runs one sample at a time.
+    `weights`, `threads`, `shapes`: as for `read_model`, `compile_model` and `reshape`.
+    """
+
+    def __init__(
+        self,
+        model: Model | str | Path,
+        *,
+        weights: Any = None,
+        batch_size: int = 64,
+        threads: int | None = None,
+        shapes: Mapping[str | int, ShapeLike] | None = None,
+    ) -> None:
+        if batch_size < 1:
+            raise InputInvalid(f"batch_size must be at least 1, found {batch_size}")
+        if not isinstance(model, Model):
+            from irload.model import read_model
+
+            model = read_model(model, weights)
+        if shapes:
+            reshape(model, {**shapes})
+        self.stacking: Stacking = plan_stacking(model, batch_size)
+        self.compiled: CompiledModel = compile_model(model, threads)
+        self.inputs = model.inputs
+        self.outputs = model.outputs
+        self.output_names = unique([p.any_name for p in self.outputs])
+        self.stack_ports = [any_count(p) for p in self.inputs] if self.stacking.stacked else self.inputs
+        self._tried = False
+
+    def __call__(self, batch: Mapping[str, Any]) -> dict[str, Any]:
+        """The outputs by name, with the columns that are no inputs. Raises what the model raises."""
+        columns, others = self._columns(batch)
+        count = len(columns[0]) if columns else 0
+        samples = [rows_of(self, [np.asarray(c[k]) for c in columns]) for k in range(count)]
+        found: list[Outputs] = []
+        for result in self.run(samples):
+            if isinstance(result, IRError):
+                raise result
+            found.append(result)
+        made: dict[str, Any] = dict(others)
+        for k, name in enumerate(self.output_names):
+            made[name] = _column([outputs[k] for outputs in found])
+        return made
+
+    def run(self, items: Sequence[Rows]) -> list[Outputs | IRError]:
+        """For each item its outputs, or what is wrong with it. Items of one shape share inferences."""
+        results: list[Outputs | IRError | None] = [None] * len(items)
+        groups: dict[tuple[Any, ...], list[int]] = {}
+        for k, item in enumerate(items):
+            groups.setdefault(tuple((a.shape[1:], a.dtype.str) for a in item.arrays), []).append(k)
+        for members in groups.values() if self.stacking.stacked else ([k] for k in range(len(items))):
+            for k, result in zip(members, self._group([items[k] for k in members]), strict=True):
+                results[k] = result
+        return [r for r in results if r is not None]
+
+    def _group(self, items: list[Rows]) -> list[Outputs | IRError]:
+        try:
+            return list(self._together(items))
+        except (IRError, MemoryError) as error:
+            if len(items) > 1:  # whose fault it is shows when each runs alone
+                return [self._group([item])[0] for item in items]
+            return [error if isinstance(error, IRError) else ExecutionError("out of memory")]
+
+    def _together(self, items: list[Rows]) -> list[Outputs]:
+        if not self.stacking.stacked:
+            return [self._infer(items[0].arrays)]
+        inputs = items[0].arrays
+        if len(items) > 1:
+            inputs = tuple(np.concatenate(parts) for parts in zip(*(i.arrays for i in items), strict=True))
+        outputs = self._stack(inputs)
+        ends = np.cumsum([len(i.arrays[0]) for i in items])
+        found: list[Outputs] = []
+        for item, end in zip(items, ends.tolist(), strict=True):
+            begin = end - len(item.arrays[0])
+            found.append(tuple(o[begin] if item.lone else o[begin:end] for o in outputs))
+        return found
+
+    def _stack(self, inputs: Outputs) -> Outputs:
+        """The outputs for any number of samples, `most` of them an inference."""
+        count, most = len(inputs[0]), self.stacking.most
+        parts: list[Outputs] = []
+        for begin in range(0, count, most) if count else (0,):
+            part = tuple(a[begin : begin + most] for a in inputs)
+            outputs = self._padded(part)
+            if most > 1 and len(part[0]) > 1 and not self._tried:
+                self._tried = True
+                if not self._same_alone(part, outputs):
+                    self.stacking = limited(self.stacking, "its samples influence each other")
+                    if self.stacking.least > 1:
+                        raise ExecutionError("samples of this model influence each other, and it takes several at once")
+                    return self._stack(inputs)
+            parts.append(outputs)
+        return parts[0] if len(parts) == 1 else tuple(np.concatenate(p) for p in zip(*parts, strict=True))
+
+    def _padded(self, part: Outputs) -> Outputs:
+        """The outputs for at most `most` samples: too few of them are padded by repeating the last."""
+        count = len(part[0])
+        lacking = self.stacking.least - count
+        if not count or lacking <= 0:
+            return self._infer(part)
+        full = tuple(np.concatenate([a, np.repeat(a[-1:], lacking, 0)]) for a in part)
+        return tuple(o[:count] for o in self._infer(full))
+
+    def _same_alone(self, part: Outputs, outputs: Outputs) -> bool:
+        for k in sorted({0, len(part[0]) // 2, len(part[0]) - 1}):
+            alone = self._padded(tuple(a[k : k + 1] for a in part))
+            if not all(_near(a[0], o[k]) for a, o in zip(alone, outputs, strict=True)):
+                return False
+        return True
+
+    def _infer(self, inputs: Outputs) -> Outputs:
+        # A request of its own, so that no state passes from one inference to the next.
+        return tuple(self.compiled.create_infer_request().infer(list(inputs)).values())
+
+    def _columns(self, batch: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+        """The columns in the order of the model's inputs, and the others."""
+        others = dict(batch)
+        columns: list[Any] = []
+        for port in self.inputs:
+            name = next((n for n in (*sorted(port.names), port.node.name) if n in others), None)
+            if name is None and len(self.inputs) == 1 and len(batch) == 1:
+                name = next(iter(batch))
+            if name is None:
+                raise InputInvalid(
+                    f"no column for input '{port.any_name}'; the batch has {', '.join(map(repr, batch)) or 'none'}"
+                )
+            columns.append(others.pop(name))
+        return columns, others
+
+
+def _near(left: Array, right: Array) -> bool:
+    if left.shape != right.shape:
+        return False
+    if left.dtype.kind in "OUSb" or not left.size:
+        return bool(np.array_equal(left, right))
+    a, b = left.astype(np.float64), right.astype(np.float64)
+    scale = float(np.max(np.abs(a), where=np.isfinite(a), initial=1e-6))
+    return bool(np.allclose(a, b, rtol=0, atol=NEAR * scale, equal_nan=True))
+
+
+def _column(values: list[Array]) -> Any:
+    """Values stacked where they are alike, else an array of arrays."""
+    stored = [storable(v) for v in values]
+    if len({(v.shape, v.dtype) for v in stored}) <= 1:
+        return np.stack(stored) if stored else np.zeros(0)
+    ragged = np.empty(len(stored), object)
+    ragged[:] = stored
+    return ragged
+
+
+def unique(names: Sequence[str]) -> list[str]:
+    """The names, numbered where one comes twice."""
+    found: list[str] = []
+    for k, name in enumerate(names):
+        while name in found:
+            name = f"{name}_{k}"
+        found.append(name)
+    return found

@@ -1,0 +1,113 @@
+"""Whether and how many samples of a model may share one inference, as its shapes tell."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from irload.core.shape import Dim, Shape
+from irload.errors import IRError
+from irload.graph import Model, Port
+from irload.inference import reshape
+
+
+@dataclass(frozen=True, slots=True)
+class Stacking:
+    """How samples meet in an inference.
+
+    `stacked`: axis 0 of every input and output counts samples. An inference takes `least` to `most` of them; fewer are
+    padded. `why` says what keeps `most` at 1.
+    """
+
+    stacked: bool
+    least: int = 1
+    most: int = 1
+    why: str = ""
+
+    def __str__(self) -> str:
+        if self.most == 1:
+            return f"one at a time: {self.why}" if self.why else "one at a time"
+        if self.least == self.most:
+            return f"always {self.most} at a time, padded"
+        return f"up to {self.most} at a time"
+
+
+def plan_stacking(model: Model, wanted: int) -> Stacking:
+    """How to stack up to `wanted` samples. A model that allows more samples than its shapes say is reshaped."""
+    alone = _not_countable(model)
+    if alone:
+        return Stacking(stacked=False, why=alone)
+    batch = _first(model)
+    if any(n.type == "ReadValue" for g in model.walk() for n in g.nodes):
+        stacked = _counts(model, (1,)) if batch.contains(1) else False
+        return Stacking(stacked, why="the model has state")
+    if batch.is_static and _widened(model, max(wanted, 2)):
+        return Stacking(stacked=True, most=wanted)
+    if batch.is_static:
+        size = batch.lo
+        if not _counts(model, (size,)):
+            return Stacking(stacked=False, why="its outputs have no axis of samples")
+        return Stacking(True, size, size, "its shapes allow no other" if size == 1 else "")
+    least = max(batch.lo, 1)
+    most = max(least, wanted if batch.hi is None else min(wanted, batch.hi))
+    probes = tuple({most, most - 1 if most > least else most, most + 1 if batch.hi is None else most})
+    if not _counts(model, probes):
+        return Stacking(stacked=False, why="its outputs have no axis of samples")
+    return Stacking(True, least, most)
+
+
+def per_sample(port: Port) -> Shape:
+    """The shape of one sample: that of the port without its axis 0."""
+    shape = port.partial_shape
+    return Shape.unranked() if shape.rank is None else Shape(*shape[1:])
+
+
+def _not_countable(model: Model) -> str:
+    if not model.inputs:
+        return "the model has no inputs"
+    for port in model.inputs:
+        if not port.partial_shape.rank:
+            return f"input '{port.any_name}' of shape {port.partial_shape} has no axis of samples"
+    firsts = {port.partial_shape[0] for port in model.inputs}
+    return "" if len(firsts) == 1 else "its inputs differ in their first axis"
+
+
+def _first(model: Model) -> Dim:
+    return model.inputs[0].partial_shape[0]
+
+
+def _shapes(model: Model, first: Dim | int | None) -> dict[str | int | Port, Shape]:
+    return {k: Shape(first, *port.partial_shape[1:]) for k, port in enumerate(model.inputs)}
+
+
+def _counts(model: Model, sizes: Sequence[int]) -> bool:
+    """True when for each of these many samples every output has as many. The model keeps its shapes."""
+    before = _shapes(model, _first(model))
+    try:
+        for size in sizes:
+            reshape(model, _shapes(model, size))
+            if not all(p.partial_shape.rank and p.partial_shape[0] == Dim(size, size) for p in model.outputs):
+                return False
+    except IRError:
+        return False
+    finally:
+        reshape(model, before)
+    return True
+
+
+def _widened(model: Model, most: int) -> bool:
+    """Let a model of a fixed number of samples take any, where it counts what it is given."""
+    if not _counts(model, (most, most + 1)):
+        return False
+    before = _shapes(model, _first(model))
+    try:
+        reshape(model, _shapes(model, None))
+    except IRError:
+        reshape(model, before)
+        return False
+    return True
+
+
+def limited(stacking: Stacking, why: str) -> Stacking:
+    """The same with one sample an inference."""
+    return replace(stacking, least=min(stacking.least, 1), most=1, why=why)
