@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib import import_module
 from typing import Any
 
 from irload.core.element import ElementType
@@ -162,15 +163,17 @@ class Model(Graph):
 
     @property
     def inputs(self) -> list[Port]:
-        """The Parameters, in file order."""
+        """The Parameters, in file order. One whose faulty layer has no output port is left out."""
         return [
-            Port(n, n.outputs[0], i, n.outputs[0].names or frozenset({n.name})) for i, n in enumerate(self.parameters)
+            Port(n, n.outputs[0], i, n.outputs[0].names or frozenset({n.name}))
+            for i, n in enumerate(self.parameters)
+            if n.outputs
         ]
 
     @property
     def outputs(self) -> list[Port]:
-        """The Results, in file order. Named by `output_names`, else as the tensor they return."""
-        return [Port(n, n.inputs[0], i, _result_names(n)) for i, n in enumerate(self.results)]
+        """The Results that are fed, in file order. Named by `output_names`, else as the tensor they return."""
+        return [Port(n, n.inputs[0], i, _result_names(n)) for i, n in enumerate(self.results) if n.inputs]
 
     def input(self, key: str | int | Port = 0) -> Port:
         """An input by position, by any of its tensor names or by its layer's name. Raises InputInvalid."""
@@ -179,6 +182,16 @@ class Model(Graph):
     def output(self, key: str | int | Port = 0) -> Port:
         """An output by position, by any of its tensor names or by its layer's name. Raises InputInvalid."""
         return _find(self.outputs, key, "output")
+
+    def reshape(self, shapes: Any) -> Model:
+        """Give inputs new partial shapes and infer everything anew. Returns the model; unchanged when it fails.
+
+        `shapes`: one shape for a model of one input, or a dict from input name, position or Port to shape. A shape is a
+        Shape, a sequence of sizes (None or −1: any; a pair: bounds) or its text `1,?,2..8`. Raises InputInvalid for an
+        input that does not exist, and the fault of the first layer that the shapes do not suit.
+        """
+        # Inference stands above the graph; it is called by name, so that the graph does not depend on it.
+        return import_module("irload.inference").reshape(self, shapes)
 
 
 def _result_names(node: Node) -> frozenset[str]:
