@@ -7,8 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from irload.checks import Finding, Report, check
+    from irload.core import attribute as attr
+    from irload.core import element as elements
+    from irload.core.element import ElementType
     from irload.core.op import Op
     from irload.core.shape import Dim, Shape
+    from irload.core.tensor import TensorType
     from irload.errors import (
         AttributeInvalid,
         DeclaredDiffers,
@@ -22,6 +26,7 @@ if TYPE_CHECKING:
         UnknownOperation,
         Unsupported,
     )
+    from irload.extensions import load_extension
     from irload.graph import Model, Port
     from irload.inference import infer
     from irload.model import read_model
@@ -37,6 +42,7 @@ __all__ = [
     "CompiledModel",
     "DeclaredDiffers",
     "Dim",
+    "ElementType",
     "ExecutionError",
     "Finding",
     "IRError",
@@ -50,14 +56,18 @@ __all__ = [
     "Report",
     "Shape",
     "ShapeMismatch",
+    "TensorType",
     "TypeMismatch",
     "UnknownOperation",
     "Unsupported",
+    "attr",
     "check",
     "compile_model",
     "correct_ports",
+    "elements",
     "infer",
     "limits",
+    "load_extension",
     "read_model",
     "save_model",
 ]
@@ -67,9 +77,12 @@ _HOMES = {
     "Finding": "irload.checks",
     "Report": "irload.checks",
     "check": "irload.checks",
+    "ElementType": "irload.core.element",
     "Op": "irload.core.op",
     "Dim": "irload.core.shape",
     "Shape": "irload.core.shape",
+    "TensorType": "irload.core.tensor",
+    "load_extension": "irload.extensions",
     "Model": "irload.graph",
     "Port": "irload.graph",
     "infer": "irload.inference",
@@ -82,11 +95,15 @@ _HOMES = {
     "save_model": "irload.write.save",
 }
 
+# Modules that are public under a name of their own: what attributes are declared with, and the element types.
+_MODULES = {"attr": "irload.core.attribute", "elements": "irload.core.element"}
+
 
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module 'irload' has no attribute '{name}'")
-    value = getattr(import_module(_HOMES.get(name, "irload.errors")), name)
+    home = _MODULES.get(name)
+    value = getattr(import_module(_HOMES.get(name, "irload.errors")), name) if home is None else import_module(home)
     globals()[name] = value
     return value
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import cast
 
+from irload.core.context import RunContext
 from irload.core.op import evaluate, infer_outputs
 from irload.core.shape import Shape
 from irload.core.subgraph import Body
@@ -102,7 +104,8 @@ class Inference:
         if not small:
             return tuple(outputs)
         try:
-            values = evaluate(node.op, [a for a in arrays if a is not None], outputs)
+            context = cast(RunContext, SimpleNamespace(outputs=outputs))
+            values = evaluate(node.op, [a for a in arrays if a is not None], outputs, context)
         except ExecutionError:
             return tuple(outputs)
         return tuple(TensorType(t.element, Shape(*v.shape), v) for t, v in zip(outputs, values, strict=True))

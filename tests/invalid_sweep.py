@@ -22,12 +22,14 @@ from tests.harness.strictness import reason
 from tests.ops.families import load_families
 
 MEMORY = 4 << 30
+ITERATIONS = 1000
 Verdict = tuple[str, str]
 """("accepted" | "rejected" | "failed" | "crashed", words)."""
 
 
 def ours(case: Case) -> Verdict:
     """What irload says: whether it reads and compiles the case, and whether what it accepts runs."""
+    irload.limits.iterations = ITERATIONS
     try:
         model = irload.read_model(*ir_of(case))
         compiled = irload.compile_model(model, threads=1, optimize=False)
@@ -42,8 +44,6 @@ def ours(case: Case) -> Verdict:
     except Exception as error:
         return "failed", f"running: {type(error).__name__}: {error}"
     return "accepted", ""
-
-
 
 
 def theirs(case: Case) -> Verdict:

@@ -13,10 +13,44 @@ from irload.inference import ShapeLike, as_shape
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
-model_argument: Decorator = click.argument("model", type=click.Path(path_type=Path))
-weights_option: Decorator = click.option(
-    "--weights", type=click.Path(path_type=Path), help="The .bin file, where it is not the one beside the model."
+
+def _load(ctx: click.Context, _: click.Parameter, files: Sequence[Path]) -> None:
+    if files and not ctx.resilient_parsing:
+        from irload import load_extension
+
+        for file in files:
+            load_extension(file)
+
+
+extension_option: Decorator = click.option(
+    "--extension",
+    multiple=True,
+    metavar="FILE.py",
+    type=click.Path(path_type=Path),
+    is_eager=True,
+    expose_value=False,
+    callback=_load,
+    help="A Python file with operations of your own; may be repeated.",
 )
+"""Extensions are loaded while the command line is read, before any model."""
+
+
+def model_argument(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The argument MODEL, and with it the option to extend what models may hold."""
+    return click.argument("model", type=click.Path(path_type=Path))(extension_option(command))
+
+
+weights_option: Decorator = click.option(
+    "--bin",
+    "--weights",
+    "weights",
+    type=click.Path(path_type=Path),
+    help="The .bin file, where it is not the one beside the model.",
+)
+bin_option: Decorator = click.option(
+    "--bin", "weights", type=click.Path(path_type=Path), help="The .bin file, where it is not the one beside the model."
+)
+"""The same where `--weights` means something else."""
 shapes_option: Decorator = click.option(
     "--shape",
     "shapes",

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from irrun.arguments import weights_option
+from irrun.arguments import extension_option, weights_option
 
 CODES = "CODES"
 
@@ -16,6 +16,7 @@ CODES = "CODES"
 @click.command("check", no_args_is_help=True)
 @click.argument("paths", nargs=-1, metavar="[MODEL|DIR]...", type=click.Path(path_type=Path))
 @weights_option
+@extension_option
 @click.option("--notes", is_flag=True, help="Show notes, too; they are only counted otherwise.")
 @click.option("--select", multiple=True, metavar=CODES, help="Only these rules, as IR401,IR6.")
 @click.option("--ignore", multiple=True, metavar=CODES, help="All rules but these.")

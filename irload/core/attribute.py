@@ -13,7 +13,7 @@ The text rules are those of the real reader (docs/ir-format.md): what it lets pa
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from irload.core.element import ElementType, element
@@ -145,10 +145,18 @@ def boolean(default: Any = REQUIRED, *, name: str | None = None, spec_required: 
 
 
 def choice(
-    *words: str, default: Any = REQUIRED, name: str | None = None, spec_required: bool = False, upper: bool = False
+    *words: str,
+    default: Any = REQUIRED,
+    name: str | None = None,
+    spec_required: bool = False,
+    upper: bool = False,
+    aliases: Mapping[str, str] | None = None,
 ) -> str:
-    """One of `words`, in any case; held in the spelling given here. `upper`: written in upper case."""
-    known = {word.lower(): word for word in words}
+    """One of `words`, in any case; held in the spelling given here. `upper`: written in upper case.
+
+    `aliases`: other words that files hold, and what they mean.
+    """
+    known = {word.lower(): word for word in words} | dict(aliases or {})
 
     def parse(text: str, notes: list[str]) -> str:
         found = known.get(text.strip().lower())

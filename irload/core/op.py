@@ -13,8 +13,9 @@ from irload.core import registry
 from irload.core.attribute import Attribute
 from irload.core.context import InferContext, RunContext
 from irload.core.element import ELEMENTS, ElementType, f32, nf4
+from irload.core.shape import Shape
 from irload.core.tensor import Array, Bounds, TensorType
-from irload.errors import AttributeInvalid, ExecutionError, ShapeMismatch
+from irload.errors import AttributeInvalid, ExecutionError, IRError, ShapeMismatch
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +155,8 @@ class Op:
                 value = declaration.read(text[declaration.xml_name], notes)
                 if value is not None or not declaration.required:
                     values[name] = value
+                if value is not None:  # a default may stand for "not told", which the text cannot say
+                    declaration.check(value)
             elif declaration.spec_required:
                 notes.append(
                     f"attribute {declaration.xml_name} is missing; the specification requires it, "
@@ -185,10 +188,19 @@ def infer_outputs(op: Op, inputs: Sequence[TensorType], context: InferContext) -
     extra: dict[str, Any] = {"context": context} if op.signature.infer_context else {}
     try:
         result = op.infer(*inputs, **extra)
-    except (ArithmeticError, LookupError, TypeError, ValueError) as error:
+    except IRError:
+        raise
+    except Exception as error:
+        if not _is_ours(op):
+            raise ExecutionError(_blamed(op, "infer", error)) from error
+        if not isinstance(error, ArithmeticError | LookupError | TypeError | ValueError):
+            raise
         # The last net: an operation that met shapes nobody thought of. Its own checks say it better.
         raise ShapeMismatch(f"cannot be inferred from {', '.join(map(str, inputs))}: {error}") from error
-    return result if isinstance(result, tuple) else (result,)
+    results = result if isinstance(result, tuple) else (result,)
+    if not _is_ours(op) and not all(isinstance(t, TensorType) for t in results):
+        raise ExecutionError(f"{type(op).__qualname__}.infer must return TensorTypes, found {result!r:.200}")
+    return results
 
 
 def evaluate(
@@ -204,12 +216,35 @@ def evaluate(
         with np.errstate(all="ignore"):
             result = op.compute(*widened, **extra)
             results = result if isinstance(result, tuple) else (result,)
-            return tuple(_narrow(a, t.element) for a, t in zip(results, outputs, strict=True))
-    except (ArithmeticError, IndexError, TypeError, ValueError) as error:
-        shapes = ", ".join(f"{a.dtype}{list(a.shape)}" for a in inputs)
-        raise ExecutionError(f"failed on inputs {shapes}: {error}") from error
+            narrowed = tuple(_narrow(a, t.element) for a, t in zip(results, outputs, strict=True))
+    except IRError:
+        raise
     except MemoryError as error:
         raise ExecutionError(f"ran out of memory: {error}") from error
+    except Exception as error:
+        if not _is_ours(op):
+            raise ExecutionError(_blamed(op, "compute", error)) from error
+        if not isinstance(error, ArithmeticError | IndexError | TypeError | ValueError):
+            raise
+        shapes = ", ".join(f"{a.dtype}{list(a.shape)}" for a in inputs)
+        raise ExecutionError(f"failed on inputs {shapes}: {error}") from error
+    if not _is_ours(op):
+        for k, (array, expected) in enumerate(zip(narrowed, outputs, strict=True)):
+            if array.dtype != expected.element.dtype or not expected.shape.contains(Shape(*array.shape)):
+                raise ExecutionError(
+                    f"{type(op).__qualname__}.compute gave {array.dtype}{list(array.shape)} as output {k}, "
+                    f"its infer {expected}"
+                )
+    return narrowed
+
+
+def _is_ours(op: Op) -> bool:
+    """False for extensions, whose mistakes must not pass for those of irload."""
+    return type(op).__module__.partition(".")[0] == "irload"
+
+
+def _blamed(op: Op, method: str, error: Exception) -> str:
+    return f"{type(op).__qualname__}.{method} raised {type(error).__name__}: {error}"
 
 
 _NARROW = {e.dtype for e in ELEMENTS if e.is_low_precision and e is not nf4}

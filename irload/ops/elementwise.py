@@ -12,7 +12,7 @@ from irload.core import attribute as attr
 from irload.core.bounds import bounds_of
 from irload.core.element import ElementType, boolean, merge
 from irload.core.op import Op
-from irload.core.shape import Shape
+from irload.core.shape import Dim, Shape
 from irload.core.tensor import UNBOUNDED_HI, UNBOUNDED_LO, Array, Bounds, TensorType
 from irload.errors import AttributeInvalid, ShapeMismatch, TypeMismatch
 from irload.ops.casting import to_integer
@@ -103,7 +103,10 @@ class AutoBroadcast(Op):
         start = len(a) - len(b) if self.auto_broadcast_axis == -1 else self.auto_broadcast_axis
         dims = list(a)
         fits = 0 <= start <= len(a) - len(b)
-        fits = fits and all(y.contains(1) or x.meet(y) is not None for x, y in zip(a[start:], b, strict=False))
+        # Unlike with NumPy's rules, an empty axis takes no 1.
+        fits = fits and all(
+            (y.contains(1) and x != Dim(0, 0)) or x.meet(y) is not None for x, y in zip(a[start:], b, strict=False)
+        )
         if not fits:
             raise ShapeMismatch(f"shape {b} does not fit into {a} at axis {start} (auto_broadcast pdpd)")
         for k, dim in enumerate(b, start):

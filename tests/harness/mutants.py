@@ -151,9 +151,7 @@ def change_constant(rng: Random, case: Case) -> Case | None:
 
 def toggle_constant(rng: Random, case: Case) -> Case | None:
     """An input that was constant comes at run time, or the other way round."""
-    return _one_input(
-        rng, case, lambda g: None if g.element is et.string else replace(g, constant=not g.constant)
-    )
+    return _one_input(rng, case, lambda g: None if g.element is et.string else replace(g, constant=not g.constant))
 
 
 def drop_input(rng: Random, case: Case) -> Case | None:

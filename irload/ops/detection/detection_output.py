@@ -77,6 +77,8 @@ class DetectionOutputBase(Op):
             known = [factor for factor in factors if factor is not None]
             return Dim.of(int(np.prod(known))) if len(known) == len(factors) else None
 
+        if priors == 0:
+            raise ShapeMismatch(f"proposals must hold at least one prior box, found {given['proposals'].shape}")
         located = times(priors, 4, 1 if self.share_location else classes)
         require_shape("box_logits", given["box_logits"], images, located)
         require_shape("class_preds", given["class_preds"], images, times(priors, classes))

@@ -75,7 +75,7 @@ class GenerateProposals(Op, since=9):
     post_nms_count = attr.integer(rule=attr.non_negative)
     pre_nms_count = attr.integer(rule=attr.non_negative)
     normalized = attr.boolean(default=True)
-    nms_eta = attr.number(default=1.0, rule=lambda v: None if 0 <= v <= 1 else "must be from 0 to 1")
+    nms_eta = attr.number(default=1.0, rule=lambda v: None if v == 1 else "must be 1")
     roi_num_type = attr.element_type(default=i64, among=INDEX)
 
     def infer(

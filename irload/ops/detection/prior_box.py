@@ -40,6 +40,8 @@ class PriorBase(Op):
         require_shape("output_size", output_size, 2)
         require_shape("image_size", image_size, None)
         size = ANY
+        if any(n >= 1 << 63 for n in output_size.ints or ()):
+            raise ShapeMismatch(f"output_size is out of range: {list(output_size.ints or ())}")
         if output_size.dims is not None:
             height, width = output_size.dims
             size = height * width * Dim.of(4 * self.count)

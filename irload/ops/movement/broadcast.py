@@ -104,7 +104,7 @@ class Broadcast(Op, since=3):
 class Broadcast1(Broadcast, type="Broadcast", since=1):
     """Broadcast without the mode bidirectional (Broadcast-1). An axes_mapping that the mode does not use is ignored."""
 
-    mode = attr.choice("numpy", "explicit", default="numpy")
+    mode = attr.choice("numpy", "explicit", default="numpy", aliases={"none": "explicit"})  # as OpenVINO writes it
 
     def check_mapping_absent(self, axes_mapping: TensorType | None) -> None:
         return

@@ -41,10 +41,10 @@ class StridedSlice(Op, since=1):
         for name, mask in {"begin_mask": self.begin_mask, **masks}.items():
             if any(bit not in (0, 1) for bit in mask):
                 raise AttributeInvalid(f"attribute {name} must hold zeros and ones, found {list(mask)}")
-        lengths = {name: len(mask) for name, mask in {"begin_mask": self.begin_mask, **masks}.items() if mask}
-        if len(set(lengths.values())) > 1:
-            found = ", ".join(f"{n} for {name}" for name, n in lengths.items())
-            raise AttributeInvalid(f"masks must have equal lengths or be empty, found {found}")
+        for name, mask in masks.items():
+            if mask and len(mask) != len(self.begin_mask):
+                expected = f"empty or as long as begin_mask ({len(self.begin_mask)})"
+                raise AttributeInvalid(f"attribute {name} must be {expected}, found {list(mask)}")
         if sum(self.ellipsis_mask) > 1:
             raise AttributeInvalid(f"attribute ellipsis_mask may hold one 1, found {list(self.ellipsis_mask)}")
 

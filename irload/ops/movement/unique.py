@@ -10,7 +10,7 @@ from irload.core.op import Op
 from irload.core.shape import ANY, Dim, Shape
 from irload.core.tensor import Array, TensorType
 from irload.errors import ShapeMismatch
-from irload.ops.ports import known_axis
+from irload.ops.ports import known_axis, require_element
 
 
 class Unique(Op, since=10):
@@ -30,6 +30,7 @@ class Unique(Op, since=10):
         values = Shape(Dim(min(1, total.size), total.size) if total.is_static else ANY)
         if axis is not None:
             values = Shape.unranked()
+            require_element("axis", axis, *INDEX)
             along = known_axis(axis, data.rank)
             if along is None:
                 raise ShapeMismatch("axis must be a constant")

@@ -28,19 +28,12 @@ class Reshape(Op, since=1):
 
     def infer(self, data: TensorType, shape: TensorType) -> TensorType:
         require_integer(shape=shape)
-        require_rank("shape", shape, 0, 1)
+        require_rank("shape", shape, 1)
         known = bounds_of(shape)
         if known is None:
-            length = Dim(0, 0) if shape.rank == 0 else length_of(shape)
-            if shape.rank == 0 and data.rank not in (None, 0):
-                raise ShapeMismatch(f"a scalar shape makes a scalar of a scalar only, found data {data.shape}")
+            length = length_of(shape)
             return TensorType(data.element, Shape.any(length.size if length.is_static else None))
-        pattern = _pattern(known)
-        if shape.rank == 0:
-            if pattern != [ONE]:
-                raise ShapeMismatch(f"a scalar shape must be 1, found {pattern[0]}")
-            pattern = []
-        return TensorType(data.element, self._resolved(data.shape, pattern))
+        return TensorType(data.element, self._resolved(data.shape, _pattern(known)))
 
     def _resolved(self, data: Shape, pattern: list[Dim | None]) -> Shape:
         """The output shape; None in the pattern stands for −1."""
@@ -63,8 +56,6 @@ class Reshape(Op, since=1):
         return result
 
     def compute(self, data: Array, shape: Array) -> Array:
-        if not shape.ndim:
-            return data.reshape(())
         target = shape.tolist()
         if self.special_zero:
             target = [data.shape[k] if n == 0 else n for k, n in enumerate(target)]

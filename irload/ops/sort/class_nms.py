@@ -14,7 +14,7 @@ from irload.core.tensor import Array, TensorType
 from irload.errors import AttributeInvalid, ExecutionError
 from irload.ops.detection.boxes import by_score, iou, suppress
 from irload.ops.detection.ports import dim_of, require_floats, require_shape
-from irload.ops.ports import require_integer
+from irload.ops.ports import require_element
 
 I32_MAX = 2**31 - 1
 
@@ -166,7 +166,7 @@ class MulticlassNms9(MulticlassNms, type="MulticlassNms", since=9):
         if roisnum is None:
             return self._shared(boxes, scores)
         require_floats(boxes=boxes, scores=scores)
-        require_integer(roisnum=roisnum)
+        require_element("roisnum", roisnum, *INDEX)
         require_shape("boxes", boxes, None, None, 4)
         require_shape("scores", scores, dim_of(boxes, 0), dim_of(boxes, 1))
         require_shape("roisnum", roisnum, None)

@@ -1,0 +1,46 @@
+"""Operations of one's own from a Python file, for whoever cannot import it: the command line, a configuration."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+
+from irload.errors import ReadError, Where
+
+__all__ = ["load_extension"]
+
+
+def load_extension(file: str | Path) -> None:
+    """Execute a Python file whose classes register operations (docs/extensions.md). The code in it is trusted.
+
+    `file`: its path. Executing it twice replaces the first registration. Raises ReadError, with the line, for whatever
+    goes wrong in it.
+    """
+    path = Path(file)
+    name = f"irload_extension_{path.stem}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise ReadError("an extension is a Python file, which ends in .py", Where(str(path)))
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # what dataclasses and pickle look their classes up by
+    try:
+        spec.loader.exec_module(module)
+    except OSError as error:
+        if error.filename != str(path):
+            raise _told(path, error) from error
+        raise ReadError(f"the extension cannot be read: {error.strerror}", Where(str(path))) from None
+    except Exception as error:
+        raise _told(path, error) from error
+
+
+def _told(path: Path, error: Exception) -> ReadError:
+    """The error with the last line of the extension that led to it."""
+    line = error.lineno if isinstance(error, SyntaxError) else None
+    step = error.__traceback__
+    while step is not None:
+        if step.tb_frame.f_code.co_filename == str(path):
+            line = step.tb_lineno
+        step = step.tb_next
+    words = error.msg if isinstance(error, SyntaxError) else str(error)
+    return ReadError(f"the extension fails: {type(error).__name__}: {words}", Where(str(path), line))
