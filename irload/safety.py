@@ -23,7 +23,7 @@ class Limits:
     """Bytes of one tensor."""
     body_passes: int = 20_000
     """Passes over bodies while one inference of shapes and types lets them settle."""
-    iterations: int = 10_000_000
+    iterations: int = 1_000_000
     """Iterations of all loops in one inference."""
 
 
