@@ -15,11 +15,11 @@ from irrun.survey import Layer, Survey, is_unknown, layers_of, warnings_of
 Document = dict[str, Any]
 
 
-def report(path: Path, found: Survey, *, layers: bool) -> Document:
-    """The document of schemas/inspect.schema.json."""
+def report(path: Path, found: Survey) -> Document:
+    """The document of schemas/inspect.schema.json, without the parts that are only there when asked for."""
     model = found.model
     every = layers_of(model)
-    document: Document = {
+    return {
         "model": str(path),
         "name": model.name,
         "ir_version": model.ir_version,
@@ -32,9 +32,11 @@ def report(path: Path, found: Survey, *, layers: bool) -> Document:
         "metadata": model.rt_info,
         "warnings": warnings_of(found),
     }
-    if layers:
-        document["layers"] = [_layer(layer) for layer in every]
-    return document
+
+
+def layers_report(layers: Sequence[Layer]) -> list[Document]:
+    """One row a layer."""
+    return [_layer(layer) for layer in layers]
 
 
 def _port(port: Port) -> Document:
@@ -113,9 +115,6 @@ def render(document: Document) -> None:
         for key, value in facts:
             shown.add_row(safe(key), safe(_shortened(value)))
         console.print(shown)
-    if "layers" in document:
-        console.print()
-        _render_layers(document["layers"])
     show_warnings(document["warnings"])
 
 
@@ -137,7 +136,8 @@ def _render_constants(rows: Sequence[Document]) -> None:
     stdout().print(shown)
 
 
-def _render_layers(rows: Sequence[Document]) -> None:
+def render_layers(rows: Sequence[Document]) -> None:
+    """Show layers on stdout, a row each."""
     shown = table("id", "operation", "name", "inputs", "outputs", right=("id",))
     for row in rows:
         name = f"{row['body']}/{row['name']}" if row["body"] else row["name"]

@@ -3,32 +3,43 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
-from irrun.arguments import json_option, model_argument, weights_option
+from irrun.arguments import bin_option, json_option, model_argument, shapes_of, shapes_option
 
 
 @click.command("inspect", no_args_is_help=True)
 @model_argument
-@weights_option
+@bin_option
+@shapes_option
 @click.option("--layers", is_flag=True, help="One row a layer, with types and shapes.")
+@click.option("--layer", "wanted", metavar="NAME", help="Everything about the layer of this name or id.")
+@click.option("--weights", "constants", is_flag=True, help="One row a constant, with statistics of its values.")
+@click.option("--macs", is_flag=True, help="Multiply-accumulates, by layer and in total.")
+@click.option("--memory", is_flag=True, help="Bytes of constants, and of activations at their peak.")
+@click.option("--tree", is_flag=True, help="The bodies of control flow and how they are wired.")
+@click.option("--type", "types", multiple=True, metavar="GLOB", help="Only layers of this type; may be repeated.")
+@click.option("--name", "names", multiple=True, metavar="GLOB", help="Only layers of such a name; may be repeated.")
 @json_option
-def command(model: Path, weights: Path | None, layers: bool, as_json: bool) -> int:
+def command(model: Path, weights: Path | None, shapes: tuple[str, ...], as_json: bool, **asked: Any) -> int:
     """Show what MODEL (.xml) holds: inputs, outputs, operations, weights, metadata.
 
-    It works without the .bin file, with unknown operations and with layers that do not fit together.
+    Any of --layers, --layer, --weights, --macs, --memory and --tree shows that instead; --type and --name choose among
+    their layers. It works without the .bin file, with unknown operations and with layers that do not fit together.
     """
-    from irrun.contents import render, report
+    from irrun.parts import show, with_parts
     from irrun.render import progress, show_json
-    from irrun.survey import infer_all, survey
+    from irrun.survey import infer_all, reshape_inputs, survey
 
     with progress("reading the model"):
         found = survey(model, weights)
+        reshape_inputs(found, shapes_of(found.model, shapes))
         infer_all(found)
-        document = report(model, found, layers=layers)
+        document = with_parts(model, found, **asked)
     if as_json:
         show_json(document)
     else:
-        render(document)
+        show(document)
     return 0

@@ -13,7 +13,8 @@ from irload import CompiledModel, Port
 from irload.core.tensor import Array
 from irload.run import Result
 from irrun.feed import Fed
-from irrun.render import plain, safe, stderr, stdout, table
+from irrun.render import safe, stderr, stdout, table
+from irrun.values import json_value, value_text
 
 FIRST = 8
 """Values shown of each output."""
@@ -44,7 +45,7 @@ def _tensor(port: Port, array: Array) -> Document:
 
 def _output(port: Port, array: Array, top: int | None, labels: Sequence[str]) -> Document:
     found: Document = {**_tensor(port, array), **_extent(array)}
-    found["first"] = [_value(v) for v in array.ravel()[:FIRST]]
+    found["first"] = [json_value(v) for v in array.ravel()[:FIRST]]
     if top is not None and array.dtype.kind not in "OUS" and array.ndim:
         rows = array.reshape(-1, array.shape[-1]) if array.size else array.reshape(0, 0)
         found["top"] = [_greatest(row, top, labels) for row in rows[:ROWS]]
@@ -60,9 +61,9 @@ def _extent(array: Array) -> Document:
     if not finite.size:
         return {"min": None, "max": None, "mean": None, "nonfinite": int(array.size)}
     return {
-        "min": _value(finite.min()),
-        "max": _value(finite.max()),
-        "mean": _value(finite.mean(dtype=np.float64)),
+        "min": json_value(finite.min()),
+        "max": json_value(finite.max()),
+        "mean": json_value(finite.mean(dtype=np.float64)),
         "nonfinite": int(array.size - finite.size),
     }
 
@@ -70,21 +71,9 @@ def _extent(array: Array) -> Document:
 def _greatest(row: Array, count: int, labels: Sequence[str]) -> list[Document]:
     numbers = row.astype(np.float64)
     order = np.argsort(np.where(np.isnan(numbers), np.inf, -numbers), kind="stable")[:count]
-    return [{"index": int(k), "label": labels[k] if k < len(labels) else None, "value": _value(row[k])} for k in order]
-
-
-def _value(value: Any) -> float | int | bool | str | None:
-    """A NumPy scalar as JSON has it; f32 and narrower keep their own few digits. None for NaN and infinities."""
-    if isinstance(value, str | bytes):
-        return value if isinstance(value, str) else value.decode("utf-8", "replace")
-    if isinstance(value, np.bool_ | bool):
-        return bool(value)
-    if isinstance(value, np.integer):
-        return int(value)
-    number = float(value)
-    if not math.isfinite(number):
-        return None
-    return number if isinstance(value, np.float64) else float(np.format_float_positional(np.float32(value)))
+    return [
+        {"index": int(k), "label": labels[k] if k < len(labels) else None, "value": json_value(row[k])} for k in order
+    ]
 
 
 # -- for people --------------------------------------------------------------------------------------------------------
@@ -95,7 +84,7 @@ def render(document: Document) -> None:
     console = stdout()
     summary = table("output", "type", "shape", "min", "max", "mean", "first values", right=("min", "max", "mean"))
     for output in document["outputs"]:
-        extent = [_text(output[key]) for key in ("min", "max", "mean")]
+        extent = [value_text(output[key]) for key in ("min", "max", "mean")]
         summary.add_row(safe(output["name"]), output["type"], _shape(output["shape"]), *extent, _first(output))
     console.print(summary)
     for output in document["outputs"]:
@@ -119,7 +108,7 @@ def _render_top(output: Document) -> None:
             cells = [str(number)] if len(rows) > 1 else []
             cells.append(str(item["index"]))
             cells += [safe(item["label"] or "")] if labelled else []
-            shown.add_row(*cells, _text(item["value"]))
+            shown.add_row(*cells, value_text(item["value"]))
     stdout().print(f"[bold]top of {safe(output['name'])}[/]")
     stdout().print(shown)
     total = math.prod(output["shape"][:-1])
@@ -132,13 +121,5 @@ def _shape(sizes: Sequence[int]) -> str:
 
 
 def _first(output: Document) -> str:
-    shown = " ".join(_text(v, 3) for v in output["first"])
+    shown = " ".join(value_text(v, 3) for v in output["first"])
     return safe(shown + (" …" if math.prod(output["shape"]) > len(output["first"]) else ""))
-
-
-def _text(value: Any, digits: int = 5) -> str:
-    if value is None:
-        return "–"
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return f"{value:.{digits}g}" if isinstance(value, float) else plain(value)

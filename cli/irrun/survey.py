@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 from irload import IRError, Model, Port, ReadError
@@ -12,7 +13,17 @@ from irload.graph import Graph, Node, UnknownOp
 from irload.inference import ShapeLike, as_shape, infer
 from irload.read import Weights, read_graph
 
-__all__ = ["Layer", "Survey", "infer_all", "is_unknown", "layers_of", "reshape_inputs", "survey", "warnings_of"]
+__all__ = [
+    "Filter",
+    "Layer",
+    "Survey",
+    "infer_all",
+    "is_unknown",
+    "layers_of",
+    "reshape_inputs",
+    "survey",
+    "warnings_of",
+]
 
 
 @dataclass
@@ -84,6 +95,31 @@ class Layer:
 
     node: Node
     path: str
+
+
+@dataclass(frozen=True)
+class Filter:
+    """Which layers to show: those of any of the types, whose names match any of the patterns; all where none is given.
+
+    Patterns are those of file names: `*`, `?`, `[abc]`. Types are matched without regard to case.
+    """
+
+    types: Sequence[str] = ()
+    names: Sequence[str] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.types or self.names)
+
+    def of(self, layers: Sequence[Layer]) -> list[Layer]:
+        """The layers that match."""
+        return [x for x in layers if self._type(x.node.type) and self._name(x)]
+
+    def _type(self, type: str) -> bool:
+        return not self.types or any(fnmatchcase(type.lower(), t.lower()) for t in self.types)
+
+    def _name(self, layer: Layer) -> bool:
+        own = (layer.node.name, f"{layer.path}/{layer.node.name}")
+        return not self.names or any(fnmatchcase(n, pattern) for n in own for pattern in self.names)
 
 
 def layers_of(graph: Graph) -> list[Layer]:

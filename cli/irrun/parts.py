@@ -1,0 +1,88 @@
+"""The parts of `irrun inspect` that are there when asked for: how each is made, and how it is shown."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from irrun.contents import layers_report, render, render_layers, report
+from irrun.render import show_warnings, stdout
+from irrun.survey import Filter, Survey, layers_of
+
+Document = dict[str, Any]
+
+
+def with_parts(
+    path: Path,
+    found: Survey,
+    *,
+    layers: bool,
+    wanted: str | None,
+    constants: bool,
+    macs: bool,
+    memory: bool,
+    tree: bool,
+    types: Sequence[str],
+    names: Sequence[str],
+) -> Document:
+    """The document of schemas/inspect.schema.json, with the parts asked for."""
+    document = report(path, found)
+    every = layers_of(found.model)
+    choice = Filter(types, names)
+    chosen = choice.of(every)
+    if layers or (choice and not (constants or macs)):
+        document["layers"] = layers_report(chosen)
+    if wanted is not None:
+        from irrun.layer import layer_report
+
+        document["layer"] = layer_report(found, every, wanted)
+    if constants:
+        from irrun.constants import weights_report
+
+        document["tensors"] = weights_report(every, chosen)
+    if macs or memory:
+        from irrun.costs import macs_report, memory_report
+
+        document |= {"macs": macs_report(chosen)} if macs else {}
+        document |= {"memory": memory_report(found.model)} if memory else {}
+    if tree:
+        from irrun.bodies import tree_report
+
+        document["tree"] = tree_report(found.model)
+    return document
+
+
+def show(document: Document) -> None:
+    """Show on stdout what was asked for: parts of the report, or all that is always in it."""
+    shown = [part for part in ("layers", "layer", "tensors", "macs", "memory", "tree") if part in document]
+    if not shown:
+        render(document)
+        return
+    for k, part in enumerate(shown):
+        if k:
+            stdout().print()
+        _show_part(part, document)
+    show_warnings(document["warnings"])
+
+
+def _show_part(part: str, document: Document) -> None:
+    content = document[part]
+    if part == "layers":
+        render_layers(content)
+    elif part == "layer":
+        from irrun.layer import render_layer
+
+        render_layer(content)
+    elif part == "tensors":
+        from irrun.constants import render_weights
+
+        render_weights(content)
+    elif part == "tree":
+        from irrun.bodies import render_tree
+
+        render_tree(document["name"] or document["model"], content)
+    else:
+        from irrun.costs import render_macs, render_memory
+
+        (render_macs if part == "macs" else render_memory)(content)

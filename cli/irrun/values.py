@@ -1,0 +1,33 @@
+"""Values of tensors as JSON and tables have them."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from irrun.render import plain
+
+
+def json_value(value: Any) -> float | int | bool | str | None:
+    """A NumPy scalar as JSON has it; f32 and narrower keep their own few digits. None for NaN and infinities."""
+    if isinstance(value, str | bytes):
+        return value if isinstance(value, str) else value.decode("utf-8", "replace")
+    if isinstance(value, np.bool_ | bool):
+        return bool(value)
+    if isinstance(value, np.integer):
+        return int(value)
+    number = float(value)
+    if not math.isfinite(number):
+        return None
+    return number if isinstance(value, np.float64) else float(np.format_float_positional(np.float32(value)))
+
+
+def value_text(value: Any, digits: int = 5) -> str:
+    """A value of JSON for people."""
+    if value is None:
+        return "–"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return f"{value:.{digits}g}" if isinstance(value, float) else plain(value)

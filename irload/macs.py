@@ -1,0 +1,147 @@
+"""What a model costs to compute: multiply-accumulates by the standard formulas.
+
+One MAC is one multiplication with its addition. As is customary, only operations that are sums of products count
+(convolutions, matrix products, attention, recurrent cells); biases, activations, pooling and normalization do not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from math import prod
+
+from irload.core.shape import Shape
+from irload.core.subgraph import Subgraph
+from irload.graph import Graph, Node, UnknownOp
+
+__all__ = ["macs"]
+
+
+def macs(node: Node) -> int | None:
+    """The multiply-accumulates of a layer, its bodies included. None where a size that they depend on is unknown."""
+    count = _FORMULAS.get(node.type)
+    if count is None or isinstance(node.op, UnknownOp) or len(node.inputs) < 1:
+        return 0
+    try:
+        return count(node)
+    except (_Unknown, IndexError):
+        return None
+
+
+class _Unknown(Exception):
+    """A size is not static."""
+
+
+def _sizes(shape: Shape) -> list[int]:
+    if not shape.is_static:
+        raise _Unknown
+    return list(shape.static)
+
+
+def _input(node: Node, index: int) -> list[int]:
+    return _sizes(node.inputs[index].type.shape)
+
+
+def _output(node: Node, index: int = 0) -> list[int]:
+    return _sizes(node.outputs[index].type.shape)
+
+
+def _convolution(node: Node) -> int:
+    """Every weight of the filters is used once at each position of the output, groups or not."""
+    return prod(_input(node, 1)) * _positions(node, _output(node))
+
+
+def _deformable(node: Node) -> int:
+    return prod(_input(node, 2)) * _positions(node, _output(node))
+
+
+def _backprop(node: Node) -> int:
+    """Every weight is used once at each position of the input."""
+    return prod(_input(node, 1)) * _positions(node, _input(node, 0))
+
+
+def _positions(node: Node, sizes: list[int]) -> int:
+    """Batch times the spatial sizes."""
+    channels = -1 if node.op.attributes.get("data_format") == "NXC" else 1
+    del sizes[channels]
+    return prod(sizes)
+
+
+def _matmul(node: Node) -> int:
+    a = _input(node, 0)
+    inner = a[-2] if node.op.attributes.get("transpose_a") and len(a) > 1 else a[-1]
+    return prod(_output(node)) * inner
+
+
+def _einsum(node: Node) -> int:
+    """The product of the sizes of all labels, once for each operand beyond the first."""
+    operands = [_input(node, k) for k in range(len(node.inputs))]
+    left = node.op.attributes["equation"].replace(" ", "").split("->")[0].split(",")
+    sizes: dict[str, int] = {}
+    for labels, shape in zip(left, operands, strict=True):
+        head, ellipsis, tail = labels.partition("...")
+        sizes |= zip(head, shape, strict=False)
+        sizes |= zip(reversed(tail), reversed(shape), strict=False)
+        middle = shape[len(head) : len(shape) - len(tail)] if ellipsis else []
+        for k, size in enumerate(reversed(middle)):
+            sizes[f"...{k}"] = max(size, sizes.get(f"...{k}", 1))
+    return prod(sizes.values()) * (len(operands) - 1)
+
+
+def _attention(node: Node) -> int:
+    """Queries by keys, then by values; masks do not make it cheaper."""
+    query, value = _input(node, 0), _input(node, 2)
+    rows = prod(query[:-1])
+    return rows * value[-2] * (query[-1] + value[-1])
+
+
+def _recurrent(node: Node) -> int:
+    """W and R are used once at each step of each sequence; directions are in their shapes."""
+    data = _input(node, 0)
+    weights = node.op.signature.required.index("w")
+    steps = prod(data[:-1])
+    return steps * (prod(_input(node, weights)) + prod(_input(node, weights + 1)))
+
+
+def _body(node: Node) -> int:
+    """A body, as often as it runs; of branches the dearest."""
+    bodies = [s for s in node.op.attributes.values() if isinstance(s, Subgraph)]
+    counts = [_total(s.body) for s in bodies if isinstance(s.body, Graph)]
+    if not any(counts):
+        return 0
+    return max(counts) * (1 if node.type == "If" else _iterations(node, bodies[0]))
+
+
+def _total(graph: Graph) -> int:
+    found = [macs(n) for n in graph.nodes if n.reachable]
+    if any(n is None for n in found):
+        raise _Unknown
+    return sum(n or 0 for n in found)
+
+
+def _iterations(node: Node, subgraph: Subgraph) -> int:
+    """How often a Loop (at most) or a TensorIterator runs its body."""
+    for line in subgraph.inputs:
+        if line.axis is not None and line.port is not None:
+            shape = node.inputs[line.port].type.shape
+            return _sizes(Shape(shape[line.along(shape.rank)]))[0] // line.part_size if shape.rank else 1
+    trips = node.inputs[0].type.ints if node.type == "Loop" else None
+    if not trips or trips[0] < 0:
+        raise _Unknown
+    return trips[0]
+
+
+_FORMULAS: Mapping[str, Callable[[Node], int]] = {
+    "Convolution": _convolution,
+    "GroupConvolution": _convolution,
+    "BinaryConvolution": _convolution,
+    "DeformableConvolution": _deformable,
+    "ConvolutionBackpropData": _backprop,
+    "GroupConvolutionBackpropData": _backprop,
+    "MatMul": _matmul,
+    "Einsum": _einsum,
+    "ScaledDotProductAttention": _attention,
+    **{f"{cell}{kind}": _recurrent for cell in ("RNN", "GRU", "LSTM") for kind in ("Cell", "Sequence")},
+    "Loop": _body,
+    "TensorIterator": _body,
+    "If": _body,
+}

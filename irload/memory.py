@@ -1,0 +1,104 @@
+"""What a model needs of memory: its constants, and its tensors by their lifetimes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from irload.core.tensor import TensorType
+from irload.graph import Graph, Model, Node, Output, UnknownOp
+
+__all__ = ["Memory", "memory"]
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """Bytes: of the constants as the file packs them, and of the activations when most of them are alive at once.
+
+    `activations` is what all of them take together. `at` is the layer that runs at the peak. Tensors of unknown size
+    are left out; `unknown` counts them.
+    """
+
+    constants: int
+    activations: int
+    peak: int
+    at: Node | None
+    unknown: int
+
+
+_VIEWS = frozenset({"Reshape", "Squeeze", "Unsqueeze", "Result", "Assign"})
+"""What needs no memory of its own."""
+
+
+def memory(model: Model) -> Memory:
+    """An estimate of the memory that running a model takes, layer after layer in the order of the file.
+
+    A tensor lives from the layer that gives it to the last that takes it; inputs and outputs of the model live until
+    its end. What depends on constants alone counts as computed before. Real plans share more (in-place operations) and
+    need more (scratch space of kernels), so this compares models and finds the layer where memory peaks.
+    """
+    spans = {
+        (n.op.attributes["offset"], n.op.attributes["size"])
+        for g in model.walk()
+        for n in g.nodes
+        if n.type == "Const" and not isinstance(n.op, UnknownOp) and n.op.attributes["shape"].size.lo
+    }
+    found = _Lifetimes(model)
+    return Memory(sum(size for _, size in spans), found.sum, found.peak, found.at, found.unknown)
+
+
+class _Lifetimes:
+    """The sum over lifetimes in one graph; bodies are counted at the layer that runs them."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.sum = self.peak = self.unknown = 0
+        self.at: Node | None = None
+        nodes = [n for n in graph.nodes if n.reachable]
+        constant = _constant_nodes(nodes)
+        owner: dict[Output, Output] = {}
+        last: dict[Output, int] = {}
+        for k, node in enumerate(nodes):
+            for source in node.inputs:
+                last[owner.get(source, source)] = k
+            for output in node.outputs:
+                root = node.inputs[0] if node.type in _VIEWS and node.inputs else output
+                owner[output] = owner.get(root, root)
+                last.setdefault(owner[output], k)
+        for ends in (graph.parameters, graph.results):
+            for node in ends:
+                for output in node.inputs or node.outputs:
+                    last[owner.get(output, output)] = len(nodes)
+        bodies: dict[Node, list[_Lifetimes]] = {}
+        for node, _, body in graph.subgraphs():
+            bodies.setdefault(node, []).append(_Lifetimes(body))
+        freed: dict[int, int] = {}
+        alive = 0
+        for k, node in enumerate(nodes):
+            for output in node.outputs:
+                if owner[output] is output and node not in constant:
+                    size = self.size(output.type)
+                    alive += size
+                    freed[last[output]] = freed.get(last[output], 0) + size
+            inside = bodies.get(node, [])
+            self.sum += sum(b.sum for b in inside)
+            self.unknown += sum(b.unknown for b in inside)
+            now = alive + max((b.peak for b in inside), default=0)
+            if now > self.peak:
+                self.peak, self.at = now, node
+            alive -= freed.get(k, 0)
+
+    def size(self, tensor: TensorType) -> int:
+        size = tensor.nbytes
+        if size is None:
+            self.unknown += 1
+            return 0
+        self.sum += size
+        return size
+
+
+def _constant_nodes(nodes: list[Node]) -> set[Node]:
+    """Constants and what is computed from nothing else."""
+    found: set[Node] = set()
+    for node in nodes:
+        if node.type == "Const" or (node.inputs and node.op.folds and all(i.node in found for i in node.inputs)):
+            found.add(node)
+    return found
