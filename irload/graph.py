@@ -193,6 +193,12 @@ class Model(Graph):
         # Inference stands above the graph; it is called by name, so that the graph does not depend on it.
         return import_module("irload.inference").reshape(self, shapes)
 
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        from irload.html import model_html  # only notebooks need it
+
+        return model_html(self)
+
 
 def _result_names(node: Node) -> frozenset[str]:
     return node.inputs[0].names if node.output_names is None else node.output_names

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from irload.core.tensor import TensorType
 from irload.graph import Graph, Model, Node, Output, UnknownOp
 
-__all__ = ["Memory", "memory"]
+__all__ = ["Memory", "constant_bytes", "memory"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,14 +36,19 @@ def memory(model: Model) -> Memory:
     its end. What depends on constants alone counts as computed before. Real plans share more (in-place operations) and
     need more (scratch space of kernels), so this compares models and finds the layer where memory peaks.
     """
+    found = _Lifetimes(model)
+    return Memory(constant_bytes(model), found.sum, found.peak, found.at, found.unknown)
+
+
+def constant_bytes(model: Model) -> int:
+    """The bytes of the constants as the file packs them; those that several share are counted once."""
     spans = {
         (n.op.attributes["offset"], n.op.attributes["size"])
         for g in model.walk()
         for n in g.nodes
         if n.type == "Const" and not isinstance(n.op, UnknownOp) and n.op.attributes["shape"].size.lo
     }
-    found = _Lifetimes(model)
-    return Memory(sum(size for _, size in spans), found.sum, found.peak, found.at, found.unknown)
+    return sum(size for _, size in spans)
 
 
 class _Lifetimes:
