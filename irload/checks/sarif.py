@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -34,7 +35,7 @@ def _rule(rule: Rule) -> dict[str, Any]:
     summary, _, rest = rule.explanation.partition("\n\n")
     return {
         "id": rule.code,
-        "name": "".join(word.capitalize() for word in rule.title.replace("-", " ").split()),
+        "name": "".join(word.capitalize() for word in re.findall(r"\w+", rule.title)),
         "shortDescription": {"text": rule.title},
         "fullDescription": {"text": " ".join(summary.split())},
         "help": {"text": " ".join(rest.split()) or rule.title},

@@ -266,6 +266,11 @@ def examine(file: str | Path, weights: Any = None, target: str | None = None) ->
     return subject
 
 
+def named(node: Node) -> str:
+    """A layer as the report names it: `Convolution 'conv1' (id 12)`."""
+    return f"{node.type} '{node.name}' (id {node.id})"
+
+
 def port_name(ports: list[RawPort], index: int, side: str) -> str:
     """A port as the report names it: `output port 2`."""
     return f"{side} port {ports[index].id}" if index < len(ports) else f"{side} {index}"

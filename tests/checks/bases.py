@@ -14,6 +14,8 @@ import numpy as np
 
 Dims = Sequence[int]
 Port = tuple[str, Dims]
+BLOCK = 1000
+"""Ids of the layers of a block, when several make one file."""
 OUTER = re.compile(r'^<layer id="(\d+)" name="(\w*)"', re.M)
 EDGE = re.compile(r'^<edge from-layer="(\d+)" from-port="(\d+)" to-layer="(\d+)"', re.M)
 
@@ -55,7 +57,7 @@ def net(*blocks: Block, version: str = "11") -> tuple[str, bytes]:
     parts: list[Block] = []
     blob = b""
     for k, block in enumerate(blocks):
-        parts.append(block if len(blocks) == 1 else block.shifted(1000 * k, len(blob), f"b{k}_"))
+        parts.append(block if len(blocks) == 1 else block.shifted(BLOCK * k, len(blob), f"b{k}_"))
         blob += block.blob
     layers, edges = "".join(p.layers for p in parts), "".join(p.edges for p in parts)
     head = f'<?xml version="1.0"?>\n<net name="m" version="{version}">\n'

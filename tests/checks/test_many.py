@@ -8,6 +8,7 @@ import pytest
 
 import irload
 from tests import seeded_edits
+from tests.checks.bases import BLOCK
 from tests.checks.seeded_faults import draw
 
 MODELS = sorted((Path(__file__).parents[2] / "models").glob("*/model.xml"))
@@ -20,6 +21,10 @@ def test_unrelated_faults_are_all_reported(seed, tmp_path):
     file.write_text(text, encoding="utf-8")
     found = irload.check(file, blob).findings
     assert sorted(f.code for f in found) == sorted(r.code for r in rows), found
+    for k, row in enumerate(rows):  # each in the block that holds its fault
+        alone = next(f for f in found if f.code == row.code)
+        if alone.layer_id is not None and not alone.body:
+            assert alone.layer_id // BLOCK == k, alone
 
 
 def test_one_wrong_declaration_is_found_exactly_once():

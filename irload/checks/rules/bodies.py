@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from difflib import get_close_matches
 
 from irload.checks.rule import Hit, file_rule, graph_rule
-from irload.checks.subject import Scope, Subject
+from irload.checks.subject import Scope, Subject, named
 from irload.core.element import dynamic
 from irload.graph import UnknownOp
 from irload.read.raw import RawGraph, RawLayer
@@ -142,9 +142,9 @@ def parameter_differs(scope: Scope) -> Iterator[Hit]:
         fed, attributes = scope.type(parameter.outputs[0]), parameter.op.attributes
         element, shape = attributes["element_type"], attributes["shape"]
         if element is not dynamic and fed.element not in (dynamic, element):
-            yield Hit(parameter, f"is of type {element}, but is fed {fed.element}", f"by {scope.owner}")
+            yield Hit(parameter, f"is of type {element}, but is fed {fed.element}", f"fed by {named(scope.owner)}")
         elif fed.shape.meet(shape) is None:
-            yield Hit(parameter, f"has shape {shape}, but is fed {fed.shape}", f"by {scope.owner}")
+            yield Hit(parameter, f"has shape {shape}, but is fed {fed.shape}", f"fed by {named(scope.owner)}")
 
 
 @graph_rule("IR508", "note", "loop without back edges")

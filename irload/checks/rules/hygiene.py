@@ -21,27 +21,31 @@ _OPTIONAL_OUTPUTS = frozenset(
 def unreachable(scope: Scope) -> Iterator[Hit]:
     """No Result and no Assign depends on a layer, so the runtime never creates it. A branch is reported at its end.
 
+    A note where the branch holds constants only: OpenVINO itself leaves some behind.
+
     Example: a branch whose Result was removed.
     """
     if not any(layer.type in ("Result", "Assign") for layer in scope.layers.values()):
         return  # IR706 reports it
     for layer in scope.dead_ends:
         if layer.id not in scope.reached:
-            count = _branch(scope, layer)
-            because = f"nor on {count} layers before it" if count else ""
-            yield Hit(layer, "no output of the model depends on it; the runtime drops it in silence", because)
+            before = _branch(scope, layer)
+            because = f"nor on the {len(before)} before it" if before else ""
+            constant = {x.type for x in (layer, *before)} <= {"Const", "Convert"}
+            message = "no output of the model depends on it; the runtime drops it in silence"
+            yield Hit(layer, message, because, severity="note" if constant else None)
 
 
-def _branch(scope: Scope, end: RawLayer) -> int:
-    """The number of unreachable layers on which a dead end depends."""
-    found: set[int] = set()
+def _branch(scope: Scope, end: RawLayer) -> list[RawLayer]:
+    """The unreachable layers on which a dead end depends."""
+    found: dict[int, RawLayer] = {}
     pending = [end.id]
     while pending:
         layer = scope.layers.get(pending.pop())
         if layer is not None and layer.id not in found and layer.id not in scope.reached:
-            found.add(layer.id)
+            found[layer.id] = layer
             pending += [source for fed in scope.feeds(layer).values() for source in fed]
-    return len(found) - 1
+    return [layer for layer in found.values() if layer is not end]
 
 
 @graph_rule("IR708", "note", "input that nothing uses")
@@ -101,13 +105,10 @@ def nameless_output(subject: Subject) -> Iterator[Hit]:
 
     Example: a Result without `output_names`, fed by a port without `names`.
     """
-    for port in subject.model.outputs if subject.model is not None and _complete(subject) else ():
-        if not port.names:
-            yield Hit(port.node, "the output has no tensor name")
-
-
-def _complete(subject: Subject) -> bool:
-    return subject.model is not None and all(r.inputs for r in subject.model.results)
+    for result in [] if subject.model is None else subject.model.results:
+        # One that nothing feeds has lost its name with its edge.
+        if result.inputs and not (result.inputs[0].names if result.output_names is None else result.output_names):
+            yield Hit(result, "the output has no tensor name")
 
 
 @graph_rule("IR705", "note", "superseded operation")

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from irload.checks.because import why_shape, why_type
 from irload.checks.rule import Hit, graph_rule
-from irload.checks.subject import Scope, port_name
+from irload.checks.subject import Scope, named, port_name
 from irload.core.element import dynamic
 from irload.core.tensor import TensorType
 from irload.declared import Judgement, judge
@@ -91,12 +91,12 @@ def _body_parameter(scope: Scope, output: Output) -> bool:
 
 def _producer(claim: Claim) -> str:
     source = claim.node.inputs[claim.index].node
-    return f"by '{source.name}' (id {source.id})"
+    return f"fed by {named(source)}"
 
 
 def _cause(scope: Scope, claim: Claim) -> str:
     if scope.owner is not None and claim.node.type == "Parameter":
-        return f"fed by {scope.owner}"
+        return f"fed by {named(scope.owner)}"
     return why_shape(scope, claim.node, claim.index, claim.judgement.axis)
 
 
@@ -120,11 +120,20 @@ def output_dims(scope: Scope) -> Iterator[Hit]:
 def output_precision(scope: Scope) -> Iterator[Hit]:
     """An output port declares a precision other than the element type that its operation produces.
 
+    A note on the Convert behind a constant compressed to f16, where OpenVINO itself leaves f16 in bodies.
+
     Example: a Convolution of f32 tensors whose output port says `precision="I64"`.
     """
     for claim in _outputs(scope, lambda j: j.element):
         said = (claim.declared.element or dynamic).precision
-        yield claim.hit(f"declares {said}, inferred {claim.inferred.element.precision}", why_type(scope, claim.node))
+        hit = claim.hit(f"declares {said}, inferred {claim.inferred.element.precision}", why_type(scope, claim.node))
+        yield replace(hit, severity="note") if _is_decompression(scope, claim) else hit
+
+
+def _is_decompression(scope: Scope, claim: Claim) -> bool:
+    """True for the Convert that a writer put behind a compressed constant without looking at its type again."""
+    marked = any(a.get("name") == "decompression" for a in claim.node.rt_info)
+    return marked and claim.declared.element is scope.type(claim.node.inputs[0]).element
 
 
 @graph_rule("IR403", "error", "declared dims are not what feeds the port")
@@ -183,10 +192,15 @@ def needlessly_static(scope: Scope) -> Iterator[Hit]:
     """
     for claim in _outputs(scope, lambda j: j.shape == "narrow"):
         if not claim.vague:
-            yield claim.hit(f"declares {claim.dims}, inferred {claim.inferred.shape}", _cause(scope, claim))
+            hit = claim.hit(f"declares {claim.dims}, inferred {claim.inferred.shape}", _cause(scope, claim))
+            yield replace(hit, severity="note") if claim.node.type in _ROWS_BY_VALUE else hit
     for claim in _inputs(scope, lambda j: j.shape == "narrow"):
         if not claim.vague:
             yield claim.hit(f"declares {claim.dims}, but is fed {claim.inferred.shape}", _producer(claim))
+
+
+_ROWS_BY_VALUE = frozenset({"NonMaxSuppression"})
+"""Types whose early versions return as many rows as the values ask for; the runtime writes the most there may be."""
 
 
 @graph_rule("IR410", "error", "port that the operation does not have")

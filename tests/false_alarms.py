@@ -1,0 +1,73 @@
+"""No false alarms: `python -m tests.false_alarms [N] [SEED] [ROW…]`.
+
+Random models of one operation, made by the generators of the conformance tests, static and with partial shapes, are
+written by OpenVINO itself (save_model, which compresses to f16, and serialize in turn), and checked. Nothing in them
+may be called an error or a warning.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import openvino as ov
+
+from irload.checks import Finding, check
+from tests.harness import runtime
+from tests.harness.case import GENERATORS, Case
+from tests.harness.verify import relax
+from tests.ops.families import load_families
+
+
+def written(case: Case, k: int, folder: Path, rng: np.random.Generator) -> Path | None:
+    """The case as a file that OpenVINO wrote; None where it takes no such model."""
+    shapes = relax(case, rng) if k % 3 == 2 else None
+    try:
+        model = runtime.read(case, shapes)
+        file = folder / "model.xml"
+        if k % 2:
+            ov.serialize(model, file)
+        else:
+            ov.save_model(model, file)
+    except (runtime.Rejected, RuntimeError):
+        return None
+    return file
+
+
+def run(count: int, seed: int, wanted: tuple[str, ...] = ()) -> tuple[int, list[tuple[Case, Finding]]]:
+    """How many files were checked, and what was said of them that should not be."""
+    load_families()
+    rows = [r for r in sorted(GENERATORS) if not wanted or any(w in "-".join(r) for w in wanted)]
+    rng = np.random.default_rng(seed)
+    order = rng.permutation(len(rows))
+    checked, alarms = 0, list[tuple[Case, Finding]]()
+    for k in range(2 * count):  # some cases the runtime cannot write
+        if checked == count:
+            break
+        generators = GENERATORS[rows[order[k % len(rows)]]]
+        case = generators[int(rng.integers(len(generators)))](rng)
+        with tempfile.TemporaryDirectory() as folder:
+            file = None if case.oracle == "none" else written(case, k, Path(folder), rng)
+            if file is not None:
+                checked += 1
+                alarms += [(case, f) for f in check(file).findings if f.severity != "note"]
+    return checked, alarms
+
+
+def main(arguments: list[str]) -> int:
+    """Run and print the alarms; 1 when there are any."""
+    numbers = [int(a) for a in arguments if a.isdigit()]
+    count, seed = (numbers + [300, 1][len(numbers) :])[:2]
+    checked, alarms = run(count, seed, tuple(a for a in arguments if not a.isdigit()))
+    for case, finding in alarms:
+        print(f"{case}\n    {finding.code} {finding.layer}: {finding.message} ({finding.because})")
+    codes = ", ".join(f"{code} {n} times" for code, n in Counter(f.code for _, f in alarms).items())
+    print(f"{checked} files that OpenVINO wrote, {len(alarms)} false alarms{f': {codes}' if codes else ''}")
+    return 1 if alarms else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
