@@ -13,6 +13,7 @@ from irload.core import registry
 from irload.core.attribute import Attribute
 from irload.core.context import InferContext, RunContext
 from irload.core.element import ELEMENTS, ElementType, f32, nf4
+from irload.core.half import widened
 from irload.core.shape import Shape
 from irload.core.tensor import Array, Bounds, TensorType
 from irload.errors import AttributeInvalid, ExecutionError, IRError, ShapeMismatch
@@ -251,6 +252,8 @@ _NARROW = {e.dtype for e in ELEMENTS if e.is_low_precision and e is not nf4}
 
 
 def _widen(array: Array) -> Array:
+    if array.dtype == np.float16:
+        return widened(array)
     return array.astype(np.float32) if array.dtype in _NARROW else array
 
 

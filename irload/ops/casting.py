@@ -12,6 +12,7 @@ import numpy as np
 
 from irload.core import element as et
 from irload.core.element import ElementType
+from irload.core.half import widened
 from irload.core.packing import NF4_TABLE
 from irload.core.tensor import Array
 
@@ -52,6 +53,8 @@ def convert(x: Array, to: ElementType) -> Array:
         return x
     if to is et.boolean:
         return x != 0
+    if x.dtype == np.float16 and to is et.f32:
+        return widened(x)
     if x.dtype.kind not in "iub" and x.dtype.itemsize < 4:
         x = x.astype(np.float32)
     if to.is_integer:

@@ -12,6 +12,8 @@ from irload.core.tensor import Array
 from irload.plan.expression import Expression
 from irload.plan.kernels.calls import Part, Scratch
 from irload.plan.kernels.map import tiled_calls
+from irload.plan.kernels.operands import flattened
+from irload.plan.kernels.packing import contiguous
 from irload.plan.kernels.product import columns_by_matrix, rows_by_matrix
 from irload.plan.kernels.tiles import collapse, cut, cut_range
 
@@ -60,7 +62,7 @@ def pointwise(conv: Conv, pack: Pack, scratch: Scratch, threads: int) -> list[li
     """1×1 kernels: one matmul over all positions, after thinning them out where strides ask for it."""
     n, oh, ow, o = conv.out.shape
     channels = conv.x.shape[3]
-    w = pack("1x1", conv.w, lambda w: np.ascontiguousarray(w.reshape(o, channels).T))
+    w = pack("1x1", conv.w, lambda w: contiguous(w.reshape(o, channels).T))
     phases: list[list[Part]] = []
     x = conv.x
     if conv.strides != (1, 1):
@@ -75,9 +77,14 @@ def pointwise(conv: Conv, pack: Pack, scratch: Scratch, threads: int) -> list[li
     rows = n * oh * ow
     flat = x.reshape(rows, channels)
     out = conv.out.reshape(rows, o)
-    extra = [np.broadcast_to(e, conv.out.shape).reshape(rows, o) if e.size > o else e.reshape(-1) for e in conv.extra]
-    make = rows_by_matrix if rows >= 32 else columns_by_matrix
+    extra = [flattened(e, conv.out.shape, out.shape, scratch, phases) for e in conv.extra]
+    make = columns_by_matrix if few_positions(rows, threads) else rows_by_matrix
     return [*phases, make(flat, w, out, extra, conv.epilogue, scratch, threads)]
+
+
+def few_positions(rows: int, threads: int) -> bool:
+    """True where threads had better share the channels: cut by positions, each would have to pack all the weights."""
+    return rows < (32 if threads == 1 else 128 * threads)
 
 
 def im2col(conv: Conv, pack: Pack, scratch: Scratch, threads: int) -> list[list[Part]]:
@@ -86,7 +93,9 @@ def im2col(conv: Conv, pack: Pack, scratch: Scratch, threads: int) -> list[list[
     groups, per_group, depth = conv.w.shape[:3]
     kh, kw = conv.kernel
     k = kh * kw * depth
-    w = pack("im2col", conv.w, lambda w: np.ascontiguousarray(w.transpose(0, 3, 4, 2, 1).reshape(groups, k, per_group)))
+    w = pack("im2col", conv.w, lambda w: contiguous(w.transpose(0, 3, 4, 2, 1)).reshape(groups, k, per_group))
+    if threads > 1 and n == groups == 1 and few_positions(oh * ow, threads) and conv.out.flags.c_contiguous:
+        return _whole_im2col(conv, w[0], scratch, threads)
     wide = [np.broadcast_to(e, conv.out.shape) for e in conv.extra]
     rows_at_once = max(1, min(oh, max(COLUMNS // (ow * k), POSITIONS // ow)))
     parts: list[Part] = []
@@ -113,6 +122,21 @@ def im2col(conv: Conv, pack: Pack, scratch: Scratch, threads: int) -> list[list[
                 part += epilogue_calls(conv, out, [e[sample, start + a : start + b] for e in wide], scratch)
         parts.append(part)
     return [parts]
+
+
+def _whole_im2col(conv: Conv, w: Array, scratch: Scratch, threads: int) -> list[list[Part]]:
+    """Small maps: all windows first, then a matmul of which each thread makes a range of channels."""
+    _, oh, ow, o = conv.out.shape
+    gather: Part = []
+    band = padded_band(conv, 0, 0, oh, scratch, gather)
+    windows = window_view(conv, band, oh)
+    columns = scratch.take(windows.shape)
+    gather.append((np.copyto, (columns, windows)))
+    phases: list[list[Part]] = [[gather]]
+    out = conv.out.reshape(oh * ow, o)
+    extra = [flattened(e, conv.out.shape, out.shape, scratch, phases) for e in conv.extra]
+    matrix = columns.reshape(oh * ow, -1)
+    return [*phases, columns_by_matrix(matrix, w, out, extra, conv.epilogue, scratch, threads)]
 
 
 def depthwise(conv: Conv, pack: Pack, scratch: Scratch, threads: int) -> list[list[Part]]:

@@ -32,6 +32,9 @@ PANEL = 400_000
 TILES = 48
 """… and the fewest tiles that a panel should have: BLAS packs the weights anew for each."""
 
+PACKED = 1 << 13
+"""Filters transformed at once."""
+
 
 def suits(conv: Conv) -> bool:
     """True where it pays: enough channels, and maps large enough that few tiles stick out."""
@@ -42,25 +45,35 @@ def suits(conv: Conv) -> bool:
 
 def transform_weights(w: Array) -> Array:
     """[36, C, O] of the weights [1, O, C, 3, 3], in f64 on the way."""
-    wide = np.einsum("ai,bj,ocij->abco", WEIGHTS, WEIGHTS, w[0].astype(np.float64))
-    return np.ascontiguousarray(wide.reshape(36, w.shape[2], w.shape[1]), np.float32)
+    _, o, channels, *_ = w.shape
+    both = np.kron(WEIGHTS, WEIGHTS)
+    out = np.empty((36, channels, o), np.float32)
+    for a, b in cut_range(0, channels, max(1, PACKED // o)):
+        taps = w[0, :, a:b].reshape(o, b - a, 9).transpose(2, 1, 0).astype(np.float64, order="C")
+        out[:, a:b] = (both @ taps.reshape(9, -1)).reshape(36, b - a, o)
+    return out
 
 
 def winograd(conv: Conv, pack: Pack, scratch: Scratch, threads: int) -> list[list[Part]]:
-    """The calls of a convolution for which `suits` holds. Threads share it by rows of tiles."""
+    """The calls of a convolution for which `suits` holds. Threads share it by rows of tiles, or by the 36 matmuls."""
     n, oh, ow, o = conv.out.shape
     channels = conv.x.shape[3]
     weights = pack("winograd", conv.w, transform_weights)
     tall, wide = -(-oh // 4), -(-ow // 4)
     rows = max(1, min(-(-tall // threads), max(PANEL // (36 * wide * (channels + o)), -(-TILES // wide))))
     extra = [np.broadcast_to(e, conv.out.shape) for e in conv.extra]
+    if threads > 1 and n == 1 and tall * wide < TILES * threads:
+        before, product, after = _panel(conv, 0, 0, tall, weights, _Buffers(scratch, tall, wide, channels, o))
+        after += epilogue_calls(conv, conv.out[0], [e[0] for e in extra], scratch)
+        return [[before], [[(np.matmul, tuple(x[a:b] for x in product))] for a, b in cut(36, threads)], [after]]
     parts: list[Part] = []
     for start, stop in cut(tall, threads):
         part: Part = []
         buffers = _Buffers(scratch, rows, wide, channels, o)
         for sample in range(n):
             for a, b in cut_range(start, stop, rows):
-                _panel(conv, sample, a, b, weights, buffers, scratch, part)
+                before, product, after = _panel(conv, sample, a, b, weights, buffers)
+                part += [*before, (np.matmul, product), *after]
                 done = slice(a * 4, min(b * 4, oh))
                 part += epilogue_calls(conv, conv.out[sample, done], [e[sample, done] for e in extra], scratch)
         parts.append(part)
@@ -80,14 +93,15 @@ class _Buffers:
 
 
 def _panel(
-    conv: Conv, sample: int, a: int, b: int, weights: Array, buffers: _Buffers, scratch: Scratch, part: Part
-) -> None:
-    """Rows a..b of tiles: gather, transform, multiply, transform back, store."""
+    conv: Conv, sample: int, a: int, b: int, weights: Array, buffers: _Buffers
+) -> tuple[Part, tuple[Array, Array, Array], Part]:
+    """Rows a..b of tiles: the calls that gather and transform; what is to be multiplied; those that store."""
     channels = conv.x.shape[3]
     _, oh, ow, o = conv.out.shape
     rows, wide = b - a, -(-ow // 4)
     count = rows * wide
     band = buffers.band[: rows * 4 + 2]
+    part: Part = []
     _fill_band(conv, sample, a * 4, band, part)
     st = band.strides
     windows = as_strided(
@@ -100,19 +114,19 @@ def _panel(
     data = gathered.reshape(6, 6, count * channels)
     part.append((np.matmul, (INPUT, half.reshape(6, 6, count * channels), data)))
     product = buffers.product[: 36 * count * o].reshape(36, count, o)
-    part.append((np.matmul, (gathered.reshape(36, count, channels), weights, product)))
     back = buffers.gathered[: 24 * count * o].reshape(4, 6 * count * o)
-    part.append((np.matmul, (OUTPUT, product.reshape(6, -1), back)))
+    after: Part = [(np.matmul, (OUTPUT, product.reshape(6, -1), back))]
     final = buffers.product[: 16 * count * o].reshape(4, 4, count * o)
-    part.append((np.matmul, (OUTPUT, back.reshape(4, 6, count * o), final)))
+    after.append((np.matmul, (OUTPUT, back.reshape(4, 6, count * o), final)))
     fits = ow == wide * 4 and b * 4 <= oh
     target = conv.out[sample, a * 4 : b * 4] if fits else buffers.result[: rows * 4]
     st = target.strides
     scattered = as_strided(target, (4, 4, rows, wide, o), (st[0], st[1], st[0] * 4, st[1] * 4, st[2]))
-    part.append((np.copyto, (scattered, final.reshape(4, 4, rows, wide, o))))
+    after.append((np.copyto, (scattered, final.reshape(4, 4, rows, wide, o))))
     if not fits:
         done = conv.out[sample, a * 4 : min(b * 4, oh)]
-        part.append((np.copyto, (done, target[: len(done), :ow])))
+        after.append((np.copyto, (done, target[: len(done), :ow])))
+    return part, (gathered.reshape(36, count, channels), weights, product), after
 
 
 def _fill_band(conv: Conv, sample: int, first_row: int, band: Array, part: Part) -> None:
