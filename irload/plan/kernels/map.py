@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -11,6 +10,7 @@ from irload.core.tensor import Array
 from irload.plan.expression import Expression
 from irload.plan.kernels.calls import Part, Scratch
 from irload.plan.kernels.elementwise import TilePool, expression_calls
+from irload.plan.kernels.operands import is_constant
 from irload.plan.kernels.tiles import by_memory, collapse, cut, tiles
 
 SMALL = 1 << 14
@@ -58,14 +58,6 @@ def tiled_calls(
 def _is_row(array: Array) -> bool:
     """True for one row repeated down a tile. Written out in full it is added in half the time."""
     return array.ndim == 2 and array.strides[0] == 0 and array.shape[0] > 1 and array.strides[1] == array.itemsize
-
-
-def is_constant(array: Array) -> bool:
-    """True for views of arrays that nobody may write to: weights and what was folded from them."""
-    owner: Any = array
-    while getattr(owner, "base", None) is not None:  # the views that as_strided makes hang on an object of its own
-        owner = owner.base
-    return isinstance(owner, bytes) or (isinstance(owner, np.ndarray) and not owner.flags.writeable)
 
 
 def _pool(like: Array, scratch: Scratch) -> TilePool:
