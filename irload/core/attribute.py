@@ -53,6 +53,8 @@ class Attribute:
         self.spec_required = spec_required
         self.supplied = supplied
         self.kind = kind
+        self.words: tuple[str, ...] = ()
+        """The words that the text may be, in lower case, of an attribute that is one of several."""
         self.name = ""
 
     def __set_name__(self, owner: type, name: str) -> None:
@@ -168,7 +170,10 @@ def choice(
         return None if value in words else f"must be one of {', '.join(words)}"
 
     write = str.upper if upper else str
-    return _attribute(parse, write, default, rule, name, spec_required, "one of " + ", ".join(f"`{w}`" for w in words))
+    kind = "one of " + ", ".join(f"`{w}`" for w in words)
+    attribute = _attribute(parse, write, default, rule, name, spec_required, kind)
+    attribute.words = tuple(known)
+    return attribute
 
 
 def words(default: Any = REQUIRED, *, rule: Rule | None = None, name: str | None = None) -> tuple[str, ...]:
