@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
 import numpy as np
 
-from irload.core.tensor import Array, TensorType
-from irload.graph import Graph, Output
+from irload.core.tensor import Array
+from irload.graph import Graph
 from irload.plan.bind import Binder, Bound, RunCell
 from irload.plan.crew import Crew, run_part
 from irload.plan.folding import Folding
 from irload.plan.kernels.calls import Part
 from irload.plan.lowering import lower
+from irload.plan.order import Plan
 from irload.plan.passes import optimize
 from irload.plan.program import Program
 from irload.plan.storage import Storage
@@ -81,9 +82,9 @@ class FastPlan:
         return seconds
 
 
-def fast_plan(graph: Graph, types: Mapping[Output, TensorType], threads: int, shared: Shared) -> FastPlan:
-    """The fast plan of a graph whose every type is static."""
-    return FastPlan(optimize(lower(graph, types, shared.folding)), threads, shared, graph.file)
+def fast_plan(graph: Graph, plan: Plan, threads: int, shared: Shared) -> FastPlan:
+    """The fast plan of a graph whose every type is static, made from its plain one."""
+    return FastPlan(optimize(lower(graph, plan)), threads, shared, graph.file)
 
 
 def _merged(phases: Sequence[list[Part]]) -> list[list[Part]]:

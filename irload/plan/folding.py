@@ -5,7 +5,9 @@ So weights are decompressed when a model is compiled, not whenever it runs.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import cast
 
 from irload.core.op import evaluate
 from irload.core.tensor import Array, TensorType
@@ -24,22 +26,49 @@ class Folding:
         self._kept: dict[Output, Array] = {}
 
     def fold(
-        self, node: Node, inputs: Sequence[Array | None], types: Mapping[Output, TensorType]
+        self, nodes: Sequence[Node], results: Iterable[Output], types: Mapping[Output, TensorType]
+    ) -> tuple[dict[Output, Array], set[Node]]:
+        """The constants that results and the nodes left over take, and the nodes that need not run.
+
+        What only other constants are made of is let go at once, so that weights are not held twice.
+        """
+        waiting = Counter(i for node in nodes for i in node.inputs)
+        waiting.update(results)
+        known: dict[Output, Array] = {}
+        gone: set[Node] = set()
+        for node in nodes:
+            arrays = self._results(node, known, types)
+            if arrays is None:
+                continue
+            gone.add(node)
+            known.update(zip(node.outputs, arrays, strict=True))
+            for source in node.inputs:
+                waiting[source] -= 1
+                if not waiting[source]:
+                    known.pop(source, None)
+        return known | stored(nodes, waiting), gone
+
+    def _results(
+        self, node: Node, known: Mapping[Output, Array], types: Mapping[Output, TensorType]
     ) -> tuple[Array, ...] | None:
         """The results of a node, None where they are not all known or would be too large."""
         told = [types[o].value for o in node.outputs]
-        if told and all(v is not None for v in told):
-            return tuple(v for v in told if v is not None)
-        arrays = [a for a in inputs if a is not None]
-        if len(arrays) < len(inputs) or not node.op.folds or node.op.signature.compute_context or not node.outputs:
+        if not told or node.type == "Const":
             return None
+        if all(v is not None for v in told):
+            return tuple(v for v in told if v is not None)
         if all(o in self._kept for o in node.outputs):
             return tuple(self._kept[o] for o in node.outputs)
-        size = sum(types[o].nbytes or 0 for o in node.outputs)
+        if not node.op.folds or node.op.signature.compute_context:
+            return None
+        if not all(i in known or i.node.type == "Const" for i in node.inputs):
+            return None
         if not all(types[o].is_static for o in node.outputs):
             return None
-        if inputs and size > max(LARGE, GROWTH * sum(a.nbytes for a in arrays)):
+        size = sum(types[o].nbytes or 0 for o in node.outputs)
+        if node.inputs and size > max(LARGE, GROWTH * sum(types[i].nbytes or 0 for i in node.inputs)):
             return None
+        arrays = [known[i] if i in known else _stored(i.node) for i in node.inputs]
         try:
             results = evaluate(node.op, arrays, [types[o] for o in node.outputs])
         except ExecutionError:
@@ -49,3 +78,12 @@ class Folding:
         if all(i in self._kept or i.node.type == "Const" for i in node.inputs):
             self._kept.update(zip(node.outputs, results, strict=True))
         return results
+
+
+def stored(nodes: Sequence[Node], wanted: Mapping[Output, int]) -> dict[Output, Array]:
+    """What the file holds of the outputs that something takes."""
+    return {n.outputs[0]: _stored(n) for n in nodes if n.type == "Const" and wanted.get(n.outputs[0])}
+
+
+def _stored(node: Node) -> Array:
+    return cast(Array, node.op.compute())

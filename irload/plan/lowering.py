@@ -1,17 +1,15 @@
-"""From the graph to a program: each node becomes the step that describes it, or computes itself where none does.
-
-Constants are folded on the way: a node of which every input is known is computed now, once.
-"""
+"""From the graph to a program: each node becomes the step that describes it, or computes itself where none does."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from irload.core.op import is_builtin
 from irload.core.tensor import TensorType
 from irload.graph import Graph, Node, Output
-from irload.plan.folding import Folding
+from irload.plan.order import Plan
 from irload.plan.program import Program, Step, Value
 from irload.plan.steps import Compute
 
@@ -31,28 +29,23 @@ def lowers(*types: str) -> Callable[[Lower], Lower]:
     return register
 
 
-def lower(graph: Graph, types: Mapping[Output, TensorType], folding: Folding) -> Program:
-    """The program of a graph whose every type is static."""
+def lower(graph: Graph, plan: Plan) -> Program:
+    """The program of a graph whose every type is static, by its plain plan."""
     from irload.plan import lowered  # fills the table
 
     assert lowered
-    used = {i for node in graph.nodes for i in node.inputs if node.reachable}
-    parameters = set(graph.parameters)
-    values: dict[Output, Value] = {}
+    types = plan.types
+    nodes = [step.node for step in plan.steps]
+    used = {i for node in (*nodes, *graph.results) for i in node.inputs}
+    values = {o: _value(o, types[o]) for p in graph.parameters for o in p.outputs}
+    for output, array in plan.folded.items():
+        values[output] = _value(output, types[output])
+        values[output].constant = array
     steps: list[Step] = []
-    for node in graph.nodes:
-        if not node.reachable or node.type == "Result":
-            continue
+    for node in nodes:
         inputs = [values[i] for i in node.inputs]
         outputs = [_value(o, types[o], used=o in used) for o in node.outputs]
         values.update(zip(node.outputs, outputs, strict=True))
-        if node in parameters:
-            continue
-        known = folding.fold(node, [v.constant for v in inputs], types)
-        if known is not None:
-            for value, array in zip(outputs, known, strict=True):
-                value.constant = array
-            continue
         made = _steps(node, inputs, outputs)
         if made is None:
             told = tuple(types[o].untold() for o in node.outputs)
@@ -65,13 +58,13 @@ def lower(graph: Graph, types: Mapping[Output, TensorType], folding: Folding) ->
     )
 
 
-def _value(output: Output, tensor: TensorType, *, used: bool) -> Value:
+def _value(output: Output, tensor: TensorType, *, used: bool = True) -> Value:
     return Value(tensor.shape.static, tensor.element.dtype, tensor.value, name=output.node.name, used=used)
 
 
 def _steps(node: Node, inputs: list[Value], outputs: list[Value]) -> list[Step] | None:
     make = _table.get(node.type)
-    if make is None or node.op.namespace != "opset":
+    if make is None or node.op.namespace != "opset" or not is_builtin(node.op):
         return None
     made = make(node, inputs, outputs)
     return [made] if isinstance(made, Step) else made

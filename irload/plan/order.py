@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -9,7 +10,7 @@ from irload.core.tensor import UNKNOWN, Array, TensorType
 from irload.errors import LimitExceeded
 from irload.graph import Graph, Node, Output
 from irload.inference import Inference
-from irload.plan.folding import Folding
+from irload.plan.folding import Folding, stored
 from irload.safety import limits
 
 __all__ = ["Plan", "Step", "plan_graph"]
@@ -44,6 +45,8 @@ class Plan:
     parameters: tuple[int, ...]
     results: tuple[int, ...]
     constants: tuple[tuple[int, Array], ...] = ()
+    folded: Mapping[Output, Array] = field(default_factory=dict[Output, Array], repr=False)
+    """The same constants by output."""
     types: Mapping[Output, TensorType] = field(default_factory=dict[Output, TensorType], repr=False)
     is_static: bool = False
     """True when inference has told every type, so that memory can be planned. Strings have no fixed size."""
@@ -69,14 +72,16 @@ def plan_graph(graph: Graph, given: Sequence[TensorType], folding: Folding | Non
     types = inference.types
     slot: dict[Output, int] = {}
     nodes = [n for n in graph.nodes if n.reachable and n.type not in ("Parameter", "Result")]
-    constants: dict[Output, Array] = {}
-    for node in nodes if folding is not None else ():
-        known = None if folding is None else folding.fold(node, [constants.get(i) for i in node.inputs], types)
-        constants.update(zip(node.outputs, known, strict=True) if known is not None else ())
-    nodes = [n for n in nodes if not n.outputs or n.outputs[0] not in constants]
+    returned = [r.inputs[0] for r in graph.results]
+    if folding is not None:
+        constants, gone = folding.fold(nodes, returned, types)
+        nodes = [n for n in nodes if n not in gone]
+    else:
+        constants = stored(nodes, Counter([*returned, *(i for n in nodes for i in n.inputs)]))
+    nodes = [n for n in nodes if n.type != "Const"]
     for output in (*constants, *(o for node in (*graph.parameters, *nodes) for o in node.outputs)):
         slot[output] = len(slot)
-    results = tuple(slot[r.inputs[0]] for r in graph.results)
+    results = tuple(slot[o] for o in returned)
     last: dict[int, int] = {}
     for k, node in enumerate(nodes):
         last.update({slot[source]: k for source in node.inputs})
@@ -111,6 +116,7 @@ def plan_graph(graph: Graph, given: Sequence[TensorType], folding: Folding | Non
         tuple(slot[p.outputs[0]] for p in graph.parameters),
         results,
         tuple((slot[o], a) for o, a in constants.items()),
+        constants,
         types,
         all(s.known and all(t.element.dtype != object for t in (*s.input_types, *s.types)) for s in steps),
     )

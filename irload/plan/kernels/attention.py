@@ -7,7 +7,7 @@ import numpy as np
 from irload.core.tensor import Array
 from irload.plan.kernels.calls import Part, Scratch
 from irload.plan.kernels.rows import softmax_calls
-from irload.plan.kernels.tiles import cut
+from irload.plan.kernels.tiles import PRODUCTS, cut
 
 
 def attention(
@@ -18,7 +18,7 @@ def attention(
     keys = k.shape[1]
     ones = np.ones((keys, 1), np.float32)
     parts: list[Part] = []
-    for start, stop in cut(heads, threads if heads * rows * keys >= 1 << 12 else 1):
+    for start, stop in cut(heads, threads if heads * rows * keys * q.shape[2] >= PRODUCTS else 1):
         part: Part = []
         scores, sums = scratch.take((rows, keys)), scratch.take((rows, 1))
         scaled = scratch.take(q.shape[1:])

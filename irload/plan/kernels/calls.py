@@ -27,7 +27,9 @@ def minimum(a: Array, b: Any, out: Array) -> None:
 class Scratch:
     """Working memory of kernels: taken and given back step by step, so that all steps share the same bytes."""
 
-    def __init__(self) -> None:
+    def __init__(self, tile: int) -> None:
+        self.tile = tile
+        """Elements of a tile. Larger where threads share the interpreter's lock, so that they ask for it less often."""
         self._chunks: list[Array] = []
         self._at = (0, 0)
         self.peak = 0

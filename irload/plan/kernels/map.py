@@ -11,10 +11,7 @@ from irload.plan.expression import Expression
 from irload.plan.kernels.calls import Part, Scratch
 from irload.plan.kernels.elementwise import TilePool, expression_calls
 from irload.plan.kernels.operands import is_constant
-from irload.plan.kernels.tiles import by_memory, collapse, cut, tiles
-
-SMALL = 1 << 14
-"""Below this many elements a second thread costs more than it saves."""
+from irload.plan.kernels.tiles import ELEMENTS, by_memory, collapse, cut, tiles
 
 
 def map_parts(
@@ -27,7 +24,7 @@ def map_parts(
         return [expression_calls(expression, arrays[1:], arrays[0], _pool(arrays[0], scratch))]
     rows = arrays[0].shape[0]
     # A first axis shorter than the number of threads is no use for cutting.
-    ranges = cut(rows, threads if out.size >= SMALL else 1)
+    ranges = cut(rows, threads if out.size >= ELEMENTS else 1)
     return [tiled_calls(expression, arrays[1:], arrays[0], a, b, scratch) for a, b in ranges]
 
 
@@ -38,7 +35,7 @@ def tiled_calls(
     calls: Part = []
     pools: dict[tuple[int, ...], TilePool] = {}
     repeated: dict[tuple[int, tuple[int, ...]], Array] = {}
-    for tile in tiles([out, *operands], start, stop):
+    for tile in tiles([out, *operands], start, stop, scratch.tile):
         shape = tile[0].shape
         pool = pools.get(shape)
         if pool is None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from irload.core.tensor import Array
 from irload.plan.kernels.calls import Part, Scratch, maximum
-from irload.plan.kernels.tiles import cut
+from irload.plan.kernels.tiles import ELEMENTS, cut
 
 
 def pool(
@@ -30,7 +30,7 @@ def pool(
     fill = -np.inf if kind == "max" else 0
     scale = _scale(x.shape, out.shape, kernel, strides, pads, divisor) if kind == "mean" else None
     parts: list[Part] = []
-    for start, stop in cut(oh, threads if out.size >= 1 << 14 else 1):
+    for start, stop in cut(oh, threads if x.size >= ELEMENTS else 1):
         part: Part = []
         rows = stop - start
         first = start * strides[0] - pads[0]

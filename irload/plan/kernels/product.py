@@ -10,7 +10,7 @@ from irload.core.tensor import Array
 from irload.plan.expression import Expression
 from irload.plan.kernels.calls import Part, Scratch
 from irload.plan.kernels.map import map_parts, tiled_calls
-from irload.plan.kernels.tiles import cut, cut_range
+from irload.plan.kernels.tiles import PRODUCTS, cut, cut_range
 
 BLOCK = 1 << 17
 """Elements of the result that are made before the epilogue runs over them."""
@@ -26,7 +26,7 @@ def rows_by_matrix(
     rows, columns = out.shape
     wide = [np.broadcast_to(e, out.shape) for e in extra]
     parts: list[Part] = []
-    for start, stop in cut(rows, threads if rows * columns * a.shape[1] >= 1 << 18 else 1):
+    for start, stop in cut(rows, threads if rows * columns * a.shape[1] >= PRODUCTS else 1):
         part: Part = []
         step = max(32, BLOCK // columns) if epilogue.instructions else stop - start
         for i, j in cut_range(start, stop, step):
@@ -42,7 +42,7 @@ def columns_by_matrix(
     """The same cut by columns: for few rows, where each thread takes a share of the weights."""
     wide = [np.broadcast_to(e, out.shape) for e in extra]
     parts: list[Part] = []
-    for i, j in cut(out.shape[1], threads if b.size >= 1 << 18 else 1):
+    for i, j in cut(out.shape[1], threads if len(a) * b.size >= PRODUCTS // 8 else 1):
         target, operands = out[:, i:j], [w[:, i:j] for w in wide]
         part: Part = [(np.matmul, (a, b[:, i:j], target))]
         part += (
@@ -82,7 +82,7 @@ def batched(
     """Matmul of stacks, cut along the first axis. Two phases: the product, then the epilogue."""
     lead = out.shape[:-2]
     a, b = np.broadcast_to(a, lead + a.shape[-2:]), np.broadcast_to(b, lead + b.shape[-2:])
-    ranges = cut(lead[0], threads) if out.size >= 1 << 14 else [(0, lead[0])]
+    ranges = cut(lead[0], threads) if out.size * a.shape[-1] >= PRODUCTS else [(0, lead[0])]
     phases: list[list[Part]] = [[[(np.matmul, (a[i:j], b[i:j], out[i:j]))] for i, j in ranges]]
     if epilogue.instructions:
         phases.append(map_parts(epilogue, [out, *extra], out, scratch, threads))

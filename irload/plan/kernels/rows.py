@@ -13,9 +13,7 @@ from irload.core.tensor import Array
 from irload.plan.expression import Expression
 from irload.plan.kernels.calls import Part, Scratch
 from irload.plan.kernels.map import tiled_calls
-from irload.plan.kernels.tiles import TILE, cut, cut_range
-
-SMALL = 1 << 14
+from irload.plan.kernels.tiles import ELEMENTS, cut, cut_range
 
 
 def softmax(x: Array, out: Array, scratch: Scratch, threads: int) -> list[Part]:
@@ -23,9 +21,9 @@ def softmax(x: Array, out: Array, scratch: Scratch, threads: int) -> list[Part]:
     rows, n = x.shape
     ones = np.ones((n, 1), np.float32)
     parts: list[Part] = []
-    for start, stop in cut(rows, threads if x.size >= SMALL else 1):
+    for start, stop in cut(rows, threads if x.size >= ELEMENTS else 1):
         part: Part = []
-        block = max(1, TILE // n)
+        block = max(1, scratch.tile // n)
         sums = scratch.take((min(block, stop - start), 1))
         for a, b in cut_range(start, stop, block):
             part += softmax_calls(x[a:b], out[a:b], sums[: b - a], ones)
@@ -63,9 +61,9 @@ def normalize(
     mean = np.full((n, 1), 1 / n, np.float32)
     wide = [np.broadcast_to(e, x.shape) for e in extra]
     parts: list[Part] = []
-    for start, stop in cut(rows, threads if x.size >= SMALL else 1):
+    for start, stop in cut(rows, threads if x.size >= ELEMENTS else 1):
         part: Part = []
-        block = max(1, TILE // n)
+        block = max(1, scratch.tile // n)
         column = scratch.take((min(block, stop - start), 1))
         squares = scratch.take((min(block, stop - start), n))
         for a, b in cut_range(start, stop, block):
@@ -92,12 +90,12 @@ def reduce(kind: str, x: Array, out: Array, threads: int) -> list[Part]:
     rows, n, columns = x.shape
     if kind in ("sum", "mean"):
         weight = np.full((1, n) if columns > 1 else (n, 1), 1.0 if kind == "sum" else 1 / n, np.float32)
-        parts = cut(rows, threads if x.size >= SMALL else 1)
+        parts = cut(rows, threads if x.size >= ELEMENTS else 1)
         if columns > 1:
             return [[(np.matmul, (weight, x[a:b], out[a:b, None]))] for a, b in parts]
         return [[(np.matmul, (x[a:b, :, 0], weight, out[a:b]))] for a, b in parts]
     function = {"max": np.maximum, "min": np.minimum}[kind]
-    return [[(_reduced, (function, x[a:b], out[a:b]))] for a, b in cut(rows, threads if x.size >= SMALL else 1)]
+    return [[(_reduced, (function, x[a:b], out[a:b]))] for a, b in cut(rows, threads if x.size >= ELEMENTS else 1)]
 
 
 def _reduced(function: np.ufunc, x: Array, out: Array) -> None:

@@ -10,6 +10,10 @@ from numpy.lib.stride_tricks import as_strided
 
 from irload.core.tensor import Array
 
+ELEMENTS, PRODUCTS, TAPS = 1 << 17, 1 << 22, 1 << 20
+"""What a step must have to do before threads share it: elements to pass over, multiplications in a matmul, or in a sum
+over windows. Below that, handing the interpreter's lock to and fro takes longer than the work: 6 µs a call."""
+
 TILE = 1 << 15
 """Elements of a tile: 128 KiB of f32, a few of which stay in the second-level cache. A ufunc call costs 0.5 µs."""
 
@@ -43,7 +47,7 @@ def cut(count: int, pieces: int) -> list[tuple[int, int]]:
     return [(a, b) for a, b in pairwise(edges) if b > a]
 
 
-def tiles(arrays: Sequence[Array], start: int, stop: int, size: int = TILE) -> Iterator[list[Array]]:
+def tiles(arrays: Sequence[Array], start: int, stop: int, size: int) -> Iterator[list[Array]]:
     """Tiles of the range start..stop of the first axis, of about `size` elements each; long rows are cut, too."""
     row = int(np.prod(arrays[0].shape[1:], dtype=object))
     if row > 2 * size and arrays[0].ndim > 1:

@@ -15,7 +15,7 @@ from irload.plan.kernels.map import tiled_calls
 from irload.plan.kernels.operands import flattened
 from irload.plan.kernels.packing import contiguous
 from irload.plan.kernels.product import columns_by_matrix, rows_by_matrix
-from irload.plan.kernels.tiles import collapse, cut, cut_range
+from irload.plan.kernels.tiles import PRODUCTS, TAPS, collapse, cut, cut_range
 
 Pack = Callable[[str, Array, Callable[[Array], Array]], Array]
 """(kind, weights, how) → the weights as a kernel wants them; made once for all plans."""
@@ -25,9 +25,6 @@ COLUMNS = 98304
 
 POSITIONS = 256
 """… and the fewest positions that a tile should have: BLAS packs the weights anew for each."""
-
-ROWS = 65536
-"""Elements of one block of a depthwise convolution's result."""
 
 FEW_CHANNELS = 192
 """Up to so many channels it pays to repeat depthwise weights along a row."""
@@ -94,6 +91,7 @@ def im2col(conv: Conv, pack: Pack, scratch: Scratch, threads: int) -> list[list[
     kh, kw = conv.kernel
     k = kh * kw * depth
     w = pack("im2col", conv.w, lambda w: contiguous(w.transpose(0, 3, 4, 2, 1)).reshape(groups, k, per_group))
+    threads = threads if conv.out.size * k >= PRODUCTS else 1
     if threads > 1 and n == groups == 1 and few_positions(oh * ow, threads) and conv.out.flags.c_contiguous:
         return _whole_im2col(conv, w[0], scratch, threads)
     wide = [np.broadcast_to(e, conv.out.shape) for e in conv.extra]
@@ -149,7 +147,8 @@ def depthwise(conv: Conv, pack: Pack, scratch: Scratch, threads: int) -> list[li
     kh, kw = conv.kernel
     w = pack("depthwise", conv.w, lambda w: np.ascontiguousarray(w.reshape(channels, kh, kw).transpose(1, 2, 0)))
     wide = [np.broadcast_to(e, conv.out.shape) for e in conv.extra]
-    rows_at_once = max(1, min(oh, ROWS // (ow * channels)))
+    rows_at_once = max(1, min(oh, 2 * scratch.tile // (ow * channels)))
+    threads = threads if conv.out.size * kh * kw >= TAPS else 1
     runs = conv.strides[1] == conv.dilations[1] == 1 and channels <= FEW_CHANNELS
     long = (kh, kw, ow * channels)
     if runs:

@@ -24,7 +24,9 @@ def matmul(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None
 def attention(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
     """ScaledDotProductAttention of one head count, masked by addition."""
     q, k, v, *rest = inputs
-    if len(rest) > 2 or node.op.attributes["causal"] or not all_f32([q, k, v, *outputs]) or not outputs[0].size or not k.size:
+    if len(rest) > 2 or node.op.attributes["causal"] or not all_f32([q, k, v, *outputs]):
+        return None
+    if not outputs[0].size or not k.size:
         return None
     lead = q.shape[:-2]
     if k.shape[:-2] != lead or v.shape[:-2] != lead:

@@ -1,0 +1,74 @@
+"""Matmul and attention."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from irload.core.tensor import Array
+from irload.plan.bind import Binder, Phases, binds
+from irload.plan.kernels import attention as kernels
+from irload.plan.kernels import product as products
+from irload.plan.kernels.copying import as_rows, copy, stack
+from irload.plan.kernels.packing import contiguous
+from irload.plan.steps import Attention, Product
+
+
+@binds(Product)
+def product(step: Product, binder: Binder) -> tuple[str, Phases]:
+    """A matmul."""
+    a, b, *extra = (binder.view(v) for v in step.inputs)
+    out = binder.view(step.output)
+    a = a.swapaxes(-1, -2) if step.transpose_a else a
+    flat = as_rows(a), as_rows(out)
+    plain = b.ndim == 2 and flat[0] is not None and flat[1] is not None
+    if step.transpose_b and step.inputs[1].constant is not None and plain and flat[1] is not None:
+        rows_of = flat[1].shape[0]
+        if flat[0] is not None and rows_of in products.DOZENS:
+            wide = [np.broadcast_to(e, out.shape).reshape(flat[1].shape) if e.size > 1 else e for e in extra]
+            make = products.weights_first
+            return "weights first", [make(flat[0], b, flat[1], wide, step.epilogue, binder.scratch, binder.threads)]
+        # A single row is a matrix–vector product, which takes weights either way.
+        b = b.T if rows_of == 1 else binder.pack("transpose", b, lambda w: contiguous(w.swapaxes(-1, -2)))
+    elif step.transpose_b:
+        b = b.swapaxes(-1, -2)
+    if b.ndim == 2 and flat[0] is not None and flat[1] is not None:
+        wide = [np.broadcast_to(e, out.shape).reshape(flat[1].shape) if e.size > 1 else e for e in extra]
+        few = flat[1].shape[0] < 16 * binder.threads
+        make = products.columns_by_matrix if few else products.rows_by_matrix
+        kernel = "matmul by columns" if few else "matmul by rows"
+        return kernel, [make(flat[0], b, flat[1], wide, step.epilogue, binder.scratch, binder.threads)]
+    if out.ndim == 2:
+        make = products.rows_by_matrix
+        return "matmul by rows", [make(a, b, out, extra, step.epilogue, binder.scratch, binder.threads)]
+    lead = int(np.prod(out.shape[:-2]))
+    stacked = [stack(x, out.shape[:-2], lead) for x in (a, b, out)]
+    if stacked[2] is not None and stacked[0] is not None and stacked[1] is not None and not extra:
+        a, b, out = stacked[0], stacked[1], stacked[2]
+    return "batched matmul", products.batched(a, b, out, extra, step.epilogue, binder.scratch, binder.threads)
+
+
+@binds(Attention)
+def attention(step: Attention, binder: Binder) -> tuple[str, Phases]:
+    """Attention."""
+    q, k, v, *rest = (binder.view(x) for x in step.inputs)
+    out = binder.view(step.output)
+    heads = int(np.prod(out.shape[:-2]))
+    phases: Phases = []
+    flat: list[Array] = []
+    for x in (q, k, v):
+        stacked = stack(x, out.shape[:-2], heads)
+        if stacked is None:
+            dense = binder.scratch.take(x.shape)
+            phases += copy(dense, x, binder.threads)
+            stacked = dense.reshape(heads, *x.shape[-2:])
+        flat.append(stacked)
+    scores = (*out.shape[:-1], k.shape[-2])
+    mask = np.broadcast_to(rest[0], scores).reshape(heads, *scores[-2:]) if rest else None
+    target = stack(out, out.shape[:-2], heads)
+    result = binder.scratch.take((heads, *out.shape[-2:])) if target is None else target
+    phases.append(
+        kernels.attention(flat[0], flat[1], flat[2], mask, result, step.scale, binder.scratch, binder.threads)
+    )
+    if target is None:
+        phases += copy(out, result.reshape(out.shape), binder.threads)
+    return "head by head", phases

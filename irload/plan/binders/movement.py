@@ -1,0 +1,40 @@
+"""Views, copies and joins."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from irload.core.tensor import Array
+from irload.plan.bind import Binder, Phases, binds
+from irload.plan.kernels.calls import Part
+from irload.plan.kernels.copying import copy
+from irload.plan.steps import Cut, Join, Look, Permute, Spread, View
+
+
+@binds(View, Permute, Cut, Spread)
+def moved(step: Look, binder: Binder) -> tuple[str, Phases]:
+    """Nothing where the output is a view, else a copy."""
+    if binder.storage.is_alias(step.output):
+        return "view", []
+    source, out = binder.view(step.inputs[0]), binder.view(step.output)
+    try:
+        return "copy", copy(out, step.look(source), binder.threads)
+    except ValueError:
+        return "copy", [[[(_reshape_into, (out, source))]]]
+
+
+@binds(Join)
+def join(step: Join, binder: Binder) -> tuple[str, Phases]:
+    """The inputs that their makers did not write in place."""
+    out, start = binder.view(step.output), 0
+    part: Part = []
+    for k, value in enumerate(step.inputs):
+        index = (*(slice(None),) * step.axis, slice(start, start + value.shape[step.axis]))
+        start += value.shape[step.axis]
+        if (step, k) not in binder.storage.joined and value.size:
+            part.append((np.copyto, (out[index], binder.view(value))))
+    return "slices", [[part]]
+
+
+def _reshape_into(out: Array, source: Array) -> None:
+    np.copyto(out, source.reshape(out.shape))

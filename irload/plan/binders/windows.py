@@ -1,0 +1,79 @@
+"""Convolutions and poolings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from irload.core.tensor import Array
+from irload.plan.bind import Binder, Phases, binds
+from irload.plan.kernels import pooling, winograd
+from irload.plan.kernels import window as windows
+from irload.plan.steps import Pool, Window
+
+
+@binds(Window)
+def window(step: Window, binder: Binder) -> tuple[str, Phases]:
+    """A convolution."""
+    data, weights, *extra = (binder.view(v) for v in step.inputs)
+    out = binder.view(step.output)
+    one = len(step.strides) == 1
+    conv = windows.Conv(
+        _planar(data, one),
+        weights[:, :, :, None] if one else weights,
+        _planar(out, one),
+        tuple(_planar_operand(e, out.ndim, one) for e in extra),
+        step.epilogue,
+        _pair(step.strides, one, 1),
+        _pair(step.dilations, one, 1),
+        _pads(step.pads_begin, step.pads_end, one),
+    )
+    kernel = choose_window(conv)
+    run = {"1x1": windows.pointwise, "winograd": winograd.winograd, "depthwise": windows.depthwise}
+    return kernel, run.get(kernel, windows.im2col)(conv, binder.pack, binder.scratch, binder.threads)
+
+
+@binds(Pool)
+def pool(step: Pool, binder: Binder) -> tuple[str, Phases]:
+    """A pooling."""
+    one = len(step.kernel) == 1
+    return "separable", pooling.pool(
+        step.kind,
+        _planar(binder.view(step.inputs[0]), one),
+        _planar(binder.view(step.output), one),
+        _pair(step.kernel, one, 1),
+        _pair(step.strides, one, 1),
+        _pads(step.pads_begin, step.pads_end, one),
+        step.divisor,
+        binder.scratch,
+        binder.threads,
+    )
+
+
+def choose_window(conv: windows.Conv) -> str:
+    """The kernel for a convolution."""
+    groups, per_group, depth = conv.w.shape[:3]
+    if conv.kernel == (1, 1) and groups == 1 and not any(conv.pads) and conv.out.flags.c_contiguous:
+        return "1x1"
+    if depth == 1 and per_group == 1 and groups > 1:
+        return "depthwise"
+    return "winograd" if winograd.suits(conv) else "im2col"
+
+
+def _planar(a: Array, one: bool) -> Array:
+    """[N,H,W,C] of a logical [N,C,H,W], or of [N,C,W] with H = 1."""
+    return np.moveaxis(a[:, :, None] if one else a, 1, -1)
+
+
+def _planar_operand(a: Array, rank: int, one: bool) -> Array:
+    """An operand that broadcasts to the logical output, as one that broadcasts to [N,H,W,C]."""
+    return _planar(a.reshape((1,) * (rank - a.ndim) + a.shape), one)
+
+
+def _pair(values: Sequence[int], one: bool, missing: int) -> tuple[int, int]:
+    return (missing, values[0]) if one else (values[0], values[1])
+
+
+def _pads(begin: Sequence[int], end: Sequence[int], one: bool) -> tuple[int, int, int, int]:
+    return (0, 0, begin[0], end[0]) if one else (begin[0], end[0], begin[1], end[1])
