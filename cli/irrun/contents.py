@@ -89,14 +89,19 @@ def _layer(layer: Layer) -> Document:
 # -- for people --------------------------------------------------------------------------------------------------------
 
 
+def render_header(document: Document) -> None:
+    """Show on stdout in a line what model it is."""
+    name = document["name"] or document["model"]
+    where = f"weights {document['weights']}" if document["weights"] else "no weights"
+    stdout().print(
+        f"[bold]{safe(name)}[/]  IR version {document['ir_version']}, {document['layer_count']} layers, {safe(where)}"
+    )
+
+
 def render(document: Document) -> None:
     """Show a report on stdout."""
     console = stdout()
-    name = document["name"] or document["model"]
-    where = f"weights {document['weights']}" if document["weights"] else "no weights"
-    console.print(
-        f"[bold]{safe(name)}[/]  IR version {document['ir_version']}, {document['layer_count']} layers, {safe(where)}"
-    )
+    render_header(document)
     for kind in ("inputs", "outputs"):
         shown = table(kind[:-1], "type", "shape")
         for port in document[kind]:

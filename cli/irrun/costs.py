@@ -59,7 +59,7 @@ def render_macs(document: Document) -> None:
             "", safe(row["type"]), "[dim]all of them[/]", f"{row['macs']:,}", f"{row['macs'] / (total or 1):.1%}"
         )
     stdout().print(shown)
-    stdout().print(f"[bold]{total:,} MACs[/] ({2 * total / 1e9:.3f} GFLOPs)")
+    stdout().print(f"[bold]{total:,} MACs[/] ({2 * total / 1e9:.4g} GFLOPs)")
     if document["unknown"]:
         _render_unknown(f"{document['unknown']} layers")
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from irrun.contents import layers_report, render, render_layers, report
+from irrun.contents import layers_report, render, render_header, render_layers, report
 from irrun.render import show_warnings, stdout
 from irrun.survey import Filter, Survey, layers_of
 
@@ -59,9 +59,9 @@ def show(document: Document) -> None:
     if not shown:
         render(document)
         return
-    for k, part in enumerate(shown):
-        if k:
-            stdout().print()
+    render_header(document)
+    for part in shown:
+        stdout().print()
         _show_part(part, document)
     show_warnings(document["warnings"])
 
