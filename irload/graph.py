@@ -38,11 +38,13 @@ class UnknownOp(Op):
 
     folds = False
 
-    def __init__(self, type: str, opset: str, text: Mapping[str, str]) -> None:
+    def __init__(self, type: str, opset: str, text: Mapping[str, str], bodies: Iterable[str] = ()) -> None:
         super().__init__()
         self.type = type  # pyright: ignore[reportAttributeAccessIssue]
         self.opset = opset  # pyright: ignore[reportAttributeAccessIssue]
         self.text = dict(text)
+        self.bodies = tuple(bodies)
+        """The tags of the bodies that the layer has, which are not kept."""
 
 
 @dataclass(slots=True, eq=False)

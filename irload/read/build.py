@@ -71,7 +71,7 @@ class _Builder:
             except IRError as error:
                 self.report(error.at(self.where(layer)))
                 # It stands in with what its ports declare, so that what follows can still be looked at.
-                nodes[layer.id] = self.node(layer, UnknownOp(layer.type, layer.version, layer.data))
+                nodes[layer.id] = self.node(layer, UnknownOp(layer.type, layer.version, layer.data, layer.bodies))
         self.connect(raw, layers, nodes)
         ordered = self.order(nodes)
         by_type = {t: [n for n in nodes.values() if n.type == t] for t in ("Parameter", "Result", "Assign")}
@@ -112,7 +112,7 @@ class _Builder:
             cls, note = resolve(layer.type, version)
         except UnknownOperation as error:
             self.warn(layer, error.message)
-            return UnknownOp(layer.type, version, layer.data)
+            return UnknownOp(layer.type, version, layer.data, layer.bodies)
         if note:
             self.warn(layer, note)
         op, notes = cls.parse(layer.data, **self.supplied(cls, layer))

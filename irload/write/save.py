@@ -13,7 +13,7 @@ from irload.core.attribute import Attribute
 from irload.core.element import dynamic
 from irload.core.shape import Shape
 from irload.core.subgraph import PortMap, Subgraph
-from irload.errors import InputInvalid
+from irload.errors import InputInvalid, Unsupported
 from irload.graph import Graph, Model, Node, Output, UnknownOp
 from irload.read.elements import CHILDREN, TAG
 from irload.read.names import join_names
@@ -32,7 +32,8 @@ def save_model(model: Model, path: str | Path, compress_to_fp16: bool = False) -
     OpenVINO loads it and computes the same. Layers that no output depends on are left out; ids are given anew.
     `compress_to_fp16` stores f32 and f64 constants as f16 with a Convert behind them: those that OpenVINO's own
     `save_model` would choose, and none in a model that is quantized already. Raises InputInvalid when `path` does not
-    end in .xml, ReadError when the model's own weights are missing, OSError when a file cannot be written.
+    end in .xml, ReadError when the model's own weights are missing, Unsupported for an unknown operation with bodies,
+    OSError when a file cannot be written.
     """
     path = Path(path)
     if path.suffix.lower() != ".xml":
@@ -89,6 +90,9 @@ class _Writer:
     def attributes(self, node: Node) -> dict[str, str]:
         """The text of the attributes: those that the file had, and those whose value says something."""
         if isinstance(node.op, UnknownOp):
+            if node.op.bodies:
+                fact = f"is an unknown operation with a <{node.op.bodies[0]}>, which would be lost in saving"
+                raise Unsupported(fact, node.where(None))
             return node.op.text
         if node.type == "Const":
             return self.constant(node)

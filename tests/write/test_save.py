@@ -161,6 +161,15 @@ def test_unknown_operations_stay_as_they_are(tmp_path):
     assert found.results[0].inputs[0] is node.outputs[1]
 
 
+def test_bodies_of_unknown_operations_are_not_lost_in_silence(tmp_path):
+    tail = "<body><layers/><edges/></body>"
+    layer = layer_text(1, "u", "Strange", "my_set", "", 1, [("FP32", (2,))], tail)
+    xml = net(parameter(0, "x", "2") + layer + result(2), edge(0, 1) + edge(1, 2, from_port=1))
+    with pytest.raises(irload.Unsupported, match=r"'u' \(id 1\).*<body>"):
+        irload.save_model(irload.read_model(xml), tmp_path / "m.xml")
+    assert not list(tmp_path.iterdir())
+
+
 def test_ports_in_their_order_whatever_their_ids(tmp_path):
     body = Body(bytearray())
     x = body.parameter(et.f32, "4,6")
