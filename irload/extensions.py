@@ -22,14 +22,14 @@ def load_extension(file: str | Path) -> None:
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
         raise ReadError("an extension is a Python file, which ends in .py", Where(str(path)))
+    try:
+        path.open("rb").close()
+    except OSError as error:
+        raise ReadError(f"the extension cannot be read: {error.strerror}", Where(str(path))) from None
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module  # what dataclasses and pickle look their classes up by
     try:
         spec.loader.exec_module(module)
-    except OSError as error:
-        if error.filename != str(path):
-            raise _told(path, error) from error
-        raise ReadError(f"the extension cannot be read: {error.strerror}", Where(str(path))) from None
     except Exception as error:
         raise _told(path, error) from error
 
@@ -39,7 +39,7 @@ def _told(path: Path, error: Exception) -> ReadError:
     line = error.lineno if isinstance(error, SyntaxError) else None
     step = error.__traceback__
     while step is not None:
-        if step.tb_frame.f_code.co_filename == str(path):
+        if Path(step.tb_frame.f_code.co_filename) == path.absolute():
             line = step.tb_lineno
         step = step.tb_next
     words = error.msg if isinstance(error, SyntaxError) else str(error)

@@ -11,6 +11,7 @@ import pytest
 
 from irrun.main import main
 
+pytestmark = pytest.mark.usefixtures("passing_extensions")
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.M | re.S)

@@ -192,14 +192,14 @@ def infer_outputs(op: Op, inputs: Sequence[TensorType], context: InferContext) -
     except IRError:
         raise
     except Exception as error:
-        if not _is_ours(op):
+        if not is_builtin(op):
             raise ExecutionError(_blamed(op, "infer", error)) from error
         if not isinstance(error, ArithmeticError | LookupError | TypeError | ValueError):
             raise
         # The last net: an operation that met shapes nobody thought of. Its own checks say it better.
         raise ShapeMismatch(f"cannot be inferred from {', '.join(map(str, inputs))}: {error}") from error
     results = result if isinstance(result, tuple) else (result,)
-    if not _is_ours(op) and not all(isinstance(t, TensorType) for t in results):
+    if not is_builtin(op) and not all(isinstance(t, TensorType) for t in results):
         raise ExecutionError(f"{type(op).__qualname__}.infer must return TensorTypes, found {result!r:.200}")
     return results
 
@@ -223,13 +223,13 @@ def evaluate(
     except MemoryError as error:
         raise ExecutionError(f"ran out of memory: {error}") from error
     except Exception as error:
-        if not _is_ours(op):
+        if not is_builtin(op):
             raise ExecutionError(_blamed(op, "compute", error)) from error
         if not isinstance(error, ArithmeticError | IndexError | TypeError | ValueError):
             raise
         shapes = ", ".join(f"{a.dtype}{list(a.shape)}" for a in inputs)
         raise ExecutionError(f"failed on inputs {shapes}: {error}") from error
-    if not _is_ours(op):
+    if not is_builtin(op):
         for k, (array, expected) in enumerate(zip(narrowed, outputs, strict=True)):
             if array.dtype != expected.element.dtype or not expected.shape.contains(Shape(*array.shape)):
                 raise ExecutionError(
@@ -239,7 +239,7 @@ def evaluate(
     return narrowed
 
 
-def _is_ours(op: Op) -> bool:
+def is_builtin(op: Op) -> bool:
     """False for extensions, whose mistakes must not pass for those of irload."""
     return type(op).__module__.partition(".")[0] == "irload"
 

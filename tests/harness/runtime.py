@@ -64,13 +64,11 @@ def _upper(most: int) -> int | None:
 def outputs(case: Case, model: ov.Model | None = None) -> list[Array]:
     """What the runtime computes. Raises Rejected or NoKernel."""
     model = model or read(case)
-    tries = {"both": (_reference, _cpu), "reference": (_reference,), "cpu": (_cpu,), "cpu-first": (_cpu, _reference)}[
-        case.oracle
-    ]
+    tries = {"both": ("reference", "cpu"), "cpu-first": ("cpu", "reference")}.get(case.oracle, (case.oracle,))
     failures: list[str] = []
-    for run in tries:
+    for name in tries:
         try:
-            return run(model, case)
+            return ORACLES[name](model, case)
         except NoKernel as error:
             failures.append(str(error))
     raise NoKernel(" / ".join(failures))
@@ -100,7 +98,8 @@ def _cpu(model: ov.Model, case: Case) -> list[Array]:
     return [array_of(request.get_output_tensor(k)) for k in range(len(model.outputs))]
 
 
-_OV_TYPES: dict[str, Any] = {}
+ORACLES = {"reference": _reference, "cpu": _cpu}
+"""The two sides of the runtime that compute: the reference kernels, and the CPU plugin at f32."""
 
 
 def tensor(value: Array, element: ElementType) -> ov.Tensor:

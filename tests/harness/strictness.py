@@ -10,17 +10,180 @@ from tests.harness.case import Case
 
 @dataclass(frozen=True)
 class Strictness:
-    """`side`: what irload does; `types`: the operations concerned (none: all); `words`: a pattern that the complaint
-    (irload's where it rejects, else the runtime's) matches; `why`: the reason.
+    """`side`: what irload does (`rejected` or `accepted`, where the runtime does the opposite); `types`: the operations
+    concerned (none: all); `words`: a pattern that the complaint matches, irload's or the runtime's; `why`: the reason.
     """
 
     side: str
-    types: tuple[str, ...]
+    types: frozenset[str]
     words: str
     why: str
 
 
-STRICTNESS: tuple[Strictness, ...] = ()
+def _rejected(types: str, words: str, why: str) -> Strictness:
+    return Strictness("rejected", frozenset(types.split()), words, why)
+
+
+def _accepted(types: str, words: str, why: str) -> Strictness:
+    return Strictness("accepted", frozenset(types.split()), words, why)
+
+
+_BROADCASTING = (
+    "Add BitwiseAnd BitwiseLeftShift BitwiseOr BitwiseRightShift BitwiseXor Divide Equal FakeQuantize FloorMod Greater "
+    "GreaterEqual Less LessEqual LogicalAnd LogicalOr LogicalXor Maximum Minimum Mod Multiply NotEqual Power Select "
+    "SquaredDifference Subtract Xor "
+)
+_RECURRENT = "GRUCell GRUSequence LSTMCell LSTMSequence RNNCell RNNSequence "
+_DETECTRON = (
+    "ExperimentalDetectronDetectionOutput ExperimentalDetectronGenerateProposalsSingleImage "
+    "ExperimentalDetectronPriorGridGenerator ExperimentalDetectronROIFeatureExtractor ExperimentalDetectronTopKROIs "
+)
+_REGIONS = (
+    "DeformablePSROIPooling DetectionOutput GenerateProposals MatrixNms MulticlassNms PSROIPooling PriorBox "
+    "PriorBoxClustered Proposal ROIAlign ROIAlignRotated ROIPooling RegionYolo ReorgYolo "
+)
+_WINDOWS = (
+    "AvgPool BinaryConvolution Col2Im Convolution ConvolutionBackpropData DeformableConvolution ExtractImagePatches "
+    "GroupConvolution GroupConvolutionBackpropData MaxPool "
+)
+_REDUCTIONS = "ReduceL1 ReduceL2 ReduceLogicalAnd ReduceLogicalOr ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum "
+
+STRICTNESS: tuple[Strictness, ...] = (
+    # -- irload rejects what the runtime accepts
+    _rejected(
+        "",
+        "is no number|is no integer",
+        "text that is no number, or only begins with one (1;2): the runtime reads the beginning and drops the rest",
+    ),
+    _rejected(
+        "If Loop TensorIterator",
+        "",
+        "the runtime does not hold bodies to what is outside: parts that do not divide an axis, lengths that differ, "
+        "types that the body's operations cannot combine, conditions that are no boolean of one element",
+    ),
+    _rejected(
+        _BROADCASTING + "Broadcast DeformablePSROIPooling GRUSequence Interpolate LSTMSequence Proposal RNNSequence",
+        "is not one of",
+        "words that the specification does not list; the runtime takes any, or those of other operations",
+    ),
+    _rejected(
+        _BROADCASTING,
+        "auto_broadcast pdpd",
+        "with pdpd only b is stretched; the runtime also lets a become empty where b is",
+    ),
+    _rejected(
+        "Einsum FakeQuantize Interpolate PriorBoxClustered",
+        "attribute (equation|levels|mode|axes|width|height) is missing",
+        "attributes that the specification requires and that have no meaningful default",
+    ),
+    _rejected(
+        _BROADCASTING
+        + _RECURRENT
+        + _DETECTRON
+        + _REGIONS
+        + _WINDOWS
+        + "CTCGreedyDecoderSeqLen Elu Eye GroupNormalization Interpolate LRN MVN Multinomial NormalizeL2 RandomUniform "
+        "Range",
+        "AttributeInvalid: .*must (be positive|not be negative|be at least|be within|be finite|be a number|be a numeric"
+        "|be one of i32, i64|be i32 or i64)",
+        "attributes outside the range that the specification gives; the runtime does not check them",
+    ),
+    _rejected(
+        _DETECTRON + "Col2Im GRUSequence Interpolate LSTMSequence PriorBox PriorBoxClustered ROIPooling RNNSequence "
+        "ReorgYolo",
+        "AttributeInvalid: .*(must (have|hold|be) (one|two|four|three|1|2|3)\\b|pyramid_scales has|density must have"
+        "|takes no pads)",
+        "lists of a length that the specification does not allow; the runtime reads the first items, or past the end",
+    ),
+    _rejected(
+        _REDUCTIONS
+        + _RECURRENT
+        + "AdaptiveAvgPool AdaptiveMaxPool AvgPool BinaryConvolution BitwiseNot Broadcast Bucketize CTCGreedyDecoder "
+        "CTCGreedyDecoderSeqLen CTCLoss Clamp Convert CumSum DeformableConvolution DeformablePSROIPooling "
+        "DetectionOutput Elu EmbeddingBagOffsets EmbeddingBagOffsetsSum EmbeddingBagPacked EmbeddingBagPackedSum "
+        "EmbeddingSegmentsSum FakeQuantize GRN Gather GatherElements GatherND GenerateProposals GridSample "
+        "GroupNormalization HSigmoid HSwish Interpolate LRN LogSoftmax MVN MaxPool Multinomial NMSRotated "
+        "NonMaxSuppression NonZero NormalizeL2 OneHot PReLU PSROIPooling Pad PriorBox PriorBoxClustered Proposal "
+        "ROIAlign Range Reshape Reverse ReverseSequence Round ScatterElementsUpdate ScatterUpdate SegmentMax Slice "
+        "SliceScatter SoftMax SpaceToBatch SparseFillEmptyRows Squeeze StridedSlice Tile TopK Transpose Unique "
+        "Unsqueeze VariadicSplit",
+        "TypeMismatch",
+        "element types that the specification does not list, or that must agree; the runtime leaves them unchecked and "
+        "fails later or converts in silence",
+    ),
+    _rejected(
+        _REDUCTIONS
+        + "Broadcast CumSum Gather Interpolate LRN MVN NormalizeL2 RegionYolo Reverse Roll ScatterElementsUpdate "
+        "ScatterUpdate SliceScatter Split Squeeze StridedSlice TopK Unsqueeze VariadicSplit",
+        "is out of range|must rise within|must lie in|must be distinct|more than the rank|describes \\d+ axes",
+        "axes that the data do not have; the runtime wraps unsigned ones to negative, or finds out when it runs",
+    ),
+    _rejected(
+        _WINDOWS
+        + "AdaptiveAvgPool AdaptiveMaxPool BatchToSpace Broadcast DFT Eye IDFT IRDFT ISTFT Interpolate Multinomial Pad "
+        "RDFT RandomUniform Reshape STFT SegmentMax Slice SpaceToBatch SparseFillEmptyRows TopK VariadicSplit",
+        "ShapeMismatch: .*(must not (be negative|be zero|be empty|hold negative|exceed)|must be positive"
+        "|values of at least|positive sizes|cannot draw|crop more than|do not add up|is empty and cannot"
+        "|has no pixel|has \\d+ elements, shape|axes must name)",
+        "sizes and counts that cannot be; the runtime takes them as they are and fails or returns nonsense on running",
+    ),
+    _rejected(
+        _RECURRENT,
+        "input_size differs|attribute hidden_size is",
+        "sizes of inputs and attributes that contradict each other; nothing can be computed from them",
+    ),
+    _rejected(
+        "DetectionOutput DeformablePSROIPooling ExperimentalDetectronGenerateProposalsSingleImage "
+        "ExperimentalDetectronPriorGridGenerator ExperimentalDetectronROIFeatureExtractor PriorBox PriorBoxClustered "
+        "Proposal RegionYolo ReorgYolo",
+        "ShapeMismatch: .*(must have|must agree|must hold|cells along)",
+        "shapes that contradict each other or the attributes; the runtime reads out of bounds, or elsewhere",
+    ),
+    _rejected(
+        "FakeQuantize PReLU Selu",
+        "does not broadcast to|cannot broadcast|must hold one value",
+        "bounds, slopes and factors that do not broadcast to the data; the runtime does not compare the shapes",
+    ),
+    _rejected(
+        "AdaptiveAvgPool AdaptiveMaxPool Broadcast GroupedMatMul ISTFT Interpolate Pad STFT ScatterNDUpdate "
+        "SpaceToBatch",
+        "ShapeMismatch: .*(must have|must be|resizes exactly|takes data of rank|takes the input|has fewer axes"
+        "|axes to resize)",
+        "secondary inputs of a shape that the specification does not allow; the runtime looks at their values alone",
+    ),
+    _rejected("GridSample", "has no pixel", "reflection in an empty picture has nothing to repeat"),
+    _rejected(
+        "ScaledDotProductAttention",
+        "does not broadcast|must broadcast|takes 3 to 6 inputs",
+        "masks and sinks that stretch the scores, and inputs that the operation does not have",
+    ),
+    # -- irload accepts what the runtime rejects
+    _accepted(
+        "CumSum",
+        "index '1' out of range",
+        "axis may be absent by the specification; the runtime's own check stumbles over it",
+    ),
+    _accepted(
+        "GRUCell LSTMCell RNNCell",
+        "_M_range_check",
+        "an empty list of activations stands for the default; the runtime stumbles over its first item",
+    ),
+    _accepted(
+        " ".join(_REDUCTIONS.split()),
+        "Accessing out-of-range dimension",
+        "axes 0 and -1 of a scalar are taken with keep_dims too; the runtime stumbles over them there only",
+    ),
+    _accepted(
+        "DeformableConvolution",
+        "[Dd]eformable group|group",
+        "group and deformable_group are 1 by default in the specification; the runtime reads 0 where they are missing",
+    ),
+    _accepted(
+        "Broadcast",
+        "axes_mapping|Broadcast axes",
+        "an axes_mapping has no meaning in mode numpy, the default; the runtime checks it where mode is missing",
+    ),
+)
 
 
 def reason(case: Case, side: str, words: str) -> str | None:

@@ -27,7 +27,7 @@ class DetectionOutputBase(Op):
     background_label_id = attr.integer(default=0)
     top_k = attr.integer(default=-1, rule=attr.at_least(-1))
     variance_encoded_in_target = attr.boolean(default=False)
-    keep_top_k = attr.integers(rule=lambda v: None if v else "must not be empty")
+    keep_top_k = attr.integers(rule=lambda v: attr.within(-(2**31), 2**31 - 1)(v) if v else "must not be empty")
     code_type = attr.choice(CORNER, CENTER, default=CORNER)
     share_location = attr.boolean(default=True)
     nms_threshold = attr.number(default=0.0, spec_required=True)

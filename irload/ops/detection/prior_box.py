@@ -71,7 +71,7 @@ class PriorBox(PriorBase, since=1):
     min_size = attr.numbers(default=(), rule=attr.positive)
     max_size = attr.numbers(default=(), rule=attr.positive)
     aspect_ratio = attr.numbers(default=(), rule=attr.positive)
-    density = attr.numbers(default=(), rule=attr.at_least(1))
+    density = attr.numbers(default=(), rule=attr.within(1, 2**31 - 1))
     fixed_ratio = attr.numbers(default=(), rule=attr.positive)
     fixed_size = attr.numbers(default=(), rule=attr.positive)
     clip = attr.boolean(default=False)

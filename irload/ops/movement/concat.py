@@ -110,6 +110,8 @@ class VariadicSplit(Op, since=1):
         if split_lengths.rank is None or not split_lengths.shape.is_static:
             return ()
         count = split_lengths.shape[0].size
+        if not count:
+            raise ShapeMismatch("split_lengths must not be empty")
         if along is None or data.rank is None:
             return (TensorType(data.element, Shape.any(data.rank)),) * count
         if lengths is None:

@@ -8,11 +8,11 @@ import numpy as np
 
 from irload.core import attribute as attr
 from irload.core.bounds import moved
-from irload.core.element import merge
+from irload.core.element import merge, string
 from irload.core.op import Op
 from irload.core.shape import Dim, Shape
 from irload.core.tensor import UNBOUNDED_HI, Array, Bounds, TensorType
-from irload.errors import AttributeInvalid, ShapeMismatch
+from irload.errors import AttributeInvalid, ShapeMismatch, TypeMismatch
 from irload.ops.movement.slicing import intervals
 from irload.ops.ports import require_integer
 
@@ -81,6 +81,8 @@ class Pad(Op, since=1):
     ) -> TensorType:
         require_integer(pads_begin=pads_begin, pads_end=pads_end)
         element = data.element
+        if element is string and self.pad_mode != "constant":
+            raise TypeMismatch(f"pad_mode {self.pad_mode} does not take strings")
         if pad_value is not None and self.pad_mode == "constant":
             element = merge(data.element, pad_value.element)
             if pad_value.rank not in (None, 0):
