@@ -35,8 +35,8 @@ class Watch:
                 TimeRemainingColumn(),
                 TextColumn("{task.fields[failures]}", style="red"),
             )
-            self._bar = Progress(*columns, console=self._console, transient=True)
-            self._bar.start()
+            self._bar = bar = Progress(*columns, console=self._console, transient=True)
+            bar.start()
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -47,7 +47,7 @@ class Watch:
         now = time.monotonic()
         handled = summary.before + summary.done + summary.failed
         if self._bar is not None:
-            fields = {"rate": rate(summary, now - self._started), "failures": failures(summary)}
+            fields: dict[str, Any] = {"rate": rate(summary, now - self._started), "failures": failures(summary)}
             if self._task is None:
                 self._task = self._bar.add_task("", total=summary.total, completed=handled, **fields)
             self._bar.update(self._task, completed=handled, **fields)

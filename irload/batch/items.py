@@ -23,7 +23,7 @@ class Item:
     name: str
     key: str
     files: Mapping[str, str] = field(default_factory=dict[str, str])
-    row: Mapping[str, Array] | None = None
+    row: Mapping[str, Array | None] | None = None
     carried: Mapping[str, Any] = field(default_factory=dict[str, Any])
     fault: str = ""
 
@@ -67,3 +67,4 @@ class Recipe:
     threads: int | None = None
     pixels: Pixels = field(default_factory=Pixels)
     target: Any = None
+    uniform: bool = False

@@ -84,6 +84,8 @@ def run_job(job: Job, on_progress: OnProgress = lambda _: None) -> Summary:
     source: Listing | Tables = _tables(listing, predictor.inputs) if listing.tables else listing
     if isinstance(source, Tables):
         job = _carrying(job, source)
+    size = min(job.recipe.batch_size, max(source.total, 1))
+    job = replace(job, recipe=replace(job.recipe, batch_size=size, uniform=True))
     job.target.sink(predictor)  # fails early where the outputs do not fit
     merger = None if job.target.is_folder else job.target.merger(predictor)
     del predictor  # each worker has its own
@@ -94,7 +96,7 @@ def run_job(job: Job, on_progress: OnProgress = lambda _: None) -> Summary:
             if job.engine == "ray":
                 from irload.batch.ray_engine import run_ray
 
-                finished = run_ray(job, listing, source, manifest, summary)
+                finished = run_ray(job, listing, source, manifest, summary, merger)
             else:
                 finished = _run(job, source, manifest, summary, on_progress, whole=whole)
                 if finished and merger is not None and not (whole and not summary.done):
@@ -121,8 +123,8 @@ def _run(
     share = max(1, thread_count(job.recipe.threads) // job.workers)
     pool = Pool(replace(job.recipe, threads=share, target=job.target), job.workers)
     on_progress(summary)
-    with closing(pool.run(_tasks(job, source, manifest, summary, whole=whole))) as results:
-        for done in results:
+    with closing(pool):
+        for done in pool.run(_tasks(job, source, manifest, summary, whole=whole)):
             manifest.add(done.records, done.part)
             summary.count(done)
             summary.stacking, summary.deaths = pool.stacking, pool.deaths

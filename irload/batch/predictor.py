@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy as np
 
 from irload.arrays import storable
 from irload.batch.rows import Rows, any_count, rows_of
-from irload.batch.stacking import Stacking, limited, plan_stacking
+from irload.batch.stacking import Stacking, plan_stacking
 from irload.core.tensor import Array
 from irload.errors import ExecutionError, InputInvalid, IRError
 from irload.graph import Model
@@ -32,7 +33,8 @@ class Predictor:
     This is what the `map_batches` of Ray Data takes. Columns that are no inputs of the model pass through. Samples
     share an inference, up to `batch_size` of them, where the model allows; whether their results are those of each
     alone is tried on the first batch, and where they are not, the model runs one sample at a time.
-    `weights`, `threads`, `shapes`: as for `read_model`, `compile_model` and `reshape`.
+    `weights`, `threads`, `shapes`: as for `read_model`, `compile_model` and `reshape`. `uniform` pads every inference
+    to one size: rounding differs a little from size to size, so the company of a sample then makes no difference.
     """
 
     def __init__(
@@ -43,6 +45,7 @@ class Predictor:
         batch_size: int = 64,
         threads: int | None = None,
         shapes: Mapping[str | int, ShapeLike] | None = None,
+        uniform: bool = False,
     ) -> None:
         if batch_size < 1:
             raise InputInvalid(f"batch_size must be at least 1, found {batch_size}")
@@ -53,6 +56,9 @@ class Predictor:
         if shapes:
             reshape(model, {**shapes})
         self.stacking: Stacking = plan_stacking(model, batch_size)
+        self._least = self.stacking.least
+        if uniform:
+            self.stacking = replace(self.stacking, least=self.stacking.most)
         self.compiled: CompiledModel = compile_model(model, threads)
         self.inputs = model.inputs
         self.outputs = model.outputs
@@ -114,21 +120,21 @@ class Predictor:
         parts: list[Outputs] = []
         for begin in range(0, count, most) if count else (0,):
             part = tuple(a[begin : begin + most] for a in inputs)
-            outputs = self._padded(part)
+            outputs = self._padded(part, self.stacking.least)
             if most > 1 and len(part[0]) > 1 and not self._tried:
                 self._tried = True
                 if not self._same_alone(part, outputs):
-                    self.stacking = limited(self.stacking, "its samples influence each other")
-                    if self.stacking.least > 1:
+                    if self._least > 1:
                         raise ExecutionError("samples of this model influence each other, and it takes several at once")
+                    self.stacking = Stacking(stacked=True, why="its samples influence each other")
                     return self._stack(inputs)
             parts.append(outputs)
         return parts[0] if len(parts) == 1 else tuple(np.concatenate(p) for p in zip(*parts, strict=True))
 
-    def _padded(self, part: Outputs) -> Outputs:
-        """The outputs for at most `most` samples: too few of them are padded by repeating the last."""
+    def _padded(self, part: Outputs, least: int) -> Outputs:
+        """The outputs for some samples: fewer than `least` are padded by repeating the last."""
         count = len(part[0])
-        lacking = self.stacking.least - count
+        lacking = least - count
         if not count or lacking <= 0:
             return self._infer(part)
         full = tuple(np.concatenate([a, np.repeat(a[-1:], lacking, 0)]) for a in part)
@@ -136,7 +142,7 @@ class Predictor:
 
     def _same_alone(self, part: Outputs, outputs: Outputs) -> bool:
         for k in sorted({0, len(part[0]) // 2, len(part[0]) - 1}):
-            alone = self._padded(tuple(a[k : k + 1] for a in part))
+            alone = self._padded(tuple(a[k : k + 1] for a in part), self._least)
             if not all(_near(a[0], o[k]) for a, o in zip(alone, outputs, strict=True)):
                 return False
         return True

@@ -113,7 +113,8 @@ class Parts:
         write_atomically(self.target, lambda stream: self.form.merge(files, stream))
 
 
-Row = tuple[str, Mapping[str, Any], tuple[Array, ...]]
+Row = tuple[str, Mapping[str, Any], tuple[Array, ...] | None]
+"""The name of a sample, the columns carried over, its outputs (None where it failed)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +129,7 @@ class Lines:
         lines: list[str] = []
         for name, carried, outputs in rows:
             line: dict[str, Any] = {"input": name, **carried}
-            line |= {n: self._top(o) for n, o in zip(self.names, outputs, strict=True)}
+            line |= {n: self._top(o) for n, o in zip(self.names, outputs or (), strict=True)}
             lines.append(json.dumps(line, ensure_ascii=False, default=str) + "\n")
         return "".join(lines).encode("utf-8", "surrogateescape")
 

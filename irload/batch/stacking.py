@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from irload.core.shape import Dim, Shape
 from irload.errors import IRError
@@ -28,7 +28,7 @@ class Stacking:
         if self.most == 1:
             return f"one at a time: {self.why}" if self.why else "one at a time"
         if self.least == self.most:
-            return f"always {self.most} at a time, padded"
+            return f"{self.most} at a time"
         return f"up to {self.most} at a time"
 
 
@@ -106,8 +106,3 @@ def _widened(model: Model, most: int) -> bool:
         reshape(model, before)
         return False
     return True
-
-
-def limited(stacking: Stacking, why: str) -> Stacking:
-    """The same with one sample an inference."""
-    return replace(stacking, least=min(stacking.least, 1), most=1, why=why)

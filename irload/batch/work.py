@@ -24,6 +24,7 @@ class Work:
             batch_size=recipe.batch_size,
             threads=recipe.threads,
             shapes=recipe.shapes,
+            uniform=recipe.uniform,
         )
         self.sink = sink_of(recipe.target, self.predictor)
 

@@ -1,0 +1,75 @@
+"""What Ray reads, each row with its name and number."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from irload.batch.extras import extra
+from irload.batch.tables import Tables
+
+if TYPE_CHECKING:
+    from irload.batch.listing import Listing
+
+NUMBER = "irload.number"
+
+
+def rows_or_files(ray: Any, listing: Listing, source: Listing | Tables) -> Any:
+    """A dataset of the rows of tables, or of files as bytes; columns `path` (the item's name) and its number."""
+    if isinstance(source, Tables):
+        return ray.data.read_datasource(_numbered_rows(ray, source))
+    given = {os.path.abspath(item.name): (item.name, item.number) for item in listing}
+    return ray.data.read_binary_files(list(given), include_paths=True).map_batches(
+        partial(_number_files, given), batch_format="pyarrow"
+    )
+
+
+def _number_files(given: dict[str, tuple[str, int]], block: Any) -> Any:
+    arrow = extra("pyarrow", "parquet")
+    named = [given[os.path.abspath(path)] for path in block.column("path").to_pylist()]
+    columns = {"bytes": block.column("bytes"), "path": [n for n, _ in named], NUMBER: [k for _, k in named]}
+    return arrow.table(columns)
+
+
+def _numbered_rows(ray: Any, tables: Tables) -> Any:
+    """A Ray Datasource with a task for each row group. `read_parquet` says nothing of where in a file a row stood."""
+    parquet = extra("pyarrow.parquet", "parquet")
+    groups: list[tuple[str, int, int, int, int, int]] = []
+    number = 0
+    for path in tables.paths:
+        metadata = parquet.read_metadata(path)
+        row = 0
+        for k in range(metadata.num_row_groups):
+            group = metadata.row_group(k)
+            groups.append((path, k, row, number, group.num_rows, group.total_byte_size))
+            row, number = row + group.num_rows, number + group.num_rows
+
+    class NumberedRows(ray.data.Datasource):
+        """Rows of parquet files with their names and numbers."""
+
+        def estimate_inmemory_data_size(self) -> int:
+            return sum(size for *_, size in groups)
+
+        def get_read_tasks(self, parallelism: int, *_: Any, **__: Any) -> list[Any]:
+            return [
+                ray.data.ReadTask(
+                    _read(os.path.abspath(path), path, k, row, number),
+                    ray.data.block.BlockMetadata(num_rows=rows, size_bytes=size, input_files=[path], exec_stats=None),
+                )
+                for path, k, row, number, rows, size in groups
+            ]
+
+    return NumberedRows()
+
+
+def _read(file: str, path: str, group: int, row: int, number: int) -> Callable[[], Iterator[Any]]:
+    def read() -> Iterator[Any]:
+        arrow, parquet = extra("pyarrow", "parquet"), extra("pyarrow.parquet", "parquet")
+        with parquet.ParquetFile(file) as opened:
+            table = opened.read_row_group(group)
+        table = table.append_column("path", arrow.array([f"{path}#{row + k}" for k in range(len(table))]))
+        yield table.append_column(NUMBER, arrow.array(range(number, number + len(table)), arrow.int64()))
+
+    return read

@@ -1,0 +1,40 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from irrun.main import OK, main
+from tests.batch.kill import MODEL
+from tests.cli.conftest import Outcome
+
+SCHEMA = MODEL.parents[2] / "schemas" / "batch.schema.json"
+
+
+@pytest.fixture
+def irrun(capsys: pytest.CaptureFixture[str]):
+    """Runs the command line in this process."""
+
+    def run(*words: object) -> Outcome:
+        code = main([str(w) for w in words])
+        captured = capsys.readouterr()
+        return Outcome(code, captured.out, captured.err)
+
+    return run
+
+
+@pytest.fixture
+def batch(irrun):
+    """Runs `irrun batch`, by default on the digits model, and gives its checked report, or what it said on stderr."""
+
+    def run(*words: object, model: object = MODEL, code: int = OK) -> Any:
+        outcome = irrun("batch", model, *words, "--json")
+        assert outcome.code == code, outcome.err
+        if not outcome.out:
+            return outcome.err
+        Draft202012Validator(json.loads(SCHEMA.read_text(encoding="utf-8"))).validate(outcome.json)
+        return outcome.json
+
+    return run

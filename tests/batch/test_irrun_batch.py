@@ -1,0 +1,239 @@
+"""irrun batch: inputs and outputs of every kind, options, failures, resumption."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from contextlib import closing
+
+import numpy as np
+import pytest
+
+import irload
+from irrun.main import FINDINGS, INTERRUPTED, OK, UNREADABLE, USAGE
+from tests.batch.kill import MODEL, digits, torture
+
+LABELS = MODEL.parent / "labels.txt"
+
+
+@pytest.fixture(scope="module")
+def model():
+    return irload.compile_model(MODEL)
+
+
+@pytest.mark.parametrize("size", [1, 7, 64])
+def test_each_result_is_that_of_the_sample_alone(batch, model, tmp_path, size):
+    samples = digits(tmp_path / "in", 100)
+    report = batch(tmp_path / "in", "-o", tmp_path / "out", "--batch-size", size)
+    assert (report["done"], report["failed"], report["samples"]) == (100, 0, 100)
+    for k, sample in enumerate(samples):
+        found = np.load(tmp_path / "out" / f"{k:06}.npz")["probabilities"]
+        np.testing.assert_allclose(found, model(sample[None])[0], atol=1e-6)
+        assert found.shape == (1, 10)
+
+
+def test_lone_samples_stacks_and_npy(batch, model, tmp_path):
+    samples = digits(tmp_path / "in", 3)
+    np.save(tmp_path / "in" / "lone.npy", samples[0])
+    np.save(tmp_path / "in" / "stack.npy", samples)
+    report = batch(tmp_path / "in" / "*.npy", "-o", tmp_path / "out", "--format", "npy", "--batch-size", 2)
+    assert (report["items"], report["samples"]) == (5, 7)
+    assert np.load(tmp_path / "out" / "lone.npy").shape == (10,)
+    np.testing.assert_allclose(np.load(tmp_path / "out" / "stack.npy"), model(samples)[0], atol=1e-6)
+
+
+def test_names_follow_the_folders(batch, tmp_path):
+    digits(tmp_path / "in" / "a", 1)
+    digits(tmp_path / "in" / "b", 1)
+    batch(tmp_path / "in" / "*" / "*.npy", "-o", tmp_path / "out", "--workers", 2, "--threads", 2)
+    assert sorted(p.relative_to(tmp_path).as_posix() for p in (tmp_path / "out").rglob("*.npz")) == [
+        "out/a/000000.npz",
+        "out/b/000000.npz",
+    ]
+
+
+def test_greatest_values_as_lines(batch, model, tmp_path):
+    samples = digits(tmp_path / "in", 20)
+    batch(tmp_path / "in", "-o", tmp_path / "o.jsonl", "--top", 2, "--labels", LABELS, "--batch-size", 3)
+    lines = [json.loads(line) for line in (tmp_path / "o.jsonl").read_text().splitlines()]
+    assert [line["input"] for line in lines] == [str(tmp_path / "in" / f"{k:06}.npy") for k in range(20)]
+    names = LABELS.read_text().splitlines()
+    for line, sample in zip(lines, samples, strict=True):
+        best, second = line["probabilities"]
+        wanted = model(sample[None])[0][0]
+        assert best["label"] == names[wanted.argmax()]
+        assert best["value"] == pytest.approx(wanted.max(), abs=1e-6)
+        assert best["value"] >= second["value"]
+
+
+def bad_files(folder, count, rng):
+    """Replaces files: truncated, of a wrong shape, of a wrong dtype, no arrays at all."""
+    names = rng.choice(sorted(folder.glob("*.npy")), count, replace=False)
+    for k, file in enumerate(names):
+        if k % 4 == 0:
+            file.write_bytes(file.read_bytes()[:200])
+        elif k % 4 == 1:
+            np.save(file, np.zeros((1, 1, 8, 9), np.float32))
+        elif k % 4 == 2:
+            np.save(file, np.zeros((1, 1, 8, 8), np.int64))
+        else:
+            file.write_text("no array")
+    return {str(f) for f in names}
+
+
+def test_bad_items_are_named_and_the_rest_goes_on(batch, tmp_path):
+    digits(tmp_path / "in", 500)
+    bad = bad_files(tmp_path / "in", 25, np.random.default_rng(0))
+    report = batch(tmp_path / "in", "-o", tmp_path / "out", "--batch-size", 32, code=FINDINGS)
+    assert (report["done"], report["failed"], report["finished"]) == (475, 25, True)
+    assert {f["input"] for f in report["failures"]} == bad
+    reasons = " ".join(f["reason"] for f in report["failures"])
+    for word in ("takes 256 bytes after its header", "has shape [1,1,8,9]", "of dtype int64", "is no .npy array"):
+        assert word in reasons
+    assert len(list((tmp_path / "out").glob("*.npz"))) == 475
+
+    digits(tmp_path / "in", 500)  # mended
+    again = batch(tmp_path / "in", "-o", tmp_path / "out", "--resume")
+    assert (again["before"], again["done"], again["failed"]) == (475, 25, 0)
+
+
+def test_failed_rows_join_the_others_once_mended(batch, tmp_path):
+    digits(tmp_path / "in", 40)
+    bad_files(tmp_path / "in", 5, np.random.default_rng(1))
+    out = tmp_path / "o.parquet"
+    assert batch(tmp_path / "in", "-o", out, "--batch-size", 8, code=FINDINGS)["done"] == 35
+    digits(tmp_path / "in", 40)
+    batch(tmp_path / "in", "-o", out, "--batch-size", 8, "--resume")
+    import pyarrow.parquet
+
+    assert sorted(pyarrow.parquet.read_table(out)["input"].to_pylist()) == sorted(map(str, (tmp_path / "in").iterdir()))
+
+
+def test_fail_fast_stops_and_keeps(batch, tmp_path):
+    digits(tmp_path / "in", 50)
+    (tmp_path / "in" / "000010.npy").write_text("no array")
+    report = batch(tmp_path / "in", "-o", tmp_path / "out", "--batch-size", 4, "--fail-fast", code=FINDINGS)
+    assert report["failed"] == 1
+    assert report["done"] < 49
+    assert not report["finished"]
+
+
+def test_nothing_is_overwritten_without_force(batch, tmp_path):
+    digits(tmp_path / "in", 2)
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "000001.npz").write_text("mine")
+    words = (tmp_path / "in", "-o", tmp_path / "out")
+    assert "000001.npz exists already; --force replaces it" in batch(*words, code=USAGE)
+    assert (tmp_path / "out" / "000001.npz").read_text() == "mine"
+    assert not (tmp_path / "out" / "000000.npz").exists()
+    batch(*words, "--force")
+    assert "--resume continues that job" in batch(*words, code=USAGE)
+    assert batch(*words, "--resume")["before"] == 2
+    assert "begun with other options" in batch(*words, "--resume", "--format", "npy", code=USAGE)
+
+
+@pytest.mark.parametrize("form", ["folder", "parquet", "jsonl"])
+def test_killed_and_resumed(tmp_path, form):
+    hits = torture(tmp_path, 3, 5, 1500, form, delay=1.2)
+    assert hits["parent"] + hits["worker"] == 3
+
+
+def test_interrupted_keeps_what_is_finished(tmp_path):
+    digits(tmp_path / "in", 3000)
+    words = [
+        sys.executable,
+        "-m",
+        "irrun",
+        "batch",
+        MODEL,
+        tmp_path / "in",
+        "-o",
+        tmp_path / "out",
+        "--batch-size",
+        "4",
+    ]
+    job = subprocess.Popen([*map(str, words)], stderr=subprocess.PIPE, text=True, start_new_session=True)
+    deadline = time.monotonic() + 60
+    while not list((tmp_path / "out").glob("*.npz")) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    os.killpg(job.pid, signal.SIGINT)
+    _, errors = job.communicate(timeout=60)
+    assert job.returncode == INTERRUPTED
+    assert "Traceback" not in errors
+    assert "--resume goes on" in errors
+    with closing(sqlite3.connect(tmp_path / "out" / ".batch" / "manifest.sqlite")) as manifest:
+        done = {row[0] for row in manifest.execute("SELECT output FROM items WHERE status = 'done'")}
+    assert 0 < len(done) < 3000
+    assert all(os.path.exists(file) for file in done)
+
+
+def test_a_full_disk_keeps_what_is_done(tmp_path):
+    """A limit on the size of files stands for a full disk: writing fails in the same way."""
+    np.save(tmp_path / "a.npy", np.zeros((3, 1, 8, 8), np.float32))
+    np.save(tmp_path / "b.npy", np.zeros((30_000, 1, 8, 8), np.float32))
+    np.save(tmp_path / "c.npy", np.zeros((3, 1, 8, 8), np.float32))
+    script = "import resource, sys; resource.setrlimit(resource.RLIMIT_FSIZE, (600_000, 600_000)); "
+    script += "from irrun.main import main; sys.exit(main())"
+    words = ["batch", MODEL, tmp_path / "?.npy", "-o", tmp_path / "out", "--batch-size", "1"]
+    job = subprocess.run([sys.executable, "-c", script, *map(str, words)], capture_output=True, text=True, check=False)
+    assert job.returncode == UNREADABLE, job.stderr
+    assert "1 finished items are kept, and --resume goes on from there" in job.stderr
+    assert [p.name for p in (tmp_path / "out").glob("*.npz")] == ["a.npz"]
+    job = subprocess.run(
+        [sys.executable, "-m", "irrun", *map(str, words), "--resume", "--json"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (json.loads(job.stdout)["before"], json.loads(job.stdout)["done"]) == (1, 2)
+
+
+def test_plain_progress_and_summary(irrun, tmp_path, monkeypatch):
+    monkeypatch.setattr("irrun.watch.INTERVAL", 0)
+    digits(tmp_path / "in", 30)
+    outcome = irrun("batch", MODEL, tmp_path / "in", "-o", tmp_path / "out", "--batch-size", 10)
+    assert outcome.code == OK
+    assert outcome.out == ""
+    assert "20/30 items, " in outcome.err
+    assert "30 done, " in outcome.err
+    assert "\x1b" not in outcome.err
+
+
+def test_a_bar_on_a_terminal(irrun, tmp_path, monkeypatch):
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    digits(tmp_path / "in", 30)
+    outcome = irrun("batch", MODEL, tmp_path / "in", "-o", tmp_path / "out", "--batch-size", 10)
+    assert "/30" in outcome.err
+    assert "items/s" in outcome.err
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("nowhere",), "there is no file or folder nowhere"),
+        (("x.txt",), "x.txt is of no known kind"),
+        (("empty",), "no files of a known kind"),
+        (("ghost=in",), "the model has no input 'ghost'"),
+        (("in", "--format", "npy", "-o", "o.parquet"), "--format npy is for a folder"),
+        (("in", "-o", "o.npz"), "would be a folder"),
+        (("in", "--resize", "big"), "'big' is not of the form"),
+        (("in", "--crop", "0x3"), "'0x3' is not of the form"),
+        (("in", "--engine", "ray"), "Ray writes one .parquet"),
+    ],
+)
+def test_usage(irrun, tmp_path, monkeypatch, words, said):
+    if "ray" in words:
+        pytest.importorskip("ray")
+    monkeypatch.chdir(tmp_path)
+    digits(tmp_path / "in", 1)
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "x.txt").touch()
+    output = () if "-o" in words else ("-o", "out")
+    outcome = irrun("batch", MODEL, *words, *output)
+    assert outcome.code == USAGE
+    assert said in " ".join(outcome.err.split())
