@@ -57,7 +57,7 @@ def theirs(case: Case) -> Verdict:
 
 def judge(case: Case, mine: Verdict, other: Verdict) -> tuple[str, str]:
     """The line of the table that a mutant belongs to, and what is wrong with it, if anything."""
-    if mine[0] in ("failed", "crashed"):
+    if mine[0] in ("failed", "crashed") or "cannot be inferred from" in mine[1]:  # caught by the last net only
         return "another exception than IRError, or a crash", mine[1]
     if other[0] == "crashed":
         return f"the runtime crashes, irload {'accepts' if mine[0] == 'accepted' else 'rejects'}", ""

@@ -1,0 +1,79 @@
+"""Spoilt cases: what the runtime rejects irload rejects with an IRError, and the reverse, but for listed reasons."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from irload.core.registry import registered
+from tests.harness.case import GENERATORS
+from tests.harness.ir import ir_of
+from tests.harness.mutants import MUTATIONS, mutant
+from tests.harness.strictness import STRICTNESS
+from tests.invalid_sweep import judge
+from tests.ops.families import load_families
+
+load_families()
+MUTANTS = 500
+
+
+def test_who_rejects_what() -> None:
+    """In a process of its own, since it forks. `python -m tests.invalid_sweep N SEED` for any number."""
+    words = [sys.executable, "-m", "tests.invalid_sweep", str(MUTANTS), "20261121"]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    table = {line: int(n) for n, line in re.findall(r"^ *(\d+)  (.*)$", done.stdout, re.M)}
+    assert sum(table.values()) == MUTANTS
+    assert table["both reject"] > MUTANTS / 4 < table["both accept"], "the mutations are too tame, or too wild"
+
+
+@pytest.mark.parametrize("mutation", sorted(set(MUTATIONS), key=lambda m: m.__name__), ids=lambda m: m.__name__)
+def test_mutations_change_something(mutation) -> None:
+    rng = np.random.default_rng(7)
+    changed = 0
+    for row in sorted(GENERATORS):
+        case = GENERATORS[row][0](rng)
+        spoilt = mutation(rng, case)
+        changed += spoilt is not None and ir_of(spoilt) != ir_of(case)
+    assert changed > 20
+
+
+def test_a_mutant_is_the_same_whenever_it_is_made() -> None:
+    assert [str(mutant(3, k)) for k in range(50)] == [str(mutant(3, k)) for k in range(50)]
+    assert len({str(mutant(3, k)) for k in range(50)}) == 50
+
+
+def test_strictness_names_operations_and_says_why() -> None:
+    types = {cls.type for cls in registered()}
+    assert [t for entry in STRICTNESS for t in entry.types if t not in types] == []
+    assert all(len(entry.why) > 20 and entry.side in ("accepted", "rejected") for entry in STRICTNESS)
+    assert all(entry.types or entry.words for entry in STRICTNESS)
+
+
+@pytest.mark.parametrize(
+    ("mine", "other", "line", "wrong"),
+    [
+        (("accepted", ""), ("accepted", ""), "both accept", False),
+        (("rejected", "x"), ("rejected", "y"), "both reject", False),
+        (("accepted", ""), ("rejected", "y"), "irload accepts, the runtime rejects: WITHOUT A REASON", True),
+        (("rejected", "x"), ("accepted", ""), "irload rejects, the runtime accepts: WITHOUT A REASON", True),
+        (
+            ("rejected", "'1;2' is no number"),
+            ("accepted", ""),
+            "irload rejects, the runtime accepts: with a listed",
+            False,
+        ),
+        (("failed", "KeyError"), ("rejected", "y"), "another exception", True),
+        (("rejected", "cannot be inferred from"), ("rejected", "y"), "another exception", True),
+        (("accepted", ""), ("crashed", "SIGSEGV"), "the runtime crashes, irload accepts", False),
+    ],
+)
+def test_verdicts(mine, other, line, wrong) -> None:
+    case = GENERATORS["Abs", "opset1"][0](np.random.default_rng(0))
+    found, words = judge(case, mine, other)
+    assert found.startswith(line)
+    assert bool(words) == wrong
