@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from statistics import median
 from threading import Lock
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from irload.core.element import ElementType, dynamic, element_of_dtype
-from irload.core.op import evaluate, infer_outputs
 from irload.core.shape import Shape
-from irload.core.subgraph import Body
 from irload.core.tensor import Array, TensorType
-from irload.errors import AttributeInvalid, ExecutionError, IRError, LimitExceeded, UnknownOperation
+from irload.errors import AttributeInvalid, ExecutionError, InputInvalid, UnknownOperation
 from irload.graph import Graph, Model, Node, Port, UnknownOp
-from irload.inference import Inference
 from irload.inputs import bind
 from irload.plan.crew import thread_count
 from irload.plan.fast import FastPlan, Shared, fast_plan
-from irload.plan.order import Plan, Step, plan_graph, require_size
-from irload.safety import limits
+from irload.plan.order import Plan, plan_graph
+from irload.plan.running import Run, TimedRun
+
+if TYPE_CHECKING:
+    from irload.plan.profile import StepTime
 
 __all__ = ["CompiledModel", "InferRequest", "Result", "VariableState", "compile_model"]
 
@@ -68,13 +68,15 @@ class CompiledModel:
     Thread-safe for models without state; each request made by `create_infer_request` has a state of its own.
     """
 
-    def __init__(self, model: Model, threads: int | None = None, *, optimize: bool = True) -> None:
+    def __init__(
+        self, model: Model, threads: int | None = None, *, optimize: bool = True, precise: bool = False
+    ) -> None:
         self.model = model
         self.inputs = model.inputs
         self.outputs = model.outputs
         self.threads = thread_count(threads)
         self.optimize = optimize
-        self._shared = Shared()
+        self._shared = Shared(precise=precise)
         self._plans: OrderedDict[tuple[Any, ...], Plan] = OrderedDict()
         self._pools: OrderedDict[Plan, list[FastPlan]] = OrderedDict()
         self._kept = PLANS * sum(1 for _ in model.walk())
@@ -101,6 +103,51 @@ class CompiledModel:
         """An output by position or name."""
         return self.model.output(key)
 
+    def profile(self, inputs: Any = None, rounds: int = 5) -> list[StepTime]:
+        """The steps of an inference in the order in which they run, each with the median of its time over `rounds`.
+
+        States stay as they are. Models of dynamic types are timed operation by operation, bodies with what runs them.
+        """
+        from irload.plan.profile import of_fast, of_plain
+
+        arrays, given = self._bound(inputs)
+        plan = self.plan(self.model, given)
+        if self.optimize and plan.is_static:
+            fast = self._take(plan)
+            times = [fast.profile(arrays, Run(self, {})) for _ in range(rounds + 1)][1:]
+            self._give_back(plan, fast)
+            return of_fast(fast, times)
+        runs = [TimedRun(self, {}) for _ in range(rounds)]
+        for run in runs:
+            run.plan(plan, arrays)
+        return [
+            of_plain(plan.steps[k], shapes, nbytes, median(run.timed[k][2] for run in runs))
+            for k, (shapes, nbytes, _) in enumerate(runs[0].timed)
+        ]
+
+    def explain(self, inputs: Any = None) -> str:
+        """The plan in words: what was fused, which kernels were chosen and why, and how much memory it takes.
+
+        `inputs` as for a call; without them the plan is that for the shapes that the model states.
+        Raises InputInvalid where these are dynamic.
+        """
+        from irload.plan.explain import explain_fast, explain_plain
+
+        given = [p.output.type for p in self.inputs] if inputs is None else self._bound(inputs)[1]
+        if not all(t.is_static for t in given):
+            raise InputInvalid("the model has dynamic inputs; give some, or reshape it first")
+        plan = self.plan(self.model, given)
+        if not self.optimize or not plan.is_static:
+            return explain_plain(self.model, plan, optimize=self.optimize)
+        fast = self._take(plan)
+        self._give_back(plan, fast)
+        return explain_fast(self.model, plan, fast, [laid for _, laid in self._shared.packs.values()])
+
+    def _bound(self, inputs: Any) -> tuple[list[Array], list[TensorType]]:
+        """The arrays of the inputs in their order, and their types."""
+        arrays = bind(self.inputs, inputs)
+        return arrays, [TensorType(p.element_type, _shape(a)) for p, a in zip(self.inputs, arrays, strict=True)]
+
     def execute(self, run: Run, given: Sequence[TensorType], arrays: Sequence[Array]) -> tuple[Array, ...]:
         """The results of the model's graph: by the fast plan where every shape is known, else step by step."""
         plan = self.plan(self.model, given)
@@ -110,8 +157,11 @@ class CompiledModel:
         try:
             return run.assigning(lambda: fast.run(arrays, run))
         finally:
-            with self._lock:
-                self._pools.setdefault(plan, []).append(fast)
+            self._give_back(plan, fast)
+
+    def _give_back(self, plan: Plan, fast: FastPlan) -> None:
+        with self._lock:
+            self._pools.setdefault(plan, []).append(fast)
 
     def _take(self, plan: Plan) -> FastPlan:
         """A fast plan that nobody else is using: an idle one, or a new one with memory of its own."""
@@ -123,7 +173,7 @@ class CompiledModel:
             if idle:
                 return idle.pop()
         try:
-            return fast_plan(self.model, plan.types, self.threads, self._shared)
+            return fast_plan(self.model, plan, self.threads, self._shared)
         except MemoryError as error:
             raise ExecutionError(f"there is not enough memory for the plan: {error}") from None
 
@@ -175,8 +225,7 @@ class InferRequest:
     def infer(self, inputs: Any = None) -> Result:
         """Run once and keep what Assign stored for the next time."""
         compiled = self.compiled
-        arrays = bind(compiled.inputs, inputs)
-        given = [TensorType(p.element_type, _shape(a)) for p, a in zip(compiled.inputs, arrays, strict=True)]
+        arrays, given = compiled._bound(inputs)  # pyright: ignore[reportPrivateUsage]
         run = Run(compiled, dict(self.variables))
         try:
             results = tuple(_owned(a, arrays) for a in compiled.execute(run, given, arrays))
@@ -200,104 +249,21 @@ class InferRequest:
         self.variables = {}
 
 
-class Run:
-    """One inference under way: the RunContext that control flow and state ask for.
-
-    What a graph assigns to variables is seen once that graph has run: by the next inference, or, for a body, by the
-    next iteration.
-    """
-
-    def __init__(self, compiled: CompiledModel, variables: dict[str, Array]) -> None:
-        self.compiled = compiled
-        self.variables = variables
-        self.outputs: Sequence[TensorType] = ()
-        self.iterations = 0
-        self._assigned: dict[str, Array] = {}
-
-    def plan(self, plan: Plan, arrays: Sequence[Array]) -> tuple[Array, ...]:
-        """Run every step of a plan, dropping each value after its last use."""
-        return self.assigning(lambda: self._steps(plan, arrays))
-
-    def assigning(self, graph: Callable[[], tuple[Array, ...]]) -> tuple[Array, ...]:
-        """Have a graph run; what it assigns to variables is seen once it is done."""
-        outer, self._assigned = self._assigned, {}
-        results = graph()
-        self.variables.update(self._assigned)
-        self._assigned = outer
-        return results
-
-    def _steps(self, plan: Plan, arrays: Sequence[Array]) -> tuple[Array, ...]:
-        slots: list[Array | None] = [None] * plan.slots
-        for slot, array in plan.constants:
-            slots[slot] = array
-        for slot, array in zip(plan.parameters, arrays, strict=True):
-            slots[slot] = array
-        for step in plan.steps:
-            inputs = [cast(Array, slots[k]) for k in step.inputs]
-            for slot, array in zip(step.outputs, self.step(step, inputs), strict=False):
-                slots[slot] = array
-            for slot in step.last_use:
-                slots[slot] = None
-        return tuple(cast(Array, slots[k]) for k in plan.results)
-
-    def step(self, step: Step, inputs: Sequence[Array]) -> tuple[Array, ...]:
-        """Run one operation. What its plan could not know of its outputs is inferred now, from the values."""
-        try:
-            types = step.types if step.known else self.types(step, inputs)
-            for tensor in types:
-                require_size(tensor)
-            self.outputs = types
-            return evaluate(step.node.op, inputs, types, self)
-        except IRError as error:
-            raise error.at(step.node.where(self.compiled.model.file)) from error.__cause__
-
-    def types(self, step: Step, inputs: Sequence[Array]) -> Sequence[TensorType]:
-        """The output types for these very inputs: the checks of `infer` on shapes that only now are known."""
-        known = [TensorType(_element(t, a), _shape(a), a) for t, a in zip(step.input_types, inputs, strict=True)]
-        return infer_outputs(step.node.op, known, Inference(self.compiled.model.file))
-
-    # -- the RunContext ----------------------------------------------------------------------------------------------
-
-    def run_body(self, body: Body, inputs: Sequence[Array]) -> tuple[Array, ...]:
-        """The results of a body, given one array for each of its parameters."""
-        graph = cast(Graph, body)
-        given = [
-            TensorType(_element(p.outputs[0].type, a), _shape(a)) for p, a in zip(graph.parameters, inputs, strict=True)
-        ]
-        outputs = self.outputs
-        results = self.plan(self.compiled.plan(graph, given), inputs)
-        self.outputs = outputs
-        return results
-
-    def spend_iteration(self) -> None:
-        """Count one iteration of a loop. Raises LimitExceeded when the budget is used up."""
-        self.iterations += 1
-        if self.iterations > limits.iterations:
-            raise LimitExceeded(
-                f"ran more than {limits.iterations} iterations; raise irload.limits.iterations to allow more"
-            )
-
-    def read_variable(self, name: str) -> Array | None:
-        """The value of a variable, None before it has one."""
-        return self.variables.get(name)
-
-    def write_variable(self, name: str, value: Array) -> None:
-        """Give a variable its value for the next inference, or the next iteration of the body it stands in."""
-        self._assigned[name] = value.copy()  # the memory of a fast plan serves the next step and the next inference
-
-
-def compile_model(model: Model | str | Path, threads: int | None = None, *, optimize: bool = True) -> CompiledModel:
+def compile_model(
+    model: Model | str | Path, threads: int | None = None, *, optimize: bool = True, precise: bool = False
+) -> CompiledModel:
     """Make a model ready to run.
 
     `model`: a Model, or the path of an XML file. `threads`: worker threads; None takes the environment variable
     IRLOAD_NUM_THREADS, else one for each processor. `optimize=False` runs every operation by its own readable
-    `compute`, one after the other. Raises UnknownOperation naming every operation that irload does not know.
+    `compute`, one after the other. `precise=True` avoids kernels that round more than a plain sum does (Winograd's
+    convolutions), for about half of their speed. Raises UnknownOperation naming every operation that is unknown.
     """
     if not isinstance(model, Model):
         from irload.model import read_model
 
         model = read_model(model)
-    return CompiledModel(model, threads, optimize=optimize)
+    return CompiledModel(model, threads, optimize=optimize, precise=precise)
 
 
 def _require_known(model: Model) -> None:
@@ -335,11 +301,6 @@ def _owned(result: Array, inputs: Sequence[Array]) -> Array:
 def _apart(array: Array, others: Sequence[Array]) -> Array:
     """The array, copied where it shares memory with one of the others."""
     return array.copy() if any(np.may_share_memory(array, other) for other in others) else array
-
-
-def _element(tensor: TensorType, array: Array) -> ElementType:
-    """The element type of an array at run time; its dtype tells where inference could not."""
-    return element_of_dtype(array.dtype) if tensor.element is dynamic else tensor.element
 
 
 def _shape(array: Array) -> Shape:

@@ -37,13 +37,20 @@ class Binder:
     """Chooses a kernel for each step, by rule on shapes and attributes."""
 
     def __init__(
-        self, storage: Storage, threads: int, packs: dict[tuple[str, int], tuple[Array, Array]], run: RunCell
+        self,
+        storage: Storage,
+        threads: int,
+        packs: dict[tuple[str, int], tuple[Array, Array]],
+        run: RunCell,
+        *,
+        precise: bool = False,
     ) -> None:
         self.storage = storage
         self.threads = threads
         self.packs = packs
         self.scratch = Scratch(TILE if threads == 1 else 4 * TILE)
         self.run = run
+        self.precise = precise
 
     def bind(self, step: Step) -> Bound | None:
         """The step's calls, None where its output is a view that needs none."""

@@ -28,6 +28,8 @@ class Shared:
     """What all plans of one model have in common: folded constants and packed weights."""
 
     folding: Folding = field(default_factory=Folding)
+    precise: bool = False
+    """True to choose no kernel that rounds more than the plain sum does."""
     packs: dict[tuple[str, int], tuple[Array, Array]] = field(
         default_factory=dict[tuple[str, int], tuple[Array, Array]]
     )
@@ -38,9 +40,10 @@ class FastPlan:
 
     def __init__(self, program: Program, threads: int, shared: Shared, file: str | None = None) -> None:
         self.program = program
+        self.threads = threads
         self.storage = Storage(program)
         self.run_cell = RunCell(file)
-        binder = Binder(self.storage, threads, shared.packs, self.run_cell)
+        binder = Binder(self.storage, threads, shared.packs, self.run_cell, precise=shared.precise)
         bound = [binder.bind(step) for step in program.steps]
         self.bound: list[Bound] = [b for b in bound if b is not None]
         self.scratch_bytes = binder.scratch.peak
@@ -56,11 +59,7 @@ class FastPlan:
             for view, array in zip(self._inputs, arrays, strict=True):
                 np.copyto(view, array)
             for phase in self._table:
-                if len(phase) == 1 or self.crew is None:
-                    for part in phase:
-                        run_part(part)
-                else:
-                    self.crew.run(phase)
+                self._phase(phase)
         return tuple(np.array(view, order="C") for view in self._outputs)
 
     def profile(self, arrays: Sequence[Array], context: Any = None) -> list[float]:
@@ -73,13 +72,16 @@ class FastPlan:
             for bound in self.bound:
                 start = time.perf_counter()
                 for phase in bound.phases:
-                    if len(phase) == 1 or self.crew is None:
-                        for part in phase:
-                            run_part(part)
-                    else:
-                        self.crew.run(phase)
+                    self._phase(phase)
                 seconds.append(time.perf_counter() - start)
         return seconds
+
+    def _phase(self, phase: list[Part]) -> None:
+        if len(phase) == 1 or self.crew is None:
+            for part in phase:
+                run_part(part)
+        else:
+            self.crew.run(phase)
 
 
 def fast_plan(graph: Graph, plan: Plan, threads: int, shared: Shared) -> FastPlan:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 from typing import Any
+from weakref import WeakValueDictionary
 
 import numpy as np
 
@@ -20,8 +21,9 @@ _NO_WEIGHTS = ("a Git-LFS", "an HTML")
 
 
 class Weights:
-    """The bytes of a .bin file, each range read on first need and kept; constants over the same range share it.
+    """The bytes of a .bin file, each range read when it is needed; constants over the same range share it.
 
+    Arrays live as long as somebody holds them: a plan lets go of weights that it has converted or laid out anew.
     Made from a path, from bytes or an array, or from None (no weights). Nothing is mapped: a map dies by SIGBUS when
     the file shrinks under it.
     """
@@ -29,9 +31,9 @@ class Weights:
     def __init__(self, source: str | Path | bytes | bytearray | memoryview | Array | None) -> None:
         self.path: str | None = None
         self._blob: Array | None = None
-        self._ranges: dict[tuple[int, int], Array] = {}
-        self._held = 0
-        self._arrays: dict[tuple[int, int, str, tuple[int, ...]], Array] = {}
+        self._ranges: WeakValueDictionary[tuple[int, int], Array] = WeakValueDictionary()
+        self._arrays: WeakValueDictionary[tuple[int, int, str, tuple[int, ...]], Array] = WeakValueDictionary()
+        self._identity: tuple[int, ...] = ()
         if source is None:
             self.size = 0
         elif isinstance(source, str | Path):
@@ -75,11 +77,10 @@ class Weights:
             return self._blob[offset : offset + size]
         found = self._ranges.get((offset, size))
         if found is None:
-            if self._held + size > self.size:  # ranges overlap; the whole file once is less than all of them
+            if sum(map(len, self._ranges.values())) + size > self.size:  # ranges overlap; the whole file once is less
                 self._blob = self._read(0, self.size)
                 return self.bytes(offset, size)
             found = self._ranges[offset, size] = self._read(offset, size)
-            self._held += size
         return found
 
     def _read(self, offset: int, size: int) -> Array:
@@ -94,6 +95,8 @@ class Weights:
             raise ReadError(f"there is no memory for {size} bytes of {self.path}") from None
         descriptor, _ = open_regular(self.path, "the weights")
         try:
+            if _identity(descriptor) != self._identity:
+                raise ReadError(f"{self.path} has changed since it was opened; read the model again")
             view, at = result.data, 0
             while at < size:
                 count = os.preadv(descriptor, [view[at:]], offset + at)
@@ -106,11 +109,11 @@ class Weights:
             os.close(descriptor)
         return result
 
-    @staticmethod
-    def _look(path: str) -> int:
+    def _look(self, path: str) -> int:
         """The size of the file, after a look at what it is."""
         descriptor, size = open_regular(path, "the weights")
         try:
+            self._identity = _identity(descriptor)
             what = identify(os.pread(descriptor, 256, 0)) or ""
         except OSError as error:
             raise ReadError(f"cannot read {path}: {error.strerror}") from None
@@ -119,6 +122,12 @@ class Weights:
         if what.startswith(_NO_WEIGHTS):
             raise ReadError(f"the weights {path} are {what}")
         return size
+
+
+def _identity(descriptor: int) -> tuple[int, ...]:
+    """What tells a file from another one that took its name, and from itself after a change."""
+    info = os.fstat(descriptor)
+    return info.st_dev, info.st_ino, info.st_size, info.st_mtime_ns
 
 
 def _flat(source: Any) -> Array:

@@ -29,7 +29,7 @@ def window(step: Window, binder: Binder) -> tuple[str, Phases]:
         _pair(step.dilations, one, 1),
         _pads(step.pads_begin, step.pads_end, one),
     )
-    kernel = choose_window(conv)
+    kernel = choose_window(conv, precise=binder.precise)
     run = {"1x1": windows.pointwise, "winograd": winograd.winograd, "depthwise": windows.depthwise}
     return kernel, run.get(kernel, windows.im2col)(conv, binder.pack, binder.scratch, binder.threads)
 
@@ -51,14 +51,14 @@ def pool(step: Pool, binder: Binder) -> tuple[str, Phases]:
     )
 
 
-def choose_window(conv: windows.Conv) -> str:
-    """The kernel for a convolution."""
+def choose_window(conv: windows.Conv, *, precise: bool = False) -> str:
+    """The kernel for a convolution. `precise` rules Winograd out, which errs ten times as much as a plain sum."""
     groups, per_group, depth = conv.w.shape[:3]
     if conv.kernel == (1, 1) and groups == 1 and not any(conv.pads) and conv.out.flags.c_contiguous:
         return "1x1"
     if depth == 1 and per_group == 1 and groups > 1:
         return "depthwise"
-    return "winograd" if winograd.suits(conv) else "im2col"
+    return "winograd" if winograd.suits(conv) and not precise else "im2col"
 
 
 def _planar(a: Array, one: bool) -> Array:

@@ -1,0 +1,141 @@
+"""One inference under way, step by step, and what its operations may ask of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from time import perf_counter
+from typing import Protocol, cast
+
+from irload.core.element import ElementType, dynamic, element_of_dtype
+from irload.core.op import evaluate, infer_outputs
+from irload.core.shape import Shape
+from irload.core.subgraph import Body
+from irload.core.tensor import Array, TensorType
+from irload.errors import IRError, LimitExceeded
+from irload.graph import Graph, Model
+from irload.inference import Inference
+from irload.plan.order import Plan, Step, require_size
+from irload.safety import limits
+
+
+class Planner(Protocol):
+    """What gives plans for a model's graphs."""
+
+    model: Model
+
+    def plan(self, graph: Graph, given: Sequence[TensorType]) -> Plan:
+        """The plan for a graph on inputs of these types."""
+        ...
+
+
+class Run:
+    """One inference under way: the RunContext that control flow and state ask for.
+
+    What a graph assigns to variables is seen once that graph has run: by the next inference, or, for a body, by the
+    next iteration.
+    """
+
+    def __init__(self, compiled: Planner, variables: dict[str, Array]) -> None:
+        self.compiled = compiled
+        self.variables = variables
+        self.outputs: Sequence[TensorType] = ()
+        self.iterations = 0
+        self._assigned: dict[str, Array] = {}
+
+    def plan(self, plan: Plan, arrays: Sequence[Array]) -> tuple[Array, ...]:
+        """Run every step of a plan, dropping each value after its last use."""
+        return self.assigning(lambda: self._steps(plan, arrays))
+
+    def assigning(self, graph: Callable[[], tuple[Array, ...]]) -> tuple[Array, ...]:
+        """Have a graph run; what it assigns to variables is seen once it is done."""
+        outer, self._assigned = self._assigned, {}
+        results = graph()
+        self.variables.update(self._assigned)
+        self._assigned = outer
+        return results
+
+    def _steps(self, plan: Plan, arrays: Sequence[Array]) -> tuple[Array, ...]:
+        slots: list[Array | None] = [None] * plan.slots
+        for slot, array in plan.constants:
+            slots[slot] = array
+        for slot, array in zip(plan.parameters, arrays, strict=True):
+            slots[slot] = array
+        for step in plan.steps:
+            inputs = [cast(Array, slots[k]) for k in step.inputs]
+            for slot, array in zip(step.outputs, self.step(step, inputs), strict=False):
+                slots[slot] = array
+            for slot in step.last_use:
+                slots[slot] = None
+        return tuple(cast(Array, slots[k]) for k in plan.results)
+
+    def step(self, step: Step, inputs: Sequence[Array]) -> tuple[Array, ...]:
+        """Run one operation. What its plan could not know of its outputs is inferred now, from the values."""
+        try:
+            types = step.types if step.known else self.types(step, inputs)
+            for tensor in types:
+                require_size(tensor)
+            self.outputs = types
+            return evaluate(step.node.op, inputs, types, self)
+        except IRError as error:
+            raise error.at(step.node.where(self.compiled.model.file)) from error.__cause__
+
+    def types(self, step: Step, inputs: Sequence[Array]) -> Sequence[TensorType]:
+        """The output types for these very inputs: the checks of `infer` on shapes that only now are known."""
+        known = [TensorType(_element(t, a), Shape(*a.shape), a) for t, a in zip(step.input_types, inputs, strict=True)]
+        return infer_outputs(step.node.op, known, Inference(self.compiled.model.file))
+
+    # -- the RunContext ----------------------------------------------------------------------------------------------
+
+    def run_body(self, body: Body, inputs: Sequence[Array]) -> tuple[Array, ...]:
+        """The results of a body, given one array for each of its parameters."""
+        graph = cast(Graph, body)
+        given = [
+            TensorType(_element(p.outputs[0].type, a), Shape(*a.shape))
+            for p, a in zip(graph.parameters, inputs, strict=True)
+        ]
+        outputs = self.outputs
+        results = self.plan(self.compiled.plan(graph, given), inputs)
+        self.outputs = outputs
+        return results
+
+    def spend_iteration(self) -> None:
+        """Count one iteration of a loop. Raises LimitExceeded when the budget is used up."""
+        self.iterations += 1
+        if self.iterations > limits.iterations:
+            raise LimitExceeded(
+                f"ran more than {limits.iterations} iterations; raise irload.limits.iterations to allow more"
+            )
+
+    def read_variable(self, name: str) -> Array | None:
+        """The value of a variable, None before it has one."""
+        return self.variables.get(name)
+
+    def write_variable(self, name: str, value: Array) -> None:
+        """Give a variable its value for the next inference, or the next iteration of the body it stands in."""
+        self._assigned[name] = value.copy()  # the memory of a fast plan serves the next step and the next inference
+
+
+class TimedRun(Run):
+    """A run that notes of each step of its plan: the shapes of the outputs, the bytes moved, the seconds."""
+
+    def __init__(self, compiled: Planner, variables: dict[str, Array]) -> None:
+        super().__init__(compiled, variables)
+        self.timed: list[tuple[list[tuple[int, ...]], int, float]] = []
+        self._within = False
+
+    def step(self, step: Step, inputs: Sequence[Array]) -> tuple[Array, ...]:
+        """Run one operation; those of bodies belong to the one that runs them."""
+        if self._within:
+            return super().step(step, inputs)
+        self._within = True
+        start = perf_counter()
+        results = super().step(step, inputs)
+        seconds = perf_counter() - start
+        self._within = False
+        self.timed.append(([r.shape for r in results], sum(a.nbytes for a in (*inputs, *results)), seconds))
+        return results
+
+
+def _element(tensor: TensorType, array: Array) -> ElementType:
+    """The element type of an array at run time; its dtype tells where inference could not."""
+    return element_of_dtype(array.dtype) if tensor.element is dynamic else tensor.element
