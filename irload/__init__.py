@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from irload.checks import Finding, Report, check
+    from irload.config import show_config
     from irload.core import attribute as attr
     from irload.core import element as elements
     from irload.core.element import ElementType
@@ -70,6 +71,7 @@ __all__ = [
     "load_extension",
     "read_model",
     "save_model",
+    "show_config",
 ]
 
 # Where each public name lives. They are imported on first use, so that `import irload` costs next to nothing.
@@ -93,6 +95,7 @@ _HOMES = {
     "compile_model": "irload.run",
     "correct_ports": "irload.write.patch",
     "save_model": "irload.write.save",
+    "show_config": "irload.config",
 }
 
 # Modules that are public under a name of their own: what attributes are declared with, and the element types.

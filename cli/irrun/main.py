@@ -44,12 +44,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(arguments: Sequence[str] | None) -> int:
+    _choose_blas_kernels()
     words = list(sys.argv[1:] if arguments is None else arguments)
     try:
         result = app.main(words, prog_name="irrun", standalone_mode=False)
     except SystemExit as leaving:  # click's own completion and pipe handling leave this way
         return leaving.code if isinstance(leaving.code, int) else OK
     return result if isinstance(result, int) else OK
+
+
+def _choose_blas_kernels() -> None:
+    """Have OpenBLAS use AVX-512 where it would not by itself. It looks once, when NumPy is first imported."""
+    if "OPENBLAS_CORETYPE" not in os.environ and "numpy" not in sys.modules:
+        from irload.config import blas_hint
+
+        wanted = blas_hint()
+        if wanted is not None:
+            os.environ["OPENBLAS_CORETYPE"] = wanted
 
 
 def _failed(error: Exception) -> int:

@@ -22,6 +22,9 @@ from irrun.arguments import json_option, model_argument, shapes_of, shapes_optio
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Write outputs: FILE.npz, FILE.npy or a folder.")
 @click.option("--force", is_flag=True, help="Let -o replace existing files.")
 @click.option("--threads", type=click.IntRange(1), metavar="N", help="Worker threads.")
+@click.option("--precise", is_flag=True, help="Avoid kernels that round more than a plain sum does.")
+@click.option("--profile", is_flag=True, help="Show the time of every step as well.")
+@click.option("--explain", is_flag=True, help="Show the plan in words as well: what was fused, which kernels, why.")
 @json_option
 def command(
     model: Path,
@@ -34,6 +37,9 @@ def command(
     output: Path | None,
     force: bool,
     threads: int | None,
+    precise: bool,
+    profile: bool,
+    explain: bool,
     as_json: bool,
 ) -> int:
     r"""Run MODEL (.xml) on inputs and show its outputs.
@@ -49,6 +55,7 @@ def command(
     from irload.inference import reshape
     from irrun.feed import gather
     from irrun.outcome import render, report
+    from irrun.plan import render_plan, timed
     from irrun.render import progress, show_json
     from irrun.save import plan_files, write_files
 
@@ -57,21 +64,27 @@ def command(
         loaded = read_model(model, weights)
         if shapes:
             reshape(loaded, shapes_of(loaded, shapes))
-        compiled = compile_model(loaded, threads)
+        compiled = compile_model(loaded, threads, precise=precise)
     fed = gather(compiled.inputs, inputs, seed)
     files = plan_files(output, compiled.outputs, force=force) if output is not None else None
+    values = [f.value for f in fed]
     started = time.perf_counter()
     with progress("running"):
-        result = compiled([f.value for f in fed])
+        result = compiled(values)
     seconds = time.perf_counter() - started
     if files is not None:
         write_files(files, result, force=force)
     document: dict[str, Any] = report(model, compiled, fed, result, seconds, top, names)
     document["written"] = [] if files is None else [str(f) for f in files]
+    if explain:
+        document["plan"] = compiled.explain(values)
+    if profile:
+        document["profile"] = timed(compiled.profile(values))
     if as_json:
         show_json(document)
     else:
         render(document)
+        render_plan(document)
     return 0
 
 

@@ -1,0 +1,61 @@
+"""What a plan does and where its time goes: the documents and the tables of --profile and --explain."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from irrun.render import safe, stdout, table
+
+if TYPE_CHECKING:
+    from irload.plan.profile import StepTime
+
+Document = dict[str, Any]
+
+
+def timed(steps: Sequence[StepTime]) -> list[Document]:
+    """One entry a step, as schemas/run.schema.json has them."""
+    total = sum(s.seconds for s in steps) or 1.0
+    return [
+        {
+            "operation": s.operation,
+            "layer": s.layer,
+            "kernel": s.kernel,
+            "shape": list(s.shape),
+            "seconds": s.seconds,
+            "share": s.seconds / total,
+            "flops": s.flops,
+            "bytes": s.nbytes,
+            "rate": s.rate,
+        }
+        for s in steps
+    ]
+
+
+def render_plan(document: Document) -> None:
+    """Show what was asked for of the plan."""
+    if "plan" in document:
+        stdout().print()
+        for line in document["plan"].splitlines():
+            stdout().print(safe(line), soft_wrap=True)
+    if "profile" in document:
+        stdout().print()
+        _render_steps(document["profile"])
+
+
+def _render_steps(steps: Sequence[Document]) -> None:
+    shown = table("operation", "kernel", "shape", "ms", "rate", "share", right=("ms", "rate", "share"))
+    for step in steps:
+        shape = safe(f"[{','.join(map(str, step['shape']))}]")
+        cells = [safe(step["operation"]), safe(step["kernel"]), shape]
+        shown.add_row(*cells, f"{step['seconds'] * 1e3:.3f}", step["rate"], f"{step['share']:.1%}")
+    stdout().print(shown)
+    kernels: dict[str, float] = {}
+    for step in steps:
+        kernels[step["kernel"]] = kernels.get(step["kernel"], 0.0) + step["share"]
+    stdout().print()
+    sums = table("kernel", "share", right=("share",))
+    for kernel, share in sorted(kernels.items(), key=lambda item: -item[1]):
+        sums.add_row(safe(kernel), f"{share:.1%}")
+    stdout().print(sums)
+    stdout().print(f"[dim]{len(steps)} steps, {sum(s['seconds'] for s in steps) * 1e3:.2f} ms (medians of 5 runs)[/]")
