@@ -11,6 +11,7 @@ from math import prod
 
 from irload.core.shape import Shape
 from irload.core.subgraph import Subgraph
+from irload.errors import IRError
 from irload.graph import Graph, Node, UnknownOp
 
 __all__ = ["macs"]
@@ -23,7 +24,7 @@ def macs(node: Node) -> int | None:
         return 0
     try:
         return count(node)
-    except (_Unknown, IndexError):
+    except (_Unknown, IRError, ArithmeticError, IndexError, ValueError):  # also where a layer does not hold together
         return None
 
 
@@ -79,6 +80,8 @@ def _einsum(node: Node) -> int:
     sizes: dict[str, int] = {}
     for labels, shape in zip(left, operands, strict=True):
         head, ellipsis, tail = labels.partition("...")
+        if len(head + tail) != len(shape) and not ellipsis:
+            raise _Unknown
         sizes |= zip(head, shape, strict=False)
         sizes |= zip(reversed(tail), reversed(shape), strict=False)
         middle = shape[len(head) : len(shape) - len(tail)] if ellipsis else []

@@ -7,8 +7,10 @@ import pytest
 
 import irload
 from irload.core import element as et
+from irload.inference import infer
 from irload.macs import macs
 from irload.memory import memory
+from irload.read import read_graph
 from tests.harness.body import Body, Value, back_edges, given, port_map, taken
 
 
@@ -57,6 +59,25 @@ def test_formulas(type, version, shapes, attributes, count):
     body.result(body.op(type, *inputs(body, *shapes), version=version, **attributes))
     (node,) = [n for n in irload.read_model(*body.model()).nodes if n.type == type]
     assert macs(node) == count
+
+
+@pytest.mark.parametrize(
+    ("type", "shapes", "attributes"),
+    [
+        ("Einsum", ["2,3,4", "2,4,5"], {"equation": "ij,jk->ik"}),
+        ("Einsum", ["2,3"], {"equation": "ij,jk->ik"}),
+        ("MatMul", ["", "3"], {}),
+        ("Convolution", ["2,3"], WINDOW),
+        ("LSTMCell", ["2,3", "2,5"], RNN),
+    ],
+)
+def test_layers_that_do_not_hold_together_have_no_count(type, shapes, attributes):
+    body = Body(bytearray())
+    versions = {"Einsum": "opset7", "LSTMCell": "opset4"}
+    body.result(body.op(type, *inputs(body, *shapes), version=versions.get(type, "opset1"), **attributes))
+    model = infer(read_graph(*body.model()), on_error=lambda node, error: None)
+    (node,) = [n for n in model.nodes if n.type == type]
+    assert macs(node) is None
 
 
 def test_sequences_run_every_step_in_every_direction():
