@@ -71,8 +71,8 @@ def _statistics(node: Node) -> Document:
     if count:
         mean = sum(float(f.sum()) for f in finite) / count
         spread = sum(float(np.square(f - mean).sum()) for f in finite) / count
-        low, high = min(f.min() for f in finite), max(f.max() for f in finite)
-        found |= {"min": _extreme(low, values), "max": _extreme(high, values), "mean": mean, "std": spread**0.5}
+        low, high = _extremes(blocks if values.dtype.kind in "biu" else finite, values.dtype)
+        found |= {"min": low, "max": high, "mean": mean, "std": spread**0.5}
     return found
 
 
@@ -81,11 +81,13 @@ def _finite(block: Array) -> Array:
     return numbers if block.dtype.kind in "biu" else numbers[np.isfinite(numbers)]
 
 
-def _extreme(value: Any, values: Array) -> float | int | bool | str | None:
-    """An extreme in the digits of its own type; big 64-bit integers are rounded."""
-    if values.dtype.kind in "biu":
-        return int(value)
-    return json_value(value if values.dtype == np.float64 else np.float32(value))
+def _extremes(blocks: Sequence[Array], dtype: np.dtype[Any]) -> tuple[Any, Any]:
+    """The least and the greatest value, in the digits of their own type: big integers exactly, f32 as short as it is."""
+    low, high = min(b.min() for b in blocks), max(b.max() for b in blocks)
+    if dtype.kind in "biu":
+        return int(low), int(high)
+    short = np.float64 if dtype == np.float64 else np.float32
+    return json_value(short(low)), json_value(short(high))
 
 
 def render_weights(rows: Sequence[Document]) -> None:

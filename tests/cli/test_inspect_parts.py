@@ -130,6 +130,14 @@ def test_odd_constants(irrun, tmp_path):
     assert rows[2]["sparsity"] is None
     assert (rows[3]["min"], rows[3]["nonfinite"]) == (None, 3)
     assert (rows[4]["min"], rows[4]["max"]) == (1, 1)
+    big = constants(tmp_path, np.array([2**63 - 1, -(2**63)]))
+    (row,) = irrun("inspect", big, "--weights", "--json").json["tensors"]
+    assert (row["min"], row["max"]) == (-(2**63), 2**63 - 1)
+
+
+def test_what_is_not_finite_is_told(irrun, tmp_path):
+    odd = np.array([np.nan, np.inf, 0, 2], np.float32)
+    file = constants(tmp_path, odd, odd, np.ones(2, np.float32))
     assert "2 of these" in irrun("inspect", file, "--weights", "--name", "c[01]").out
 
 
