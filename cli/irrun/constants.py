@@ -82,7 +82,7 @@ def _finite(block: Array) -> Array:
 
 
 def _extremes(blocks: Sequence[Array], dtype: np.dtype[Any]) -> tuple[Any, Any]:
-    """The least and the greatest value, in the digits of their own type: big integers exactly, f32 as short as it is."""
+    """The least and the greatest value in the digits of their type: big integers exactly, f32 as short as it is."""
     low, high = min(b.min() for b in blocks), max(b.max() for b in blocks)
     if dtype.kind in "biu":
         return int(low), int(high)

@@ -66,6 +66,15 @@ def test_models_compute_the_same(folder, tmp_path):
         assert np.allclose(a, b, atol=1e-5)
 
 
+def test_state_is_kept_from_step_to_step(tmp_path):
+    irload.save_model(irload.read_model(MODELS[0].parent / "state" / "model.xml"), tmp_path / "m.xml")
+    ours = irload.compile_model(tmp_path / "m.xml").create_infer_request()
+    theirs = core().compile_model(core().read_model(tmp_path / "m.xml"), "CPU", EXACT).create_infer_request()
+    step = np.array([[1, 2, 3]], np.float32)
+    for k in range(1, 4):
+        assert ours.infer(step)[0].tolist() == theirs.infer([step])[0].tolist() == [[k, 2 * k, 3 * k]]
+
+
 @pytest.mark.parametrize("element", [e for e in et.ELEMENTS if e is not et.dynamic], ids=str)
 def test_constants_of_every_element_type(element, tmp_path):
     rng = np.random.default_rng(1)
