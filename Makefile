@@ -2,7 +2,7 @@
 
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help demo test dev lint format conformance clean
+.PHONY: help demo test test-ray dev lint format conformance clean
 
 # The first Python that will do, or the one given as PYTHON=...
 FIND_PYTHON = for p in $(or $(PYTHON),python3 python3.14 python3.13 python3.12 python3.11 python); do \
@@ -22,7 +22,7 @@ define environment
 endef
 
 help:  ## Show this.
-	@sed -n 's/^\([a-z]*\):.*##/\1 \t/p' Makefile | expand -t 14
+	@sed -n 's/^\([a-z-]*\):.*##/\1 \t/p' Makefile | expand -t 14
 
 SEVEN = models/digits/model.xml models/digits/digit_7_0.npy --top 3 --labels models/digits/labels.txt
 demo: .venv-demo/.ready  ## Classify handwritten digits with the model in models/digits.
@@ -32,6 +32,9 @@ demo: .venv-demo/.ready  ## Classify handwritten digits with the model in models
 
 test: .venv-test/.ready  ## Run the whole suite, in an environment of its own.
 	@.venv-test/bin/python -m pytest -n auto --dist worksteal
+
+test-ray: .venv-ray/.ready  ## Run the tests of batches on Ray, in an environment of its own: Ray is large.
+	@.venv-ray/bin/python -m pytest tests/ray
 
 dev: .venv/.ready  ## An environment with everything, installed editable, and the commit hooks.
 	@if [ -d .git ]; then .venv/bin/pre-commit install; fi
@@ -52,7 +55,7 @@ conformance: .venv-test/.ready  ## Compare N random cases of every operation (or
 	.venv-test/bin/python -m tests.conformance $(N) $(SEED) $(ROW)
 
 clean:  ## Remove the environments and caches.
-	rm -rf .venv-demo .venv-test .venv-lint .pytest_cache .ruff_cache .hypothesis build dist
+	rm -rf .venv-demo .venv-test .venv-ray .venv-lint .pytest_cache .ruff_cache .hypothesis build dist
 
 .venv/.ready: pyproject.toml
 	$(call environment,.venv,[dev])
@@ -62,6 +65,9 @@ clean:  ## Remove the environments and caches.
 
 .venv-test/.ready: pyproject.toml
 	$(call environment,.venv-test,[test])
+
+.venv-ray/.ready: pyproject.toml
+	$(call environment,.venv-ray,[test-ray])
 
 .venv-lint/.ready: pyproject.toml
 	$(call environment,.venv-lint,[lint])

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import logging
 import os
+import sys
 import tempfile
 from collections.abc import Iterator, Sequence
+from contextlib import redirect_stdout
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -98,17 +100,22 @@ def run_ray(
     ray = extra("ray", "ray")
     extra("ray.data", "ray")
     logging.getLogger("ray.data").setLevel(logging.WARNING)
+    with redirect_stdout(sys.stderr):  # Ray tells of its troubles where results belong
+        _on_cluster(ray, job, listing, source)
+        _merge(job, form.format.schema, manifest, summary)
+    return True
+
+
+def _on_cluster(ray: Any, job: Job, listing: Listing, source: Listing | Tables) -> None:
     own = not ray.is_initialized()
     if own:
         here = {"include_dashboard": False} if job.address is None else {}
         ray.init(address=job.address, log_to_driver=False, logging_level=logging.WARNING, **here)
     try:
         _map(ray, job, listing, source)
-        _merge(job, form.format.schema, manifest, summary)
     finally:
         if own:
             ray.shutdown()
-    return True
 
 
 def _map(ray: Any, job: Job, listing: Listing, source: Listing | Tables) -> None:

@@ -1,0 +1,48 @@
+"""The scripts of examples/ do what they say. (That on Ray: tests/ray.)"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+def run(name, *words):
+    ran = subprocess.run(
+        [sys.executable, EXAMPLES / name, *map(str, words)], capture_output=True, text=True, check=False
+    )
+    assert ran.returncode == 0, ran.stderr
+    return ran.stdout
+
+
+def test_a_batch_in_ten_lines():
+    lines = run("batch.py").splitlines()
+    assert len(lines) == 20
+    assert all(line.split()[0].split("_")[1] == line.split()[1] for line in lines)
+    assert len((EXAMPLES / "batch.py").read_text().splitlines()) <= 10
+
+
+def test_images_are_classified(tmp_path):
+    run("classify_images.py", tmp_path / "top.jsonl")
+    lines = [json.loads(line) for line in (tmp_path / "top.jsonl").read_text().splitlines()]
+    assert len(lines) == 20
+    for line in lines:
+        assert line["probabilities"][0]["index"] == int(Path(line["input"]).stem.split("_")[1])
+        assert "label" in line["probabilities"][2]
+
+
+def test_embeddings_in_parquet(tmp_path):
+    assert "20 embeddings" in run("embed_to_parquet.py", tmp_path / "e.parquet")
+    rows = pq.read_table(tmp_path / "e.parquet").to_pylist()
+    assert all(np.argmax(row["embedding"]) == int(row["file"].split("_")[1]) for row in rows)
+
+
+def test_every_example_is_executed():
+    tests = Path(__file__).read_text() + (Path(__file__).parents[1] / "ray" / "test_ray_engine.py").read_text()
+    assert [f.name for f in EXAMPLES.glob("*.py") if f'"{f.name}"' not in tests] == []

@@ -1,0 +1,111 @@
+"""The same jobs by local processes and by a local Ray cluster."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from tests.batch.kill import MODEL, digits
+
+ROOT = Path(__file__).parents[2]
+
+
+def begin(*words):
+    return subprocess.Popen(
+        [sys.executable, "-m", "irrun", "batch", *map(str, words), "--json"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def finish(job, code=0):
+    report, errors = job.communicate(timeout=240)
+    assert job.returncode == code, errors
+    return json.loads(report)
+
+
+def table(path, samples, group, bad=()):
+    cells = [None if k in bad else s.ravel() for k, s in enumerate(samples)]
+    column = pa.array(cells, pa.list_(pa.float32(), samples[0].size))
+    pq.write_table(pa.table({"id": range(len(samples)), "image": column}), path, row_group_size=group)
+
+
+def test_rows_of_tables(tmp_path):
+    samples = digits(tmp_path / "npy", 900)
+    (tmp_path / "in").mkdir()
+    for k in range(3):
+        table(tmp_path / "in" / f"{k}.parquet", samples[300 * k : 300 * k + 300], 70, bad=(5, 299))
+    here = finish(begin(MODEL, tmp_path / "in", "-o", tmp_path / "here.parquet", "--workers", 2), 1)
+    there = finish(begin(MODEL, tmp_path / "in", "-o", tmp_path / "ray.parquet", "--workers", 2, "--engine", "ray"), 1)
+    assert (there["done"], there["failed"]) == (here["done"], here["failed"]) == (894, 6)
+    assert there["failures"] == here["failures"]
+    assert (tmp_path / "ray.parquet").read_bytes() == (tmp_path / "here.parquet").read_bytes()
+
+
+def test_files(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    samples = digits(tmp_path / "in", 60)
+    (tmp_path / "in" / "000007.npy").write_text("no array")
+    np.save(tmp_path / "in" / "stack.npy", samples[:5])
+    here = finish(begin(MODEL, "in", "-o", "here.parquet", "--batch-size", 16), 1)
+    there = finish(begin(MODEL, "in", "-o", "ray.parquet", "--batch-size", 16, "--engine", "ray"), 1)
+    assert (there["done"], there["samples"]) == (here["done"], here["samples"]) == (60, 64)
+    assert there["failures"] == here["failures"]
+    assert (tmp_path / "ray.parquet").read_bytes() == (tmp_path / "here.parquet").read_bytes()
+
+
+def actors_of(driver):
+    """The processes of Ray's map workers below a driver."""
+    parents: dict[int, int] = {}
+    titles: dict[int, str] = {}
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            parents[int(entry.name)] = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
+            titles[int(entry.name)] = (entry / "cmdline").read_text()
+        except OSError:
+            continue
+
+    def below(pid):
+        while pid in parents and pid != driver:
+            pid = parents[pid]
+        return pid == driver
+
+    return [pid for pid, title in titles.items() if "MapWorker" in title and below(pid)]
+
+
+def test_a_killed_actor_loses_nothing(tmp_path):
+    samples = np.concatenate([digits(tmp_path / "npy", 100)] * 200)
+    table(tmp_path / "in.parquet", samples, 500)
+    words = (MODEL, tmp_path / "in.parquet", "--batch-size", 2, "--workers", 2)
+    job = begin(*words, "-o", tmp_path / "ray.parquet", "--engine", "ray")
+    deadline = time.monotonic() + 120
+    while not list((tmp_path / "ray.parquet.batch" / "parts").rglob("*.parquet")):
+        assert time.monotonic() < deadline
+        assert job.poll() is None, job.communicate()
+        time.sleep(0.05)
+    actors = actors_of(job.pid)
+    assert len(actors) == 2
+    os.kill(actors[0], signal.SIGKILL)
+    assert finish(job)["done"] == 20_000
+    assert finish(begin(*words, "-o", tmp_path / "here.parquet"))["done"] == 20_000
+    assert (tmp_path / "ray.parquet").read_bytes() == (tmp_path / "here.parquet").read_bytes()
+
+
+@pytest.mark.parametrize("script", ["embed_on_ray.py"])
+def test_examples(script, tmp_path):
+    ran = subprocess.run(
+        [sys.executable, ROOT / "examples" / script, tmp_path / "out"], capture_output=True, text=True, check=False
+    )
+    assert ran.returncode == 0, ran.stderr
+    assert pq.read_table(tmp_path / "out").num_rows == 20
