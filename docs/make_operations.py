@@ -26,9 +26,9 @@ Every operation of the public opsets, in the folders of OpenVINO's specification
 `python docs/make_operations.py` from the operations themselves; a test holds it current.
 
 A file's version `opsetN` selects the newest variant that appeared in opset N or before. Optional inputs stand in
-brackets, `*inputs` is any number. *required* marks an attribute that must be there, *required by the specification* one
-whose absence irload reports while it reads what the runtime reads. In f16, bf16 and f8 irload computes in f32 and rounds
-once.
+brackets, `*inputs` is any number. *required* marks an attribute that must be there; where one that the specification
+requires is missing, irload warns and reads what the runtime reads. In f16, bf16 and f8 irload computes in f32 and
+rounds once.
 
 **Compared with** says what proves a row: OpenVINO's *reference* kernels, its *CPU plugin* (at f32), or results *worked*
 out independently, where neither has a kernel or both depart from the specification; `make conformance` repeats it with

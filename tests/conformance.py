@@ -15,7 +15,7 @@ import numpy as np
 
 from tests.harness import verify
 from tests.harness.case import GENERATORS
-from tests.harness.children import Died, in_children
+from tests.harness.children import Died, in_children, preload
 from tests.ops.families import load_families
 
 COLUMNS = ("cases", "agreed", "deviating", "shapes", "compatible", "differing")
@@ -41,6 +41,7 @@ def case_of(row: Row, seed: int, k: int) -> tuple[Counter[str], str]:
 def main(count: int, seed: int, wanted: list[str]) -> int:
     """Run `count` random cases a row and print what came of them. Returns 1 when any deviated."""
     load_families()
+    preload()
     rows = [r for r in sorted(GENERATORS) if not wanted or any(w in "-".join(r) for w in wanted)]
     print(f"{'seed ' + str(seed):56}" + "".join(f"{c:>11}" for c in COLUMNS))
     total: Counter[str] = Counter()

@@ -12,10 +12,9 @@ import sys
 from collections import Counter
 
 import irload
-from irload.core.registry import resolve
 from tests.harness import runtime
 from tests.harness.case import GENERATORS, Case, text
-from tests.harness.children import Died, in_children
+from tests.harness.children import Died, in_children, preload
 from tests.harness.ir import ir_of
 from tests.harness.mutants import mutant
 from tests.harness.strictness import reason
@@ -76,7 +75,7 @@ def main(count: int, seed: int, wanted: list[str], *, every: bool = False) -> in
     load_families()
     for row in [r for r in GENERATORS if wanted and not any(w in "-".join(r) for w in wanted)]:
         del GENERATORS[row]
-    resolve("Parameter", "opset1")
+    preload()
     mine = in_children(lambda k: ours(mutant(seed, k)), count, 30, MEMORY)
     other = in_children(lambda k: theirs(mutant(seed, k)), count, 30)
     table: Counter[str] = Counter()

@@ -16,7 +16,7 @@ import numpy as np
 
 from tests.harness import runtime
 from tests.harness.case import GENERATORS, Case
-from tests.harness.children import Died, in_children
+from tests.harness.children import Died, in_children, preload
 from tests.ops.families import load_families
 
 FILE = Path(__file__).parent / "data" / "oracles.csv"
@@ -41,6 +41,7 @@ def oracle_of(case: Case) -> str:
 def main() -> None:
     """Sample every row and write the file."""
     load_families()
+    preload()
     with open(FILE, "w", encoding="utf-8", newline="") as file:
         lines = csv.writer(file, lineterminator="\n")
         lines.writerow(["type", "version", *COLUMNS])

@@ -38,12 +38,12 @@ def unpack(raw: Array, element: ElementType, shape: tuple[int, ...]) -> Array:
         return _unpack_strings(raw, count).reshape(shape)
     if element.bits >= 8:
         return _unpack_whole(raw[:needed], element).reshape(shape)
-    codes = _codes(raw[:needed], element.bits)[:count].reshape(shape)
+    codes = _codes(raw[:needed], element.bits)[:count]
     if element is et.nf4:
-        return NF4_TABLE[codes]
+        return NF4_TABLE[codes].reshape(shape)
     if element is et.i4:
-        return ((codes ^ 8).astype(np.int8) - 8).astype(np.int8)
-    return codes.view(element.dtype) if element is et.f4e2m1 else codes
+        return ((codes ^ 8).astype(np.int8) - 8).astype(np.int8).reshape(shape)
+    return (codes.view(element.dtype) if element is et.f4e2m1 else codes).reshape(shape)
 
 
 def pack(values: Array, element: ElementType) -> bytes:

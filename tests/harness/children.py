@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import importlib
 import multiprocessing
+import pkgutil
 import resource
 import signal
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
+
+import irload.ops
+import irload.plan
 
 
 @dataclass(frozen=True)
@@ -18,6 +23,14 @@ class Died:
 
     def __str__(self) -> str:
         return f"the process died: {self.how}"
+
+
+def preload() -> None:
+    """Import what tasks will need, once for all children: the operations, and what plans and runs them."""
+    for package in (irload.ops, irload.plan):
+        for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            importlib.import_module(module.name)
+    importlib.import_module("irload.run")
 
 
 def in_children(

@@ -105,7 +105,7 @@ DEVIATIONS: tuple[Deviation, ...] = (
     Deviation(
         ("Einsum",),
         "shape inference",
-        "keeps the 1 of a letter that an operand of unknown rank has too, though it may broadcast; irload leaves it open",
+        "keeps the 1 of a letter that an operand of unknown rank has too, though it may broadcast; irload does not",
     ),
     Deviation(
         ("Inverse",),

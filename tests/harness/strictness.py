@@ -105,7 +105,7 @@ STRICTNESS: tuple[Strictness, ...] = (
         "GroupNormalization HSigmoid HSwish Interpolate LRN LogSoftmax MVN MaxPool Multinomial NMSRotated "
         "NonMaxSuppression NonZero NormalizeL2 OneHot PReLU PSROIPooling Pad PriorBox PriorBoxClustered Proposal "
         "ROIAlign Range Reshape Reverse ReverseSequence Round ScatterElementsUpdate ScatterUpdate SegmentMax Slice "
-        "SliceScatter SoftMax SpaceToBatch SparseFillEmptyRows Squeeze StridedSlice Tile TopK Transpose Unique "
+        "SliceScatter SoftMax SpaceToBatch Split SparseFillEmptyRows Squeeze StridedSlice Tile TopK Transpose Unique "
         "Unsqueeze VariadicSplit",
         "TypeMismatch",
         "element types that the specification does not list, or that must agree; the runtime leaves them unchecked and "
@@ -115,7 +115,8 @@ STRICTNESS: tuple[Strictness, ...] = (
         _REDUCTIONS
         + "Broadcast CumSum Gather Interpolate LRN MVN NormalizeL2 RegionYolo Reverse Roll ScatterElementsUpdate "
         "ScatterUpdate SliceScatter Split Squeeze StridedSlice TopK Unsqueeze VariadicSplit",
-        "is out of range|must rise within|must lie in|must be distinct|more than the rank|describes \\d+ axes",
+        "is out of range|must rise within|must lie in|must be distinct|more than the rank|describes \\d+ axes"
+        "|has no axis",
         "axes that the data do not have; the runtime wraps unsigned ones to negative, or finds out when it runs",
     ),
     _rejected(
@@ -154,7 +155,7 @@ STRICTNESS: tuple[Strictness, ...] = (
     _rejected("GridSample", "has no pixel", "reflection in an empty picture has nothing to repeat"),
     _rejected(
         "ScaledDotProductAttention",
-        "does not broadcast|must broadcast|takes 3 to 6 inputs",
+        "does not broadcast|must broadcast|must be a scalar|takes 3 to 6 inputs",
         "masks and sinks that stretch the scores, and inputs that the operation does not have",
     ),
     # -- irload accepts what the runtime rejects

@@ -45,6 +45,14 @@ def test_bytes_of_the_format(element: ElementType, values: list[Any], text: str)
     assert unpack(np.frombuffer(raw, np.uint8), element, array.shape).tolist() == array.tolist()
 
 
+@pytest.mark.parametrize("element", [e for e in ELEMENTS if 0 < e.bits < 8], ids=str)
+def test_scalars_are_arrays(element: ElementType) -> None:
+    value = unpack(np.ones(element.bytes_for(1), np.uint8), element, ())
+    assert isinstance(value, np.ndarray)
+    assert value.shape == ()
+    assert value.dtype == element.dtype
+
+
 @pytest.mark.parametrize(("element", "count", "size"), [(et.u3, 9, 6), (et.u6, 5, 6), (et.u1, 9, 2), (et.i4, 3, 2)])
 def test_groups_are_whole(element: ElementType, count: int, size: int) -> None:
     assert element.bytes_for(count) == size == len(pack(np.zeros(count, element.dtype), element))
