@@ -119,6 +119,13 @@ class Pool(Step):
 
 
 @dataclass(slots=True, eq=False)
+class Resample(Step):
+    """A matrix times the data along one axis. Inputs: data, matrix [new size, old size] (constant)."""
+
+    axis: int = field(kw_only=True)
+
+
+@dataclass(slots=True, eq=False)
 class Reduce(Step):
     """Sum, mean, maximum or minimum over axes; kept as ones or dropped as the output's shape says."""
 
@@ -148,7 +155,10 @@ class Normalize(Step):
 
 @dataclass(slots=True, eq=False)
 class Attention(Step):
-    """softmax(q kᵀ · scale + mask) v, batched over leading axes. Inputs: q, k, v and, where there is one, the mask."""
+    """softmax(q kᵀ · scale + mask) v over leading axes that broadcast. Inputs: q, k, v and perhaps the mask.
+
+    A mask is added where it is f32; a boolean one keeps and drops. With `causal` row l sees the keys 0…l.
+    """
 
     scale: float = field(kw_only=True)
     causal: bool = field(default=False, kw_only=True)

@@ -83,13 +83,8 @@ class Resizing(Op):
                 raise ShapeMismatch(f"axis {axis} is empty and cannot be resized to {target}")
         return result
 
-    def resized(
-        self, data: Array, axes: Sequence[int], sizes: Sequence[int], scales: Sequence[np.float32], how: Sampling
-    ) -> Array:
+    def resized(self, data: Array, jobs: Sequence[Resized], how: Sampling) -> Array:
         """`data`, already padded, resized."""
-        jobs = [
-            Resized(axis, data.shape[axis], size, scale) for axis, size, scale in zip(axes, sizes, scales, strict=True)
-        ]
         if 0 in (job.out for job in jobs) or not data.size:
             shape = list(data.shape)
             for job in jobs:
@@ -98,9 +93,9 @@ class Resizing(Op):
         return resize(data, jobs, how)
 
 
-def _quotients(sizes: Sequence[int], data: Array, axes: Sequence[int]) -> list[np.float32]:
+def _quotients(sizes: Sequence[int], padded: Sequence[int], axes: Sequence[int]) -> list[np.float32]:
     """The scales that sizes stand for; an empty axis has none that matters."""
-    return [np.float32(s) / np.float32(data.shape[a] or 1) for s, a in zip(sizes, axes, strict=True)]
+    return [np.float32(s) / np.float32(padded[a] or 1) for s, a in zip(sizes, axes, strict=True)]
 
 
 class Interpolate(Resizing, since=1):
@@ -143,10 +138,16 @@ class Interpolate(Resizing, since=1):
             coordinates = "half_pixel"
         return Sampling(mode, coordinates, "simple", self.antialias)
 
-    def compute(self, data: Array, target_spatial_shape: Array) -> Array:
+    def geometry(self, padded: Sequence[int], target_spatial_shape: Array) -> tuple[list[Resized], Sampling]:
+        """The axes to resize, of data that has this shape with its pads, and how."""
         sizes = target_spatial_shape.tolist()[: len(self.axes)]
+        scales = _quotients(sizes, padded, self.axes)
+        jobs = [Resized(a, padded[a], m, s) for a, m, s in zip(self.axes, sizes, scales, strict=True)]
+        return jobs, self.sampling(len(padded))
+
+    def compute(self, data: Array, target_spatial_shape: Array) -> Array:
         padded = self.padded(data)
-        result = self.resized(padded, self.axes, sizes, _quotients(sizes, padded, self.axes), self.sampling(data.ndim))
+        result = self.resized(padded, *self.geometry(padded.shape, target_spatial_shape))
         kept = tuple(slice(None if k in self.axes else n) for k, n in enumerate(data.shape))
         return result[kept]
 
@@ -210,19 +211,23 @@ class Interpolate4(Resizing, type="Interpolate", since=4):
     def compute(self, data: Array, sizes: Array, scales: Array, axes: Array | None = None) -> Array:
         return self._computed(data, scales if self.shape_calculation_mode == "scales" else sizes, axes)
 
-    def _computed(self, data: Array, targets: Array, axes: Array | None) -> Array:
-        data = self.padded(data)
-        chosen = list(range(data.ndim)) if axes is None else axes.tolist()
+    def geometry(self, padded: Sequence[int], targets: Array, axes: Array | None) -> tuple[list[Resized], Sampling]:
+        """The axes to resize, of data that has this shape with its pads, and how."""
+        chosen = list(range(len(padded))) if axes is None else axes.tolist()
         if self.shape_calculation_mode == "scales":
             scales = [np.float32(s) for s in targets[: len(chosen)]]
-            sizes = [scaled(data.shape[a], s) for a, s in zip(chosen, scales, strict=True)]
+            sizes = [scaled(padded[a], s) for a, s in zip(chosen, scales, strict=True)]
         else:
             sizes = targets.tolist()[: len(chosen)]
-            scales = _quotients(sizes, data, chosen)
+            scales = _quotients(sizes, padded, chosen)
         how = Sampling(
             self.mode, self.coordinate_transformation_mode, self.nearest_mode, self.antialias, self.cube_coeff
         )
-        return self.resized(data, chosen, sizes, scales, how)
+        return [Resized(a, padded[a], m, s) for a, m, s in zip(chosen, sizes, scales, strict=True)], how
+
+    def _computed(self, data: Array, targets: Array, axes: Array | None) -> Array:
+        data = self.padded(data)
+        return self.resized(data, *self.geometry(data.shape, targets, axes))
 
 
 class Interpolate11(Interpolate4, type="Interpolate", since=11):

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from irload.core.tensor import Array
 from irload.plan.bind import Binder, Phases, binds
 from irload.plan.kernels import attention as kernels
 from irload.plan.kernels import product as products
-from irload.plan.kernels.copying import as_rows, copy, stack
+from irload.plan.kernels.copying import as_rows, stack
 from irload.plan.kernels.packing import contiguous
 from irload.plan.steps import Attention, Product
 
@@ -51,24 +50,16 @@ def product(step: Product, binder: Binder) -> tuple[str, Phases]:
 def attention(step: Attention, binder: Binder) -> tuple[str, Phases]:
     """Attention."""
     q, k, v, *rest = (binder.view(x) for x in step.inputs)
-    out = binder.view(step.output)
-    heads = int(np.prod(out.shape[:-2]))
+    mask = rest[0] if rest else None
     phases: Phases = []
-    flat: list[Array] = []
-    for x in (q, k, v):
-        stacked = stack(x, out.shape[:-2], heads)
-        if stacked is None:
-            dense = binder.scratch.take(x.shape)
-            phases += copy(dense, x, binder.threads)
-            stacked = dense.reshape(heads, *x.shape[-2:])
-        flat.append(stacked)
-    scores = (*out.shape[:-1], k.shape[-2])
-    mask = np.broadcast_to(rest[0], scores).reshape(heads, *scores[-2:]) if rest else None
-    target = stack(out, out.shape[:-2], heads)
-    result = binder.scratch.take((heads, *out.shape[-2:])) if target is None else target
-    phases.append(
-        kernels.attention(flat[0], flat[1], flat[2], mask, result, step.scale, binder.scratch, binder.threads)
-    )
-    if target is None:
-        phases += copy(out, result.reshape(out.shape), binder.threads)
-    return "head by head", phases
+    if step.causal:
+        seen = np.tri(q.shape[-2], k.shape[-2], dtype=bool)
+        mask = np.where(seen, np.float32(0), np.float32(-np.inf))
+    elif mask is not None and mask.dtype == bool:
+        told, mask = mask, binder.scratch.take(mask.shape)
+        phases.append([[(kernels.keep, (told, mask))]])
+    out = binder.view(step.output)
+    return "head by head", [
+        *phases,
+        kernels.attention(q, k, v, mask, out, step.scale, binder.scratch, binder.threads),
+    ]

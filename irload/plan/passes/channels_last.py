@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from irload.plan.program import Program, Value
-from irload.plan.steps import Compute, Join, Map, Pool, Window
+from irload.plan.steps import Compute, Join, Map, Pool, Resample, Window
 
 
 def choose_layouts(program: Program) -> None:
@@ -18,6 +18,8 @@ def choose_layouts(program: Program) -> None:
         elif isinstance(step, Map | Join):
             alike = [v for v in step.inputs if v.shape == step.output.shape or isinstance(step, Join)]
             step.output.channels_last = _can(step.output) and any(v.channels_last for v in alike)
+        elif isinstance(step, Resample):
+            step.output.channels_last = step.inputs[0].channels_last and _can(step.output)
         elif isinstance(step, Compute):
             for value in step.outputs:
                 taken = any(isinstance(s, Window | Pool) for s in consumers.get(value, ()))
