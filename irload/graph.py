@@ -197,9 +197,7 @@ class Model(Graph):
 
     def _repr_html_(self) -> str:
         """What a notebook shows."""
-        from irload.html import model_html  # only notebooks need it
-
-        return model_html(self)
+        return import_module("irload.html").model_html(self)  # above the graph, likewise
 
 
 def _result_names(node: Node) -> frozenset[str]:
