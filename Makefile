@@ -2,7 +2,7 @@
 
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-ray dev lint format conformance clean
+.PHONY: help demo test test-ray dev lint format conformance bench clean
 
 # The first Python that will do, or the one given as PYTHON=...
 FIND_PYTHON = for p in $(or $(PYTHON),python3 python3.14 python3.13 python3.12 python3.11 python); do \
@@ -54,6 +54,11 @@ ROW ?=
 conformance: .venv-test/.ready  ## Compare N random cases of every operation (or of ROW=Pad) with OpenVINO.
 	.venv-test/bin/python -m tests.conformance $(N) $(SEED) $(ROW)
 
+MODELS ?=
+ROUNDS ?= 15
+bench: .venv-bench/.ready  ## Measure against OpenVINO and others, on MODELS=DIR as well; writes benchmarks/RESULTS.md.
+	.venv-bench/bin/python -m benchmarks $(if $(MODELS),--models $(MODELS)) --rounds $(ROUNDS)
+
 clean:  ## Remove the environments and caches.
 	rm -rf .venv-demo .venv-test .venv-ray .venv-lint .pytest_cache .ruff_cache .hypothesis build dist
 
@@ -68,6 +73,9 @@ clean:  ## Remove the environments and caches.
 
 .venv-ray/.ready: pyproject.toml
 	$(call environment,.venv-ray,[test-ray])
+
+.venv-bench/.ready: pyproject.toml
+	$(call environment,.venv-bench,[bench])
 
 .venv-lint/.ready: pyproject.toml
 	$(call environment,.venv-lint,[lint])

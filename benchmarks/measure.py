@@ -1,0 +1,128 @@
+"""Measuring: latencies of peers that take turns, and what a process takes from its start to the first result."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+
+TURN = 0.02
+"""Seconds that a turn should take at least: fast models run several times."""
+
+PAUSE = 0.01
+"""Seconds between turns, so that the threads of the last peer have stopped spinning."""
+
+SLOW = 1.0
+"""Seconds of an inference beyond which three rounds must do."""
+
+
+class Peer:
+    """A worker process that waits for its turns."""
+
+    def __init__(self, name: str, folder: Path, threads: int) -> None:
+        self.name = name
+        command = [sys.executable, "-m", "benchmarks.worker", name, str(folder), str(threads)]
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+        )
+        self.seconds: list[float] = []
+        self.result: list[float] = json.loads(self._answer())
+        self._count = 1
+        for _ in range(2):  # the first may still be warming up
+            self._count = min(1000, max(1, round(TURN / self._time())))
+
+    def turn(self) -> None:
+        """Measure once; slow peers have enough after three."""
+        if len(self.seconds) < 3 or median(self.seconds) < SLOW:
+            time.sleep(PAUSE)
+            self.seconds.append(self._time())
+
+    def _time(self) -> float:
+        assert self._process.stdin is not None
+        self._process.stdin.write(f"{self._count}\n")
+        self._process.stdin.flush()
+        return max(1e-9, json.loads(self._answer()))
+
+    def _answer(self) -> str:
+        assert self._process.stdout is not None
+        line = self._process.stdout.readline()
+        if not line:
+            raise RuntimeError(f"{self.name} cannot run this model")
+        return line
+
+    def close(self) -> None:
+        """End the process."""
+        self._process.communicate()
+
+
+@dataclass
+class Latencies:
+    """Milliseconds by peer, and by how much the results of each differ from OpenVINO's, relative to the largest."""
+
+    ms: dict[str, float]
+    difference: dict[str, float]
+
+
+def latencies(names: list[str], folder: Path, threads: int, rounds: int) -> Latencies:
+    """Medians over rounds in which the peers take turns."""
+    peers: list[Peer] = []
+    for name in names:
+        try:
+            peers.append(Peer(name, folder, threads))
+        except RuntimeError as error:
+            print(f"    {error}", file=sys.stderr)
+    for _ in range(rounds):
+        for peer in peers:
+            peer.turn()
+    for peer in peers:
+        peer.close()
+    oracle = next((p.result for p in peers if p.name == "OpenVINO"), None)
+    difference: dict[str, float] = {}
+    if oracle is not None:
+        largest = max(map(abs, oracle)) or 1.0
+        for peer in peers:
+            difference[peer.name] = max(abs(a - b) for a, b in zip(peer.result, oracle, strict=True)) / largest
+    return Latencies({p.name: median(p.seconds) * 1e3 for p in peers}, difference)
+
+
+@dataclass
+class Start:
+    """From the start of a process to its end after one inference: seconds, and the most memory it held, in MiB."""
+
+    seconds: float
+    memory: float
+
+
+def start(folder: Path, threads: int, rounds: int) -> dict[str, Start]:
+    """The medians for irload and OpenVINO, which take turns. irload is `irrun`, OpenVINO a minimal script."""
+    found: dict[str, list[tuple[float, float]]] = {}
+    for k in range(rounds + 1):
+        for peer in ("irload", "OpenVINO"):
+            command = [sys.executable, "-m", "benchmarks.worker", peer, str(folder), str(threads), "once"]
+            if peer == "irload":
+                files = sorted(folder.glob("in_*.npy")) or sorted(folder.glob("input_*.npy"))
+                files = files or sorted(folder.glob("*.npy"))[:1]
+                command = [sys.executable, "-m", "irrun", "run", str(folder / "model.xml"), *map(str, files)]
+                command += ["--threads", str(threads)]
+            once = _once(command)
+            if k:  # the first one warms the disk's cache
+                found.setdefault(peer, []).append(once)
+    return {peer: Start(*(median(values) for values in zip(*each, strict=True))) for peer, each in found.items()}
+
+
+def _once(command: list[str]) -> tuple[float, float]:
+    """Seconds and peak MiB of a process."""
+    silent = [(os.POSIX_SPAWN_OPEN, fd, os.devnull, os.O_WRONLY, 0) for fd in (1, 2)]
+    begin = time.perf_counter()
+    pid = os.posix_spawn(command[0], command, os.environ, file_actions=silent)
+    _, status, usage = os.wait4(pid, 0)
+    seconds = time.perf_counter() - begin
+    if status:
+        raise RuntimeError(f"failed: {' '.join(command)}")
+    unit = 1 << 20 if sys.platform == "darwin" else 1 << 10
+    return seconds, usage.ru_maxrss / unit

@@ -1,0 +1,127 @@
+"""One peer in a process of its own: `python -m benchmarks.worker PEER FOLDER THREADS [once]`.
+
+Without `once` it answers each number N on stdin with a line of JSON, the mean seconds of N inferences.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+Run = Callable[[], Any]
+
+
+def irload(folder: Path, threads: int) -> Run:
+    from irload.config import blas_hint
+
+    if blas_hint():
+        os.environ.setdefault("OPENBLAS_CORETYPE", blas_hint() or "")  # before NumPy loads, as irrun does
+    from irload import compile_model
+
+    compiled = compile_model(folder / "model.xml", threads)
+    values = inputs(folder)
+    return lambda: compiled(values)
+
+
+def openvino(folder: Path, threads: int) -> Run:
+    import openvino as ov
+
+    compiled = ov.Core().compile_model(
+        str(folder / "model.xml"),
+        "CPU",
+        {
+            "INFERENCE_PRECISION_HINT": "f32",
+            "PERFORMANCE_HINT": "LATENCY",
+            "NUM_STREAMS": 1,
+            "INFERENCE_NUM_THREADS": threads,
+            "DYNAMIC_QUANTIZATION_GROUP_SIZE": 0,
+        },
+    )
+    request = compiled.create_infer_request()
+    values = inputs(folder)
+    return lambda: request.infer(values)
+
+
+def onnxruntime(folder: Path, threads: int) -> Run:
+    import onnxruntime as ort
+
+    options = ort.SessionOptions()
+    options.intra_op_num_threads = threads
+    options.inter_op_num_threads = 1
+    session = ort.InferenceSession(str(folder / "model.onnx"), options, providers=["CPUExecutionProvider"])
+    feed = dict(zip([i.name for i in session.get_inputs()], inputs(folder), strict=True))
+    return lambda: session.run(None, feed)
+
+
+def torch(folder: Path, threads: int) -> Run:
+    import torch as library
+
+    from benchmarks.peers import build
+
+    library.set_num_threads(threads)
+    module, _ = build(folder.name)
+    values = [library.from_numpy(v) for v in inputs(folder)]
+
+    def run() -> Any:
+        with library.inference_mode():
+            return module(*values).numpy()
+
+    return run
+
+
+def onnx_reference(folder: Path, threads: int) -> Run:
+    os.environ["OPENBLAS_NUM_THREADS"] = str(threads)
+    from onnx.reference import ReferenceEvaluator
+
+    model = ReferenceEvaluator(str(folder / "model.onnx"))
+    feed = dict(zip(model.input_names, inputs(folder), strict=True))
+    return lambda: model.run(None, feed)
+
+
+PEERS = {
+    "irload": irload,
+    "OpenVINO": openvino,
+    "ONNX Runtime": onnxruntime,
+    "torch": torch,
+    "onnx.reference": onnx_reference,
+}
+
+
+def inputs(folder: Path) -> list[Any]:
+    """The arrays of in_0.npy, in_1.npy … or, as the repository's own models have them, input_0.npy …"""
+    import numpy as np
+
+    files = sorted(folder.glob("in_*.npy")) or sorted(folder.glob("input_*.npy")) or sorted(folder.glob("*.npy"))[:1]
+    return [np.load(f) for f in files]
+
+
+def first(result: Any) -> Any:
+    """The first output of any peer."""
+    return (
+        next(iter(result.values())) if hasattr(result, "values") else result[0] if isinstance(result, list) else result
+    )
+
+
+def main() -> None:
+    peer, folder, threads, *once = sys.argv[1:]
+    run = PEERS[peer](Path(folder), int(threads))
+    result = first(run())
+    if once:
+        print(result.ravel()[:8].tolist())
+        return
+    print(json.dumps(result.ravel()[:64].astype(float).tolist()), flush=True)
+    for line in sys.stdin:
+        count = int(line)
+        start = time.perf_counter()
+        for _ in range(count):
+            run()
+        print(json.dumps((time.perf_counter() - start) / count), flush=True)
+
+
+if __name__ == "__main__":
+    main()
