@@ -169,3 +169,16 @@ class Join(Step):
     """Concatenation along an axis; producers write straight into the result where they can."""
 
     axis: int = field(kw_only=True)
+
+
+@dataclass(slots=True, eq=False)
+class Recurrent(Step):
+    """A recurrent network over whole sequences, its gates ending in sigmoid and tanh as by default.
+
+    Inputs: x [batch, length, input], states [batch, directions, hidden], W, R and B (constant). Outputs: Y [batch,
+    directions, length, hidden] and the last states. `cell` is lstm (gates f, i, c, o), gru (z, r, h), gru_linear (with
+    linear_before_reset) or rnn; `backwards` tells of each direction whether it reads from the end.
+    """
+
+    cell: str = field(kw_only=True)
+    backwards: tuple[bool, ...] = field(kw_only=True)

@@ -1,0 +1,38 @@
+"""Recurrent sequences."""
+
+from __future__ import annotations
+
+from irload.plan.bind import Binder, Phases, binds
+from irload.plan.kernels import recurrent as kernels
+from irload.plan.steps import Recurrent
+
+
+@binds(Recurrent)
+def recurrent(step: Recurrent, binder: Binder) -> tuple[str, Phases]:
+    """Each direction a part, as they do not depend on each other."""
+    x, *states, w, r, b = (binder.view(v) for v in step.inputs)
+    y, *last = (binder.view(v) for v in step.outputs)
+    parts = [
+        kernels.recurrent(
+            kernels.Direction(
+                cell=step.cell,
+                backwards=backwards,
+                x=x,
+                states=tuple(s[:, k] for s in states),
+                w=binder.pack(f"{step.cell} {k}", w, lambda w, k=k: kernels.packed(step.cell, w[k])),
+                r=binder.pack(f"{step.cell} {k}", r, lambda r, k=k: kernels.packed(step.cell, r[k])),
+                b=binder.pack(
+                    f"{step.cell} {k}",
+                    b,
+                    lambda b, k=k: kernels.packed(step.cell, b[k][: y.shape[-1] * kernels.GATES[step.cell]]),
+                ),
+                inner=b[k][-y.shape[-1] :],
+                y=y[:, k],
+                last=tuple(s[:, k] for s in last),
+            ),
+            binder.scratch,
+        )
+        for k, backwards in enumerate(step.backwards)
+    ]
+    phases: Phases = [parts] if len(parts) <= binder.threads else [[part] for part in parts]
+    return "a product, then step by step", phases
