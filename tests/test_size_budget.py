@@ -22,6 +22,10 @@ def test_files_stay_small(folder):
     assert {f: n for f, n in sizes.items() if n > LIMIT} == {}
 
 
+GENERATED = {"operations.md", "rules.md"}
+"""Pages that scripts write from the registries: they are looked up in, not read."""
+
+
 def test_pages_stay_short():
     pages = [
         ROOT / "README.md",
@@ -29,4 +33,5 @@ def test_pages_stay_short():
         *(ROOT / "docs").glob("*.md"),
         *(ROOT / "docs").glob("*/*.md"),
     ]
-    assert {p.name: n for p in pages if (n := len(p.read_text(encoding="utf-8").splitlines())) > 250} == {}
+    long = {p.name: n for p in pages if (n := len(p.read_text(encoding="utf-8").splitlines())) > 250}
+    assert {name: n for name, n in long.items() if name not in GENERATED} == {}
