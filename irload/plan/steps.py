@@ -108,13 +108,16 @@ class Product(Step):
 
 @dataclass(slots=True, eq=False)
 class Pool(Step):
-    """Maximum or mean over windows. `divisor` is how a mean counts: "real" elements only, or the "full" window."""
+    """Maximum or mean over windows. `divisor` is how a mean counts: "real" elements only, or the "full" window.
+
+    Windows reach beyond the data by as much as the output's shape asks for.
+    """
 
     kind: str = field(kw_only=True)
     kernel: tuple[int, ...] = field(kw_only=True)
     strides: tuple[int, ...] = field(kw_only=True)
+    dilations: tuple[int, ...] = field(kw_only=True)
     pads_begin: tuple[int, ...] = field(kw_only=True)
-    pads_end: tuple[int, ...] = field(kw_only=True)
     divisor: str = field(default="real", kw_only=True)
 
 

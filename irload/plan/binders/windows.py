@@ -37,18 +37,9 @@ def window(step: Window, binder: Binder) -> tuple[str, Phases]:
 @binds(Pool)
 def pool(step: Pool, binder: Binder) -> tuple[str, Phases]:
     """A pooling."""
-    one = len(step.kernel) == 1
-    return "separable", pooling.pool(
-        step.kind,
-        _planar(binder.view(step.inputs[0]), one),
-        _planar(binder.view(step.output), one),
-        _pair(step.kernel, one, 1),
-        _pair(step.strides, one, 1),
-        _pads(step.pads_begin, step.pads_end, one),
-        step.divisor,
-        binder.scratch,
-        binder.threads,
-    )
+    axes = map(pooling.Axis, step.kernel, step.strides, step.dilations, step.pads_begin)
+    x, out = (np.moveaxis(binder.view(v), 1, -1) for v in (step.inputs[0], step.output))
+    return "separable", pooling.pool(step.kind, x, out, list(axes), step.divisor, binder.scratch, binder.threads)
 
 
 def choose_window(conv: windows.Conv, *, precise: bool = False) -> str:

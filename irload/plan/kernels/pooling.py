@@ -1,61 +1,80 @@
-"""Pooling on channels-last data: shifted maxima or sums over blocks of rows."""
+"""Pooling on channels-last data: shifted maxima or sums over blocks, one spatial axis after the other."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from irload.core.tensor import Array
 from irload.plan.kernels.calls import Part, Scratch, maximum
-from irload.plan.kernels.tiles import ELEMENTS, cut
+from irload.plan.kernels.tiles import cut
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """Windows along one spatial axis: `kernel` elements, `dilation` apart, the first one `begin` before the data."""
+
+    kernel: int
+    stride: int
+    dilation: int
+    begin: int
+
+    def span(self, count: int) -> int:
+        """The elements that `count` windows cover."""
+        return (count - 1) * self.stride + (self.kernel - 1) * self.dilation + 1
 
 
 def pool(
-    kind: str,
-    x: Array,
-    out: Array,
-    kernel: tuple[int, int],
-    strides: tuple[int, int],
-    pads: tuple[int, int, int, int],
-    divisor: str,
-    scratch: Scratch,
-    threads: int,
+    kind: str, x: Array, out: Array, axes: Sequence[Axis], divisor: str, scratch: Scratch, threads: int
 ) -> list[list[Part]]:
-    """X [N,H,W,C] → out [N,OH,OW,C]. Rows are combined first, then columns, as windows are separable."""
-    n, height, width, channels = x.shape
-    oh, ow = out.shape[1:3]
+    """X [N,X…,C] → out [N,Y…,C]. Threads share the first spatial axis."""
     combine = maximum if kind == "max" else np.add
-    fill = -np.inf if kind == "max" else 0
-    scale = _scale(x.shape, out.shape, kernel, strides, pads, divisor) if kind == "mean" else None
+    fill = float(np.finfo(np.float32).min) if kind == "max" else 0.0
+    scale = _scale(x.shape, out.shape, axes, divisor) if kind == "mean" else None
+    sizes, counts = x.shape[1:-1], out.shape[1:-1]
     parts: list[Part] = []
-    for start, stop in cut(oh, threads if x.size >= ELEMENTS else 1):
+    for start, stop in cut(counts[0], threads if out.size >= 1 << 14 else 1):
         part: Part = []
-        rows = stop - start
-        first = start * strides[0] - pads[0]
-        tall = (rows - 1) * strides[0] + kernel[0]
-        band = scratch.take((tall, max(width + pads[2] + pads[3], (ow - 1) * strides[1] + kernel[1]), channels))
-        joined = scratch.take((rows, band.shape[1], channels))
-        above, count = max(-first, 0), max(0, min(height, first + tall) - max(first, 0))
-        for sample in range(n):
-            for border in (
-                *(band[:above], band[above + count :]),
-                *(band[:, : pads[2]], band[:, pads[2] + width :]),
-            ):
-                if border.size:
-                    part.append((border.fill, (fill,)))
-            source = x[sample, max(first, 0) : max(first, 0) + count]
-            part.append((np.copyto, (band[above : above + count, pads[2] : pads[2] + width], source)))
-            shifted = [band[i : i + (rows - 1) * strides[0] + 1 : strides[0]] for i in range(kernel[0])]
-            part += _combined(combine, shifted, joined)
-            across = [joined[:, j : j + (ow - 1) * strides[1] + 1 : strides[1]] for j in range(kernel[1])]
-            target = out[sample, start:stop]
-            part += _combined(combine, across, target)
+        made = (stop - start, *counts[1:])
+        first = (start * axes[0].stride - axes[0].begin, *(-a.begin for a in axes[1:]))
+        shape = [a.span(n) for a, n in zip(axes, made, strict=True)]
+        band = scratch.take((*shape, x.shape[-1]))
+        stages = [band]
+        for k in range(len(axes) - 1):
+            shape[k] = made[k]
+            stages.append(scratch.take((*shape, x.shape[-1])))
+        target, source = _overlap(first, band.shape[:-1], sizes)
+        for sample in range(len(x)):
+            if band[target].size < band.size:
+                part.append((band.fill, (fill,)))
+            if band[target].size:
+                part.append((np.copyto, (band[target], x[sample][source])))
+            result = out[sample, start:stop]
+            for k, axis in enumerate(axes):
+                stage = stages[k + 1] if k + 1 < len(stages) else result
+                lead = (slice(None),) * k
+                reach = (made[k] - 1) * axis.stride + 1
+                shifted = [
+                    stages[k][(*lead, slice(i * axis.dilation, i * axis.dilation + reach, axis.stride))]
+                    for i in range(axis.kernel)
+                ]
+                part += _combined(combine, shifted, stage)
             if scale is not None:
-                part.append((np.multiply, (target, scale[start:stop], target)))
+                part.append((np.multiply, (result, scale[start:stop], result)))
         parts.append(part)
     return [parts]
+
+
+def _overlap(
+    first: Sequence[int], shape: Sequence[int], sizes: Sequence[int]
+) -> tuple[tuple[slice, ...], tuple[slice, ...]]:
+    """What a block that begins at `first` shares with the data: where in the block, and where in the data."""
+    ranges = [(max(f, 0), max(min(f + n, size), max(f, 0))) for f, n, size in zip(first, shape, sizes, strict=True)]
+    inside = tuple(slice(a - f, b - f) for (a, b), f in zip(ranges, first, strict=True))
+    return inside, tuple(slice(a, b) for a, b in ranges)
 
 
 def _combined(combine: Callable[..., Any], arrays: list[Array], out: Array) -> Part:
@@ -65,18 +84,11 @@ def _combined(combine: Callable[..., Any], arrays: list[Array], out: Array) -> P
     return calls + [(combine, (out, a, out)) for a in arrays[2:]]
 
 
-def _scale(
-    x: tuple[int, ...],
-    out: tuple[int, ...],
-    kernel: tuple[int, int],
-    strides: tuple[int, int],
-    pads: tuple[int, int, int, int],
-    divisor: str,
-) -> Array:
-    """[OH,OW,1]: one over the number of elements that each mean is taken over."""
-    counts: list[Array] = []
-    for k in range(2):
-        start = np.arange(out[k + 1]) * strides[k] - pads[2 * k]
-        real = np.minimum(start + kernel[k], x[k + 1]) - np.maximum(start, 0)
-        counts.append(np.full_like(real, kernel[k]) if divisor == "full" else np.maximum(real, 1))
-    return (1 / (counts[0][:, None, None] * counts[1][None, :, None])).astype(np.float32)
+def _scale(x: tuple[int, ...], out: tuple[int, ...], axes: Sequence[Axis], divisor: str) -> Array:
+    """[Y…,1]: one over the number of elements that each mean is taken over."""
+    counts = np.ones((), np.int64)
+    for axis, size, count in zip(axes, x[1:-1], out[1:-1], strict=True):
+        at = np.arange(count)[:, None] * axis.stride - axis.begin + np.arange(axis.kernel) * axis.dilation
+        real = np.full(count, axis.kernel) if divisor == "full" else ((at >= 0) & (at < size)).sum(axis=1)
+        counts = counts[..., None] * real
+    return (1 / np.maximum(counts, 1)).astype(np.float32)[..., None]

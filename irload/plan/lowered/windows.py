@@ -37,29 +37,23 @@ def convolution(node: Node, inputs: list[Value], outputs: list[Value]) -> Step |
 
 @lowers("MaxPool", "AvgPool")
 def pooling(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
-    """Poolings that round down, where only the pooled values are used."""
+    """Poolings of which only the pooled values are used."""
     (data,) = inputs
     op = cast(Windowed, node.op)
     attributes = op.attributes
+    if data.dtype != np.float32 or not data.size or not outputs[0].size or any(o.used for o in outputs[1:]):
+        return None
     spatial = len(data.shape) - 2
-    if spatial not in (1, 2) or data.dtype != np.float32 or not outputs[0].size or any(o.used for o in outputs[1:]):
-        return None
-    if any(d != 1 for d in attributes.get("dilations", ())) or attributes["rounding_type"] != "floor":
-        return None
-    kernel = attributes["kernel"]
-    pads = op.pads(data.shape[2:], kernel)
-    padded = any(p for pair in pads for p in pair)
+    pads = op.pads(data.shape[2:], attributes["kernel"])
     mean = node.type == "AvgPool"
-    if op.pads_same and mean:
-        return None
-    full = mean and not attributes["exclude_pad"] and padded
+    full = mean and not attributes["exclude_pad"] and any(p for pair in pads for p in pair)
     return Pool(
         inputs,
         outputs[:1],
         kind="mean" if mean else "max",
-        kernel=kernel,
+        kernel=attributes["kernel"],
         strides=op.per_axis("strides", spatial),
+        dilations=op.per_axis("dilations", spatial),
         pads_begin=tuple(b for b, _ in pads),
-        pads_end=tuple(e for _, e in pads),
         divisor="full" if full else "real",
     )
