@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
@@ -66,7 +67,7 @@ class Format:
         return arrow.ExtensionArray.from_storage(type_, storage)
 
 
-GROUP = 10_000
+GROUP = 1_000
 """Rows of a row group of the final file."""
 
 
@@ -85,3 +86,9 @@ def write_tables(schema: Any, tables: Iterable[Any], stream: IO[bytes]) -> None:
                 waiting, count = [joined.slice(GROUP)], count - GROUP
         if count:
             writer.write_table(arrow.concat_tables(waiting), row_group_size=GROUP)
+
+
+def read_part(file: Path) -> Any:
+    """The table of a part. `read_table` would start threads, and each would keep memory of its own."""
+    with extra("pyarrow.parquet", "parquet").ParquetFile(file) as opened:
+        return opened.read(use_threads=False)

@@ -7,6 +7,7 @@ import os
 import sys
 import uuid
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +17,10 @@ TOGETHER = 8
 
 def write_files(scratch: Path, files: Sequence[tuple[Path, bytes]]) -> None:
     """Write files, each whole or not at all. Raises OSError; those that were not moved yet are then gone."""
-    temporaries: list[Path] = []
+    temporaries: list[str] = []
     try:
         for _, content in files:
-            temporary = scratch / uuid.uuid4().hex
+            temporary = os.path.join(scratch, uuid.uuid4().hex)  # pathlib's paths cost more than writing
             temporaries.append(temporary)
             with open(temporary, "xb") as stream:
                 stream.write(content)
@@ -32,11 +33,12 @@ def write_files(scratch: Path, files: Sequence[tuple[Path, bytes]]) -> None:
             _move(temporary, path)
     except BaseException:
         for temporary in temporaries:
-            temporary.unlink(missing_ok=True)
+            with suppress(FileNotFoundError):
+                os.unlink(temporary)
         raise
 
 
-def _move(temporary: Path, path: Path) -> None:
+def _move(temporary: str, path: Path) -> None:
     try:
         os.replace(temporary, path)
     except FileNotFoundError:

@@ -64,6 +64,7 @@ class Predictor:
         self.outputs = model.outputs
         self.output_names = unique([p.any_name for p in self.outputs])
         self.stack_ports = [any_count(p) for p in self.inputs] if self.stacking.stacked else self.inputs
+        self.fitting: set[tuple[int, tuple[int, ...]]] = set()
         self._tried = False
 
     def __call__(self, batch: Mapping[str, Any]) -> dict[str, Any]:

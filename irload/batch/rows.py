@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from irload.batch.predictor import Predictor
 
 
+SHAPES = 1000
+"""Shapes of inputs that are remembered as fitting."""
+
+
 @dataclass(frozen=True, slots=True)
 class Rows:
     """The inputs of one item in the model's order. Axis 0 counts samples; `lone` if the item came without it."""
@@ -49,12 +53,16 @@ def rows_of(predictor: Predictor, values: Sequence[Array]) -> Rows:
 
 def require_fit(predictor: Predictor, port: Port, shape: tuple[int, ...]) -> None:
     """Refuse an array by its shape, before its data are read. Raises InputInvalid."""
+    if (port.index, shape) in predictor.fitting:
+        return
     takes = port.partial_shape
     if predictor.stacking.stacked:
         takes = predictor.stack_ports[port.index].partial_shape
-        shape = (1, *shape) if len(shape) + 1 == takes.rank else shape
-    if not takes.contains(Shape(*shape)):
+    full = (1, *shape) if predictor.stacking.stacked and len(shape) + 1 == takes.rank else shape
+    if not takes.contains(Shape(*full)):
         raise InputInvalid(f"has shape {Shape(*shape)}; input '{port.any_name}' takes {takes}")
+    if len(predictor.fitting) < SHAPES:
+        predictor.fitting.add((port.index, shape))
 
 
 def any_count(port: Port) -> Port:

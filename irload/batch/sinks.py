@@ -16,7 +16,7 @@ import numpy as np
 from numpy.lib import format as npy
 
 from irload.arrays import storable
-from irload.batch.columns import Format, write_tables
+from irload.batch.columns import Format, read_part, write_tables
 from irload.batch.durable import write_files
 from irload.batch.extras import extra
 from irload.batch.items import Item, Record
@@ -166,7 +166,7 @@ class Columns:
         return stream.getvalue()
 
     def merge(self, files: Sequence[Path], stream: IO[bytes]) -> None:
-        write_tables(self.format.schema, (self._parquet().read_table(file) for file in files), stream)
+        write_tables(self.format.schema, map(read_part, files), stream)
 
     def _parquet(self) -> Any:
         return extra("pyarrow.parquet", "parquet")
