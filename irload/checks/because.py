@@ -60,7 +60,7 @@ def _cause(
         return None
     for d in range(tensor.rank):
         relaxed = replace(tensor.untold(), shape=tensor.shape.with_dim(d, ANY))
-        if tensor.value is None and _matters(node, inputs, k, relaxed, output, axis):
+        if _matters(node, inputs, k, relaxed, output, axis):
             return _named(node, k, f"{'are' if _plural(node, k) else 'is'} {tensor.shape}")
     return None
 
