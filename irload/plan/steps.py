@@ -98,6 +98,19 @@ class Window(Step):
 
 
 @dataclass(slots=True, eq=False)
+class TransposedWindow(Step):
+    """A transposed convolution. Inputs: data [N,C,X…], weights [G,C/G,O/G,K…] (constant).
+
+    Element i of the data meets element k of the kernel at i·stride + k·dilation − begin of the output, whose shape says
+    what is cropped or filled with zeros at the end.
+    """
+
+    strides: tuple[int, ...] = field(kw_only=True)
+    dilations: tuple[int, ...] = field(kw_only=True)
+    begin: tuple[int, ...] = field(kw_only=True)
+
+
+@dataclass(slots=True, eq=False)
 class Product(Step):
     """A matmul with an epilogue. Inputs: a, b, then the epilogue's; transposes are those of the last two axes."""
 

@@ -103,18 +103,24 @@ class BackpropBase(ConvolutionBase):
         kernel, sizes = filters.shape[3:], data.shape[NON_SPATIAL:]
         strides, dilations = self.per_axis("strides", len(kernel)), self.per_axis("dilations", len(kernel))
         extra = self.per_axis("output_padding", len(kernel))
-        full = full_sizes(sizes, kernel, strides, dilations)
-        pads = self.explicit_pads(len(kernel))
+        begins = self.begins(sizes, kernel, None if output_shape is None else output_shape.tolist())
         if output_shape is None:
+            full, pads = full_sizes(sizes, kernel, strides, dilations), self.explicit_pads(len(kernel))
             wanted = [f + e - b - p for f, e, (b, p) in zip(full, extra, pads, strict=True)]
         else:
             wanted = [int(n) for n in output_shape]
-            if self.pads_same:
-                lost = [max(f + e - n, 0) for f, e, n in zip(full, extra, wanted, strict=True)]
-                pads = [self._lost_ends(total) for total in lost]
-        least = [b + n for (b, _), n in zip(pads, wanted, strict=True)]
+        least = [b + n for b, n in zip(begins, wanted, strict=True)]
         result = spread(data, filters, strides, dilations, least)
-        return result[(..., *(slice(b, b + n) for (b, _), n in zip(pads, wanted, strict=True)))]
+        return result[(..., *(slice(b, b + n) for b, n in zip(begins, wanted, strict=True)))]
+
+    def begins(self, sizes: Sequence[int], kernel: Sequence[int], wanted: Sequence[int] | None) -> tuple[int, ...]:
+        """What is cropped at the begin of each spatial axis; `wanted` are the output sizes where they are asked for."""
+        spatial = len(kernel)
+        if wanted is None or not self.pads_same:
+            return tuple(b for b, _ in self.explicit_pads(spatial))
+        full = full_sizes(sizes, kernel, self.per_axis("strides", spatial), self.per_axis("dilations", spatial))
+        extra = self.per_axis("output_padding", spatial)
+        return tuple(self._lost_ends(max(f + e - n, 0))[0] for f, e, n in zip(full, extra, wanted, strict=True))
 
     def _lost_ends(self, total: int) -> tuple[int, int]:
         """What a wanted output size loses at (begin, end). Contrary to forward, same_upper takes the odd one first."""

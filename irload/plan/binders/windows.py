@@ -8,9 +8,9 @@ import numpy as np
 
 from irload.core.tensor import Array
 from irload.plan.bind import Binder, Phases, binds
-from irload.plan.kernels import pooling, winograd
+from irload.plan.kernels import pooling, transposed, volume, winograd
 from irload.plan.kernels import window as windows
-from irload.plan.steps import Pool, Window
+from irload.plan.steps import Pool, TransposedWindow, Window
 
 
 @binds(Window)
@@ -18,6 +18,19 @@ def window(step: Window, binder: Binder) -> tuple[str, Phases]:
     """A convolution."""
     data, weights, *extra = (binder.view(v) for v in step.inputs)
     out = binder.view(step.output)
+    if len(step.strides) > 2:
+        w = binder.pack("volume", weights, volume.pack_weights)
+        conv = volume.Volume(
+            np.moveaxis(data, 1, -1),
+            weights,
+            np.moveaxis(out, 1, -1),
+            [np.moveaxis(e.reshape((1,) * (out.ndim - e.ndim) + e.shape), 1, -1) for e in extra],
+            step.epilogue,
+            step.strides,
+            step.dilations,
+            list(zip(step.pads_begin, step.pads_end, strict=True)),
+        )
+        return "im2col of volumes", volume.convolution(conv, w, binder.scratch, binder.threads)
     one = len(step.strides) == 1
     conv = windows.Conv(
         _planar(data, one),
@@ -32,6 +45,16 @@ def window(step: Window, binder: Binder) -> tuple[str, Phases]:
     kernel = choose_window(conv, precise=binder.precise)
     run = {"1x1": windows.pointwise, "winograd": winograd.winograd, "depthwise": windows.depthwise}
     return kernel, run.get(kernel, windows.im2col)(conv, binder.pack, binder.scratch, binder.threads)
+
+
+@binds(TransposedWindow)
+def transposed_window(step: TransposedWindow, binder: Binder) -> tuple[str, Phases]:
+    """A transposed convolution."""
+    data, weights = (binder.view(v) for v in step.inputs)
+    x, out = np.moveaxis(data, 1, -1), np.moveaxis(binder.view(step.output), 1, -1)
+    w = binder.pack("transposed", weights, transposed.pack_weights)
+    conv = transposed.Transposed(x, out, weights.shape[3:], step.strides, step.dilations, step.begin)
+    return "matmul, then taps", transposed.transposed(conv, w, binder.scratch, binder.threads)
 
 
 @binds(Pool)

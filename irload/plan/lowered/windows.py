@@ -7,18 +7,19 @@ from typing import cast
 import numpy as np
 
 from irload.graph import Node
+from irload.ops.convolution.backward import BackpropBase
 from irload.ops.windows import Windowed
 from irload.plan.lowering import all_f32, lowers
 from irload.plan.program import Step, Value
-from irload.plan.steps import Pool, Window
+from irload.plan.steps import Pool, TransposedWindow, Window
 
 
 @lowers("Convolution", "GroupConvolution")
 def convolution(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
-    """Convolutions of one or two spatial axes with constant filters."""
+    """Convolutions with constant filters."""
     data, weights = inputs
     spatial = len(data.shape) - 2
-    if weights.constant is None or spatial not in (1, 2) or not all_f32([*inputs, *outputs]) or not outputs[0].size:
+    if weights.constant is None or not all_f32([*inputs, *outputs]) or not outputs[0].size:
         return None
     array = weights.constant if node.type == "GroupConvolution" else weights.constant[None]
     op = cast(Windowed, node.op)
@@ -32,6 +33,25 @@ def convolution(node: Node, inputs: list[Value], outputs: list[Value]) -> Step |
         dilations=op.per_axis("dilations", spatial),
         pads_begin=tuple(b for b, _ in pads),
         pads_end=tuple(e for _, e in pads),
+    )
+
+
+@lowers("ConvolutionBackpropData", "GroupConvolutionBackpropData")
+def transposed(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
+    """Transposed convolutions with constant filters."""
+    data, weights, *asked = inputs
+    op = cast(BackpropBase, node.op)
+    if weights.constant is None or not all_f32([data, weights, *outputs]) or not outputs[0].size or not data.size:
+        return None
+    array = weights.constant if node.type == "GroupConvolutionBackpropData" else weights.constant[None]
+    kernel = array.shape[3:]
+    pads = op.begins(data.shape[2:], kernel, outputs[0].shape[2:] if asked else None)
+    return TransposedWindow(
+        [data, Value(array.shape, np.dtype(np.float32), array, name=weights.name)],
+        outputs,
+        strides=op.per_axis("strides", len(kernel)),
+        dilations=op.per_axis("dilations", len(kernel)),
+        begin=pads,
     )
 
 

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from irload.plan.program import Program, Value
-from irload.plan.steps import Compute, Join, Map, Pool, Resample, Window
+from irload.plan.steps import Compute, Join, Map, Pool, Resample, TransposedWindow, Window
 
 
 def choose_layouts(program: Program) -> None:
     """Mark the values that Windows and Pools take and make, and what elementwise steps and joins hand on."""
     consumers = program.consumers()
     for value in program.inputs:
-        if any(isinstance(s, Window | Pool) for s in consumers.get(value, ())):
+        if any(isinstance(s, Window | TransposedWindow | Pool) for s in consumers.get(value, ())):
             value.channels_last = _can(value)
     for step in program.steps:
-        if isinstance(step, Window | Pool):
+        if isinstance(step, Window | TransposedWindow | Pool):
             step.output.channels_last = _can(step.output)
         elif isinstance(step, Map | Join):
             alike = [v for v in step.inputs if v.shape == step.output.shape or isinstance(step, Join)]
@@ -22,7 +22,7 @@ def choose_layouts(program: Program) -> None:
             step.output.channels_last = step.inputs[0].channels_last and _can(step.output)
         elif isinstance(step, Compute):
             for value in step.outputs:
-                taken = any(isinstance(s, Window | Pool) for s in consumers.get(value, ()))
+                taken = any(isinstance(s, Window | TransposedWindow | Pool) for s in consumers.get(value, ()))
                 value.channels_last = taken and _can(value)
 
 
