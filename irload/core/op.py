@@ -199,7 +199,8 @@ def infer_outputs(op: Op, inputs: Sequence[TensorType], context: InferContext) -
         # The last net: an operation that met shapes nobody thought of. Its own checks say it better.
         raise ShapeMismatch(f"cannot be inferred from {', '.join(map(str, inputs))}: {error}") from error
     results = result if isinstance(result, tuple) else (result,)
-    if not is_builtin(op) and not all(isinstance(t, TensorType) for t in results):
+    promised: tuple[Any, ...] = results
+    if not is_builtin(op) and not all(isinstance(t, TensorType) for t in promised):
         raise ExecutionError(f"{type(op).__qualname__}.infer must return TensorTypes, found {result!r:.200}")
     return results
 

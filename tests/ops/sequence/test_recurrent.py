@@ -59,14 +59,16 @@ def test_clip_bounds_what_goes_into_the_activation() -> None:
 
 def test_peepholes_look_at_the_cell_before_and_at_the_new_one() -> None:
     weights = np.zeros((4, 1))
-    h, c = LSTMCell1(hidden_size=1).compute(ZERO, ZERO, row(2), weights, weights, np.array([0, 0, 1.0, 0]), np.array([1.0, 2, 3]))
+    bias, peepholes = np.array([0, 0, 1.0, 0]), np.array([1.0, 2, 3])
+    h, c = LSTMCell1(hidden_size=1).compute(ZERO, ZERO, row(2), weights, weights, bias, peepholes)
     cell = sigmoid(2) * 2 + sigmoid(4) * math.tanh(1)
     np.testing.assert_allclose([h, c], [[[sigmoid(3 * cell) * math.tanh(cell)]], [[cell]]], rtol=1e-6)
 
 
 def test_input_forget_couples_the_gates() -> None:
     weights = np.zeros((4, 1))
-    _, c = LSTMCell1(hidden_size=1, input_forget=True).compute(ZERO, ZERO, row(2), weights, weights, np.array([1.0, 9, 1, 0]))
+    cell = LSTMCell1(hidden_size=1, input_forget=True)
+    _, c = cell.compute(ZERO, ZERO, row(2), weights, weights, np.array([1.0, 9, 1, 0]))
     np.testing.assert_allclose(c, [[sigmoid(1) * 2 + (1 - sigmoid(1)) * math.tanh(1)]], rtol=1e-6)
 
 
