@@ -8,7 +8,9 @@ from pathlib import Path
 
 from irload.errors import ReadError, Where
 
-__all__ = ["load_extension"]
+__all__ = ["load_extension", "loaded_extensions"]
+
+_PREFIX = "irload_extension_"
 
 
 def load_extension(file: str | Path) -> None:
@@ -18,7 +20,7 @@ def load_extension(file: str | Path) -> None:
     goes wrong in it.
     """
     path = Path(file)
-    name = f"irload_extension_{path.stem}"
+    name = f"{_PREFIX}{path.stem}"
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
         raise ReadError("an extension is a Python file, which ends in .py", Where(str(path)))
@@ -32,6 +34,12 @@ def load_extension(file: str | Path) -> None:
         spec.loader.exec_module(module)
     except Exception as error:
         raise _told(path, error) from error
+
+
+def loaded_extensions() -> tuple[str, ...]:
+    """The files that were loaded into this process, for other processes to load as well."""
+    files = [getattr(module, "__file__", None) for name, module in [*sys.modules.items()] if name.startswith(_PREFIX)]
+    return tuple(str(Path(file).absolute()) for file in files if file)
 
 
 def _told(path: Path, error: Exception) -> ReadError:

@@ -32,7 +32,10 @@ class Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        return import_module(f"irrun.{cmd_name}").command
+        command = import_module(f"irrun.{cmd_name}").command
+        # Raw docstrings hold click's mark for lines to be kept as the two characters that it is written with.
+        command.help = command.help.replace("\\b\n", "\b\n")
+        return command
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         before, args = _extensions(args)

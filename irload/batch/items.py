@@ -8,6 +8,7 @@ from typing import Any
 
 from irload.batch.images import Pixels
 from irload.core.tensor import Array
+from irload.extensions import loaded_extensions
 from irload.inference import ShapeLike
 
 
@@ -58,7 +59,10 @@ class Done:
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """All that a worker must know to run the model. `model` is a path, or a Model where it runs in this process."""
+    """All that a worker must know to run the model. `model` is a path, or a Model where it runs in this process.
+
+    `extensions` are the files with operations of the user's own that this process has loaded.
+    """
 
     model: Any
     weights: str | None = None
@@ -68,3 +72,4 @@ class Recipe:
     pixels: Pixels = field(default_factory=Pixels)
     target: Any = None
     uniform: bool = False
+    extensions: tuple[str, ...] = field(default_factory=loaded_extensions)

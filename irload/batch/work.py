@@ -11,6 +11,7 @@ from irload.batch.rows import Rows
 from irload.batch.sinks import Result
 from irload.batch.target import sink_of
 from irload.errors import IRError, Unsupported
+from irload.extensions import load_extension, loaded_extensions
 
 
 class Work:
@@ -18,6 +19,9 @@ class Work:
 
     def __init__(self, recipe: Recipe) -> None:
         self.recipe = recipe
+        for file in recipe.extensions:
+            if file not in loaded_extensions():  # in a process of its own
+                load_extension(file)
         self.predictor = Predictor(
             recipe.model,
             weights=recipe.weights,

@@ -17,6 +17,7 @@ import pytest
 import irload
 from irrun.main import FINDINGS, INTERRUPTED, OK, UNREADABLE, USAGE
 from tests.batch.kill import MODEL, digits, torture
+from tests.batch.models import unary
 
 LABELS = MODEL.parent / "labels.txt"
 
@@ -237,3 +238,30 @@ def test_usage(irrun, tmp_path, monkeypatch, words, said):
     outcome = irrun("batch", MODEL, *words, *output)
     assert outcome.code == USAGE
     assert said in " ".join(outcome.err.split())
+
+
+EXTENSION = """
+from irload import Op
+
+
+class Twice(Op, type="Twice", opset="mine"):
+    def infer(self, x):
+        return x
+
+    def compute(self, x):
+        return x + x
+"""
+
+
+def test_operations_of_your_own_reach_the_workers(batch, tmp_path):
+    (tmp_path / "mine.py").write_text(EXTENSION)
+    model = unary(tmp_path / "m.xml", "?,4", "Twice", opset="mine")
+    np.save(tmp_path / "x.npy", np.ones((2, 4), np.float32))
+    batch(tmp_path / "x.npy", "-o", tmp_path / "o", "--extension", tmp_path / "mine.py", model=model)
+    assert np.load(tmp_path / "o" / "x.npz")["y"].tolist() == [[2.0] * 4] * 2
+
+
+def test_the_help_shows_how(irrun):
+    shown = irrun("batch", "--help").out
+    assert "\n    irrun batch model.xml photos/ -o top.jsonl" in shown
+    assert "\\b" not in shown
