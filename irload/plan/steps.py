@@ -170,6 +170,14 @@ class Normalize(Step):
 
 
 @dataclass(slots=True, eq=False)
+class GroupNormalize(Step):
+    """Each group of channels of a sample normalised, then scaled and shifted. Inputs: x [N,C,X…], scale, bias [C]."""
+
+    groups: int = field(kw_only=True)
+    eps: float = field(kw_only=True)
+
+
+@dataclass(slots=True, eq=False)
 class Attention(Step):
     """softmax(q kᵀ · scale + mask) v over leading axes that broadcast. Inputs: q, k, v and perhaps the mask.
 

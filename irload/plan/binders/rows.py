@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from irload.plan.bind import Binder, Phases, binds
-from irload.plan.kernels import rows
+from irload.plan.kernels import groups, rows
 from irload.plan.kernels.copying import copy
-from irload.plan.steps import Normalize, Reduce, Softmax
+from irload.plan.steps import GroupNormalize, Normalize, Reduce, Softmax
 
 
 @binds(Reduce)
@@ -77,3 +77,21 @@ def normalize(step: Normalize, binder: Binder) -> tuple[str, Phases]:
         )
     )
     return "rows", phases + ([] if target is out else copy(out, target, binder.threads))
+
+
+@binds(GroupNormalize)
+def group_normalize(step: GroupNormalize, binder: Binder) -> tuple[str, Phases]:
+    """A group normalisation; data that does not lie channels last is turned so."""
+    x, gamma, beta = (binder.view(v) for v in step.inputs)
+    out = binder.view(step.output)
+    turned, target = np.moveaxis(x, 1, -1), np.moveaxis(out, 1, -1)
+    phases: Phases = []
+    if not turned.flags.c_contiguous:
+        dense = binder.scratch.take(turned.shape)
+        phases += copy(dense, turned, binder.threads)
+        turned = dense
+    result = target if target.flags.c_contiguous else binder.scratch.take(target.shape)
+    flat = (x.shape[0], -1, x.shape[1])
+    args = (step.groups, step.eps, binder.scratch, binder.threads)
+    phases.append(groups.group_normalize(turned.reshape(flat), gamma, beta, result.reshape(flat), *args))
+    return "groups", phases + ([] if result is target else copy(target, result, binder.threads))

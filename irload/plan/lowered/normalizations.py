@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from typing import cast
+
+import numpy as np
+
 from irload.graph import Node
+from irload.ops.normalization.moments import BatchNormInference, BatchNormInference5
+from irload.plan.expression import Expression, Instruction
 from irload.plan.lowering import all_f32, lowers
 from irload.plan.program import Step, Value
-from irload.plan.steps import Normalize, Reduce, Softmax
+from irload.plan.steps import GroupNormalize, Map, Normalize, Reduce, Softmax
 
 _REDUCTIONS = {"ReduceMean": "mean", "ReduceSum": "sum", "ReduceMax": "max", "ReduceMin": "min"}
 
@@ -45,3 +51,39 @@ def reduction(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | N
     if not axes or axes != tuple(range(axes[0], axes[-1] + 1)):
         return None
     return Reduce(inputs[:1], outputs, kind=_REDUCTIONS[node.type], axes=axes)
+
+
+@lowers("GroupNormalization")
+def group_normalization(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
+    """GroupNormalization of samples with spatial axes."""
+    rank = len(inputs[0].shape)
+    if not 3 <= rank <= 5 or not all_f32([*inputs, *outputs]) or not outputs[0].size:
+        return None
+    attributes = node.op.attributes
+    return GroupNormalize(inputs, outputs, groups=attributes["num_groups"], eps=attributes["epsilon"])
+
+
+@lowers("BatchNormInference")
+def batch_normalization(node: Node, inputs: list[Value], outputs: list[Value]) -> list[Step] | None:
+    """A factor and a term a channel, both computed here; the passes fold them into convolutions."""
+    op = cast(BatchNormInference5, node.op)
+    data, gamma, beta, mean, variance = inputs
+    if isinstance(op, BatchNormInference):
+        gamma, beta, data = inputs[:3]
+    told = [v.constant for v in (gamma, beta, mean, variance)]
+    g, b, m, v = told
+    if g is None or b is None or m is None or v is None or not all_f32([*inputs, *outputs]):
+        return None
+    with np.errstate(all="ignore"):
+        factor = g.astype(np.float64) / np.sqrt(v.astype(np.float64) + op.epsilon)
+        term = b - m * factor
+    if not (np.isfinite(factor).all() and np.isfinite(term).all()):
+        return None
+    column = (-1, *(1,) * (len(data.shape) - 2))
+    arrays = [np.asarray(a, np.float32).reshape(column) for a in (factor, term)]
+    numbers = [Value(a.shape, a.dtype, a) for a in arrays]
+    middle = Value(data.shape, data.dtype, name=outputs[0].name)
+    return [
+        Map([data, numbers[0]], [middle], expression=Expression(2, (Instruction("multiply", (0, 1)),))),
+        Map([middle, numbers[1]], outputs, expression=Expression(2, (Instruction("add", (0, 1)),))),
+    ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from irload.plan.program import Program, Value
-from irload.plan.steps import Compute, Join, Map, Pool, Resample, TransposedWindow, Window
+from irload.plan.steps import Compute, GroupNormalize, Join, Map, Pool, Resample, TransposedWindow, Window
 
 
 def choose_layouts(program: Program) -> None:
@@ -18,7 +18,7 @@ def choose_layouts(program: Program) -> None:
         elif isinstance(step, Map | Join):
             alike = [v for v in step.inputs if v.shape == step.output.shape or isinstance(step, Join)]
             step.output.channels_last = _can(step.output) and any(v.channels_last for v in alike)
-        elif isinstance(step, Resample):
+        elif isinstance(step, Resample | GroupNormalize):
             step.output.channels_last = step.inputs[0].channels_last and _can(step.output)
         elif isinstance(step, Compute):
             for value in step.outputs:

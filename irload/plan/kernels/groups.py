@@ -1,0 +1,50 @@
+"""Group normalisation on channels-last data: sums over positions as matmuls, then one number a channel to scale by."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from irload.core.tensor import Array
+from irload.plan.kernels.calls import Part, Scratch
+from irload.plan.kernels.tiles import TILE, cut, cut_range
+
+
+def group_normalize(
+    x: Array, gamma: Array, beta: Array, out: Array, groups: int, eps: float, scratch: Scratch, threads: int
+) -> list[Part]:
+    """X, out [N, positions, channels], contiguous; `out` may be `x`. Threads share the samples."""
+    n, positions, channels = x.shape
+    size = channels // groups
+    ones = np.ones((1, positions), np.float32)
+    # Sums of channels become means of their group, one number for each of its channels again.
+    average = np.kron(np.eye(groups), np.ones((size, size))).astype(np.float32) / np.float32(positions * size)
+    parts: list[Part] = []
+    for start, stop in cut(n, threads if x.size >= 1 << 14 else 1):
+        part: Part = []
+        rows = max(1, TILE // channels)
+        squares = scratch.take((min(rows, positions), channels))
+        sums, total, mean = (scratch.take((1, channels)) for _ in range(3))
+        for sample in range(start, stop):
+            source, result = x[sample], out[sample]
+            part += [(np.matmul, (ones, source, sums)), (np.matmul, (sums, average, mean)), (total.fill, (0,))]
+            blocks = list(cut_range(0, positions, rows))
+            for a, b in blocks:
+                part += [
+                    (np.subtract, (source[a:b], mean, result[a:b])),
+                    (np.square, (result[a:b], squares[: b - a])),
+                    (np.matmul, (ones[:, a:b], squares[: b - a], sums)),
+                    (np.add, (total, sums, total)),
+                ]
+            part += [
+                (np.matmul, (total, average, sums)),
+                (np.add, (sums, np.float32(eps), sums)),
+                (np.sqrt, (sums, sums)),
+                (np.divide, (gamma.reshape(1, -1), sums, sums)),
+            ]
+            for a, b in blocks:
+                part += [
+                    (np.multiply, (result[a:b], sums, result[a:b])),
+                    (np.add, (result[a:b], beta, result[a:b])),
+                ]
+        parts.append(part)
+    return parts
