@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ import numpy as np
 from irload.core.tensor import Array
 from irload.graph import Graph
 from irload.plan.bind import Binder, Bound, RunCell
+from irload.plan.blas import single_threaded_blas
 from irload.plan.crew import Crew, run_part
 from irload.plan.folding import Folding
 from irload.plan.kernels.calls import Part
@@ -55,7 +55,7 @@ class FastPlan:
     def run(self, arrays: Sequence[Array], context: Any = None) -> tuple[Array, ...]:
         """The results for these inputs. They are copies; the plan's memory is its own."""
         self.run_cell.context = context
-        with np.errstate(all="ignore"), single_threaded_blas():
+        with np.errstate(all="ignore"), single_threaded_blas:
             for view, array in zip(self._inputs, arrays, strict=True):
                 np.copyto(view, array)
             for phase in self._table:
@@ -66,7 +66,7 @@ class FastPlan:
         """The seconds that each bound step takes in one run."""
         self.run_cell.context = context
         seconds: list[float] = []
-        with np.errstate(all="ignore"), single_threaded_blas():
+        with np.errstate(all="ignore"), single_threaded_blas:
             for view, array in zip(self._inputs, arrays, strict=True):
                 np.copyto(view, array)
             for bound in self.bound:
@@ -98,15 +98,3 @@ def _merged(phases: Sequence[list[Part]]) -> list[list[Part]]:
         else:
             table.append(phase)
     return table
-
-
-@cache
-def _blas() -> Any:
-    from threadpoolctl import ThreadpoolController
-
-    return ThreadpoolController()
-
-
-def single_threaded_blas() -> Any:
-    """A context in which BLAS uses one thread: the plan's own workers share the work."""
-    return _blas().limit(limits=1, user_api="blas")

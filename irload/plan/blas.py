@@ -1,0 +1,49 @@
+"""BLAS at one thread while plans run: their own threads share the work of each step."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from threading import Lock
+from types import TracebackType
+from typing import Any
+
+
+class SingleThreaded:
+    """A context in which BLAS uses one thread.
+
+    The number is one of the whole process, so the first to enter sets it and the last to leave puts it back.
+    """
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._inside = 0
+        self._before: list[int] = []
+
+    @cached_property
+    def _libraries(self) -> list[Any]:
+        from threadpoolctl import ThreadpoolController
+
+        return list(ThreadpoolController().select(user_api="blas").lib_controllers)
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if not self._inside:
+                self._before = [library.get_num_threads() for library in self._libraries]
+                self._set([1] * len(self._before))
+            self._inside += 1
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        with self._lock:
+            self._inside -= 1
+            if not self._inside:
+                self._set(self._before)
+
+    def _set(self, counts: list[int]) -> None:
+        for library, before, count in zip(self._libraries, self._before, counts, strict=True):
+            if before != 1:
+                library.set_num_threads(count)
+
+
+single_threaded_blas = SingleThreaded()

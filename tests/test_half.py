@@ -1,0 +1,20 @@
+"""f16 to f32 by integers: every value there is."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from irload.core.half import widened
+
+EVERY = np.arange(1 << 16, dtype=np.uint16).view(np.float16)
+
+
+@pytest.mark.parametrize("values", [EVERY, EVERY[np.isfinite(EVERY)], EVERY[::2], EVERY.reshape(256, 256).T, EVERY[:9]])
+def test_every_half_becomes_what_it_is(values):
+    found, expected = widened(values), values.astype(np.float32)
+    assert found.shape == values.shape
+    assert found.dtype == np.float32
+    np.testing.assert_array_equal(found, expected)
+    finite = ~np.isnan(expected)
+    np.testing.assert_array_equal(np.signbit(found)[finite], np.signbit(expected)[finite])
