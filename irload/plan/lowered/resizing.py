@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from irload.core.tensor import Array
 from irload.graph import Node
-from irload.ops.image.interpolate import Interpolate, Interpolate4, Interpolate11
-from irload.ops.image.resize import Resized, Sampling, resize
 from irload.plan.lowering import all_f32, lowers
 from irload.plan.program import Step, Value
 from irload.plan.steps import Resample, View
+
+if TYPE_CHECKING:
+    from irload.ops.image.interpolate import Interpolate, Interpolate4
+    from irload.ops.image.resize import Resized, Sampling
 
 LARGEST = 1 << 22
 """Elements of a matrix beyond which it is not worth its memory."""
@@ -22,6 +25,9 @@ LARGEST = 1 << 22
 @lowers("Interpolate")
 def interpolate(node: Node, inputs: list[Value], outputs: list[Value]) -> list[Step] | None:
     """What the operation itself makes of the identity is the matrix of an axis. Pads are left to it."""
+    from irload.ops.image.interpolate import Interpolate, Interpolate4  # heavy, and few models resample
+    from irload.ops.image.resize import resize
+
     op, data, told = node.op, inputs[0], [v.constant for v in inputs[1:]]
     if not isinstance(op, Interpolate | Interpolate4) or not all_f32([data, *outputs]) or not outputs[0].size:
         return None
@@ -44,6 +50,8 @@ def interpolate(node: Node, inputs: list[Value], outputs: list[Value]) -> list[S
 def _geometry(
     op: Interpolate | Interpolate4, shape: Sequence[int], told: Sequence[Array]
 ) -> tuple[list[Resized], Sampling]:
+    from irload.ops.image.interpolate import Interpolate, Interpolate11
+
     if isinstance(op, Interpolate):
         return op.geometry(shape, told[0])
     targets = told[0] if isinstance(op, Interpolate11) or op.shape_calculation_mode == "sizes" else told[1]
