@@ -135,7 +135,7 @@ def test_what_is_no_extension(name, words, tmp_path) -> None:
         irload.load_extension(tmp_path / name)
 
 
-class Broken(Op, type="Broken", opset="custom"):
+class Faulty(Op):
     """Does everything wrong, one thing at a time."""
 
     way = attr.text(default="")
@@ -165,9 +165,7 @@ class Broken(Op, type="Broken", opset="custom"):
     ],
 )
 def test_faults_in_an_operation_name_it(way: str, words: str) -> None:
-    from irload.core import registry
-
-    registry.register(Broken)
+    type("Broken", (Faulty,), {}, type="Broken", opset="custom")
     body = Body(bytearray())
     body.result(body.op("Broken", body.parameter(elements.f32, "2,3"), version="custom", way=way))
     with pytest.raises(irload.ExecutionError, match=words):

@@ -168,7 +168,8 @@ DEVIATIONS: tuple[Deviation, ...] = (
     Deviation(
         ("Convolution", "GroupConvolution"),
         "CPU plugin",
-        "computes something else for i8 over three spatial axes; irload convolves",
+        "computes something else for i8 over three spatial axes, and crashes on 8-bit data where a window sees nothing "
+        "but padding; irload convolves",
     ),
     Deviation(
         ("GridSample",),
@@ -196,7 +197,7 @@ DEVIATIONS: tuple[Deviation, ...] = (
     Deviation(
         ("Gather",),
         "reference and CPU plugin",
-        "read memory that is not theirs for batch axes of one element and for indices out of range: they crash, or give "
+        "read memory that is not theirs for batch axes of one element and indices out of range: they crash, or give "
         "different values each time; the reference dies of an axis that is no constant. irload gives zeros for indices "
         "out of range and is compared with a plain loop",
     ),

@@ -81,7 +81,12 @@ def test_what_does_not_fit(
         select(**attributes).infer(cond, then, other)
 
 
-def test_pdpd_ignores_the_axis_of_equal_ranks() -> None:
-    op = select(auto_broadcast="pdpd", auto_broadcast_axis=7)
+@pytest.mark.parametrize("axis", [-1, 0, 7])
+def test_pdpd_has_one_place_for_equal_ranks(axis: int) -> None:
+    op = select(auto_broadcast="pdpd", auto_broadcast_axis=axis)
     types = TensorType(et.boolean, Shape(3)), TensorType(et.f32, Shape(None)), TensorType(et.f32, Shape((2, 3)))
-    assert op.infer(*types).shape == Shape(3)
+    if axis == 7:
+        with pytest.raises(ShapeMismatch, match="axis 7"):
+            op.infer(*types)
+    else:
+        assert op.infer(*types).shape == Shape(3)
