@@ -44,7 +44,8 @@ class FastPlan:
         self.storage = Storage(program)
         self.run_cell = RunCell(file)
         binder = Binder(self.storage, threads, shared.packs, self.run_cell, precise=shared.precise)
-        bound = [binder.bind(step) for step in program.steps]
+        with single_threaded_blas:  # weights are laid out by small products, over which threads would quarrel
+            bound = [binder.bind(step) for step in program.steps]
         self.bound: list[Bound] = [b for b in bound if b is not None]
         self.scratch_bytes = binder.scratch.peak
         self.crew = Crew(threads) if threads > 1 else None
