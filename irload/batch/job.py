@@ -108,6 +108,8 @@ def run_job(job: Job, on_progress: OnProgress = lambda _: None) -> Summary:
         except KeyboardInterrupt:
             summary.interrupted = True
         except OSError as error:
+            if error.errno is None:  # no failure to store: a cluster that cannot be reached
+                raise
             kept = summary.before + summary.done
             text = f"{error.strerror or error}; {kept} finished items are kept, and --resume goes on from there"
             raise OSError(error.errno, text, error.filename) from None

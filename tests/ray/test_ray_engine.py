@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
 import signal
 import subprocess
 import sys
@@ -20,12 +21,13 @@ from tests.batch.kill import MODEL, digits
 ROOT = Path(__file__).parents[2]
 
 
-def begin(*words):
+def begin(*words, **variables):
     return subprocess.Popen(
         [sys.executable, "-m", "irrun", "batch", *map(str, words), "--json"],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        env={**os.environ, **variables},
     )
 
 
@@ -109,3 +111,26 @@ def test_examples(script, tmp_path):
     )
     assert ran.returncode == 0, ran.stderr
     assert pq.read_table(tmp_path / "out").num_rows == 20
+
+
+def test_a_running_cluster_by_its_address(tmp_path):
+    samples = digits(tmp_path / "npy", 20)
+    table(tmp_path / "in.parquet", samples, 10)
+    key = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}  # of this cluster alone
+    script = (
+        "import ray; c = ray.init(include_dashboard=False); print(c.address_info['gcs_address'], flush=True); input()"
+    )
+    cluster = subprocess.Popen(
+        [sys.executable, "-c", script],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        env={**os.environ, **key},
+    )
+    try:
+        address = next(line.strip() for line in cluster.stdout if line.strip().rpartition(":")[2].isdigit())
+        words = (MODEL, tmp_path / "in.parquet", "-o", tmp_path / "o.parquet", "--engine", "ray", "--address", address)
+        assert finish(begin(*words, **key))["done"] == 20
+    finally:
+        cluster.communicate("\n", timeout=60)
