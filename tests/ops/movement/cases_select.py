@@ -58,7 +58,7 @@ def _ends(rng: Random, size: int) -> tuple[int, int, int]:
         last = FAR
     if step < 0 and -FAR - 1 < last < 0 <= first:
         last = -FAR - 1
-    if step < 0 and -FAR - 1 < first < -1:
+    if step < 0 and first < -1:
         first = -1
     return first, last, step
 
