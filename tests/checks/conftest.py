@@ -1,5 +1,13 @@
 from __future__ import annotations
 
+import pytest
+
 from tests.cli.conftest import irrun
 
 __all__ = ["irrun"]  # a fixture
+
+
+@pytest.fixture(autouse=True)
+def unbounded_width(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Reports are compared line by line, so that no width of a terminal may fold them."""
+    monkeypatch.delenv("COLUMNS", raising=False)

@@ -71,7 +71,7 @@ def missing(subject: Subject) -> Iterator[Hit]:
     Example: a model.xml that was copied without its model.bin.
     """
     if subject.weights_fault is not None:
-        yield Hit(None, subject.weights_fault.message)
+        yield Hit(None, subject.weights_fault.message, covers=[layer.line for layer, *_ in constants(subject)])
         return
     if subject.weights.present:
         return

@@ -1,0 +1,45 @@
+"""Writes docs/rules.md from the registry of rules: every rule of `irrun check`, its reason and an example.
+
+python docs/make_rules.py
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from irload.checks import Rule, all_rules
+from irload.checks.rule import CATEGORIES
+
+HERE = Path(__file__).parent
+
+INTRODUCTION = """\
+# Rules of irrun check
+
+Written by `python docs/make_rules.py` from the rules themselves; a test holds it current. `irrun check --explain IR401`
+shows one of them, `--rules` lists them.
+
+Codes are stable: a code that was given once never means anything else. An **error** is a fault: the file does not load,
+or says what is not true. A **warning** loads, but is probably not meant. A **note** is worth knowing; the report only
+counts notes unless `--notes` is given. `--strict` makes warnings count as errors.
+
+Each fault is reported once, where it arises: a wrong claim is not reported again at layers whose claims follow from it.
+"""
+
+
+def page() -> str:
+    """The text of the page."""
+    parts = [INTRODUCTION]
+    for digit, category in CATEGORIES.items():
+        rules = [r for r in all_rules() if r.code[2] == digit]
+        parts.append(f"## IR{digit}xx: {category}\n")
+        parts += [_entry(r) for r in rules]
+    return "\n".join(parts)
+
+
+def _entry(rule: Rule) -> str:
+    paragraphs = "\n\n".join(p.replace("\n", " ") for p in rule.text.split("\n\n"))
+    return f"### {rule.code} {rule.title}\n\n*{rule.severity}* · {paragraphs}\n\nExample: {rule.example}\n"
+
+
+if __name__ == "__main__":
+    (HERE / "rules.md").write_text(page(), encoding="utf-8", newline="\n")

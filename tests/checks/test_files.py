@@ -1,0 +1,85 @@
+"""Files that are no IR, or too large a one, get an explanation: what they are, and what to do."""
+
+from __future__ import annotations
+
+import gzip
+import importlib.util
+from pathlib import Path
+
+import pytest
+
+import irload
+from tests.checks.bases import BASES, net
+
+ROOT = Path(__file__).parents[2]
+DUMP = (
+    '<net name="exec" version="11"><layers><layer id="0" name="x" type="Input">'
+    '<data execOrder="0" execTimeMcs="3" originalLayersNames="x"/></layer></layers><edges/></net>'
+)
+OLD = '<?xml version="1.0"?><net name="m" version="{}" batch="1"><layers></layers></net>'
+FOREIGN = [
+    *(
+        pytest.param(OLD.format(v).encode(), [f"IR version {v}", "until 2020", "anew"], id=f"v{v}")
+        for v in range(2, 10)
+    ),
+    pytest.param(OLD.format(12).encode(), ["IR version 12", "newer"], id="v12"),
+    pytest.param(OLD.format("x").encode(), ["version 'x'", "10 or 11"], id="no version"),
+    pytest.param(b"\x08\x07\x12\x07pytorch\x1a\x03", ["ONNX", "openvino.convert_model"], id="onnx"),
+    pytest.param(b"RR_UPCVO" + bytes(64), ["compiled OpenVINO model", ".xml and .bin"], id="blob"),
+    pytest.param(DUMP.encode(), ["execution graph", "Take the model that was compiled"], id="execution graph"),
+    pytest.param(
+        b"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1\n", ["Git-LFS", "git lfs pull"], id="lfs"
+    ),
+    pytest.param(b"<!DOCTYPE html>\n<html><body>404</body></html>", ["HTML page", "download"], id="html"),
+    pytest.param(gzip.compress(b"<net/>"), ["gzip", "unpack"], id="gzip"),
+    pytest.param(b"PK\x03\x04" + bytes(30), ["ZIP"], id="zip"),
+    pytest.param(b"", ["empty"], id="empty"),
+    pytest.param(b'{"a": 1}', ["JSON"], id="json"),
+    pytest.param("<net/>".encode("utf-16"), ["UTF-16"], id="utf-16"),
+    pytest.param(b"<project/>", ["<project>", "<net>"], id="other xml"),
+    pytest.param(b'<!DOCTYPE net [<!ENTITY a "b">]><net/>', ["DOCTYPE"], id="doctype"),
+    pytest.param(b'<net name="m" version="11"><layers></net>', ["well-formed"], id="syntax"),
+]
+
+
+@pytest.mark.parametrize(("content", "words"), FOREIGN)
+def test_what_is_no_ir_is_explained(content, words, tmp_path):
+    file = tmp_path / "model.xml"
+    file.write_bytes(content)
+    report = irload.check(file)
+    assert [f.code for f in report.findings] == ["IR001"]
+    assert not report.readable
+    assert [w for w in words if w not in report.findings[0].message] == []
+
+
+def test_a_sound_file_is_readable(tmp_path):
+    text, blob = net(BASES["conv"])
+    (tmp_path / "model.xml").write_text(text)
+    assert irload.check(tmp_path / "model.xml", blob).readable
+
+
+def test_weights_that_are_a_pointer_are_explained(tmp_path):
+    text, _ = net(BASES["conv"])
+    (tmp_path / "model.xml").write_text(text)
+    (tmp_path / "model.bin").write_text("version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1\n")
+    (found,) = irload.check(tmp_path / "model.xml").findings
+    assert found.code == "IR601"
+    assert "git lfs pull" in found.message
+
+
+@pytest.mark.parametrize(("layers", "codes"), [(4, ["IR901"]), (5, [])])
+def test_limits(layers, codes, tmp_path, monkeypatch):
+    text, blob = net(BASES["conv"])
+    (tmp_path / "model.xml").write_text(text)
+    monkeypatch.setattr(irload.limits, "layers", layers)
+    assert [f.code for f in irload.check(tmp_path / "model.xml", blob).findings] == codes
+
+
+def test_the_page_of_rules_is_current():
+    spec = importlib.util.spec_from_file_location("make_rules", ROOT / "docs" / "make_rules.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    written = (ROOT / "docs" / "rules.md").read_text(encoding="utf-8")
+    assert module.page() == written, "run python docs/make_rules.py"
