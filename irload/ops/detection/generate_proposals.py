@@ -72,8 +72,8 @@ class GenerateProposals(Op, since=9):
 
     min_size = attr.number(default=0.0, spec_required=True)
     nms_threshold = attr.number(default=0.0, spec_required=True)
-    post_nms_count = attr.integer(rule=attr.non_negative)
-    pre_nms_count = attr.integer(rule=attr.non_negative)
+    post_nms_count = attr.integer(rule=attr.positive)
+    pre_nms_count = attr.integer(rule=attr.positive)
     normalized = attr.boolean(default=True)
     nms_eta = attr.number(default=1.0, rule=lambda v: None if v == 1 else "must be 1")
     roi_num_type = attr.element_type(default=i64, among=INDEX)
