@@ -1,1 +1,1 @@
-"""The meaning of every operation, a folder a family. `index.py` says what is where, and the registry imports what a model needs."""
+"""The meaning of every operation, a folder a family. The registry imports what a model needs, by `index.py`."""
