@@ -245,8 +245,8 @@ DEVIATIONS: tuple[Deviation, ...] = (
     Deviation(
         ("Convert", "ConvertLike"),
         "reference",
-        "rounds to bf16 upwards only from odd values, to f8 through f16, and NaN to u32 and u64 differently; irload "
-        "rounds once to the nearest",
+        "rounds to bf16 upwards only from odd values, to f8 through f16, NaN to u32 and u64 differently, and holds "
+        "integers beyond f16 at its largest value; irload rounds once to the nearest, beyond f16 to infinity",
     ),
     Deviation(
         ("Convert",),

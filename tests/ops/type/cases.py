@@ -51,7 +51,9 @@ def values(rng: Random, element: ElementType, to: ElementType) -> Array:
 @cases("Convert", "opset1")
 def convert(rng: Random, version: str) -> Case:
     element, to = pick(rng, COMMON), pick(rng, COMMON)
-    return Case("Convert", version, [param(values(rng, element, to), element)], {"destination_type": to})
+    # From integers beyond f16's range the reference differs from the CPU plugin, which rounds as for floats.
+    oracle = "cpu" if element.is_integer and to is et.f16 else "both"
+    return Case("Convert", version, [param(values(rng, element, to), element)], {"destination_type": to}, oracle=oracle)
 
 
 @cases("Convert", "opset1")
