@@ -1,0 +1,32 @@
+"""The arena: buffers that live at the same time never overlap."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from irload.plan.arena import ALIGNMENT, Lifetime, place
+
+LIVES = st.lists(
+    st.tuples(st.integers(1, 5000), st.integers(0, 20), st.integers(0, 8)).map(
+        lambda t: Lifetime(t[0], t[1], t[1] + t[2])
+    ),
+    max_size=30,
+)
+
+
+@given(LIVES)
+def test_no_two_live_buffers_overlap(lives: list[Lifetime]) -> None:
+    offsets, total = place(dict(enumerate(lives)))
+    for a, life in enumerate(lives):
+        assert offsets[a] % ALIGNMENT == 0
+        assert 0 <= offsets[a] <= offsets[a] + life.size <= total
+        for b, other in enumerate(lives[:a]):
+            together = life.first <= other.last and other.first <= life.last
+            apart = offsets[a] + life.size <= offsets[b] or offsets[b] + other.size <= offsets[a]
+            assert apart or not together
+
+
+def test_buffers_that_follow_each_other_share_their_place() -> None:
+    _, total = place({0: Lifetime(640, 0, 1), 1: Lifetime(640, 2, 3), 2: Lifetime(640, 4, 4)})
+    assert total == 640
