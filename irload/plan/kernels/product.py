@@ -42,7 +42,7 @@ def columns_by_matrix(
     """The same cut by columns: for few rows, where each thread takes a share of the weights."""
     wide = [np.broadcast_to(e, out.shape) for e in extra]
     parts: list[Part] = []
-    for i, j in cut(out.shape[1], threads if len(a) * b.size >= PRODUCTS // 8 else 1):
+    for i, j in cut(out.shape[1], threads if max(len(a), 8) * b.size >= PRODUCTS else 1):
         target, operands = out[:, i:j], [w[:, i:j] for w in wide]
         part: Part = [(np.matmul, (a, b[:, i:j], target))]
         part += (
@@ -62,7 +62,7 @@ def weights_first(
     rows, columns = out.shape
     wide = [np.broadcast_to(e, out.shape) for e in extra]
     parts: list[Part] = []
-    for start, stop in cut(columns, threads):
+    for start, stop in cut(columns, threads if rows * b.size >= PRODUCTS else 1):
         part: Part = []
         step = max(64, BLOCK // 2 // rows)
         turned = scratch.take((min(step, stop - start), rows))
