@@ -70,7 +70,7 @@ class Storage:
         def sample(value: Value) -> Array:
             if value not in samples:
                 alias = self._aliases.get(value)
-                samples[value] = _blank(value) if alias is None else alias.transform(sample(alias.source))
+                samples[value] = blank(value) if alias is None else alias.transform(sample(alias.source))
             return samples[value]
 
         for step in program.steps:
@@ -188,6 +188,6 @@ def _shaped(value: Value, flat: Array) -> Array:
     return np.moveaxis(flat.reshape(n, *spatial, c), -1, 1)
 
 
-def _blank(value: Value) -> Array:
+def blank(value: Value) -> Array:
     """An array laid out like the value's, whose memory is never touched."""
     return _shaped(value, np.empty(value.size, value.dtype))

@@ -1,14 +1,27 @@
-"""Layouts: [N,C,X…] values around convolutions → channels innermost, so that windows are long runs of memory."""
+"""Layouts: [N,C,X…] values around convolutions → channels innermost, so that windows are long runs of memory.
+
+Views count as what they look at: a Transpose of [N,X…,C] lies with its channels innermost already.
+"""
 
 from __future__ import annotations
 
+import numpy as np
+
+from irload.core.tensor import Array
 from irload.plan.program import Program, Value
-from irload.plan.steps import Compute, GroupNormalize, Join, Map, Pool, Resample, TransposedWindow, Window
+from irload.plan.steps import Compute, GroupNormalize, Join, Look, Map, Pool, Resample, TransposedWindow, Window
+from irload.plan.storage import blank
 
 
 def choose_layouts(program: Program) -> None:
     """Mark the values that Windows and Pools take and make, and what elementwise steps and joins hand on."""
     consumers = program.consumers()
+    views: dict[Value, Array] = {}
+
+    def innermost(value: Value) -> bool:
+        """True where the channels of a value lie innermost, be it as a view."""
+        return value.channels_last or (value in views and _lies_last(views[value]))
+
     for value in program.inputs:
         if any(isinstance(s, Window | TransposedWindow | Pool) for s in consumers.get(value, ())):
             value.channels_last = _can(value)
@@ -17,14 +30,25 @@ def choose_layouts(program: Program) -> None:
             step.output.channels_last = _can(step.output)
         elif isinstance(step, Map | Join):
             alike = [v for v in step.inputs if v.shape == step.output.shape or isinstance(step, Join)]
-            step.output.channels_last = _can(step.output) and any(v.channels_last for v in alike)
+            step.output.channels_last = _can(step.output) and any(innermost(v) for v in alike)
         elif isinstance(step, Resample | GroupNormalize):
-            step.output.channels_last = step.inputs[0].channels_last and _can(step.output)
+            step.output.channels_last = innermost(step.inputs[0]) and _can(step.output)
         elif isinstance(step, Compute):
             for value in step.outputs:
                 taken = any(isinstance(s, Window | TransposedWindow | Pool) for s in consumers.get(value, ()))
                 value.channels_last = taken and _can(value)
+        elif isinstance(step, Look) and step.inputs[0].constant is None:
+            source = step.inputs[0]
+            try:
+                views[step.output] = step.look(views[source] if source in views else blank(source))
+            except ValueError:
+                continue  # a copy, which lies as its shape says
 
 
 def _can(value: Value) -> bool:
     return value.constant is None and 3 <= len(value.shape) <= 5
+
+
+def _lies_last(view: Array) -> bool:
+    """True for [N,C,X…] views of dense [N,X…,C] memory that are not dense as they are, too."""
+    return 3 <= view.ndim <= 5 and np.moveaxis(view, 1, -1).flags.c_contiguous and not view.flags.c_contiguous

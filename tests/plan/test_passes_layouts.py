@@ -1,0 +1,49 @@
+"""Layouts seen through views: what is transposed to [N,C,X…] lies with its channels innermost already."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from irload.plan.passes.channels_last import choose_layouts
+from irload.plan.program import Program
+from irload.plan.steps import Join, Permute, Resample, View
+from tests.plan.programs import constant, random, run, value
+
+
+def test_a_join_of_transposed_tokens_lies_channels_last():
+    tokens, turned, image = value(2, 12, 5), value(2, 5, 12), value(2, 5, 3, 4)
+    other, joined = value(2, 3, 3, 4), value(2, 8, 3, 4)
+    steps = [
+        Permute([tokens], [turned], order=(0, 2, 1)),
+        View([turned], [image]),
+        Join([image, other], [joined], axis=1),
+    ]
+    a, b = random(2, 12, 5), random(2, 3, 3, 4, seed=1)
+    (result,) = run(steps, {tokens: a, other: b}, [joined])
+    assert joined.channels_last
+    np.testing.assert_array_equal(result, np.concatenate([a.swapaxes(1, 2).reshape(2, 5, 3, 4), b], 1))
+
+
+def test_resampling_keeps_the_layout_of_a_view():
+    tokens, image, out = value(2, 3, 4, 5), value(2, 5, 3, 4), value(2, 5, 6, 4)
+    matrix = np.eye(3, dtype=np.float32).repeat(2, 0)
+    steps = [Permute([tokens], [image], order=(0, 3, 1, 2)), Resample([image, constant(matrix)], [out], axis=2)]
+    a = random(2, 3, 4, 5)
+    (result,) = run(steps, {tokens: a}, [out])
+    assert out.channels_last
+    np.testing.assert_array_equal(result, a.transpose(0, 3, 1, 2).repeat(2, 2))
+
+
+def test_what_is_copied_or_transposed_otherwise_stays_as_it_is():
+    x, turned, flat, image = value(2, 3, 4, 5), value(2, 4, 3, 5), value(2, 4, 15), value(2, 4, 3, 5)
+    joined, plain = value(2, 8, 3, 5), value(2, 8, 3, 5)
+    steps = [
+        Permute([x], [turned], order=(0, 2, 1, 3)),
+        View([turned], [flat]),  # a copy
+        View([flat], [image]),
+        Join([image, image], [joined], axis=1),
+        Join([turned, turned], [plain], axis=1),
+    ]
+    choose_layouts(Program(list(steps), [x], [joined, plain]))
+    assert not joined.channels_last
+    assert not plain.channels_last
