@@ -2,7 +2,7 @@
 
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-ray dev lint format conformance bench clean
+.PHONY: help demo test test-ray dev lint format conformance fuzz fuzz-reader bench clean
 
 # The first Python that will do, or the one given as PYTHON=...
 FIND_PYTHON = for p in $(or $(PYTHON),python3 python3.14 python3.13 python3.12 python3.11 python); do \
@@ -54,13 +54,21 @@ ROW ?=
 conformance: .venv-test/.ready  ## Compare N random cases of every operation (or of ROW=Pad) with OpenVINO.
 	.venv-test/bin/python -m tests.conformance $(N) $(SEED) $(ROW)
 
+fuzz: N = 1000
+fuzz: .venv-test/.ready  ## Play N mutants of the models (SEED=7), each in a process of its own, and report.
+	.venv-test/bin/python -m tests.fuzz $(N) --seed $(SEED)
+
+SECONDS ?= 300
+fuzz-reader: .venv-fuzz/.ready  ## Let atheris look for files that break the reader, for SECONDS.
+	.venv-fuzz/bin/python -m tests.fuzz.reader_atheris -max_total_time=$(SECONDS)
+
 MODELS ?=
 ROUNDS ?= 15
 bench: .venv-bench/.ready  ## Measure against OpenVINO and others, on MODELS=DIR as well; writes benchmarks/RESULTS.md.
 	.venv-bench/bin/python -m benchmarks $(if $(MODELS),--models $(MODELS)) --rounds $(ROUNDS)
 
 clean:  ## Remove the environments and caches.
-	rm -rf .venv-demo .venv-test .venv-ray .venv-lint .pytest_cache .ruff_cache .hypothesis build dist
+	rm -rf .venv-demo .venv-test .venv-ray .venv-fuzz .venv-lint .pytest_cache .ruff_cache .hypothesis build dist
 
 .venv/.ready: pyproject.toml
 	$(call environment,.venv,[dev])
@@ -73,6 +81,9 @@ clean:  ## Remove the environments and caches.
 
 .venv-ray/.ready: pyproject.toml
 	$(call environment,.venv-ray,[test-ray])
+
+.venv-fuzz/.ready: pyproject.toml
+	$(call environment,.venv-fuzz,[fuzz])
 
 .venv-bench/.ready: pyproject.toml
 	$(call environment,.venv-bench,[bench])

@@ -52,6 +52,8 @@ class Folding:
         self, node: Node, known: Mapping[Output, Array], types: Mapping[Output, TensorType]
     ) -> tuple[Array, ...] | None:
         """The results of a node, None where they are not all known or would be too large."""
+        if not all(o in types for o in node.outputs):
+            return None  # a port that the operation does not have
         told = [types[o].value for o in node.outputs]
         if not told or node.type == "Const":
             return None
@@ -73,6 +75,8 @@ class Folding:
             results = evaluate(node.op, arrays, [types[o] for o in node.outputs])
         except ExecutionError:
             return None  # it fails again when it runs, then with its place in the message
+        if len(results) != len(node.outputs):
+            return None  # the file lists less ports than the operation has
         for array in results:
             array.flags.writeable = False
         if all(i in self._kept or i.node.type == "Const" for i in node.inputs):

@@ -37,7 +37,7 @@ def lower(graph: Graph, plan: Plan) -> Program:
     types = plan.types
     nodes = [step.node for step in plan.steps]
     used = {i for node in (*nodes, *graph.results) for i in node.inputs}
-    values = {o: _value(o, types[o]) for p in graph.parameters for o in p.outputs}
+    values = {o: _value(o, types[o]) for p in graph.parameters for o in p.outputs[:1]}
     for output, array in plan.folded.items():
         values[output] = _value(output, types[output])
         values[output].constant = array

@@ -118,5 +118,7 @@ def plan_graph(graph: Graph, given: Sequence[TensorType], folding: Folding | Non
         tuple((slot[o], a) for o, a in constants.items()),
         constants,
         types,
-        all(s.known and all(t.element.dtype != object for t in (*s.input_types, *s.types)) for s in steps),
+        all(s.known and all(t.element.dtype != object for t in (*s.input_types, *s.types)) for s in steps)
+        # A file may list more ports than the operation has, or less; only the plain plan bears that.
+        and all(inference.counts[s.node] == len(s.node.outputs) for s in steps),
     )

@@ -1,0 +1,70 @@
+"""The sound models that mutants are made of: those of models/, the nets beside this file, and any single operation.
+
+All of them say what is true: they are saved by irload, so that every port declares what inference finds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+
+import irload
+from tests.fuzz.nets import NETS
+from tests.harness.case import GENERATORS, Array, Random, pick
+from tests.harness.ir import ir_of
+
+MODELS = Path(__file__).parents[2] / "models"
+HANDMADE = 0.65
+"""The share of mutants that are made of models; the rest are single operations."""
+
+
+@dataclass(frozen=True)
+class Base:
+    """A sound model: its two files, and an input for each Parameter."""
+
+    name: str
+    xml: bytes
+    blob: bytes
+    inputs: Sequence[Array] = field(default_factory=list[Array])
+
+
+def chosen(rng: Random) -> Base:
+    """A base at random: one of the models, or a random case of one of the operations."""
+    if rng.random() < HANDMADE:
+        return pick(rng, models())
+    row = pick(rng, sorted(GENERATORS))
+    for _ in range(20):
+        case = pick(rng, GENERATORS[row])(rng)
+        if sum(i.value.size for i in case.inputs) <= 5_000:
+            break
+    try:
+        xml, blob = saved(*ir_of(case))
+    except irload.IRError:  # a case that shows what is refused
+        return pick(rng, models())
+    return Base("-".join(row), xml, blob, [i.value for i in case.inputs if not i.constant])
+
+
+@cache
+def models() -> list[Base]:
+    """The models, each once."""
+    found: list[Base] = []
+    for file in sorted(MODELS.glob("*/model.xml")):
+        inputs = [np.load(f) for f in sorted(file.parent.glob("input_*.npy"))]
+        found.append(Base(file.parent.name, file.read_bytes(), file.with_suffix(".bin").read_bytes(), inputs))
+    for name, make in NETS.items():
+        net = make()
+        found.append(Base(name, *saved(*net.body.model()), net.inputs))
+    return found
+
+
+def saved(xml: bytes, blob: bytes) -> tuple[bytes, bytes]:
+    """The two files of a model as irload writes them, with true declarations at every port."""
+    with TemporaryDirectory() as folder:
+        file = Path(folder) / "model.xml"
+        irload.save_model(irload.read_model(xml, blob), file)
+        return file.read_bytes(), file.with_suffix(".bin").read_bytes()

@@ -1,0 +1,133 @@
+"""A process of its own for each mutant, with limits on memory, time and files; forked, so that it starts at once.
+
+The process that forks has one thread only: OPENBLAS_NUM_THREADS=1 is set before NumPy is imported.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import gc
+import json
+import os
+import resource
+import select
+import shutil
+import signal
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import irload
+
+MEMORY = 1 << 31
+"""Bytes of address space that a mutant may add."""
+SECONDS = 10
+PATIENCE = 3
+"""How many times `SECONDS` may pass on the clock, where other processes take the processor."""
+Task = Callable[[Path, Callable[[str], None]], dict[str, Any]]
+
+
+@dataclass
+class Confinement:
+    """Runs tasks in forked processes, one after the other, each in an empty folder below `folder`."""
+
+    folder: Path
+    seconds: int = SECONDS
+
+    def run(self, task: Task) -> dict[str, Any]:
+        """What the task returned, with "seconds" and "peak" (bytes, those of this process included) of its process.
+
+        A process that dies has the outcome "crash", one that takes too long "hang". `stage` is the last that it said.
+        """
+        inside = self.folder / "now"
+        shutil.rmtree(inside, ignore_errors=True)
+        inside.mkdir(parents=True)
+        here, there = os.pipe()
+        gc.freeze()
+        start = time.perf_counter()
+        child = os.fork()
+        if not child:
+            os.close(here)
+            _child(task, inside, there, self.seconds)
+        os.close(there)
+        lines, late = _heard(here, child, start + self.seconds * PATIENCE)
+        _, status, usage = os.wait4(child, 0)
+        os.close(here)
+        found = _told(lines)
+        code = os.waitstatus_to_exitcode(status)
+        if late or code == -signal.SIGXCPU:
+            found |= {"outcome": "hang", "words": f"more than {self.seconds} s", "trace": _trace(lines)}
+        elif code or "outcome" not in found:
+            name = signal.Signals(-code).name if code < 0 else f"exit code {code}"
+            found |= {"outcome": "crash", "words": name, "trace": _trace(lines)}
+        elif {f.name for f in inside.iterdir()} - {"model.xml", "model.bin"}:
+            found |= {"outcome": "file left behind", "words": ", ".join(f.name for f in inside.iterdir())}
+        return found | {"seconds": usage.ru_utime + usage.ru_stime, "peak": usage.ru_maxrss * 1024}
+
+
+def _heard(pipe: int, child: int, deadline: float) -> tuple[list[str], bool]:
+    """The lines that a child wrote until it closed the pipe, and whether it had to be stopped."""
+    data, late = b"", False
+    while True:
+        left = deadline - time.perf_counter()
+        ready, _, _ = select.select([pipe], [], [], max(left, 0))
+        if ready:
+            piece = os.read(pipe, 1 << 16)
+            if not piece:
+                break
+            data += piece
+        elif not late:  # ask where it is, then stop it
+            late, deadline = True, time.perf_counter() + 1
+            os.kill(child, signal.SIGUSR1)
+        else:
+            os.kill(child, signal.SIGKILL)
+            break
+    return data.decode(errors="replace").splitlines(), late
+
+
+def _told(lines: list[str]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for line in lines:
+        if line.startswith("{"):
+            found |= json.loads(line)
+    return found
+
+
+def _trace(lines: list[str]) -> str:
+    return "\n".join(line for line in lines if not line.startswith("{"))[:3000]
+
+
+def _child(task: Task, folder: Path, pipe: int, seconds: int) -> None:
+    """Run the task and tell what came of it. Never returns."""
+
+    def tell(what: dict[str, Any]) -> None:
+        os.write(pipe, (json.dumps(what) + "\n").encode())
+
+    code = 1
+    try:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        faulthandler.enable(pipe)
+        faulthandler.register(signal.SIGUSR1, pipe)
+        faulthandler.register(signal.SIGXCPU, pipe, chain=True)
+        os.chdir(folder)
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 2))
+        tell(task(folder, lambda stage: tell({"stage": stage})))
+        code = 0
+    except BaseException as error:
+        tell({"outcome": "broken harness", "words": f"{type(error).__name__}: {error}"})
+        code = 0
+    finally:
+        os._exit(code)
+
+
+def confine() -> None:
+    """Limit this process from here on: what it allocates, no files, and the limits of irload to match."""
+    with open("/proc/self/statm") as statm:
+        used = int(statm.read().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (used + MEMORY, used + MEMORY))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+    irload.limits.tensor_bytes = 1 << 27
+    irload.limits.iterations = 1000

@@ -1,0 +1,39 @@
+"""Inputs for a mutant: those of its base where they suit, else small ones of random values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+import irload
+from irload.core.shape import Dim, Shape
+from tests.harness.case import Array, Random, random_array
+
+LARGEST = 1 << 20
+"""Elements that an input made here may have."""
+
+
+def inputs_for(model: irload.Model, good: Sequence[Array], rng: Random) -> list[Array] | None:
+    """An array for each input of the model; None where one would have to be larger than `LARGEST`."""
+    found: list[Array] = []
+    for k, port in enumerate(model.inputs):
+        element, shape = port.element_type, port.partial_shape
+        if k < len(good) and good[k].dtype == element.dtype and shape.contains(Shape(*good[k].shape)):
+            found.append(good[k])
+            continue
+        sizes = [_size(d, rng) for d in (shape.dims if shape.rank is not None else (Dim(2), Dim(3)))]
+        if float(np.prod(np.array(sizes, float))) > LARGEST:
+            return None
+        if element is irload.elements.string:
+            found.append(np.full(sizes, "text", object))
+        elif element is irload.elements.dynamic:
+            found.append(np.zeros(sizes, np.float32))
+        else:
+            found.append(random_array(rng, sizes, element))
+    return found
+
+
+def _size(dim: Dim, rng: Random) -> int:
+    high = dim.lo + 3 if dim.hi is None else min(dim.hi, dim.lo + 3)
+    return int(rng.integers(dim.lo, high + 1)) if dim.lo < LARGEST else dim.lo

@@ -1,0 +1,267 @@
+"""Lies: a file made false in one place. Each is false by construction, so `check` has to report it.
+
+The base says what is true at every port. A lie changes one claim into another that cannot hold beside the rest: a size
+that inference knows, a type, an edge to what does not exist. What might be true elsewhere (another offset inside the
+.bin, another name, −1 for a size) is no lie and is not made here.
+"""
+
+from __future__ import annotations
+
+from irload.core.registry import resolve
+from irload.errors import IRError
+from tests.fuzz.mutant import Element, Mutant, copied, edges, layer_of, layers
+
+ENDS = ("from-layer", "from-port", "to-layer", "to-port")
+PRECISIONS = ("FP32", "FP16", "BF16", "FP64", "I64", "I32", "I8", "U8", "U4", "BOOL", "STRING")
+TYPES = ("f32", "f16", "i64", "i32", "u8", "boolean", "f64", "bf16", "i4")
+MAPS = ("port_map", "then_port_map", "else_port_map")
+
+
+def _sized(m: Mutant) -> list[Element]:
+    """The dims that are known."""
+    return [d for d in m.all("dim") if d.getparent().tag == "port" and (d.text or "").strip().isdecimal()]
+
+
+def _other(m: Mutant, size: int) -> int:
+    return m.of([n for n in (size + 1, size * 2, size - 1, 0, 1, 99, 2**40) if n != size and n >= 0])
+
+
+def size(m: Mutant) -> bool:
+    """A port claims another size than the known one."""
+    dim = m.of(_sized(m))
+    if dim is None:
+        return False
+    old, dim.text = dim.text, str(_other(m, int(dim.text)))
+    return m.note(f"{_place(dim)}: dim {old} → {dim.text}")
+
+
+def rank(m: Mutant) -> bool:
+    """A port claims another rank than the known one, which is not 0."""
+    port = m.of([p for p in m.all("port") if len(p.findall("dim")) > 1])
+    if port is None:
+        return False
+    dims = port.findall("dim")
+    if m.chance(0.5):
+        port.remove(m.of(dims))
+    else:
+        port.insert(0, copied(m.of(dims)))
+    return m.note(f"{_place(port)}: rank {len(dims)} → {len(port.findall('dim'))}")
+
+
+def precision(m: Mutant) -> bool:
+    """A port claims another element type."""
+    port = m.of([p for p in m.all("port") if p.get("precision") not in (None, "UNSPECIFIED")])
+    if port is None:
+        return False
+    old, new = port.get("precision"), m.of(PRECISIONS)
+    port.set("precision", new)
+    return old != new and m.note(f"{_place(port)}: {old} → {new}")
+
+
+def parameter(m: Mutant) -> bool:
+    """What a Parameter states is not what its port declares."""
+    layer = m.of([x for x in m.all("layer") if x.get("type") == "Parameter" and x.find("output/port/dim") is not None])
+    if layer is None:
+        return False
+    data = layer.find("data")
+    if m.chance(0.5):
+        old, new = data.get("element_type"), m.of(TYPES)
+        data.set("element_type", new)
+        return old != new and m.note(f"Parameter is {new}, was {old}")
+    items = data.get("shape").split(",")
+    known = [k for k, item in enumerate(items) if item.strip().isdecimal()]
+    if not known:
+        return False
+    k = m.of(known)
+    items[k] = str(_other(m, int(items[k])))
+    data.set("shape", ",".join(items))
+    return m.note(f"Parameter is {data.get('shape')}, axis {k} was another")
+
+
+def constant(m: Mutant) -> bool:
+    """A Const whose type, shape, range and port do not fit together, or whose range lies outside the weights."""
+    options = [x.find("data") for x in m.all("layer") if x.get("type") == "Const"]
+    data = m.of([d for d in options if "0" not in d.get("shape", "").split(",")])
+    if data is None:
+        return False
+    key = m.of(("offset", "size", "shape", "element_type"))
+    old = data.get(key)
+    if key == "offset":
+        new = str(
+            m.of((len(m.blob or b"") + 1, 2**63, 2**64 - 1, 10**18, len(m.blob or b"") - int(data.get("size")) + 1))
+        )
+    elif key == "size":
+        new = str(m.of((0, int(old) - 1, int(old) + 1, int(old) * 2, 2**62, 2**64 - 1)))
+    elif key == "shape":
+        items = old.split(",") if old else ["1"]
+        k = m.between(0, len(items) - 1)
+        items[k] = str(m.of((int(items[k]) + 1, int(items[k]) * 3, 2**40)))
+        new = ",".join(items)
+    else:
+        new = m.of(TYPES)
+    data.set(key, new)
+    return old != new and m.note(f"{_place(data)}: {key} {old} → {new}")
+
+
+def identity(m: Mutant) -> bool:
+    """Two layers of one graph, or two ports of one layer, have one id."""
+    graph = m.graph()
+    found = [] if graph is None else layers(graph)
+    if m.chance(0.5) and found:
+        found = (m.of(found)).findall("*/port")
+    one, other = m.of(found), m.of(found)
+    if one is None or one is other:
+        return False
+    one.set("id", other.get("id"))
+    return m.note(f"id {one.get('id')} of <{one.tag}> twice")
+
+
+def edge(m: Mutant) -> bool:
+    """An edge is gone, stands twice, ends nowhere, or makes a circle."""
+    graph = m.graph()
+    chosen = None if graph is None else m.of(edges(graph))
+    if chosen is None:
+        return False
+    roll = m.between(0, 3)
+    if roll == 0:
+        chosen.getparent().remove(chosen)
+    elif roll == 1:
+        chosen.getparent().append(copied(chosen))
+    elif roll == 2:
+        chosen.set(m.of(ENDS), m.of(("777", str(2**40))))
+    else:
+        own = next((x for x in layers(graph) if x.get("id") == chosen.get("to-layer")), None)
+        out = None if own is None else own.find("output/port")
+        if out is None:
+            return False
+        chosen.set("from-layer", own.get("id"))
+        chosen.set("from-port", out.get("id"))
+    return m.note(("an edge less", "an edge twice", "an edge to nowhere", "a layer that feeds itself")[roll])
+
+
+def source(m: Mutant) -> bool:
+    """An edge starts at a tensor of another element type than the port where it ends declares."""
+    graph = m.graph()
+    chosen = None if graph is None else m.of(edges(graph))
+    if chosen is None:
+        return False
+    found = layers(graph)
+    target = next(x for x in found if x.get("id") == chosen.get("to-layer"))
+    port = next(p for p in target.findall("input/port") if p.get("id") == chosen.get("to-port"))
+    known = (None, "UNSPECIFIED", port.get("precision"))
+    if port.get("precision") in known[:2]:
+        return False
+    others = [p for x in found for p in x.findall("output/port") if p.get("precision") not in known]
+    other = m.of(others)
+    if other is None:
+        return False
+    chosen.set("from-layer", layer_of(other).get("id"))
+    chosen.set("from-port", other.get("id"))
+    return m.note(f"{other.get('precision')} feeds a port of {port.get('precision')}")
+
+
+def port(m: Mutant) -> bool:
+    """A layer lists a port more than it has, or one less than edges use."""
+    side = m.of([s for s in m.all("input", "output") if s.find("port") is not None])
+    if side is None:
+        return False
+    if m.chance(0.5):
+        gone = m.of(side.findall("port"))
+        if side.tag == "output" and not _is_used(gone):
+            return False
+        side.remove(gone)
+        return m.note(f"{_place(side)}: an {side.tag} port less")
+    twin = copied(side.findall("port")[-1])
+    twin.set("id", "500")
+    twin.attrib.pop("names", None)
+    side.append(twin)
+    return m.note(f"{_place(side)}: an {side.tag} port more")
+
+
+def _is_used(port: Element) -> bool:
+    layer = layer_of(port)
+    graph = layer.getparent().getparent()
+    return any((e.get("from-layer"), e.get("from-port")) == (layer.get("id"), port.get("id")) for e in edges(graph))
+
+
+def wiring(m: Mutant) -> bool:
+    """A port map names what does not exist, or names it twice, or leaves something out."""
+    line = m.of([line for part in m.all(*MAPS) for line in part])
+    if line is None:
+        return False
+    roll = m.between(0, 3)
+    if roll == 0:
+        line.set("internal_layer_id", "777")
+    elif roll == 1 and line.get("external_port_id") != "-1":
+        line.set("external_port_id", "777")
+    elif roll == 2 and line.tag == "output" and line.get("external_port_id") != "-1":
+        line.getparent().append(copied(line))
+    elif roll == 3 and not _carried(line):
+        line.getparent().remove(line)
+    else:
+        return False
+    words = ("no such layer", "no such port", "an output twice", "a line less")
+    return m.note(f"<{line.tag}> of a port map: {words[roll]}")
+
+
+def _carried(line: Element) -> bool:
+    """Whether a back edge also feeds the line's Parameter. A line without a port of the layer is not needed by it."""
+    layer = line.getparent().getparent()
+    back = layer.find("back_edges")
+    fed = [] if back is None else [e.get("to-layer") for e in back]
+    return line.get("internal_layer_id") in fed or (line.tag == "output" and line.get("external_port_id") == "-1")
+
+
+def back_edge(m: Mutant) -> bool:
+    """A back edge starts or ends at a layer that does not exist."""
+    line = m.of([line for part in m.all("back_edges") for line in part])
+    if line is None:
+        return False
+    line.set(m.of(("from-layer", "to-layer")), "777")
+    return m.note("a back edge to nowhere")
+
+
+def operation(m: Mutant) -> bool:
+    """No such operation, a word that an attribute does not know, or one that is required and missing."""
+    layer = m.one("layer")
+    if layer is None:
+        return False
+    try:
+        cls = resolve(layer.get("type", ""), layer.get("version", ""))[0]
+    except IRError:
+        return False
+    data = layer.find("data")
+    present = {} if data is None else {a.xml_name: a for a in cls.declared.values() if a.xml_name in data.attrib}
+    words = sorted(k for k, a in present.items() if a.kind.startswith("one of"))
+    required = sorted(k for k, a in present.items() if a.required)
+    roll = m.between(0, 2)
+    if roll == 1 and words:
+        name = m.of(words)
+        data.set(name, "nonsense")
+        return m.note(f"{_place(data)}: {name} = nonsense")
+    if roll == 2 and required:
+        name = m.of(required)
+        del data.attrib[name]
+        return m.note(f"{_place(data)}: no {name}")
+    layer.set("type", layer.get("type") + "X")
+    return m.note(f"{layer.get('type')}: no such operation")
+
+
+def weights(m: Mutant) -> bool:
+    """The .bin file is cut off, or goes on."""
+    if not m.blob:
+        return False
+    m.blob = m.blob[: m.between(0, len(m.blob) - 1)] if m.chance(0.6) else m.blob + bytes(4096)
+    return m.note(f".bin of {len(m.blob)} bytes, was {len(m.base.blob)}")
+
+
+def _place(element: Element) -> str:
+    layer = layer_of(element)
+    side = element if element.tag in ("input", "output") else element.getparent()
+    return f"{layer.get('type')} '{layer.get('name')}' (id {layer.get('id')}) <{side.tag}>"
+
+
+LIES = (
+    *(size, size, size, rank, precision, precision, parameter, constant, constant, identity, edge, edge, source, port),
+    *(wiring, wiring, back_edge, operation, weights),
+)

@@ -1,0 +1,96 @@
+"""A mutant: a model as an XML tree that is changed, then as bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import deepcopy
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from lxml import etree
+
+from tests.fuzz.bases import Base
+from tests.harness.case import Array, Random, pick
+
+Element = Any
+BODIES = ("body", "then_body", "else_body")
+
+
+@dataclass
+class Mutant:
+    """A model on its way to be spoilt, with random numbers of its own. `done` says what happened to it."""
+
+    base: Base
+    rng: Random
+    root: Element = None
+    blob: bytearray | None = field(default_factory=bytearray)
+    inputs: list[Array] = field(default_factory=list[Array])
+    done: list[str] = field(default_factory=list[str])
+
+    def __post_init__(self) -> None:
+        self.root = etree.fromstring(self.base.xml)
+        self.blob = bytearray(self.base.blob)
+        self.inputs = list(self.base.inputs)
+
+    def note(self, words: str) -> bool:
+        """Write down what was done. Returns True, as a mutation that applied does."""
+        self.done.append(words[:200])
+        return True
+
+    def all(self, *tags: str) -> list[Element]:
+        """Every element with one of these tags, bodies included."""
+        return list(self.root.iter(*tags))
+
+    def one(self, *tags: str) -> Element | None:
+        """One of those, or None where there is none."""
+        return self.of(self.all(*tags))
+
+    def of(self, options: Sequence[Any]) -> Any:
+        """One of the options, or None where there is none."""
+        return pick(self.rng, options) if options else None
+
+    def chance(self, share: float) -> bool:
+        """True in that share of cases."""
+        return bool(self.rng.random() < share)
+
+    def between(self, low: int, high: int) -> int:
+        """An integer from `low` to `high`, both included."""
+        return int(self.rng.integers(low, high + 1))
+
+    def graph(self) -> Element | None:
+        """One of the graphs: the net, or a body."""
+        return self.of([g for g in (self.root, *self.all(*BODIES)) if g.find("layers") is not None])
+
+    def text(self) -> bytes:
+        """The XML as it is now."""
+        return etree.tostring(self.root, xml_declaration=True, encoding="utf-8")
+
+
+def generator(seed: int, index: int) -> Random:
+    """The random numbers of one mutant."""
+    return np.random.default_rng([seed, index])
+
+
+def layers(graph: Element) -> list[Element]:
+    """The layers of a graph, those of its bodies left out."""
+    found = graph.find("layers")
+    return [] if found is None else found.findall("layer")
+
+
+def edges(graph: Element) -> list[Element]:
+    """The edges of a graph."""
+    found = graph.find("edges")
+    return [] if found is None else found.findall("edge")
+
+
+def layer_of(element: Element) -> Element | None:
+    """The layer around an element."""
+    while element is not None and element.tag != "layer":
+        element = element.getparent()
+    return element
+
+
+def copied(element: Element) -> Element:
+    """A copy of a subtree."""
+    return deepcopy(element)

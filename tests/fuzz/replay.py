@@ -1,0 +1,72 @@
+"""Plays files again that once failed: `python -m tests.fuzz.replay FILE.xml…`. Prints a line of JSON for each.
+
+Beside an XML may lie its .bin, and an .npz of its inputs. A file named lie_… is one that `check` has to report.
+`--open` plays them without limits in this process, for a debugger.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tests.fuzz.bases import Base
+from tests.fuzz.confine import Confinement, confine
+from tests.fuzz.make import LIE, SPOILT, Made
+from tests.fuzz.play import FAILURES, play
+from tests.harness.children import preload
+
+SEED = 1
+
+
+def loaded(file: Path) -> Made:
+    """The files as a mutant."""
+    blob, inputs = file.with_suffix(".bin"), file.with_suffix(".npz")
+    arrays = list(np.load(inputs).values()) if inputs.exists() else []
+    family = LIE if file.name.startswith("lie_") else SPOILT
+    data = blob.read_bytes() if blob.exists() else None
+    return Made(Base(file.stem, b"", b""), family, file.read_bytes(), data, arrays, [])
+
+
+def replay(files: Sequence[Path], folder: Path) -> list[dict[str, Any]]:
+    """What becomes of each file, in a process of its own."""
+    preload()
+    confinement = Confinement(folder)
+    found: list[dict[str, Any]] = []
+    for file in files:
+
+        def task(inside: Path, stage: Callable[[str], None], file: Path = file) -> dict[str, Any]:
+            made = loaded(file)
+            written = made.write(inside)
+            confine()
+            return play(made, written, SEED, stage)
+
+        found.append({"file": str(file)} | confinement.run(task))
+    return found
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Play the files; 1 when anything failed."""
+    files = [Path(a).resolve() for a in arguments if not a.startswith("--")]
+    folder = Path(tempfile.mkdtemp(prefix="irload-fuzz-"))
+    try:
+        if "--open" in arguments:
+            made = loaded(files[0])
+            print(json.dumps(play(made, made.write(folder), SEED, print), indent=2))
+            return 0
+        found = replay(files, folder)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    for one in found:
+        print(json.dumps(one), flush=True)
+    return int(any(one["outcome"] in FAILURES for one in found))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

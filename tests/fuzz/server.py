@@ -1,0 +1,62 @@
+"""One worker: imports irload once, then forks a process for each of its mutants. Writes a line of JSON for each.
+
+python -m tests.fuzz.server SEED FIRST COUNT STEP FOLDER
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tests.fuzz.bases import models
+from tests.fuzz.confine import Confinement, confine
+from tests.fuzz.make import Made, make
+from tests.fuzz.play import FAILURES, play
+from tests.harness.children import preload
+from tests.ops.families import load_families
+
+
+def serve(seed: int, indices: range, folder: Path) -> None:
+    """Play these mutants of a seed. The files of those that fail are kept beside `folder`."""
+    prepare()
+    confinement = Confinement(folder)
+    for index in indices:
+
+        def task(inside: Path, stage: Callable[[str], None], index: int = index) -> dict[str, Any]:
+            made = make(seed, index)
+            file = made.write(inside)
+            stage("made")
+            confine()
+            about = {"base": made.base.name, "family": made.family, "done": list(made.done)}
+            return about | play(made, file, seed, stage)
+
+        found = confinement.run(task)
+        if found["outcome"] in FAILURES:
+            confinement.run(lambda _, stage, index=index: _keep(make(seed, index), folder.parent / f"{seed}_{index}"))
+        print(json.dumps({"index": index} | found), flush=True)
+
+
+def prepare() -> None:
+    """Import and make what all mutants need."""
+    load_families()
+    preload()
+    models()
+
+
+def _keep(made: Made, target: Path) -> dict[str, Any]:
+    """Write the files of a mutant that failed, and the inputs it was run with."""
+    target.with_suffix(".xml").write_bytes(made.xml)
+    if made.blob is not None:
+        target.with_suffix(".bin").write_bytes(made.blob)
+    np.savez(target.with_suffix(".npz"), *[a for a in made.inputs if a.dtype != object])
+    return {"outcome": "kept"}
+
+
+if __name__ == "__main__":
+    numbers = [int(a) for a in sys.argv[1:5]]
+    serve(numbers[0], range(numbers[1], numbers[2], numbers[3]), Path(sys.argv[5]))
