@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, insort
 from collections.abc import Mapping
 from dataclasses import dataclass
+from heapq import heappop, heappush
 
 ALIGNMENT = 64
 
@@ -17,25 +19,100 @@ class Lifetime:
     last: int
 
 
-def place(lifetimes: Mapping[int, Lifetime]) -> tuple[dict[int, int], int]:
-    """An offset for every buffer, and the size of the arena.
+MANY = 2_000
+"""Buffers beyond which they are placed in the order of their making, in which the time does not grow quadratically."""
 
-    The largest buffers come first; each gets the lowest gap between those it shares a moment with.
-    """
+
+def place(lifetimes: Mapping[int, Lifetime]) -> tuple[dict[int, int], int]:
+    """An offset for every buffer, and the size of the arena."""
+    return _by_size(lifetimes) if len(lifetimes) <= MANY else _by_time(lifetimes)
+
+
+def _by_size(lifetimes: Mapping[int, Lifetime]) -> tuple[dict[int, int], int]:
+    """The largest buffers come first; each gets the lowest gap between those it shares a moment with."""
     offsets: dict[int, int] = {}
-    placed: list[tuple[int, int, Lifetime]] = []
+    placed: list[tuple[int, int, int, int]] = []
+    """(start, end, first, last), by start."""
     total = 0
     for key in sorted(lifetimes, key=lambda k: (-lifetimes[k].size, lifetimes[k].first)):
         life = lifetimes[key]
-        size = -(-life.size // ALIGNMENT) * ALIGNMENT
+        size = _aligned(life.size)
         at = 0
-        for start, end, other in sorted(placed, key=lambda p: p[:2]):
-            if other.last < life.first or life.last < other.first:
+        for start, end, first, last in placed:
+            if last < life.first or life.last < first:
                 continue
             if start - at >= size:
                 break
             at = max(at, end)
         offsets[key] = at
-        placed.append((at, at + size, life))
+        insort(placed, (at, at + size, life.first, life.last))
         total = max(total, at + size)
     return offsets, total
+
+
+def _by_time(lifetimes: Mapping[int, Lifetime]) -> tuple[dict[int, int], int]:
+    """Each buffer, when it is born, gets the smallest gap that holds it; when it dies, its bytes are a gap again."""
+    offsets: dict[int, int] = {}
+    gaps = _Gaps()
+    alive: list[tuple[int, int, int]] = []
+    """(last, start, size), the next to die first."""
+    for key in sorted(lifetimes, key=lambda k: (lifetimes[k].first, -lifetimes[k].size)):
+        life = lifetimes[key]
+        while alive and alive[0][0] < life.first:
+            _, start, size = heappop(alive)
+            gaps.give(start, size)
+        size = _aligned(life.size)
+        offsets[key] = gaps.take(size)
+        heappush(alive, (life.last, offsets[key], size))
+    return offsets, gaps.total
+
+
+class _Gaps:
+    """The free bytes of an arena that grows where nothing fits; neighbouring gaps are one."""
+
+    def __init__(self) -> None:
+        self.total = 0
+        self._by_size: list[tuple[int, int]] = []
+        self._end_of: dict[int, int] = {}
+        self._start_of: dict[int, int] = {}
+
+    def take(self, size: int) -> int:
+        """The start of `size` bytes, from the smallest gap that has them, else at the end of the arena."""
+        k = bisect_left(self._by_size, (size, 0))
+        if k < len(self._by_size):
+            found, start = self._by_size[k]
+            self._drop(start)
+            if found > size:
+                self._add(start + size, start + found)
+            return start
+        start = self._start_of.get(self.total, self.total)  # the gap at the end is grown
+        if start < self.total:
+            self._drop(start)
+        self.total = start + size
+        return start
+
+    def give(self, start: int, size: int) -> None:
+        """Make the bytes free."""
+        end = start + size
+        if end in self._end_of:
+            after = self._end_of[end]
+            self._drop(end)
+            end = after
+        if start in self._start_of:
+            before = self._start_of[start]
+            self._drop(before)
+            start = before
+        self._add(start, end)
+
+    def _add(self, start: int, end: int) -> None:
+        insort(self._by_size, (end - start, start))
+        self._end_of[start], self._start_of[end] = end, start
+
+    def _drop(self, start: int) -> None:
+        end = self._end_of.pop(start)
+        del self._start_of[end]
+        del self._by_size[bisect_left(self._by_size, (end - start, start))]
+
+
+def _aligned(size: int) -> int:
+    return -(-size // ALIGNMENT) * ALIGNMENT

@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+LONGEST = 24
+"""Instructions of one expression: longer ones would push their own temporaries out of the cache."""
+
 
 @dataclass(frozen=True, slots=True)
 class Instruction:
@@ -29,6 +32,10 @@ class Expression:
     def result(self) -> int:
         """The register that holds the result."""
         return self.operands + len(self.instructions) - 1 if self.instructions else 0
+
+    def may_grow(self, other: Expression) -> bool:
+        """True when the two together are not too long for one."""
+        return len(self.instructions) + len(other.instructions) <= LONGEST
 
     def then(self, other: Expression, at: int) -> Expression:
         """`other` with this expression's result as its operand `at`; this one's operands first, then other's rest."""

@@ -95,7 +95,7 @@ def _merged(phases: Sequence[list[Part]]) -> list[list[Part]]:
     table: list[list[Part]] = []
     for phase in phases:
         if len(phase) == 1 and table and len(table[-1]) == 1:
-            table[-1] = [[*table[-1][0], *phase[0]]]
+            table[-1][0].extend(phase[0])
         else:
-            table.append(phase)
+            table.append([list(part) for part in phase])
     return table

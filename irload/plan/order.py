@@ -82,13 +82,14 @@ def plan_graph(graph: Graph, given: Sequence[TensorType], folding: Folding | Non
     for output in (*constants, *(o for node in (*graph.parameters, *nodes) for o in node.outputs)):
         slot[output] = len(slot)
     results = tuple(slot[o] for o in returned)
+    kept = set(results)
     last: dict[int, int] = {}
     for k, node in enumerate(nodes):
         last.update({slot[source]: k for source in node.inputs})
         last.update({slot[o]: k for o in node.outputs if slot[o] not in last})
     ends: list[list[int]] = [[] for _ in nodes]
     for s, k in last.items():
-        if s not in results and s >= len(constants):
+        if s not in kept and s >= len(constants):
             ends[k].append(s)
     steps: list[Step] = []
     for k, node in enumerate(nodes):

@@ -63,38 +63,71 @@ class Step:
         return "+".join(dict.fromkeys(n.type for n in self.origin)) or type(self).__name__
 
 
-@dataclass(slots=True, eq=False)
 class Program:
-    """Steps in an order in which they can run, the values the caller fills and those it reads."""
+    """Steps in an order in which they can run, the values the caller fills and those it reads.
 
-    steps: list[Step]
-    inputs: list[Value]
-    outputs: list[Value]
-    notes: list[str] = field(default_factory=list[str])
+    A step that stands in a program is not changed but replaced, and its takers are told from an index: so each rewrite
+    costs as much as it changes, however long the program is.
+    """
+
+    def __init__(self, steps: Sequence[Step], inputs: Sequence[Value], outputs: Sequence[Value]) -> None:
+        self.inputs = tuple(inputs)
+        self.outputs = tuple(outputs)
+        self.returned = frozenset(outputs)
+        """The outputs once more, to ask whether a value is one."""
+        self.notes: list[str] = []
+        self.steps = list(steps)
+
+    @property
+    def steps(self) -> list[Step]:
+        """The steps in order, a new list at each call."""
+        return [step for place in self._places for step in place]
+
+    @steps.setter
+    def steps(self, steps: Sequence[Step]) -> None:
+        # A place holds what has come of one step: often one, none once it is gone into another.
+        self._places: list[list[Step]] = [[step] for step in steps]
+        self._place = {step: k for k, step in enumerate(steps)}
+        self._takers: dict[Value, dict[Step, int]] = {}
+        for step in steps:
+            self._index(step, 1)
 
     def producers(self) -> dict[Value, Step]:
         """The step that makes each value."""
         return {v: s for s in self.steps for v in s.outputs}
 
-    def consumers(self) -> dict[Value, list[Step]]:
-        """The steps that take each value, once for every time they take it. Outputs of the program are not counted."""
-        found: dict[Value, list[Step]] = {}
-        for step in self.steps:
-            for value in step.inputs:
-                found.setdefault(value, []).append(step)
-        return found
+    def consumers(self, value: Value) -> list[Step]:
+        """The steps that take a value, once for every time they take it. Outputs of the program are not counted."""
+        return [step for step, times in self._takers.get(value, {}).items() for _ in range(times)]
 
-    def sole_consumer(self, value: Value, consumers: dict[Value, list[Step]]) -> Step | None:
-        """The one step that takes a value, None where there are more or where the program returns it."""
-        takers = consumers.get(value, [])
-        return takers[0] if len(takers) == 1 and value not in self.outputs else None
+    def sole_consumer(self, value: Value) -> Step | None:
+        """The one step that takes a value, once, None where there are more or where the program returns it."""
+        takers = self._takers.get(value, {})
+        if len(takers) != 1 or value in self.returned:
+            return None
+        ((step, times),) = takers.items()
+        return step if times == 1 else None
 
     def replace(self, old: Iterable[Step], new: Sequence[Step]) -> None:
         """Put `new` in the place of the last of `old`, and drop `old`."""
-        gone = set(old)
-        last = max(k for k, s in enumerate(self.steps) if s in gone)
-        self.steps[last + 1 : last + 1] = new
-        self.steps = [s for s in self.steps if s not in gone]
+        gone = dict.fromkeys(old)
+        home = max(self._place[step] for step in gone)
+        place = self._places[home]
+        after = max(k for k, step in enumerate(place) if step in gone) + 1
+        place[after:after] = new
+        for step in gone:
+            self._places[self._place.pop(step)].remove(step)
+            self._index(step, -1)
+        for step in new:
+            self._place[step] = home
+            self._index(step, 1)
+
+    def _index(self, step: Step, times: int) -> None:
+        for value in step.inputs:
+            takers = self._takers.setdefault(value, {})
+            takers[step] = takers.get(step, 0) + times
+            if not takers[step]:
+                del takers[step]
 
 
 def walk_values(program: Program) -> Iterator[Value]:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.lib.stride_tricks import as_strided
 
 from irload.core.tensor import Array
 from irload.plan.arena import Lifetime, place
@@ -30,6 +31,8 @@ class Storage:
     def __init__(self, program: Program) -> None:
         self._aliases: dict[Value, _Alias] = {}
         self._views: dict[Value, Array] = {}
+        self._nearer: dict[Value, Value] = {}
+        """Shortcuts on the way to a root."""
         self.joined: set[tuple[Join, int]] = set()
         """(join, position) of the inputs that are written straight into the result."""
         self._uses = _uses(program)
@@ -57,9 +60,13 @@ class Storage:
 
     def root(self, value: Value) -> Value:
         """The value whose buffer holds this one."""
-        while value in self._aliases:
-            value = self._aliases[value].source
-        return value
+        passed: list[Value] = []
+        at = self._nearer.get(value, value)
+        while at in self._aliases:
+            passed.append(at)
+            at = self._nearer.get(self._aliases[at].source, self._aliases[at].source)
+        self._nearer.update(dict.fromkeys((value, *passed), at))  # chains of views may be long
+        return at
 
     # -- who shares with whom ----------------------------------------------------------------------------------------
 
@@ -94,13 +101,14 @@ class Storage:
                 index = (*(slice(None),) * step.axis, slice(start, start + length))
                 start += length
                 alone = value in makers and value not in self._aliases and self._uses.get(value) == [step]
-                if alone and value not in program.outputs and value.channels_last == step.output.channels_last:
+                if alone and value not in program.returned and value.channels_last == step.output.channels_last:
                     self._aliases[value] = _Alias(step.output, lambda a, index=index: a[index])
                     self.joined.add((step, k))
 
     def _find_in_place(self, program: Program) -> None:
         """Elementwise results → the buffer of an operand that nobody needs afterwards."""
         family: dict[Value, int] = {}
+        kept = {*program.inputs, *program.outputs}
         for value in walk_values(program):
             root = self.root(value)
             family[root] = family.get(root, 0) + 1
@@ -108,7 +116,7 @@ class Storage:
             if not isinstance(step, Map | Softmax | Normalize) or step.output in self._aliases:
                 continue
             for value in step.inputs[: 1 if isinstance(step, Softmax | Normalize) else None]:
-                if value.constant is not None or value in program.inputs or value in program.outputs:
+                if value.constant is not None or value in kept:
                     continue
                 same = (value.shape, value.channels_last, value.dtype) == (
                     *(step.output.shape, step.output.channels_last, step.output.dtype),
@@ -136,7 +144,7 @@ class Storage:
             first[root] = min(first.get(root, end), born[value])
             final = (
                 end
-                if value in program.outputs
+                if value in program.returned
                 else max((when[s] for s in self._uses.get(value, ())), default=born[value])
             )
             last[root] = max(last.get(root, -1), final)
@@ -152,15 +160,13 @@ class Storage:
                 self._view_alias(value)
 
     def _view_alias(self, value: Value) -> None:
-        chain: list[_Alias] = []
-        at = value
-        while at not in self._views:
-            chain.append(self._aliases[at])
-            at = self._aliases[at].source
-        array = self._views[at]
-        for alias in reversed(chain):
-            array = alias.transform(array)
-        self._views[value] = array
+        chain: list[Value] = []
+        while value not in self._views:
+            chain.append(value)
+            value = self._aliases[value].source
+        for view in reversed(chain):
+            alias = self._aliases[view]
+            self._views[view] = alias.transform(self._views[alias.source])
 
 
 def _uses(program: Program) -> dict[Value, list[Step]]:
@@ -189,5 +195,5 @@ def _shaped(value: Value, flat: Array) -> Array:
 
 
 def blank(value: Value) -> Array:
-    """An array laid out like the value's, whose memory is never touched."""
-    return _shaped(value, np.empty(value.size, value.dtype))
+    """An array laid out like the value's, over no memory of its own: only its strides are looked at."""
+    return _shaped(value, as_strided(np.empty(1, value.dtype), (value.size,), (value.dtype.itemsize,)))

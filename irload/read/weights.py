@@ -33,6 +33,8 @@ class Weights:
         self._blob: Array | None = None
         self._ranges: WeakValueDictionary[tuple[int, int], Array] = WeakValueDictionary()
         self._arrays: WeakValueDictionary[tuple[int, int, str, tuple[int, ...]], Array] = WeakValueDictionary()
+        self._uncounted = 0
+        """Bytes read since those that are held were counted."""
         self._identity: tuple[int, ...] = ()
         if source is None:
             self.size = 0
@@ -77,11 +79,22 @@ class Weights:
             return self._blob[offset : offset + size]
         found = self._ranges.get((offset, size))
         if found is None:
-            if sum(map(len, self._ranges.values())) + size > self.size:  # ranges overlap; the whole file once is less
+            if self._overlaps(size):  # the whole file once is less
                 self._blob = self._read(0, self.size)
                 return self.bytes(offset, size)
             found = self._ranges[offset, size] = self._read(offset, size)
         return found
+
+    def _overlaps(self, size: int) -> bool:
+        """True when another `size` bytes make what is held more than the file, as ranges overlap.
+
+        Counted once for as many bytes as the file has, as thousands of constants cannot be counted for each of them.
+        """
+        self._uncounted += size
+        if self._uncounted <= self.size:
+            return False
+        self._uncounted = 0
+        return sum(map(len, self._ranges.values())) + size > self.size
 
     def _read(self, offset: int, size: int) -> Array:
         assert self.path is not None

@@ -15,7 +15,6 @@ from irload.plan.storage import blank
 
 def choose_layouts(program: Program) -> None:
     """Mark the values that Windows and Pools take and make, and what elementwise steps and joins hand on."""
-    consumers = program.consumers()
     views: dict[Value, Array] = {}
 
     def innermost(value: Value) -> bool:
@@ -23,7 +22,7 @@ def choose_layouts(program: Program) -> None:
         return value.channels_last or (value in views and _lies_last(views[value]))
 
     for value in program.inputs:
-        if any(isinstance(s, Window | TransposedWindow | Pool) for s in consumers.get(value, ())):
+        if any(isinstance(s, Window | TransposedWindow | Pool) for s in program.consumers(value)):
             value.channels_last = _can(value)
     for step in program.steps:
         if isinstance(step, Window | TransposedWindow | Pool):
@@ -35,7 +34,7 @@ def choose_layouts(program: Program) -> None:
             step.output.channels_last = innermost(step.inputs[0]) and _can(step.output)
         elif isinstance(step, Compute):
             for value in step.outputs:
-                taken = any(isinstance(s, Window | TransposedWindow | Pool) for s in consumers.get(value, ()))
+                taken = any(isinstance(s, Window | TransposedWindow | Pool) for s in program.consumers(value))
                 value.channels_last = taken and _can(value)
         elif isinstance(step, Look) and step.inputs[0].constant is None:
             source = step.inputs[0]

@@ -14,16 +14,16 @@ OWN_INPUTS = {Window: 2, Product: 2, Normalize: 1}
 
 def fuse_epilogues(program: Program) -> None:
     """Hang each Map onto the Window, Product or Normalize whose result only it takes."""
-    consumers = program.consumers()
     pending: list[Step] = list(program.steps)
     for step in pending:
         if not isinstance(step, Window | Product | Normalize):
             continue
-        taker = program.sole_consumer(step.output, consumers)
-        if isinstance(taker, Map) and taker.output.shape == step.output.shape and taker.inputs.count(step.output) == 1:
+        taker = program.sole_consumer(step.output)
+        if not isinstance(taker, Map) or taker.output.shape != step.output.shape:
+            continue
+        if step.epilogue.may_grow(taker.expression):
             fused = _fused(step, taker)
             program.replace([step, taker], [fused])
-            consumers = program.consumers()
             pending.append(fused)  # more may follow
 
 

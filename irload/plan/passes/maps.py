@@ -5,22 +5,18 @@ from __future__ import annotations
 from irload.plan.program import Program, Step
 from irload.plan.steps import Map
 
-LONGEST = 24
-"""Instructions of one expression: longer ones would push their own temporaries out of the cache."""
-
 
 def fuse_maps(program: Program) -> None:
     """Join each Map into the one Map that takes its result."""
-    consumers = program.consumers()
     pending = list(program.steps)
     gone: set[Step] = set()
     for step in pending:
         if not isinstance(step, Map) or step in gone:
             continue
-        taker = program.sole_consumer(step.output, consumers)
+        taker = program.sole_consumer(step.output)
         if not isinstance(taker, Map) or taker is step or taker.output.shape != step.output.shape:
             continue
-        if len(step.expression.instructions) + len(taker.expression.instructions) > LONGEST:
+        if not step.expression.may_grow(taker.expression):
             continue
         at = taker.inputs.index(step.output)
         rest = [v for k, v in enumerate(taker.inputs) if k != at]
@@ -33,4 +29,3 @@ def fuse_maps(program: Program) -> None:
         program.replace([step, taker], [joined])
         gone |= {step, taker}
         pending.append(joined)
-        consumers = program.consumers()

@@ -11,12 +11,11 @@ from irload.plan.steps import Map, Window
 
 def fold_scale(program: Program) -> None:
     """Multiply the factor into the weights. A sum between is passed by: (Wx + b)·c = (W·c)x + b·c is left to fusion."""
-    consumers = program.consumers()
     pending: list[Step] = list(program.steps)
     for step in pending:
         if not isinstance(step, Window) or step.epilogue.instructions:
             continue
-        taker = program.sole_consumer(step.output, consumers)
+        taker = program.sole_consumer(step.output)
         if not isinstance(taker, Map) or taker.expression != Expression(2, (Instruction("multiply", (0, 1)),)):
             continue
         factor = taker.inputs[1 - taker.inputs.index(step.output)]
@@ -36,7 +35,6 @@ def fold_scale(program: Program) -> None:
             origin=(*step.origin, *taker.origin),
         )
         program.replace([step, taker], [fused])
-        consumers = program.consumers()
         pending.append(fused)
 
 

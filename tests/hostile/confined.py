@@ -1,0 +1,44 @@
+"""Python in a process of its own, under limits of memory and of processor time: what hostile files are tried in."""
+
+from __future__ import annotations
+
+import resource
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+MEMORY = 2 << 30
+SECONDS = 30
+
+
+def confined(
+    arguments: Sequence[object], *, memory: int = MEMORY, seconds: int = SECONDS, folder: Path = ROOT
+) -> subprocess.CompletedProcess[str]:
+    """`python ARGUMENTS…` with at most `memory` bytes of address space and `seconds` of processor time.
+
+    A process that asks for more dies or gets a MemoryError; one that waits for ever is killed after four times as long.
+    """
+
+    def limit() -> None:
+        resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
+        resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 1))
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+    return subprocess.run(
+        [sys.executable, *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        errors="replace",
+        cwd=folder,
+        preexec_fn=limit,
+        timeout=4 * seconds,
+        check=False,
+    )
+
+
+def irrun(*words: object, memory: int = MEMORY, seconds: int = SECONDS) -> subprocess.CompletedProcess[str]:
+    """The command line, confined."""
+    return confined(["-m", "irrun", *words], memory=memory, seconds=seconds)
