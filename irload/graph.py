@@ -13,7 +13,7 @@ from irload.core.shape import Shape
 from irload.core.tensor import UNKNOWN, TensorType
 from irload.errors import InputInvalid, ReadError, Where
 
-__all__ = ["Declared", "Graph", "Model", "Node", "Output", "Port", "UnknownOp", "topological"]
+__all__ = ["Declared", "Graph", "Model", "Node", "Output", "Port", "UnknownOp", "positions", "topological"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,6 +198,18 @@ class Model(Graph):
     def _repr_html_(self) -> str:
         """What a notebook shows."""
         return import_module("irload.html").model_html(self)  # above the graph, likewise
+
+
+def positions(ports: Sequence[Port]) -> dict[Node | str, int]:
+    """The position of each port by its node, by its tensor names and by its layer's name; the first where several are.
+
+    One pass, as there may be very many ports.
+    """
+    found: dict[Node | str, int] = {}
+    for k, port in enumerate(ports):
+        for key in (port.node, *port.names, port.node.name):
+            found.setdefault(key, k)
+    return found
 
 
 def _result_names(node: Node) -> frozenset[str]:

@@ -11,7 +11,7 @@ from irload.core.element import ElementType, dynamic, string
 from irload.core.shape import Shape
 from irload.core.tensor import Array
 from irload.errors import InputInvalid
-from irload.graph import Port
+from irload.graph import Node, Port, positions
 
 __all__ = ["bind"]
 
@@ -42,8 +42,9 @@ def _by_port(ports: Sequence[Port], inputs: Any) -> list[Any]:
 
 def _from_mapping(ports: Sequence[Port], inputs: Mapping[Any, Any]) -> list[Any]:
     found: dict[int, Any] = {}
+    known = positions(ports)
     for key, value in inputs.items():
-        index = _index(ports, key)
+        index = _index(ports, known, key)
         if index in found:
             raise InputInvalid(f"input '{ports[index].any_name}' was given twice")
         found[index] = value
@@ -53,14 +54,10 @@ def _from_mapping(ports: Sequence[Port], inputs: Mapping[Any, Any]) -> list[Any]
     return [found[k] for k in range(len(ports))]
 
 
-def _index(ports: Sequence[Port], key: Any) -> int:
-    for k, port in enumerate(ports):
-        if key is port or (isinstance(key, Port) and key.node is port.node):
-            return k
-        if (isinstance(key, int) and key == k) or (
-            isinstance(key, str) and (key in port.names or key == port.node.name)
-        ):
-            return k
+def _index(ports: Sequence[Port], known: Mapping[Node | str, int], key: Any) -> int:
+    found = known.get(key.node if isinstance(key, Port) else key) if isinstance(key, Port | str) else key
+    if isinstance(found, int) and 0 <= found < len(ports):
+        return found
     names = ", ".join(f"'{p.any_name}'" for p in ports)
     raise InputInvalid(f"the model has no input {key!r}; it has {names or 'none'}")
 

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import median
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.lib.array_utils import byte_bounds
 
 from irload.core.shape import Shape
 from irload.core.tensor import Array, TensorType
 from irload.errors import AttributeInvalid, ExecutionError, InputInvalid, UnknownOperation
-from irload.graph import Graph, Model, Node, Port, UnknownOp
+from irload.graph import Graph, Model, Node, Port, UnknownOp, positions
 from irload.inputs import bind
 from irload.plan.crew import thread_count
 from irload.plan.fast import FastPlan, Shared, fast_plan
@@ -39,15 +41,16 @@ class Result(Mapping[Any, Array]):
     def __init__(self, ports: Sequence[Port], arrays: Sequence[Array]) -> None:
         self._ports = ports
         self._arrays = arrays
+        self._positions: dict[Node | str, int] | None = None
 
     def __getitem__(self, key: int | str | Port) -> Array:
         if isinstance(key, int):
             return self._arrays[key]
-        for port, array in zip(self._ports, self._arrays, strict=True):
-            if key is port or (isinstance(key, Port) and key.node is port.node):
-                return array
-            if isinstance(key, str) and (key in port.names or key == port.node.name):
-                return array
+        if self._positions is None:
+            self._positions = positions(self._ports)
+        found = self._positions.get(key.node if isinstance(key, Port) else key)
+        if found is not None:
+            return self._arrays[found]
         names = ", ".join(f"'{p.any_name}'" for p in self._ports)
         raise KeyError(f"no output {key!r}; the model has {names}")
 
@@ -228,11 +231,12 @@ class InferRequest:
         arrays, given = compiled._bound(inputs)  # pyright: ignore[reportPrivateUsage]
         run = Run(compiled, dict(self.variables))
         try:
-            results = tuple(_owned(a, arrays) for a in compiled.execute(run, given, arrays))
+            taken = set(map(id, arrays))
+            results = tuple(_owned(a, taken) for a in compiled.execute(run, given, arrays))
         except MemoryError as error:
             raise ExecutionError(f"ran out of memory: {error}") from None
         # What the caller holds may change under his hands; the state must not.
-        self.variables = {name: _apart(a, (*arrays, *results)) for name, a in run.variables.items()}
+        self.variables = _apart(run.variables, (*arrays, *results))
         return Result(compiled.outputs, results)
 
     def query_state(self) -> list[VariableState]:
@@ -292,15 +296,27 @@ def _require_variables(model: Model) -> None:
             raise AttributeInvalid(f"variable_id '{name}' is that of no ReadValue", node.where(model.file))
 
 
-def _owned(result: Array, inputs: Sequence[Array]) -> Array:
-    """The result, copied where it is a view of something, a constant of the model, or one of the inputs itself."""
-    own = result.flags.owndata and result.flags.writeable and not any(result is i for i in inputs)
+def _owned(result: Array, inputs: Collection[int]) -> Array:
+    """The result, copied where it is a view, a constant of the model, or one of the inputs, given by their ids."""
+    own = result.flags.owndata and result.flags.writeable and id(result) not in inputs
     return result if own else result.copy()
 
 
-def _apart(array: Array, others: Sequence[Array]) -> Array:
-    """The array, copied where it shares memory with one of the others."""
-    return array.copy() if any(np.may_share_memory(array, other) for other in others) else array
+def _apart(arrays: Mapping[str, Array], others: Sequence[Array]) -> dict[str, Array]:
+    """The arrays, copied where they share memory with one of the others."""
+    ends: list[int] = []  # of disjoint stretches of memory: begin, end, begin, end …
+    for low, high in sorted(map(byte_bounds, others)) if arrays else ():
+        if ends and low <= ends[-1]:
+            ends[-1] = max(ends[-1], high)
+        else:
+            ends += [low, high]
+    found: dict[str, Array] = {}
+    for name, array in arrays.items():
+        low, high = byte_bounds(array)
+        at = bisect_right(ends, low)
+        shared = at % 2 or (at < len(ends) and ends[at] < high)
+        found[name] = array.copy() if shared else array
+    return found
 
 
 def _shape(array: Array) -> Shape:

@@ -42,6 +42,19 @@ def convolution(count: int) -> Graph:
     )
 
 
+def tail(count: int) -> Graph:
+    """A convolution with a chain of ReLUs behind it, which would all fit its epilogue."""
+    g = Graph()
+    x = g.parameter("x", "f32", (1, 2, 3, 3))
+    w = g.constant(np.eye(2, dtype=np.float32).reshape(2, 2, 1, 1))
+    attributes = {"strides": "1,1", "dilations": "1,1", "pads_begin": "0,0", "pads_end": "0,0"}
+    x = g.layer("Convolution", [x, w], [("f32", x.dims)], attributes=attributes)[0]
+    for _ in range(count):
+        x = g.layer("ReLU", [x], [("f32", x.dims)])[0]
+    g.result(x)
+    return g
+
+
 def reshape(count: int) -> Graph:
     """A chain of Reshapes, which are views of views of views."""
 
@@ -88,11 +101,6 @@ def constants(count: int) -> Graph:
     return g
 
 
-CHAINS: dict[str, Callable[[int], Graph]] = {
-    f.__name__: f for f in (relu, add, matmul, convolution, reshape, concat, shapes, constants)
-}
-
-
 def consumers(count: int) -> Graph:
     """One output that `count` layers take, and as many Results."""
     g = Graph()
@@ -126,12 +134,19 @@ def weights(count: int) -> Graph:
     return g
 
 
-WIDE: dict[str, Callable[[int], Graph]] = {f.__name__: f for f in (consumers, inputs, weights)}
-
-
 def doubling(count: int) -> Graph:
     """x + x of x + x of …: as many paths as 2 to the `count`."""
     return _chain(count, (1, 4), lambda g, x: g.layer("Add", [x, x], [("f32", x.dims)])[0])
+
+
+KINDS: dict[str, Callable[[int], Graph]] = {
+    f.__name__: f
+    for f in (
+        *(relu, add, matmul, convolution, tail, reshape, concat, shapes, constants),
+        *(consumers, inputs, weights, doubling),
+    )
+}
+"""Every kind by name; each takes the number of links."""
 
 
 def _chain(count: int, dims: tuple[int, ...], link: Callable[[Graph, Ref], Ref]) -> Graph:

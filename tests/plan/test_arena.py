@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from unittest.mock import patch
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from irload.plan.arena import ALIGNMENT, Lifetime, place
+from irload.plan import arena
+from irload.plan.arena import ALIGNMENT, MANY, Lifetime, place
 
 LIVES = st.lists(
     st.tuples(st.integers(1, 5000), st.integers(0, 20), st.integers(0, 8)).map(
@@ -15,9 +19,11 @@ LIVES = st.lists(
 )
 
 
+@pytest.mark.parametrize("many", [MANY, 0], ids=["by size", "by time"])
 @given(LIVES)
-def test_no_two_live_buffers_overlap(lives: list[Lifetime]) -> None:
-    offsets, total = place(dict(enumerate(lives)))
+def test_no_two_live_buffers_overlap(many: int, lives: list[Lifetime]) -> None:
+    with patch.object(arena, "MANY", many):
+        offsets, total = place(dict(enumerate(lives)))
     for a, life in enumerate(lives):
         assert offsets[a] % ALIGNMENT == 0
         assert 0 <= offsets[a] <= offsets[a] + life.size <= total
@@ -27,6 +33,8 @@ def test_no_two_live_buffers_overlap(lives: list[Lifetime]) -> None:
             assert apart or not together
 
 
-def test_buffers_that_follow_each_other_share_their_place() -> None:
-    _, total = place({0: Lifetime(640, 0, 1), 1: Lifetime(640, 2, 3), 2: Lifetime(640, 4, 4)})
+@pytest.mark.parametrize("many", [MANY, 0], ids=["by size", "by time"])
+def test_buffers_that_follow_each_other_share_their_place(many: int) -> None:
+    with patch.object(arena, "MANY", many):
+        _, total = place({0: Lifetime(640, 0, 1), 1: Lifetime(640, 2, 3), 2: Lifetime(640, 4, 4)})
     assert total == 640
