@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from irload.inference import infer
     from irload.model import read_model
     from irload.run import CompiledModel, InferRequest, compile_model
-    from irload.safety import limits
+    from irload.safety import Limits
     from irload.write.patch import correct_ports
     from irload.write.save import save_model
 
@@ -50,6 +50,7 @@ __all__ = [
     "InferRequest",
     "InputInvalid",
     "LimitExceeded",
+    "Limits",
     "Model",
     "Op",
     "Port",
@@ -67,7 +68,6 @@ __all__ = [
     "correct_ports",
     "elements",
     "infer",
-    "limits",
     "load_extension",
     "read_model",
     "save_model",
@@ -88,7 +88,7 @@ _HOMES = {
     "Model": "irload.graph",
     "Port": "irload.graph",
     "infer": "irload.inference",
-    "limits": "irload.safety",
+    "Limits": "irload.safety",
     "read_model": "irload.model",
     "CompiledModel": "irload.run",
     "InferRequest": "irload.run",

@@ -17,7 +17,7 @@ from numpy.lib import format as npy
 
 from irload.core.tensor import Array
 from irload.errors import LimitExceeded, ReadError, Where
-from irload.safety import limits
+from irload.safety import DEFAULT, Limits
 from irload.write.atomic import write_atomically
 
 __all__ = ["Check", "load_npy", "load_npz", "save_npy", "save_npz", "storable"]
@@ -32,26 +32,26 @@ _COMPRESSIONS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 # -- in ----------------------------------------------------------------------------------------------------------------
 
 
-def load_npy(path: str | Path, check: Check | None = None) -> Array:
+def load_npy(path: str | Path, check: Check | None = None, limits: Limits = DEFAULT) -> Array:
     """The array of a .npy file: native byte order, C order, its rank kept. Never unpickles.
 
     Raises ReadError for what is no array of numbers, booleans or text, or whose size differs from what its header says;
-    LimitExceeded beyond `irload.limits.tensor_bytes`. Nothing is allocated before that.
+    LimitExceeded for more bytes than `limits.tensor_bytes`. Nothing is allocated before that.
     """
     with _opened(path) as stream:
-        return _read_array(stream, os.fstat(stream.fileno()).st_size, "", check)
+        return _read_array(stream, os.fstat(stream.fileno()).st_size, "", check, limits)
 
 
-def load_npz(path: str | Path, check: Check | None = None) -> dict[str, Array]:
+def load_npz(path: str | Path, check: Check | None = None, limits: Limits = DEFAULT) -> dict[str, Array]:
     """The arrays of a .npz archive by name, each under the rules of `load_npy`, which hold for their sum as well."""
     with _opened(path) as stream, zipfile.ZipFile(stream) as archive:
         members = archive.infolist()
-        _check_members(members)
+        _check_members(members, limits)
         found: dict[str, Array] = {}
         for member in members:
             name = member.filename.removesuffix(".npy")
             with archive.open(member) as content:
-                found[name] = _read_array(content, member.file_size, name, check)
+                found[name] = _read_array(content, member.file_size, name, check, limits)
         return found
 
 
@@ -72,7 +72,7 @@ def _opened(path: str | Path) -> Generator[IO[bytes], None, None]:
         raise ReadError(f"is damaged: {error}", Where(str(path))) from None
 
 
-def _read_array(stream: IO[bytes], size: int, name: str, check: Check | None) -> Array:
+def _read_array(stream: IO[bytes], size: int, name: str, check: Check | None, limits: Limits) -> Array:
     label = f"array '{name}' " if name else ""
     shape, fortran, dtype, header = _header(stream, label)
     if dtype.hasobject:
@@ -82,10 +82,7 @@ def _read_array(stream: IO[bytes], size: int, name: str, check: Check | None) ->
     if len(shape) > 64 or any(n < 0 for n in shape):
         raise ReadError(f"{label}has the impossible shape {list(shape)[:8]}")
     needed = math.prod(shape) * dtype.itemsize
-    if needed > limits.tensor_bytes:
-        raise LimitExceeded(
-            f"{label}says that it has {needed} bytes; irload.limits.tensor_bytes is {limits.tensor_bytes}"
-        )
+    limits.require("tensor_bytes", needed, f"{label}says that it is very large")
     if header + needed != size:
         raise ReadError(f"{label}{dtype}{list(shape)} takes {needed} bytes after its header, found {size - header}")
     if check is not None:
@@ -114,7 +111,7 @@ def _header(stream: IO[bytes], label: str) -> tuple[tuple[int, ...], bool, np.dt
     return shape, fortran, dtype, stream.tell()
 
 
-def _check_members(members: list[zipfile.ZipInfo]) -> None:
+def _check_members(members: list[zipfile.ZipInfo], limits: Limits) -> None:
     """What the archive's directory declares, before any of it is unpacked."""
     names = [m.filename for m in members]
     if len(set(names)) != len(names):
@@ -123,8 +120,7 @@ def _check_members(members: list[zipfile.ZipInfo]) -> None:
         if not member.filename.endswith(".npy") or member.compress_type not in _COMPRESSIONS or member.flag_bits & 1:
             raise ReadError(f"member '{member.filename[:80]}' is no plain or deflated .npy array")
     total = sum(m.file_size for m in members)
-    if total > limits.tensor_bytes:
-        raise LimitExceeded(f"unpacks to {total} bytes; irload.limits.tensor_bytes is {limits.tensor_bytes}")
+    limits.require("tensor_bytes", total, "unpacks to too much")
 
 
 # -- out ---------------------------------------------------------------------------------------------------------------

@@ -114,7 +114,11 @@ class Unsupported(IRError):
 
 
 class LimitExceeded(IRError):
-    """A safety limit would be passed: sizes, counts, iterations. See `irload.limits`."""
+    """A safety limit would be passed: sizes, counts, iterations, time. `limit` is its name in `irload.Limits`."""
+
+    def __init__(self, message: str, where: Where | None = None, *, limit: str = "") -> None:
+        super().__init__(message, where)
+        self.limit = limit
 
 
 class InputInvalid(IRError):

@@ -12,6 +12,7 @@ from irload.core.op import Op
 from irload.core.shape import Shape
 from irload.core.tensor import UNKNOWN, TensorType
 from irload.errors import InputInvalid, ReadError, Where
+from irload.safety import DEFAULT, Limits
 
 __all__ = ["Declared", "Graph", "Model", "Node", "Output", "Port", "UnknownOp", "positions", "topological"]
 
@@ -162,6 +163,8 @@ class Model(Graph):
     rt_info: dict[str, Any] = field(default_factory=dict[str, Any])
     warnings: list[str] = field(default_factory=list[str])
     weights_file: str | None = None
+    limits: Limits = DEFAULT
+    """What reading, inferring and running it may take."""
 
     @property
     def inputs(self) -> list[Port]:

@@ -12,9 +12,9 @@ from irload.core.op import evaluate, infer_outputs
 from irload.core.shape import Shape
 from irload.core.subgraph import Body
 from irload.core.tensor import UNKNOWN, VALUE_LIMIT, Bounds, TensorType
-from irload.errors import ExecutionError, InputInvalid, IRError, LimitExceeded, ShapeMismatch
+from irload.errors import ExecutionError, InputInvalid, IRError, ShapeMismatch
 from irload.graph import Graph, Model, Node, Output, Port, UnknownOp
-from irload.safety import limits
+from irload.safety import DEFAULT, Deadline, Limits
 
 __all__ = ["Inference", "infer", "reshape"]
 
@@ -34,7 +34,9 @@ class Inference:
     file declares and inference goes on.
     """
 
-    def __init__(self, file: str | None = None, on_error: OnError = _raise) -> None:
+    def __init__(self, file: str | None = None, on_error: OnError = _raise, limits: Limits = DEFAULT) -> None:
+        self.limits = limits
+        self.deadline = Deadline(limits)
         self.types: Types = {}
         self.counts: dict[Node, int] = {}
         self.file = file
@@ -57,6 +59,7 @@ class Inference:
     def node(self, node: Node) -> None:
         """Infer one node from the types already found."""
         inputs = [self.types.get(source, UNKNOWN) for source in node.inputs]
+        self.deadline.check()
         try:
             self._require_sources(node)
             outputs = _declared(node) if isinstance(node.op, UnknownOp) else self.outputs(node, inputs)
@@ -115,10 +118,9 @@ class Inference:
     def infer_body(self, body: Body, inputs: Sequence[TensorType]) -> tuple[TensorType, ...]:
         """The types of a body's results, given one type for each of its parameters."""
         self._body_passes += 1
-        if self._body_passes > limits.body_passes:
-            raise LimitExceeded(
-                f"the types of nested bodies have not settled after {limits.body_passes} passes over them "
-                "(irload.limits.body_passes)"
+        if self._body_passes > self.limits.body_passes:
+            raise self.limits.exceeded(
+                "body_passes", f"the types of nested bodies have not settled after {self.limits.body_passes} passes"
             )
         return self.graph(cast(Graph, body), inputs)
 
@@ -137,7 +139,7 @@ def infer(model: Model, on_error: OnError = _raise) -> Model:
     Raises the first fault (ShapeMismatch, TypeMismatch, AttributeInvalid …) with its layer and line, unless `on_error`
     takes it.
     """
-    run = Inference(model.file, on_error)
+    run = Inference(model.file, on_error, model.limits)
     run.graph(model)
     for output, tensor in run.types.items():
         output.type = tensor

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from irload.core.tensor import TensorType
 from irload.graph import Graph, Model, Node, Output, UnknownOp
 
-__all__ = ["Memory", "constant_bytes", "memory"]
+__all__ = ["VIEWS", "Lifetimes", "Memory", "constant_bytes", "memory"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +26,7 @@ class Memory:
     unknown: int
 
 
-_VIEWS = frozenset({"Reshape", "Squeeze", "Unsqueeze", "Result", "Assign"})
+VIEWS = frozenset({"Reshape", "Squeeze", "Unsqueeze", "Result", "Assign"})
 """What needs no memory of its own."""
 
 
@@ -36,7 +37,7 @@ def memory(model: Model) -> Memory:
     its end. What depends on constants alone counts as computed before. Real plans share more (in-place operations) and
     need more (scratch space of kernels), so this compares models and finds the layer where memory peaks.
     """
-    found = _Lifetimes(model)
+    found = Lifetimes(model, lambda output: output.type)
     return Memory(constant_bytes(model), found.sum, found.peak, found.at, found.unknown)
 
 
@@ -51,10 +52,13 @@ def constant_bytes(model: Model) -> int:
     return sum(size for _, size in spans)
 
 
-class _Lifetimes:
-    """The sum over lifetimes in one graph; bodies are counted at the layer that runs them."""
+class Lifetimes:
+    """Bytes by lifetimes in one graph; bodies are counted at the layer that runs them. `type` gives that of an output.
 
-    def __init__(self, graph: Graph) -> None:
+    `peak` is the most at once, at the layer `at`; `sum` all together; `unknown` counts tensors without a known size.
+    """
+
+    def __init__(self, graph: Graph, type: Callable[[Output], TensorType]) -> None:
         self.sum = self.peak = self.unknown = 0
         self.at: Node | None = None
         nodes = [n for n in graph.nodes if n.reachable]
@@ -65,22 +69,22 @@ class _Lifetimes:
             for source in node.inputs:
                 last[owner.get(source, source)] = k
             for output in node.outputs:
-                root = node.inputs[0] if node.type in _VIEWS and node.inputs else output
+                root = node.inputs[0] if node.type in VIEWS and node.inputs else output
                 owner[output] = owner.get(root, root)
                 last.setdefault(owner[output], k)
         for ends in (graph.parameters, graph.results):
             for node in ends:
                 for output in node.inputs or node.outputs:
                     last[owner.get(output, output)] = len(nodes)
-        bodies: dict[Node, list[_Lifetimes]] = {}
+        bodies: dict[Node, list[Lifetimes]] = {}
         for node, _, body in graph.subgraphs():
-            bodies.setdefault(node, []).append(_Lifetimes(body))
+            bodies.setdefault(node, []).append(Lifetimes(body, type))
         freed: dict[int, int] = {}
         alive = 0
         for k, node in enumerate(nodes):
             for output in node.outputs:
                 if owner[output] is output and node not in constant:
-                    size = self.size(output.type)
+                    size = self._size(type(output))
                     alive += size
                     freed[last[output]] = freed.get(last[output], 0) + size
             inside = bodies.get(node, [])
@@ -91,7 +95,7 @@ class _Lifetimes:
                 self.peak, self.at = now, node
             alive -= freed.get(k, 0)
 
-    def size(self, tensor: TensorType) -> int:
+    def _size(self, tensor: TensorType) -> int:
         size = tensor.nbytes
         if size is None:
             self.unknown += 1

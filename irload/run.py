@@ -15,13 +15,14 @@ from numpy.lib.array_utils import byte_bounds
 
 from irload.core.shape import Shape
 from irload.core.tensor import Array, TensorType
-from irload.errors import AttributeInvalid, ExecutionError, InputInvalid, UnknownOperation
+from irload.errors import AttributeInvalid, ExecutionError, InputInvalid, LimitExceeded, UnknownOperation, Where
 from irload.graph import Graph, Model, Node, Port, UnknownOp, positions
 from irload.inputs import bind
 from irload.plan.crew import thread_count
 from irload.plan.fast import FastPlan, Shared, fast_plan
 from irload.plan.order import Plan, plan_graph
 from irload.plan.running import Run, TimedRun
+from irload.safety import DEFAULT, Limits
 
 if TYPE_CHECKING:
     from irload.plan.profile import StepTime
@@ -72,14 +73,21 @@ class CompiledModel:
     """
 
     def __init__(
-        self, model: Model, threads: int | None = None, *, optimize: bool = True, precise: bool = False
+        self,
+        model: Model,
+        threads: int | None = None,
+        *,
+        optimize: bool = True,
+        precise: bool = False,
+        limits: Limits | None = None,
     ) -> None:
         self.model = model
+        self.limits = model.limits if limits is None else limits
         self.inputs = model.inputs
         self.outputs = model.outputs
         self.threads = thread_count(threads)
         self.optimize = optimize
-        self._shared = Shared(precise=precise)
+        self._shared = Shared(limits=self.limits, precise=precise)
         self._plans: OrderedDict[tuple[Any, ...], Plan] = OrderedDict()
         self._pools: OrderedDict[Plan, list[FastPlan]] = OrderedDict()
         self._kept = PLANS * sum(1 for _ in model.walk())
@@ -186,7 +194,7 @@ class CompiledModel:
         with self._lock:
             found = self._plans.get(key)
             if found is None:
-                found = plan_graph(graph, given, self._shared.folding if self.optimize else None)
+                found = plan_graph(graph, given, self._shared.folding if self.optimize else None, self.limits)
                 self._plans[key] = found
                 if len(self._plans) > self._kept:
                     self._plans.popitem(last=False)
@@ -235,6 +243,8 @@ class InferRequest:
             results = tuple(_owned(a, taken) for a in compiled.execute(run, given, arrays))
         except MemoryError as error:
             raise ExecutionError(f"ran out of memory: {error}") from None
+        except LimitExceeded as error:
+            raise error.at(Where(compiled.model.file)) from None
         # What the caller holds may change under his hands; the state must not.
         self.variables = _apart(run.variables, (*arrays, *results))
         return Result(compiled.outputs, results)
@@ -254,20 +264,26 @@ class InferRequest:
 
 
 def compile_model(
-    model: Model | str | Path, threads: int | None = None, *, optimize: bool = True, precise: bool = False
+    model: Model | str | Path,
+    threads: int | None = None,
+    *,
+    optimize: bool = True,
+    precise: bool = False,
+    limits: Limits | None = None,
 ) -> CompiledModel:
     """Make a model ready to run.
 
     `model`: a Model, or the path of an XML file. `threads`: worker threads; None takes the environment variable
     IRLOAD_NUM_THREADS, else one for each processor. `optimize=False` runs every operation by its own readable
     `compute`, one after the other. `precise=True` avoids kernels that round more than a plain sum does (Winograd's
-    convolutions), for about half of their speed. Raises UnknownOperation naming every operation that is unknown.
+    convolutions), for about half of their speed. `limits`: what running may take; None takes those that the model was
+    read with. Raises UnknownOperation naming every operation that is unknown.
     """
     if not isinstance(model, Model):
         from irload.model import read_model
 
-        model = read_model(model)
-    return CompiledModel(model, threads, optimize=optimize, precise=precise)
+        model = read_model(model, limits=limits or DEFAULT)
+    return CompiledModel(model, threads, optimize=optimize, precise=precise, limits=limits)
 
 
 def _require_known(model: Model) -> None:

@@ -28,9 +28,8 @@ Verdict = tuple[str, str]
 
 def ours(case: Case) -> Verdict:
     """What irload says: whether it reads and compiles the case, and whether what it accepts runs."""
-    irload.limits.iterations = ITERATIONS
     try:
-        model = irload.read_model(*ir_of(case))
+        model = irload.read_model(*ir_of(case), limits=irload.Limits(iterations=ITERATIONS))
         compiled = irload.compile_model(model, threads=1, optimize=False)
     except irload.IRError as error:
         return "rejected", f"{type(error).__name__}: {error}"

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from irload import Model, Port, ShapeMismatch
+from irload import Limits, Model, Port, ShapeMismatch
 from irload.inference import ShapeLike, as_shape
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
@@ -35,9 +35,29 @@ extension_option: Decorator = click.option(
 """Extensions are loaded while the command line is read, before any model."""
 
 
+def _limits(ctx: click.Context, param: click.Parameter, texts: Sequence[str]) -> Limits:
+    from irload import InputInvalid
+    from irload.safety import limits_of
+
+    try:
+        return limits_of(texts)
+    except InputInvalid as error:
+        raise click.BadParameter(error.message, ctx, param) from None
+
+
+limit_option: Decorator = click.option(
+    "--limit",
+    "limits",
+    multiple=True,
+    metavar="NAME=VALUE",
+    callback=_limits,
+    help="Another safety limit, as tensor-bytes=8G or wall-time=60; may be repeated.",
+)
+
+
 def model_argument(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The argument MODEL, and with it the option to extend what models may hold."""
-    return click.argument("model", type=click.Path(path_type=Path))(extension_option(command))
+    """The argument MODEL, and with it the options to extend what models may hold and to limit it."""
+    return click.argument("model", type=click.Path(path_type=Path))(extension_option(limit_option(command)))
 
 
 weights_option: Decorator = click.option(

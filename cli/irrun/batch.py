@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import click
 
+from irload import Limits
 from irload.inference import ShapeLike
 from irrun.arguments import json_option, model_argument, shapes_of, shapes_option, weights_option
 
@@ -94,6 +95,7 @@ def command(
     shapes: tuple[str, ...],
     engine: str,
     address: str | None,
+    limits: Limits,
     as_json: bool,
 ) -> int:
     r"""Run MODEL (.xml) over many inputs.
@@ -120,11 +122,12 @@ def command(
     recipe = Recipe(
         str(model),
         None if weights is None else str(weights),
-        _shapes(model, weights, shapes),
+        _shapes(model, weights, shapes, limits),
         batch_size,
         threads,
         pixels,
         target,
+        limits=limits,
     )
     job = Job(data, recipe, target, workers, engine, address, resume, force, fail_fast)
     with Watch() as watch:
@@ -161,10 +164,13 @@ def _layout(text: str | None) -> Literal["NCHW", "NHWC"] | None:
     return None if text is None else "NCHW" if text.upper() == "NCHW" else "NHWC"
 
 
-def _shapes(model: Path, weights: Path | None, texts: tuple[str, ...]) -> dict[str | int, ShapeLike] | None:
+def _shapes(
+    model: Path, weights: Path | None, texts: tuple[str, ...], limits: Limits
+) -> dict[str | int, ShapeLike] | None:
     """The shapes by position, as workers can have them."""
     if not texts:
         return None
     from irload import read_model
 
-    return {k: shape for k, shape in shapes_of(read_model(model, weights), texts).items() if isinstance(k, int)}
+    read = read_model(model, weights, limits=limits)
+    return {k: shape for k, shape in shapes_of(read, texts).items() if isinstance(k, int)}

@@ -8,7 +8,8 @@ from typing import Any
 
 import click
 
-from irrun.arguments import extension_option, weights_option
+from irload import Limits
+from irrun.arguments import extension_option, limit_option, weights_option
 
 CODES = "CODES"
 
@@ -17,6 +18,7 @@ CODES = "CODES"
 @click.argument("paths", nargs=-1, metavar="[MODEL|DIR]...", type=click.Path(path_type=Path))
 @weights_option
 @extension_option
+@limit_option
 @click.option("--notes", is_flag=True, help="Show notes, too; they are only counted otherwise.")
 @click.option("--select", multiple=True, metavar=CODES, help="Only these rules, as IR401,IR6.")
 @click.option("--ignore", multiple=True, metavar=CODES, help="All rules but these.")
@@ -39,6 +41,7 @@ def command(
     target: str | None,
     ir_only: bool,
     form: str,
+    limits: Limits,
     as_json: bool,
     output: Path | None,
     force: bool,
@@ -68,7 +71,7 @@ def command(
     form = "json" if as_json else form
     if output is not None and output.exists() and not force:
         raise click.UsageError(f"{output} exists already; --force replaces it")
-    reports, passed = _check(paths, weights, _codes(select), _codes(ignore), target, ir_only=ir_only)
+    reports, passed = _check(paths, weights, _codes(select), _codes(ignore), target, limits, ir_only=ir_only)
     if output is not None:
         _write(output, _document(reports, form) if form != "text" else render(reports, passed, notes=notes, plain=True))
     if form == "text" or output is not None:
@@ -84,6 +87,7 @@ def _check(
     select: Sequence[str],
     ignore: Sequence[str],
     target: str | None,
+    limits: Limits,
     *,
     ir_only: bool,
 ) -> tuple[list[Any], int]:
@@ -105,7 +109,9 @@ def _check(
                 raise click.UsageError(str(error)) from None
             _codes([*config.select, *config.ignore])
             try:
-                reports.append(check(file, weights, select=select, ignore=ignore, target=target, config=config))
+                reports.append(
+                    check(file, weights, select=select, ignore=ignore, target=target, config=config, limits=limits)
+                )
             except ValueError as error:
                 raise click.UsageError(f"--target: {error}") from None
     return reports, passed

@@ -9,9 +9,10 @@ from pathlib import Path
 import click
 import numpy as np
 
-from irload import InputInvalid, Port, Shape
+from irload import InputInvalid, Limits, Port, Shape
 from irload.arrays import load_npy, load_npz
 from irload.core.tensor import Array
+from irload.safety import DEFAULT
 
 
 @dataclass(frozen=True)
@@ -22,7 +23,7 @@ class Fed:
     source: str
 
 
-def gather(ports: Sequence[Port], words: Sequence[str], seed: int | None) -> list[Fed]:
+def gather(ports: Sequence[Port], words: Sequence[str], seed: int | None, limits: Limits = DEFAULT) -> list[Fed]:
     """One value for each port: those that files give, and random ones for the rest where a seed is given.
 
     `words` are paths (taken in port order, after the named ones) or `name=path`. A .npz feeds the ports that its arrays
@@ -36,9 +37,9 @@ def gather(ports: Sequence[Port], words: Sequence[str], seed: int | None) -> lis
             unnamed.append(path)
         else:
             port = _named(ports, name)
-            _put(fed, port, Fed(_one(path, port), path))
+            _put(fed, port, Fed(_one(path, port, limits), path))
     for path in unnamed:
-        for port, value in _load(ports, path, fed).items():
+        for port, value in _load(ports, path, fed, limits).items():
             _put(fed, ports[port], Fed(value, path))
     if seed is not None:
         rng = np.random.default_rng(seed)
@@ -101,13 +102,13 @@ def _put(fed: dict[int, Fed], port: Port, value: Fed) -> None:
     fed[port.index] = value
 
 
-def _load(ports: Sequence[Port], path: str, fed: Mapping[int, Fed]) -> dict[int, Array]:
+def _load(ports: Sequence[Port], path: str, fed: Mapping[int, Fed], limits: Limits) -> dict[int, Array]:
     """What an unnamed file feeds, by port position."""
     free = [p for p in ports if p.index not in fed]
     if not _is_archive(path):
         if not free:
             raise InputInvalid(f"{path}: the model takes {len(ports)} inputs, and each has its value already")
-        return {free[0].index: _one(path, free[0])}
+        return {free[0].index: _one(path, free[0], limits)}
     found: dict[int, Array] = {}
     known = {n: p for p in ports for n in (p.node.name, *p.names)}
 
@@ -119,18 +120,18 @@ def _load(ports: Sequence[Port], path: str, fed: Mapping[int, Fed]) -> dict[int,
             return free[int(number)]
         raise InputInvalid(f"{path}: the model has no input '{name}'; it has {', '.join(map(repr, known)) or 'none'}")
 
-    arrays = load_npz(path, lambda name, dtype, shape: _check(port_of(name), shape, path))
+    arrays = load_npz(path, lambda name, dtype, shape: _check(port_of(name), shape, path), limits)
     for name, value in arrays.items():
         port = port_of(name)
         found[port.index] = _narrowed(port, value)
     return found
 
 
-def _one(path: str, port: Port) -> Array:
+def _one(path: str, port: Port, limits: Limits) -> Array:
     """The value of one port from a .npy, or from a .npz of one array or with one of the port's name."""
     if not _is_archive(path):
-        return _narrowed(port, load_npy(path, lambda _, dtype, shape: _check(port, shape, path)))
-    arrays = load_npz(path)
+        return _narrowed(port, load_npy(path, lambda _, dtype, shape: _check(port, shape, path), limits))
+    arrays = load_npz(path, limits=limits)
     if len(arrays) == 1:
         return _narrowed(port, next(iter(arrays.values())))
     for name in (*port.names, port.node.name):

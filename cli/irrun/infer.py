@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from irload import Limits
 from irrun.arguments import json_option, model_argument, shapes_of, shapes_option, weights_option
 
 
@@ -30,6 +31,7 @@ def command(
     differences: bool,
     target: Path | None,
     force: bool,
+    limits: Limits,
     as_json: bool,
 ) -> int:
     """Infer every layer's output types and shapes and compare them with what MODEL (.xml) declares.
@@ -47,7 +49,7 @@ def command(
     if target is not None and shapes:
         raise click.UsageError("--write corrects the file for its own inputs; leave --shape out")
     with progress("inferring"):
-        found = survey(model, weights)
+        found = survey(model, weights, limits)
         reshape_inputs(found, shapes_of(found.model, shapes))
         infer_all(found)
         document = report(model, found)

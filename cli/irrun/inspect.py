@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from irload import Limits
 from irrun.arguments import bin_option, json_option, model_argument, shapes_of, shapes_option
 
 
@@ -23,7 +24,9 @@ from irrun.arguments import bin_option, json_option, model_argument, shapes_of, 
 @click.option("--type", "types", multiple=True, metavar="GLOB", help="Only layers of this type; may be repeated.")
 @click.option("--name", "names", multiple=True, metavar="GLOB", help="Only layers of such a name; may be repeated.")
 @json_option
-def command(model: Path, weights: Path | None, shapes: tuple[str, ...], as_json: bool, **asked: Any) -> int:
+def command(
+    model: Path, weights: Path | None, shapes: tuple[str, ...], limits: Limits, as_json: bool, **asked: Any
+) -> int:
     """Show what MODEL (.xml) holds: inputs, outputs, operations, weights, metadata.
 
     Any of --layers, --layer, --weights, --macs, --memory and --tree shows that instead; --type and --name choose among
@@ -34,7 +37,7 @@ def command(model: Path, weights: Path | None, shapes: tuple[str, ...], as_json:
     from irrun.survey import infer_all, reshape_inputs, survey
 
     with progress("reading the model"):
-        found = survey(model, weights)
+        found = survey(model, weights, limits)
         reshape_inputs(found, shapes_of(found.model, shapes))
         infer_all(found)
         document = with_parts(model, found, **asked)

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from irload import Limits
 from irrun.arguments import json_option, model_argument, shapes_of, shapes_option, weights_option
 
 
@@ -40,6 +41,7 @@ def command(
     precise: bool,
     profile: bool,
     explain: bool,
+    limits: Limits,
     as_json: bool,
 ) -> int:
     r"""Run MODEL (.xml) on inputs and show its outputs.
@@ -61,11 +63,11 @@ def command(
 
     names = _labels(labels)
     with progress("reading the model"):
-        loaded = read_model(model, weights)
+        loaded = read_model(model, weights, limits=limits)
         if shapes:
             reshape(loaded, shapes_of(loaded, shapes))
         compiled = compile_model(loaded, threads, precise=precise)
-    fed = gather(compiled.inputs, inputs, seed)
+    fed = gather(compiled.inputs, inputs, seed, limits)
     files = plan_files(output, compiled.outputs, force=force) if output is not None else None
     values = [f.value for f in fed]
     started = time.perf_counter()

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from irload import IRError, Model, Port, ReadError
+from irload import IRError, Limits, Model, Port, ReadError
 from irload.core.tensor import TensorType
 from irload.graph import Graph, Node, UnknownOp
 from irload.inference import ShapeLike, as_shape, infer
@@ -35,11 +35,11 @@ class Survey:
     failed: dict[Node, IRError] = field(default_factory=dict[Node, IRError])
 
 
-def survey(path: Path, weights: Path | None) -> Survey:
+def survey(path: Path, weights: Path | None, limits: Limits) -> Survey:
     """Read a model without its weights being needed. Raises ReadError only where the XML itself cannot be read."""
     faults: list[IRError] = []
-    source = None if weights is None else Weights(weights)
-    model = read_graph(path, source, faults.append)
+    source = None if weights is None else Weights(weights, limits)
+    model = read_graph(path, source, faults.append, limits)
     # An end without its port is a fault, and no input or output that could be shown.
     faults += [ReadError("has no output port", n.where(model.file)) for n in model.parameters if not n.outputs]
     model.parameters = [n for n in model.parameters if n.outputs]

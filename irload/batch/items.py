@@ -10,6 +10,7 @@ from irload.batch.images import Pixels
 from irload.core.tensor import Array
 from irload.extensions import loaded_extensions
 from irload.inference import ShapeLike
+from irload.safety import Limits
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,4 +73,5 @@ class Recipe:
     pixels: Pixels = field(default_factory=Pixels)
     target: Any = None
     uniform: bool = False
+    limits: Limits | None = None
     extensions: tuple[str, ...] = field(default_factory=loaded_extensions)

@@ -77,7 +77,11 @@ def run_job(job: Job, on_progress: OnProgress = lambda _: None) -> Summary:
     summary = Summary()
     started = time.monotonic()
     predictor = Predictor(
-        job.recipe.model, weights=job.recipe.weights, batch_size=job.recipe.batch_size, shapes=job.recipe.shapes
+        job.recipe.model,
+        weights=job.recipe.weights,
+        batch_size=job.recipe.batch_size,
+        shapes=job.recipe.shapes,
+        limits=job.recipe.limits,
     )
     summary.stacking = str(predictor.stacking)
     listing = Listing(job.words, [p.names | {p.node.name} for p in predictor.inputs])

@@ -44,11 +44,11 @@ def _file(path: str, port: Port, predictor: Predictor, pixels: Pixels) -> Array:
     if Path(path).suffix.lower() in SUFFIXES:
         sample = load_image(path, port, pixels)
         return sample if predictor.stacking.stacked else sample[None]
-    return load_npy(path, lambda _, dtype, shape: require_fit(predictor, port, shape))
+    return load_npy(path, lambda _, dtype, shape: require_fit(predictor, port, shape), predictor.compiled.limits)
 
 
 def _archive(path: str, name: str, predictor: Predictor, values: dict[int, Array]) -> None:
-    arrays = load_npz(path)
+    arrays = load_npz(path, limits=predictor.compiled.limits)
     if name or (len(arrays) == 1 and len(predictor.inputs) == 1):
         port = _port(name, predictor)
         _put(values, port, _of_port(port, arrays, 1))

@@ -17,6 +17,7 @@ from irload.errors import ExecutionError, InputInvalid, IRError
 from irload.graph import Model
 from irload.inference import ShapeLike, reshape
 from irload.run import CompiledModel, compile_model
+from irload.safety import DEFAULT, Limits
 
 __all__ = ["Predictor"]
 
@@ -33,8 +34,9 @@ class Predictor:
     This is what the `map_batches` of Ray Data takes. Columns that are no inputs of the model pass through. Samples
     share an inference, up to `batch_size` of them, where the model allows; whether their results are those of each
     alone is tried on the first batch, and where they are not, the model runs one sample at a time.
-    `weights`, `threads`, `shapes`: as for `read_model`, `compile_model` and `reshape`. `uniform` pads every inference
-    to one size: rounding differs a little from size to size, so the company of a sample then makes no difference.
+    `weights`, `threads`, `limits`, `shapes`: as for `read_model`, `compile_model` and `reshape`. `uniform` pads
+    every inference to one size: rounding differs a little from size to size, so the company of a sample then makes no
+    difference.
     """
 
     def __init__(
@@ -46,20 +48,21 @@ class Predictor:
         threads: int | None = None,
         shapes: Mapping[str | int, ShapeLike] | None = None,
         uniform: bool = False,
+        limits: Limits | None = None,
     ) -> None:
         if batch_size < 1:
             raise InputInvalid(f"batch_size must be at least 1, found {batch_size}")
         if not isinstance(model, Model):
             from irload.model import read_model
 
-            model = read_model(model, weights)
+            model = read_model(model, weights, limits=limits or DEFAULT)
         if shapes:
             reshape(model, {**shapes})
         self.stacking: Stacking = plan_stacking(model, batch_size)
         self._least = self.stacking.least
         if uniform:
             self.stacking = replace(self.stacking, least=self.stacking.most)
-        self.compiled: CompiledModel = compile_model(model, threads)
+        self.compiled: CompiledModel = compile_model(model, threads, limits=limits)
         self.inputs = model.inputs
         self.outputs = model.outputs
         self.output_names = unique([p.any_name for p in self.outputs])

@@ -23,6 +23,7 @@ from irload.errors import InputInvalid
 from irload.graph import Model, Port
 from irload.inference import ShapeLike
 from irload.plan.crew import thread_count
+from irload.safety import DEFAULT, Limits
 
 __all__ = ["Prediction", "predict"]
 
@@ -46,6 +47,7 @@ def predict(
     threads: int | None = None,
     shapes: Mapping[str | int, ShapeLike] | None = None,
     pixels: Pixels | None = None,
+    limits: Limits | None = None,
 ) -> Iterator[Prediction]:
     """Run a model over many inputs and yield a Prediction for each.
 
@@ -53,18 +55,21 @@ def predict(
     arrays or of dicts by input name, consumed as it is needed. `weights`, `shapes`: as for `read_model` and `reshape`.
     `batch_size`: samples that share an inference where the model allows. `workers`: processes, which need the model
     as a path; with 0 everything happens here and in order. `threads`: for all workers together. `pixels`: what
-    becomes of images. Items that cannot be used are yielded with an `error`. Raises what makes the whole job
-    impossible: an IRError for the model, InputInvalid for the source, OSError for the system.
+    becomes of images. `limits`: as for `read_model`; None takes those of the model. Items that cannot be used are
+    yielded with an `error`. Raises what makes the whole job impossible: an IRError for the model, InputInvalid for the
+    source, OSError for the system.
     """
     from irload.model import read_model
 
     if workers and isinstance(model, Model):
         raise InputInvalid("worker processes load the model themselves: give its path, or workers=0")
-    loaded = model if isinstance(model, Model) else read_model(model, weights)
+    loaded = model if isinstance(model, Model) else read_model(model, weights, limits=limits or DEFAULT)
     items = _items(source, loaded.inputs)
     tasks = iter(lambda: Task(list(islice(items, max(batch_size, 1)))), Task([]))
     share = max(1, thread_count(threads) // max(workers, 1))
-    recipe = Recipe(str(model) if workers else loaded, weights, shapes, batch_size, share, pixels or Pixels())
+    recipe = Recipe(
+        str(model) if workers else loaded, weights, shapes, batch_size, share, pixels or Pixels(), limits=limits
+    )
     return _predictions(recipe, tasks, workers, unique([p.any_name for p in loaded.outputs]))
 
 

@@ -29,6 +29,7 @@ class Work:
             threads=recipe.threads,
             shapes=recipe.shapes,
             uniform=recipe.uniform,
+            limits=recipe.limits,
         )
         self.sink = sink_of(recipe.target, self.predictor)
 

@@ -12,6 +12,7 @@ from irload.checks.releases import parse_release
 from irload.checks.report import Finding, Report
 from irload.checks.rule import Rule, all_rules
 from irload.checks.subject import examine
+from irload.safety import DEFAULT, Limits
 
 __all__ = ["Finding", "Report", "Rule", "all_rules", "check"]
 
@@ -24,12 +25,14 @@ def check(
     ignore: Collection[str] = (),
     target: str | None = None,
     config: Config | None = None,
+    limits: Limits = DEFAULT,
 ) -> Report:
     """Check one IR file and report every fault in it. Never raises for what the file holds.
 
     `path`: the XML file. `weights`: path or bytes of the .bin file; by default the one beside the XML. `select` and
     `ignore`: codes or their beginnings (`IR4`). `target`: an OpenVINO release (`2023.0`) that must be able to read the
-    file. `config`: what a project has decided to ignore, by default the nearest `.irload.toml`.
+    file. `config`: what a project has decided to ignore, by default the nearest `.irload.toml`. `limits`: what the
+    file may ask for; what passes them is reported.
     Raises FileNotFoundError when there is no such file, ValueError for a `target` that is no release.
     """
     path = Path(path)
@@ -40,7 +43,7 @@ def check(
     target = target or config.target
     if target is not None and parse_release(target) is None:
         raise ValueError(f"'{target}' is no OpenVINO release; one is written as 2023.0")
-    subject = examine(path, weights, target)
+    subject = examine(path, weights, target, limits)
     wanted = {r.code for r in all_rules() if _applies(r.code, select or config.select, [*ignore, *config.ignore])}
     findings: list[Finding] = []
     for rule in sorted(all_rules(), key=lambda r: r.last):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -13,13 +13,14 @@ from irload.checks.worlds import Claims, Truth
 from irload.core.element import ElementType
 from irload.core.tensor import UNKNOWN, TensorType
 from irload.declared import FITS, Judgement, declares_static, judge
-from irload.errors import IRError, ReadError
+from irload.errors import IRError, LimitExceeded, ReadError
 from irload.graph import Graph, Model, Node, Output, UnknownOp
 from irload.read import open_weights
 from irload.read.build import build
 from irload.read.raw import RawGraph, RawLayer, RawNet, RawPort
 from irload.read.weights import Weights
 from irload.read.xml import read_xml
+from irload.safety import DEFAULT, Limits
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,6 +153,7 @@ class Subject:
     weights: Weights = field(default_factory=lambda: Weights(None))
     model: Model | None = None
     truth: Truth = field(default_factory=Truth)
+    limits: Limits = DEFAULT
     fatal: IRError | None = None
     read_faults: list[IRError] = field(default_factory=list[IRError])
     build_faults: list[IRError] = field(default_factory=list[IRError])
@@ -175,7 +177,7 @@ class Subject:
                     body = getattr(node.op.attributes.get(tag), "body", None)
                     if not isinstance(body, Graph):
                         alone = RawNet(version=self.net.version, graph=raw)
-                        body = build(alone, self.weights, self.file, self.note)
+                        body = build(alone, self.weights, self.file, self.note, self.limits)
                     path = f"{scope.path}/{layer.name}/{tag}" if scope.path else f"{layer.name}/{tag}"
                     found.append(Scope(self, raw, body, node, path))
         return found
@@ -221,7 +223,7 @@ class Subject:
 
     @cached_property
     def _claims(self) -> Claims:
-        claims = Claims(self.file)
+        claims = Claims(self.file, replace(self.limits, wall_time=None))  # the truth took no less
         self._infer_all(claims)
         return claims
 
@@ -239,20 +241,20 @@ class Subject:
             world.graph(scope.graph)
 
 
-def examine(file: str | Path, weights: Any = None, target: str | None = None) -> Subject:
+def examine(file: str | Path, weights: Any = None, target: str | None = None, limits: Limits = DEFAULT) -> Subject:
     """Read a file as far as possible. Never raises an IRError: what goes wrong is kept on the subject."""
-    subject = Subject(str(file), target=target)
+    subject = Subject(str(file), target=target, truth=Truth(limits=limits), limits=limits)
     try:
-        subject.net = read_xml(file, subject.read_faults.append)
+        subject.net = read_xml(file, subject.read_faults.append, limits)
     except IRError as error:
         subject.fatal = error
         return subject
     try:
-        subject.weights = open_weights(file, weights)
+        subject.weights = open_weights(file, weights, limits)
     except IRError as error:
         subject.weights_fault = error
     try:
-        subject.model = build(subject.net, subject.weights, subject.file, subject.note)
+        subject.model = build(subject.net, subject.weights, subject.file, subject.note, limits)
         scopes = subject.scopes
     except (IRError, RecursionError) as error:
         subject.model = None
@@ -262,7 +264,10 @@ def examine(file: str | Path, weights: Any = None, target: str | None = None) ->
         for parameter in scope.graph.parameters:
             if not parameter.outputs:  # IR411 reports it; inference wants to put its type somewhere
                 parameter.outputs.append(Output(parameter, 0))
-    subject.infer()
+    try:
+        subject.infer()
+    except LimitExceeded as error:  # the time is over
+        subject.model, subject.fatal = None, error
     return subject
 
 

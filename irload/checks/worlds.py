@@ -16,6 +16,7 @@ from irload.declared import judge
 from irload.errors import IRError
 from irload.graph import Graph, Node, Output, UnknownOp
 from irload.inference import Inference
+from irload.safety import DEFAULT, Limits
 
 
 class Truth(Inference):
@@ -25,8 +26,8 @@ class Truth(Inference):
     inferred of them may be less than what would be.
     """
 
-    def __init__(self, file: str | None = None) -> None:
-        super().__init__(file, self._note)
+    def __init__(self, file: str | None = None, limits: Limits = DEFAULT) -> None:
+        super().__init__(file, self._note, limits)
         self.faults: list[tuple[Node, IRError]] = []
         self.failed: set[Node] = set()
         self.vague: set[Node] = set()
@@ -78,8 +79,8 @@ class Truth(Inference):
 class Claims(Truth):
     """Inference in which every output port is taken at its word. `unexplained` are the claims that do not follow."""
 
-    def __init__(self, file: str | None = None) -> None:
-        super().__init__(file)
+    def __init__(self, file: str | None = None, limits: Limits = DEFAULT) -> None:
+        super().__init__(file, limits)
         self.unexplained: set[Output] = set()
 
     def node(self, node: Node) -> None:

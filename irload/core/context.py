@@ -11,10 +11,16 @@ from typing import Protocol
 
 from irload.core.subgraph import Body
 from irload.core.tensor import Array, TensorType
+from irload.safety import Limits
 
 
 class InferContext(Protocol):
     """What `infer` may ask for."""
+
+    @property
+    def limits(self) -> Limits:
+        """The limits of the model."""
+        ...
 
     def infer_body(self, body: Body, inputs: Sequence[TensorType]) -> tuple[TensorType, ...]:
         """The types of the body's results, given one type for each of its parameters."""
@@ -31,6 +37,11 @@ class InferContext(Protocol):
 
 class RunContext(Protocol):
     """What `compute` may ask for."""
+
+    @property
+    def limits(self) -> Limits:
+        """The limits of the model."""
+        ...
 
     @property
     def outputs(self) -> Sequence[TensorType]:

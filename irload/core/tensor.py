@@ -120,3 +120,10 @@ def length_of(tensor: TensorType) -> Dim:
     if tensor.shape.rank is None:
         return ANY
     return tensor.shape[0] if tensor.shape.rank else Dim(1, 1)
+
+
+def owner_of(array: Array) -> Array:
+    """The array that owns the memory which this one looks at: itself, unless it is a view."""
+    while isinstance(array.base, np.ndarray):
+        array = array.base
+    return array

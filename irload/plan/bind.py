@@ -32,6 +32,11 @@ class RunCell:
         self.file = file
         self.context: Any = None
 
+    def check(self) -> None:
+        """Raise LimitExceeded when the inference has taken too long."""
+        if self.context is not None:
+            self.context.deadline.check()
+
 
 class Binder:
     """Chooses a kernel for each step, by rule on shapes and attributes."""

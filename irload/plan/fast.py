@@ -21,6 +21,7 @@ from irload.plan.order import Plan
 from irload.plan.passes import optimize
 from irload.plan.program import Program
 from irload.plan.storage import Storage
+from irload.safety import DEFAULT, Limits
 
 
 @dataclass
@@ -28,11 +29,16 @@ class Shared:
     """What all plans of one model have in common: folded constants and packed weights."""
 
     folding: Folding = field(default_factory=Folding)
+    limits: Limits = DEFAULT
     precise: bool = False
     """True to choose no kernel that rounds more than the plain sum does."""
     packs: dict[tuple[str, int], tuple[Array, Array]] = field(
         default_factory=dict[tuple[str, int], tuple[Array, Array]]
     )
+
+
+WATCHED = 1 << 20
+"""Bytes that a step must touch for the time to be checked before it; smaller ones take no time."""
 
 
 class FastPlan:
@@ -41,7 +47,7 @@ class FastPlan:
     def __init__(self, program: Program, threads: int, shared: Shared, file: str | None = None) -> None:
         self.program = program
         self.threads = threads
-        self.storage = Storage(program)
+        self.storage = Storage(program, shared.limits)
         self.run_cell = RunCell(file)
         binder = Binder(self.storage, threads, shared.packs, self.run_cell, precise=shared.precise)
         with single_threaded_blas:  # weights are laid out by small products, over which threads would quarrel
@@ -51,7 +57,7 @@ class FastPlan:
         self.crew = Crew(threads) if threads > 1 else None
         self._inputs = [self.storage.view(v) for v in program.inputs]
         self._outputs = [self.storage.view(v) for v in program.outputs]
-        self._table = _merged([phase for b in self.bound for phase in b.phases])
+        self._table = _merged([phase for b in self.bound for phase in (*self._watched(b), *b.phases)])
 
     def run(self, arrays: Sequence[Array], context: Any = None) -> tuple[Array, ...]:
         """The results for these inputs. They are copies; the plan's memory is its own."""
@@ -62,6 +68,11 @@ class FastPlan:
             for phase in self._table:
                 self._phase(phase)
         return tuple(np.array(view, order="C") for view in self._outputs)
+
+    def _watched(self, bound: Bound) -> list[list[Part]]:
+        """A look at the clock before a step that is large enough for nobody to notice it."""
+        touched = sum(v.nbytes for v in (*bound.step.inputs, *bound.step.outputs))
+        return [[[(self.run_cell.check, ())]]] if touched >= WATCHED else []
 
     def profile(self, arrays: Sequence[Array], context: Any = None) -> list[float]:
         """The seconds that each bound step takes in one run."""

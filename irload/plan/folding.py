@@ -13,6 +13,7 @@ from irload.core.op import evaluate
 from irload.core.tensor import Array, TensorType
 from irload.errors import ExecutionError
 from irload.graph import Node, Output
+from irload.safety import Deadline, Limits
 
 LARGE = 1 << 26
 GROWTH = 8
@@ -26,21 +27,27 @@ class Folding:
         self._kept: dict[Output, Array] = {}
 
     def fold(
-        self, nodes: Sequence[Node], results: Iterable[Output], types: Mapping[Output, TensorType]
+        self, nodes: Sequence[Node], results: Iterable[Output], types: Mapping[Output, TensorType], limits: Limits
     ) -> tuple[dict[Output, Array], set[Node]]:
         """The constants that results and the nodes left over take, and the nodes that need not run.
 
-        What only other constants are made of is let go at once, so that weights are not held twice.
+        What only other constants are made of is let go at once, so that weights are not held twice. What there is no
+        room for under the limits is left to the run. Raises LimitExceeded when it takes too long.
         """
+        deadline = Deadline(limits)
+        room = None if limits.memory is None else limits.memory - sum(a.nbytes for a in self._kept.values())
         waiting = Counter(i for node in nodes for i in node.inputs)
         waiting.update(results)
         known: dict[Output, Array] = {}
         gone: set[Node] = set()
         for node in nodes:
-            arrays = self._results(node, known, types)
+            deadline.check()
+            arrays = self._results(node, known, types, room)
             if arrays is None:
                 continue
             gone.add(node)
+            if room is not None:
+                room -= sum(a.nbytes for a in arrays)
             known.update(zip(node.outputs, arrays, strict=True))
             for source in node.inputs:
                 waiting[source] -= 1
@@ -49,7 +56,7 @@ class Folding:
         return known | stored(nodes, waiting), gone
 
     def _results(
-        self, node: Node, known: Mapping[Output, Array], types: Mapping[Output, TensorType]
+        self, node: Node, known: Mapping[Output, Array], types: Mapping[Output, TensorType], room: int | None
     ) -> tuple[Array, ...] | None:
         """The results of a node, None where they are not all known or would be too large."""
         if not all(o in types for o in node.outputs):
@@ -69,6 +76,8 @@ class Folding:
             return None
         size = sum(types[o].nbytes or 0 for o in node.outputs)
         if node.inputs and size > max(LARGE, GROWTH * sum(types[i].nbytes or 0 for i in node.inputs)):
+            return None
+        if room is not None and size > room:
             return None
         arrays = [known[i] if i in known else _stored(i.node) for i in node.inputs]
         try:

@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 
 from irload.core.tensor import UNKNOWN, Array, TensorType
 from irload.errors import LimitExceeded
-from irload.graph import Graph, Node, Output
+from irload.graph import Graph, Node, Output, UnknownOp
 from irload.inference import Inference
+from irload.memory import Lifetimes
 from irload.plan.folding import Folding, stored
-from irload.safety import limits
+from irload.safety import DEFAULT, Limits
 
 __all__ = ["Plan", "Step", "plan_graph"]
 
@@ -52,29 +53,30 @@ class Plan:
     """True when inference has told every type, so that memory can be planned. Strings have no fixed size."""
 
 
-def require_size(tensor: TensorType) -> None:
-    """Raise LimitExceeded when the tensor would take more bytes than `irload.limits` allows."""
+def require_size(tensor: TensorType, limits: Limits) -> None:
+    """Raise LimitExceeded when the tensor would take more bytes than the limits allow."""
     size = tensor.nbytes
     if size is not None and size > limits.tensor_bytes:
-        raise LimitExceeded(
-            f"the output {tensor} would take {size} bytes; the limit is {limits.tensor_bytes} "
-            "(irload.limits.tensor_bytes)"
-        )
+        limits.require("tensor_bytes", size, f"the output {tensor} is too large")
 
 
-def plan_graph(graph: Graph, given: Sequence[TensorType], folding: Folding | None = None) -> Plan:
+def plan_graph(
+    graph: Graph, given: Sequence[TensorType], folding: Folding | None = None, limits: Limits = DEFAULT
+) -> Plan:
     """The plan for a graph whose Parameters get these types. With `folding`, what is constant is computed now.
 
-    Raises what inference raises.
+    Raises what inference raises, and LimitExceeded where a tensor, or what must be in memory at once, would pass a
+    limit. Nothing is loaded or computed before that.
     """
-    inference = Inference(graph.file)
+    inference = Inference(graph.file, limits=limits)
     inference.graph(graph, given)
     types = inference.types
     slot: dict[Output, int] = {}
     nodes = [n for n in graph.nodes if n.reachable and n.type not in ("Parameter", "Result")]
+    constant_bytes = _require_sizes(graph, nodes, types, limits)
     returned = [r.inputs[0] for r in graph.results]
     if folding is not None:
-        constants, gone = folding.fold(nodes, returned, types)
+        constants, gone = folding.fold(nodes, returned, types, limits)
         nodes = [n for n in nodes if n not in gone]
     else:
         constants = stored(nodes, Counter([*returned, *(i for n in nodes for i in n.inputs)]))
@@ -93,11 +95,6 @@ def plan_graph(graph: Graph, given: Sequence[TensorType], folding: Folding | Non
             ends[k].append(s)
     steps: list[Step] = []
     for k, node in enumerate(nodes):
-        for output in node.outputs:
-            try:
-                require_size(types.get(output, UNKNOWN))
-            except LimitExceeded as error:
-                raise error.at(node.where(graph.file)) from None
         before = tuple(types.get(i, UNKNOWN).untold() for i in node.inputs)
         after = tuple(types.get(o, UNKNOWN).untold() for o in node.outputs)
         steps.append(
@@ -111,6 +108,13 @@ def plan_graph(graph: Graph, given: Sequence[TensorType], folding: Folding | Non
                 all(t.is_static for t in (*before, *after)),
             )
         )
+    is_static = (
+        all(s.known and all(t.element.dtype != object for t in (*s.input_types, *s.types)) for s in steps)
+        # A file may list more ports than the operation has, or less; only the plain plan bears that.
+        and all(inference.counts[s.node] == len(s.node.outputs) for s in steps)
+    )
+    if folding is None or not is_static:  # the memory of a fast plan is counted exactly when it is laid out
+        _require_peak(graph, types, constant_bytes, limits)
     return Plan(
         tuple(steps),
         len(slot),
@@ -119,7 +123,31 @@ def plan_graph(graph: Graph, given: Sequence[TensorType], folding: Folding | Non
         tuple((slot[o], a) for o, a in constants.items()),
         constants,
         types,
-        all(s.known and all(t.element.dtype != object for t in (*s.input_types, *s.types)) for s in steps)
-        # A file may list more ports than the operation has, or less; only the plain plan bears that.
-        and all(inference.counts[s.node] == len(s.node.outputs) for s in steps),
+        is_static,
     )
+
+
+def _require_sizes(graph: Graph, nodes: Sequence[Node], types: Mapping[Output, TensorType], limits: Limits) -> int:
+    """Check every tensor, and the constants together. Returns the bytes of these; what several share counts once."""
+    spans: dict[tuple[int, int, str], int] = {}
+    for node in nodes:
+        for output in node.outputs:
+            try:
+                require_size(types.get(output, UNKNOWN), limits)
+            except LimitExceeded as error:
+                raise error.at(node.where(graph.file)) from None
+        if node.type == "Const" and not isinstance(node.op, UnknownOp):
+            told = node.op.attributes
+            key = (told["offset"], told["size"], told["element_type"].name)
+            spans[key] = max(spans.get(key, 0), types[node.outputs[0]].nbytes or 0)
+    found = sum(spans.values())
+    limits.require("peak_bytes", found, "the constants are too large")
+    return found
+
+
+def _require_peak(graph: Graph, types: Mapping[Output, TensorType], constant_bytes: int, limits: Limits) -> None:
+    found = Lifetimes(graph, lambda o: types.get(o, UNKNOWN))
+    try:
+        limits.require("peak_bytes", constant_bytes + found.peak, "what is alive when this layer runs is too large")
+    except LimitExceeded as error:
+        raise error.at(found.at.where(graph.file)) if found.at is not None else error from None

@@ -11,17 +11,20 @@ from irload.core.op import evaluate, infer_outputs
 from irload.core.shape import Shape
 from irload.core.subgraph import Body
 from irload.core.tensor import Array, TensorType
-from irload.errors import IRError, LimitExceeded
+from irload.errors import IRError
 from irload.graph import Graph, Model
 from irload.inference import Inference
+from irload.memory import VIEWS
+from irload.plan.ledger import Ledger
 from irload.plan.order import Plan, Step, require_size
-from irload.safety import limits
+from irload.safety import Deadline, Limits
 
 
 class Planner(Protocol):
     """What gives plans for a model's graphs."""
 
     model: Model
+    limits: Limits
 
     def plan(self, graph: Graph, given: Sequence[TensorType]) -> Plan:
         """The plan for a graph on inputs of these types."""
@@ -38,6 +41,9 @@ class Run:
     def __init__(self, compiled: Planner, variables: dict[str, Array]) -> None:
         self.compiled = compiled
         self.variables = variables
+        self.limits = compiled.limits
+        self.deadline = Deadline(compiled.limits)
+        self.ledger = Ledger(compiled.limits)
         self.outputs: Sequence[TensorType] = ()
         self.iterations = 0
         self._assigned: dict[str, Array] = {}
@@ -60,20 +66,31 @@ class Run:
             slots[slot] = array
         for slot, array in zip(plan.parameters, arrays, strict=True):
             slots[slot] = array
+        ledger = self.ledger
+        for array in slots:
+            if array is not None:
+                ledger.hold(array)
         for step in plan.steps:
             inputs = [cast(Array, slots[k]) for k in step.inputs]
             for slot, array in zip(step.outputs, self.step(step, inputs), strict=False):
                 slots[slot] = array
+                ledger.hold(array)
             for slot in step.last_use:
+                ledger.release(slots[slot])
                 slots[slot] = None
+        for array in slots:
+            ledger.release(array)
         return tuple(cast(Array, slots[k]) for k in plan.results)
 
     def step(self, step: Step, inputs: Sequence[Array]) -> tuple[Array, ...]:
         """Run one operation. What its plan could not know of its outputs is inferred now, from the values."""
         try:
+            self.deadline.check()
             types = step.types if step.known else self.types(step, inputs)
             for tensor in types:
-                require_size(tensor)
+                require_size(tensor, self.limits)
+            if step.node.type not in VIEWS:
+                self.ledger.require(types)
             self.outputs = types
             return evaluate(step.node.op, inputs, types, self)
         except IRError as error:
@@ -82,7 +99,7 @@ class Run:
     def types(self, step: Step, inputs: Sequence[Array]) -> Sequence[TensorType]:
         """The output types for these very inputs: the checks of `infer` on shapes that only now are known."""
         known = [TensorType(_element(t, a), Shape(*a.shape), a) for t, a in zip(step.input_types, inputs, strict=True)]
-        return infer_outputs(step.node.op, known, Inference(self.compiled.model.file))
+        return infer_outputs(step.node.op, known, Inference(self.compiled.model.file, limits=self.limits))
 
     # -- the RunContext ----------------------------------------------------------------------------------------------
 
@@ -101,10 +118,9 @@ class Run:
     def spend_iteration(self) -> None:
         """Count one iteration of a loop. Raises LimitExceeded when the budget is used up."""
         self.iterations += 1
-        if self.iterations > limits.iterations:
-            raise LimitExceeded(
-                f"ran more than {limits.iterations} iterations; raise irload.limits.iterations to allow more"
-            )
+        if self.iterations > self.limits.iterations:
+            raise self.limits.exceeded("iterations", f"ran more than {self.limits.iterations} iterations")
+        self.deadline.check()
 
     def read_variable(self, name: str) -> Array | None:
         """The value of a variable, None before it has one."""

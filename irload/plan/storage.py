@@ -8,11 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from irload.core.tensor import Array
+from irload.core.tensor import Array, owner_of
 from irload.plan.arena import Lifetime, place
 from irload.plan.kernels.calls import aligned_bytes
 from irload.plan.program import Program, Step, Value, walk_values
 from irload.plan.steps import Join, Look, Map, Normalize, Softmax
+from irload.safety import DEFAULT, Limits
 
 Transform = Callable[[Array], Array]
 
@@ -28,7 +29,8 @@ class _Alias:
 class Storage:
     """The memory of one bound program: `view(value)` is the array of any value, in its logical shape."""
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Program, limits: Limits = DEFAULT) -> None:
+        self._limits = limits
         self._aliases: dict[Value, _Alias] = {}
         self._views: dict[Value, Array] = {}
         self._nearer: dict[Value, Value] = {}
@@ -151,6 +153,8 @@ class Storage:
         keys = {id(root): root for root in first}
         lives = {key: Lifetime(max(root.nbytes, 1), first[root], last[root]) for key, root in keys.items()}
         offsets, total = place(lives)
+        held = total + _constant_bytes(program)
+        self._limits.require("peak_bytes", held, "the plan's constants and activations are too large")
         self.arena = aligned_bytes(max(total, 1))
         for key, root in keys.items():
             at = offsets[key]
@@ -176,6 +180,16 @@ def _uses(program: Program) -> dict[Value, list[Step]]:
         for value in dict.fromkeys(step.inputs):
             found.setdefault(value, []).append(step)
     return found
+
+
+def _constant_bytes(program: Program) -> int:
+    """The bytes of the constants that steps take; those that share memory count once."""
+    found: dict[int, int] = {}
+    for value in (v for s in program.steps for v in s.inputs):
+        if value.constant is not None:
+            owner = owner_of(value.constant)
+            found[id(owner)] = owner.nbytes
+    return sum(found.values())
 
 
 def _sealed(constant: Array) -> Array:

@@ -13,20 +13,27 @@ from irload.core.subgraph import Subgraph
 from irload.errors import IRError, ReadError, UnknownOperation, Where
 from irload.graph import Declared, Graph, Model, Node, Output, UnknownOp, topological
 from irload.read.constants import constant
+from irload.read.faults import WARNINGS, Report, counted, raise_first
 from irload.read.means import subtract_means
 from irload.read.pause import uncollected
 from irload.read.raw import RawEdge, RawGraph, RawLayer, RawNet, RawPort, RawPreprocess
 from irload.read.weights import Weights
 from irload.read.wiring import wired
-from irload.read.xml import Report, raise_first
+from irload.safety import DEFAULT, Deadline, Limits
 
 
-def build(net: RawNet, weights: Weights, file: str | None = None, report: Report = raise_first) -> Model:
+def build(
+    net: RawNet,
+    weights: Weights,
+    file: str | None = None,
+    report: Report = raise_first,
+    limits: Limits = DEFAULT,
+) -> Model:
     """The Model of a raw net. Faults go to `report`; where it collects them, faulty layers stand as unknown ones."""
-    model = Model([], [], [], [], file, name=net.name, ir_version=net.version, rt_info=net.rt_info)
+    model = Model([], [], [], [], file, name=net.name, ir_version=net.version, rt_info=net.rt_info, limits=limits)
     model.warnings += net.warnings
     model.weights_file = weights.path
-    builder = _Builder(weights, file, report, model.warnings, net.version)
+    builder = _Builder(weights, counted(report), model)
     with uncollected():
         graph = builder.graph(net.graph)
     model.nodes, model.parameters, model.results, model.sinks = (
@@ -43,14 +50,13 @@ def build(net: RawNet, weights: Weights, file: str | None = None, report: Report
 
 
 class _Builder:
-    def __init__(
-        self, weights: Weights, file: str | None, report: Report, warnings: list[str], ir_version: int
-    ) -> None:
+    def __init__(self, weights: Weights, report: Report, model: Model) -> None:
         self.weights = weights
-        self.file = file
+        self.file = model.file
         self.report = report
-        self.warnings = warnings
-        self.ir_version = ir_version
+        self.warnings = model.warnings
+        self.limits = model.limits
+        self.deadline = Deadline(model.limits)
 
     def graph(self, raw: RawGraph) -> Graph:
         """Build one level; bodies inside it are built by their layers."""
@@ -66,6 +72,7 @@ class _Builder:
                 )
                 continue
             layers[layer.id] = layer
+            self.deadline.check()
             try:
                 nodes[layer.id] = self.node(layer, self.operation(layer))
             except IRError as error:
@@ -125,7 +132,7 @@ class _Builder:
         found: dict[str, Any] = {}
         for name, declaration in cls.declared.items():
             if declaration.supplied and name == "data":
-                found[name] = constant(layer, self.weights, partial(self.warn, layer))
+                found[name] = constant(layer, self.weights, self.limits, partial(self.warn, layer))
             elif declaration.supplied and name in layer.bodies:
                 found[name] = self.subgraph(layer, name)
             elif declaration.supplied and declaration.required:
@@ -189,7 +196,8 @@ class _Builder:
         return Where(self.file, layer.line, layer.id, layer.name, layer.type)
 
     def warn(self, layer: RawLayer, text: str) -> None:
-        self.warnings.append(f"{self.where(layer)}: {text}")
+        if len(self.warnings) < WARNINGS:
+            self.warnings.append(f"{self.where(layer)}: {text}")
 
 
 def _complaint(edge: RawEdge, layers: Mapping[int, RawLayer], start: int | None, end: int | None) -> str:

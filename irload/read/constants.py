@@ -11,16 +11,16 @@ from irload.core import element as et
 from irload.core.element import ElementType
 from irload.core.shape import Shape
 from irload.core.tensor import Array
-from irload.errors import AttributeInvalid, LimitExceeded, ReadError, ShapeMismatch
+from irload.errors import AttributeInvalid, ReadError, ShapeMismatch
 from irload.read.raw import RawLayer
 from irload.read.weights import Weights
-from irload.safety import limits
+from irload.safety import Limits
 
 RANK = 64
 """The most axes that NumPy holds."""
 
 
-def constant(layer: RawLayer, weights: Weights, warn: Callable[[str], None]) -> Callable[[], Array]:
+def constant(layer: RawLayer, weights: Weights, limits: Limits, warn: Callable[[str], None]) -> Callable[[], Array]:
     """The data of a Const: a function that loads them, so that inspecting a model reads no weights.
 
     Everything that can be told without the data is checked here, before anything is allocated.
@@ -35,6 +35,7 @@ def constant(layer: RawLayer, weights: Weights, warn: Callable[[str], None]) -> 
     if element is et.dynamic:
         raise AttributeInvalid("attribute element_type must be that of the values, found dynamic")
     count = prod(shape)
+    limits.require("tensor_bytes", count * element.dtype.itemsize, f"{element}{list(shape)} is too large")
     _check_size(element, shape, count, size, warn)
     if count == 0:  # written with one byte of filler, wherever that lies
         return _nothing(element, shape)
@@ -59,12 +60,6 @@ def _check_size(
     needed = element.bytes_for(count)
     if element is et.string and count:
         needed = 4 * (count + 2)  # the header alone: how many, and where each ends
-    stored = count * element.dtype.itemsize
-    if stored > limits.tensor_bytes:
-        raise LimitExceeded(
-            f"{element}{list(shape)} takes {stored} bytes; the limit is {limits.tensor_bytes} "
-            "(irload.limits.tensor_bytes)"
-        )
     if size < needed:
         least = "at least the " if element is et.string else "the "
         raise ReadError(f"size {size} is less than {least}{needed} bytes that {element}{list(shape)} takes")

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
-from irload.errors import IRError, LimitExceeded, ReadError, Where
+from irload.errors import ReadError, Where
+from irload.read.faults import WARNINGS, Report
 from irload.read.names import split_names
 from irload.read.raw import RawEdge, RawGraph, RawLayer, RawNet, RawPort
-from irload.safety import limits
+from irload.safety import Limits
 
 Element = Any  # lxml ships no types
-Report = Callable[[IRError], None]
 
 BODIES = ("body", "then_body", "else_body")
 MAPS = ("port_map", "then_port_map", "else_port_map", "back_edges")
@@ -37,7 +36,9 @@ _ONCE = frozenset(
 class Elements:
     """Reads the elements of one file. `net` takes its warnings, `report` its faults."""
 
-    def __init__(self, file: str | None, net: RawNet, report: Report) -> None:
+    def __init__(self, file: str | None, net: RawNet, report: Report, limits: Limits) -> None:
+        self.limits = limits
+        self.port_count = 0
         self.file = file
         self.net = net
         self.report = report
@@ -46,13 +47,16 @@ class Elements:
     def layer(self, element: Element, bodies: dict[str, RawGraph]) -> RawLayer | None:
         """The layer with its ports and attributes; None where its id cannot be used."""
         identity = self.natural(element, "id")
-        name, type = self.required(element, "name"), self.required(element, "type")
+        name, type = (
+            self.name(element, self.required(element, "name")),
+            self.name(element, self.required(element, "type")),
+        )
         if identity is None:
             return None
         self.warn_of_unknown(element)
         layer = RawLayer(identity, name, type, element.get("version", ""), element.sourceline, bodies=bodies)
         names = element.get("output_names")
-        layer.output_names = None if names is None else split_names(names)
+        layer.output_names = None if names is None else self.names(element, names)
         for child in element:
             tag = child.tag
             if tag == "data":
@@ -66,7 +70,7 @@ class Elements:
             elif tag in MAPS:
                 layer.maps[tag] = [{**self.attributes(e), "tag": e.tag, "line": str(e.sourceline)} for e in child]
             elif tag not in BODIES:
-                self.net.warnings.append(f"line {child.sourceline}: unknown element <{tag}> in layer '{layer.name}'")
+                self.warn(f"line {child.sourceline}: unknown element <{tag}> in layer '{layer.name}'")
         if not layer.version and any(key in layer.data for key in _PROFILED):
             raise ReadError(
                 "is the execution graph of a compiled model, a dump that shows its kernels; nothing can run it. "
@@ -77,9 +81,12 @@ class Elements:
 
     def ports(self, element: Element, ports: list[RawPort], *, is_output: bool) -> None:
         """Append the ports of an `input` or `output` element."""
+        self.port_count += len(element)
+        if self.port_count > self.limits.ports:
+            raise self.limits.exceeded("ports", f"has {self.port_count} ports or more", self.where(element))
         for child in element:
             if child.tag != "port":
-                self.net.warnings.append(f"line {child.sourceline}: unknown element <{child.tag}> among ports")
+                self.warn(f"line {child.sourceline}: unknown element <{child.tag}> among ports")
                 continue
             self.warn_of_unknown(child)
             identity = self.natural(child, "id")
@@ -94,7 +101,7 @@ class Elements:
                     len(ports) if identity is None else identity,
                     precision,
                     dims or None,
-                    split_names(names) if names else (),
+                    self.names(child, names) if names else (),
                     child.sourceline,
                     [] if info is None else [self.entry(e) for e in info],
                 )
@@ -140,28 +147,40 @@ class Elements:
         self.warn_of_unknown(element)
         return RawEdge(*known, line=element.sourceline) if len(known) == 4 else None
 
+    def warn(self, text: str) -> None:
+        """Note what the runtime passes over in silence. The first are enough: a file may be made of such things."""
+        if len(self.net.warnings) < WARNINGS:
+            self.net.warnings.append(text)
+
     # -- attributes ----------------------------------------------------------------------------------------------------
 
     def attributes(self, element: Element) -> dict[str, str]:
         """All attributes of an element. Raises LimitExceeded for too many: listing them takes quadratic time."""
         count = len(element.attrib)
-        if count > limits.attributes:
-            raise LimitExceeded(
-                f"<{element.tag}> has {count} attributes; the limit is {limits.attributes} (irload.limits.attributes)",
-                self.where(element),
-            )
+        if count > self.limits.attributes:
+            raise self.limits.exceeded("attributes", f"<{element.tag}> has {count} attributes", self.where(element))
         return dict(element.attrib)
 
     def warn_of_unknown(self, element: Element) -> None:
         """Note attributes that the format does not know, as the runtime passes over them."""
         count = len(element.attrib)
-        if count > limits.attributes:  # listing them takes quadratic time
-            self.net.warnings.append(f"line {element.sourceline}: {count} attributes of <{element.tag}>")
+        if count > self.limits.attributes:  # listing them takes quadratic time
+            self.warn(f"line {element.sourceline}: {count} attributes of <{element.tag}>")
             return
-        strange = set(element.attrib) - _KNOWN[element.tag]
-        self.net.warnings += [
-            f"line {element.sourceline}: unknown attribute {name} of <{element.tag}>" for name in sorted(strange)
-        ]
+        for name in sorted(set(element.attrib) - _KNOWN[element.tag]):
+            self.warn(f"line {element.sourceline}: unknown attribute {name} of <{element.tag}>")
+
+    def name(self, element: Element, text: str) -> str:
+        """The name, which must not be too long."""
+        if len(text) > self.limits.name_length:
+            raise self.limits.exceeded(
+                "name_length", f"a name has {len(text)} characters", Where(self.file, element.sourceline)
+            )
+        return text
+
+    def names(self, element: Element, text: str) -> tuple[str, ...]:
+        """The names in a list of them."""
+        return tuple([self.name(element, name) for name in split_names(text)])
 
     def required(self, element: Element, key: str) -> str:
         """The text of an attribute; its absence is reported, and read as empty."""

@@ -12,9 +12,9 @@ import numpy as np
 from irload.core.element import ElementType
 from irload.core.packing import unpack
 from irload.core.tensor import Array
-from irload.errors import LimitExceeded, ReadError
+from irload.errors import ReadError
 from irload.read.files import identify, open_regular
-from irload.safety import limits
+from irload.safety import DEFAULT, Limits
 
 _NO_WEIGHTS = ("a Git-LFS", "an HTML")
 """What is surely no weights; most other signatures may stand at the beginning of weights by chance."""
@@ -28,7 +28,10 @@ class Weights:
     the file shrinks under it.
     """
 
-    def __init__(self, source: str | Path | bytes | bytearray | memoryview | Array | None) -> None:
+    def __init__(
+        self, source: str | Path | bytes | bytearray | memoryview | Array | None, limits: Limits = DEFAULT
+    ) -> None:
+        self.limits = limits
         self.path: str | None = None
         self._blob: Array | None = None
         self._ranges: WeakValueDictionary[tuple[int, int], Array] = WeakValueDictionary()
@@ -98,10 +101,7 @@ class Weights:
 
     def _read(self, offset: int, size: int) -> Array:
         assert self.path is not None
-        if size > limits.tensor_bytes:
-            raise LimitExceeded(
-                f"{size} bytes of weights are more than the limit of {limits.tensor_bytes} (irload.limits.tensor_bytes)"
-            )
+        self.limits.require("peak_bytes", size, f"what is to be read of {self.path} is too large")
         try:
             result = np.empty(size, np.uint8)
         except MemoryError:

@@ -10,13 +10,14 @@ from typing import Any, BinaryIO
 from lxml import etree
 
 from irload.errors import IRError, LimitExceeded, ReadError, Where
-from irload.read.elements import BODIES, Element, Elements, Report
+from irload.read.elements import BODIES, Element, Elements
+from irload.read.faults import Report, counted, raise_first
 from irload.read.files import HEAD, open_regular
 from irload.read.metadata import OLD, check_old, preprocess, tree
 from irload.read.pause import uncollected
 from irload.read.prolog import BOM, root_tag
 from irload.read.raw import RawGraph, RawNet
-from irload.safety import limits
+from irload.safety import DEFAULT, Deadline, Limits
 
 __all__ = ["Report", "raise_first", "read_xml"]
 
@@ -25,28 +26,23 @@ _PARTS = ("layers", "edges", "rt_info", *OLD, "pre-process", "statistics")
 _TAGS = ("layer", "edge", *BODIES, "rt_info", *OLD, "pre-process")
 
 
-def raise_first(error: IRError) -> None:
-    """The strict report: the first fault ends the reading."""
-    raise error
-
-
-def read_xml(source: str | Path | bytes, report: Report = raise_first) -> RawNet:
+def read_xml(source: str | Path | bytes, report: Report = raise_first, limits: Limits = DEFAULT) -> RawNet:
     """The raw net of a path or of the bytes of an XML file. Faults go to `report`, which may raise or collect.
 
     Raises ReadError where nothing can be read at all: no XML, no `net`, a version that is no longer IR; LimitExceeded
-    where the file asks for more than `irload.limits` grants.
+    where the file asks for more than `limits` grant.
     """
     name = None if isinstance(source, bytes) else str(source)
     try:
-        with _open(source) as stream, uncollected():
-            return _Reader(name, report).read(stream)
+        with _open(source, limits) as stream, uncollected():
+            return _Reader(name, counted(report), limits).read(stream)
     except OSError as error:
         raise ReadError(f"cannot be read: {error.strerror or error}", Where(name)) from None
     except IRError as error:
         raise error.at(Where(name)) from None
 
 
-def _open(source: str | Path | bytes) -> BinaryIO:
+def _open(source: str | Path | bytes, limits: Limits) -> BinaryIO:
     if isinstance(source, bytes):
         stream, size = io.BytesIO(source), len(source)
     else:
@@ -54,24 +50,31 @@ def _open(source: str | Path | bytes) -> BinaryIO:
         stream = os.fdopen(descriptor, "rb")
     if size > limits.xml_bytes:
         stream.close()
-        raise LimitExceeded(f"the XML has {size} bytes; the limit is {limits.xml_bytes} (irload.limits.xml_bytes)")
+        raise limits.exceeded("xml_bytes", f"the XML has {size} bytes")
     return stream
 
 
 class _Reader:
     """Walks the events of one file. A stack of graphs mirrors the nesting of bodies."""
 
-    def __init__(self, file: str | None, report: Report) -> None:
+    def __init__(self, file: str | None, report: Report, limits: Limits) -> None:
+        self.limits = limits
+        self.deadline = Deadline(limits)
         self.file = file
         self.net = RawNet()
-        self.elements = Elements(file, self.net, report)
+        self.elements = Elements(file, self.net, report, limits)
         self.graphs: list[RawGraph] = [self.net.graph]
         self.bodies: list[dict[str, RawGraph]] = []
         self.root: Element = None
         self.old: dict[str, Any] = {}
         self.has_rt_info = False
         self.metadata_depth = 0
-        self.layers = 0
+        self.layers = self.edges = 0
+        self.held = [0]
+        """For each level of bodies the bytes read since a layer or an edge of it was freed."""
+        self.tops: list[Element] = []
+        """For each level the element that holds its graph."""
+        self.lowest = 0
 
     def read(self, stream: BinaryIO) -> RawNet:
         head = stream.read(HEAD)
@@ -103,42 +106,38 @@ class _Reader:
             raise ReadError("is no OpenVINO IR: <net> has an XML namespace, which no IR has")
         if not self.has_rt_info:
             self.net.rt_info = self.old
-        self.net.warnings += [
-            f"line {child.sourceline}: unknown element <{child.tag}> in <net>"
-            for child in self.root
-            if child.tag not in _PARTS
-        ]
+        for child in self.root:
+            self.pass_over(child)
         return self.net
 
     def feed(self, parser: Any, head: bytes, stream: BinaryIO) -> None:
-        """Parse chunk by chunk. What lies between two elements that are read and freed is bounded."""
-        held = 0
+        """Parse chunk by chunk. What is held until elements are freed is bounded, at every level of bodies."""
         at = 0
         while chunk := head[at : at + CHUNK] or stream.read(CHUNK):
             at += CHUNK
+            self.lowest = len(self.held)
             parser.feed(chunk)
-            held = 0 if self.events(parser) else held + len(chunk)
-            if held > limits.element_bytes:
-                raise LimitExceeded(
-                    f"one element takes more than {limits.element_bytes} bytes (irload.limits.element_bytes)"
-                )
+            self.events(parser)
+            for level in range(min(self.lowest, len(self.held)) - 1, len(self.held)):
+                self.held[level] += len(chunk)
+                self.limits.require("element_bytes", self.held[level], "one element is too long")
+            self.deadline.check()
 
     # -- events --------------------------------------------------------------------------------------------------------
 
-    def events(self, parser: Any) -> bool:
-        """Handle what the parser has found. True when anything was freed."""
-        freed = False
+    def events(self, parser: Any) -> None:
+        """Handle what the parser has found."""
         for event, element in parser.read_events():
             if event == "start":
                 self.start(element)
             else:
-                freed = self.end(element) or freed
-        return freed
+                self.end(element)
 
     def start(self, element: Element) -> None:
         tag = element.tag
         if self.root is None:
             self.root = element
+            self.tops.append(element)
             self.open_net(element)
         elif tag == "rt_info" or tag in OLD:
             self.metadata_depth += 1
@@ -146,46 +145,71 @@ class _Reader:
             return
         elif tag in BODIES and self.bodies:
             self.graphs.append(RawGraph())
-            if len(self.graphs) > limits.nesting:
-                raise LimitExceeded(
-                    f"bodies are nested more than {limits.nesting} deep (irload.limits.nesting)",
-                    self.elements.where(element),
+            self.held.append(0)
+            self.tops.append(element)
+            if len(self.graphs) > self.limits.body_depth:
+                raise self.limits.exceeded(
+                    "body_depth", f"bodies are nested {len(self.graphs)} deep", self.elements.where(element)
                 )
         elif tag == "layer" and element.getparent().tag == "layers":
             self.bodies.append({})
 
-    def end(self, element: Element) -> bool:
-        """Read what is complete. True when it was freed."""
+    def end(self, element: Element) -> None:
+        """Read what is complete, and free it."""
         tag = element.tag
         if tag == "rt_info" or tag in OLD:
             self.metadata_depth -= 1
-            return element.getparent() is self.root and self.metadata(tag, element)
-        if self.metadata_depth:
-            return False
-        if tag == "layer" and element.getparent().tag == "layers":
+            if element.getparent() is self.root:
+                self.metadata(tag, element)
+        elif self.metadata_depth:
+            return
+        elif tag == "layer" and element.getparent().tag == "layers":
             self.layer(element, self.bodies.pop())
         elif tag == "edge" and element.getparent().tag == "edges":
-            edge = self.elements.edge(element)
-            if edge is not None:
-                self.graphs[-1].edges.append(edge)
-            _forget(element)
+            self.edge(element)
         elif tag in BODIES and self.bodies:
             self.bodies[-1][tag] = self.graphs.pop()
+            self.held.pop()
+            self.tops.pop()
+            self.lowest = min(self.lowest, len(self.held))
             element.clear(keep_tail=False)  # its siblings are the ports and port maps of the layer, still to be read
         elif tag == "pre-process" and element.getparent() is self.root:
             self.net.preprocess = preprocess(element, self.elements)
-        else:
-            return False
-        return True
 
     def layer(self, element: Element, bodies: dict[str, RawGraph]) -> None:
         self.layers += 1
-        if self.layers > limits.layers:
-            raise LimitExceeded(f"has more than {limits.layers} layers (irload.limits.layers)")
+        if self.layers > self.limits.layers:
+            raise self.limits.exceeded("layers", f"has {self.layers} layers or more")
         layer = self.elements.layer(element, bodies)
         if layer is not None:
             self.graphs[-1].layers.append(layer)
-        _forget(element)
+        self.free(element)
+
+    def edge(self, element: Element) -> None:
+        self.edges += 1
+        if self.edges > self.limits.ports:
+            raise self.limits.exceeded("ports", f"has {self.edges} edges or more, and each needs a port")
+        edge = self.elements.edge(element)
+        if edge is not None:
+            self.graphs[-1].edges.append(edge)
+        self.free(element)
+
+    def free(self, element: Element) -> None:
+        """Free what has been read and all that stands before it in its graph, so that memory stays flat."""
+        element.clear(keep_tail=False)
+        self.held[-1] = 0
+        while element is not self.tops[-1]:
+            parent = element.getparent()
+            while element.getprevious() is not None:
+                if parent is self.root:
+                    self.pass_over(parent[0])
+                del parent[0]
+            element = parent
+
+    def pass_over(self, child: Element) -> None:
+        """Note an element of the net that is not known."""
+        if child.tag not in _PARTS:
+            self.elements.warn(f"line {child.sourceline}: unknown element <{child.tag}> in <net>")
 
     def open_net(self, root: Element) -> None:
         where = Where(self.file, root.sourceline)
@@ -203,7 +227,7 @@ class _Reader:
             raise ReadError(f"is IR version {version}, newer than the versions 10 and 11 that are known", where)
         self.net.name, self.net.version = root.get("name", ""), version
 
-    def metadata(self, tag: str, element: Element) -> bool:
+    def metadata(self, tag: str, element: Element) -> None:
         if tag == "rt_info":
             self.has_rt_info = True
             self.net.rt_info = tree(element)
@@ -211,12 +235,3 @@ class _Reader:
             check_old(element, self.elements)
             self.old[tag] = tree(element)
         element.clear(keep_tail=False)
-        return True
-
-
-def _forget(element: Element) -> None:
-    """Free what has been read, so that memory stays flat on files of any length."""
-    element.clear(keep_tail=False)
-    parent = element.getparent()
-    while element.getprevious() is not None:
-        del parent[0]

@@ -68,11 +68,12 @@ def test_weights_that_are_a_pointer_are_explained(tmp_path):
 
 
 @pytest.mark.parametrize(("layers", "codes"), [(4, ["IR901"]), (5, [])])
-def test_limits(layers, codes, tmp_path, monkeypatch):
+def test_limits(layers, codes, tmp_path):
     text, blob = net(BASES["conv"])
     (tmp_path / "model.xml").write_text(text)
-    monkeypatch.setattr(irload.limits, "layers", layers)
-    assert [f.code for f in irload.check(tmp_path / "model.xml", blob).findings] == codes
+    assert [
+        f.code for f in irload.check(tmp_path / "model.xml", blob, limits=irload.Limits(layers=layers)).findings
+    ] == codes
 
 
 def test_the_page_of_rules_is_current():

@@ -106,7 +106,7 @@ def test_a_misspelt_command_is_not_taken_for_a_model(irrun):
 
 
 def test_an_internal_error_shows_no_traceback(irrun, monkeypatch):
-    def broken(*_: object) -> None:
+    def broken(*_: object, **__: object) -> None:
         raise RuntimeError("boom")
 
     monkeypatch.setattr(irload, "read_model", broken)
@@ -118,7 +118,7 @@ def test_an_internal_error_shows_no_traceback(irrun, monkeypatch):
 
 
 def test_an_interrupt_exits_130(irrun, monkeypatch):
-    def interrupted(*_: object) -> None:
+    def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(irload, "read_model", interrupted)

@@ -21,6 +21,8 @@ from typing import Any
 
 import irload
 
+LIMITS = irload.Limits(tensor_bytes=1 << 27, iterations=1000)
+"""What a mutant may ask for."""
 MEMORY = 1 << 31
 """Bytes of address space that a mutant may add."""
 SECONDS = 10
@@ -124,10 +126,8 @@ def _child(task: Task, folder: Path, pipe: int, seconds: int) -> None:
 
 
 def confine() -> None:
-    """Limit this process from here on: what it allocates, no files, and the limits of irload to match."""
+    """Limit this process from here on: what it allocates, and no files. LIMITS are those of irload to match."""
     with open("/proc/self/statm") as statm:
         used = int(statm.read().split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (used + MEMORY, used + MEMORY))
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
-    irload.limits.tensor_bytes = 1 << 27
-    irload.limits.iterations = 1000

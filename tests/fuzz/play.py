@@ -14,6 +14,7 @@ import numpy as np
 
 import irload
 from irload.read import read_graph
+from tests.fuzz.confine import LIMITS
 from tests.fuzz.feed import inputs_for
 from tests.fuzz.make import HARMLESS, LIE, Made
 from tests.fuzz.mutant import generator
@@ -72,7 +73,7 @@ def play(made: Made, file: Path, seed: int, stage: Stage) -> Verdict:
 
 def _play(made: Made, file: Path, seed: int, stage: Stage) -> Verdict:
     stage("check")
-    report = irload.check(file)
+    report = irload.check(file, limits=LIMITS)
     json.dumps(report.to_dict())
     errors = Counter(f.code for f in report.findings if f.severity != "note")
     if made.family == LIE and not errors:
@@ -100,7 +101,7 @@ def run(file: Path, good: Sequence[Array], rng: np.random.Generator, stage: Stag
     stage("read")
     read_graph(file)
     stage("infer")
-    model = irload.read_model(file)
+    model = irload.read_model(file, limits=LIMITS)
     stage("compile")
     compiled = [
         irload.compile_model(model, threads=1, optimize=False),
@@ -138,7 +139,7 @@ def _settled(compiled: irload.CompiledModel, given: list[Array]) -> list[Array] 
 
 def _as_base(made: Made, seed: int, results: list[list[Array]] | None, stage: Stage) -> bool:
     """Compare with the base, bit by bit. False where the base gives not the same twice (random numbers)."""
-    model = irload.read_model(made.base.xml, made.base.blob)
+    model = irload.read_model(made.base.xml, made.base.blob, limits=LIMITS)
     given = inputs_for(model, made.inputs, generator(seed, 0))
     if given is None or results is None:
         return False

@@ -8,13 +8,13 @@ import numpy as np
 
 from irload.core import attribute as attr
 from irload.core.bounds import moved
+from irload.core.context import InferContext
 from irload.core.element import merge
 from irload.core.op import Op
 from irload.core.shape import ANY, Dim, Shape, normalize_axis
 from irload.core.tensor import Array, Bounds, TensorType
-from irload.errors import LimitExceeded, ShapeMismatch
+from irload.errors import ShapeMismatch
 from irload.ops.ports import known_axis, require_integer, require_rank
-from irload.safety import limits
 
 
 class Concat(Op, since=1):
@@ -69,11 +69,8 @@ class Split(Op, since=1):
 
     widens = False
 
-    def validate(self) -> None:
-        if self.num_splits > limits.layers:
-            raise LimitExceeded(f"num_splits asks for {self.num_splits} outputs; the limit is {limits.layers}")
-
-    def infer(self, data: TensorType, axis: TensorType) -> tuple[TensorType, ...]:
+    def infer(self, data: TensorType, axis: TensorType, *, context: InferContext) -> tuple[TensorType, ...]:
+        context.limits.require("ports", self.num_splits, "num_splits asks for too many outputs")
         require_rank("axis", axis, 0)
         along = known_axis(axis, data.rank)
         shape = Shape.any(data.rank)
@@ -103,7 +100,9 @@ class VariadicSplit(Op, since=1):
 
     widens = False
 
-    def infer(self, data: TensorType, axis: TensorType, split_lengths: TensorType) -> tuple[TensorType, ...]:
+    def infer(
+        self, data: TensorType, axis: TensorType, split_lengths: TensorType, *, context: InferContext
+    ) -> tuple[TensorType, ...]:
         require_integer(split_lengths=split_lengths)
         require_rank("split_lengths", split_lengths, 1)
         along, lengths = known_axis(axis, data.rank), split_lengths.ints
@@ -112,6 +111,7 @@ class VariadicSplit(Op, since=1):
         count = split_lengths.shape[0].size
         if not count:
             raise ShapeMismatch("split_lengths must not be empty")
+        context.limits.require("ports", count, "split_lengths asks for too many outputs")
         if along is None or data.rank is None:
             return (TensorType(data.element, Shape.any(data.rank)),) * count
         if lengths is None:

@@ -169,10 +169,12 @@ def test_state_may_grow() -> None:
     assert run(loop(3, grow=True)) == [[100, 0, 1, 2], [0, 1, 2]]
 
 
-def test_endless_loop_meets_the_budget(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(irload.limits, "iterations", 50)
-    with pytest.raises(LimitExceeded, match="more than 50 iterations"):
-        run(loop(-1))
+def test_endless_loop_meets_the_budget() -> None:
+    case = loop(-1)
+    model = load(case)
+    model.limits = irload.Limits(iterations=50)
+    with pytest.raises(LimitExceeded, match=r"more than 50 iterations.*--limit iterations="):
+        irload.compile_model(model)([i.value for i in case.inputs if not i.constant])
 
 
 def test_without_condition_it_is_refused() -> None:
@@ -228,7 +230,8 @@ def test_variables_of_a_body_pass_from_iteration_to_iteration() -> None:
     assert request.infer([np.array([1])])[0].tolist() == [7, 8, 9]
 
 
-def test_types_of_deeply_nested_bodies_settle_within_a_budget(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(irload.limits, "body_passes", 1)
-    with pytest.raises(LimitExceeded, match="have not settled after 1 passes"):
-        load(loop(3, grow=True))
+def test_types_of_deeply_nested_bodies_settle_within_a_budget() -> None:
+    model = load(loop(3, grow=True))
+    model.limits = irload.Limits(body_passes=1)
+    with pytest.raises(LimitExceeded, match=r"have not settled after 1 passes.*--limit body-passes="):
+        irload.infer(model)

@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 from irload.core.element import f32, i64
-from irload.core.op import Op
+from irload.core.op import Op, infer_outputs
 from irload.core.shape import Shape
 from irload.core.tensor import TensorType
 from irload.errors import ExecutionError, IRError, ShapeMismatch, TypeMismatch
+from irload.inference import Inference
 from irload.ops.movement.blocks import BatchToSpace, DepthToSpace, ShuffleChannels, SpaceToBatch, SpaceToDepth
 from irload.ops.movement.broadcast import Broadcast, Broadcast1, Tile
 from irload.ops.movement.concat import Concat, Split, VariadicSplit
@@ -42,7 +43,7 @@ def types(*values: Any) -> list[TensorType]:
     ],
 )
 def test_shapes(op: Op, inputs: tuple[Any, ...], expected: str) -> None:
-    result = op.infer(*types(*inputs))
+    (result,) = infer_outputs(op, types(*inputs), Inference())
     assert isinstance(result, TensorType)
     assert str(result.shape) == expected
 
@@ -51,7 +52,7 @@ def test_splits() -> None:
     assert [a.tolist() for a in Split(num_splits=2).compute(np.arange(4), A(0))] == [[0, 1], [2, 3]]
     parts = VariadicSplit().compute(np.arange(6), A(-1), A([1, -1, 2]))
     assert [a.tolist() for a in parts] == [[0], [1, 2, 3], [4, 5]]
-    (whole,) = VariadicSplit().infer(*types("?,2", 0, [-1]))
+    (whole,) = infer_outputs(VariadicSplit(), types("?,2", 0, [-1]), Inference())
     assert str(whole.shape) == "[?,2]"
 
 
@@ -138,7 +139,7 @@ def test_patches_of_the_specification() -> None:
 )
 def test_errors(op: Op, inputs: tuple[Any, ...], error: type[IRError]) -> None:
     with pytest.raises(error):
-        op.infer(*types(*inputs))
+        infer_outputs(op, types(*inputs), Inference())
 
 
 def test_unique_wants_a_known_axis() -> None:
