@@ -7,9 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from irload.core.tensor import Array
+from irload.plan.expression import Expression, Instruction
 from irload.plan.fast import FastPlan, Shared
 from irload.plan.passes import optimize
 from irload.plan.program import Program, Step, Value
+from irload.plan.steps import Map
 
 F32 = np.dtype(np.float32)
 
@@ -44,3 +46,30 @@ def run(
     for a, b in zip(first, plan.run(list(inputs.values())), strict=True):
         np.testing.assert_array_equal(a, b)
     return first
+
+
+def mapped(function: str, *operands: Value | float, numbers: tuple[float, ...] = ()) -> Map:
+    """A Map of one instruction over values and constants of one element."""
+    values = [o if isinstance(o, Value) else constant(np.float32(o).reshape(1)) for o in operands]
+    shape = np.broadcast_shapes(*(v.shape for v in values))
+    expression = Expression(len(values), (Instruction(function, tuple(range(len(values))), numbers),))
+    return Map(values, [value(*shape)], expression=expression)
+
+
+class Chain:
+    """Steps of a program, one after the other: `chain("add", a, 2)` is the value of a sum."""
+
+    def __init__(self) -> None:
+        self.steps: list[Step] = []
+
+    def __call__(self, function: str, *operands: Value | float, numbers: tuple[float, ...] = ()) -> Value:
+        return self.add(mapped(function, *operands, numbers=numbers))
+
+    def add(self, step: Step) -> Value:
+        """The only output of a step, which comes next."""
+        self.steps.append(step)
+        return step.output
+
+    def optimized(self, inputs: Sequence[Value], outputs: Sequence[Value]) -> list[Step]:
+        """The steps that all passes leave."""
+        return optimize(Program(list(self.steps), list(inputs), list(outputs))).steps

@@ -8,13 +8,9 @@ import numpy as np
 
 from irload.core.tensor import Array
 from irload.plan.expression import Expression
-from irload.plan.kernels.calls import Call, Part, maximum, minimum
-
-Take = Callable[[], Array]
-"""Gives a temporary of the tile's shape."""
-
-Emit = Callable[[Sequence[Array], Array, Sequence[np.float32], Take], Part]
-"""(arguments, out, numbers, temporaries) → calls. `out` may be one of the arguments."""
+from irload.plan.kernels import activations
+from irload.plan.kernels.activations import Emit
+from irload.plan.kernels.calls import Call, maximum, minimum
 
 
 def _ufunc(function: Callable[..., object]) -> Emit:
@@ -29,124 +25,7 @@ def _number_first(function: Callable[..., object]) -> Emit:
     return lambda args, out, numbers, take: [(function, (numbers[0], args[0], out))]
 
 
-def _clamp(args: Sequence[Array], out: Array, numbers: Sequence[np.float32], take: Take) -> Part:
-    return [(np.clip, (args[0], numbers[0], numbers[1], out))]
-
-
-_ZEROS = np.zeros(1 << 17, np.float32)
-
-
-def _relu(args: Sequence[Array], out: Array, numbers: Sequence[np.float32], take: Take) -> Part:
-    # NumPy's maximum takes half the time with an array as with a number.
-    zero = _ZEROS[: out.size].reshape(out.shape) if out.size <= _ZEROS.size else np.float32(0)
-    return [(maximum, (args[0], zero, out))]
-
-
-def _sigmoid(args: Sequence[Array], out: Array, numbers: Sequence[np.float32], take: Take) -> Part:
-    one = np.float32(1)
-    return [
-        (np.negative, (args[0], out)),
-        (np.exp, (out, out)),
-        (np.add, (out, one, out)),
-        (np.divide, (one, out, out)),
-    ]
-
-
-def _swish(args: Sequence[Array], out: Array, numbers: Sequence[np.float32], take: Take) -> Part:
-    t, one = take(), np.float32(1)
-    return [
-        (np.negative, (args[0], t)),
-        (np.exp, (t, t)),
-        (np.add, (t, one, t)),
-        (np.divide, (args[0], t, out)),
-    ]
-
-
-def _hard_sigmoid(args: Sequence[Array], out: Array, numbers: Sequence[np.float32], take: Take) -> Part:
-    """min(max(alpha·x + beta, 0), 1)."""
-    alpha, beta = numbers
-    zero, one = np.float32(0), np.float32(1)
-    return [
-        (np.multiply, (args[0], alpha, out)),
-        (np.add, (out, beta, out)),
-        (maximum, (out, zero, out)),
-        (minimum, (out, one, out)),
-    ]
-
-
-def _hard_swish(args: Sequence[Array], out: Array, numbers: Sequence[np.float32], take: Take) -> Part:
-    t = take()
-    return [*_hard_sigmoid(args, t, (np.float32(1 / 6), np.float32(0.5)), take), (np.multiply, (args[0], t, out))]
-
-
-# erf(x) = tanh(x·P(x²)) up to 2e-7. P is a least-squares fit of artanh(erf(x))/x for |x| ≤ 3.92, weighted with the
-# derivative of tanh; beyond that x² is held at the edge, where tanh is 1 in f32 anyway.
-# fmt: off
-_ERF = (
-    1.1283798217773438, 0.10276468843221664, -0.0001824660721467808, -0.0006274654297158122,
-    9.040108125191182e-05, -6.10315146332141e-06, 1.6597280705354933e-07,
-)
-# fmt: on
-_ERF_EDGE = 3.92
-
-
-def _erf_of_scaled(x: Array, scale: float, out: Array, square: Array) -> Part:
-    """erf(scale·x): the scale goes into the polynomial. `out` must not be `x`."""
-    poly = [np.float32(c * scale ** (2 * k + 1)) for k, c in enumerate(_ERF)]
-    calls: Part = [
-        (np.multiply, (x, x, square)),
-        (minimum, (square, np.float32((_ERF_EDGE / scale) ** 2), square)),
-        (np.multiply, (square, poly[-1], out)),
-    ]
-    for c in poly[-2:0:-1]:
-        calls += [(np.add, (out, c, out)), (np.multiply, (out, square, out))]
-    return [*calls, (np.add, (out, poly[0], out)), (np.multiply, (out, x, out)), (np.tanh, (out, out))]
-
-
-def _erf(args: Sequence[Array], out: Array, numbers: Sequence[np.float32], take: Take) -> Part:
-    t = take()
-    return [*_erf_of_scaled(args[0], 1.0, t, take()), (np.copyto, (out, t))]
-
-
-def _gelu(args: Sequence[Array], out: Array, numbers: Sequence[np.float32], take: Take) -> Part:
-    """x/2·(1 + erf(x/√2))."""
-    t, half = take(), take()
-    return [
-        *_erf_of_scaled(args[0], 0.5**0.5, t, half),
-        (np.multiply, (args[0], np.float32(0.5), half)),
-        (np.multiply, (t, half, t)),
-        (np.add, (t, half, out)),
-    ]
-
-
-def _gelu_tanh(args: Sequence[Array], out: Array, numbers: Sequence[np.float32], take: Take) -> Part:
-    """x/2·(1 + tanh(√(2/π)·(x + 0.044715·x³)))."""
-    t, half = take(), take()
-    root = np.float32((2 / np.pi) ** 0.5)
-    return [
-        (np.multiply, (args[0], args[0], t)),
-        (np.multiply, (t, np.float32(0.044715), t)),
-        (np.add, (t, np.float32(1), t)),
-        (np.multiply, (t, args[0], t)),
-        (np.multiply, (t, root, t)),
-        (np.tanh, (t, t)),
-        (np.multiply, (args[0], np.float32(0.5), half)),
-        (np.multiply, (t, half, t)),
-        (np.add, (t, half, out)),
-    ]
-
-
-def _elu(args: Sequence[Array], out: Array, numbers: Sequence[np.float32], take: Take) -> Part:
-    """max(x, 0) + alpha·(e^min(x, 0) − 1)."""
-    t, zero = take(), np.float32(0)
-    return [
-        (minimum, (args[0], zero, t)),
-        (np.expm1, (t, t)),
-        (np.multiply, (t, numbers[0], t)),
-        (maximum, (args[0], zero, out)),
-        (np.add, (out, t, out)),
-    ]
-
+_INFINITE = np.float32(np.inf)
 
 TABLE: dict[str, Emit] = {
     "add": _ufunc(np.add),
@@ -159,6 +38,8 @@ TABLE: dict[str, Emit] = {
     "add_number": _with_number(np.add),
     "multiply_number": _with_number(np.multiply),
     "divide_number": _with_number(np.divide),
+    "maximum_number": lambda args, out, numbers, take: [(np.clip, (args[0], numbers[0], _INFINITE, out))],
+    "minimum_number": lambda args, out, numbers, take: [(np.clip, (args[0], -_INFINITE, numbers[0], out))],
     "power_number": _with_number(np.power),
     "number_subtract": _number_first(np.subtract),
     "number_divide": _number_first(np.divide),
@@ -174,16 +55,18 @@ TABLE: dict[str, Emit] = {
     "floor": _ufunc(np.floor),
     "ceil": _ufunc(np.ceil),
     "round": _ufunc(np.rint),
-    "relu": _relu,
-    "clamp": _clamp,
-    "sigmoid": _sigmoid,
-    "swish": _swish,
-    "hard_sigmoid": _hard_sigmoid,
-    "hard_swish": _hard_swish,
-    "erf": _erf,
-    "gelu": _gelu,
-    "gelu_tanh": _gelu_tanh,
-    "elu": _elu,
+    "relu": activations.relu,
+    "clamp": activations.clamp,
+    "sigmoid": activations.sigmoid,
+    "swish": activations.swish,
+    "hard_sigmoid": activations.hard_sigmoid,
+    "hard_swish": activations.hard_swish,
+    "erf": activations.erf,
+    "gelu": activations.gelu,
+    "gelu_tanh": activations.gelu_tanh,
+    "elu": activations.elu,
+    "mish": activations.mish,
+    "softplus": activations.softplus,
 }
 
 

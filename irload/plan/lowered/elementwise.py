@@ -25,6 +25,8 @@ _UNARY = {
     "Floor": "floor",
     "Ceiling": "ceil",
     "Erf": "erf",
+    "Mish": "mish",
+    "SoftPlus": "softplus",
 }
 _BINARY = {
     "Add": "add",
@@ -89,10 +91,24 @@ def clamp(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
 
 @lowers("Swish")
 def swish(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
-    """X · sigmoid(x)."""
-    if len(inputs) > 1 or not all_f32([*inputs, *outputs]):
+    """X · sigmoid(beta · x)."""
+    slope = _scalar(inputs[1]) if len(inputs) > 1 else 1.0
+    if slope is None or not all_f32([*inputs, *outputs]):
         return None
-    return _map(inputs, outputs, Instruction("swish", (0,)))
+    return _map(inputs[:1], outputs, Instruction("swish", (0,), () if slope == 1 else (slope,)))
+
+
+@lowers("PReLU")
+def leaky_relu(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
+    """max(x, slope · x), for slopes of which this is true."""
+    x, slope = inputs
+    array = slope.constant
+    if array is None or not all_f32([*inputs, *outputs]) or not np.all((array > 0) & (array <= 1)):
+        return None
+    if array.ndim == 1 and len(x.shape) > 1 and x.shape[1] == array.size:
+        array = array.reshape(array.shape + (1,) * (len(x.shape) - 2))
+    operands = [x, Value(array.shape, array.dtype, array, name=slope.name)]
+    return _map(operands, outputs, Instruction("multiply", (0, 1)), Instruction("maximum", (0, 2)))
 
 
 @lowers("Gelu")

@@ -1,0 +1,156 @@
+"""Activations written out as arithmetic: x·0.5·(1 + erf(x/√2)) → gelu(x), and likewise Swish, HSwish and Mish.
+
+However the products are associated: expressions are compared as normal forms (plan/algebra.py). Recognised are those
+functions for which one instruction takes less time than its parts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import isclose, pi
+from typing import Any
+
+from irload.plan.algebra import Algebra, Form, Unwieldy
+from irload.plan.expression import Expression, Instruction
+from irload.plan.passes.epilogues import OWN_INPUTS
+from irload.plan.passes.numbers import taken_once
+from irload.plan.program import Program
+from irload.plan.steps import Map, Normalize, Product, Window
+
+
+def recognise_functions(program: Program) -> None:
+    """Rewrite the expressions of all Maps and epilogues."""
+    for step in program.steps:
+        if isinstance(step, Map):
+            step.inputs, step.expression = taken_once(step.inputs, simplified(step.expression))
+        elif isinstance(step, Window | Product | Normalize):
+            own = OWN_INPUTS[type(step)]
+            step.inputs, step.epilogue = taken_once(step.inputs, simplified(step.epilogue), own)
+
+
+def simplified(expression: Expression) -> Expression:
+    """The expression with every function that is recognised in one instruction, and without what is then unused."""
+    algebra = Algebra()
+    uses = [a for i in expression.instructions for a in i.args]
+    forms: list[Form] = [algebra.atom("unknown", k) for k in range(expression.operands)]
+    made: list[Instruction] = []
+    for k, i in enumerate(expression.instructions):
+        register = expression.operands + k
+        unknown = algebra.atom("unknown", register)
+        try:
+            form = algebra.apply(i.function, [forms[a] for a in i.args], i.numbers)
+        except Unwieldy:
+            form = unknown
+        made.append(_recognised(algebra, form) or i)
+        # What is taken twice is what functions may be of.
+        forms.append(unknown if uses.count(register) > 1 else form)
+    return _pruned(Expression(expression.operands, tuple(made)))
+
+
+def _recognised(algebra: Algebra, form: Form) -> Instruction | None:
+    """The instruction that gives what the form says, None where there is none."""
+    for recognise in _RECOGNISED:
+        found = recognise(algebra, form)
+        if found is not None:
+            return found
+    return None
+
+
+def _swish(algebra: Algebra, form: Form) -> Instruction | None:
+    """X · sigmoid(b·x)."""
+    found = _product(algebra, form, "sigmoid")
+    if found is None or found[2] != 1:
+        return None
+    x, (inner,), _ = found
+    slope = _multiple(algebra, inner, x)
+    return None if slope is None else Instruction("swish", (x,), () if slope == 1 else (slope,))
+
+
+def _mish(algebra: Algebra, form: Form) -> Instruction | None:
+    """X · tanh(ln(1 + eˣ))."""
+    found = _product(algebra, form, "tanh")
+    if found is None or found[2] != 1:
+        return None
+    x, (inner,), _ = found
+    key = algebra.key_of(inner)
+    softplus = key is not None and key[0] == "softplus" and _multiple(algebra, key[1], x) == 1
+    return Instruction("mish", (x,)) if softplus else None
+
+
+def _hard_swish(algebra: Algebra, form: Form) -> Instruction | None:
+    """X · min(max(x + 3, 0), 6) / 6."""
+    found = _product(algebra, form, "clamp")
+    if found is None:
+        return None
+    x, (inner, low, high), c = found
+    standard = low == 0 and high == 6 and isclose(c * 6, 1, rel_tol=1e-6)
+    shifted = inner == algebra.add(algebra.atom("unknown", x), algebra.number(3.0))
+    return Instruction("hard_swish", (x,)) if standard and shifted else None
+
+
+def _gelu(algebra: Algebra, form: Form) -> Instruction | None:
+    """X/2 · (1 + erf(x/√2)), or with tanh(√(2/π)·(x + 0.044715·x³)) for erf."""
+    if (
+        len(form) != 2
+        or not isclose(form[0][1], form[1][1], rel_tol=1e-6)
+        or not isclose(form[0][1], 0.5, rel_tol=1e-6)
+    ):
+        return None
+    for alone, product in (form, form[::-1]):
+        for function in ("erf", "tanh"):
+            found = _product(algebra, (product,), function)
+            if found is None or alone[0] != ((_atom(algebra, found[0]), 1.0),):
+                continue
+            x, (inner,), _ = found
+            if function == "erf" and isclose(_multiple(algebra, inner, x) or 0, 0.5**0.5, rel_tol=1e-6):
+                return Instruction("gelu", (x,))
+            if function == "tanh" and _is_cubic(algebra, inner, x):
+                return Instruction("gelu_tanh", (x,))
+    return None
+
+
+_RECOGNISED: Sequence[Callable[[Algebra, Form], Instruction | None]] = (_swish, _mish, _hard_swish, _gelu)
+
+
+def _product(algebra: Algebra, form: Form, function: str) -> tuple[int, tuple[Any, ...], float] | None:
+    """(register of x, arguments of f, c) where the form is c·x·f(…) for an unknown x."""
+    if len(form) != 1 or len(form[0][0]) != 2 or any(e != 1 for _, e in form[0][0]):
+        return None
+    monomial, c = form[0]
+    keys = [algebra.keys[atom] for atom, _ in monomial]
+    for x, f in (keys, keys[::-1]):
+        if x[0] == "unknown" and f[0] == function:
+            return x[1], f[1:], c
+    return None
+
+
+def _multiple(algebra: Algebra, form: Form, x: int) -> float | None:
+    """C where the form is c·x."""
+    return form[0][1] if len(form) == 1 and form[0][0] == ((_atom(algebra, x), 1.0),) else None
+
+
+def _is_cubic(algebra: Algebra, form: Form, x: int) -> bool:
+    """True for √(2/π)·(x + 0.044715·x³)."""
+    atom, root = _atom(algebra, x), (2 / pi) ** 0.5
+    terms = dict(form)
+    linear, cubic = terms.get(((atom, 1.0),), 0.0), terms.get(((atom, 3.0),), 0.0)
+    return len(terms) == 2 and isclose(linear, root, rel_tol=1e-6) and isclose(cubic, root * 0.044715, rel_tol=1e-6)
+
+
+def _atom(algebra: Algebra, register: int) -> int:
+    return algebra.atom("unknown", register)[0][0][0][0]
+
+
+def _pruned(expression: Expression) -> Expression:
+    """Without the instructions that nothing takes."""
+    needed = {expression.result}
+    for k in range(len(expression.instructions) - 1, -1, -1):
+        if expression.operands + k in needed:
+            needed.update(expression.instructions[k].args)
+    names = {r: r for r in range(expression.operands)}
+    kept: list[Instruction] = []
+    for k, i in enumerate(expression.instructions):
+        if expression.operands + k in needed:
+            names[expression.operands + k] = expression.operands + len(kept)
+            kept.append(Instruction(i.function, tuple(names[a] for a in i.args), i.numbers))
+    return Expression(expression.operands, tuple(kept))
