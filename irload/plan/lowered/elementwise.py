@@ -145,35 +145,6 @@ def elu(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
     return _map(inputs, outputs, Instruction("elu", (0,), (node.op.attributes["alpha"],)))
 
 
-@lowers("FakeQuantize")
-def fake_quantize(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
-    """X cut to its range, scaled to steps, rounded, scaled back: the bounds' arithmetic is done here."""
-    bounds = [v.constant for v in inputs[1:] if v.constant is not None]
-    if len(bounds) < 4 or not all_f32([*inputs, *outputs]):
-        return None
-    if node.op.attributes["auto_broadcast"] == "pdpd":
-        return None
-    rank = len(outputs[0].shape)
-    low, high, out_low, out_high = (b.reshape(b.shape[max(b.ndim - rank, 0) :]) for b in bounds)
-    if np.any(high <= low):
-        return None  # a step function, or bounds the other way round
-    steps = np.float32(node.op.attributes["levels"] - 1)
-    told = (low, high, high - low, out_high - out_low, out_low)
-    operands = [inputs[0], *(Value(a.shape, np.dtype(np.float32), np.asarray(a, np.float32)) for a in told)]
-    program = [
-        ("maximum", (0, 1), ()),
-        ("minimum", (6, 2), ()),
-        ("subtract", (7, 1), ()),
-        ("divide", (8, 3), ()),
-        ("multiply_number", (9,), (steps,)),
-        ("round", (10,), ()),
-        ("divide_number", (11,), (steps,)),
-        ("multiply", (12, 4), ()),
-        ("add", (13, 5), ()),
-    ]
-    return _map(operands, outputs, *(Instruction(f, args, tuple(map(float, n))) for f, args, n in program))
-
-
 def _scalar(value: Value) -> float | None:
     """The number that a constant of one element holds."""
     return None if value.constant is None or value.size != 1 else float(value.constant.reshape(-1)[0])

@@ -41,10 +41,17 @@ def simplified(expression: Expression) -> Expression:
             form = algebra.apply(i.function, [forms[a] for a in i.args], i.numbers)
         except Unwieldy:
             form = unknown
-        made.append(_recognised(algebra, form) or i)
+        made.append(_recognised(algebra, form) or _merged(i, made, expression.operands))
         # What is taken twice is what functions may be of.
         forms.append(unknown if uses.count(register) > 1 else form)
     return _pruned(Expression(expression.operands, tuple(made)))
+
+
+def _merged(i: Instruction, before: Sequence[Instruction], operands: int) -> Instruction:
+    """A clamp that leaves nothing for the relu before it, without it: FakeQuantize behind ReLU is one."""
+    source = before[i.args[0] - operands] if i.args[0] >= operands else None
+    covers = i.function == "clamp" and i.numbers[0] >= 0 and source is not None and source.function == "relu"
+    return Instruction(i.function, source.args, i.numbers) if covers and source is not None else i
 
 
 def _recognised(algebra: Algebra, form: Form) -> Instruction | None:

@@ -1,0 +1,188 @@
+"""Normalisations written out: (x − mean(x)) / sqrt(mean((x − mean(x))²) + eps) → Normalize(x), and likewise RMSNorm.
+
+Scale and shift stay behind it as elementwise steps, which become its epilogue. Where the scale is drawn into the root's
+factor, x·(r·γ) + (β − mean(x)·(r·γ)), it is drawn out again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from math import isclose
+
+from irload.plan.algebra import Algebra, Form, Monomial, Unwieldy
+from irload.plan.expression import Expression, Instruction
+from irload.plan.program import Program, Step, Value
+from irload.plan.steps import Map, Normalize, Reduce, View
+
+REACH = 40
+"""Steps after a mean among which the normalised tensor is looked for."""
+
+
+def recognise_normalizations(program: Program) -> None:
+    """Replace the step that gives a normalised tensor; the means it took are dead then, if nobody else takes them."""
+    makers = program.producers()
+    at = {step: k for k, step in enumerate(program.steps)}
+    replaced: dict[Step, list[Step]] = {}
+    for mean in program.steps:
+        if not isinstance(mean, Reduce) or mean.kind != "mean" or not mean.inputs[0].size:
+            continue
+        source, rank = mean.inputs[0], len(mean.inputs[0].shape)
+        if mean.axes != tuple(range(rank - len(mean.axes), rank)):
+            continue
+        square = makers.get(source)
+        found = _search(program.steps[at[mean] :][:REACH], source, mean.axes, center=True)
+        if found is None and isinstance(square, Map) and square.inputs[0].shape == source.shape:
+            found = _search(program.steps[at[square] :][:REACH], square.inputs[0], mean.axes, center=False)
+        if found is not None and found.step not in replaced:
+            replaced[found.step] = found.steps()
+    program.steps = [new for step in program.steps for new in replaced.get(step, [step])]
+
+
+@dataclass
+class _Found:
+    """A normalised x, times `scale` plus `shift`, that `step` gives."""
+
+    step: Map
+    x: Value
+    axes: tuple[int, ...]
+    eps: float
+    center: bool
+    through: tuple[Step, ...]
+    scale: Value | None = None
+    shift: Value | None = None
+
+    def steps(self) -> list[Step]:
+        """The steps in its place."""
+        origin = tuple(dict.fromkeys(n for s in self.through for n in s.origin))
+        operands = [v for v in (self.scale, self.shift) if v is not None]
+        result = Value(self.x.shape, self.x.dtype, name=self.x.name) if operands else self.step.output
+        normal = Normalize([self.x], [result], axes=self.axes, eps=self.eps, center=self.center, origin=origin)
+        if not operands:
+            return [normal]
+        functions = [f for f, v in (("multiply", self.scale), ("add", self.shift)) if v is not None]
+        count = 1 + len(operands)
+        chain = [Instruction(f, (0 if k == 0 else count, k + 1)) for k, f in enumerate(functions)]
+        expression = Expression(count, tuple(chain))
+        return [normal, Map([result, *operands], self.step.outputs, expression=expression, origin=self.step.origin)]
+
+
+@dataclass
+class _Cone:
+    """The forms of what is computed of x, and the steps that do it."""
+
+    algebra: Algebra
+    x: Value
+    reduced: tuple[int, ...]
+    axes: tuple[int, ...]
+    forms: dict[Value, Form] = field(default_factory=dict[Value, Form])
+    unknown: dict[int, Value] = field(default_factory=dict[int, Value])
+    makers: dict[Value, Step] = field(default_factory=dict[Value, Step])
+
+    def atom(self, value: Value) -> Form:
+        """The form of a value from elsewhere."""
+        if value.constant is not None and value.size == 1:
+            return self.algebra.number(float(value.constant.reshape(-1)[0]))
+        form = self.algebra.atom("unknown", id(value))
+        self.unknown[form[0][0][0][0]] = value
+        return form
+
+    def take(self, step: Step) -> bool:
+        """Enter the form of the step's output. False where it does not come of x, or not in a way that is known."""
+        if len(step.outputs) != 1 or not any(v in self.forms for v in step.inputs):
+            return False
+        try:
+            form = self._form(step)
+        except Unwieldy:
+            return False
+        if form is None:
+            return False
+        self.forms[step.output] = form
+        self.makers[step.output] = step
+        return True
+
+    def _form(self, step: Step) -> Form | None:
+        x = self.x
+        if isinstance(step, Reduce) and step.kind == "mean" and step.axes == self.axes:
+            source = step.inputs[0]
+            return self.algebra.atom("mean", self.forms[source]) if source.shape == x.shape else None
+        if isinstance(step, View):
+            return self.forms[step.inputs[0]] if step.output.shape == self.reduced else None
+        if not isinstance(step, Map) or step.output.shape not in (x.shape, self.reduced):
+            return None
+        if any(v in self.forms and v.shape not in (x.shape, self.reduced) for v in step.inputs):
+            return None
+        registers = [self.forms[v] if v in self.forms else self.atom(v) for v in step.inputs]
+        for i in step.expression.instructions:
+            registers.append(self.algebra.apply(i.function, [registers[a] for a in i.args], i.numbers))
+        return registers[step.expression.result]
+
+    def through(self, step: Step) -> tuple[Step, ...]:
+        """The steps between x and the output of `step`, in no order."""
+        found: dict[Step, None] = {}
+        waiting: list[Step] = [step]
+        while waiting:
+            at = waiting.pop()
+            if at not in found:
+                found[at] = None
+                waiting += [self.makers[v] for v in at.inputs if v in self.makers]
+        return tuple(reversed(found))
+
+
+def _search(steps: Sequence[Step], x: Value, axes: tuple[int, ...], *, center: bool) -> _Found | None:
+    """The first of the steps that gives x normalised."""
+    reduced = tuple(1 if k in axes else n for k, n in enumerate(x.shape))
+    cone = _Cone(Algebra(), x, reduced, axes)
+    cone.forms[x] = cone.algebra.atom("unknown", id(x))
+    for step in steps:
+        if cone.take(step) and isinstance(step, Map) and step.output.shape == x.shape:
+            found = _normalised(cone, step, center)
+            if found is not None:
+                return found
+    return None
+
+
+def _normalised(cone: _Cone, step: Map, center: bool) -> _Found | None:
+    """What the form of the step's output says: r·x·γ − r·mean(x)·γ + β, where γ and β are unknown values, if at all."""
+    algebra, x = cone.algebra, cone.forms[cone.x]
+    mean = algebra.atom("mean", x)
+    middle = algebra.add(x, mean, -1.0) if center else x
+    variance = algebra.atom("mean", algebra.multiply(middle, middle))
+    factors: dict[int, tuple[Monomial, float]] = {}
+    shift: Monomial = ()
+    roots: set[int] = set()
+    for monomial, c in cone.forms[step.output]:
+        root = [atom for atom, e in monomial if e == -0.5]
+        if root:
+            roots.update(root)
+            of = next((atom for atom, e in monomial if (atom, e) in ((_atom(x), 1), (_atom(mean), 1))), -1)
+            factors[of] = (tuple(p for p in monomial if p[0] not in (*root, of)), c)
+        elif shift or c != 1 or len(monomial) != 1:
+            return None
+        else:
+            shift = monomial
+    wanted = {_atom(x), _atom(mean)} if center else {_atom(x)}
+    if set(factors) != wanted or len(roots) != 1 or len(cone.forms[step.output]) != len(wanted) + bool(shift):
+        return None
+    gamma, c = factors[_atom(x)]
+    eps = _eps(algebra, roots.pop(), variance)
+    if eps is None or not isclose(c, 1, rel_tol=1e-7) or (center and factors[_atom(mean)] != (gamma, -c)):
+        return None
+    if any(len(m) > 1 or any(e != 1 or atom not in cone.unknown for atom, e in m) for m in (gamma, shift)):
+        return None
+    scaled, shifted = (cone.unknown[m[0][0]] if m else None for m in (gamma, shift))
+    return _Found(step, cone.x, cone.axes, eps, center, cone.through(step), scaled, shifted)
+
+
+def _atom(form: Form) -> int:
+    """The atom that a form of one atom consists of."""
+    return form[0][0][0][0]
+
+
+def _eps(algebra: Algebra, atom: int, variance: Form) -> float | None:
+    """Eps where the atom is variance + eps, None where it is something else."""
+    if atom == _atom(variance):
+        return 0.0
+    terms = dict(algebra.keys[atom][1]) if algebra.keys[atom][0] == "sum" else {}
+    eps = terms.pop((), 0.0)
+    return eps if tuple(terms.items()) == variance and eps > 0 else None
