@@ -7,6 +7,7 @@ functions for which one instruction takes less time than its parts.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from math import isclose, pi
 from typing import Any
 
@@ -14,18 +15,23 @@ from irload.plan.algebra import Algebra, Form, Unwieldy
 from irload.plan.expression import Expression, Instruction
 from irload.plan.passes.epilogues import OWN_INPUTS
 from irload.plan.passes.numbers import taken_once
-from irload.plan.program import Program
+from irload.plan.program import Program, Step
 from irload.plan.steps import Map, Normalize, Product, Window
 
 
 def recognise_functions(program: Program) -> None:
     """Rewrite the expressions of all Maps and epilogues."""
-    for step in program.steps:
-        if isinstance(step, Map):
-            step.inputs, step.expression = taken_once(step.inputs, simplified(step.expression))
-        elif isinstance(step, Window | Product | Normalize):
-            own = OWN_INPUTS[type(step)]
-            step.inputs, step.epilogue = taken_once(step.inputs, simplified(step.epilogue), own)
+    program.steps = [_rewritten(step) for step in program.steps]
+
+
+def _rewritten(step: Step) -> Step:
+    if isinstance(step, Map) and len(step.expression.instructions) > 1:
+        inputs, expression = taken_once(step.inputs, simplified(step.expression))
+        return step if expression == step.expression else replace(step, inputs=inputs, expression=expression)
+    if isinstance(step, Window | Product | Normalize) and len(step.epilogue.instructions) > 1:
+        inputs, epilogue = taken_once(step.inputs, simplified(step.epilogue), OWN_INPUTS[type(step)])
+        return step if epilogue == step.epilogue else replace(step, inputs=inputs, epilogue=epilogue)
+    return step
 
 
 def simplified(expression: Expression) -> Expression:

@@ -6,6 +6,7 @@ So expressions say by themselves what they compute, and passes that come later c
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from math import frexp
 
 from irload.plan.expression import Expression, Instruction
@@ -28,10 +29,13 @@ POWERS = {2.0: "square", 0.5: "sqrt"}
 
 def fold_numbers(program: Program) -> None:
     """Write numbers into the instructions of every Map, and take every value once."""
-    for step in program.steps:
-        if isinstance(step, Map):
-            step.expression = with_numbers(step.expression, step.inputs)
-            step.inputs, step.expression = taken_once(step.inputs, step.expression)
+    program.steps = [_folded(step) if isinstance(step, Map) else step for step in program.steps]
+
+
+def _folded(step: Map) -> Map:
+    inputs, expression = taken_once(step.inputs, with_numbers(step.expression, step.inputs))
+    same = inputs == step.inputs and expression == step.expression
+    return step if same else replace(step, inputs=inputs, expression=expression)
 
 
 def with_numbers(expression: Expression, operands: Sequence[Value]) -> Expression:
