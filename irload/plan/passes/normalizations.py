@@ -22,21 +22,22 @@ REACH = 40
 def recognise_normalizations(program: Program) -> None:
     """Replace the step that gives a normalised tensor; the means it took are dead then, if nobody else takes them."""
     makers = program.producers()
-    at = {step: k for k, step in enumerate(program.steps)}
+    steps = program.steps
+    at = {step: k for k, step in enumerate(steps)}
     replaced: dict[Step, list[Step]] = {}
-    for mean in program.steps:
+    for mean in steps:
         if not isinstance(mean, Reduce) or mean.kind != "mean" or not mean.inputs[0].size:
             continue
         source, rank = mean.inputs[0], len(mean.inputs[0].shape)
         if mean.axes != tuple(range(rank - len(mean.axes), rank)):
             continue
         square = makers.get(source)
-        found = _search(program.steps[at[mean] :][:REACH], source, mean.axes, center=True)
+        found = _search(steps[at[mean] : at[mean] + REACH], source, mean.axes, center=True)
         if found is None and isinstance(square, Map) and square.inputs[0].shape == source.shape:
-            found = _search(program.steps[at[square] :][:REACH], square.inputs[0], mean.axes, center=False)
+            found = _search(steps[at[square] : at[square] + REACH], square.inputs[0], mean.axes, center=False)
         if found is not None and found.step not in replaced:
             replaced[found.step] = found.steps()
-    program.steps = [new for step in program.steps for new in replaced.get(step, [step])]
+    program.steps = [new for step in steps for new in replaced.get(step, [step])]
 
 
 @dataclass
