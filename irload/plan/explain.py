@@ -19,7 +19,7 @@ REASONS = {
     "matmul by columns": "few rows: threads share the columns, so that each reads a part of the weights",
     "weights first": "a few dozen rows: weights as they are stored come first, and need no new layout",
     "batched matmul": "one product for each matrix of the stack",
-    "head by head": "scores of one head stay in the cache from the first product to the second",
+    "head by head": "scores of a few heads stay in the cache from the first product to the second",
     "tiles": "elementwise work, tile by tile while it is in the cache",
     "rows": "rows that stay in the cache",
     "rows, moved": "the axis is not the last one, so it is moved there and back",

@@ -1,4 +1,4 @@
-"""Attention: two matmuls around a softmax, head by head, so that the scores stay in cache."""
+"""Attention: two matmuls around a softmax, for as many heads at a time as have scores that stay in the cache."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from irload.core.tensor import Array
 from irload.plan.kernels.calls import Part, Scratch
 from irload.plan.kernels.rows import softmax_calls
-from irload.plan.kernels.tiles import PRODUCTS, TILE, cut
+from irload.plan.kernels.tiles import PRODUCTS, TILE, cut, cut_range
 
 
 def attention(
@@ -19,41 +19,31 @@ def attention(
 
     The rows of q, k, v and out may lie anywhere: heads that share keys share them as views.
     """
-    lead, rows, keys = out.shape[:-2], q.shape[-2], k.shape[-2]
+    lead, rows, keys, width = out.shape[:-2], q.shape[-2], k.shape[-2], q.shape[-1]
     q, k, v = (np.broadcast_to(x, lead + x.shape[-2:]) for x in (q, k, v))
     mask = None if mask is None else np.broadcast_to(mask, (*lead, rows, keys))
-    if prod(lead) * rows * keys <= TILE:
-        return [_all_heads(q, k, v, mask, out, scale, scratch)]
-    heads = list(np.ndindex(*lead))
+    blocks, size = [(slice(None),) * len(lead)], lead  # all in one
+    if lead and prod(lead) * rows * keys > TILE:
+        most = max(1, TILE // (rows * keys))
+        blocks = [(*at, slice(*r)) for at in np.ndindex(*lead[:-1]) for r in cut_range(0, lead[-1], most)]
+        size = (min(most, lead[-1]),)
     ones = np.ones((keys, 1), np.float32)
     parts: list[Part] = []
-    for start, stop in cut(len(heads), threads if prod(lead) * rows * keys * q.shape[-1] >= PRODUCTS else 1):
+    for start, stop in cut(len(blocks), threads if prod(lead) * rows * keys * width >= PRODUCTS else 1):
         part: Part = []
-        scores, sums = scratch.take((rows, keys)), scratch.take((rows, 1))
-        scaled = scratch.take(q.shape[-2:])
-        for h in heads[start:stop]:
-            part += [
-                (np.multiply, (q[h], np.float32(scale), scaled)),
-                (np.matmul, (scaled, k[h].T, scores)),
-            ]
+        scores, scaled = scratch.take((*size, rows, keys)), scratch.take((*size, rows, width))
+        sums = scratch.take((prod(size) * rows, 1))
+        for at in blocks[start:stop]:
+            a, b, c, o = q[at], k[at], v[at], out[at]
+            s, t = scores[: len(a)], scaled[: len(a)]
+            flat = s.reshape(-1, keys)
+            part += [(np.multiply, (a, np.float32(scale), t)), (np.matmul, (t, b.swapaxes(-1, -2), s))]
             if mask is not None:
-                part.append((np.add, (scores, mask[h], scores)))
-            part += softmax_calls(scores, scores, sums, ones)
-            part.append((np.matmul, (scores, v[h], out[h])))
+                part.append((np.add, (s, mask[at], s)))
+            part += softmax_calls(flat, flat, sums[: len(flat)], ones)
+            part.append((np.matmul, (s, c, o)))
         parts.append(part)
     return parts
-
-
-def _all_heads(q: Array, k: Array, v: Array, mask: Array | None, out: Array, scale: float, scratch: Scratch) -> Part:
-    """The same with few calls, where the scores of all heads fit in a tile."""
-    scores, scaled = scratch.take((*q.shape[:-1], k.shape[-2])), scratch.take(q.shape)
-    part: Part = [(np.multiply, (q, np.float32(scale), scaled)), (np.matmul, (scaled, k.swapaxes(-1, -2), scores))]
-    if mask is not None:
-        part.append((np.add, (scores, mask, scores)))
-    flat = scores.reshape(-1, scores.shape[-1])
-    ones = np.ones((flat.shape[1], 1), np.float32)
-    part += softmax_calls(flat, flat, scratch.take((len(flat), 1)), ones)
-    return [*part, (np.matmul, (scores, v, out))]
 
 
 def keep(mask: Array, out: Array) -> None:

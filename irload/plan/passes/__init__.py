@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from irload.plan.passes.attention import recognise_attention
 from irload.plan.passes.channels_last import choose_layouts
 from irload.plan.passes.dead import drop_dead
 from irload.plan.passes.epilogues import fuse_epilogues
@@ -18,7 +19,7 @@ __all__ = ["optimize"]
 def optimize(program: Program) -> Program:
     """Run every pass, in the order in which they help each other."""
     fusions = (fuse_epilogues, fuse_maps, recognise_functions)
-    patterns = (recognise_normalizations, drop_dead)
+    patterns = (recognise_normalizations, recognise_attention, drop_dead)
     for rewrite in (drop_dead, fold_scale, fold_numbers, *patterns, *fusions, *fusions, choose_layouts):
         rewrite(program)
     return program

@@ -1,0 +1,112 @@
+"""Attention written out: Product(Softmax(Product(q, k) · scale + mask), v) → Attention(q, k, v, mask).
+
+Only where nobody else takes the scores. Transposes of q, k and v become views.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from math import isfinite
+
+from irload.plan.expression import Expression, Instruction
+from irload.plan.program import Program, Step, Value
+from irload.plan.steps import Attention, Map, Permute, Product, Softmax
+
+
+def recognise_attention(program: Program) -> None:
+    """Replace the second product of every attention by the whole of it."""
+    makers = program.producers()
+    for softmax in program.steps:
+        if not isinstance(softmax, Softmax) or softmax.axis != len(softmax.output.shape) - 1:
+            continue
+        weighted = program.sole_consumer(softmax.output)
+        scores = _peeled(program, makers, softmax.inputs[0])
+        if scores is None or not isinstance(weighted, Product) or weighted.inputs[0] is not softmax.output:
+            continue
+        if weighted.transpose_a or weighted.epilogue.instructions or not isfinite(scores.scale):
+            continue
+        if scores.product.output.shape[-2:] != softmax.output.shape[-2:] or not scores.product.inputs[0].size:
+            continue
+        steps: list[Step] = []
+        q, k = scores.product.inputs
+        q = _turned(q, steps) if scores.product.transpose_a else q
+        k = k if scores.product.transpose_b else _turned(k, steps)
+        v = _turned(weighted.inputs[1], steps) if weighted.transpose_b else weighted.inputs[1]
+        mask = _sum(scores.masks, steps)
+        old = (scores.product, *scores.between, softmax, weighted)
+        attention = Attention(
+            [q, k, v, *([] if mask is None else [mask])],
+            weighted.outputs,
+            scale=scores.scale,
+            origin=tuple(dict.fromkeys(n for s in old for n in s.origin)),
+        )
+        program.replace(old, [*steps, attention])
+
+
+@dataclass(frozen=True)
+class _Scores:
+    """Product · scale + the sum of masks, each with a factor, and the steps between."""
+
+    product: Product
+    scale: float = 1.0
+    masks: tuple[tuple[Value, float], ...] = ()
+    between: tuple[Map, ...] = ()
+
+    def scaled(self, step: Map, factor: float) -> _Scores:
+        """The scores behind a multiplication."""
+        masks = tuple((m, f * factor) for m, f in self.masks)
+        return replace(self, scale=self.scale * factor, masks=masks, between=(*self.between, step))
+
+
+def _peeled(program: Program, makers: dict[Value, Step], value: Value) -> _Scores | None:
+    """What a value is made of, if it is a product, perhaps scaled and masked, that nobody else sees."""
+    maker = makers.get(value)
+    if maker is None or program.sole_consumer(value) is None:
+        return None
+    if isinstance(maker, Product) and not maker.epilogue.instructions and maker.output.dtype == "float32":
+        return _Scores(maker)
+    if not isinstance(maker, Map) or len(maker.expression.instructions) != 1:
+        return None
+    (i,) = maker.expression.instructions
+    if i.function in ("multiply_number", "divide_number") and i.numbers[0]:
+        inner = _peeled(program, makers, maker.inputs[0])
+        factor = i.numbers[0] if i.function == "multiply_number" else 1 / i.numbers[0]
+        return None if inner is None else inner.scaled(maker, factor)
+    if i.function == "add":
+        for scores, mask in (maker.inputs, maker.inputs[::-1]):
+            inner = _peeled(program, makers, scores)
+            if inner is not None:
+                return replace(inner, masks=(*inner.masks, (mask, 1.0)), between=(*inner.between, maker))
+    return None
+
+
+def _turned(value: Value, steps: list[Step]) -> Value:
+    """The value with its last two axes exchanged, a view that is added to `steps`."""
+    *lead, rows, columns = value.shape
+    turned = Value((*lead, columns, rows), value.dtype, name=value.name)
+    rank = len(value.shape)
+    steps.append(Permute([value], [turned], order=(*range(rank - 2), rank - 1, rank - 2)))
+    return turned
+
+
+def _sum(masks: tuple[tuple[Value, float], ...], steps: list[Step]) -> Value | None:
+    """The masks, each times its factor, in one value."""
+    total: Value | None = None
+    for mask, factor in masks:
+        if factor != 1:
+            times = Expression(1, (Instruction("multiply_number", (0,), (factor,)),))
+            scaled = Value(mask.shape, mask.dtype, name=mask.name)
+            steps.append(Map([mask], [scaled], expression=times))
+            mask = scaled
+        if total is not None:
+            shape = tuple(max(pair) for pair in zip(*_aligned(total.shape, mask.shape), strict=True))
+            both = Value(shape, mask.dtype, name=mask.name)
+            steps.append(Map([total, mask], [both], expression=Expression(2, (Instruction("add", (0, 1)),))))
+            mask = both
+        total = mask
+    return total
+
+
+def _aligned(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    rank = max(len(a), len(b))
+    return (1,) * (rank - len(a)) + a, (1,) * (rank - len(b)) + b

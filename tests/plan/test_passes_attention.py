@@ -1,0 +1,126 @@
+"""Attention written out becomes one step, with its scale, masks and transposes; what is needed elsewhere stays."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from irload.core.tensor import Array
+from irload.plan.program import Value
+from irload.plan.steps import Attention, Permute, Product, Softmax, Step
+from tests.plan.programs import Chain, constant, random, run, value
+
+HEADS, ROWS, KEYS, WIDTH = 3, 5, 7, 4
+Q, K, V = random(2, HEADS, ROWS, WIDTH), random(2, HEADS, KEYS, WIDTH, seed=1), random(2, HEADS, KEYS, 6, seed=2)
+BIAS, MASK = random(HEADS, ROWS, KEYS, seed=3), random(2, 1, 1, KEYS, seed=4)
+
+
+def plain(scale: float = 1.0, mask: Array | float = 0.0) -> Array:
+    scores = Q.astype(np.float64) @ K.swapaxes(-1, -2) * scale + mask
+    grown = np.exp(scores - scores.max(-1, keepdims=True))
+    return grown / grown.sum(-1, keepdims=True) @ V
+
+
+def scores_of(c: Chain, q: Value, k: Value, **transposes: bool) -> Value:
+    return c.add(Product([q, k], [value(2, HEADS, ROWS, KEYS)], **({"transpose_b": True} | transposes)))  # pyright: ignore
+
+
+def weighted(c: Chain, scores: Value, v: Value, **transposes: bool) -> Value:
+    weights = c.add(Softmax([scores], [value(*scores.shape)], axis=3))
+    return c.add(Product([weights, v], [value(2, HEADS, ROWS, 6)], **transposes))  # pyright: ignore
+
+
+def inputs() -> dict[Value, Array]:
+    return {value(*a.shape): a for a in (Q, K, V)}
+
+
+def attentions(steps: list[Step]) -> list[Attention]:
+    return [s for s in steps if isinstance(s, Attention)]
+
+
+@pytest.mark.parametrize("form", ["bare", "scaled", "divided", "masked", "two masks", "mask then scale"])
+def test_attention_is_one_step(form: str) -> None:
+    results: list[Array] = []
+    for look in (True, False):
+        given, c = inputs(), Chain()
+        q, k, v = given
+        s = scores_of(c, q, k)
+        if form == "mask then scale":
+            s = c("multiply", c("add", constant(BIAS), s), 0.25)
+        elif form == "divided":
+            s = c("divide", s, 3)
+        elif form != "bare":
+            s = c("multiply", 0.5, s)
+        if "mask" in form and form != "mask then scale":
+            s = c("add", s, constant(MASK))
+        if form == "two masks":
+            s = c("add", constant(BIAS), s)
+        out = weighted(c, s, v)
+        if look:
+            steps = c.optimized([*given], [out])
+            assert len(attentions(steps)) == 1
+            assert not any(isinstance(s, Product | Softmax) for s in steps)
+        else:
+            results += run(c.steps, given, [out])
+    expected = {
+        "bare": plain(),
+        "scaled": plain(0.5),
+        "divided": plain(1 / 3),
+        "masked": plain(0.5, MASK),
+        "two masks": plain(0.5, MASK + BIAS),
+        "mask then scale": plain(0.25, BIAS * 0.25),
+    }
+    np.testing.assert_allclose(results[0], expected[form], 1e-5, 1e-6)
+
+
+def test_transposes_are_views() -> None:
+    c = Chain()
+    q, k, v = (value(*a.transpose(0, 1, 3, 2).shape) for a in (Q, K, V))
+    given = {x: np.ascontiguousarray(a.transpose(0, 1, 3, 2)) for x, a in zip((q, k, v), (Q, K, V), strict=True)}
+    out = weighted(c, scores_of(c, q, k, transpose_a=True, transpose_b=False), v, transpose_b=True)
+    steps = c.optimized([*given], [out])
+    assert [type(s) for s in steps] == [Permute, Permute, Permute, Attention]
+    (result,) = run(steps, given, [out], passes=False)
+    np.testing.assert_allclose(result, plain(), 1e-5, 1e-6)
+
+
+@pytest.mark.parametrize("taken", ["scores", "scaled", "weights"])
+def test_what_others_take_stays(taken: str) -> None:
+    given, c = inputs(), Chain()
+    q, k, v = given
+    s = scores_of(c, q, k)
+    scaled = c("multiply", s, 0.5)
+    weights = c.add(Softmax([scaled], [value(*s.shape)], axis=3))
+    out = c.add(Product([weights, v], [value(2, HEADS, ROWS, 6)]))
+    also = {"scores": s, "scaled": scaled, "weights": weights}[taken]
+    assert not attentions(c.optimized([*given], [out, also]))
+    first, second = run(c.steps, given, [out, also])
+    np.testing.assert_allclose(first, plain(0.5), 1e-5, 1e-6)
+    raw = Q @ K.swapaxes(-1, -2)
+    grown = np.exp(raw * 0.5 - (raw * 0.5).max(-1, keepdims=True))
+    expected = {"scores": raw, "scaled": raw * 0.5, "weights": grown / grown.sum(-1, keepdims=True)}[taken]
+    np.testing.assert_allclose(second, expected, 1e-5, 1e-6)
+
+
+def test_other_axes_and_other_places_are_no_attention() -> None:
+    given, c = inputs(), Chain()
+    q, k, v = given
+    weights = c.add(Softmax([scores_of(c, q, k)], [value(2, HEADS, ROWS, KEYS)], axis=2))
+    assert not attentions(c.optimized([*given], [c.add(Product([weights, v], [value(2, HEADS, ROWS, 6)]))]))
+    c = Chain()
+    weights = c.add(Softmax([scores_of(c, q, k)], [value(2, HEADS, ROWS, KEYS)], axis=3))
+    turned = c.add(Product([v, weights], [value(2, HEADS, 6, ROWS)], transpose_a=True, transpose_b=True))
+    assert not attentions(c.optimized([*given], [turned]))
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("lead", [(), (1,), (9,), (2, 5), (3, 1)])
+def test_heads_go_together_as_the_cache_holds_them(lead: tuple[int, ...], threads: int) -> None:
+    q, k, v = random(*lead, 60, 8), random(*lead, 90, 8, seed=1), random(*lead, 90, 5, seed=2)
+    given = {value(*a.shape): a for a in (q, k, v)}
+    out = value(*lead, 60, 5)
+    mask = constant(random(60, 90, seed=3))
+    (result,) = run([Attention([*given, mask], [out], scale=0.3)], given, [out], threads)
+    scores = q.astype(np.float64) @ k.swapaxes(-1, -2) * 0.3 + random(60, 90, seed=3)
+    grown = np.exp(scores - scores.max(-1, keepdims=True))
+    np.testing.assert_allclose(result, grown / grown.sum(-1, keepdims=True) @ v, 1e-5, 1e-6)
