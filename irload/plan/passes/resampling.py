@@ -1,0 +1,112 @@
+"""Resampling after 1×1 convolution: Window(Join(Resample(x), y), [V W]) → Resample(Window(x, V)) + Window(y, W).
+
+The two commute. So the convolution runs on the small map, and what was enlarged need not be joined. Heads that gather maps of several
+sizes have this pattern.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+import numpy as np
+
+from irload.plan.expression import Expression, Instruction
+from irload.plan.program import Program, Step, Value
+from irload.plan.steps import Join, Map, Resample, Window
+
+GAIN = 2
+"""How many times larger the resampled map must be, and how many times more channels the convolution may make."""
+
+ADD = Expression(2, (Instruction("add", (0, 1)),))
+
+
+def convolve_before_resampling(program: Program) -> None:
+    """Move every 1×1 convolution before the resampling of what it takes, or of a part of what it takes."""
+    makers = program.producers()
+    for window in program.steps:
+        if not isinstance(window, Window) or not _is_pointwise(window):
+            continue
+        source = window.inputs[0]
+        join = makers.get(source)
+        joined = isinstance(join, Join) and join.axis == 1 and program.sole_consumer(source) is window
+        parts = join.inputs if joined and join is not None else [source]
+        chains = [_chain(program, makers, part, window.output.shape[1]) for part in parts]
+        if any(chains):
+            old = [window, *([join] if joined and join is not None else []), *(s for chain in chains for s in chain)]
+            program.replace(old, _moved(window, parts, chains))
+
+
+def _is_pointwise(window: Window) -> bool:
+    """True for one group, one tap, stride 1, no pads, and nothing after it yet."""
+    groups, _, _, *kernel = window.inputs[1].shape
+    plain = groups == 1 and prod(kernel) == 1 and not window.epilogue.instructions
+    return plain and window.output.shape[2:] == window.inputs[0].shape[2:] and set(window.strides) == {1}
+
+
+def _chain(program: Program, makers: dict[Value, Step], value: Value, channels: int) -> list[Resample]:
+    """The resamplings that make a value, first to last, if that pays and nobody else sees what they make."""
+    chain: list[Resample] = []
+    at = value
+    while isinstance(step := makers.get(at), Resample) and step.axis > 1 and program.sole_consumer(at) is not None:
+        chain.insert(0, step)
+        at = step.inputs[0]
+    pays = value.size >= GAIN * at.size and channels <= GAIN * value.shape[1]
+    return chain if pays else []
+
+
+def _moved(window: Window, parts: Sequence[Value], chains: Sequence[list[Resample]]) -> list[Step]:
+    """The steps in the place of the window, the join and the resamplings."""
+    weights = window.inputs[1].constant
+    assert weights is not None
+    edges = np.cumsum([0, *(p.shape[1] for p in parts)])
+    steps: list[Step] = []
+    terms: list[Value] = []
+    rest: list[int] = []
+    for k, chain in enumerate(chains):
+        if not chain:
+            rest.append(k)
+            continue
+        value = _convolved(window, chain[0].inputs[0], weights[:, :, edges[k] : edges[k + 1]], steps)
+        for step in chain:
+            n, c = value.shape[:2]
+            larger = Value((n, c, *step.output.shape[2:]), value.dtype, name=step.output.name)
+            steps.append(Resample([value, step.inputs[1]], [larger], axis=step.axis, origin=step.origin))
+            value = larger
+        terms.append(value)
+    if rest:
+        data = parts[rest[0]]
+        if len(rest) > 1:
+            shape = (data.shape[0], sum(parts[k].shape[1] for k in rest), *data.shape[2:])
+            data = Value(shape, data.dtype, name=data.name)
+            steps.append(Join([parts[k] for k in rest], [data], axis=1))
+        kept = np.concatenate([weights[:, :, edges[k] : edges[k + 1]] for k in rest], axis=2)
+        terms.insert(0, _convolved(window, data, kept, steps))
+    total = terms[0]
+    for term in terms[1:]:
+        both = Value(window.output.shape, window.output.dtype, name=window.output.name)
+        steps.append(Map([total, term], [both], expression=ADD))
+        total = both
+    last = next(s for s in reversed(steps) if total in s.outputs)
+    last.outputs = window.outputs
+    return steps
+
+
+def _convolved(
+    window: Window, data: Value, weights: np.ndarray[tuple[int, ...], np.dtype[np.float32]], steps: list[Step]
+) -> Value:
+    """The 1×1 convolution of other data by a part of the weights."""
+    out = Value((data.shape[0], window.output.shape[1], *data.shape[2:]), data.dtype, name=window.output.name)
+    part = np.ascontiguousarray(weights)
+    steps.append(
+        Window(
+            [data, Value(part.shape, part.dtype, part, name=window.inputs[1].name)],
+            [out],
+            strides=window.strides,
+            dilations=window.dilations,
+            pads_begin=window.pads_begin,
+            pads_end=window.pads_end,
+            origin=window.origin,
+        )
+    )
+    return out

@@ -1,0 +1,83 @@
+"""1×1 convolutions run before what they take is enlarged, where that saves work and nobody else sees it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from irload.plan.program import Value
+from irload.plan.steps import Join, Resample, Step, Window
+from tests.plan.programs import Chain, constant, random, run, value
+
+
+def up(c: Chain, x: Value, *axes: int) -> Value:
+    """Twice as large along the axes, by weighted neighbours."""
+    for axis in axes:
+        n = x.shape[axis]
+        matrix = np.zeros((2 * n, n), np.float32)
+        for k in range(2 * n):
+            matrix[k, k // 2] += 0.75
+            matrix[k, min(max(k // 2 + (1 if k % 2 else -1), 0), n - 1)] += 0.25
+        x = c.add(Resample([x, constant(matrix)], [value(*x.shape[:axis], 2 * n, *x.shape[axis + 1 :])], axis=axis))
+    return x
+
+
+def pointwise(c: Chain, x: Value, channels: int, stride: int = 1, kernel: int = 1) -> Value:
+    weights = constant(random(1, channels, x.shape[1], kernel, kernel, seed=9))
+    out = value(x.shape[0], channels, *((n - kernel) // stride + 1 for n in x.shape[2:]))
+    same = {"strides": (stride,) * 2, "dilations": (1, 1), "pads_begin": (0, 0), "pads_end": (0, 0)}
+    return c.add(Window([x, weights], [out], **same))  # pyright: ignore[reportArgumentType]
+
+
+def head(c: Chain, small: Value, middle: Value, large: Value) -> Value:
+    parts = [up(c, up(c, small, 2, 3), 2, 3), large, up(c, middle, 2, 3)]
+    joined = c.add(Join(parts, [value(2, sum(p.shape[1] for p in parts), 8, 12)], axis=1))
+    return c("relu", c("add", pointwise(c, joined, 6), constant(random(1, 6, 1, 1, seed=5))))
+
+
+def kinds(steps: list[Step]) -> list[str]:
+    return [type(s).__name__ for s in steps]
+
+
+def test_a_head_of_several_sizes() -> None:
+    shapes = (2, 4, 2, 3), (2, 5, 4, 6), (2, 3, 8, 12)
+    results = []
+    for passes in (True, False):
+        values, c = [value(*s) for s in shapes], Chain()
+        out = head(c, *values)
+        results.append(
+            run(c.steps, {v: random(*v.shape, seed=k) for k, v in enumerate(values)}, [out], passes=passes)[0]
+        )
+    np.testing.assert_allclose(results[0], results[1], 1e-5, 1e-5)
+    values, c = [value(*s) for s in shapes], Chain()
+    steps = c.optimized(values, [head(c, *values)])
+    assert kinds(steps) == ["Window", *["Resample"] * 4, "Window", "Resample", "Resample", "Window"]
+    assert [s.output.shape[2:] for s in steps if isinstance(s, Window)] == [(2, 3), (4, 6), (8, 12)]
+    last = steps[-1]
+    assert isinstance(last, Window)
+    assert str(last.epilogue) == "add+add+add+relu"
+
+
+def test_without_a_join_and_with_two_whole_parts() -> None:
+    for whole in (0, 2):
+        results = []
+        for passes in (True, False):
+            x, others, c = value(1, 4, 3, 3), [value(1, 2, 6, 6) for _ in range(whole)], Chain()
+            data = up(c, x, 2, 3)
+            if whole:
+                data = c.add(Join([others[0], data, others[1]], [value(1, 8, 6, 6)], axis=1))
+            out = pointwise(c, data, 5)
+            given = {v: random(*v.shape, seed=k) for k, v in enumerate((x, *others))}
+            results.append(run(c.steps, given, [out], passes=passes)[0])
+        np.testing.assert_allclose(results[0], results[1], 1e-5, 1e-5)
+
+
+@pytest.mark.parametrize("case", ["stride", "taps", "channels", "smaller", "seen", "resampled channels"])
+def test_where_it_does_not_pay_or_is_not_the_same_it_stays(case: str) -> None:
+    x, c = value(1, 4, 6, 6), Chain()
+    larger = up(c, x, 1) if case == "resampled channels" else up(c, x, 2, 3)
+    if case == "smaller":
+        larger = c.add(Resample([x, constant(np.eye(7, 6, dtype=np.float32))], [value(1, 4, 7, 6)], axis=2))
+    out = pointwise(c, larger, 9 if case == "channels" else 4, 2 if case == "stride" else 1, 3 if case == "taps" else 1)
+    steps = c.optimized([x], [out, larger] if case == "seen" else [out])
+    assert kinds(steps)[-1] == "Window"
