@@ -12,6 +12,7 @@ from irload.plan.passes.normalizations import recognise_normalizations
 from irload.plan.passes.numbers import fold_numbers
 from irload.plan.passes.resampling import convolve_before_resampling
 from irload.plan.passes.scale import fold_scale
+from irload.plan.passes.transposes import sink_transposes
 from irload.plan.program import Program
 
 __all__ = ["optimize"]
@@ -20,7 +21,7 @@ __all__ = ["optimize"]
 def optimize(program: Program) -> Program:
     """Run every pass, in the order in which they help each other."""
     fusions = (fuse_epilogues, fuse_maps, recognise_functions)
-    patterns = (recognise_normalizations, recognise_attention, convolve_before_resampling, drop_dead)
+    patterns = (recognise_normalizations, recognise_attention, convolve_before_resampling, sink_transposes, drop_dead)
     for rewrite in (drop_dead, fold_scale, fold_numbers, *patterns, *fusions, *fusions, choose_layouts):
         rewrite(program)
     return program

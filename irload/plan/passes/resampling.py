@@ -1,7 +1,7 @@
 """Resampling after 1×1 convolution: Window(Join(Resample(x), y), [V W]) → Resample(Window(x, V)) + Window(y, W).
 
-The two commute. So the convolution runs on the small map, and what was enlarged need not be joined. Heads that gather maps of several
-sizes have this pattern.
+The two commute. So the convolution runs on the small map, and what was enlarged need not be joined. Heads that gather
+maps of several sizes have this pattern.
 """
 
 from __future__ import annotations

@@ -1,0 +1,104 @@
+"""Transposes after elementwise work: Map(f, Permute(x), c) → Permute(Map(f, x, cᵀ)), where x is a fresh result.
+
+So the work becomes the epilogue of a Window or Product. Reshapes are passed likewise by what takes no second operand.
+The views themselves cost nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import copy
+
+import numpy as np
+
+from irload.plan.passes.epilogues import OWN_INPUTS
+from irload.plan.program import Program, Step, Value
+from irload.plan.steps import Look, Map, Permute, Pool, TransposedWindow, View, Window
+
+HOSTS = tuple(OWN_INPUTS)
+
+
+def sink_transposes(program: Program) -> None:
+    """Move every Map before the views through which it sees a fresh result."""
+    makers = program.producers()
+    moved: set[Step] = set()
+    for step in program.steps:
+        if not isinstance(step, Map):
+            continue
+        for value in step.inputs:
+            looks = _looks(program, makers, value, moved)
+            steps = _swapped(step, value, looks, makers) if looks else None
+            if steps is not None:
+                program.replace([*looks, step], steps)
+                makers.update((s.output, s) for s in steps)
+                moved.update(s for s in steps if isinstance(s, Map))
+                break
+
+
+def _looks(program: Program, makers: dict[Value, Step], value: Value, moved: set[Step]) -> list[Look]:
+    """The transposes and reshapes, first to last, through which a value is a fresh result that nobody else sees."""
+    looks: list[Look] = []
+    at = value
+    while isinstance(look := makers.get(at), Permute | View) and program.sole_consumer(at) is not None:
+        looks.insert(0, look)
+        at = look.inputs[0]
+    fresh = isinstance(makers.get(at), HOSTS) or makers.get(at) in moved
+    return looks if fresh and program.sole_consumer(at) is not None else []
+
+
+def _swapped(step: Map, value: Value, looks: Sequence[Look], makers: dict[Value, Step]) -> list[Step] | None:
+    """The Map on what is looked at, then the same looks. None where another operand cannot be seen from there."""
+    base = looks[0].inputs[0]
+    if value.shape != step.output.shape or step.inputs.count(value) > 1:
+        return None
+    order = _order(looks)
+    steps: list[Step] = []
+    inputs: list[Value] = []
+    for other in step.inputs:
+        seen = base if other is value else _seen(other, order, len(base.shape), makers, steps)
+        if seen is None:
+            return None
+        inputs.append(seen)
+    result = Value(base.shape, step.output.dtype, name=step.output.name)
+    steps.append(Map(inputs, [result], expression=step.expression, origin=step.origin))
+    for look in looks:
+        again = copy(look)
+        last = look is looks[-1]
+        out = step.output if last else Value(look.output.shape, look.output.dtype, name=look.output.name)
+        again.inputs, again.outputs = [result, *look.inputs[1:]], [out]
+        steps.append(again)
+        result = out
+    return steps
+
+
+def _order(looks: Sequence[Look]) -> tuple[int, ...] | None:
+    """The transpose that the looks are together, None with a reshape among them."""
+    order: tuple[int, ...] | None = None
+    for look in looks:
+        if not isinstance(look, Permute):
+            return None
+        order = look.order if order is None else tuple(order[k] for k in look.order)
+    return order
+
+
+def _seen(
+    other: Value, order: tuple[int, ...] | None, rank: int, makers: dict[Value, Step], steps: list[Step]
+) -> Value | None:
+    """Another operand as it is seen before the transpose, None where that would be no use."""
+    if other.size == 1 and len(other.shape) <= rank:
+        return other
+    if order is None:
+        return None
+    inverse = tuple(order.index(k) for k in range(rank))
+    if other.constant is not None:
+        wide = other.constant.reshape((1,) * (rank - other.constant.ndim) + other.constant.shape)
+        array = np.ascontiguousarray(wide.transpose(inverse))
+        return Value(array.shape, array.dtype, array, name=other.name)
+    maker = makers.get(other)
+    if isinstance(maker, Permute) and maker.order == order:
+        return maker.inputs[0]
+    if isinstance(maker, Window | TransposedWindow | Pool) and order == (0, rank - 1, *range(1, rank - 1)):
+        turned = Value(tuple(other.shape[k] for k in inverse), other.dtype, name=other.name)
+        steps.append(Permute([other], [turned], order=inverse))
+        return turned
+    return None
