@@ -9,10 +9,6 @@ from typing import Any
 
 __all__ = ["blas_hint", "show_config"]
 
-AVX512 = ("SkylakeX", "Cooperlake", "SapphireRapids")
-"""OpenBLAS's sets of kernels that use AVX-512."""
-
-
 def show_config() -> dict[str, Any]:
     """Print the versions, the threads and the BLAS that will be used, and what would make it faster; return all of it.
 
@@ -31,6 +27,7 @@ def config() -> dict[str, Any]:
     from threadpoolctl import threadpool_info
 
     from irload import __version__
+    from irload.plan.blas import AVX512
     from irload.plan.crew import thread_count
 
     blas = next((pool for pool in threadpool_info() if pool["user_api"] == "blas"), None)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cached_property
+from functools import cache, cached_property
 from threading import Lock
 from types import TracebackType
 from typing import Any
@@ -20,7 +20,8 @@ class SingleThreaded:
         self._before: list[int] = []
 
     @cached_property
-    def _libraries(self) -> list[Any]:
+    def libraries(self) -> list[Any]:
+        """The BLAS libraries of the process, as threadpoolctl sees them."""
         from threadpoolctl import ThreadpoolController
 
         return list(ThreadpoolController().select(user_api="blas").lib_controllers)
@@ -28,7 +29,7 @@ class SingleThreaded:
     def __enter__(self) -> None:
         with self._lock:
             if not self._inside:
-                self._before = [library.get_num_threads() for library in self._libraries]
+                self._before = [library.get_num_threads() for library in self.libraries]
                 self._set([1] * len(self._before))
             self._inside += 1
 
@@ -41,9 +42,23 @@ class SingleThreaded:
                 self._set(self._before)
 
     def _set(self, counts: list[int]) -> None:
-        for library, before, count in zip(self._libraries, self._before, counts, strict=True):
+        for library, before, count in zip(self.libraries, self._before, counts, strict=True):
             if before != 1:
                 library.set_num_threads(count)
 
 
 single_threaded_blas = SingleThreaded()
+
+
+AVX512 = ("SkylakeX", "Cooperlake", "SapphireRapids")
+"""OpenBLAS's sets of kernels that use AVX-512."""
+
+
+@cache
+def small_kernels() -> bool:
+    """True where BLAS multiplies small matrices where they lie, as OpenBLAS does on processors with AVX-512.
+
+    Everywhere else it copies its operands at each call, so that small products are slow ones.
+    """
+    libraries = single_threaded_blas.libraries
+    return bool(libraries) and all(getattr(one, "architecture", None) in AVX512 for one in libraries)

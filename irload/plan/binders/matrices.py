@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from irload.core.tensor import Array
 from irload.plan.bind import Binder, Phases, binds
 from irload.plan.kernels import attention as kernels
 from irload.plan.kernels import product as products
+from irload.plan.kernels import streamed
 from irload.plan.kernels.copying import as_rows, stack
-from irload.plan.kernels.packing import contiguous
+from irload.plan.kernels.packing import contiguous, laid_out
 from irload.plan.steps import Attention, Product
 
 
@@ -19,23 +21,11 @@ def product(step: Product, binder: Binder) -> tuple[str, Phases]:
     out = binder.view(step.output)
     a = a.swapaxes(-1, -2) if step.transpose_a else a
     flat = as_rows(a), as_rows(out)
-    plain = b.ndim == 2 and flat[0] is not None and flat[1] is not None
-    if step.transpose_b and step.inputs[1].constant is not None and plain and flat[1] is not None:
-        rows_of = flat[1].shape[0]
-        if flat[0] is not None and rows_of in products.DOZENS:
-            wide = [np.broadcast_to(e, out.shape).reshape(flat[1].shape) if e.size > 1 else e for e in extra]
-            make = products.weights_first
-            return "weights first", [make(flat[0], b, flat[1], wide, step.epilogue, binder.scratch, binder.threads)]
-        # A single row is a matrix–vector product, which takes weights either way.
-        b = b.T if rows_of == 1 else binder.pack("transpose", b, lambda w: contiguous(w.swapaxes(-1, -2)))
-    elif step.transpose_b:
-        b = b.swapaxes(-1, -2)
     if b.ndim == 2 and flat[0] is not None and flat[1] is not None:
         wide = [np.broadcast_to(e, out.shape).reshape(flat[1].shape) if e.size > 1 else e for e in extra]
-        few = flat[1].shape[0] < 16 * binder.threads
-        make = products.columns_by_matrix if few else products.rows_by_matrix
-        kernel = "matmul by columns" if few else "matmul by rows"
-        return kernel, [make(flat[0], b, flat[1], wide, step.epilogue, binder.scratch, binder.threads)]
+        fixed = step.inputs[1].constant is not None
+        return _by_matrix(step, binder, flat[0], b, fixed, flat[1], wide)
+    b = b.swapaxes(-1, -2) if step.transpose_b else b
     if out.ndim == 2:
         make = products.rows_by_matrix
         return "matmul by rows", [make(a, b, out, extra, step.epilogue, binder.scratch, binder.threads)]
@@ -44,6 +34,27 @@ def product(step: Product, binder: Binder) -> tuple[str, Phases]:
     if stacked[2] is not None and stacked[0] is not None and stacked[1] is not None and not extra:
         a, b, out = stacked[0], stacked[1], stacked[2]
     return "batched matmul", products.batched(a, b, out, extra, step.epilogue, binder.scratch, binder.threads)
+
+
+def _by_matrix(
+    step: Product, binder: Binder, a: Array, b: Array, fixed: bool, out: Array, extra: list[Array]
+) -> tuple[str, Phases]:
+    """Rows times one matrix, `fixed` where it is constant: by the number of rows and the size of the matrix."""
+    rows, (n, k) = len(out), b.shape if step.transpose_b else b.shape[::-1]
+    if fixed and streamed.suits(rows, k, n):
+        w = b if step.transpose_b else binder.pack("transpose", b, lambda w: contiguous(w.T))
+        make = streamed.weights_first
+        return "weights first", make(a, w, out, extra, step.epilogue, binder.scratch, binder.threads)
+    # A single row is a matrix–vector product, which takes weights either way.
+    if fixed and rows > 1:
+        kind = "laid out, transposed" if step.transpose_b else "laid out"
+        b = binder.pack(kind, b, lambda w: laid_out(w.T if step.transpose_b else w))
+    elif step.transpose_b:
+        b = b.T
+    few = rows < 16 * binder.threads
+    make = products.columns_by_matrix if few else products.rows_by_matrix
+    kernel = "matmul by columns" if few else "matmul by rows"
+    return kernel, [make(a, b, out, extra, step.epilogue, binder.scratch, binder.threads)]
 
 
 @binds(Attention)

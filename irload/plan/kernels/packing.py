@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from math import prod
+
 import numpy as np
 
 from irload.core.tensor import Array
+from irload.plan.blas import small_kernels
+from irload.plan.kernels.calls import aligned_bytes
+from irload.plan.kernels.unpacked import panel_width
 
 ROWS, COLUMNS = 448, 64
 """The block of the last two axes that is copied at once: a transposed matrix as a whole takes ten times longer."""
@@ -12,10 +17,32 @@ ROWS, COLUMNS = 448, 64
 
 def contiguous(view: Array) -> Array:
     """A contiguous copy of a transposed view, made block by block."""
-    out = np.empty(view.shape, view.dtype)
+    out = aligned(view.shape)
     rows, columns = view.shape[-2:]
     for i in range(0, rows, ROWS):
         for j in range(0, columns, COLUMNS):
             block = (..., slice(i, i + ROWS), slice(j, j + COLUMNS))
             np.copyto(out[block], view[block])
     return out
+
+
+def laid_out(view: Array) -> Array:
+    """Matrices [K,N] as the second operand of products: panels [N/width, K, width] where BLAS reads them in place.
+
+    Leading axes stay.
+    """
+    *lead, k, n = view.shape
+    width = panel_width(k, n) if small_kernels() else None
+    if width is None:
+        return contiguous(view)
+    out = aligned((*lead, n // width, k, width))
+    for j in range(n // width):
+        panel = view[..., j * width : (j + 1) * width]
+        for i in range(0, k, ROWS):
+            np.copyto(out[..., j, i : i + ROWS, :], panel[..., i : i + ROWS, :])
+    return out
+
+
+def aligned(shape: tuple[int, ...]) -> Array:
+    """An f32 array of undefined content that begins with a cache line."""
+    return aligned_bytes(4 * prod(shape)).view(np.float32).reshape(shape)

@@ -11,18 +11,16 @@ from irload.plan.expression import Expression
 from irload.plan.kernels.calls import Part, Scratch
 from irload.plan.kernels.map import map_parts, tiled_calls
 from irload.plan.kernels.tiles import PRODUCTS, cut, cut_range
+from irload.plan.kernels.unpacked import products
 
 BLOCK = 1 << 17
 """Elements of the result that are made before the epilogue runs over them."""
-
-DOZENS = range(32, 161)
-"""Numbers of rows for which weights stored [N,K] come first."""
 
 
 def rows_by_matrix(
     a: Array, b: Array, out: Array, extra: Sequence[Array], epilogue: Expression, scratch: Scratch, threads: int
 ) -> list[Part]:
-    """out[M,N] = epilogue(a[M,K] @ b[K,N], …), cut by rows. `extra` operands broadcast to out's shape."""
+    """out[M,N] = epilogue(a[M,K] @ b, …), cut by rows; `b` is [K,N] or panels. `extra` broadcast to out's shape."""
     rows, columns = out.shape
     wide = [np.broadcast_to(e, out.shape) for e in extra]
     parts: list[Part] = []
@@ -30,7 +28,7 @@ def rows_by_matrix(
         part: Part = []
         step = max(32, BLOCK // columns) if epilogue.instructions else stop - start
         for i, j in cut_range(start, stop, step):
-            part.append((np.matmul, (a[i:j], b, out[i:j])))
+            part += products(a[i:j], b, out[i:j])
             part += tiled_calls(epilogue, [out, *wide], out, i, j, scratch) if epilogue.instructions else []
         parts.append(part)
     return parts
@@ -41,37 +39,14 @@ def columns_by_matrix(
 ) -> list[Part]:
     """The same cut by columns: for few rows, where each thread takes a share of the weights."""
     wide = [np.broadcast_to(e, out.shape) for e in extra]
+    pieces, width = (b.shape[1], 1) if b.ndim == 2 else (len(b), b.shape[2])
     parts: list[Part] = []
-    for i, j in cut(out.shape[1], threads if max(len(a), 8) * b.size >= PRODUCTS else 1):
-        target, operands = out[:, i:j], [w[:, i:j] for w in wide]
-        part: Part = [(np.matmul, (a, b[:, i:j], target))]
-        part += (
-            tiled_calls(epilogue, [target, *operands], target, 0, len(target), scratch) if epilogue.instructions else []
-        )
-        parts.append(part)
-    return parts
-
-
-def weights_first(
-    a: Array, b: Array, out: Array, extra: Sequence[Array], epilogue: Expression, scratch: Scratch, threads: int
-) -> list[Part]:
-    """The same for weights stored [N,K], as outᵀ = weights @ aᵀ: for a few dozen rows, where BLAS else packs for long.
-
-    `b` is the weights as stored. Threads share it by rows of the weights.
-    """
-    rows, columns = out.shape
-    wide = [np.broadcast_to(e, out.shape) for e in extra]
-    parts: list[Part] = []
-    for start, stop in cut(columns, threads if rows * b.size >= PRODUCTS else 1):
-        part: Part = []
-        step = max(64, BLOCK // 2 // rows)
-        turned = scratch.take((min(step, stop - start), rows))
-        for i, j in cut_range(start, stop, step):
-            block, target = turned[: j - i], out[:, i:j]
-            part += [(np.matmul, (b[i:j], a.T, block)), (np.copyto, (target, block.T))]
-            if epilogue.instructions:
-                operands = [w[:, i:j] for w in wide]
-                part += tiled_calls(epilogue, [target, *operands], target, 0, rows, scratch)
+    for i, j in cut(pieces, threads if max(len(a), 8) * b.size >= PRODUCTS else 1):
+        columns = slice(i * width, j * width)
+        target, operands = out[:, columns], [w[:, columns] for w in wide]
+        part = products(a, b[:, i:j] if b.ndim == 2 else b[i:j], target)
+        if epilogue.instructions:
+            part += tiled_calls(epilogue, [target, *operands], target, 0, len(target), scratch)
         parts.append(part)
     return parts
 

@@ -10,12 +10,14 @@ from numpy.lib.stride_tricks import as_strided
 
 from irload.core.tensor import Array
 from irload.plan.expression import Expression
+from irload.plan.kernels import streamed
 from irload.plan.kernels.calls import Part, Scratch
 from irload.plan.kernels.map import tiled_calls
 from irload.plan.kernels.operands import flattened
-from irload.plan.kernels.packing import contiguous
+from irload.plan.kernels.packing import contiguous, laid_out
 from irload.plan.kernels.product import columns_by_matrix, rows_by_matrix
 from irload.plan.kernels.tiles import PRODUCTS, TAPS, collapse, cut, cut_range
+from irload.plan.kernels.unpacked import panel_width, products
 
 Pack = Callable[[str, Array, Callable[[Array], Array]], Array]
 """(kind, weights, how) → the weights as a kernel wants them; made once for all plans."""
@@ -59,7 +61,6 @@ def pointwise(conv: Conv, pack: Pack, scratch: Scratch, threads: int) -> list[li
     """1×1 kernels: one matmul over all positions, after thinning them out where strides ask for it."""
     n, oh, ow, o = conv.out.shape
     channels = conv.x.shape[3]
-    w = pack("1x1", conv.w, lambda w: contiguous(w.reshape(o, channels).T))
     phases: list[list[Part]] = []
     x = conv.x
     if conv.strides != (1, 1):
@@ -75,6 +76,10 @@ def pointwise(conv: Conv, pack: Pack, scratch: Scratch, threads: int) -> list[li
     flat = x.reshape(rows, channels)
     out = conv.out.reshape(rows, o)
     extra = [flattened(e, conv.out.shape, out.shape, scratch, phases) for e in conv.extra]
+    if streamed.suits(rows, channels, o):
+        w = conv.w.reshape(o, channels)
+        return [*phases, *streamed.weights_first(flat, w, out, extra, conv.epilogue, scratch, threads)]
+    w = pack("1x1", conv.w, lambda w: laid_out(w.reshape(o, channels).T))
     make = columns_by_matrix if few_positions(rows, threads) else rows_by_matrix
     return [*phases, make(flat, w, out, extra, conv.epilogue, scratch, threads)]
 
@@ -90,10 +95,13 @@ def im2col(conv: Conv, pack: Pack, scratch: Scratch, threads: int) -> list[list[
     groups, per_group, depth = conv.w.shape[:3]
     kh, kw = conv.kernel
     k = kh * kw * depth
-    w = pack("im2col", conv.w, lambda w: contiguous(w.transpose(0, 3, 4, 2, 1)).reshape(groups, k, per_group))
     threads = threads if conv.out.size * k >= PRODUCTS else 1
-    if threads > 1 and n == groups == 1 and few_positions(oh * ow, threads) and conv.out.flags.c_contiguous:
-        return _whole_im2col(conv, w[0], scratch, threads)
+    if n == groups == 1 and conv.out.flags.c_contiguous:
+        if streamed.suits(oh * ow, k, o):
+            return _streamed_im2col(conv, pack, scratch, threads)
+        if threads > 1 and few_positions(oh * ow, threads):
+            return _whole_im2col(conv, _im2col_weights(conv, pack)[0], scratch, threads)
+    w = _im2col_weights(conv, pack)
     wide = [np.broadcast_to(e, conv.out.shape) for e in conv.extra]
     rows_at_once = max(1, min(oh, max(COLUMNS // (ow * k), POSITIONS // ow)))
     parts: list[Part] = []
@@ -111,19 +119,43 @@ def im2col(conv: Conv, pack: Pack, scratch: Scratch, threads: int) -> list[list[
                     part.append((np.copyto, (columns, windows[a:b, ..., g * depth : (g + 1) * depth])))
                     matrix = columns.reshape((b - a) * ow, k)
                     if narrow is None:
-                        part.append((np.matmul, (matrix, w[0], out.reshape(-1, o))))
+                        part += products(matrix, w[0], out.reshape(-1, o))
                     else:
                         result = narrow[: (b - a) * ow]
                         target = out[..., g * per_group : (g + 1) * per_group]
-                        part.append((np.matmul, (matrix, w[g], result)))
+                        part += products(matrix, w[g], result)
                         part.append((np.copyto, (target, result.reshape(target.shape))))
                 part += epilogue_calls(conv, out, [e[sample, start + a : start + b] for e in wide], scratch)
         parts.append(part)
     return [parts]
 
 
+def _im2col_weights(conv: Conv, pack: Pack) -> Array:
+    """[G, kh·kw·C/G, O/G], or each group in panels."""
+    groups, per_group, depth, kh, kw = conv.w.shape
+
+    def how(w: Array) -> Array:
+        rows = contiguous(w.transpose(0, 3, 4, 2, 1)).reshape(groups, kh * kw * depth, per_group)
+        return laid_out(rows) if panel_width(*rows.shape[1:]) else rows
+
+    return pack("im2col", conv.w, how)
+
+
 def _whole_im2col(conv: Conv, w: Array, scratch: Scratch, threads: int) -> list[list[Part]]:
     """Small maps: all windows first, then a matmul of which each thread makes a range of channels."""
+    matrix, out, extra, phases = _all_windows(conv, scratch)
+    return [*phases, columns_by_matrix(matrix, w, out, extra, conv.epilogue, scratch, threads)]
+
+
+def _streamed_im2col(conv: Conv, pack: Pack, scratch: Scratch, threads: int) -> list[list[Part]]:
+    """Small maps and large weights: all windows first, then the weights pass through once."""
+    matrix, out, extra, phases = _all_windows(conv, scratch)
+    w = pack("im2col, streamed", conv.w, lambda w: contiguous(np.moveaxis(w[0], 1, -1)).reshape(len(w[0]), -1))
+    return [*phases, *streamed.weights_first(matrix, w, out, extra, conv.epilogue, scratch, threads)]
+
+
+def _all_windows(conv: Conv, scratch: Scratch) -> tuple[Array, Array, list[Array], list[list[Part]]]:
+    """The windows of one sample as rows, the result and the operands likewise, and the calls that gather them."""
     _, oh, ow, o = conv.out.shape
     gather: Part = []
     band = padded_band(conv, 0, 0, oh, scratch, gather)
@@ -133,8 +165,7 @@ def _whole_im2col(conv: Conv, w: Array, scratch: Scratch, threads: int) -> list[
     phases: list[list[Part]] = [[gather]]
     out = conv.out.reshape(oh * ow, o)
     extra = [flattened(e, conv.out.shape, out.shape, scratch, phases) for e in conv.extra]
-    matrix = columns.reshape(oh * ow, -1)
-    return [*phases, columns_by_matrix(matrix, w, out, extra, conv.epilogue, scratch, threads)]
+    return columns.reshape(oh * ow, -1), out, extra, phases
 
 
 def depthwise(conv: Conv, pack: Pack, scratch: Scratch, threads: int) -> list[list[Part]]:

@@ -10,8 +10,11 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from irload.core.tensor import Array
+from irload.plan.blas import small_kernels
 from irload.plan.kernels.calls import Part, Scratch
+from irload.plan.kernels.packing import aligned
 from irload.plan.kernels.tiles import cut, cut_range
+from irload.plan.kernels.unpacked import panel_width, products, spread
 from irload.plan.kernels.window import Conv, Pack, epilogue_calls
 
 # fmt: off
@@ -44,14 +47,16 @@ def suits(conv: Conv) -> bool:
 
 
 def transform_weights(w: Array) -> Array:
-    """[36, C, O] of the weights [1, O, C, 3, 3], in f64 on the way."""
+    """[36, C, O] of the weights [1, O, C, 3, 3], in f64 on the way; in panels where BLAS reads them in place."""
     _, o, channels, *_ = w.shape
     both = np.kron(WEIGHTS, WEIGHTS)
-    out = np.empty((36, channels, o), np.float32)
+    width = panel_width(channels, o) if small_kernels() else None
+    panels = aligned((36, 1 if width is None else o // width, channels, width or o))
+    out = panels.transpose(0, 2, 1, 3)
     for a, b in cut_range(0, channels, max(1, PACKED // o)):
         taps = w[0, :, a:b].reshape(o, b - a, 9).transpose(2, 1, 0).astype(np.float64, order="C")
-        out[:, a:b] = (both @ taps.reshape(9, -1)).reshape(36, b - a, o)
-    return out
+        out[:, a:b] = (both @ taps.reshape(9, -1)).reshape(36, b - a, -1, panels.shape[-1])
+    return panels[:, 0] if width is None else panels
 
 
 def winograd(conv: Conv, pack: Pack, scratch: Scratch, threads: int) -> list[list[Part]]:
@@ -65,7 +70,7 @@ def winograd(conv: Conv, pack: Pack, scratch: Scratch, threads: int) -> list[lis
     if threads > 1 and n == 1 and tall * wide < TILES * threads:
         before, product, after = _panel(conv, 0, 0, tall, weights, _Buffers(scratch, tall, wide, channels, o))
         after += epilogue_calls(conv, conv.out[0], [e[0] for e in extra], scratch)
-        return [[before], [[(np.matmul, tuple(x[a:b] for x in product))] for a, b in cut(36, threads)], [after]]
+        return [[before], [products(*(x[a:b] for x in product)) for a, b in cut(36, threads)], [after]]
     parts: list[Part] = []
     for start, stop in cut(tall, threads):
         part: Part = []
@@ -73,7 +78,7 @@ def winograd(conv: Conv, pack: Pack, scratch: Scratch, threads: int) -> list[lis
         for sample in range(n):
             for a, b in cut_range(start, stop, rows):
                 before, product, after = _panel(conv, sample, a, b, weights, buffers)
-                part += [*before, (np.matmul, product), *after]
+                part += [*before, *products(*product), *after]
                 done = slice(a * 4, min(b * 4, oh))
                 part += epilogue_calls(conv, conv.out[sample, done], [e[sample, done] for e in extra], scratch)
         parts.append(part)
@@ -110,14 +115,13 @@ def _panel(
     gathered = buffers.gathered[: 36 * count * channels].reshape(6, 6, rows, wide, channels)
     half = buffers.half[: 36 * count * channels].reshape(6, 6 * count * channels)
     part.append((np.copyto, (gathered, windows)))
-    part.append((np.matmul, (INPUT, gathered.reshape(6, -1), half)))
-    data = gathered.reshape(6, 6, count * channels)
-    part.append((np.matmul, (INPUT, half.reshape(6, 6, count * channels), data)))
+    part.append(spread(INPUT, gathered.reshape(6, -1), half))
+    part.append(spread(INPUT, half.reshape(6, 6, count * channels), gathered.reshape(6, 6, count * channels)))
     product = buffers.product[: 36 * count * o].reshape(36, count, o)
     back = buffers.gathered[: 24 * count * o].reshape(4, 6 * count * o)
-    after: Part = [(np.matmul, (OUTPUT, product.reshape(6, -1), back))]
+    after: Part = [spread(OUTPUT, product.reshape(6, -1), back)]
     final = buffers.product[: 16 * count * o].reshape(4, 4, count * o)
-    after.append((np.matmul, (OUTPUT, back.reshape(4, 6, count * o), final)))
+    after.append(spread(OUTPUT, back.reshape(4, 6, count * o), final))
     fits = ow == wide * 4 and b * 4 <= oh
     target = conv.out[sample, a * 4 : b * 4] if fits else buffers.result[: rows * 4]
     st = target.strides
