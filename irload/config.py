@@ -9,6 +9,7 @@ from typing import Any
 
 __all__ = ["blas_hint", "show_config"]
 
+
 def show_config() -> dict[str, Any]:
     """Print the versions, the threads and the BLAS that will be used, and what would make it faster; return all of it.
 

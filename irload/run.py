@@ -152,7 +152,7 @@ class CompiledModel:
             return explain_plain(self.model, plan, optimize=self.optimize)
         fast = self._take(plan)
         self._give_back(plan, fast)
-        return explain_fast(self.model, plan, fast, [laid for _, laid in self._shared.packs.values()])
+        return explain_fast(self.model, plan, fast)
 
     def _bound(self, inputs: Any) -> tuple[list[Array], list[TensorType]]:
         """The arrays of the inputs in their order, and their types."""

@@ -8,6 +8,7 @@ from typing import Any
 
 from irload.core.tensor import Array
 from irload.plan.kernels.calls import Part, Scratch
+from irload.plan.kernels.packing import Packs, Weights
 from irload.plan.kernels.tiles import TILE
 from irload.plan.program import Step, Value
 from irload.plan.storage import Storage
@@ -45,7 +46,7 @@ class Binder:
         self,
         storage: Storage,
         threads: int,
-        packs: dict[tuple[str, int], tuple[Array, Array]],
+        packs: Packs,
         run: RunCell,
         *,
         precise: bool = False,
@@ -53,6 +54,10 @@ class Binder:
         self.storage = storage
         self.threads = threads
         self.packs = packs
+        self.direct: list[Array] = []
+        """The constants that kernels take as they are …"""
+        self.held: list[Array] = []
+        """… and those laid out anew."""
         self.scratch = Scratch(TILE if threads == 1 else 4 * TILE)
         self.run = run
         self.precise = precise
@@ -70,14 +75,15 @@ class Binder:
 
     def view(self, value: Value) -> Array:
         """The array of a value."""
-        return self.storage.view(value)
+        array = self.storage.view(value)
+        if value.is_constant:
+            self.direct.append(array)
+        return array
 
-    def pack(self, kind: str, weights: Array, how: Callable[[Array], Array]) -> Array:
-        """Weights as a kernel wants them; made once for all plans of a model."""
-        key = (kind, id(weights))
-        if key not in self.packs:
-            self.packs[key] = (weights, how(weights))  # the original is kept, so that its id stays its own
-        return self.packs[key][1]
+    def weights(self, value: Value) -> Weights:
+        """The constant of a value, for a kernel to lay out as it likes."""
+        assert value.source is not None
+        return Weights(value.source, self.packs, self.direct, self.held)
 
 
 Bind = Callable[[Any, Binder], tuple[str, Phases]]

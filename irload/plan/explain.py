@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from irload.core.tensor import Array
 from irload.graph import Graph
@@ -31,18 +31,17 @@ REASONS = {
 """Why each kernel is chosen."""
 
 
-def explain_fast(graph: Graph, plan: Plan, fast: FastPlan, packed: Sequence[Array]) -> str:
-    """The fast plan in words. `packed` are the weights that kernels have laid out anew."""
+def explain_fast(graph: Graph, plan: Plan, fast: FastPlan) -> str:
+    """The fast plan in words."""
     layers = sum(1 for n in graph.nodes if n.reachable and n.type not in ("Parameter", "Result", "Const"))
     left = len(plan.steps)
     views = len(fast.program.steps) - len(fast.bound)
     threads = "1 thread" if fast.threads == 1 else f"{fast.threads} threads"
-    constants = _bytes([v.constant for s in fast.program.steps for v in s.inputs])
     used = {
         "values": fast.storage.arena.nbytes,
         "working memory": fast.scratch_bytes,
-        "constants": constants,
-        "laid out anew for kernels": _bytes(packed),
+        "constants": _bytes(fast.constants),
+        "laid out for kernels": _bytes(fast.packed),
     }
     lines = [
         f"fast plan for {_inputs(graph, plan)}, {threads}",
@@ -77,7 +76,7 @@ def explain_plain(graph: Graph, plan: Plan, *, optimize: bool) -> str:
     counts = Counter(s.node.type for s in plan.steps)
     lines = [
         f"plain plan for {_inputs(graph, plan)}: each operation by its own compute, because {why}",
-        f"steps: {len(plan.steps)}; constants {_size(_bytes([a for _, a in plan.constants]))}",
+        f"steps: {len(plan.steps)}; constants {_size(sum(c.nbytes for _, c in plan.constants))}",
         "",
         "operations:",
         *(f"  {count:4} × {type}" for type, count in counts.most_common()),

@@ -6,6 +6,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
+from weakref import WeakValueDictionary
 
 import numpy as np
 
@@ -13,9 +14,11 @@ from irload.core.tensor import Array
 from irload.graph import Graph
 from irload.plan.bind import Binder, Bound, RunCell
 from irload.plan.blas import single_threaded_blas
+from irload.plan.constant import Constant
 from irload.plan.crew import Crew, run_part
 from irload.plan.folding import Folding
 from irload.plan.kernels.calls import Part
+from irload.plan.kernels.packing import Packs
 from irload.plan.lowering import lower
 from irload.plan.order import Plan
 from irload.plan.passes import optimize
@@ -32,9 +35,7 @@ class Shared:
     limits: Limits = DEFAULT
     precise: bool = False
     """True to choose no kernel that rounds more than the plain sum does."""
-    packs: dict[tuple[str, int], tuple[Array, Array]] = field(
-        default_factory=dict[tuple[str, int], tuple[Array, Array]]
-    )
+    packs: Packs = field(default_factory=WeakValueDictionary[tuple[str, Constant], Array])
 
 
 WATCHED = 1 << 20
@@ -53,6 +54,11 @@ class FastPlan:
         with single_threaded_blas:  # weights are laid out by small products, over which threads would quarrel
             bound = [binder.bind(step) for step in program.steps]
         self.bound: list[Bound] = [b for b in bound if b is not None]
+        self.constants = _distinct(binder.direct)
+        self.packed = _distinct(binder.held)
+        for value in (v for s in program.steps for v in s.inputs):
+            if value.source is not None:
+                value.source.release()  # the calls hold what they need
         self.scratch_bytes = binder.scratch.peak
         self.crew = Crew(threads) if threads > 1 else None
         self._inputs = [self.storage.view(v) for v in program.inputs]
@@ -110,3 +116,8 @@ def _merged(phases: Sequence[list[Part]]) -> list[list[Part]]:
         else:
             table.append([list(part) for part in phase])
     return table
+
+
+def _distinct(arrays: Sequence[Array]) -> list[Array]:
+    """Each array once."""
+    return list({id(a): a for a in arrays}.values())

@@ -9,10 +9,11 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import cast
 
-from irload.core.op import evaluate
+from irload.core.op import Op, evaluate
 from irload.core.tensor import Array, TensorType
 from irload.errors import ExecutionError
 from irload.graph import Node, Output
+from irload.plan.constant import Constant
 from irload.safety import Deadline, Limits
 
 LARGE = 1 << 26
@@ -21,43 +22,43 @@ GROWTH = 8
 
 
 class Folding:
-    """The constants of one model. What depends on the file alone is kept for all plans."""
+    """The constants of one model. What depends on the file alone is the same for all plans."""
 
     def __init__(self) -> None:
-        self._kept: dict[Output, Array] = {}
+        self._kept: dict[Output, Constant] = {}
 
     def fold(
         self, nodes: Sequence[Node], results: Iterable[Output], types: Mapping[Output, TensorType], limits: Limits
-    ) -> tuple[dict[Output, Array], set[Node]]:
+    ) -> tuple[dict[Output, Constant], set[Node]]:
         """The constants that results and the nodes left over take, and the nodes that need not run.
 
         What only other constants are made of is let go at once, so that weights are not held twice. What there is no
         room for under the limits is left to the run. Raises LimitExceeded when it takes too long.
         """
         deadline = Deadline(limits)
-        room = None if limits.memory is None else limits.memory - sum(a.nbytes for a in self._kept.values())
+        room = None if limits.memory is None else limits.memory - sum(c.nbytes for c in self._kept.values() if c.held)
         waiting = Counter(i for node in nodes for i in node.inputs)
         waiting.update(results)
-        known: dict[Output, Array] = {}
+        known: dict[Output, Constant] = {}
         gone: set[Node] = set()
         for node in nodes:
             deadline.check()
-            arrays = self._results(node, known, types, room)
-            if arrays is None:
+            made = self._results(node, known, types, room)
+            if made is None:
                 continue
             gone.add(node)
             if room is not None:
-                room -= sum(a.nbytes for a in arrays)
-            known.update(zip(node.outputs, arrays, strict=True))
+                room -= sum(c.nbytes for c in made)
+            known.update(zip(node.outputs, made, strict=True))
             for source in node.inputs:
                 waiting[source] -= 1
-                if not waiting[source]:
-                    known.pop(source, None)
-        return known | stored(nodes, waiting), gone
+                if not waiting[source] and source in known:
+                    known.pop(source).release()
+        return known | self._stored(nodes, waiting), gone
 
     def _results(
-        self, node: Node, known: Mapping[Output, Array], types: Mapping[Output, TensorType], room: int | None
-    ) -> tuple[Array, ...] | None:
+        self, node: Node, known: Mapping[Output, Constant], types: Mapping[Output, TensorType], room: int | None
+    ) -> tuple[Constant, ...] | None:
         """The results of a node, None where they are not all known or would be too large."""
         if not all(o in types for o in node.outputs):
             return None  # a port that the operation does not have
@@ -65,7 +66,7 @@ class Folding:
         if not told or node.type == "Const":
             return None
         if all(v is not None for v in told):
-            return tuple(v for v in told if v is not None)
+            return tuple(Constant.of(v) for v in told if v is not None)
         if all(o in self._kept for o in node.outputs):
             return tuple(self._kept[o] for o in node.outputs)
         if not node.op.folds or node.op.signature.compute_context:
@@ -79,24 +80,46 @@ class Folding:
             return None
         if room is not None and size > room:
             return None
-        arrays = [known[i] if i in known else _stored(i.node) for i in node.inputs]
+        inputs = [known[i] if i in known else self._file(i.node) for i in node.inputs]
+        after = [types[o] for o in node.outputs]
         try:
-            results = evaluate(node.op, arrays, [types[o] for o in node.outputs])
+            results = evaluate(node.op, [i.array for i in inputs], after)
         except ExecutionError:
             return None  # it fails again when it runs, then with its place in the message
         if len(results) != len(node.outputs):
             return None  # the file lists less ports than the operation has
-        for array in results:
-            array.flags.writeable = False
+        made = tuple(_folded(node.op, inputs, after, k, array) for k, array in enumerate(results))
         if all(i in self._kept or i.node.type == "Const" for i in node.inputs):
-            self._kept.update(zip(node.outputs, results, strict=True))
-        return results
+            self._kept.update(zip(node.outputs, made, strict=True))
+        return made
+
+    def _stored(self, nodes: Sequence[Node], wanted: Mapping[Output, int]) -> dict[Output, Constant]:
+        """What the file holds of the outputs that something takes."""
+        return {n.outputs[0]: self._file(n) for n in nodes if n.type == "Const" and wanted.get(n.outputs[0])}
+
+    def _file(self, node: Node) -> Constant:
+        """A constant of the file, read when it is asked for."""
+        output = node.outputs[0]
+        if output not in self._kept:
+            self._kept[output] = stored(node)
+        return self._kept[output]
 
 
-def stored(nodes: Sequence[Node], wanted: Mapping[Output, int]) -> dict[Output, Array]:
-    """What the file holds of the outputs that something takes."""
-    return {n.outputs[0]: _stored(n) for n in nodes if n.type == "Const" and wanted.get(n.outputs[0])}
+def stored(node: Node) -> Constant:
+    """What a Const gives."""
+    tensor = node.outputs[0].type
+    where = (node.op.attributes["offset"], node.op.attributes["size"])
+    return Constant(
+        lambda: cast(Array, node.op.compute()),
+        tensor.shape.static,
+        tensor.element.dtype,
+        place=where if where[1] else None,
+    )
 
 
-def _stored(node: Node) -> Array:
-    return cast(Array, node.op.compute())
+def _folded(op: Op, inputs: Sequence[Constant], types: Sequence[TensorType], k: int, array: Array) -> Constant:
+    array.flags.writeable = False
+    depth = 1 + max((i.depth for i in inputs), default=0)
+    return Constant(
+        lambda: evaluate(op, [i.array for i in inputs], types)[k], array.shape, array.dtype, array, depth=depth
+    )

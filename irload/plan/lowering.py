@@ -9,6 +9,7 @@ import numpy as np
 from irload.core.op import is_builtin
 from irload.core.tensor import TensorType
 from irload.graph import Graph, Node, Output
+from irload.plan.constant import Constant
 from irload.plan.order import Plan
 from irload.plan.program import Program, Step, Value
 from irload.plan.steps import Compute
@@ -38,9 +39,9 @@ def lower(graph: Graph, plan: Plan) -> Program:
     nodes = [step.node for step in plan.steps]
     used = {i for node in (*nodes, *graph.results) for i in node.inputs}
     values = {o: _value(o, types[o]) for p in graph.parameters for o in p.outputs[:1]}
-    for output, array in plan.folded.items():
+    for output, constant in plan.folded.items():
         values[output] = _value(output, types[output])
-        values[output].constant = array
+        values[output].source = constant
     steps: list[Step] = []
     for node in nodes:
         inputs = [values[i] for i in node.inputs]
@@ -59,7 +60,8 @@ def lower(graph: Graph, plan: Plan) -> Program:
 
 
 def _value(output: Output, tensor: TensorType, *, used: bool = True) -> Value:
-    return Value(tensor.shape.static, tensor.element.dtype, tensor.value, name=output.node.name, used=used)
+    known = None if tensor.value is None else Constant.of(tensor.value)
+    return Value(tensor.shape.static, tensor.element.dtype, known, name=output.node.name, used=used)
 
 
 def _steps(node: Node, inputs: list[Value], outputs: list[Value]) -> list[Step] | None:

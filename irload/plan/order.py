@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from irload.core.tensor import UNKNOWN, Array, TensorType
+from irload.core.tensor import UNKNOWN, TensorType
 from irload.errors import LimitExceeded
 from irload.graph import Graph, Node, Output, UnknownOp
 from irload.inference import Inference
 from irload.memory import Lifetimes
+from irload.plan.constant import Constant
 from irload.plan.folding import Folding, stored
 from irload.safety import DEFAULT, Limits
 
@@ -38,15 +38,15 @@ class Step:
 class Plan:
     """Steps over a table of slots, of which `parameters` are filled by the caller and `results` read by it.
 
-    `constants` are slots and the arrays, folded when the plan was made, that fill them.
+    `constants` are slots and what fills them.
     """
 
     steps: tuple[Step, ...]
     slots: int
     parameters: tuple[int, ...]
     results: tuple[int, ...]
-    constants: tuple[tuple[int, Array], ...] = ()
-    folded: Mapping[Output, Array] = field(default_factory=dict[Output, Array], repr=False)
+    constants: tuple[tuple[int, Constant], ...] = ()
+    folded: Mapping[Output, Constant] = field(default_factory=dict[Output, Constant], repr=False)
     """The same constants by output."""
     types: Mapping[Output, TensorType] = field(default_factory=dict[Output, TensorType], repr=False)
     is_static: bool = False
@@ -79,7 +79,8 @@ def plan_graph(
         constants, gone = folding.fold(nodes, returned, types, limits)
         nodes = [n for n in nodes if n not in gone]
     else:
-        constants = stored(nodes, Counter([*returned, *(i for n in nodes for i in n.inputs)]))
+        taken = {*returned, *(i for n in nodes for i in n.inputs)}
+        constants = {n.outputs[0]: stored(n) for n in nodes if n.type == "Const" and n.outputs[0] in taken}
     nodes = [n for n in nodes if n.type != "Const"]
     for output in (*constants, *(o for node in (*graph.parameters, *nodes) for o in node.outputs)):
         slot[output] = len(slot)
@@ -120,7 +121,7 @@ def plan_graph(
         len(slot),
         tuple(slot[p.outputs[0]] for p in graph.parameters),
         results,
-        tuple((slot[o], a) for o, a in constants.items()),
+        tuple((slot[o], c) for o, c in constants.items()),
         constants,
         types,
         is_static,

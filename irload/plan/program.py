@@ -10,11 +10,12 @@ import numpy as np
 
 from irload.core.tensor import Array
 from irload.graph import Node
+from irload.plan.constant import Constant
 
 
 @dataclass(slots=True, eq=False)
 class Value:
-    """A tensor of static shape that flows between steps. A `constant` one has its array already.
+    """A tensor of static shape that flows between steps. One with a `source` is constant.
 
     `channels_last` says how its memory lies: with the channel axis innermost (NHWC for a logical NCHW). Its views
     always have the logical shape, so no step needs to care, and those that do gain.
@@ -22,11 +23,26 @@ class Value:
 
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
-    constant: Array | None = None
+    source: Constant | None = None
     channels_last: bool = False
     name: str = ""
     used: bool = True
     """False for an output that no node of the graph takes."""
+
+    @staticmethod
+    def of(array: Array, name: str = "") -> Value:
+        """A constant."""
+        return Value(array.shape, array.dtype, Constant.of(array), name=name)
+
+    @property
+    def is_constant(self) -> bool:
+        """True when the values are known before the run. Asking costs nothing; asking for them may read the file."""
+        return self.source is not None
+
+    @property
+    def constant(self) -> Array | None:
+        """The values of a constant, None for all else."""
+        return None if self.source is None else self.source.array
 
     @property
     def size(self) -> int:
@@ -39,7 +55,7 @@ class Value:
         return self.size * self.dtype.itemsize
 
     def __repr__(self) -> str:
-        kind = "const " if self.constant is not None else ""
+        kind = "const " if self.is_constant else ""
         return f"<{kind}{self.name} {self.dtype}{list(self.shape)}{' NXC' if self.channels_last else ''}>"
 
 
@@ -134,6 +150,6 @@ def walk_values(program: Program) -> Iterator[Value]:
     """Every value that is no constant, each once, in the order of its making."""
     seen: set[Value] = set()
     for value in (*program.inputs, *(v for s in program.steps for v in s.outputs)):
-        if value.constant is None and value not in seen:
+        if not value.is_constant and value not in seen:
             seen.add(value)
             yield value

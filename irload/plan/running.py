@@ -62,8 +62,9 @@ class Run:
 
     def _steps(self, plan: Plan, arrays: Sequence[Array]) -> tuple[Array, ...]:
         slots: list[Array | None] = [None] * plan.slots
-        for slot, array in plan.constants:
-            slots[slot] = array
+        for slot, constant in plan.constants:
+            constant.hold()  # steps that run plainly take it each time
+            slots[slot] = constant.array
         for slot, array in zip(plan.parameters, arrays, strict=True):
             slots[slot] = array
         ledger = self.ledger

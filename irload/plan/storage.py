@@ -50,11 +50,8 @@ class Storage:
 
     def view(self, value: Value) -> Array:
         """The array of a value, logical shape."""
-        if value.constant is None:
-            return self._views[value]
-        if value not in self._views:
-            self._views[value] = _sealed(value.constant)
-        return self._views[value]
+        constant = value.constant
+        return self._views[value] if constant is None else _sealed(constant)
 
     def is_alias(self, value: Value) -> bool:
         """True for values that need no step to fill them, as they are views."""
@@ -83,7 +80,7 @@ class Storage:
             return samples[value]
 
         for step in program.steps:
-            if not isinstance(step, Look) or step.inputs[0].constant is not None:
+            if not isinstance(step, Look) or step.inputs[0].is_constant:
                 continue
             try:
                 step.look(sample(step.inputs[0]))
@@ -118,7 +115,7 @@ class Storage:
             if not isinstance(step, Map | Softmax | Normalize) or step.output in self._aliases:
                 continue
             for value in step.inputs[: 1 if isinstance(step, Softmax | Normalize) else None]:
-                if value.constant is not None or value in kept:
+                if value.is_constant or value in kept:
                     continue
                 same = (value.shape, value.channels_last, value.dtype) == (
                     *(step.output.shape, step.output.channels_last, step.output.dtype),
@@ -184,11 +181,11 @@ def _uses(program: Program) -> dict[Value, list[Step]]:
 
 def _constant_bytes(program: Program) -> int:
     """The bytes of the constants that steps take; those that share memory count once."""
-    found: dict[int, int] = {}
+    found: dict[object, int] = {}
     for value in (v for s in program.steps for v in s.inputs):
-        if value.constant is not None:
-            owner = owner_of(value.constant)
-            found[id(owner)] = owner.nbytes
+        if value.source is not None:
+            root = value.source.root
+            found[root.place or root] = root.nbytes
     return sum(found.values())
 
 

@@ -23,7 +23,7 @@ def value(*shape: int) -> Value:
 
 def constant(array: Array) -> Value:
     """A constant."""
-    return Value(array.shape, array.dtype, array)
+    return Value.of(array)
 
 
 def random(*shape: int, seed: int = 0) -> Array:

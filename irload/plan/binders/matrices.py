@@ -17,14 +17,14 @@ from irload.plan.steps import Attention, Product
 @binds(Product)
 def product(step: Product, binder: Binder) -> tuple[str, Phases]:
     """A matmul."""
-    a, b, *extra = (binder.view(v) for v in step.inputs)
+    a, *extra = (binder.view(v) for k, v in enumerate(step.inputs) if k != 1)
     out = binder.view(step.output)
     a = a.swapaxes(-1, -2) if step.transpose_a else a
     flat = as_rows(a), as_rows(out)
-    if b.ndim == 2 and flat[0] is not None and flat[1] is not None:
+    if len(step.inputs[1].shape) == 2 and flat[0] is not None and flat[1] is not None:
         wide = [np.broadcast_to(e, out.shape).reshape(flat[1].shape) if e.size > 1 else e for e in extra]
-        fixed = step.inputs[1].constant is not None
-        return _by_matrix(step, binder, flat[0], b, fixed, flat[1], wide)
+        return _by_matrix(step, binder, flat[0], flat[1], wide)
+    b = binder.view(step.inputs[1])
     b = b.swapaxes(-1, -2) if step.transpose_b else b
     if out.ndim == 2:
         make = products.rows_by_matrix
@@ -36,21 +36,20 @@ def product(step: Product, binder: Binder) -> tuple[str, Phases]:
     return "batched matmul", products.batched(a, b, out, extra, step.epilogue, binder.scratch, binder.threads)
 
 
-def _by_matrix(
-    step: Product, binder: Binder, a: Array, b: Array, fixed: bool, out: Array, extra: list[Array]
-) -> tuple[str, Phases]:
-    """Rows times one matrix, `fixed` where it is constant: by the number of rows and the size of the matrix."""
-    rows, (n, k) = len(out), b.shape if step.transpose_b else b.shape[::-1]
-    if fixed and streamed.suits(rows, k, n):
-        w = b if step.transpose_b else binder.pack("transpose", b, lambda w: contiguous(w.T))
+def _by_matrix(step: Product, binder: Binder, a: Array, out: Array, extra: list[Array]) -> tuple[str, Phases]:
+    """Rows times one matrix: by the number of rows, and the size of the matrix where it is constant."""
+    matrix, turned = step.inputs[1], step.transpose_b
+    rows, (n, k) = len(out), matrix.shape if turned else matrix.shape[::-1]
+    if matrix.is_constant and streamed.suits(rows, k, n):
+        weights = binder.weights(matrix)
+        w = weights.array if turned else weights.laid("transposed", lambda w: contiguous(w.T))
         make = streamed.weights_first
         return "weights first", make(a, w, out, extra, step.epilogue, binder.scratch, binder.threads)
-    # A single row is a matrix–vector product, which takes weights either way.
-    if fixed and rows > 1:
-        kind = "laid out, transposed" if step.transpose_b else "laid out"
-        b = binder.pack(kind, b, lambda w: laid_out(w.T if step.transpose_b else w))
-    elif step.transpose_b:
-        b = b.T
+    if matrix.is_constant and rows > 1:
+        kind = "laid out, transposed" if turned else "laid out"
+        b = binder.weights(matrix).laid(kind, lambda w: laid_out(w.T if turned else w))
+    else:  # a single row is a matrix–vector product, which takes weights either way
+        b = binder.view(matrix).T if turned else binder.view(matrix)
     few = rows < 16 * binder.threads
     make = products.columns_by_matrix if few else products.rows_by_matrix
     kernel = "matmul by columns" if few else "matmul by rows"

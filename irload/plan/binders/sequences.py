@@ -10,7 +10,9 @@ from irload.plan.steps import Recurrent
 @binds(Recurrent)
 def recurrent(step: Recurrent, binder: Binder) -> tuple[str, Phases]:
     """Each direction a part, as they do not depend on each other."""
-    x, *states, w, r, b = (binder.view(v) for v in step.inputs)
+    x, *states = (binder.view(v) for v in step.inputs[:-3])
+    w, r, b = (binder.weights(v) for v in step.inputs[-3:])
+    inner = b.array
     y, *last = (binder.view(v) for v in step.outputs)
     parts = [
         kernels.recurrent(
@@ -19,14 +21,13 @@ def recurrent(step: Recurrent, binder: Binder) -> tuple[str, Phases]:
                 backwards=backwards,
                 x=x,
                 states=tuple(s[:, k] for s in states),
-                w=binder.pack(f"{step.cell} {k}", w, lambda w, k=k: kernels.packed(step.cell, w[k])),
-                r=binder.pack(f"{step.cell} {k}", r, lambda r, k=k: kernels.packed(step.cell, r[k])),
-                b=binder.pack(
+                w=w.laid(f"{step.cell} {k}", lambda w, k=k: kernels.packed(step.cell, w[k])),
+                r=r.laid(f"{step.cell} {k}", lambda r, k=k: kernels.packed(step.cell, r[k])),
+                b=b.laid(
                     f"{step.cell} {k}",
-                    b,
                     lambda b, k=k: kernels.packed(step.cell, b[k][: y.shape[-1] * kernels.GATES[step.cell]]),
                 ),
-                inner=b[k][-y.shape[-1] :],
+                inner=inner[k][-y.shape[-1] :],
                 y=y[:, k],
                 last=tuple(s[:, k] for s in last),
             ),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -16,10 +17,9 @@ from irload.plan.steps import Pool, TransposedWindow, Window
 @binds(Window)
 def window(step: Window, binder: Binder) -> tuple[str, Phases]:
     """A convolution."""
-    data, weights, *extra = (binder.view(v) for v in step.inputs)
-    out = binder.view(step.output)
+    data, *extra = (binder.view(v) for k, v in enumerate(step.inputs) if k != 1)
+    weights, out = binder.weights(step.inputs[1]), binder.view(step.output)
     if len(step.strides) > 2:
-        w = binder.pack("volume", weights, volume.pack_weights)
         conv = volume.Volume(
             np.moveaxis(data, 1, -1),
             weights,
@@ -30,11 +30,14 @@ def window(step: Window, binder: Binder) -> tuple[str, Phases]:
             step.dilations,
             list(zip(step.pads_begin, step.pads_end, strict=True)),
         )
-        return "im2col of volumes", volume.convolution(conv, w, binder.scratch, binder.threads)
+        return "im2col of volumes", volume.convolution(conv, binder.scratch, binder.threads)
     one = len(step.strides) == 1
+    if one:
+        shape = (*weights.shape[:3], 1, *weights.shape[3:])
+        weights = replace(weights, source=weights.source.derived("plane", shape, lambda w: w[..., None, :]))
     conv = windows.Conv(
         _planar(data, one),
-        weights[:, :, :, None] if one else weights,
+        weights,
         _planar(out, one),
         tuple(_planar_operand(e, out.ndim, one) for e in extra),
         step.epilogue,
@@ -44,15 +47,15 @@ def window(step: Window, binder: Binder) -> tuple[str, Phases]:
     )
     kernel = choose_window(conv, precise=binder.precise)
     run = {"1x1": windows.pointwise, "winograd": winograd.winograd, "depthwise": windows.depthwise}
-    return kernel, run.get(kernel, windows.im2col)(conv, binder.pack, binder.scratch, binder.threads)
+    return kernel, run.get(kernel, windows.im2col)(conv, binder.scratch, binder.threads)
 
 
 @binds(TransposedWindow)
 def transposed_window(step: TransposedWindow, binder: Binder) -> tuple[str, Phases]:
     """A transposed convolution."""
-    data, weights = (binder.view(v) for v in step.inputs)
-    x, out = np.moveaxis(data, 1, -1), np.moveaxis(binder.view(step.output), 1, -1)
-    w = binder.pack("transposed", weights, transposed.pack_weights)
+    weights = binder.weights(step.inputs[1])
+    x, out = (np.moveaxis(binder.view(v), 1, -1) for v in (step.inputs[0], step.output))
+    w = weights.laid("transposed", transposed.pack_weights)
     conv = transposed.Transposed(x, out, weights.shape[3:], step.strides, step.dilations, step.begin)
     return "matmul, then taps", transposed.transposed(conv, w, binder.scratch, binder.threads)
 

@@ -2,17 +2,54 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from math import prod
+from weakref import WeakValueDictionary
 
 import numpy as np
 
 from irload.core.tensor import Array
 from irload.plan.blas import small_kernels
+from irload.plan.constant import Constant
 from irload.plan.kernels.calls import aligned_bytes
 from irload.plan.kernels.unpacked import panel_width
 
+Packs = WeakValueDictionary[tuple[str, Constant], Array]
+"""Weights as kernels want them, by kind; they live as long as a plan that uses them."""
+
 ROWS, COLUMNS = 448, 64
 """The block of the last two axes that is copied at once: a transposed matrix as a whole takes ten times longer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """Constant weights, and what kernels make of them. `direct` and `held` keep alive what a plan works with."""
+
+    source: Constant
+    packs: Packs
+    direct: list[Array]
+    held: list[Array]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Their shape; asking does not read them."""
+        return self.source.shape
+
+    @property
+    def array(self) -> Array:
+        """Themselves, as they are stored."""
+        self.direct.append(self.source.array)
+        return self.direct[-1]
+
+    def laid(self, kind: str, how: Callable[[Array], Array]) -> Array:
+        """The weights as a kernel wants them, made once for all plans of a model; the original is let go of."""
+        found = self.packs.get((kind, self.source))
+        if found is None:
+            found = self.packs[kind, self.source] = how(self.source.array)
+            self.source.release()
+        self.held.append(found)
+        return found
 
 
 def contiguous(view: Array) -> Array:

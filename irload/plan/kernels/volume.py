@@ -13,7 +13,9 @@ from irload.core.tensor import Array
 from irload.plan.expression import Expression
 from irload.plan.kernels.calls import Part, Scratch
 from irload.plan.kernels.map import map_parts
+from irload.plan.kernels.packing import Weights, laid_out
 from irload.plan.kernels.tiles import cut, cut_range
+from irload.plan.kernels.unpacked import products
 
 COLUMNS = 1 << 17
 """Elements of one tile of windows."""
@@ -24,7 +26,7 @@ class Volume:
     """One convolution: x [N,X…,C], w [G,O/G,C/G,K…], out [N,Y…,O]; the extra operands broadcast to `out`."""
 
     x: Array
-    w: Array
+    w: Weights
     out: Array
     extra: Sequence[Array]
     epilogue: Expression
@@ -33,15 +35,16 @@ class Volume:
     pads: Sequence[tuple[int, int]]
 
 
-def pack_weights(w: Array) -> Array:
-    """[G, K…·C/G, O/G] of [G,O/G,C/G,K…]."""
+def _laid(w: Array) -> Array:
+    """[G, K…·C/G, O/G] of [G,O/G,C/G,K…], or each group in panels."""
     groups, per_group = w.shape[:2]
-    return np.ascontiguousarray(np.moveaxis(w, (1, 2), (-1, -2)).reshape(groups, -1, per_group))
+    return laid_out(np.moveaxis(w, (1, 2), (-1, -2)).reshape(groups, -1, per_group))
 
 
-def convolution(conv: Volume, w: Array, scratch: Scratch, threads: int) -> list[list[Part]]:
-    """`w` as pack_weights gives it. Threads share the first spatial axis of the result; then the epilogue runs."""
+def convolution(conv: Volume, scratch: Scratch, threads: int) -> list[list[Part]]:
+    """Threads share the first spatial axis of the result; then the epilogue runs."""
     groups, per_group, depth = conv.w.shape[:3]
+    w = conv.w.laid("volume", _laid)
     kernel = conv.w.shape[3:]
     k = prod(kernel) * depth
     padded, fill = _padded(conv, scratch)
@@ -69,9 +72,9 @@ def convolution(conv: Volume, w: Array, scratch: Scratch, threads: int) -> list[
                     target = out[..., g * per_group : (g + 1) * per_group]
                     part.append((np.copyto, (columns, windows[a:b, ..., g * depth : (g + 1) * depth])))
                     if groups == 1 and out.flags.c_contiguous:
-                        part.append((np.matmul, (columns.reshape(-1, k), w[0], out.reshape(-1, per_group))))
+                        part += products(columns.reshape(-1, k), w[0], out.reshape(-1, per_group))
                         continue
-                    part.append((np.matmul, (columns.reshape(-1, k), w[g], result)))
+                    part += products(columns.reshape(-1, k), w[g], result)
                     part.append((np.copyto, (target, result.reshape(target.shape))))
         parts.append(part)
     phases = [*([fill] if fill else []), parts]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,13 +14,10 @@ from irload.plan.kernels import streamed
 from irload.plan.kernels.calls import Part, Scratch
 from irload.plan.kernels.map import tiled_calls
 from irload.plan.kernels.operands import flattened
-from irload.plan.kernels.packing import contiguous, laid_out
+from irload.plan.kernels.packing import Weights, contiguous, laid_out
 from irload.plan.kernels.product import columns_by_matrix, rows_by_matrix
 from irload.plan.kernels.tiles import PRODUCTS, TAPS, collapse, cut, cut_range
 from irload.plan.kernels.unpacked import panel_width, products
-
-Pack = Callable[[str, Array, Callable[[Array], Array]], Array]
-"""(kind, weights, how) → the weights as a kernel wants them; made once for all plans."""
 
 COLUMNS = 98304
 """Elements of one im2col tile that stays in cache …"""
@@ -37,7 +34,7 @@ class Conv:
     """One convolution of two spatial axes: x [N,H,W,C], w [G,O/G,C/G,kh,kw], out [N,OH,OW,O]."""
 
     x: Array
-    w: Array
+    w: Weights
     out: Array
     extra: tuple[Array, ...]
     epilogue: Expression
@@ -57,7 +54,7 @@ class Conv:
         return tuple((k - 1) * d + 1 for k, d in zip(self.kernel, self.dilations, strict=True))  # pyright: ignore
 
 
-def pointwise(conv: Conv, pack: Pack, scratch: Scratch, threads: int) -> list[list[Part]]:
+def pointwise(conv: Conv, scratch: Scratch, threads: int) -> list[list[Part]]:
     """1×1 kernels: one matmul over all positions, after thinning them out where strides ask for it."""
     n, oh, ow, o = conv.out.shape
     channels = conv.x.shape[3]
@@ -77,9 +74,9 @@ def pointwise(conv: Conv, pack: Pack, scratch: Scratch, threads: int) -> list[li
     out = conv.out.reshape(rows, o)
     extra = [flattened(e, conv.out.shape, out.shape, scratch, phases) for e in conv.extra]
     if streamed.suits(rows, channels, o):
-        w = conv.w.reshape(o, channels)
+        w = conv.w.array.reshape(o, channels)
         return [*phases, *streamed.weights_first(flat, w, out, extra, conv.epilogue, scratch, threads)]
-    w = pack("1x1", conv.w, lambda w: laid_out(w.reshape(o, channels).T))
+    w = conv.w.laid("1x1", lambda w: laid_out(w.reshape(o, channels).T))
     make = columns_by_matrix if few_positions(rows, threads) else rows_by_matrix
     return [*phases, make(flat, w, out, extra, conv.epilogue, scratch, threads)]
 
@@ -89,7 +86,7 @@ def few_positions(rows: int, threads: int) -> bool:
     return rows < (32 if threads == 1 else 128 * threads)
 
 
-def im2col(conv: Conv, pack: Pack, scratch: Scratch, threads: int) -> list[list[Part]]:
+def im2col(conv: Conv, scratch: Scratch, threads: int) -> list[list[Part]]:
     """Any kernel: windows copied row by row into a tile, then a matmul a group."""
     n, oh, ow, o = conv.out.shape
     groups, per_group, depth = conv.w.shape[:3]
@@ -98,10 +95,10 @@ def im2col(conv: Conv, pack: Pack, scratch: Scratch, threads: int) -> list[list[
     threads = threads if conv.out.size * k >= PRODUCTS else 1
     if n == groups == 1 and conv.out.flags.c_contiguous:
         if streamed.suits(oh * ow, k, o):
-            return _streamed_im2col(conv, pack, scratch, threads)
+            return _streamed_im2col(conv, scratch, threads)
         if threads > 1 and few_positions(oh * ow, threads):
-            return _whole_im2col(conv, _im2col_weights(conv, pack)[0], scratch, threads)
-    w = _im2col_weights(conv, pack)
+            return _whole_im2col(conv, _im2col_weights(conv)[0], scratch, threads)
+    w = _im2col_weights(conv)
     wide = [np.broadcast_to(e, conv.out.shape) for e in conv.extra]
     rows_at_once = max(1, min(oh, max(COLUMNS // (ow * k), POSITIONS // ow)))
     parts: list[Part] = []
@@ -130,7 +127,7 @@ def im2col(conv: Conv, pack: Pack, scratch: Scratch, threads: int) -> list[list[
     return [parts]
 
 
-def _im2col_weights(conv: Conv, pack: Pack) -> Array:
+def _im2col_weights(conv: Conv) -> Array:
     """[G, kh·kw·C/G, O/G], or each group in panels."""
     groups, per_group, depth, kh, kw = conv.w.shape
 
@@ -138,7 +135,7 @@ def _im2col_weights(conv: Conv, pack: Pack) -> Array:
         rows = contiguous(w.transpose(0, 3, 4, 2, 1)).reshape(groups, kh * kw * depth, per_group)
         return laid_out(rows) if panel_width(*rows.shape[1:]) else rows
 
-    return pack("im2col", conv.w, how)
+    return conv.w.laid("im2col", how)
 
 
 def _whole_im2col(conv: Conv, w: Array, scratch: Scratch, threads: int) -> list[list[Part]]:
@@ -147,10 +144,10 @@ def _whole_im2col(conv: Conv, w: Array, scratch: Scratch, threads: int) -> list[
     return [*phases, columns_by_matrix(matrix, w, out, extra, conv.epilogue, scratch, threads)]
 
 
-def _streamed_im2col(conv: Conv, pack: Pack, scratch: Scratch, threads: int) -> list[list[Part]]:
+def _streamed_im2col(conv: Conv, scratch: Scratch, threads: int) -> list[list[Part]]:
     """Small maps and large weights: all windows first, then the weights pass through once."""
     matrix, out, extra, phases = _all_windows(conv, scratch)
-    w = pack("im2col, streamed", conv.w, lambda w: contiguous(np.moveaxis(w[0], 1, -1)).reshape(len(w[0]), -1))
+    w = conv.w.laid("im2col, streamed", lambda w: contiguous(np.moveaxis(w[0], 1, -1)).reshape(len(w[0]), -1))
     return [*phases, *streamed.weights_first(matrix, w, out, extra, conv.epilogue, scratch, threads)]
 
 
@@ -168,7 +165,7 @@ def _all_windows(conv: Conv, scratch: Scratch) -> tuple[Array, Array, list[Array
     return columns.reshape(oh * ow, -1), out, extra, phases
 
 
-def depthwise(conv: Conv, pack: Pack, scratch: Scratch, threads: int) -> list[list[Part]]:
+def depthwise(conv: Conv, scratch: Scratch, threads: int) -> list[list[Part]]:
     """One filter a channel: sums of products over windows, in blocks of rows that stay in cache.
 
     Where columns are neither strided nor dilated, a row of windows is one long run of memory, and the weights are
@@ -176,7 +173,7 @@ def depthwise(conv: Conv, pack: Pack, scratch: Scratch, threads: int) -> list[li
     """
     n, oh, ow, channels = conv.out.shape
     kh, kw = conv.kernel
-    w = pack("depthwise", conv.w, lambda w: np.ascontiguousarray(w.reshape(channels, kh, kw).transpose(1, 2, 0)))
+    w = conv.w.laid("depthwise", lambda w: np.ascontiguousarray(w.reshape(channels, kh, kw).transpose(1, 2, 0)))
     wide = [np.broadcast_to(e, conv.out.shape) for e in conv.extra]
     rows_at_once = max(1, min(oh, 2 * scratch.tile // (ow * channels)))
     threads = threads if conv.out.size * kh * kw >= TAPS else 1

@@ -15,7 +15,7 @@ from irload.plan.kernels.calls import Part, Scratch
 from irload.plan.kernels.packing import aligned
 from irload.plan.kernels.tiles import cut, cut_range
 from irload.plan.kernels.unpacked import panel_width, products, spread
-from irload.plan.kernels.window import Conv, Pack, epilogue_calls
+from irload.plan.kernels.window import Conv, epilogue_calls
 
 # fmt: off
 INPUT = np.array([
@@ -59,11 +59,11 @@ def transform_weights(w: Array) -> Array:
     return panels[:, 0] if width is None else panels
 
 
-def winograd(conv: Conv, pack: Pack, scratch: Scratch, threads: int) -> list[list[Part]]:
+def winograd(conv: Conv, scratch: Scratch, threads: int) -> list[list[Part]]:
     """The calls of a convolution for which `suits` holds. Threads share it by rows of tiles, or by the 36 matmuls."""
     n, oh, ow, o = conv.out.shape
     channels = conv.x.shape[3]
-    weights = pack("winograd", conv.w, transform_weights)
+    weights = conv.w.laid("winograd", transform_weights)
     tall, wide = -(-oh // 4), -(-ow // 4)
     rows = max(1, min(-(-tall // threads), max(PANEL // (36 * wide * (channels + o)), -(-TILES // wide))))
     extra = [np.broadcast_to(e, conv.out.shape) for e in conv.extra]

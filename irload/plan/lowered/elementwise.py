@@ -107,7 +107,7 @@ def leaky_relu(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | 
         return None
     if array.ndim == 1 and len(x.shape) > 1 and x.shape[1] == array.size:
         array = array.reshape(array.shape + (1,) * (len(x.shape) - 2))
-    operands = [x, Value(array.shape, array.dtype, array, name=slope.name)]
+    operands = [x, Value.of(array, slope.name)]
     return _map(operands, outputs, Instruction("multiply", (0, 1)), Instruction("maximum", (0, 2)))
 
 
@@ -147,4 +147,4 @@ def elu(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
 
 def _scalar(value: Value) -> float | None:
     """The number that a constant of one element holds."""
-    return None if value.constant is None or value.size != 1 else float(value.constant.reshape(-1)[0])
+    return None if value.size != 1 or value.constant is None else float(value.constant.reshape(-1)[0])

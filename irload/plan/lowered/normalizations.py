@@ -81,7 +81,7 @@ def batch_normalization(node: Node, inputs: list[Value], outputs: list[Value]) -
         return None
     column = (-1, *(1,) * (len(data.shape) - 2))
     arrays = [np.asarray(a, np.float32).reshape(column) for a in (factor, term)]
-    numbers = [Value(a.shape, a.dtype, a) for a in arrays]
+    numbers = [Value.of(a) for a in arrays]
     middle = Value(data.shape, data.dtype, name=outputs[0].name)
     return [
         Map([data, numbers[0]], [middle], expression=Expression(2, (Instruction("multiply", (0, 1)),))),

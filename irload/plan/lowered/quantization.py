@@ -66,7 +66,7 @@ class _Chain:
             )
         else:
             self.links.append((function, len(self.operands), ()))
-            self.operands.append(Value(array.shape, np.dtype(np.float32), np.asarray(array, np.float32)))
+            self.operands.append(Value.of(np.asarray(array, np.float32)))
 
     def map(self, outputs: list[Value]) -> Map:
         """The step."""

@@ -42,7 +42,7 @@ def interpolate(node: Node, inputs: list[Value], outputs: list[Value]) -> list[S
         matrix = resize(np.eye(job.size, dtype=np.float32), [replace(job, axis=0)], how)
         shape = (*data.shape[: job.axis], job.out, *data.shape[job.axis + 1 :])
         result = outputs[0] if job is moving[-1] else Value(shape, data.dtype, name=outputs[0].name)
-        steps.append(Resample([data, Value(matrix.shape, matrix.dtype, matrix)], [result], axis=job.axis))
+        steps.append(Resample([data, Value.of(matrix)], [result], axis=job.axis))
         data = result
     return steps or [View([data], outputs)]
 

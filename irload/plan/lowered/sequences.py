@@ -25,7 +25,7 @@ def recurrent(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | N
     activations = tuple(a.lower() for a in attributes["activations"])[: len(_DEFAULTS[cell])]
     if activations not in ((), _DEFAULTS[cell]) or attributes["clip"] > 0:
         return None
-    if not all_f32([x, *states, w, r, b, *outputs]) or any(v.constant is None for v in (lengths, w, r, b)):
+    if not all_f32([x, *states, w, r, b, *outputs]) or not all(v.is_constant for v in (lengths, w, r, b)):
         return None
     if lengths.constant is None or np.any(lengths.constant != x.shape[1]):
         return None

@@ -9,6 +9,7 @@ import numpy as np
 from irload.graph import Node
 from irload.ops.convolution.backward import BackpropBase
 from irload.ops.windows import Windowed
+from irload.plan.constant import Constant
 from irload.plan.lowering import all_f32, lowers
 from irload.plan.program import Step, Value
 from irload.plan.steps import Pool, TransposedWindow, Window
@@ -19,15 +20,15 @@ def convolution(node: Node, inputs: list[Value], outputs: list[Value]) -> Step |
     """Convolutions with constant filters."""
     data, weights = inputs
     spatial = len(data.shape) - 2
-    if weights.constant is None or not all_f32([*inputs, *outputs]) or not outputs[0].size:
+    if weights.source is None or not all_f32([*inputs, *outputs]) or not outputs[0].size:
         return None
-    array = weights.constant if node.type == "GroupConvolution" else weights.constant[None]
+    weights = weights if node.type == "GroupConvolution" else _one_group(weights, weights.source)
     op = cast(Windowed, node.op)
-    pads = op.pads(data.shape[2:], array.shape[3:])
+    pads = op.pads(data.shape[2:], weights.shape[3:])
     if min(p for pair in pads for p in pair) < 0:
         return None
     return Window(
-        [data, Value(array.shape, np.dtype(np.float32), array, name=weights.name)],
+        [data, weights],
         outputs,
         strides=op.per_axis("strides", spatial),
         dilations=op.per_axis("dilations", spatial),
@@ -41,13 +42,13 @@ def transposed(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | 
     """Transposed convolutions with constant filters."""
     data, weights, *asked = inputs
     op = cast(BackpropBase, node.op)
-    if weights.constant is None or not all_f32([data, weights, *outputs]) or not outputs[0].size or not data.size:
+    if weights.source is None or not all_f32([data, weights, *outputs]) or not outputs[0].size or not data.size:
         return None
-    array = weights.constant if node.type == "GroupConvolutionBackpropData" else weights.constant[None]
-    kernel = array.shape[3:]
+    weights = weights if node.type == "GroupConvolutionBackpropData" else _one_group(weights, weights.source)
+    kernel = weights.shape[3:]
     pads = op.begins(data.shape[2:], kernel, outputs[0].shape[2:] if asked else None)
     return TransposedWindow(
-        [data, Value(array.shape, np.dtype(np.float32), array, name=weights.name)],
+        [data, weights],
         outputs,
         strides=op.per_axis("strides", len(kernel)),
         dilations=op.per_axis("dilations", len(kernel)),
@@ -77,3 +78,9 @@ def pooling(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | Non
         pads_begin=tuple(b for b, _ in pads),
         divisor="full" if full else "real",
     )
+
+
+def _one_group(weights: Value, source: Constant) -> Value:
+    """The weights with an axis of groups in front."""
+    shape = (1, *weights.shape)
+    return Value(shape, weights.dtype, source.derived("one group", shape, lambda w: w[None]), name=weights.name)

@@ -36,7 +36,7 @@ def choose_layouts(program: Program) -> None:
             for value in step.outputs:
                 taken = any(isinstance(s, Window | TransposedWindow | Pool) for s in program.consumers(value))
                 value.channels_last = taken and _can(value)
-        elif isinstance(step, Look) and step.inputs[0].constant is None:
+        elif isinstance(step, Look) and not step.inputs[0].is_constant:
             source = step.inputs[0]
             try:
                 views[step.output] = step.look(views[source] if source in views else blank(source))
@@ -45,7 +45,7 @@ def choose_layouts(program: Program) -> None:
 
 
 def _can(value: Value) -> bool:
-    return value.constant is None and 3 <= len(value.shape) <= 5
+    return not value.is_constant and 3 <= len(value.shape) <= 5
 
 
 def _lies_last(view: Array) -> bool:

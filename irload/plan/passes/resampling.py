@@ -7,6 +7,7 @@ maps of several sizes have this pattern.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import accumulate
 from math import prod
 
 import numpy as np
@@ -57,9 +58,7 @@ def _chain(program: Program, makers: dict[Value, Step], value: Value, channels: 
 
 def _moved(window: Window, parts: Sequence[Value], chains: Sequence[list[Resample]]) -> list[Step]:
     """The steps in the place of the window, the join and the resamplings."""
-    weights = window.inputs[1].constant
-    assert weights is not None
-    edges = np.cumsum([0, *(p.shape[1] for p in parts)])
+    edges = [0, *accumulate(p.shape[1] for p in parts)]
     steps: list[Step] = []
     terms: list[Value] = []
     rest: list[int] = []
@@ -67,7 +66,7 @@ def _moved(window: Window, parts: Sequence[Value], chains: Sequence[list[Resampl
         if not chain:
             rest.append(k)
             continue
-        value = _convolved(window, chain[0].inputs[0], weights[:, :, edges[k] : edges[k + 1]], steps)
+        value = _convolved(window, chain[0].inputs[0], [(edges[k], edges[k + 1])], steps)
         for step in chain:
             n, c = value.shape[:2]
             larger = Value((n, c, *step.output.shape[2:]), value.dtype, name=step.output.name)
@@ -80,8 +79,7 @@ def _moved(window: Window, parts: Sequence[Value], chains: Sequence[list[Resampl
             shape = (data.shape[0], sum(parts[k].shape[1] for k in rest), *data.shape[2:])
             data = Value(shape, data.dtype, name=data.name)
             steps.append(Join([parts[k] for k in rest], [data], axis=1))
-        kept = np.concatenate([weights[:, :, edges[k] : edges[k + 1]] for k in rest], axis=2)
-        terms.insert(0, _convolved(window, data, kept, steps))
+        terms.insert(0, _convolved(window, data, [(edges[k], edges[k + 1]) for k in rest], steps))
     total = terms[0]
     for term in terms[1:]:
         both = Value(window.output.shape, window.output.dtype, name=window.output.name)
@@ -92,15 +90,18 @@ def _moved(window: Window, parts: Sequence[Value], chains: Sequence[list[Resampl
     return steps
 
 
-def _convolved(
-    window: Window, data: Value, weights: np.ndarray[tuple[int, ...], np.dtype[np.float32]], steps: list[Step]
-) -> Value:
-    """The 1×1 convolution of other data by a part of the weights."""
+def _convolved(window: Window, data: Value, ranges: Sequence[tuple[int, int]], steps: list[Step]) -> Value:
+    """The 1×1 convolution of other data by the weights of these ranges of channels."""
     out = Value((data.shape[0], window.output.shape[1], *data.shape[2:]), data.dtype, name=window.output.name)
-    part = np.ascontiguousarray(weights)
+    weights = window.inputs[1]
+    assert weights.source is not None
+    shape = (*weights.shape[:2], data.shape[1], *weights.shape[3:])
+    part = weights.source.derived(
+        ("channels", *ranges), shape, lambda w: np.concatenate([w[:, :, a:b] for a, b in ranges], axis=2)
+    )
     steps.append(
         Window(
-            [data, Value(part.shape, part.dtype, part, name=window.inputs[1].name)],
+            [data, Value(shape, weights.dtype, part, name=weights.name)],
             [out],
             strides=window.strides,
             dilations=window.dilations,

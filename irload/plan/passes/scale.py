@@ -19,14 +19,15 @@ def fold_scale(program: Program) -> None:
         if not isinstance(taker, Map) or taker.expression != Expression(2, (Instruction("multiply", (0, 1)),)):
             continue
         factor = taker.inputs[1 - taker.inputs.index(step.output)]
-        weights = step.inputs[1].constant
+        weights = step.inputs[1]
         channels = step.output.shape[1]
         scale = _per_channel(factor, channels, len(step.output.shape))
-        if scale is None or weights is None or taker.output.shape != step.output.shape:
+        if scale is None or weights.source is None or taker.output.shape != step.output.shape:
             continue
-        scaled = weights * scale.reshape(weights.shape[0], weights.shape[1], *(1,) * (weights.ndim - 2))
+        wide = scale.reshape(*weights.shape[:2], *(1,) * (len(weights.shape) - 2))
+        scaled = weights.source.derived((*wide.shape, wide.tobytes()), weights.shape, lambda w, wide=wide: w * wide)
         fused = Window(
-            [step.inputs[0], Value(weights.shape, weights.dtype, np.asarray(scaled), name=step.inputs[1].name)],
+            [step.inputs[0], Value(weights.shape, weights.dtype, scaled, name=weights.name)],
             taker.outputs,
             strides=step.strides,
             dilations=step.dilations,

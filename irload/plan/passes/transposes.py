@@ -93,7 +93,7 @@ def _seen(
     if other.constant is not None:
         wide = other.constant.reshape((1,) * (rank - other.constant.ndim) + other.constant.shape)
         array = np.ascontiguousarray(wide.transpose(inverse))
-        return Value(array.shape, array.dtype, array, name=other.name)
+        return Value.of(array, other.name)
     maker = makers.get(other)
     if isinstance(maker, Permute) and maker.order == order:
         return maker.inputs[0]

@@ -1,0 +1,95 @@
+"""Constants of a plan: weights that are let go of once kernels have laid them out, and made again when asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import prod
+from weakref import ref
+
+import numpy as np
+
+from irload.core.tensor import Array
+
+SMALL = 1 << 16
+"""Bytes up to which a constant is simply kept."""
+
+DEEPEST = 50
+"""Steps that making a constant again may take; what is further from the file is kept."""
+
+
+class Constant:
+    """A tensor known before the run. The same object stands for it in all plans of a model.
+
+    `make` gives the array again after `release`: it reads the file, or computes what the constant was folded from.
+    `place` is the same for constants that share memory.
+    """
+
+    def __init__(
+        self,
+        make: Callable[[], Array],
+        shape: tuple[int, ...],
+        dtype: np.dtype[np.generic],
+        array: Array | None = None,
+        depth: int = 0,
+        place: object = None,
+    ) -> None:
+        self.shape = shape
+        self.dtype = dtype
+        self.depth = depth
+        self.place = place
+        self._make = make
+        self._strong = array
+        self._weak = (lambda: None) if array is None else ref(array)
+        self._derived: dict[object, Constant] = {}
+
+    @staticmethod
+    def of(array: Array) -> Constant:
+        """A constant that is held for as long as this object lives."""
+        return Constant(lambda: array, array.shape, array.dtype, array)
+
+    @property
+    def nbytes(self) -> int:
+        """Their bytes."""
+        return prod(self.shape) * self.dtype.itemsize
+
+    @property
+    def array(self) -> Array:
+        """The values, read-only."""
+        found = self._strong
+        if found is None:
+            found = self._weak()
+        if found is None:
+            found = self._make()
+            found.flags.writeable = False
+            self._weak = ref(found)
+            if found.nbytes <= SMALL:
+                self._strong = found
+        return found
+
+    @property
+    def root(self) -> Constant:
+        """What it was derived from in the end."""
+        at = self
+        while at._parent is not None:
+            at = at._parent
+        return at
+
+    @property
+    def held(self) -> bool:
+        """True while this object itself keeps the array."""
+        return self._strong is not None
+
+    def hold(self) -> None:
+        """Keep the array, as it is needed in every run."""
+        self._strong = self.array
+
+    def release(self) -> None:
+        """Let go of the array. Whoever works with it keeps it alive."""
+        if self._strong is not None and self._strong.nbytes > SMALL and self.depth <= DEEPEST:
+            self._strong = None
+
+    def derived(self, key: object, shape: tuple[int, ...], how: Callable[[Array], Array]) -> Constant:
+        """What `how` makes of it, the same object for the same key."""
+        if key not in self._derived:
+            self._derived[key] = Constant(lambda: how(self.array), shape, self.dtype, depth=self.depth + 1)
+        return self._derived[key]
