@@ -41,7 +41,7 @@ def fold_scale(program: Program) -> None:
 
 def _per_channel(value: Value, channels: int, rank: int) -> np.ndarray[tuple[int], np.dtype[np.float32]] | None:
     """The constant as one number a channel, None where it is something else."""
-    if value.constant is None or value.size not in (1, channels):
+    if value.size not in (1, channels) or value.constant is None:
         return None
     shape = (1,) * (rank - len(value.shape)) + value.shape
     if value.size == 1:
