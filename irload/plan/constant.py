@@ -41,6 +41,7 @@ class Constant:
         self._strong = array
         self._weak = (lambda: None) if array is None else ref(array)
         self._derived: dict[object, Constant] = {}
+        self._parent: Constant | None = None
 
     @staticmethod
     def of(array: Array) -> Constant:
@@ -87,9 +88,12 @@ class Constant:
         """Let go of the array. Whoever works with it keeps it alive."""
         if self._strong is not None and self._strong.nbytes > SMALL and self.depth <= DEEPEST:
             self._strong = None
+        if self._parent is not None:
+            self._parent.release()
 
     def derived(self, key: object, shape: tuple[int, ...], how: Callable[[Array], Array]) -> Constant:
         """What `how` makes of it, the same object for the same key."""
         if key not in self._derived:
-            self._derived[key] = Constant(lambda: how(self.array), shape, self.dtype, depth=self.depth + 1)
+            self._derived[key] = made = Constant(lambda: how(self.array), shape, self.dtype, depth=self.depth + 1)
+            made._parent = self
         return self._derived[key]

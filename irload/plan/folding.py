@@ -7,18 +7,23 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import cast
 
-from irload.core.op import Op, evaluate
+from irload.core.op import Op, evaluate, is_builtin
 from irload.core.tensor import Array, TensorType
 from irload.errors import ExecutionError
 from irload.graph import Node, Output
-from irload.plan.constant import Constant
+from irload.plan.constant import DEEPEST, SMALL, Constant
 from irload.safety import Deadline, Limits
 
 LARGE = 1 << 26
 GROWTH = 8
 """Constants may grow by this factor when they are folded, as 4-bit weights do; beyond LARGE bytes by no more."""
+
+CERTAIN = frozenset({"Convert", "Subtract", "Multiply", "Reshape", "Transpose", "Unsqueeze", "Squeeze"})
+"""What weights are decompressed by. It cannot fail once inference has passed, so it may wait until it is asked for:
+then never all weights are in memory in two forms."""
 
 
 class Folding:
@@ -82,13 +87,18 @@ class Folding:
             return None
         inputs = [known[i] if i in known else self._file(i.node) for i in node.inputs]
         after = [types[o] for o in node.outputs]
+        if size > SMALL and node.type in CERTAIN and is_builtin(node.op) and max(i.depth for i in inputs) < DEEPEST:
+            return self._keep(node, _folded(node.op, inputs, after, [None] * len(after)))
         try:
             results = evaluate(node.op, [i.array for i in inputs], after)
         except ExecutionError:
             return None  # it fails again when it runs, then with its place in the message
         if len(results) != len(node.outputs):
             return None  # the file lists less ports than the operation has
-        made = tuple(_folded(node.op, inputs, after, k, array) for k, array in enumerate(results))
+        return self._keep(node, _folded(node.op, inputs, after, results))
+
+    def _keep(self, node: Node, made: tuple[Constant, ...]) -> tuple[Constant, ...]:
+        """Remember for other plans what depends on the file alone."""
         if all(i in self._kept or i.node.type == "Const" for i in node.inputs):
             self._kept.update(zip(node.outputs, made, strict=True))
         return made
@@ -117,9 +127,18 @@ def stored(node: Node) -> Constant:
     )
 
 
-def _folded(op: Op, inputs: Sequence[Constant], types: Sequence[TensorType], k: int, array: Array) -> Constant:
-    array.flags.writeable = False
+def _folded(
+    op: Op, inputs: Sequence[Constant], types: Sequence[TensorType], results: Sequence[Array | None]
+) -> tuple[Constant, ...]:
+    """The constants that an operation gives; the results are None where they are to be computed when asked for."""
     depth = 1 + max((i.depth for i in inputs), default=0)
-    return Constant(
-        lambda: evaluate(op, [i.array for i in inputs], types)[k], array.shape, array.dtype, array, depth=depth
-    )
+
+    def make(k: int) -> Array:
+        return evaluate(op, [i.array for i in inputs], types)[k]
+
+    made: list[Constant] = []
+    for k, (tensor, array) in enumerate(zip(types, results, strict=True)):
+        if array is not None:
+            array.flags.writeable = False
+        made.append(Constant(partial(make, k), tensor.shape.static, tensor.element.dtype, array, depth))
+    return tuple(made)
