@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from irload.core.tensor import Array, owner_of
+from irload.core.tensor import Array
 from irload.plan.arena import Lifetime, place
 from irload.plan.kernels.calls import aligned_bytes
 from irload.plan.program import Program, Step, Value, walk_values
