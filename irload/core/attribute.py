@@ -267,15 +267,14 @@ def _items(text: str) -> tuple[str, ...]:
 
 def _parse_integer(text: str, notes: list[str]) -> int:
     word = text.strip()
-    if _is_integer(word):
-        value = int(word)
-        if not -(2**63) <= value < 2**64:
-            raise AttributeInvalid(f"'{_short(word)}' does not fit 64 bits")
-        return value
-    number = _parse_number(word, notes)
+    whole = _is_integer(word)
+    number = int(word) if whole else _parse_number(word, notes)
     if not math.isfinite(number):
         raise AttributeInvalid(f"'{_short(word)}' is no integer")
-    notes.append(f"'{word}' is no integer; the runtime reads {int(number)}")
+    if not -(2**63) <= number < 2**64:
+        raise AttributeInvalid(f"'{_short(word)}' does not fit 64 bits")
+    if not whole:
+        notes.append(f"'{word}' is no integer; the runtime reads {int(number)}")
     return int(number)
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import struct
 
+import numpy as np
+
 from irload.core import element as et
 from irload.core.registry import resolve
 from irload.errors import IRError
@@ -263,7 +265,8 @@ def given(m: Mutant) -> bool:
             least, most = 0, (1 << 8 * array.itemsize) - 1
         array.flat[spot] = min(max(integer(m), least), most)
     elif array.dtype.kind == "f":
-        array.flat[spot] = float(m.of(("nan", "inf", "-inf", "-0.0", "1e30", "-1e30", "1e-40", "0.5")))
+        with np.errstate(all="ignore"):
+            array.flat[spot] = float(m.of(("nan", "inf", "-inf", "-0.0", "1e30", "-1e30", "1e-40", "0.5")))
     else:
         return False
     m.inputs[k] = array
