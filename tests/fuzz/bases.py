@@ -38,10 +38,11 @@ def chosen(rng: Random) -> Base:
     if rng.random() < HANDMADE:
         return pick(rng, models())
     row = pick(rng, sorted(GENERATORS))
+    case = pick(rng, GENERATORS[row])(rng)
     for _ in range(20):
-        case = pick(rng, GENERATORS[row])(rng)
         if sum(i.value.size for i in case.inputs) <= 5_000:
             break
+        case = pick(rng, GENERATORS[row])(rng)
     try:
         xml, blob = saved(*ir_of(case))
     except irload.IRError:  # a case that shows what is refused

@@ -37,15 +37,15 @@ def outcomes(count: int, seed: int, folder: Path, workers: int = 2, start: int =
 
 
 def _merged(processes: Sequence[subprocess.Popen[bytes]]) -> Iterator[dict[str, Any]]:
-    begun = {process.stdout: b"" for process in processes}
+    begun: dict[int, bytes] = {}
     with selectors.DefaultSelector() as selector:
-        for pipe in begun:
-            assert pipe is not None
-            selector.register(pipe, selectors.EVENT_READ)
+        for process in processes:
+            assert process.stdout is not None
+            selector.register(process.stdout, selectors.EVENT_READ)
         while selector.get_map():
             for key, _ in selector.select():
                 piece = os.read(key.fd, 1 << 16)
-                *lines, begun[key.fileobj] = (begun[key.fileobj] + piece).split(b"\n")
+                *lines, begun[key.fd] = (begun.get(key.fd, b"") + piece).split(b"\n")
                 for line in lines:
                     yield json.loads(line)
                 if not piece:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from irload.core.registry import resolve
 from irload.errors import IRError
-from tests.fuzz.mutant import Element, Mutant, copied, edges, layer_of, layers
+from tests.fuzz.mutant import Element, Mutant, copied, edges, layer_of, layer_with, layers
 
 ENDS = ("from-layer", "from-port", "to-layer", "to-port")
 PRECISIONS = ("FP32", "FP16", "BF16", "FP64", "I64", "I32", "I8", "U8", "U4", "BOOL", "STRING")
@@ -130,10 +130,10 @@ def edge(m: Mutant) -> bool:
     elif roll == 2:
         chosen.set(m.of(ENDS), m.of(("777", str(2**40))))
     else:
-        own = next((x for x in layers(graph) if x.get("id") == chosen.get("to-layer")), None)
-        out = None if own is None else own.find("output/port")
-        if out is None:
+        own = layer_with(graph, chosen.get("to-layer"))
+        if own is None or own.find("output/port") is None:
             return False
+        out = own.find("output/port")
         chosen.set("from-layer", own.get("id"))
         chosen.set("from-port", out.get("id"))
     return m.note(("an edge less", "an edge twice", "an edge to nowhere", "a layer that feeds itself")[roll])
@@ -230,8 +230,8 @@ def operation(m: Mutant) -> bool:
         cls = resolve(layer.get("type", ""), layer.get("version", ""))[0]
     except IRError:
         return False
-    data = layer.find("data")
-    present = {} if data is None else {a.xml_name: a for a in cls.declared.values() if a.xml_name in data.attrib}
+    data = layer.find("data") if layer.find("data") is not None else layer.makeelement("data", {})
+    present = {a.xml_name: a for a in cls.declared.values() if a.xml_name in data.attrib}
     words = sorted(k for k, a in present.items() if a.kind.startswith("one of"))
     required = sorted(k for k, a in present.items() if a.required)
     roll = m.between(0, 2)

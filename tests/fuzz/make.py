@@ -12,12 +12,14 @@ from tests.fuzz.lies import LIES
 from tests.fuzz.mutant import Mutant, generator
 from tests.fuzz.rewrites import TREE, as_written
 from tests.fuzz.spoil_bytes import BYTES, weights
+from tests.fuzz.spoil_plausible import PLAUSIBLE
 from tests.fuzz.spoil_structure import STRUCTURE
 from tests.fuzz.spoil_values import VALUES
 from tests.harness.case import Array
 
 SPOILT, LIE, HARMLESS = "spoilt", "lie", "harmless"
 TRIES = 50
+KINDS = (VALUES, VALUES, VALUES, VALUES, VALUES, STRUCTURE, STRUCTURE, PLAUSIBLE, PLAUSIBLE, PLAUSIBLE, (weights,))
 
 
 @dataclass(frozen=True)
@@ -54,7 +56,7 @@ def make(seed: int, index: int) -> Made:
         text = m.text()
         return _finished(m, HARMLESS, as_written(m, text) if m.chance(0.3) else text)
     for _ in range(m.of((1, 1, 1, 1, 2, 2, 3, 6))):
-        _apply(m, VALUES if m.chance(0.7) else STRUCTURE if m.chance(0.85) else (weights,))
+        _apply(m, m.of(KINDS))
     text = m.text()
     if m.chance(0.12):
         for _ in range(m.of((1, 1, 2, 4))):

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from lxml import etree
+from lxml import etree  # pyright: ignore[reportAttributeAccessIssue] - lxml ships no types
 
 from tests.fuzz.bases import Base
 from tests.harness.case import Array, Random, pick
@@ -42,7 +42,7 @@ class Mutant:
         """Every element with one of these tags, bodies included."""
         return list(self.root.iter(*tags))
 
-    def one(self, *tags: str) -> Element | None:
+    def one(self, *tags: str) -> Element:
         """One of those, or None where there is none."""
         return self.of(self.all(*tags))
 
@@ -58,8 +58,8 @@ class Mutant:
         """An integer from `low` to `high`, both included."""
         return int(self.rng.integers(low, high + 1))
 
-    def graph(self) -> Element | None:
-        """One of the graphs: the net, or a body."""
+    def graph(self) -> Element:
+        """One of the graphs: the net, or a body; None where none is left."""
         return self.of([g for g in (self.root, *self.all(*BODIES)) if g.find("layers") is not None])
 
     def text(self) -> bytes:
@@ -84,11 +84,16 @@ def edges(graph: Element) -> list[Element]:
     return [] if found is None else found.findall("edge")
 
 
-def layer_of(element: Element) -> Element | None:
-    """The layer around an element."""
+def layer_of(element: Element) -> Element:
+    """The layer around an element, None where there is none."""
     while element is not None and element.tag != "layer":
         element = element.getparent()
     return element
+
+
+def layer_with(graph: Element, id: str) -> Element:
+    """The layer of a graph with that id, None where there is none."""
+    return next((x for x in layers(graph) if x.get("id") == id), None)
 
 
 def copied(element: Element) -> Element:

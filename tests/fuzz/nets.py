@@ -13,7 +13,7 @@ from irload.core.element import ElementType, element_of_dtype
 from tests.harness.body import Body, Value, back_edges, given, port_map, taken
 from tests.harness.case import Array, random_array
 
-NUMPY = {"auto_broadcast": "numpy"}
+NUMPY: dict[str, Any] = {"auto_broadcast": "numpy"}
 
 
 @dataclass
@@ -68,10 +68,18 @@ def windows(axes: int, pads: int = 0, stride: int = 1) -> dict[str, Any]:
     return {"strides": [stride] * axes, "dilations": [1] * axes, **sides, "auto_pad": "explicit"}
 
 
-def pool(axes: int) -> dict[str, Any]:
-    """The attributes of a pooling of 2 by 2."""
+def pool(axes: int, inside: bool | None = None) -> dict[str, Any]:
+    """The attributes of a pooling of 2 by 2. `inside`: whether an average leaves the padding out."""
     sides = {"pads_begin": [0] * axes, "pads_end": [0] * axes}
-    return {"strides": [2] * axes, "kernel": [2] * axes, **sides, "rounding_type": "floor", "auto_pad": "explicit"}
+    rest = {} if inside is None else {"exclude-pad": inside}
+    return {
+        "strides": [2] * axes,
+        "kernel": [2] * axes,
+        **sides,
+        "rounding_type": "floor",
+        "auto_pad": "explicit",
+        **rest,
+    }
 
 
 def vision() -> Net:
@@ -86,7 +94,7 @@ def vision() -> Net:
     scale = n.body.constant(np.abs(n.random(8)) + 1)
     y = n.op("BatchNormInference", y, scale, n.const(8), n.const(8), scale, version="opset5", epsilon=0.001)
     up = n.op("ConvolutionBackpropData", y, n.const(8, 4, 2, 2), **windows(2, 0, 2))
-    y = n.op("AvgPool", up, **pool(2), **{"exclude-pad": True})
+    y = n.op("AvgPool", up, **pool(2, inside=True))
     y = n.op("ReduceMean", n.op("PRelu", y, n.const(4)), n.ints(2, 3), keep_dims=False)
     y = n.op("MatMul", y, n.const(5, 4), transpose_a=False, transpose_b=True)
     return n.results(n.op("Softmax", y, version="opset8", axis=1), up)
@@ -112,7 +120,12 @@ def shapes() -> Net:
     height = n.op("Gather", shape, n.ints(2), n.scalar(0, et.i64), version="opset8", batch_dims=0)
     count = n.op("Squeeze", height, n.ints(0))
     line = n.op("Range", n.scalar(0, et.i64), count, n.scalar(1, et.i64), version="opset4", output_type="f32")
-    masks = {"begin_mask": [0] * 4, "end_mask": [1, 1, 0, 1], "new_axis_mask": [], "shrink_axis_mask": []}
+    masks: dict[str, Any] = {
+        "begin_mask": [0] * 4,
+        "end_mask": [1, 1, 0, 1],
+        "new_axis_mask": [],
+        "shrink_axis_mask": [],
+    }
     cut = n.op("StridedSlice", x, n.ints(0, 0, 1, 0), n.ints(0, 0, -1, 0), n.ints(1, 1, 1, 1), **masks)
     padded = n.op("Pad", cut, n.ints(0, 0, 1, 1), n.ints(0, 0, 1, 2), n.scalar(0.5), pad_mode="constant")
     sizes = {"mode": "linear_onnx", "shape_calculation_mode": "scales", "coordinate_transformation_mode": "asymmetric"}
@@ -143,7 +156,12 @@ def selection() -> Net:
     top = n.many("TopK", 2, put, n.scalar(3, et.i64), version="opset11", axis=1, mode="max", sort="value", stable=True)
     hot = n.op("OneHot", where, n.scalar(5, et.i64), n.scalar(1), n.scalar(0), axis=-1)
     total = n.op("CumSum", got, n.scalar(1, et.i64), version="opset3", exclusive=False, reverse=True)
-    kinds = {"version": "opset10", "sorted": True, "index_element_type": "i64", "count_element_type": "i64"}
+    kinds: dict[str, Any] = {
+        "version": "opset10",
+        "sorted": True,
+        "index_element_type": "i64",
+        "count_element_type": "i64",
+    }
     unique = n.many("Unique", 4, where, **kinds)
     halves = n.many("VariadicSplit", 2, x, n.scalar(1, et.i64), n.ints(2, -1), version="opset1")
     chosen = n.op("Select", n.op("Less", halves[0], n.scalar(0), **NUMPY), halves[0], n.scalar(2), **NUMPY)
@@ -154,7 +172,7 @@ def attention() -> Net:
     """Normalization and attention in f32, f16 and bf16."""
     n = Net()
     x = n.input(n.random(1, 4, 8))
-    mvn = {"version": "opset6", "normalize_variance": True, "eps": 1e-5, "eps_mode": "INSIDE_SQRT"}
+    mvn: dict[str, Any] = {"version": "opset6", "normalize_variance": True, "eps": 1e-5, "eps_mode": "INSIDE_SQRT"}
     y = n.op("Multiply", n.op("MVN", x, n.ints(-1), **mvn), n.const(8), **NUMPY)
     half = n.op("Convert", n.const(8, 8, element=et.f16), destination_type="f32")
     query = n.op("MatMul", y, half, transpose_a=False, transpose_b=False)
@@ -201,13 +219,20 @@ def detection() -> Net:
     scores = n.input(np.abs(n.random(1, 2, 6)))
     image = n.input(n.random(1, 2, 8, 8))
     limits = [n.scalar(3, et.i64), n.scalar(0.5), n.scalar(0.1), n.scalar(0)]
-    kinds = {"box_encoding": "corner", "sort_result_descending": True, "output_type": "i64"}
+    kinds: dict[str, Any] = {"box_encoding": "corner", "sort_result_descending": True, "output_type": "i64"}
     kept = n.many("NonMaxSuppression", 3, boxes, scores, *limits, version="opset9", **kinds)
-    prior = {"min_size": [4.0], "max_size": [6.0], "aspect_ratio": [2.0], "flip": True, "clip": False, "step": 4.0}
+    prior: dict[str, Any] = {
+        "min_size": [4.0],
+        "max_size": [6.0],
+        "aspect_ratio": [2.0],
+        "flip": True,
+        "clip": False,
+        "step": 4.0,
+    }
     prior |= {"offset": 0.5, "variance": [0.1, 0.1, 0.2, 0.2], "scale_all_sizes": True, "fixed_ratio": []}
     anchors = n.op("PriorBox", n.ints(2, 2), n.ints(8, 8), **prior, fixed_size=[], density=[], version="opset1")
     rois = n.op("Reshape", boxes, n.ints(6, 4), special_zero=False)
-    align = {"pooled_h": 2, "pooled_w": 2, "sampling_ratio": 2, "spatial_scale": 1.0, "mode": "avg"}
+    align: dict[str, Any] = {"pooled_h": 2, "pooled_w": 2, "sampling_ratio": 2, "spatial_scale": 1.0, "mode": "avg"}
     batch = n.body.constant(np.zeros(6, np.int64))
     pooled = n.op("ROIAlign", image, rois, batch, version="opset9", **align, aligned_mode="asymmetric")
     grid = n.op(
@@ -230,7 +255,7 @@ def recurrent() -> Net:
     lengths = n.body.constant(np.array([5, 3], np.int64))
     state = n.op("Unsqueeze", start, n.ints(1))
     weights = [n.const(1, 16, 3), n.const(1, 16, 4), n.const(1, 16)]
-    kind = {"hidden_size": 4, "direction": "forward", "version": "opset5"}
+    kind: dict[str, Any] = {"hidden_size": 4, "direction": "forward", "version": "opset5"}
     whole = n.many("LSTMSequence", 3, x, state, state, lengths, *weights, **kind)
 
     inner = Body(n.body.weights)
@@ -276,11 +301,11 @@ def states() -> Net:
     """Two variables: a running sum, and a history that grows."""
     n = Net()
     x = n.input(n.random(1, 3))
-    total = {"variable_id": "total", "variable_type": "f32", "variable_shape": "1,3"}
+    total: dict[str, Any] = {"variable_id": "total", "variable_type": "f32", "variable_shape": "1,3"}
     before = n.op("ReadValue", n.const(1, 3), version="opset6", **total)
     after = n.op("Add", before, x, **NUMPY)
     n.op("Assign", after, version="opset6", variable_id="total")
-    grown = {"variable_id": "past", "variable_type": "f32", "variable_shape": "?,3"}
+    grown: dict[str, Any] = {"variable_id": "past", "variable_type": "f32", "variable_shape": "?,3"}
     past = n.op("ReadValue", n.const(1, 3), version="opset6", **grown)
     longer = n.op("Concat", past, after, axis=0)
     n.op("Assign", longer, version="opset6", variable_id="past")

@@ -120,12 +120,14 @@ def run(file: Path, good: Sequence[Array], rng: np.random.Generator, stage: Stag
         raise plain
     if isinstance(planned, irload.IRError):
         raise Fault(PLAN, f"compute: runs; the plan: {planned}")
+    finite = all(np.isfinite(a).all() for a in given if a.dtype.kind == "f")
     for port, a, b in zip(model.outputs, plain, planned, strict=True):
         if a.dtype != port.element_type.dtype and port.element_type is not irload.elements.dynamic:
             raise Fault(MISLEADING, f"'{port.any_name}': computed {a.dtype}, inferred {port.element_type}")
         if not port.partial_shape.contains(irload.Shape(*a.shape)):
             raise Fault(MISLEADING, f"'{port.any_name}': computed {a.shape}, inferred {port.partial_shape}")
-        if not same_up_to_rounding(a, b, 1e-4):
+        # Fast kernels add and multiply in another order, and infinity spreads on the way.
+        if finite and not same_up_to_rounding(a, b, 1e-4):
             raise Fault(PLAN, f"'{port.any_name}': compute {_brief(a)}, the plan {_brief(b)}")
     return [plain, planned]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.fuzz.mutant import BODIES, Element, Mutant, copied, edges, layer_of, layers
+from tests.fuzz.mutant import BODIES, Element, Mutant, copied, edges, layer_of, layer_with, layers
 from tests.fuzz.spoil_values import ODD, number_text
 
 ENDS = ("from-layer", "from-port", "to-layer", "to-port")
@@ -45,7 +45,7 @@ def move_edge(m: Mutant) -> bool:
         new = edge.get("to-layer" if key == "from-layer" else "from-layer", "0")
     else:
         new = m.of(ids) or "0"
-        other = next((x for x in layers(graph) if x.get("id") == new), None)
+        other = layer_with(graph, new)
         ports = [] if other is None else other.findall("output/port" if key == "from-layer" else "input/port")
         if ports:
             edge.set("from-port" if key == "from-layer" else "to-port", m.of(ports).get("id", "0"))
@@ -59,12 +59,14 @@ def close_circle(m: Mutant) -> bool:
     graph = m.graph()
     found = [] if graph is None else edges(graph)
     edge = m.of(found)
-    after = m.of([e for e in found if edge is not None and e.get("from-layer") == edge.get("to-layer")])
+    if edge is None:
+        return False
+    after = m.of([e for e in found if e.get("from-layer") == edge.get("to-layer")])
     if after is None:
         return False
     back = m.of([e for e in found if e.get("to-layer") == edge.get("to-layer")])
     back.set("from-layer", after.get("to-layer"))
-    target = next((x for x in layers(graph) if x.get("id") == after.get("to-layer")), None)
+    target = layer_with(graph, after.get("to-layer"))
     ports = [] if target is None else target.findall("output/port")
     if ports:
         back.set("from-port", m.of(ports).get("id"))
@@ -157,7 +159,8 @@ def swap_bodies(m: Mutant) -> bool:
         return False
     for key in ("type", "version"):
         a, b = one.get(key, ""), other.get(key, "")
-        one.set(key, b), other.set(key, a)
+        one.set(key, b)
+        other.set(key, a)
     data = [x.find("data") for x in (one, other)]
     if None not in data and m.chance(0.6):
         one.replace(data[0], copied(data[1]))

@@ -263,12 +263,13 @@ def given(m: Mutant) -> bool:
         least, most = (-(1 << 8 * array.itemsize - 1), (1 << 8 * array.itemsize - 1) - 1)
         if array.dtype.kind == "u":
             least, most = 0, (1 << 8 * array.itemsize) - 1
-        array.flat[spot] = min(max(integer(m), least), most)
+        value = min(max(integer(m), least), most)
     elif array.dtype.kind == "f":
-        with np.errstate(all="ignore"):
-            array.flat[spot] = float(m.of(("nan", "inf", "-inf", "-0.0", "1e30", "-1e30", "1e-40", "0.5")))
+        value = float(m.of(("nan", "inf", "-inf", "-0.0", "1e30", "-1e30", "1e-40", "0.5")))
     else:
         return False
+    with np.errstate(all="ignore"):
+        array.flat[spot] = value
     m.inputs[k] = array
     return m.note(f"input {k}[{spot}] = {array.flat[spot]}")
 

@@ -210,7 +210,8 @@ def extra_output(scope: Scope) -> Iterator[Hit]:
     Example: a ReLU with two output ports.
     """
     for layer, node in scope.pairs():
-        count = scope.subject.truth.counts.get(node)
+        # The Parameters of a body are not inferred but given.
+        count = 1 if layer.type == "Parameter" else scope.subject.truth.counts.get(node)
         if count is not None and len(layer.outputs) > count and node not in scope.subject.truth.failed:
             extra = layer.outputs[count]
             message = f"lists {len(layer.outputs)} output ports; {node.type} has {count}"

@@ -20,7 +20,7 @@ _REDUCTIONS = {"ReduceMean": "mean", "ReduceSum": "sum", "ReduceMax": "max", "Re
 def softmax(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
     """SoftMax."""
     rank = len(outputs[0].shape)
-    if not all_f32([*inputs, *outputs]) or not outputs[0].size:
+    if not all_f32([*inputs, *outputs]) or not outputs[0].size or not rank:
         return None
     return Softmax(inputs, outputs, axis=int(node.op.attributes["axis"]) % rank)
 
