@@ -110,7 +110,8 @@ def plan_graph(
             )
         )
     is_static = (
-        all(s.known and all(t.element.dtype != object for t in (*s.input_types, *s.types)) for s in steps)
+        all(s.known and all(_is_flat(t) for t in (*s.input_types, *s.types)) for s in steps)
+        and all(_is_flat(types.get(o, UNKNOWN)) for o in (*(p.outputs[0] for p in graph.parameters), *returned))
         # A file may list more ports than the operation has, or less; only the plain plan bears that.
         and all(inference.counts[s.node] == len(s.node.outputs) for s in steps)
     )
@@ -152,3 +153,8 @@ def _require_peak(graph: Graph, types: Mapping[Output, TensorType], constant_byt
         limits.require("peak_bytes", constant_bytes + found.peak, "what is alive when this layer runs is too large")
     except LimitExceeded as error:
         raise error.at(found.at.where(graph.file)) if found.at is not None else error from None
+
+
+def _is_flat(tensor: TensorType) -> bool:
+    """True when memory can be planned for a tensor."""
+    return tensor.is_static and tensor.element.dtype != object

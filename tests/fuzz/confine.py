@@ -21,7 +21,7 @@ from typing import Any
 
 import irload
 
-LIMITS = irload.Limits(tensor_bytes=1 << 27, iterations=1000)
+LIMITS = irload.Limits(tensor_bytes=1 << 27, peak_bytes=1 << 29, iterations=1000)
 """What a mutant may ask for."""
 MEMORY = 1 << 31
 """Bytes of address space that a mutant may add."""
