@@ -141,9 +141,19 @@ def infer(model: Model, on_error: OnError = _raise) -> Model:
     """
     run = Inference(model.file, on_error, model.limits)
     run.graph(model)
+    _infer_untaken(model, run)
     for output, tensor in run.types.items():
         output.type = tensor
     return model
+
+
+def _infer_untaken(model: Model, run: Inference) -> None:
+    """Infer the branches that are never taken, from what their Parameters say. Faults in them hurt nobody."""
+    apart = Inference(model.file, lambda node, error: None, model.limits)
+    apart.types = run.types
+    for graph in model.walk():
+        if graph is not model and not any(o in run.types for n in graph.nodes for o in n.outputs):
+            apart.graph(graph)
 
 
 def reshape(model: Model, shapes: ShapeLike | Mapping[str | int | Port, ShapeLike]) -> Model:

@@ -82,6 +82,8 @@ class Claims(Truth):
     def __init__(self, file: str | None = None, limits: Limits = DEFAULT) -> None:
         super().__init__(file, limits)
         self.unexplained: set[Output] = set()
+        self._met: set[Output] = set()
+        self._refuted: set[Output] = set()
 
     def node(self, node: Node) -> None:
         super().node(node)
@@ -100,7 +102,12 @@ class Claims(Truth):
             inferred = self.types.get(output)
             if inferred is None:
                 continue
-            if node not in self.failed and judge(output.declared, inferred).fits:
+            judgement = judge(output.declared, inferred)
+            # What the first iteration of a loop refutes is not made true by what it hands to the next one.
+            if output not in self._met and (judgement.element or judgement.shape == "differs"):
+                self._refuted.add(output)
+            self._met.add(output)
+            if node not in self.failed and judgement.fits and output not in self._refuted:
                 self.unexplained.discard(output)
             else:
                 self.unexplained.add(output)

@@ -10,6 +10,8 @@ import irload
 from irload.core.shape import Dim, Shape
 from tests.harness.case import Array, Random, random_array
 
+RANK = 64
+"""Axes that NumPy's arrays may have."""
 LARGEST = 1 << 20
 """Elements that an input made here may have."""
 
@@ -23,7 +25,7 @@ def inputs_for(model: irload.Model, good: Sequence[Array], rng: Random) -> list[
             found.append(good[k])
             continue
         sizes = [_size(d, rng) for d in (shape.dims if shape.rank is not None else (Dim(2), Dim(3)))]
-        if float(np.prod(np.array(sizes, float))) > LARGEST:
+        if len(sizes) > RANK or float(np.prod(np.array(sizes, float))) > LARGEST:
             return None
         if element is irload.elements.string:
             found.append(np.full(sizes, "text", object))

@@ -96,7 +96,7 @@ def rename(m: Mutant) -> bool:
 
 def reorder_attributes(m: Mutant) -> bool:
     """Attributes stand in another order."""
-    for element in m.root.iter():
+    for element in m.root.iter("*"):
         items = _shuffled(m, list(element.attrib.items()))
         element.attrib.clear()
         element.attrib.update(items)
@@ -113,7 +113,7 @@ def reorder_parts(m: Mutant) -> bool:
 def space(m: Mutant) -> bool:
     """Whitespace: around elements, dims, and the items of lists."""
     between, around = m.of(("", "\n", "\t\t", " \n \n")), m.of(("", " ", "\n\t"))
-    for element in m.root.iter():
+    for element in m.root.iter("*"):
         element.tail = between
         if element.tag == "dim":
             element.text = f"{around}{(element.text or '').strip()}{around}"
@@ -124,7 +124,7 @@ def space(m: Mutant) -> bool:
 
 def comment(m: Mutant) -> bool:
     """Comments and processing instructions between elements, and in a dim."""
-    for element in [x for x in m.root.iter() if m.chance(0.2)]:
+    for element in [x for x in m.root.iter("*") if m.chance(0.2)]:
         if len(element):
             new = etree.Comment(" <layer id='1'/> ") if m.chance(0.7) else etree.PI("note", "x='1'")
             element.insert(m.between(0, len(element)), new)

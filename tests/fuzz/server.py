@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from irload.checks import all_rules
 from tests.fuzz.bases import models
 from tests.fuzz.confine import Confinement, confine
 from tests.fuzz.make import Made, make
@@ -43,6 +44,7 @@ def serve(seed: int, indices: range, folder: Path) -> None:
 
 def prepare() -> None:
     """Import and make what all mutants need."""
+    all_rules()
     load_families()
     preload()
     models()
