@@ -23,6 +23,7 @@ REASONS = {
     "tiles": "elementwise work, tile by tile while it is in the cache",
     "rows": "rows that stay in the cache",
     "rows, moved": "the axis is not the last one, so it is moved there and back",
+    "halves": "each half of a row is turned by the other, without a copy that exchanges them",
     "separable": "along one axis, then along the other",
     "copy": "the new order of elements is no view",
     "slices": "parts are written where they belong",

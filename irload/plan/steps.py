@@ -189,6 +189,14 @@ class Attention(Step):
 
 
 @dataclass(slots=True, eq=False)
+class Rotate(Step):
+    """Rotary embedding: x·cos + (−x₂, x₁)·sin, where x₁ and x₂ are the halves of x along the last axis.
+
+    Inputs: x, cos, sin; the latter broadcast to x.
+    """
+
+
+@dataclass(slots=True, eq=False)
 class Join(Step):
     """Concatenation along an axis; producers write straight into the result where they can."""
 

@@ -1,13 +1,13 @@
-"""What works on rows: softmax, normalisation, reductions."""
+"""What works on rows: softmax, normalisation, reductions, rotation."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from irload.plan.bind import Binder, Phases, binds
-from irload.plan.kernels import groups, rows
+from irload.plan.kernels import groups, rotary, rows
 from irload.plan.kernels.copying import copy
-from irload.plan.steps import GroupNormalize, Normalize, Reduce, Softmax
+from irload.plan.steps import GroupNormalize, Normalize, Reduce, Rotate, Softmax
 
 
 @binds(Reduce)
@@ -95,3 +95,10 @@ def group_normalize(step: GroupNormalize, binder: Binder) -> tuple[str, Phases]:
     args = (step.groups, step.eps, binder.scratch, binder.threads)
     phases.append(groups.group_normalize(turned.reshape(flat), gamma, beta, result.reshape(flat), *args))
     return "groups", phases + ([] if result is target else copy(target, result, binder.threads))
+
+
+@binds(Rotate)
+def rotate(step: Rotate, binder: Binder) -> tuple[str, Phases]:
+    """A rotary embedding."""
+    x, cosine, sine = (binder.view(v) for v in step.inputs)
+    return "halves", [rotary.rotate(x, cosine, sine, binder.view(step.output), binder.scratch, binder.threads)]

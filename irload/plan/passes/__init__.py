@@ -7,10 +7,12 @@ from irload.plan.passes.channels_last import choose_layouts
 from irload.plan.passes.dead import drop_dead
 from irload.plan.passes.epilogues import fuse_epilogues
 from irload.plan.passes.functions import recognise_functions
+from irload.plan.passes.heads import share_heads
 from irload.plan.passes.maps import fuse_maps
 from irload.plan.passes.normalizations import recognise_normalizations
 from irload.plan.passes.numbers import fold_numbers
 from irload.plan.passes.resampling import convolve_before_resampling
+from irload.plan.passes.rotary import recognise_rotary
 from irload.plan.passes.scale import fold_scale
 from irload.plan.passes.transposes import sink_transposes
 from irload.plan.program import Program
@@ -21,7 +23,15 @@ __all__ = ["optimize"]
 def optimize(program: Program) -> Program:
     """Run every pass, in the order in which they help each other."""
     fusions = (fuse_epilogues, fuse_maps, recognise_functions)
-    patterns = (recognise_normalizations, recognise_attention, convolve_before_resampling, sink_transposes, drop_dead)
+    patterns = (
+        recognise_normalizations,
+        recognise_attention,
+        recognise_rotary,
+        share_heads,
+        convolve_before_resampling,
+        sink_transposes,
+        drop_dead,
+    )
     for rewrite in (drop_dead, fold_scale, fold_numbers, *patterns, *fusions, *fusions, choose_layouts):
         rewrite(program)
     return program

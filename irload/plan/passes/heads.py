@@ -1,0 +1,65 @@
+"""Heads that share keys and values: Attention(q, repeated k, repeated v) → Attention(q in groups, k, v).
+
+Grouped-query attention repeats each head of k and v for a group of queries: Reshape, Broadcast, Reshape. The copies
+that this makes are spared, as the kernel takes leading axes that broadcast.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from irload.plan.program import Program, Step, Value
+from irload.plan.steps import Attention, Spread, View
+
+
+def share_heads(program: Program) -> None:
+    """Take k and v before they are repeated, and let q and the result have an axis for the members of a group."""
+    makers = program.producers()
+    for step in program.steps:
+        if not isinstance(step, Attention):
+            continue
+        q, k, v, *masks = step.inputs
+        shared = _repeated(makers, k), _repeated(makers, v)
+        if shared[0] is None or shared[1] is None or q.shape[:-2] != k.shape[:-2] or k.shape[:-2] != v.shape[:-2]:
+            continue
+        *lead, heads = shared[0].shape[:-3]
+        group = k.shape[-3] // heads
+        if shared[1].shape[:-2] != shared[0].shape[:-2]:
+            continue
+        steps: list[Step] = []
+        members = (*lead, heads, group)
+        queries = _viewed(q, (*members, *q.shape[-2:]), steps)
+        wide = [_widened(mask, heads, group, steps) for mask in masks]
+        out = Value((*members, *step.output.shape[-2:]), step.output.dtype, name=step.output.name)
+        grouped = replace(step, inputs=[queries, shared[0], shared[1], *wide], outputs=[out])
+        program.replace([step], [*steps, grouped, View([out], step.outputs)])
+
+
+def _repeated(makers: dict[Value, Step], value: Value) -> Value | None:
+    """[…, heads, 1, rows, width] where the value is this, each head repeated as often as it has members."""
+    merged = makers.get(value)
+    spread = makers.get(merged.inputs[0]) if isinstance(merged, View) else None
+    if not isinstance(spread, Spread) or len(value.shape) < 3:
+        return None
+    source, wide = spread.inputs[0], spread.output
+    *lead, heads, one, rows, width = source.shape if len(source.shape) > 3 else (0, 0, 0, 0)
+    if one != 1 or wide.shape[:-3] != (*lead, heads) or wide.shape[-2:] != (rows, width):
+        return None
+    return source if value.shape == (*lead, heads * wide.shape[-3], rows, width) else None
+
+
+def _widened(mask: Value, heads: int, group: int, steps: list[Step]) -> Value:
+    """The mask with an axis for the members of a group."""
+    if len(mask.shape) < 3:
+        return mask
+    *lead, own, rows, keys = mask.shape
+    return _viewed(mask, (*lead, *((1, 1) if own == 1 else (heads, group)), rows, keys), steps)
+
+
+def _viewed(value: Value, shape: tuple[int, ...], steps: list[Step]) -> Value:
+    """The value in another shape; a constant at once."""
+    if value.constant is not None:
+        return Value(shape, value.dtype, value.constant.reshape(shape), name=value.name)
+    seen = Value(shape, value.dtype, name=value.name)
+    steps.append(View([value], [seen]))
+    return seen
