@@ -19,19 +19,27 @@ from irload.plan.program import Program, Step
 from irload.plan.steps import Map, Normalize, Product, Window
 
 
+TELLING = {"sigmoid", "exp", "tanh", "erf", "clamp", "minimum_number"}
+"""Instructions without one of which there is nothing to recognise."""
+
+
 def recognise_functions(program: Program) -> None:
     """Rewrite the expressions of all Maps and epilogues."""
     program.steps = [_rewritten(step) for step in program.steps]
 
 
 def _rewritten(step: Step) -> Step:
-    if isinstance(step, Map) and len(step.expression.instructions) > 1:
+    if isinstance(step, Map) and _tells(step.expression):
         inputs, expression = taken_once(step.inputs, simplified(step.expression))
         return step if expression == step.expression else replace(step, inputs=inputs, expression=expression)
-    if isinstance(step, Window | Product | Normalize) and len(step.epilogue.instructions) > 1:
+    if isinstance(step, Window | Product | Normalize) and _tells(step.epilogue):
         inputs, epilogue = taken_once(step.inputs, simplified(step.epilogue), OWN_INPUTS[type(step)])
         return step if epilogue == step.epilogue else replace(step, inputs=inputs, epilogue=epilogue)
     return step
+
+
+def _tells(expression: Expression) -> bool:
+    return len(expression.instructions) > 1 and any(i.function in TELLING for i in expression.instructions)
 
 
 def simplified(expression: Expression) -> Expression:

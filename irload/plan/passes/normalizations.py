@@ -15,8 +15,8 @@ from irload.plan.expression import Expression, Instruction
 from irload.plan.program import Program, Step, Value
 from irload.plan.steps import Map, Normalize, Reduce, View
 
-REACH = 40
-"""Steps after a mean among which the normalised tensor is looked for."""
+REACH, MOST = 40, 16
+"""Steps after a mean among which the normalised tensor is looked for, and how many of them may come of it."""
 
 
 def recognise_normalizations(program: Program) -> None:
@@ -136,6 +136,8 @@ def _search(steps: Sequence[Step], x: Value, axes: tuple[int, ...], *, center: b
     cone = _Cone(Algebra(), x, reduced, axes)
     cone.forms[x] = cone.algebra.atom("unknown", id(x))
     for step in steps:
+        if len(cone.makers) == MOST:
+            break
         if cone.take(step) and isinstance(step, Map) and step.output.shape == x.shape:
             found = _normalised(cone, step, center)
             if found is not None:
