@@ -18,7 +18,6 @@ from irload.plan.passes.numbers import taken_once
 from irload.plan.program import Program, Step
 from irload.plan.steps import Map, Normalize, Product, Window
 
-
 TELLING = {"sigmoid", "exp", "tanh", "erf", "clamp", "minimum_number"}
 """Instructions without one of which there is nothing to recognise."""
 

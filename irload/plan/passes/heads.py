@@ -59,7 +59,7 @@ def _widened(mask: Value, heads: int, group: int, steps: list[Step]) -> Value:
 def _viewed(value: Value, shape: tuple[int, ...], steps: list[Step]) -> Value:
     """The value in another shape; a constant at once."""
     if value.constant is not None:
-        return Value(shape, value.dtype, value.constant.reshape(shape), name=value.name)
+        return Value.of(value.constant.reshape(shape), value.name)
     seen = Value(shape, value.dtype, name=value.name)
     steps.append(View([value], [seen]))
     return seen

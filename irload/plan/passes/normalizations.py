@@ -82,7 +82,7 @@ class _Cone:
 
     def atom(self, value: Value) -> Form:
         """The form of a value from elsewhere."""
-        if value.constant is not None and value.size == 1:
+        if value.size == 1 and value.constant is not None:
             return self.algebra.number(float(value.constant.reshape(-1)[0]))
         form = self.algebra.atom("unknown", id(value))
         self.unknown[form[0][0][0][0]] = value

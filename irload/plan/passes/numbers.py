@@ -41,7 +41,7 @@ def _folded(step: Map) -> Map:
 def with_numbers(expression: Expression, operands: Sequence[Value]) -> Expression:
     """The expression with operands of one element as numbers; a function of nothing but numbers is left alone."""
     numbers = {
-        k: float(v.constant.reshape(-1)[0]) for k, v in enumerate(operands) if v.constant is not None and v.size == 1
+        k: float(v.constant.reshape(-1)[0]) for k, v in enumerate(operands) if v.size == 1 and v.constant is not None
     }
     made: list[Instruction] = []
     for i in expression.instructions:
