@@ -22,6 +22,7 @@ from irload.plan.crew import thread_count
 from irload.plan.fast import FastPlan, Shared, fast_plan
 from irload.plan.order import Plan, plan_graph
 from irload.plan.running import Run, TimedRun
+from irload.plan.tuning import Tuner
 from irload.safety import DEFAULT, Limits
 
 if TYPE_CHECKING:
@@ -79,6 +80,7 @@ class CompiledModel:
         *,
         optimize: bool = True,
         precise: bool = False,
+        tune: bool = False,
         limits: Limits | None = None,
     ) -> None:
         self.model = model
@@ -87,7 +89,7 @@ class CompiledModel:
         self.outputs = model.outputs
         self.threads = thread_count(threads)
         self.optimize = optimize
-        self._shared = Shared(limits=self.limits, precise=precise)
+        self._shared = Shared(limits=self.limits, precise=precise, tuner=Tuner() if tune else None)
         self._plans: OrderedDict[tuple[Any, ...], Plan] = OrderedDict()
         self._pools: OrderedDict[Plan, list[FastPlan]] = OrderedDict()
         self._kept = PLANS * sum(1 for _ in model.walk())
@@ -269,6 +271,7 @@ def compile_model(
     *,
     optimize: bool = True,
     precise: bool = False,
+    tune: bool = False,
     limits: Limits | None = None,
 ) -> CompiledModel:
     """Make a model ready to run.
@@ -276,14 +279,15 @@ def compile_model(
     `model`: a Model, or the path of an XML file. `threads`: worker threads; None takes the environment variable
     IRLOAD_NUM_THREADS, else one for each processor. `optimize=False` runs every operation by its own readable
     `compute`, one after the other. `precise=True` avoids kernels that round more than a plain sum does (Winograd's
-    convolutions), for about half of their speed. `limits`: what running may take; None takes those that the model was
-    read with. Raises UnknownOperation naming every operation that is unknown.
+    convolutions), for about half of their speed. `tune=True` times the kernels that would do when a plan is made, and
+    keeps the choice in the user's cache (IRLOAD_CACHE_DIR). `limits`: what running may take; None takes those that the
+    model was read with. Raises UnknownOperation naming every operation that is unknown.
     """
     if not isinstance(model, Model):
         from irload.model import read_model
 
         model = read_model(model, limits=limits or DEFAULT)
-    return CompiledModel(model, threads, optimize=optimize, precise=precise, limits=limits)
+    return CompiledModel(model, threads, optimize=optimize, precise=precise, tune=tune, limits=limits)
 
 
 def _require_known(model: Model) -> None:

@@ -24,6 +24,7 @@ from irrun.arguments import json_option, model_argument, shapes_of, shapes_optio
 @click.option("--force", is_flag=True, help="Let -o replace existing files.")
 @click.option("--threads", type=click.IntRange(1), metavar="N", help="Worker threads.")
 @click.option("--precise", is_flag=True, help="Avoid kernels that round more than a plain sum does.")
+@click.option("--tune", is_flag=True, help="Time the kernels that would do, and remember the fastest.")
 @click.option("--profile", is_flag=True, help="Show the time of every step as well.")
 @click.option("--explain", is_flag=True, help="Show the plan in words as well: what was fused, which kernels, why.")
 @json_option
@@ -39,6 +40,7 @@ def command(
     force: bool,
     threads: int | None,
     precise: bool,
+    tune: bool,
     profile: bool,
     explain: bool,
     limits: Limits,
@@ -66,7 +68,7 @@ def command(
         loaded = read_model(model, weights, limits=limits)
         if shapes:
             reshape(loaded, shapes_of(loaded, shapes))
-        compiled = compile_model(loaded, threads, precise=precise)
+        compiled = compile_model(loaded, threads, precise=precise, tune=tune)
     fed = gather(compiled.inputs, inputs, seed, limits)
     files = plan_files(output, compiled.outputs, force=force) if output is not None else None
     values = [f.value for f in fed]

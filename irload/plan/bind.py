@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from irload.core.tensor import Array
-from irload.plan.kernels.calls import Part, Scratch
+from irload.plan.kernels.calls import Scratch
 from irload.plan.kernels.packing import Packs, Weights
 from irload.plan.kernels.tiles import TILE
 from irload.plan.program import Step, Value
 from irload.plan.storage import Storage
-
-Phases = list[list[Part]]
-"""Phases follow each other; the parts of a phase may run at the same time."""
+from irload.plan.tuning import Phases, Tuner
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +49,8 @@ class Binder:
         run: RunCell,
         *,
         precise: bool = False,
+        tuner: Tuner | None = None,
+        run_phases: Callable[[Phases], None] | None = None,
     ) -> None:
         self.storage = storage
         self.threads = threads
@@ -61,6 +62,8 @@ class Binder:
         self.scratch = Scratch(TILE if threads == 1 else 4 * TILE)
         self.run = run
         self.precise = precise
+        self._tuner = tuner
+        self._run_phases = run_phases
 
     def bind(self, step: Step) -> Bound | None:
         """The step's calls, None where its output is a view that needs none."""
@@ -72,6 +75,31 @@ class Binder:
         phases = [[part for part in phase if part] for phase in phases]
         phases = [phase for phase in phases if phase]
         return Bound(step, phases, kernel) if phases else None
+
+    def choose(self, step: Step, ways: Mapping[str, Callable[[], Phases]]) -> tuple[str, Phases]:
+        """A kernel's name and its phases: the first of the ways, which is the rule's, or the fastest one by tuning.
+
+        To be asked before anything else takes working memory.
+        """
+        name = next(iter(ways))
+        if self._tuner is not None and self._run_phases is not None and len(ways) > 1:
+            name = self._tuner.told(step, self.threads) or ""
+            if name not in ways:
+                name = self._tuner.learn(step, self.threads, self._tried(ways), self._run_phases)
+        return name, ways[name]()
+
+    def _tried(self, ways: Mapping[str, Callable[[], Phases]]) -> dict[str, Callable[[], Phases]]:
+        """The same ways, leaving nothing behind but what the last one tried needs while it is tried."""
+
+        def tried(make: Callable[[], Phases]) -> Phases:
+            direct, held = len(self.direct), len(self.held)
+            self.scratch.reset()
+            phases = make()
+            self.scratch.reset()
+            del self.direct[direct:], self.held[held:]
+            return phases
+
+        return {name: partial(tried, make) for name, make in ways.items()}
 
     def view(self, value: Value) -> Array:
         """The array of a value."""

@@ -12,6 +12,9 @@ from irload.plan.order import Plan
 
 REASONS = {
     "1x1": "a kernel of one tap is a matmul over all positions",
+    "1x1, weights first": "the same for small maps: large weights pass through once, as they are stored",
+    "im2col, weights first": "small maps: large weights pass through once",
+    "im2col of a small map": "small maps: threads share the channels, so that each reads a part of the weights",
     "winograd": "3×3 of stride 1 with many channels on a large map: a quarter of the multiplications",
     "im2col": "windows copied into rows in the cache, then a matmul",
     "depthwise": "one filter a channel: sums of products over windows, in rows that stay in the cache",

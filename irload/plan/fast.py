@@ -24,6 +24,7 @@ from irload.plan.order import Plan
 from irload.plan.passes import optimize
 from irload.plan.program import Program
 from irload.plan.storage import Storage
+from irload.plan.tuning import Phases, Tuner
 from irload.safety import DEFAULT, Limits
 
 
@@ -35,6 +36,8 @@ class Shared:
     limits: Limits = DEFAULT
     precise: bool = False
     """True to choose no kernel that rounds more than the plain sum does."""
+    tuner: Tuner | None = None
+    """What chooses kernels by the clock, None to choose them by rule."""
     packs: Packs = field(default_factory=WeakValueDictionary[tuple[str, Constant], Array])
 
 
@@ -50,9 +53,22 @@ class FastPlan:
         self.threads = threads
         self.storage = Storage(program, shared.limits)
         self.run_cell = RunCell(file)
-        binder = Binder(self.storage, threads, shared.packs, self.run_cell, precise=shared.precise)
+        self.crew = Crew(threads) if threads > 1 else None
+        binder = Binder(
+            self.storage,
+            threads,
+            shared.packs,
+            self.run_cell,
+            precise=shared.precise,
+            tuner=shared.tuner,
+            run_phases=self._phases,
+        )
+        if shared.tuner is not None:
+            self.storage.arena.fill(0)  # whatever lay there might be numbers that are slow to calculate with
         with single_threaded_blas:  # weights are laid out by small products, over which threads would quarrel
             bound = [binder.bind(step) for step in program.steps]
+        if shared.tuner is not None:
+            shared.tuner.save()
         self.bound: list[Bound] = [b for b in bound if b is not None]
         self.constants = _distinct(binder.direct)
         self.packed = _distinct(binder.held)
@@ -60,7 +76,6 @@ class FastPlan:
             if value.source is not None:
                 value.source.release()  # the calls hold what they need
         self.scratch_bytes = binder.scratch.peak
-        self.crew = Crew(threads) if threads > 1 else None
         self._inputs = [self.storage.view(v) for v in program.inputs]
         self._outputs = [self.storage.view(v) for v in program.outputs]
         self._table = _merged([phase for b in self.bound for phase in (*self._watched(b), *b.phases)])
@@ -71,8 +86,7 @@ class FastPlan:
         with np.errstate(all="ignore"), single_threaded_blas:
             for view, array in zip(self._inputs, arrays, strict=True):
                 np.copyto(view, array)
-            for phase in self._table:
-                self._phase(phase)
+            self._phases(self._table)
         return tuple(np.array(view, order="C") for view in self._outputs)
 
     def _watched(self, bound: Bound) -> list[list[Part]]:
@@ -89,17 +103,17 @@ class FastPlan:
                 np.copyto(view, array)
             for bound in self.bound:
                 start = time.perf_counter()
-                for phase in bound.phases:
-                    self._phase(phase)
+                self._phases(bound.phases)
                 seconds.append(time.perf_counter() - start)
         return seconds
 
-    def _phase(self, phase: list[Part]) -> None:
-        if len(phase) == 1 or self.crew is None:
-            for part in phase:
-                run_part(part)
-        else:
-            self.crew.run(phase)
+    def _phases(self, phases: Phases) -> None:
+        for phase in phases:
+            if len(phase) == 1 or self.crew is None:
+                for part in phase:
+                    run_part(part)
+            else:
+                self.crew.run(phase)
 
 
 def fast_plan(graph: Graph, plan: Plan, threads: int, shared: Shared) -> FastPlan:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from irload.core.tensor import Array
@@ -40,20 +42,29 @@ def _by_matrix(step: Product, binder: Binder, a: Array, out: Array, extra: list[
     """Rows times one matrix: by the number of rows, and the size of the matrix where it is constant."""
     matrix, turned = step.inputs[1], step.transpose_b
     rows, (n, k) = len(out), matrix.shape if turned else matrix.shape[::-1]
-    if matrix.is_constant and streamed.suits(rows, k, n):
-        weights = binder.weights(matrix)
-        w = weights.array if turned else weights.laid("transposed", lambda w: contiguous(w.T))
-        make = streamed.weights_first
-        return "weights first", make(a, w, out, extra, step.epilogue, binder.scratch, binder.threads)
-    if matrix.is_constant and rows > 1:
+    rest = extra, step.epilogue, binder.scratch, binder.threads
+
+    def laid() -> Array:
+        if not matrix.is_constant or rows == 1:  # a matrix–vector product takes weights either way
+            return binder.view(matrix).T if turned else binder.view(matrix)
         kind = "laid out, transposed" if turned else "laid out"
-        b = binder.weights(matrix).laid(kind, lambda w: laid_out(w.T if turned else w))
-    else:  # a single row is a matrix–vector product, which takes weights either way
-        b = binder.view(matrix).T if turned else binder.view(matrix)
-    few = rows < 16 * binder.threads
-    make = products.columns_by_matrix if few else products.rows_by_matrix
-    kernel = "matmul by columns" if few else "matmul by rows"
-    return kernel, [make(a, b, out, extra, step.epilogue, binder.scratch, binder.threads)]
+        return binder.weights(matrix).laid(kind, lambda w: laid_out(w.T if turned else w))
+
+    def stored() -> Array:
+        weights = binder.weights(matrix)
+        return weights.array if turned else weights.laid("transposed", lambda w: contiguous(w.T))
+
+    ways: dict[str, Callable[[], Phases]] = {
+        "matmul by columns": lambda: [products.columns_by_matrix(a, laid(), out, *rest)],
+        "matmul by rows": lambda: [products.rows_by_matrix(a, laid(), out, *rest)],
+        "weights first": lambda: streamed.weights_first(a, stored(), out, *rest),
+    }
+    if not matrix.is_constant or rows not in streamed.DOZENS:
+        del ways["weights first"]
+    first = "matmul by columns" if rows < 16 * binder.threads else "matmul by rows"
+    if "weights first" in ways and streamed.suits(rows, k, n):
+        first = "weights first"
+    return binder.choose(step, {first: ways.pop(first), **ways})
 
 
 @binds(Attention)

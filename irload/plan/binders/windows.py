@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
 from irload.core.tensor import Array
 from irload.plan.bind import Binder, Phases, binds
-from irload.plan.kernels import pooling, transposed, volume, winograd
+from irload.plan.kernels import pooling, small_maps, streamed, transposed, volume, winograd
 from irload.plan.kernels import window as windows
 from irload.plan.steps import Pool, TransposedWindow, Window
 
@@ -45,9 +46,13 @@ def window(step: Window, binder: Binder) -> tuple[str, Phases]:
         _pair(step.dilations, one, 1),
         _pads(step.pads_begin, step.pads_end, one),
     )
-    kernel = choose_window(conv, precise=binder.precise)
-    run = {"1x1": windows.pointwise, "winograd": winograd.winograd, "depthwise": windows.depthwise}
-    return kernel, run.get(kernel, windows.im2col)(conv, binder.scratch, binder.threads)
+    return binder.choose(
+        step,
+        {
+            name: partial(KERNELS[name], conv, binder.scratch, binder.threads)
+            for name in kernels_for(conv, binder.threads, precise=binder.precise)
+        },
+    )
 
 
 @binds(TransposedWindow)
@@ -68,14 +73,44 @@ def pool(step: Pool, binder: Binder) -> tuple[str, Phases]:
     return "separable", pooling.pool(step.kind, x, out, list(axes), step.divisor, binder.scratch, binder.threads)
 
 
-def choose_window(conv: windows.Conv, *, precise: bool = False) -> str:
-    """The kernel for a convolution. `precise` rules Winograd out, which errs ten times as much as a plain sum."""
+KERNELS = {
+    "1x1": windows.pointwise,
+    "1x1, weights first": small_maps.pointwise,
+    "winograd": winograd.winograd,
+    "depthwise": windows.depthwise,
+    "im2col": windows.im2col,
+    "im2col of a small map": small_maps.im2col,
+    "im2col, weights first": small_maps.streamed_im2col,
+}
+
+
+def kernels_for(conv: windows.Conv, threads: int, *, precise: bool = False) -> list[str]:
+    """The kernels that can run a convolution, the best by rule first.
+
+    `precise` rules Winograd out, which errs ten times as much as a plain sum.
+    """
+    n, oh, ow, o = conv.out.shape
     groups, per_group, depth = conv.w.shape[:3]
-    if conv.kernel == (1, 1) and groups == 1 and not any(conv.pads) and conv.out.flags.c_contiguous:
-        return "1x1"
     if depth == 1 and per_group == 1 and groups > 1:
-        return "depthwise"
-    return "winograd" if winograd.suits(conv) and not precise else "im2col"
+        return ["depthwise", "im2col"]
+    rows, k = n * oh * ow, depth * conv.kernel[0] * conv.kernel[1]
+    whole = groups == 1 and conv.out.flags.c_contiguous
+    dozens, first = whole and rows in streamed.DOZENS, whole and streamed.suits(rows, k, o)
+    if conv.kernel == (1, 1) and whole and not any(conv.pads):
+        return _ordered(("1x1, weights first", dozens, first), ("1x1", True, True))
+    one = n == 1 and whole
+    return _ordered(
+        ("winograd", winograd.can(conv) and not precise, winograd.suits(conv)),
+        ("im2col, weights first", one and dozens, one and first),
+        ("im2col of a small map", one and threads > 1, windows.few_positions(rows, threads)),
+        ("im2col", True, True),
+    )
+
+
+def _ordered(*kernels: tuple[str, bool, bool]) -> list[str]:
+    """The names of (name, can it, should it): those that can, and among them first those that should."""
+    able = [(name, should) for name, can, should in kernels if can]
+    return [n for n, should in able if should] + [n for n, should in able if not should]
 
 
 def _planar(a: Array, one: bool) -> Array:

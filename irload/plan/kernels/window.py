@@ -10,7 +10,6 @@ from numpy.lib.stride_tricks import as_strided
 
 from irload.core.tensor import Array
 from irload.plan.expression import Expression
-from irload.plan.kernels import streamed
 from irload.plan.kernels.calls import Part, Scratch
 from irload.plan.kernels.map import tiled_calls
 from irload.plan.kernels.operands import flattened
@@ -55,30 +54,25 @@ class Conv:
 
 
 def pointwise(conv: Conv, scratch: Scratch, threads: int) -> list[list[Part]]:
-    """1×1 kernels: one matmul over all positions, after thinning them out where strides ask for it."""
+    """1×1 kernels: one matmul over all positions."""
+    rows, out, extra, phases = positions(conv, scratch, threads)
+    w = conv.w.laid("1x1", lambda w: laid_out(w.reshape(w.shape[1:3]).T))
+    make = columns_by_matrix if few_positions(len(rows), threads) else rows_by_matrix
+    return [*phases, make(rows, w, out, extra, conv.epilogue, scratch, threads)]
+
+
+def positions(conv: Conv, scratch: Scratch, threads: int) -> tuple[Array, Array, list[Array], list[list[Part]]]:
+    """The positions that a 1×1 kernel takes, as rows; the result and the operands likewise; the copies they need."""
     n, oh, ow, o = conv.out.shape
-    channels = conv.x.shape[3]
     phases: list[list[Part]] = []
-    x = conv.x
-    if conv.strides != (1, 1):
-        thin = scratch.take((n, oh, ow, channels))
-        x = x[:, :: conv.strides[0], :: conv.strides[1]][:, :oh, :ow]
-        phases.append([[(np.copyto, (thin[:, a:b], x[:, a:b]))] for a, b in cut(oh, threads)])
-        x = thin
-    elif not x.flags.c_contiguous:
+    x = conv.x[:, :: conv.strides[0], :: conv.strides[1]][:, :oh, :ow]
+    if not x.flags.c_contiguous:
         dense = scratch.take(x.shape)
         phases.append([[(np.copyto, (dense[:, a:b], x[:, a:b]))] for a, b in cut(oh, threads)])
         x = dense
-    rows = n * oh * ow
-    flat = x.reshape(rows, channels)
-    out = conv.out.reshape(rows, o)
+    out = conv.out.reshape(n * oh * ow, o)
     extra = [flattened(e, conv.out.shape, out.shape, scratch, phases) for e in conv.extra]
-    if streamed.suits(rows, channels, o):
-        w = conv.w.array.reshape(o, channels)
-        return [*phases, *streamed.weights_first(flat, w, out, extra, conv.epilogue, scratch, threads)]
-    w = conv.w.laid("1x1", lambda w: laid_out(w.reshape(o, channels).T))
-    make = columns_by_matrix if few_positions(rows, threads) else rows_by_matrix
-    return [*phases, make(flat, w, out, extra, conv.epilogue, scratch, threads)]
+    return x.reshape(len(out), -1), out, extra, phases
 
 
 def few_positions(rows: int, threads: int) -> bool:
@@ -93,12 +87,7 @@ def im2col(conv: Conv, scratch: Scratch, threads: int) -> list[list[Part]]:
     kh, kw = conv.kernel
     k = kh * kw * depth
     threads = threads if conv.out.size * k >= PRODUCTS else 1
-    if n == groups == 1 and conv.out.flags.c_contiguous:
-        if streamed.suits(oh * ow, k, o):
-            return _streamed_im2col(conv, scratch, threads)
-        if threads > 1 and few_positions(oh * ow, threads):
-            return _whole_im2col(conv, _im2col_weights(conv)[0], scratch, threads)
-    w = _im2col_weights(conv)
+    w = im2col_weights(conv)
     wide = [np.broadcast_to(e, conv.out.shape) for e in conv.extra]
     rows_at_once = max(1, min(oh, max(COLUMNS // (ow * k), POSITIONS // ow)))
     parts: list[Part] = []
@@ -127,7 +116,7 @@ def im2col(conv: Conv, scratch: Scratch, threads: int) -> list[list[Part]]:
     return [parts]
 
 
-def _im2col_weights(conv: Conv) -> Array:
+def im2col_weights(conv: Conv) -> Array:
     """[G, kh·kw·C/G, O/G], or each group in panels."""
     groups, per_group, depth, kh, kw = conv.w.shape
 
@@ -136,33 +125,6 @@ def _im2col_weights(conv: Conv) -> Array:
         return laid_out(rows) if panel_width(*rows.shape[1:]) else rows
 
     return conv.w.laid("im2col", how)
-
-
-def _whole_im2col(conv: Conv, w: Array, scratch: Scratch, threads: int) -> list[list[Part]]:
-    """Small maps: all windows first, then a matmul of which each thread makes a range of channels."""
-    matrix, out, extra, phases = _all_windows(conv, scratch)
-    return [*phases, columns_by_matrix(matrix, w, out, extra, conv.epilogue, scratch, threads)]
-
-
-def _streamed_im2col(conv: Conv, scratch: Scratch, threads: int) -> list[list[Part]]:
-    """Small maps and large weights: all windows first, then the weights pass through once."""
-    matrix, out, extra, phases = _all_windows(conv, scratch)
-    w = conv.w.laid("im2col, streamed", lambda w: contiguous(np.moveaxis(w[0], 1, -1)).reshape(len(w[0]), -1))
-    return [*phases, *streamed.weights_first(matrix, w, out, extra, conv.epilogue, scratch, threads)]
-
-
-def _all_windows(conv: Conv, scratch: Scratch) -> tuple[Array, Array, list[Array], list[list[Part]]]:
-    """The windows of one sample as rows, the result and the operands likewise, and the calls that gather them."""
-    _, oh, ow, o = conv.out.shape
-    gather: Part = []
-    band = padded_band(conv, 0, 0, oh, scratch, gather)
-    windows = window_view(conv, band, oh)
-    columns = scratch.take(windows.shape)
-    gather.append((np.copyto, (columns, windows)))
-    phases: list[list[Part]] = [[gather]]
-    out = conv.out.reshape(oh * ow, o)
-    extra = [flattened(e, conv.out.shape, out.shape, scratch, phases) for e in conv.extra]
-    return columns.reshape(oh * ow, -1), out, extra, phases
 
 
 def depthwise(conv: Conv, scratch: Scratch, threads: int) -> list[list[Part]]:

@@ -39,11 +39,15 @@ PACKED = 1 << 13
 """Filters transformed at once."""
 
 
+def can(conv: Conv) -> bool:
+    """True for kernels of 3×3 without strides, dilations and groups."""
+    return conv.kernel == (3, 3) and conv.strides == conv.dilations == (1, 1) and conv.w.shape[0] == 1
+
+
 def suits(conv: Conv) -> bool:
     """True where it pays: enough channels, and maps large enough that few tiles stick out."""
     _, oh, ow, o = conv.out.shape
-    square = conv.kernel == (3, 3) and conv.strides == conv.dilations == (1, 1) and conv.w.shape[0] == 1
-    return square and min(conv.x.shape[3], o) >= 32 and min(oh, ow) >= 12
+    return can(conv) and min(conv.x.shape[3], o) >= 32 and min(oh, ow) >= 12
 
 
 def transform_weights(w: Array) -> Array:

@@ -1,0 +1,114 @@
+"""Tuning: kernels chosen by the clock, remembered in a file that may be lost or broken."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from irload import compile_model
+from irload.plan import tuning
+from irload.plan.fast import FastPlan, Shared
+from irload.plan.program import Program
+from irload.plan.steps import Product, Window
+from irload.plan.tuning import Tuner, cache_folder, describe
+from tests.plan.programs import constant, random, value
+
+DIGITS = Path(__file__).parents[2] / "models" / "digits"
+WAYS = {
+    1: ["winograd", "im2col", "im2col, weights first"],
+    2: ["winograd", "im2col of a small map", "im2col", "im2col, weights first"],
+}
+"""What can run the convolution below, by the number of threads."""
+
+
+def convolution() -> tuple[Program, Window]:
+    """A 3×3 convolution that several kernels can run."""
+    x, out = value(1, 32, 12, 12), value(1, 32, 12, 12)
+    x.channels_last = out.channels_last = True
+    weights = constant(random(1, 32, 32, 3, 3))
+    ones = (1, 1)
+    step = Window([x, weights], [out], strides=ones, dilations=ones, pads_begin=ones, pads_end=ones)
+    return Program([step], [x], [out]), step
+
+
+def plan(program: Program, file: Path, threads: int = 1) -> FastPlan:
+    """A plan tuned with a file."""
+    return FastPlan(program, threads, Shared(tuner=Tuner(file)))
+
+
+@pytest.mark.parametrize(("threads", "best"), [(t, name) for t, names in WAYS.items() for name in names])
+def test_the_fastest_runs_and_is_remembered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, best: str, threads: int
+) -> None:
+    program, step = convolution()
+    tried: list[str] = []
+
+    def clock(phases: object, run: object) -> float:
+        tried.append(WAYS[threads][len(tried)])
+        return 0.0 if tried[-1] == best else 1.0
+
+    monkeypatch.setattr(tuning, "_least", clock)
+    file = tmp_path / "deep" / "tuned.json"
+    first = plan(program, file, threads)
+    assert tried == WAYS[threads]
+    assert first.bound[-1].kernel == best
+    x = random(1, 32, 12, 12, seed=1)
+    expected = FastPlan(convolution()[0], 1, Shared()).run([x])[0]
+    np.testing.assert_allclose(first.run([x])[0], expected, rtol=1e-3, atol=1e-4)
+    assert json.loads(file.read_text())[tuning.machine()] == {describe(step, threads): best}
+    assert plan(convolution()[0], file, threads).bound[-1].kernel == best
+    assert tried == WAYS[threads], "what is remembered is not timed again"
+
+
+@pytest.mark.parametrize(
+    "content", ["", "[1]", "{", '{"x": 1}', "\x00", '{"MACHINE": {"KEY": 5}}', '{"MACHINE": {"KEY": "no such kernel"}}']
+)
+def test_a_broken_file_is_as_good_as_none(tmp_path: Path, content: str) -> None:
+    program, step = convolution()
+    file = tmp_path / "tuned.json"
+    file.write_text(content.replace("MACHINE", tuning.machine()).replace("KEY", describe(step, 1)))
+    plan(program, file)
+    assert json.loads(file.read_text())[tuning.machine()][describe(step, 1)] in WAYS[1]
+
+
+def test_other_machines_and_steps_are_kept(tmp_path: Path) -> None:
+    file = tmp_path / "tuned.json"
+    file.write_text(json.dumps({"another": {"step": "kernel"}, tuning.machine(): {"older": "one"}}))
+    plan(convolution()[0], file)
+    found = json.loads(file.read_text())
+    assert found["another"] == {"step": "kernel"}
+    assert found[tuning.machine()]["older"] == "one"
+    assert len(found[tuning.machine()]) == 2
+
+
+def test_a_cache_that_cannot_be_written_is_said(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.warns(UserWarning, match=r"cannot be kept in .*tuned\.json"):
+        plan(convolution()[0], tmp_path / "file" / "tuned.json")
+
+
+def test_the_key_tells_shapes_layouts_and_threads_apart() -> None:
+    _, step = convolution()
+    product = Product([value(4, 8), constant(random(8, 16))], [value(4, 16)])
+    keys = {describe(step, 1), describe(step, 2), describe(product, 1)}
+    step.inputs[0].channels_last = False
+    assert len({*keys, describe(step, 1)}) == 4
+
+
+def test_a_tuned_model_gives_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("IRLOAD_CACHE_DIR", str(tmp_path))
+    assert cache_folder() == tmp_path
+    x = np.load(DIGITS / "input_0.npy")
+    plain = compile_model(DIGITS / "model.xml", optimize=False)(x)[0]
+    tuned = compile_model(DIGITS / "model.xml", tune=True)(x)[0]
+    np.testing.assert_allclose(tuned, plain, rtol=1e-4, atol=1e-5)
+    assert (tmp_path / "tuned.json").exists()
+
+
+def test_without_tuning_nothing_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("IRLOAD_CACHE_DIR", str(tmp_path))
+    compile_model(DIGITS / "model.xml")(np.load(DIGITS / "input_0.npy"))
+    assert not list(tmp_path.iterdir())
