@@ -5,8 +5,7 @@ Convolutions and poolings share it. Tensors are laid out batch, channels, spatia
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from itertools import product
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
@@ -145,15 +144,63 @@ def windows(padded: Array, kernel: Sequence[int], strides: Sequence[int], dilati
     )
 
 
-def taps(
-    kernel: Sequence[int], strides: Sequence[int], dilations: Sequence[int], positions: Sequence[int]
-) -> Iterator[tuple[tuple[int, ...], tuple[slice, ...]]]:
-    """Each element of the kernel, and the slices of the padded input's spatial axes that it meets at all positions."""
-    for tap in product(*map(range, kernel)):
-        yield (
-            tap,
-            tuple(
-                slice(t * d, t * d + max((n - 1) * s + 1, 0), s)
-                for t, d, s, n in zip(tap, dilations, strides, positions, strict=True)
-            ),
-        )
+FAR = 4
+"""How many times longer than its elements and windows together a padded axis may be before it is cut down to them."""
+
+
+def window_view(
+    data: Array,
+    kernel: Sequence[int],
+    strides: Sequence[int],
+    dilations: Sequence[int],
+    pads: Sequence[tuple[int, int]],
+    value: object = 0,
+) -> Array:
+    """`windows` of `data` after its last axes are padded with `value`.
+
+    An axis along which the windows lie far apart, by strides, dilations or pads beyond all reason, is cut down to what
+    they meet: the memory stays in proportion to data and windows.
+    """
+    first = data.ndim - len(kernel)
+    geometry = list(zip(strides, dilations, pads, strict=True))
+    for k, (stride, dilation, (begin, end)) in enumerate(geometry):
+        length = begin + data.shape[first + k] + end
+        count = max((length - dilated(kernel[k], dilation)) // stride + 1, 0)
+        if length > FAR * (data.shape[first + k] + count * kernel[k]):
+            starts, taps = steps(count, stride, -begin, length), steps(kernel[k], dilation, 0, length)
+            data = met(data, first + k, (starts[:, None] + taps).ravel(), value)
+            geometry[k] = kernel[k], 1, (0, 0)
+    strides, dilations, pads = zip(*geometry, strict=True)
+    return windows(pad_spatial(data, pads, value), kernel, strides, dilations)
+
+
+def steps(count: int, step: int, start: int, length: int) -> Array:
+    """`start`, `start + step`, … of places on an axis of `length`; Python integers where those of i64 might not do."""
+    if length < 1 << 61:
+        return start + np.arange(count) * step
+    return np.array([start + k * step for k in range(count)], object)
+
+
+def met(data: Array, axis: int, at: Array, value: object) -> Array:
+    """The elements of `data` at these places along an axis; `value` for places outside of it."""
+    size = data.shape[axis]
+    outside = ((at < 0) | (at >= size)).astype(bool)
+    shape = [at.size if k == axis else n for k, n in enumerate(data.shape)]
+    if not size:
+        return np.full(shape, value, data.dtype)
+    found = np.take(data, np.where(outside, 0, at).astype(np.int64), axis)
+    found[(slice(None),) * axis + (outside,)] = value
+    return found
+
+
+def meeting(tap: int, stride: int, dilation: int, begin: int, count: int, size: int) -> tuple[slice, slice]:
+    """Where element `tap` of a window meets an axis of `size`: the positions of the window, and the axis' elements.
+
+    At position i, of `count`, it lies at i·stride + tap·dilation − begin.
+    """
+    offset = tap * dilation - begin
+    first, end = max(0, -(offset // stride)), min(count, (size - 1 - offset) // stride + 1)
+    if end <= first:
+        return slice(0, 0), slice(0, 0)
+    start = first * stride + offset
+    return slice(first, end), slice(start, start + (end - first - 1) * stride + 1, stride if end - first > 1 else 1)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
+from itertools import product
 
 import numpy as np
 
@@ -12,27 +12,36 @@ from irload.core.shape import ANY, Dim, Shape
 from irload.core.tensor import Array, TensorType
 from irload.errors import ShapeMismatch, TypeMismatch
 from irload.ops.convolution.forward import ConvolutionBase, group_count, numeric_operands, window
-from irload.ops.windows import NON_SPATIAL, dilated, dilated_dim, halves, tail, taps
+from irload.ops.windows import NON_SPATIAL, dilated, dilated_dim, halves, meeting, tail
 
 
 def spread(
-    data: Array, filters: Array, strides: Sequence[int], dilations: Sequence[int], least: Sequence[int]
+    data: Array,
+    filters: Array,
+    strides: Sequence[int],
+    dilations: Sequence[int],
+    begins: Sequence[int],
+    wanted: Sequence[int],
 ) -> Array:
-    """Every element of [N, G·I, spatial] spreads its filter [G, I, O, kernel] over the output [N, G·O, spatial].
+    """Every element of [N, G·I, spatial] spreads its filter [G, I, O, kernel] over the output [N, G·O, wanted].
 
-    The output is that of no padding, at least `least` long. One matrix product for each element of the kernel.
+    Of what is spread, `begins` elements of each axis are dropped. One matrix product for each element of the kernel.
     """
     groups, in_channels, out_channels = filters.shape[:3]
     kernel, positions = filters.shape[3:], data.shape[NON_SPATIAL:]
     batch = len(data)
-    full = full_sizes(positions, kernel, strides, dilations)
-    sizes = [max(f, m) for f, m in zip(full, least, strict=True)]
-    columns = data.reshape(batch, groups, in_channels, math.prod(positions))
-    result = np.zeros((batch, groups, out_channels, *sizes), np.result_type(data, filters))
-    for tap, place in taps(kernel, strides, dilations, positions):
+    grouped = data.reshape(batch, groups, in_channels, *positions)
+    result = np.zeros((batch, groups, out_channels, *wanted), np.result_type(data, filters))
+    for tap in product(*map(range, kernel)):
+        pairs = [meeting(*axis) for axis in zip(tap, strides, dilations, begins, positions, wanted, strict=True)]
+        some = grouped[(..., *(source for source, _ in pairs))]
+        if not some.size:
+            continue
         weights = np.ascontiguousarray(filters[(..., *tap)].swapaxes(1, 2))  # [G, O, I]; BLAS takes no strided ones
-        result[(..., *place)] += (weights @ columns).reshape(batch, groups, out_channels, *positions)
-    return result.reshape(batch, groups * out_channels, *sizes)
+        columns = some.reshape(batch, groups, in_channels, -1)
+        met = (weights @ columns).reshape(batch, groups, out_channels, *some.shape[3:])
+        result[(..., *(target for _, target in pairs))] += met
+    return result.reshape(batch, groups * out_channels, *wanted)
 
 
 def full_sizes(
@@ -109,9 +118,7 @@ class BackpropBase(ConvolutionBase):
             wanted = [f + e - b - p for f, e, (b, p) in zip(full, extra, pads, strict=True)]
         else:
             wanted = [int(n) for n in output_shape]
-        least = [b + n for b, n in zip(begins, wanted, strict=True)]
-        result = spread(data, filters, strides, dilations, least)
-        return result[(..., *(slice(b, b + n) for b, n in zip(begins, wanted, strict=True)))]
+        return spread(data, filters, strides, dilations, begins, wanted)
 
     def begins(self, sizes: Sequence[int], kernel: Sequence[int], wanted: Sequence[int] | None) -> tuple[int, ...]:
         """What is cropped at the begin of each spatial axis; `wanted` are the output sizes where they are asked for."""

@@ -13,7 +13,7 @@ from irload.core.tensor import Array, TensorType
 from irload.errors import ShapeMismatch, TypeMismatch
 from irload.ops.convolution.forward import ConvolutionBase, convolve
 from irload.ops.elementwise import require_numeric
-from irload.ops.windows import NON_SPATIAL, pad_spatial
+from irload.ops.windows import NON_SPATIAL
 
 
 class BinaryConvolution(ConvolutionBase, since=1):
@@ -44,12 +44,15 @@ class BinaryConvolution(ConvolutionBase, since=1):
 
     def compute(self, data: Array, filters: Array) -> Array:
         kernel = filters.shape[2:]
-        padded = pad_spatial(data, self.pads(data.shape[NON_SPATIAL:], kernel), self.pad_value)
-        unpadded = [(0, 0)] * len(kernel)
+        pads = self.pads(data.shape[NON_SPATIAL:], kernel)
         steps = self.per_axis("strides", len(kernel)), self.per_axis("dilations", len(kernel))
         zeros, ones = (
             convolve(
-                (padded == bit).astype(np.float32), (filters == bit)[np.newaxis].astype(np.float32), *steps, unpadded
+                (data == bit).astype(np.float32),
+                (filters == bit)[np.newaxis].astype(np.float32),
+                *steps,
+                pads,
+                data.dtype.type(self.pad_value) == bit,
             )
             for bit in (0, 1)
         )

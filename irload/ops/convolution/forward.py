@@ -19,9 +19,8 @@ from irload.ops.windows import (
     check_fits,
     check_spatial,
     dilated_dim,
-    pad_spatial,
     tail,
-    windows,
+    window_view,
 )
 
 BLOCK = 1 << 22
@@ -29,9 +28,14 @@ BLOCK = 1 << 22
 
 
 def convolve(
-    data: Array, filters: Array, strides: Sequence[int], dilations: Sequence[int], pads: Sequence[tuple[int, int]]
+    data: Array,
+    filters: Array,
+    strides: Sequence[int],
+    dilations: Sequence[int],
+    pads: Sequence[tuple[int, int]],
+    value: float = 0,
 ) -> Array:
-    """Convolve [N, G·I, spatial] with filters [G, O, I, kernel] into [N, G·O, spatial], padding with zeros.
+    """Convolve [N, G·I, spatial] with filters [G, O, I, kernel] into [N, G·O, spatial], padding with `value`.
 
     Every window becomes a column and every filter a row, so that one matrix product a group does the work. Columns are
     made for a block of output rows at a time, which bounds the memory they take.
@@ -39,8 +43,8 @@ def convolve(
     groups, out_channels, in_channels = filters.shape[:3]
     kernel = filters.shape[3:]
     batch = len(data)
-    padded = pad_spatial(data, pads).reshape(batch, groups, in_channels, *_padded_sizes(data, pads))
-    columns = windows(padded, kernel, strides, dilations)  # [N, G, I, kernel, positions]
+    grouped = data.reshape(batch, groups, in_channels, *data.shape[NON_SPATIAL:])
+    columns = window_view(grouped, kernel, strides, dilations, pads, value)  # [N, G, I, kernel, positions]
     positions = columns.shape[3 + len(kernel) :]
     length = in_channels * math.prod(kernel)
     rows = filters.reshape(groups, out_channels, length)
@@ -53,10 +57,6 @@ def convolve(
             product = rows @ some.reshape(groups, length, math.prod(some.shape[-len(positions) :]))
             result[sample, :, :, block] = product.reshape(groups, out_channels, *some.shape[-len(positions) :])
     return result.reshape(batch, groups * out_channels, *positions)
-
-
-def _padded_sizes(data: Array, pads: Sequence[tuple[int, int]]) -> list[int]:
-    return [b + n + e for (b, e), n in zip(pads, data.shape[NON_SPATIAL:], strict=True)]
 
 
 def numeric_operands(*inputs: TensorType) -> ElementType:

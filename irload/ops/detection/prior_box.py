@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect, insort
 from collections.abc import Iterator, Sequence
 from itertools import product
 from typing import Any
@@ -126,10 +127,13 @@ class PriorBox(PriorBase, since=1):
 
     def _ratios(self) -> list[np.float32]:
         """The aspect ratios besides 1, each followed by its inverse with `flip`, without repetitions."""
-        ratios = [F(1)]
+        ratios, known = [F(1)], [F(1)]  # as they come, and sorted
         for ratio in map(F, self.aspect_ratio):
-            if all(abs(ratio - other) >= 1e-6 for other in ratios):
-                ratios += [ratio, 1 / ratio] if self.flip else [ratio]
+            at = bisect(known, ratio)
+            if all(abs(ratio - other) >= 1e-6 for other in known[max(at - 1, 0) : at + 1]):
+                for new in (ratio, 1 / ratio) if self.flip else (ratio,):
+                    ratios.append(new)
+                    insort(known, new)
         return [ratio for ratio in ratios[1:] if abs(ratio - 1) >= 1e-6]
 
     def _fixed(self) -> Iterator[tuple[Any, ...]]:

@@ -12,7 +12,7 @@ from irload.core.shape import Dim, Shape
 from irload.core.tensor import Array, TensorType
 from irload.errors import AttributeInvalid, ShapeMismatch
 from irload.ops.detection.ports import dim_of, require_floats, require_shape
-from irload.ops.detection.sampling import batch_of, bilinear, cells, round_away
+from irload.ops.detection.sampling import batch_of, bilinear, cells, check_samples, round_away
 
 
 def positive_number(value: float) -> str | None:
@@ -241,6 +241,7 @@ class DeformablePSROIPooling(Op, since=1):
         start, end = round_away(corners[:2]) * scale - half, (round_away(corners[2:]) + 1) * scale - half
         extent = np.maximum(end - start, corners.dtype.type(0.1))
         # Axes: output channel, bin row, bin column, sample row, sample column.
+        check_samples(self.output_dim * size * size * self.spatial_bins_x * self.spatial_bins_y)
         bins = np.arange(size, dtype=image.dtype)
         step = extent / size
         x = (start[0] + bins * step[0] + moves[0] * extent[0])[..., None, None]

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from irload.core.tensor import Array
-from irload.errors import ExecutionError
+from irload.errors import ExecutionError, LimitExceeded
+
+SAMPLES = 1 << 28
+"""Samples of one region, over all channels: a map of 1000 × 1000 cells with 256 channels, each cell once."""
 
 Read = Callable[[Array, Array], Array]
 """Takes row and column indices that broadcast; returns the cells there, with any leading axes."""
@@ -28,6 +32,12 @@ def bilinear(read: Read, y: Array, x: Array, size: tuple[int, int]) -> Array:
 def cells(image: Array) -> Read:
     """The reader of a feature map [..., height, width]."""
     return lambda y, x: image[..., y, x]
+
+
+def check_samples(count: int) -> None:
+    """Raise LimitExceeded where one region would take more samples, over all channels, than any real model does."""
+    if count > SAMPLES:
+        raise LimitExceeded(f"{count} samples of one region of interest are asked for; at most {SAMPLES} are taken")
 
 
 def round_away(x: Array) -> Array:
@@ -59,9 +69,12 @@ def sample_bins(
     """
     channels, height, width = image.shape
     steps = [np.float32(length) / np.float32(count) for length, count in zip(size, bins, strict=True)]
+    if not ratio and not np.isfinite(steps).all():
+        raise ExecutionError(f"a region of interest is {size[0]:g} × {size[1]:g} cells large")
     counts = [ratio or max(int(np.ceil(step)), 0) for step in steps]
     if not all(counts):
         return np.zeros((channels, *bins), image.dtype)
+    check_samples(channels * math.prod(bins) * math.prod(counts))
     y, x = (
         (begin + step * np.arange(n)[:, None] + step / count * (np.arange(count) + 0.5)).ravel().astype(image.dtype)
         for begin, step, n, count in zip(start, steps, bins, counts, strict=True)

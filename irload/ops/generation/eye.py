@@ -68,6 +68,8 @@ class Eye(Op, since=9):
         self, num_rows: Array, num_columns: Array, diagonal_index: Array, batch_shape: Array | None = None
     ) -> Array:
         rows, columns = num_rows.item(), num_columns.item()
-        matrix = np.eye(rows, columns, int(np.clip(diagonal_index.item(), -rows, columns)), self.output_type.dtype)
         batch = () if batch_shape is None else tuple(batch_shape.tolist())
+        if 0 in batch:
+            return np.zeros((*batch, rows, columns), self.output_type.dtype)
+        matrix = np.eye(rows, columns, int(np.clip(diagonal_index.item(), -rows, columns)), self.output_type.dtype)
         return np.broadcast_to(matrix, (*batch, rows, columns)).copy()

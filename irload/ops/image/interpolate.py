@@ -9,6 +9,7 @@ import numpy as np
 from irload.core import attribute as attr
 from irload.core.element import bf16, f16, f32, f64, i8, i32, i64, u8, u32, u64
 from irload.core.op import Op
+from irload.core.scratch import require_scratch
 from irload.core.shape import Dim, Shape
 from irload.core.tensor import Array, TensorType, length_of
 from irload.errors import AttributeInvalid, ShapeMismatch, TypeMismatch
@@ -58,10 +59,14 @@ class Resizing(Op):
         begin, end = ((*p, *(0,) * rank)[:rank] for p in (self.pads_begin, self.pads_end))
         return list(zip(begin, end, strict=True))
 
-    def padded(self, data: Array) -> Array:
-        """`data` with its zeros around it."""
-        pads = self.pads(data.ndim)
-        return np.pad(data, pads) if np.any(pads) else data
+    def padded(self, data: Array, pads: Sequence[tuple[int, int]] | None = None) -> Array:
+        """`data` with its zeros around it, those of all axes or other ones. Raises LimitExceeded for too many."""
+        pads = self.pads(data.ndim) if pads is None else pads
+        if not any(map(any, pads)):
+            return data
+        shape = [begin + n + end for n, (begin, end) in zip(data.shape, pads, strict=True)]
+        require_scratch(shape, data.dtype, "data with its pads")
+        return np.pad(data, pads)
 
     def sized(self, padded: Shape, axes: Sequence[int], sizes: TensorType) -> Shape:
         """The shape with the dims of `axes` replaced by the elements of `sizes`, as far as known."""
@@ -146,10 +151,14 @@ class Interpolate(Resizing, since=1):
         return jobs, self.sampling(len(padded))
 
     def compute(self, data: Array, target_spatial_shape: Array) -> Array:
-        padded = self.padded(data)
-        result = self.resized(padded, *self.geometry(padded.shape, target_spatial_shape))
-        kept = tuple(slice(None if k in self.axes else n) for k, n in enumerate(data.shape))
-        return result[kept]
+        pads = self.pads(data.ndim)
+        for axis, size in enumerate(data.shape):
+            if axis not in self.axes:  # it keeps its size: zeros before it drop what is behind
+                begin = min(pads[axis][0], size)
+                data = data[(*(slice(None),) * axis, slice(size - begin))]
+                pads[axis] = begin, 0
+        padded = self.padded(data, pads)
+        return self.resized(padded, *self.geometry(padded.shape, target_spatial_shape))
 
 
 class Interpolate4(Resizing, type="Interpolate", since=4):

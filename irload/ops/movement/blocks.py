@@ -111,6 +111,8 @@ class _Batches(Op):
             least = 1 if name == "block_shape" else 0
             if tensor.ints is not None and min(tensor.ints, default=least) < least:
                 raise ShapeMismatch(f"{name} must hold values of at least {least}, found {list(tensor.ints)}")
+            if tensor.ints and tensor.ints[0] != least:
+                raise ShapeMismatch(f"the first value of {name} must be {least}, the batch's, found {tensor.ints[0]}")
         if data.rank is not None and data.rank < 2:
             raise ShapeMismatch(f"data must be of rank 2 or higher, found {data}")
 

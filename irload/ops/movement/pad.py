@@ -13,7 +13,7 @@ from irload.core.op import Op
 from irload.core.shape import Dim, Shape
 from irload.core.tensor import UNBOUNDED_HI, Array, Bounds, TensorType
 from irload.errors import AttributeInvalid, ShapeMismatch, TypeMismatch
-from irload.ops.movement.slicing import intervals
+from irload.ops.movement.slicing import Interval, intervals
 from irload.ops.ports import require_integer
 
 MODES = ("constant", "edge", "reflect", "symmetric")
@@ -65,6 +65,11 @@ def check_counts(dim: Dim, begin: int, end: int, mode: str, axis: int) -> None:
         raise ShapeMismatch(f"pads {begin} and {end} on axis {axis} crop more than the dimension {dim}")
 
 
+def _counts(pads: TensorType) -> list[Interval] | None:
+    """The least and greatest count of each axis. Known ones are what they say, however large."""
+    return intervals(pads) if pads.ints is None else [(n, n) for n in pads.ints]
+
+
 class Pad(Op, since=1):
     """Extends a tensor on its edges by `pads_begin` and `pads_end` elements an axis.
 
@@ -96,7 +101,7 @@ class Pad(Op, since=1):
                 raise ShapeMismatch(f"{name} must have one value for each axis of data {shape}, found {pads.shape}")
         if shape.rank is None:
             return Shape.unranked()
-        begin, end = intervals(pads_begin), intervals(pads_end)
+        begin, end = _counts(pads_begin), _counts(pads_end)
         if begin is None or end is None:
             return Shape.any(shape.rank)
         dims: list[Dim] = []

@@ -11,6 +11,7 @@ from irload.core.shape import ANY, Dim, Shape
 from irload.core.tensor import Array, TensorType
 from irload.errors import AttributeInvalid, ShapeMismatch
 from irload.ops.ports import require_integer, require_rank
+from irload.ops.windows import meeting
 
 
 def _pairs(op: Op, *names: str) -> None:
@@ -57,26 +58,26 @@ class ExtractImagePatches(Op, since=3):
             return max((size - self.rates[k] * (self.sizes[k] - 1) - 1) // self.strides[k] + 1, 0)
         return (size - 1) // self.strides[k] + 1
 
+    def _begin(self, size: int, k: int) -> int:
+        """Zeros before the first element of spatial axis k."""
+        span = (self._count(size, k) - 1) * self.strides[k] + (self.sizes[k] - 1) * self.rates[k] + 1
+        total = max(span - size, 0)
+        return total // 2 if self.auto_pad == "same_upper" else total - total // 2
+
     def compute(self, data: Array) -> Array:
         batch, channels, *space = data.shape
         if 0 in space:
             return data
         counts = [self._count(n, k) for k, n in enumerate(space)]
-        spans = [(counts[k] - 1) * self.strides[k] + (self.sizes[k] - 1) * self.rates[k] + 1 for k in (0, 1)]
-        pads = [(0, 0), (0, 0)]
-        for k, n in enumerate(space):
-            total = max(spans[k] - n, 0)
-            begin = total // 2 if self.auto_pad == "same_upper" else total - total // 2
-            pads.append((begin, total - begin))
-        padded = np.pad(data, pads)
-        result = np.empty((batch, self.sizes[0], self.sizes[1], channels, *counts), data.dtype)
+        begins = [self._begin(n, k) for k, n in enumerate(space)]
+        result = np.zeros((batch, self.sizes[0], self.sizes[1], channels, *counts), data.dtype)
         for row in range(self.sizes[0]):
             for column in range(self.sizes[1]):
-                y, x = (
-                    slice(at, at + (counts[k] - 1) * self.strides[k] + 1 if counts[k] else at, self.strides[k])
-                    for k, at in enumerate((row * self.rates[0], column * self.rates[1]))
+                (top, y), (left, x) = (
+                    meeting(tap, self.strides[k], self.rates[k], begins[k], counts[k], space[k])
+                    for k, tap in enumerate((row, column))
                 )
-                result[:, row, column] = padded[:, :, y, x]
+                result[:, row, column, :, top, left] = data[:, :, y, x]
         return result.reshape(batch, -1 if result.size else self.sizes[0] * self.sizes[1] * channels, *counts)
 
 
@@ -140,13 +141,12 @@ class Col2Im(Op, since=15):
         *batch, depth, _ = data.shape
         depth //= height * width
         windows = data.reshape(*batch, depth, height, width, rows, columns)
-        padded = [n + b + e for n, b, e in zip(size, self.pads_begin, self.pads_end, strict=True)]
-        image = np.zeros((*batch, depth, *padded), data.dtype)
+        image = np.zeros((*batch, depth, *size), data.dtype)
         for row in range(height):
             for column in range(width):
-                y, x = row * self.dilations[0], column * self.dilations[1]
-                rows_at = slice(y, y + (rows - 1) * self.strides[0] + 1, self.strides[0])
-                columns_at = slice(x, x + (columns - 1) * self.strides[1] + 1, self.strides[1])
-                image[..., rows_at, columns_at] += windows[..., row, column, :, :]
-        top, left = self.pads_begin
-        return image[..., top : top + size[0], left : left + size[1]]
+                (top, y), (left, x) = (
+                    meeting(tap, self.strides[k], self.dilations[k], self.pads_begin[k], count, size[k])
+                    for k, (tap, count) in enumerate(((row, rows), (column, columns)))
+                )
+                image[..., y, x] += windows[..., row, column, top, left]
+        return image

@@ -10,7 +10,7 @@ from irload.core.shape import normalize_axes
 from irload.core.tensor import Array, TensorType
 from irload.errors import ShapeMismatch
 from irload.ops.normalization.moments import check_axes, require_float
-from irload.ops.windows import pad_spatial, windows
+from irload.ops.sliding import Axis, reduce_windows
 
 
 class LRN(Op, since=1):
@@ -33,9 +33,10 @@ class LRN(Op, since=1):
         over = sorted(set(normalize_axes(axes.ravel().tolist(), data.ndim)))
         reach, total = max(self.size - 1, 0) // 2, np.square(data)
         for axis in over:
-            moved = pad_spatial(np.moveaxis(total, axis, -1), [(reach, reach)])
-            moved = windows(np.ascontiguousarray(moved), (2 * reach + 1,), (1,), (1,)).sum(axis=-2)
-            total = np.moveaxis(moved, -1, axis)
+            size = data.shape[axis]
+            near = min(reach, size)
+            around = Axis(data.ndim - 1, size, 2 * near + 1, 1, 1, near, near, size)
+            total = np.moveaxis(reduce_windows(np.moveaxis(total, axis, -1), [around], np.add, 0), -1, axis)
         number = data.dtype.type
         scale = number(self.alpha) / number(self.size ** len(over))
         return data / np.power(number(self.bias) + scale * total, number(self.beta))

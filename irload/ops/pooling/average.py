@@ -10,7 +10,8 @@ from irload.core import attribute as attr
 from irload.core.tensor import Array, TensorType
 from irload.errors import ShapeMismatch
 from irload.ops.elementwise import require_numeric
-from irload.ops.pooling.pool import Axis, Pool, reduce_windows
+from irload.ops.pooling.pool import Pool
+from irload.ops.sliding import Axis, reduce_windows
 
 
 class AvgPool(Pool, since=1):

@@ -11,8 +11,9 @@ from irload.core.element import INDEX, i64
 from irload.core.shape import normalize_axis
 from irload.core.tensor import Array, TensorType
 from irload.ops.elementwise import require_numeric
-from irload.ops.pooling.pool import Pool, reduce_windows
-from irload.ops.windows import NON_SPATIAL, pad_spatial
+from irload.ops.pooling.pool import Pool
+from irload.ops.sliding import over_windows, padded, reduce_windows
+from irload.ops.windows import NON_SPATIAL
 
 
 def lowest(dtype: np.dtype) -> float | int:
@@ -53,21 +54,15 @@ class MaxPool8(MaxPool, type="MaxPool", since=8):
         return TensorType(data.element, shape), TensorType(self.index_element_type, shape)
 
     def compute(self, data: Array) -> tuple[Array, Array]:
-        axes, fill = self.axes(data.shape[2:]), data.dtype.type(lowest(data.dtype))
-        pads = [a.pad for a in axes]
-        values = pad_spatial(np.fmax(data, fill), pads, fill)
-        places = pad_spatial(
-            np.arange(math.prod(data.shape[NON_SPATIAL:])).reshape(1, 1, *data.shape[NON_SPATIAL:]), pads
-        )
+        fill = data.dtype.type(lowest(data.dtype))
+        values, axes = padded(np.fmax(data, fill), self.axes(data.shape[2:]), fill)
+        places = np.arange(math.prod(data.shape[NON_SPATIAL:])).reshape(1, 1, *data.shape[NON_SPATIAL:])
+        places, _ = padded(places, self.axes(data.shape[2:]), 0)
+        both = values, np.broadcast_to(places, values.shape)
         # The last axis goes first, so that of equal elements the first in memory wins.
         for axis in reversed(axes):
-            first, *others = axis.slices(data.ndim)
-            best, where = values[first].copy(), np.broadcast_to(places, values.shape)[first].copy()
-            for part in others:
-                better = values[part] > best
-                np.copyto(best, values[part], where=better)
-                np.copyto(where, np.broadcast_to(places, values.shape)[part], where=better)
-            values, places = best, where
+            both = over_windows(both, axis, _first_largest)
+        values, places = both
         # Nothing exceeds the lowest value: such a window points to the first element of its channel.
         return values, self._flat(np.where(values > fill, places, 0), data.shape)
 
@@ -77,6 +72,14 @@ class MaxPool8(MaxPool, type="MaxPool", since=8):
         flat = channels * math.prod(shape[NON_SPATIAL:]) + places
         counted = math.prod(shape[normalize_axis(self.axis, len(shape)) :])
         return (flat % counted).astype(self.index_element_type.dtype)
+
+
+def _first_largest(a: tuple[Array, ...], b: tuple[Array, ...]) -> tuple[Array, ...]:
+    """Of two values with their places the larger one; of equal ones the first. Written into the first."""
+    better = b[0] > a[0]
+    for mine, other in zip(a, b, strict=True):
+        np.copyto(mine, other, where=better)
+    return a
 
 
 class MaxPool14(MaxPool8, type="MaxPool", since=14):

@@ -1,54 +1,14 @@
-"""What AvgPool and MaxPool share: output sizes with their rounding, and reductions over windows axis by axis."""
+"""What AvgPool and MaxPool share: output sizes with their rounding."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-
-import numpy as np
+from collections.abc import Sequence
 
 from irload.core import attribute as attr
 from irload.core.shape import ANY, Dim, Shape
-from irload.core.tensor import Array
 from irload.errors import AttributeInvalid, ShapeMismatch
-from irload.ops.windows import NON_SPATIAL, Windowed, check_fits, check_spatial, dilated, pad_spatial
-
-
-@dataclass(frozen=True, slots=True)
-class Axis:
-    """The windows along one spatial axis: `count` windows of `kernel` elements over `size` elements padded by two pads.
-
-    Rounding up may make the last window reach beyond the padded end.
-    """
-
-    axis: int
-    size: int
-    kernel: int
-    stride: int
-    dilation: int
-    begin: int
-    end: int
-    count: int
-
-    @property
-    def pad(self) -> tuple[int, int]:
-        """(begin, end) that the input needs for all windows to lie inside; a negative end drops unused elements."""
-        reach = (self.count - 1) * self.stride + dilated(self.kernel, self.dilation)
-        return self.begin, reach - self.begin - self.size
-
-    @property
-    def real(self) -> Array:
-        """For each window, how many of its elements are of the input and not of the padding."""
-        starts = np.arange(self.count)[:, np.newaxis] * self.stride - self.begin
-        at = starts + np.arange(self.kernel) * self.dilation
-        return ((at >= 0) & (at < self.size)).sum(axis=1)
-
-    def slices(self, rank: int) -> Iterator[tuple[slice, ...]]:
-        """For each element of the kernel, what it meets of the padded input: a slice of this axis, all of others."""
-        for tap in range(self.kernel):
-            start = tap * self.dilation
-            along = slice(start, start + (self.count - 1) * self.stride + 1, self.stride)
-            yield (*(slice(None),) * self.axis, along, *(slice(None),) * (rank - self.axis - 1))
+from irload.ops.sliding import Axis
+from irload.ops.windows import NON_SPATIAL, Windowed, check_fits, check_spatial, dilated
 
 
 class Pool(Windowed):
@@ -131,14 +91,3 @@ class Pool(Windowed):
             )
             for k, size in enumerate(sizes)
         ]
-
-
-def reduce_windows(data: Array, axes: Sequence[Axis], combine: np.ufunc, fill: object) -> Array:
-    """Every window of `data` reduced by `combine`, one spatial axis after the other; `fill` is what padding holds."""
-    result = pad_spatial(data, [a.pad for a in axes], fill)
-    for axis in reversed(axes):
-        parts = [result[place] for place in axis.slices(data.ndim)]
-        result = parts[0].copy()
-        for part in parts[1:]:
-            combine(result, part, out=result)
-    return result

@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import cast
 
 import numpy as np
 
 from irload.graph import Node
 from irload.ops.convolution.backward import BackpropBase
-from irload.ops.windows import Windowed
+from irload.ops.windows import FAR, Windowed, dilated
 from irload.plan.constant import Constant
 from irload.plan.lowering import all_f32, lowers
 from irload.plan.program import Step, Value
 from irload.plan.steps import Pool, TransposedWindow, Window
+
+LONGEST = 1 << 10
+"""Elements of a pooling's window along an axis; the kernels take each for itself."""
+
+
+def _is_near(op: Windowed, kernel: Sequence[int], data: Value, out: Value) -> bool:
+    """True where the windows lie so close that an array of all they span is not much larger than data and windows."""
+    spatial = len(kernel)
+    steps = zip(kernel, op.per_axis("strides", spatial), op.per_axis("dilations", spatial), strict=True)
+    spans = [(n - 1) * s + dilated(k, d) for n, (k, s, d) in zip(out.shape[2:], steps, strict=True)]
+    sizes = zip(spans, data.shape[2:], out.shape[2:], kernel, strict=True)
+    return all(span <= FAR * (size + count * k) for span, size, count, k in sizes)
 
 
 @lowers("Convolution", "GroupConvolution")
@@ -25,7 +38,7 @@ def convolution(node: Node, inputs: list[Value], outputs: list[Value]) -> Step |
     weights = weights if node.type == "GroupConvolution" else _one_group(weights, weights.source)
     op = cast(Windowed, node.op)
     pads = op.pads(data.shape[2:], weights.shape[3:])
-    if min(p for pair in pads for p in pair) < 0:
+    if min(p for pair in pads for p in pair) < 0 or not _is_near(op, weights.shape[3:], data, outputs[0]):
         return None
     return Window(
         [data, weights],
@@ -63,6 +76,8 @@ def pooling(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | Non
     op = cast(Windowed, node.op)
     attributes = op.attributes
     if data.dtype != np.float32 or not data.size or not outputs[0].size or any(o.used for o in outputs[1:]):
+        return None
+    if max(attributes["kernel"]) > LONGEST or not _is_near(op, attributes["kernel"], data, outputs[0]):
         return None
     spatial = len(data.shape) - 2
     pads = op.pads(data.shape[2:], attributes["kernel"])

@@ -1,0 +1,148 @@
+"""Valid cases of every operation with attributes and small inputs from the boundaries of what can be written.
+
+`python -m tests.hostile.boundaries [N] [SEED] [ROW…]` tries N of them, each in a child process of bounded memory, and
+prints what is neither a typed error nor a result of the inferred shape.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+import irload
+from irload.core.attribute import Attribute
+from irload.core.registry import resolve
+from irload.core.shape import Shape
+from tests.harness.case import GENERATORS, Case, Input, Random, pick, text
+from tests.harness.children import Died, in_children, preload
+from tests.harness.ir import ir_of
+from tests.invalid_sweep import shown
+from tests.ops.families import load_families
+
+INTEGERS = (0, 1, -1, -2, 7, -(2**31), 2**31 - 1, 2**31, 2**40, 2**62, -(2**63), 2**63 - 1, 2**63, 2**64 - 1, 2**64)
+NUMBERS = ("0", "-0.0", "-1", "5e-324", "1e-30", "1e30", "1e308", "-1e308", "1e400", "nan", "inf", "-inf", "")
+WORDS = ("", "nonsense", "0", "1e308", "x" * 100_000)
+SHAPES = ("", "0", "-1", "?", "...", "2147483648", "9223372036854775807,9223372036854775807", "1," * 70 + "1")
+FLOATS = (0.0, -1.0, 1e-30, 1e30, 3e38, np.nan, np.inf, -np.inf)
+HUGE = 100_000
+"""Items of a list that nobody would write."""
+
+MEMORY, SECONDS = 3 << 29, 10
+TENSOR_BYTES, ITERATIONS = 1 << 28, 200
+Verdict = tuple[str, str]
+"""("typed" | "computed" | "failed", words)."""
+
+
+def boundary_case(seed: int, index: int, rows: Sequence[tuple[str, str]]) -> Case:
+    """Case `index` of a seed: rows take turns, and each has random numbers of its own."""
+    rng = np.random.default_rng([seed, index, 99])
+    row = rows[index % len(rows)]
+    case = pick(rng, GENERATORS[row])(rng)
+    for _ in range(1 if rng.random() < 0.8 else 3):
+        attributes = [a for a in resolve(case.type, case.version)[0].declared.values() if not a.supplied]
+        if attributes and (rng.random() < 0.6 or not case.inputs):
+            chosen = pick(rng, attributes)
+            now = case.attributes.get(chosen.xml_name)
+            case = replace(case, attributes={**case.attributes, chosen.xml_name: attribute(rng, chosen, now)})
+        elif case.inputs:
+            case = _with_input(rng, case)
+    return case
+
+
+def attribute(rng: Random, chosen: Attribute, now: object) -> str:
+    """The text of a value at the boundary of its kind."""
+    if chosen.kind in ("integers", "numbers"):
+        options = INTEGERS if chosen.kind == "integers" else NUMBERS
+        items = text(now).split(",") if now not in (None, "", [], ()) else []
+        roll = rng.random()
+        if roll < 0.1:
+            return ",".join([str(pick(rng, options))] * HUGE)
+        if roll < 0.2 and items:
+            items.pop()
+        elif roll < 0.35 or not items:
+            items += [str(pick(rng, options))] * int(rng.integers(1, 4))
+        elif roll < 0.5:
+            items = [str(pick(rng, options))] * len(items)
+        else:
+            items[int(rng.integers(len(items)))] = str(pick(rng, options))
+        return ",".join(items)
+    kinds = {"integer": INTEGERS, "number": NUMBERS, "shape": SHAPES}
+    return str(pick(rng, kinds.get(chosen.kind, WORDS)))
+
+
+def _with_input(rng: Random, case: Case) -> Case:
+    """A small input takes extreme values; it may become a constant for that, or no longer be one."""
+    k = int(rng.integers(len(case.inputs)))
+    given = case.inputs[k]
+    spoilt = extreme(rng, given)
+    return replace(case, inputs=[spoilt if i == k else other for i, other in enumerate(case.inputs)])
+
+
+def extreme(rng: Random, given: Input) -> Input:
+    """The input with one or all of its elements extreme."""
+    kind = given.value.dtype.kind
+    if kind not in "iuf" or not 0 < given.value.size <= 64:
+        return given
+    value = given.value.copy()
+    if kind == "f":
+        number = np.array(pick(rng, FLOATS))
+    else:
+        info = np.iinfo(value.dtype)
+        number = np.array(pick(rng, [n for n in INTEGERS if info.min <= n <= info.max] or [0]), value.dtype)
+    with np.errstate(all="ignore"):
+        value.ravel()[int(rng.integers(value.size)) if rng.random() < 0.6 else slice(None)] = number.astype(value.dtype)
+    return replace(given, value=value, constant=bool(rng.random() < 0.5))
+
+
+def tried(case: Case) -> Verdict:
+    """What irload makes of a case, by the plain and by the fast plan."""
+    irload.limits.tensor_bytes, irload.limits.iterations = TENSOR_BYTES, ITERATIONS
+    arrays = [i.value for i in case.inputs if not i.constant]
+    start = time.process_time()
+    try:
+        model = irload.read_model(*ir_of(case))
+        found: list[list[np.ndarray]] = []
+        for optimize in (False, True):
+            results = list(irload.compile_model(model, threads=1, optimize=optimize)(arrays).values())
+            for port, result in zip(model.outputs, results, strict=True):
+                if not port.partial_shape.contains(Shape(*result.shape)):
+                    return "failed", f"inferred {port.partial_shape}, computed {result.shape} ({optimize=})"
+            found.append(results)
+    except irload.IRError as error:
+        words = f"{type(error).__name__}: {error}"
+        loose = [w for w in ("out of memory", "not enough memory", "cannot be inferred from") if w in words]
+        return ("failed" if loose else "typed"), words
+    except Exception as error:
+        return "failed", f"{type(error).__name__}: {error}"
+    spent = time.process_time() - start
+    return ("failed", f"took {spent:.1f} s") if spent > SECONDS / 2 else ("computed", "")
+
+
+def verdicts(seed: int, count: int, rows: Sequence[tuple[str, str]]) -> list[tuple[int, Verdict]]:
+    """The verdict of each case, each in a child process; one that dies or hangs has failed."""
+    found = in_children(lambda k: tried(boundary_case(seed, k, rows)), count, SECONDS, MEMORY)
+    return [(k, ("failed", str(v)) if isinstance(v, Died) else v) for k, v in enumerate(found)]
+
+
+def main(count: int, seed: int, wanted: Sequence[str]) -> int:
+    """Try the cases and print those that fail. Returns how many do."""
+    load_families()
+    preload()
+    rows = [r for r in sorted(GENERATORS) if not wanted or any(w in "-".join(r) for w in wanted)]
+    table: Counter[str] = Counter()
+    for k, (verdict, words) in verdicts(seed, count, rows):
+        table[verdict] += 1
+        if verdict == "failed":
+            print(f"{k}: {shown(boundary_case(seed, k, rows))[:600]}\n     {words[:300]}", flush=True)
+    print(f"{count} cases, seed {seed}: {dict(table)}")
+    return table["failed"]
+
+
+if __name__ == "__main__":
+    numbers = [int(a) for a in sys.argv[1:] if a.isdigit()]
+    sys.exit(min(main(*(numbers + [500, 1][len(numbers) :])[:2], [a for a in sys.argv[1:] if not a.isdigit()]), 1))
