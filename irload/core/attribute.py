@@ -326,4 +326,4 @@ def _short(word: str, limit: int = 40) -> str:
 
 
 def _shown(value: Any) -> str:
-    return f"[{', '.join(map(str, value))}]" if isinstance(value, tuple) else f"{value}"  # pyright: ignore
+    return _short(f"[{', '.join(map(str, value[:100]))}]" if isinstance(value, tuple) else f"{value}", 200)  # pyright: ignore

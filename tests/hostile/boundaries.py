@@ -33,7 +33,7 @@ HUGE = 100_000
 """Items of a list that nobody would write."""
 
 MEMORY, SECONDS = 3 << 29, 10
-TENSOR_BYTES, ITERATIONS = 1 << 28, 200
+LIMITS = irload.Limits(tensor_bytes=1 << 28, iterations=200)
 Verdict = tuple[str, str]
 """("typed" | "computed" | "failed", words)."""
 
@@ -101,11 +101,10 @@ def extreme(rng: Random, given: Input) -> Input:
 
 def tried(case: Case) -> Verdict:
     """What irload makes of a case, by the plain and by the fast plan."""
-    irload.limits.tensor_bytes, irload.limits.iterations = TENSOR_BYTES, ITERATIONS
     arrays = [i.value for i in case.inputs if not i.constant]
     start = time.process_time()
     try:
-        model = irload.read_model(*ir_of(case))
+        model = irload.read_model(*ir_of(case), limits=LIMITS)
         found: list[list[np.ndarray]] = []
         for optimize in (False, True):
             results = list(irload.compile_model(model, threads=1, optimize=optimize)(arrays).values())
@@ -144,5 +143,7 @@ def main(count: int, seed: int, wanted: Sequence[str]) -> int:
 
 
 if __name__ == "__main__":
+    words = [a for a in sys.argv[1:] if not a.isdigit()]
     numbers = [int(a) for a in sys.argv[1:] if a.isdigit()]
-    sys.exit(min(main(*(numbers + [500, 1][len(numbers) :])[:2], [a for a in sys.argv[1:] if not a.isdigit()]), 1))
+    count, seed = (*numbers, *(500, 1)[len(numbers) :])
+    sys.exit(min(main(count, seed, words), 1))

@@ -138,11 +138,11 @@ class PriorBox(PriorBase, since=1):
 
     def _fixed(self) -> Iterator[tuple[Any, ...]]:
         """Boxes of `fixed_size`, `density` times along each axis."""
+        ratios = [F(ratio) for ratio in self.fixed_ratio] or self._ratios()
         for size, density in zip(map(F, self.fixed_size), map(int, self.density), strict=False):
             shift = int(size / density)
             whole = int(size)  # the runtime lays boxes out by whole pixels
             places = [F(shift) / 2 - whole // 2 + k * shift for k in range(density)]
-            ratios = [F(ratio) for ratio in self.fixed_ratio] or self._ratios()
             shapes = [(size / 2 * np.sqrt(ratio), size / 2 / np.sqrt(ratio)) for ratio in ratios]
             if not self.fixed_ratio:
                 shapes.insert(0, (F(whole) / 2, F(whole) / 2))
@@ -152,6 +152,7 @@ class PriorBox(PriorBase, since=1):
     def _free(self, unit: np.float32) -> Iterator[tuple[Any, ...]]:
         """Boxes of `min_size`, of its mean with `max_size`, and of the aspect ratios."""
         sizes = [F(size) * unit for size in self.min_size]
+        roots = [np.sqrt(ratio) for ratio in self._ratios()]
         for k, size in enumerate(sizes):
             yield 0, 0, size / 2, size / 2
             larger: list[tuple[Any, ...]] = []
@@ -161,7 +162,6 @@ class PriorBox(PriorBase, since=1):
             shaped: list[tuple[Any, ...]] = []
             if self.scale_all_sizes or k == len(sizes) - 1:
                 own = size if self.scale_all_sizes else sizes[0]
-                roots = map(np.sqrt, self._ratios())
                 shaped = [(0, 0, own / 2 * root, own / 2 / root) for root in roots]
             yield from larger + shaped if self.max_before_ratios else shaped + larger
 
