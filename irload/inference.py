@@ -117,7 +117,7 @@ class Inference:
 
     def infer_body(self, body: Body, inputs: Sequence[TensorType]) -> tuple[TensorType, ...]:
         """The types of a body's results, given one type for each of its parameters."""
-        self._body_passes += 1
+        self._body_passes += 1 + len(cast(Graph, body).nodes) // 1000  # a very long body counts for several
         if self._body_passes > self.limits.body_passes:
             raise self.limits.exceeded(
                 "body_passes", f"the types of nested bodies have not settled after {self.limits.body_passes} passes"

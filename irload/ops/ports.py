@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from irload.core.element import ElementType
 from irload.core.shape import normalize_axis
-from irload.core.tensor import TensorType
+from irload.core.tensor import Array, TensorType
 from irload.errors import ShapeMismatch, TypeMismatch
 
 
@@ -31,6 +33,11 @@ def require_scalar(name: str, tensor: TensorType) -> None:
     """Raise ShapeMismatch for a port that can be neither a scalar nor a 1-D tensor of one element."""
     if tensor.rank is not None and (tensor.rank > 1 or (tensor.rank == 1 and not tensor.shape[0].contains(1))):
         raise ShapeMismatch(f"{name} must be a scalar or hold one element, found shape {tensor.shape}")
+
+
+def as_i64(indices: Array) -> Array:
+    """Indices as i64; those of u64 beyond it become its greatest, which no axis has, and not negative ones."""
+    return (np.minimum(indices, np.iinfo(np.int64).max) if indices.dtype == np.uint64 else indices).astype(np.int64)
 
 
 def known_axis(axis: TensorType, rank: int | None, name: str = "axis") -> int | None:

@@ -119,6 +119,7 @@ class Iterated(Op):
         initial = tuple(values)
         gathered = [m for m in self.mapped_outputs() if m.axis is not None]
         parts: dict[int, list[Array]] = {m.outer: [] for m in gathered}
+        sizes = dict.fromkeys(parts, 0)
         results: tuple[Array, ...] = ()
         k = 0
         while going and (limit is None or k < limit):
@@ -131,6 +132,8 @@ class Iterated(Op):
             results = context.run_body(wiring.body, tuple(values))
             for m in gathered:
                 parts[m.outer].append(results[m.inner])
+                sizes[m.outer] += results[m.inner].nbytes
+                context.limits.require("tensor_bytes", sizes[m.outer], f"output {m.outer} has grown to {{}} bytes")
             for result, parameter in wiring.back_edges:
                 values[parameter] = results[result]
             going = condition is None or truth(results[condition], "the body's condition")

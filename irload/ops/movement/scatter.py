@@ -14,7 +14,7 @@ from irload.core.op import Op
 from irload.core.shape import Shape
 from irload.core.tensor import Array, Bounds, TensorType
 from irload.errors import ExecutionError, ShapeMismatch
-from irload.ops.ports import known_axis, require_integer
+from irload.ops.ports import as_i64, known_axis, require_integer
 
 REDUCTIONS: dict[str, np.ufunc] = {
     "sum": np.add,
@@ -28,7 +28,7 @@ REDUCTIONS: dict[str, np.ufunc] = {
 
 def wrapped(indices: Array, size: int) -> Array:
     """Indices counted from the front. Raises ExecutionError for one outside the axis."""
-    at = indices.astype(np.int64)
+    at = as_i64(indices)
     if at.size and (at.min() < -size or at.max() >= size):
         wrong = at.min() if at.min() < -size else at.max()
         raise ExecutionError(f"index {wrong} is out of range for an axis of {size}")
