@@ -56,6 +56,11 @@ STRICTNESS: tuple[Strictness, ...] = (
         "text that is no number, or only begins with one (1;2): the runtime reads the beginning and drops the rest",
     ),
     _rejected(
+        "BatchToSpace SpaceToBatch",
+        "the first value of",
+        "blocks, pads or crops of the batch: the specification wants 1 and 0, the runtime infers without them",
+    ),
+    _rejected(
         "If Loop TensorIterator",
         "",
         "the runtime does not hold bodies to what is outside: parts that do not divide an axis, lengths that differ, "

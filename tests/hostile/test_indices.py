@@ -5,9 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import irload
 from irload.core import element as et
 from irload.errors import ExecutionError
 from tests.harness.case import Case, const, param
+from tests.harness.ir import ir_of
 from tests.hostile.test_running import ended
 
 DATA = np.array([10, 20, 30], np.float32)
@@ -20,9 +22,6 @@ def gather(version: str, index: int, element: et.ElementType = et.i64) -> Case:
 
 def value(case: Case) -> list[float]:
     """The result, plainly and by the fast plan, which must agree."""
-    import irload
-    from tests.harness.ir import ir_of
-
     model = irload.read_model(*ir_of(case))
     arrays = [i.value for i in case.inputs if not i.constant]
     plain, fast = (irload.compile_model(model, optimize=o)(arrays)[0].ravel().tolist() for o in (False, True))

@@ -75,7 +75,7 @@ def test_a_loop_within_its_budget_runs(constant: bool) -> None:
 
 def test_what_a_loop_collects_is_bounded_while_it_collects() -> None:
     files = loop(0, constant=False, rows=1 << 14, told=False)  # 256 KiB an iteration
-    with pytest.raises(LimitExceeded, match="output 0 has grown to 1310720 bytes") as caught:
+    with pytest.raises(LimitExceeded, match="output 0 has grown too large: 1310720 bytes") as caught:
         run(files, X, np.array(50))
     assert caught.value.limit == "tensor_bytes"
 

@@ -133,7 +133,7 @@ class Iterated(Op):
             for m in gathered:
                 parts[m.outer].append(results[m.inner])
                 sizes[m.outer] += results[m.inner].nbytes
-                context.limits.require("tensor_bytes", sizes[m.outer], f"output {m.outer} has grown to {{}} bytes")
+                context.limits.require("tensor_bytes", sizes[m.outer], f"output {m.outer} has grown too large")
             for result, parameter in wiring.back_edges:
                 values[parameter] = results[result]
             going = condition is None or truth(results[condition], "the body's condition")
