@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
@@ -12,7 +14,7 @@ from irload.core.tensor import Array
 from irload.plan.arena import Lifetime, place
 from irload.plan.kernels.calls import aligned_bytes
 from irload.plan.program import Program, Step, Value, walk_values
-from irload.plan.steps import Join, Look, Map, Normalize, Softmax
+from irload.plan.steps import Attention, Join, Look, Map, Normalize, Permute, Softmax, View
 from irload.safety import DEFAULT, Limits
 
 Transform = Callable[[Array], Array]
@@ -38,7 +40,9 @@ class Storage:
         self.joined: set[tuple[Join, int]] = set()
         """(join, position) of the inputs that are written straight into the result."""
         self._uses = _uses(program)
+        self._filled: set[Value] = set()
         self._find_views(program)
+        self._find_filled(program)
         self._find_joins(program)
         self._find_in_place(program)
         self._allocate(program)
@@ -55,7 +59,7 @@ class Storage:
 
     def is_alias(self, value: Value) -> bool:
         """True for values that need no step to fill them, as they are views."""
-        return value in self._aliases
+        return value in self._aliases or value in self._filled
 
     def root(self, value: Value) -> Value:
         """The value whose buffer holds this one."""
@@ -88,6 +92,25 @@ class Storage:
                 continue
             self._aliases[step.output] = _Alias(step.inputs[0], step.look)
 
+    def _find_filled(self, program: Program) -> None:
+        """What a reshape would have to copy → attention writes there at once, through the same views backwards."""
+        makers = program.producers()
+        for step in program.steps:
+            if not isinstance(step, View) or step.output in self._aliases:
+                continue
+            looks: list[View | Permute] = [step]
+            source = step.inputs[0]
+            while isinstance(look := makers.get(source), View | Permute):
+                looks.append(look)
+                source = look.inputs[0]
+            taken = [look.inputs[0] for look in looks]
+            alone = all(self._uses[v] == [s] and v not in program.returned for v, s in zip(taken, looks, strict=True))
+            if alone and isinstance(makers.get(source), Attention):
+                with suppress(ValueError):
+                    _unlook(looks, blank(step.output))
+                    self._aliases[source] = _Alias(step.output, partial(_unlook, looks))
+                    self._filled.add(step.output)
+
     def _find_joins(self, program: Program) -> None:
         """Values that only a Join takes → slices of its result."""
         makers = program.producers()
@@ -99,7 +122,8 @@ class Storage:
                 length = value.shape[step.axis]
                 index = (*(slice(None),) * step.axis, slice(start, start + length))
                 start += length
-                alone = value in makers and value not in self._aliases and self._uses.get(value) == [step]
+                free = value in makers and value not in self._aliases and value not in self._filled
+                alone = free and self._uses.get(value) == [step]
                 if alone and value not in program.returned and value.channels_last == step.output.channels_last:
                     self._aliases[value] = _Alias(step.output, lambda a, index=index: a[index])
                     self.joined.add((step, k))
@@ -208,3 +232,13 @@ def _shaped(value: Value, flat: Array) -> Array:
 def blank(value: Value) -> Array:
     """An array laid out like the value's, over no memory of its own: only its strides are looked at."""
     return _shaped(value, as_strided(np.empty(1, value.dtype), (value.size,), (value.dtype.itemsize,)))
+
+
+def _unlook(looks: Sequence[View | Permute], array: Array) -> Array:
+    """What the looks, last to first, have looked at, as a view of what they have come to. Raises ValueError."""
+    for look in looks:
+        if isinstance(look, Permute):
+            array = array.transpose(np.argsort(look.order))
+        else:
+            array = np.reshape(array, look.inputs[0].shape, copy=False)
+    return array

@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 
 from irload.core.tensor import Array
-from irload.plan.program import Value
-from irload.plan.steps import Attention, Permute, Product, Softmax, Step
+from irload.plan.fast import FastPlan, Shared
+from irload.plan.passes import optimize
+from irload.plan.program import Program, Value
+from irload.plan.steps import Attention, Permute, Product, Softmax, Step, View
 from tests.plan.programs import Chain, constant, random, run, value
 
 HEADS, ROWS, KEYS, WIDTH = 3, 5, 7, 4
@@ -111,6 +113,25 @@ def test_other_axes_and_other_places_are_no_attention() -> None:
     weights = c.add(Softmax([scores_of(c, q, k)], [value(2, HEADS, ROWS, KEYS)], axis=3))
     turned = c.add(Product([v, weights], [value(2, HEADS, 6, ROWS)], transpose_a=True, transpose_b=True))
     assert not attentions(c.optimized([*given], [turned]))
+
+
+@pytest.mark.parametrize("seen", ["merged", "returned", "taken again"])
+def test_heads_are_written_side_by_side_where_only_that_is_needed(seen: str) -> None:
+    given, c = inputs(), Chain()
+    heads = c.add(Attention([*given], [value(2, HEADS, ROWS, 6)], scale=1.0))
+    turned = c.add(Permute([heads], [value(2, ROWS, HEADS, 6)], order=(0, 2, 1, 3)))
+    merged = c.add(View([turned], [value(2, ROWS, HEADS * 6)]))
+    also = {"merged": [], "returned": [turned], "taken again": [c("exp", heads)]}[seen]
+    plan = FastPlan(optimize(Program(c.steps, list(given), [merged, *also])), 1, Shared())
+    copies = [b for b in plan.bound if isinstance(b.step, View)]
+    assert len(copies) == (seen != "merged")
+    first, *rest = plan.run(list(given.values()))
+    expected = plain().swapaxes(1, 2)
+    np.testing.assert_allclose(first, expected.reshape(2, ROWS, -1), 1e-5, 1e-6)
+    if seen == "returned":
+        np.testing.assert_allclose(rest[0], expected, 1e-5, 1e-6)
+    if seen == "taken again":
+        np.testing.assert_allclose(rest[0], np.exp(plain()), 1e-5, 1e-6)
 
 
 @pytest.mark.parametrize("threads", [1, 3])

@@ -65,16 +65,15 @@ def normalize(
         part: Part = []
         block = max(1, scratch.tile // n)
         column = scratch.take((min(block, stop - start), 1))
-        squares = scratch.take((min(block, stop - start), n))
         for a, b in cut_range(start, stop, block):
-            c, s, o = column[: b - a], squares[: b - a], out[a:b]
+            c, o = column[: b - a], out[a:b]
             source = x[a:b]
             if center:
                 part += [(np.matmul, (source, mean, c)), (np.subtract, (source, c, o))]
                 source = o
             part += [
-                (np.multiply, (source, source, s)),
-                (np.matmul, (s, mean, c)),
+                (np.vecdot, (source, source, c[:, 0])),
+                (np.multiply, (c, np.float32(1 / n), c)),
                 (np.add, (c, np.float32(eps), c)),
                 (np.sqrt, (c, c)),
                 (np.divide, (source, c, o)),
