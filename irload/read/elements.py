@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from irload.errors import ReadError, Where
@@ -47,10 +48,8 @@ class Elements:
     def layer(self, element: Element, bodies: dict[str, RawGraph]) -> RawLayer | None:
         """The layer with its ports and attributes; None where its id cannot be used."""
         identity = self.natural(element, "id")
-        name, type = (
-            self.name(element, self.required(element, "name")),
-            self.name(element, self.required(element, "type")),
-        )
+        name, type = self.required(element, "name"), self.required(element, "type")
+        self.require_length(element, (name, type))
         if identity is None:
             return None
         self.warn_of_unknown(element)
@@ -170,17 +169,19 @@ class Elements:
         for name in sorted(set(element.attrib) - _KNOWN[element.tag]):
             self.warn(f"line {element.sourceline}: unknown attribute {name} of <{element.tag}>")
 
-    def name(self, element: Element, text: str) -> str:
-        """The name, which must not be too long."""
-        if len(text) > self.limits.name_length:
-            raise self.limits.exceeded(
-                "name_length", f"a name has {len(text)} characters", Where(self.file, element.sourceline)
-            )
-        return text
+    def require_length(self, element: Element, names: Iterable[str]) -> None:
+        """Raise LimitExceeded for a name that is too long."""
+        for name in names:
+            if len(name) > self.limits.name_length:
+                fact = f"a name has {len(name)} characters"
+                raise self.limits.exceeded("name_length", fact, Where(self.file, element.sourceline))
 
     def names(self, element: Element, text: str) -> tuple[str, ...]:
         """The names in a list of them."""
-        return tuple([self.name(element, name) for name in split_names(text)])
+        found = split_names(text)
+        if len(text) > self.limits.name_length:
+            self.require_length(element, found)
+        return found
 
     def required(self, element: Element, key: str) -> str:
         """The text of an attribute; its absence is reported, and read as empty."""

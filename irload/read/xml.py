@@ -75,6 +75,7 @@ class _Reader:
         self.tops: list[Element] = []
         """For each level the element that holds its graph."""
         self.lowest = 0
+        self.swept: Element = None
 
     def read(self, stream: BinaryIO) -> RawNet:
         head = stream.read(HEAD)
@@ -198,6 +199,15 @@ class _Reader:
         """Free what has been read and all that stands before it in its graph, so that memory stays flat."""
         element.clear(keep_tail=False)
         self.held[-1] = 0
+        parent = element.getparent()
+        while element.getprevious() is not None:
+            del parent[0]
+        if parent is not self.swept:  # nothing can come to stand before it once it is open
+            self.swept = parent
+            self.sweep(parent)
+
+    def sweep(self, element: Element) -> None:
+        """Free all that stands before an element and before those around it, up to the one that holds the graph."""
         while element is not self.tops[-1]:
             parent = element.getparent()
             while element.getprevious() is not None:
