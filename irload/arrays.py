@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import math
 import os
-import stat
 import zipfile
 import zlib
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
@@ -17,6 +16,7 @@ from numpy.lib import format as npy
 
 from irload.core.tensor import Array
 from irload.errors import LimitExceeded, ReadError, Where
+from irload.read.files import open_regular
 from irload.safety import DEFAULT, Limits
 from irload.write.atomic import write_atomically
 
@@ -42,14 +42,25 @@ def load_npy(path: str | Path, check: Check | None = None, limits: Limits = DEFA
         return _read_array(stream, os.fstat(stream.fileno()).st_size, "", check, limits)
 
 
-def load_npz(path: str | Path, check: Check | None = None, limits: Limits = DEFAULT) -> dict[str, Array]:
-    """The arrays of a .npz archive by name, each under the rules of `load_npy`, which hold for their sum as well."""
+def load_npz(
+    path: str | Path,
+    check: Check | None = None,
+    limits: Limits = DEFAULT,
+    only: Callable[[Sequence[str]], Collection[str]] | None = None,
+) -> dict[str, Array]:
+    """The arrays of a .npz archive by name, each under the rules of `load_npy`, which hold for their sum as well.
+
+    `only` chooses among the names; the others are not unpacked.
+    """
     with _opened(path) as stream, zipfile.ZipFile(stream) as archive:
         members = archive.infolist()
         _check_members(members, limits)
         found: dict[str, Array] = {}
-        for member in members:
-            name = member.filename.removesuffix(".npy")
+        named = {member.filename.removesuffix(".npy"): member for member in members}
+        wanted = named if only is None else only(list(named))
+        for name, member in named.items():
+            if name not in wanted:
+                continue
             with archive.open(member) as content:
                 found[name] = _read_array(content, member.file_size, name, check, limits)
         return found
@@ -59,10 +70,8 @@ def load_npz(path: str | Path, check: Check | None = None, limits: Limits = DEFA
 def _opened(path: str | Path) -> Generator[IO[bytes], None, None]:
     """The open file. Faults of any layer underneath become ReadErrors that name it."""
     try:
-        # Opening a FIFO would block, so what it is comes first.
-        if not stat.S_ISREG(os.stat(path).st_mode):
-            raise ReadError("is not a regular file", Where(str(path)))
-        with open(path, "rb") as stream:
+        descriptor, _ = open_regular(path, "the array")
+        with os.fdopen(descriptor, "rb") as stream:
             yield stream
     except (ReadError, LimitExceeded) as error:
         raise error.at(Where(str(path))) from None

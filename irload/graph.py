@@ -12,6 +12,7 @@ from irload.core.op import Op
 from irload.core.shape import Shape
 from irload.core.tensor import UNKNOWN, TensorType
 from irload.errors import InputInvalid, ReadError, Where
+from irload.integrity import Digests
 from irload.safety import DEFAULT, Limits
 
 __all__ = ["Declared", "Graph", "Model", "Node", "Output", "Port", "UnknownOp", "positions", "topological"]
@@ -165,6 +166,8 @@ class Model(Graph):
     weights_file: str | None = None
     limits: Limits = DEFAULT
     """What reading, inferring and running it may take."""
+    digests: Digests | None = None
+    """Of its files, where these were hashed as they were read."""
 
     @property
     def inputs(self) -> list[Port]:

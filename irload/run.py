@@ -273,6 +273,7 @@ def compile_model(
     precise: bool = False,
     tune: bool = False,
     limits: Limits | None = None,
+    mmap: bool = False,
 ) -> CompiledModel:
     """Make a model ready to run.
 
@@ -281,12 +282,15 @@ def compile_model(
     `compute`, one after the other. `precise=True` avoids kernels that round more than a plain sum does (Winograd's
     convolutions), for about half of their speed. `tune=True` times the kernels that would do when a plan is made, and
     keeps the choice in the user's cache (IRLOAD_CACHE_DIR). `limits`: what running may take; None takes those that the
-    model was read with. Raises UnknownOperation naming every operation that is unknown.
+    model was read with. `mmap`: for a path, map its .bin file (see `read_model`). Raises UnknownOperation naming every
+    operation that is unknown.
     """
     if not isinstance(model, Model):
         from irload.model import read_model
 
-        model = read_model(model, limits=limits or DEFAULT)
+        model = read_model(model, limits=limits or DEFAULT, mmap=mmap)
+    elif mmap:
+        raise InputInvalid("mmap is for a path; the model is read already")
     return CompiledModel(model, threads, optimize=optimize, precise=precise, tune=tune, limits=limits)
 
 

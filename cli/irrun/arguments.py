@@ -55,6 +55,28 @@ limit_option: Decorator = click.option(
 )
 
 
+def _pins(ctx: click.Context, param: click.Parameter, texts: Sequence[str]) -> dict[str, str] | None:
+    if not texts:
+        return None
+    from irload import InputInvalid
+    from irload.integrity import pins_of
+
+    try:
+        return pins_of(texts)
+    except InputInvalid as error:
+        raise click.BadParameter(error.message, ctx, param) from None
+
+
+pin_option: Decorator = click.option(
+    "--sha256",
+    "pins",
+    multiple=True,
+    metavar="DIGEST",
+    callback=_pins,
+    help="What the model must be, as inspect --sha256 shows it; xml=DIGEST or bin=DIGEST for one file.",
+)
+
+
 def model_argument(command: Callable[..., Any]) -> Callable[..., Any]:
     """The argument MODEL, and with it the options to extend what models may hold and to limit it."""
     return click.argument("model", type=click.Path(path_type=Path))(extension_option(limit_option(command)))

@@ -10,7 +10,7 @@ import click
 
 from irload import Limits
 from irload.inference import ShapeLike
-from irrun.arguments import json_option, model_argument, shapes_of, shapes_option, weights_option
+from irrun.arguments import json_option, model_argument, pin_option, shapes_of, shapes_option, weights_option
 
 
 def _numbers(count: tuple[int, ...], kind: Callable[[str], Any], what: str) -> Callable[..., Any]:
@@ -68,6 +68,7 @@ def _numbers(count: tuple[int, ...], kind: Callable[[str], Any], what: str) -> C
     "--channels", type=click.Choice(["rgb", "bgr"]), default="rgb", show_default=True, help="Images: order of colours."
 )
 @weights_option
+@pin_option
 @shapes_option
 @click.option("--engine", type=click.Choice(["local", "ray"]), default="local", show_default=True, help="Where to run.")
 @click.option("--address", metavar="ADDRESS", help="Ray: a running cluster; default: one of this machine.")
@@ -96,6 +97,7 @@ def command(
     engine: str,
     address: str | None,
     limits: Limits,
+    pins: dict[str, str] | None,
     as_json: bool,
 ) -> int:
     r"""Run MODEL (.xml) over many inputs.
@@ -122,12 +124,13 @@ def command(
     recipe = Recipe(
         str(model),
         None if weights is None else str(weights),
-        _shapes(model, weights, shapes, limits),
+        _shapes(model, weights, shapes, limits, pins),
         batch_size,
         threads,
         pixels,
         target,
         limits=limits,
+        sha256=pins,
     )
     job = Job(data, recipe, target, workers, engine, address, resume, force, fail_fast)
     with Watch() as watch:
@@ -165,12 +168,12 @@ def _layout(text: str | None) -> Literal["NCHW", "NHWC"] | None:
 
 
 def _shapes(
-    model: Path, weights: Path | None, texts: tuple[str, ...], limits: Limits
+    model: Path, weights: Path | None, texts: tuple[str, ...], limits: Limits, pins: dict[str, str] | None
 ) -> dict[str | int, ShapeLike] | None:
     """The shapes by position, as workers can have them."""
     if not texts:
         return None
     from irload import read_model
 
-    read = read_model(model, weights, limits=limits)
+    read = read_model(model, weights, limits=limits, sha256=pins)
     return {k: shape for k, shape in shapes_of(read, texts).items() if isinstance(k, int)}

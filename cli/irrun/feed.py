@@ -131,13 +131,15 @@ def _one(path: str, port: Port, limits: Limits) -> Array:
     """The value of one port from a .npy, or from a .npz of one array or with one of the port's name."""
     if not _is_archive(path):
         return _narrowed(port, load_npy(path, lambda _, dtype, shape: _check(port, shape, path), limits))
-    arrays = load_npz(path, limits=limits)
-    if len(arrays) == 1:
-        return _narrowed(port, next(iter(arrays.values())))
-    for name in (*port.names, port.node.name):
-        if name in arrays:
-            return _narrowed(port, arrays[name])
-    raise InputInvalid(f"{path} holds {len(arrays)} arrays, none of them named '{port.any_name}'")
+
+    def only(names: Sequence[str]) -> Sequence[str]:
+        for name in (*port.names, port.node.name):
+            if name in names or len(names) == 1:
+                return [name] if name in names else names
+        raise InputInvalid(f"{path} holds {len(names)} arrays, none of them named '{port.any_name}'")
+
+    (value,) = load_npz(path, lambda _, dtype, shape: _check(port, shape, path), limits, only).values()
+    return _narrowed(port, value)
 
 
 def _check(port: Port, shape: tuple[int, ...], path: str) -> None:

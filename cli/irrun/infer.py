@@ -7,12 +7,13 @@ from pathlib import Path
 import click
 
 from irload import Limits
-from irrun.arguments import json_option, model_argument, shapes_of, shapes_option, weights_option
+from irrun.arguments import json_option, model_argument, pin_option, shapes_of, shapes_option, weights_option
 
 
 @click.command("infer", no_args_is_help=True)
 @model_argument
 @weights_option
+@pin_option
 @shapes_option
 @click.option("--differences", is_flag=True, help="Show only the layers that differ or fail.")
 @click.option(
@@ -32,6 +33,7 @@ def command(
     target: Path | None,
     force: bool,
     limits: Limits,
+    pins: dict[str, str] | None,
     as_json: bool,
 ) -> int:
     """Infer every layer's output types and shapes and compare them with what MODEL (.xml) declares.
@@ -49,7 +51,7 @@ def command(
     if target is not None and shapes:
         raise click.UsageError("--write corrects the file for its own inputs; leave --shape out")
     with progress("inferring"):
-        found = survey(model, weights, limits)
+        found = survey(model, weights, limits, pins)
         reshape_inputs(found, shapes_of(found.model, shapes))
         infer_all(found)
         document = report(model, found)

@@ -23,21 +23,29 @@ from irrun.arguments import bin_option, json_option, model_argument, shapes_of, 
 @click.option("--tree", is_flag=True, help="The bodies of control flow and how they are wired.")
 @click.option("--type", "types", multiple=True, metavar="GLOB", help="Only layers of this type; may be repeated.")
 @click.option("--name", "names", multiple=True, metavar="GLOB", help="Only layers of such a name; may be repeated.")
+@click.option("--sha256", "hashed", is_flag=True, help="Digests of the files, and one of both for --sha256 of run.")
 @json_option
 def command(
-    model: Path, weights: Path | None, shapes: tuple[str, ...], limits: Limits, as_json: bool, **asked: Any
+    model: Path,
+    weights: Path | None,
+    shapes: tuple[str, ...],
+    limits: Limits,
+    hashed: bool,
+    as_json: bool,
+    **asked: Any,
 ) -> int:
     """Show what MODEL (.xml) holds: inputs, outputs, operations, weights, metadata.
 
-    Any of --layers, --layer, --weights, --macs, --memory and --tree shows that instead; --type and --name choose among
-    their layers. It works without the .bin file, with unknown operations and with layers that do not fit together.
+    Any of --layers, --layer, --weights, --macs, --memory, --tree and --sha256 shows that instead; --type and --name
+    choose among their layers. It works without the .bin file, with unknown operations and with layers that do not fit
+    together.
     """
     from irrun.parts import show, with_parts
     from irrun.render import progress, show_json
     from irrun.survey import infer_all, reshape_inputs, survey
 
     with progress("reading the model"):
-        found = survey(model, weights, limits)
+        found = survey(model, weights, limits, hashed=hashed)
         reshape_inputs(found, shapes_of(found.model, shapes))
         infer_all(found)
         document = with_parts(model, found, **asked)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from irrun.contents import layers_report, render, render_header, render_layers, report
-from irrun.render import show_warnings, stdout
+from irrun.render import safe, show_warnings, stdout, table
 from irrun.survey import Filter, Survey, layers_of
 
 Document = dict[str, Any]
@@ -46,6 +46,9 @@ def with_parts(
 
         document |= {"macs": macs_report(chosen)} if macs else {}
         document |= {"memory": memory_report(found.model)} if memory else {}
+    if found.model.digests is not None:
+        digests = found.model.digests
+        document["sha256"] = {"model": digests.model, "xml": digests.xml, "bin": digests.bin}
     if tree:
         from irrun.bodies import tree_report
 
@@ -55,7 +58,7 @@ def with_parts(
 
 def show(document: Document) -> None:
     """Show on stdout what was asked for: parts of the report, or all that is always in it."""
-    shown = [part for part in ("layers", "layer", "tensors", "macs", "memory", "tree") if part in document]
+    shown = [part for part in ("layers", "layer", "tensors", "macs", "memory", "tree", "sha256") if part in document]
     if not shown:
         render(document)
         return
@@ -82,6 +85,12 @@ def _show_part(part: str, document: Document) -> None:
         from irrun.bodies import render_tree
 
         render_tree(document["name"] or document["model"], content)
+    elif part == "sha256":
+        shown = table("file", "SHA-256")
+        for file, kind in (("both together", "model"), (document["model"], "xml"), (document["weights"], "bin")):
+            if content[kind] is not None:
+                shown.add_row(safe(file), content[kind])
+        stdout().print(shown)
     else:
         from irrun.costs import render_macs, render_memory
 

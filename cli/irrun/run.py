@@ -9,13 +9,14 @@ from typing import Any
 import click
 
 from irload import Limits
-from irrun.arguments import json_option, model_argument, shapes_of, shapes_option, weights_option
+from irrun.arguments import json_option, model_argument, pin_option, shapes_of, shapes_option, weights_option
 
 
 @click.command("run", no_args_is_help=True)
 @model_argument
 @click.argument("inputs", nargs=-1, metavar="[[NAME=]FILE]...", type=click.Path())
 @weights_option
+@pin_option
 @click.option("--random", "seed", type=click.IntRange(0), metavar="SEED", help="Fill inputs that no file gives.")
 @shapes_option
 @click.option("--top", type=click.IntRange(1), metavar="N", help="Show the N greatest values along the last axis.")
@@ -44,6 +45,7 @@ def command(
     profile: bool,
     explain: bool,
     limits: Limits,
+    pins: dict[str, str] | None,
     as_json: bool,
 ) -> int:
     r"""Run MODEL (.xml) on inputs and show its outputs.
@@ -65,7 +67,7 @@ def command(
 
     names = _labels(labels)
     with progress("reading the model"):
-        loaded = read_model(model, weights, limits=limits)
+        loaded = read_model(model, weights, limits=limits, sha256=pins)
         if shapes:
             reshape(loaded, shapes_of(loaded, shapes))
         compiled = compile_model(loaded, threads, precise=precise, tune=tune)

@@ -11,6 +11,7 @@ from irload import IRError, Limits, Model, Port, ReadError
 from irload.core.tensor import TensorType
 from irload.graph import Graph, Node, UnknownOp
 from irload.inference import ShapeLike, as_shape, infer
+from irload.integrity import Pins
 from irload.read import Weights, read_graph
 
 __all__ = [
@@ -35,11 +36,13 @@ class Survey:
     failed: dict[Node, IRError] = field(default_factory=dict[Node, IRError])
 
 
-def survey(path: Path, weights: Path | None, limits: Limits) -> Survey:
+def survey(
+    path: Path, weights: Path | None, limits: Limits, pins: Pins | None = None, *, hashed: bool = False
+) -> Survey:
     """Read a model without its weights being needed. Raises ReadError only where the XML itself cannot be read."""
     faults: list[IRError] = []
     source = None if weights is None else Weights(weights, limits)
-    model = read_graph(path, source, faults.append, limits)
+    model = read_graph(path, source, faults.append, limits, sha256=pins, hashed=hashed)
     # An end without its port is a fault, and no input or output that could be shown.
     faults += [ReadError("has no output port", n.where(model.file)) for n in model.parameters if not n.outputs]
     model.parameters = [n for n in model.parameters if n.outputs]

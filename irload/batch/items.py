@@ -74,4 +74,5 @@ class Recipe:
     target: Any = None
     uniform: bool = False
     limits: Limits | None = None
+    sha256: Mapping[str, str] | None = None
     extensions: tuple[str, ...] = field(default_factory=loaded_extensions)

@@ -82,6 +82,7 @@ def run_job(job: Job, on_progress: OnProgress = lambda _: None) -> Summary:
         batch_size=job.recipe.batch_size,
         shapes=job.recipe.shapes,
         limits=job.recipe.limits,
+        sha256=job.recipe.sha256,
     )
     summary.stacking = str(predictor.stacking)
     listing = Listing(job.words, [p.names | {p.node.name} for p in predictor.inputs])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -48,17 +48,33 @@ def _file(path: str, port: Port, predictor: Predictor, pixels: Pixels) -> Array:
 
 
 def _archive(path: str, name: str, predictor: Predictor, values: dict[int, Array]) -> None:
-    arrays = load_npz(path, limits=predictor.compiled.limits)
-    if name or (len(arrays) == 1 and len(predictor.inputs) == 1):
-        port = _port(name, predictor)
-        _put(values, port, _of_port(port, arrays, 1))
-        return
-    for key, array in arrays.items():
-        port = next((p for p in predictor.inputs if key in p.names or key == p.node.name), None)
-        if port is None:
+    """The arrays of a .npz that feed inputs. Those that fit none are refused by their shape, not unpacked."""
+    named = _port(name, predictor) if name else None
+
+    def port_of(key: str) -> Port:
+        found = named or next((p for p in predictor.inputs if key in p.names or key == p.node.name), None)
+        if found is None and len(predictor.inputs) == count == 1:
+            found = predictor.inputs[0]
+        if found is None:
             known = ", ".join(f"'{p.any_name}'" for p in predictor.inputs)
             raise InputInvalid(f"the model has no input '{key}'; it has {known}")
-        _put(values, port, array)
+        return found
+
+    def only(keys: Sequence[str]) -> Collection[str]:
+        nonlocal count
+        count = len(keys)
+        return (
+            keys if named is None or count == 1 else [k for k in keys if k in named.names or k == named.node.name][:1]
+        )
+
+    count = 0
+    arrays = load_npz(
+        path, lambda key, _, shape: require_fit(predictor, port_of(key), shape), predictor.compiled.limits, only
+    )
+    if not arrays:
+        raise InputInvalid(f"no array for input '{name}' among its {count}")
+    for key, array in arrays.items():
+        _put(values, port_of(key), array)
 
 
 def _put(values: dict[int, Array], port: Port, array: Array) -> None:

@@ -34,9 +34,9 @@ class Predictor:
     This is what the `map_batches` of Ray Data takes. Columns that are no inputs of the model pass through. Samples
     share an inference, up to `batch_size` of them, where the model allows; whether their results are those of each
     alone is tried on the first batch, and where they are not, the model runs one sample at a time.
-    `weights`, `threads`, `limits`, `shapes`: as for `read_model`, `compile_model` and `reshape`. `uniform` pads
-    every inference to one size: rounding differs a little from size to size, so the company of a sample then makes no
-    difference.
+    `weights`, `threads`, `limits`, `sha256`, `shapes`: as for `read_model`, `compile_model` and `reshape`. `uniform`
+    pads every inference to one size: rounding differs a little from size to size, so the company of a sample then
+    makes no difference.
     """
 
     def __init__(
@@ -49,13 +49,14 @@ class Predictor:
         shapes: Mapping[str | int, ShapeLike] | None = None,
         uniform: bool = False,
         limits: Limits | None = None,
+        sha256: str | Mapping[str, str] | None = None,
     ) -> None:
         if batch_size < 1:
             raise InputInvalid(f"batch_size must be at least 1, found {batch_size}")
         if not isinstance(model, Model):
             from irload.model import read_model
 
-            model = read_model(model, weights, limits=limits or DEFAULT)
+            model = read_model(model, weights, limits=limits or DEFAULT, sha256=sha256)
         if shapes:
             reshape(model, {**shapes})
         self.stacking: Stacking = plan_stacking(model, batch_size)

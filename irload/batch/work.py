@@ -30,6 +30,7 @@ class Work:
             shapes=recipe.shapes,
             uniform=recipe.uniform,
             limits=recipe.limits,
+            sha256=recipe.sha256,
         )
         self.sink = sink_of(recipe.target, self.predictor)
 

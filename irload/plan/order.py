@@ -138,7 +138,7 @@ def plan_graph(
 
 def _require_sizes(graph: Graph, nodes: Sequence[Node], types: Mapping[Output, TensorType], limits: Limits) -> int:
     """Check every tensor, and the constants together. Returns the bytes of these; what several share counts once."""
-    spans: dict[tuple[int, int, str], int] = {}
+    spans: dict[tuple[int, int, str, int], int] = {}
     for node in nodes:
         for output in node.outputs:
             try:
@@ -147,8 +147,8 @@ def _require_sizes(graph: Graph, nodes: Sequence[Node], types: Mapping[Output, T
                 raise error.at(node.where(graph.file)) from None
         if node.type == "Const" and not isinstance(node.op, UnknownOp):
             told = node.op.attributes
-            key = (told["offset"], told["size"], told["element_type"].name)
-            spans[key] = max(spans.get(key, 0), types[node.outputs[0]].nbytes or 0)
+            size = types[node.outputs[0]].nbytes or 0
+            spans[told["offset"], told["size"], told["element_type"].name, size] = size
     found = sum(spans.values())
     limits.require("peak_bytes", found, "the constants are too large")
     return found

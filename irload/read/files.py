@@ -69,6 +69,16 @@ def open_regular(path: str | Path, what: str) -> tuple[int, int]:
     return descriptor, info.st_size
 
 
+def read_limited(path: str | Path, what: str, limit: int) -> bytes:
+    """The first `limit` bytes of a regular file and one more, if there are as many. Raises ReadError."""
+    descriptor, _ = open_regular(path, what)
+    with os.fdopen(descriptor, "rb") as stream:
+        try:
+            return stream.read(limit + 1)
+        except OSError as error:
+            raise ReadError(f"cannot read {what} {path}: {error.strerror}") from None
+
+
 def _kind(mode: int) -> str:
     kinds = {
         stat.S_IFDIR: "a directory",

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
+import math
+import mmap as mapping
 import os
 from pathlib import Path
 from typing import Any
@@ -11,11 +14,14 @@ import numpy as np
 
 from irload.core.element import ElementType
 from irload.core.packing import unpack
-from irload.core.tensor import Array
+from irload.core.tensor import Array, owner_of
 from irload.errors import ReadError
+from irload.integrity import sha256
 from irload.read.files import identify, open_regular
 from irload.safety import DEFAULT, Limits
 
+PART = 1 << 24
+"""Bytes that are hashed at once."""
 _NO_WEIGHTS = ("a Git-LFS", "an HTML")
 """What is surely no weights; most other signatures may stand at the beginning of weights by chance."""
 
@@ -24,18 +30,23 @@ class Weights:
     """The bytes of a .bin file, each range read when it is needed; constants over the same range share it.
 
     Arrays live as long as somebody holds them: a plan lets go of weights that it has converted or laid out anew.
-    Made from a path, from bytes or an array, or from None (no weights). Nothing is mapped: a map dies by SIGBUS when
-    the file shrinks under it.
+    Made from a path, from bytes or an array, or from None (no weights). A file is mapped only with `mmap`: a map kills
+    the process (SIGBUS) when the file shrinks under it.
     """
 
     def __init__(
-        self, source: str | Path | bytes | bytearray | memoryview | Array | None, limits: Limits = DEFAULT
+        self,
+        source: str | Path | bytes | bytearray | memoryview | Array | None,
+        limits: Limits = DEFAULT,
+        *,
+        mmap: bool = False,
     ) -> None:
         self.limits = limits
         self.path: str | None = None
         self._blob: Array | None = None
         self._ranges: WeakValueDictionary[tuple[int, int], Array] = WeakValueDictionary()
         self._arrays: WeakValueDictionary[tuple[int, int, str, tuple[int, ...]], Array] = WeakValueDictionary()
+        self._unpacked: WeakValueDictionary[tuple[int, int, str, int], Array] = WeakValueDictionary()
         self._uncounted = 0
         """Bytes read since those that are held were counted."""
         self._identity: tuple[int, ...] = ()
@@ -44,6 +55,8 @@ class Weights:
         elif isinstance(source, str | Path):
             self.path = str(source)
             self.size = self._look(self.path)
+            if mmap and self.size:
+                self._blob = self._mapped(self.path)
         else:
             self._blob = _flat(source)
             self.size = self._blob.size
@@ -70,10 +83,36 @@ class Weights:
         key = (offset, size, element.name, shape)
         found = self._arrays.get(key)
         if found is None:
-            found = unpack(self.bytes(offset, size), element, shape)
+            found = self._values(offset, size, element, math.prod(shape)).reshape(shape)
             found.flags.writeable = False
             self._arrays[key] = found
         return found
+
+    def _values(self, offset: int, size: int, element: ElementType, count: int) -> Array:
+        """The values in one row: a view of the bytes where these can be used as they are, else unpacked once."""
+        key = (offset, size, element.name, count)
+        owner = self._unpacked.get(key)
+        if owner is not None:
+            return owner.reshape(-1).view(element.dtype)[:count]
+        raw = self.bytes(offset, size)
+        found = unpack(raw, element, (count,))
+        owner = owner_of(found)
+        if owner is not owner_of(raw) and owner.flags.c_contiguous and owner.dtype != object:
+            self._unpacked[key] = owner
+        return found
+
+    def digest(self, *, keep: bool) -> str | None:
+        """The SHA-256 of all bytes, None without any file. With `keep`, these very bytes are what `bytes` gives."""
+        if not self.present:
+            return None
+        if self._blob is None and keep:
+            self._blob = self._read(0, self.size)
+        if self._blob is not None:
+            return sha256(self._blob)
+        whole = hashlib.sha256()
+        for at in range(0, self.size, PART):
+            whole.update(self._read(at, min(PART, self.size - at)).data)
+        return whole.hexdigest()
 
     def bytes(self, offset: int, size: int) -> Array:
         """The bytes of a range. Raises ReadError as `check` does, and when the file has changed since it was opened."""
@@ -121,6 +160,17 @@ class Weights:
         finally:
             os.close(descriptor)
         return result
+
+    def _mapped(self, path: str) -> Array:
+        descriptor, size = open_regular(path, "the weights")
+        try:
+            if _identity(descriptor) != self._identity:
+                raise ReadError(f"{path} has changed since it was opened; read the model again")
+            return np.frombuffer(mapping.mmap(descriptor, size, access=mapping.ACCESS_READ), np.uint8)
+        except OSError as error:
+            raise ReadError(f"cannot map {path}: {error.strerror}") from None
+        finally:
+            os.close(descriptor)
 
     def _look(self, path: str) -> int:
         """The size of the file, after a look at what it is."""

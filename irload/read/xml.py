@@ -26,13 +26,16 @@ _PARTS = ("layers", "edges", "rt_info", *OLD, "pre-process", "statistics")
 _TAGS = ("layer", "edge", *BODIES, "rt_info", *OLD, "pre-process")
 
 
-def read_xml(source: str | Path | bytes, report: Report = raise_first, limits: Limits = DEFAULT) -> RawNet:
+def read_xml(
+    source: str | Path | bytes, report: Report = raise_first, limits: Limits = DEFAULT, name: str | None = None
+) -> RawNet:
     """The raw net of a path or of the bytes of an XML file. Faults go to `report`, which may raise or collect.
 
+    `name` is that of the file where its bytes are given.
     Raises ReadError where nothing can be read at all: no XML, no `net`, a version that is no longer IR; LimitExceeded
     where the file asks for more than `limits` grant.
     """
-    name = None if isinstance(source, bytes) else str(source)
+    name = name if isinstance(source, bytes) else str(source)
     try:
         with _open(source, limits) as stream, uncollected():
             return _Reader(name, counted(report), limits).read(stream)

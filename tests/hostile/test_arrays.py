@@ -98,14 +98,14 @@ def test_refused(tmp_path, name):
 def test_what_is_no_file(tmp_path):
     with pytest.raises(ReadError, match="No such file"):
         load_npy(tmp_path / "gone.npy")
-    with pytest.raises(ReadError, match="not a regular file"):
+    with pytest.raises(ReadError, match="expected a regular file"):
         load_npy(tmp_path)
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs FIFOs")
 def test_a_fifo_does_not_block(tmp_path):
     os.mkfifo(tmp_path / "x.npy")
-    with pytest.raises(ReadError, match="not a regular file"):
+    with pytest.raises(ReadError, match="expected a regular file"):
         load_npy(tmp_path / "x.npy")
 
 
