@@ -9,6 +9,7 @@ import zlib
 from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import IO, Any
 
 import numpy as np
@@ -137,7 +138,7 @@ def _check_members(members: list[zipfile.ZipInfo], limits: Limits) -> None:
 
 def save_npy(path: str | Path, array: Array, *, force: bool = False) -> None:
     """Write one array as .npy: whole or not at all. Raises FileExistsError for an existing file, unless `force`."""
-    _write(path, lambda stream: np.save(stream, storable(array), allow_pickle=False), force=force)
+    _write(path, lambda stream: _write_array(stream, array), force=force)
 
 
 def save_npz(path: str | Path, arrays: Mapping[str, Array], *, force: bool = False) -> None:
@@ -147,9 +148,16 @@ def save_npz(path: str | Path, arrays: Mapping[str, Array], *, force: bool = Fal
         with zipfile.ZipFile(stream, "w", zipfile.ZIP_STORED) as archive:
             for name, array in arrays.items():
                 with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
-                    npy.write_array(member, np.asanyarray(storable(array)), allow_pickle=False)
+                    _write_array(member, array)
 
     _write(path, write, force=force)
+
+
+def _write_array(stream: IO[bytes], array: Array) -> None:
+    # NumPy writes to a real file by C's buffered streams and does not look whether the last bytes of it arrive, so
+    # what it is given here is no file: every write of Python raises where the disk is full.
+    plain: Any = SimpleNamespace(write=stream.write)
+    npy.write_array(plain, np.asanyarray(storable(array)), allow_pickle=False)
 
 
 def storable(array: Array) -> Array:

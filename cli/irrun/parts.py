@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from irrun.contents import layers_report, render, render_header, render_layers, report
-from irrun.render import safe, show_warnings, stdout, table
+from irrun.render import safe, show_warnings, stdout
 from irrun.survey import Filter, Survey, layers_of
 
 Document = dict[str, Any]
@@ -86,11 +86,9 @@ def _show_part(part: str, document: Document) -> None:
 
         render_tree(document["name"] or document["model"], content)
     elif part == "sha256":
-        shown = table("file", "SHA-256")
         for file, kind in (("both together", "model"), (document["model"], "xml"), (document["weights"], "bin")):
-            if content[kind] is not None:
-                shown.add_row(safe(file), content[kind])
-        stdout().print(shown)
+            if content[kind] is not None:  # as sha256sum prints them; a table would cut them
+                stdout().print(f"{content[kind]}  {safe(file)}", soft_wrap=True)
     else:
         from irrun.costs import render_macs, render_memory
 

@@ -1,4 +1,7 @@
-"""Arrays in and out: what is taken, what is refused before it can hurt, and files that appear whole or not at all."""
+"""Arrays in and out: what is taken, what is refused before it can hurt, and files that appear whole or not at all.
+
+What could take memory or time is tried in a process that has neither.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,8 @@ import pickle
 import struct
 import threading
 import zipfile
+import zlib
+from pathlib import Path
 
 import ml_dtypes
 import numpy as np
@@ -17,6 +22,8 @@ import pytest
 from irload.arrays import load_npy, load_npz, save_npy, save_npz, storable
 from irload.errors import InputInvalid, LimitExceeded, ReadError
 from irload.safety import Limits
+from tests.hostile.confined import ROOT, confined
+from tests.hostile.confined import irrun as irrun_confined
 
 DTYPES = ("?", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8", "U3", "S3")
 
@@ -216,3 +223,158 @@ def test_a_failed_write_leaves_nothing(tmp_path):
     with pytest.raises(AttributeError):
         save_npz(tmp_path / "x.npz", {"a": np.zeros(2), "b": threading.Lock()})
     assert not list(tmp_path.iterdir())
+
+
+# -- the whole way, in a process under limits --------------------------------------------------------------------------
+
+DIGITS = ROOT / "models" / "digits" / "model.xml"
+MEMORY = 1 << 30
+SECONDS = 10
+
+
+class Touch:
+    """Unpickled, it leaves a file."""
+
+    def __init__(self, file: Path) -> None:
+        self.file = file
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return Path.touch, (self.file,)
+
+
+ROWS = {
+    "pickle": npy(np.array([{}], object), allow_pickle=True),
+    "truncated": npy(np.zeros((1, 1, 8, 8), np.float32))[:-1],
+    "trailing bytes": npy(np.zeros((1, 1, 8, 8), np.float32)) + b"x",
+    "shape of 10^18": describing("'<f4'", "(1000000000, 1000000000)", bytes(256)),
+    "2^64 wrap of the shape": describing("'<f4'", "(4294967296, 4294967296)", bytes(256)),
+    "structured": npy(np.zeros((1, 1, 8, 8), [("a", "f4")])),
+    "text": npy(np.full((1, 1, 8, 8), "x")),
+    "datetime": npy(np.zeros((1, 1, 8, 8), "M8[s]")),
+    "complex": npy(np.zeros((1, 1, 8, 8), "c16")),
+    "empty": b"",
+}
+
+
+@pytest.mark.parametrize("row", ROWS)
+def test_refused_on_the_command_line(tmp_path, row):
+    (tmp_path / "x.npy").write_bytes(ROWS[row])
+    found = irrun_confined(
+        "run", DIGITS, tmp_path / "x.npy", "-o", tmp_path / "out.npz", memory=MEMORY, seconds=SECONDS
+    )
+    assert found.returncode in (2, 3), found.stderr
+    assert found.stdout == ""
+    assert len(found.stderr.splitlines()) == 1
+    assert [f.name for f in tmp_path.iterdir()] == ["x.npy"]
+
+
+@pytest.mark.parametrize("suffix", ["npy", "npz"])
+def test_a_pickle_is_never_loaded(tmp_path, suffix):
+    mark = tmp_path / "touched"
+    array = np.array([Touch(mark)], object)
+    (np.savez if suffix == "npz" else np.save)(tmp_path / f"x.{suffix}", array, allow_pickle=True)
+    found = irrun_confined("run", DIGITS, tmp_path / f"x.{suffix}", memory=MEMORY, seconds=SECONDS)
+    assert found.returncode == 3
+    assert "holds Python objects (a pickle), which irload never loads" in found.stderr
+    assert not mark.exists()
+
+
+@pytest.mark.parametrize("how", ["big-endian", "Fortran order"])
+def test_other_orders_give_the_same(tmp_path, irrun, how):
+    sample = np.random.default_rng(1).random((3, 1, 8, 8), np.float32)
+    np.save(tmp_path / "a.npy", sample)
+    np.save(tmp_path / "b.npy", sample.astype(">f4") if how == "big-endian" else np.asfortranarray(sample))
+    for name in "ab":
+        assert irrun("run", DIGITS, tmp_path / f"{name}.npy", "-o", tmp_path / f"out_{name}.npy").code == 0
+    assert (tmp_path / "out_a.npy").read_bytes() == (tmp_path / "out_b.npy").read_bytes()
+
+
+def test_0_d_arrays_stay_0_d(tmp_path, irrun):
+    np.save(tmp_path / "count.npy", np.array(4, ">i8"))
+    np.save(tmp_path / "start.npy", np.array([[1, 3]], np.float32))
+    words = [f"{name}={tmp_path / name}.npy" for name in ("count", "start")]
+    found = irrun("run", ROOT / "models" / "loop" / "model.xml", *words, "-o", tmp_path / "out.npz")
+    assert found.code == 0, found.err
+    assert load_npz(tmp_path / "out.npz")["every"].tolist() == [[2, 6], [4, 12], [8, 24], [16, 48]]
+
+
+def bomb(path: Path, name: str, told: int | None = None) -> None:
+    """A .npz of 2 MB that unpacks to 2 GB of zeros. `told`: the size that it declares instead."""
+    block = 1 << 26
+    head = describing("'|u1'", f"({32 * block},)")
+    packer = zlib.compressobj(9, zlib.DEFLATED, -15)
+    start = packer.compress(head) + packer.flush(zlib.Z_FULL_FLUSH)
+    middle = packer.compress(bytes(block)) + packer.flush(zlib.Z_FULL_FLUSH)  # stands alone, so it may be repeated
+    content = start + 32 * middle + packer.flush()
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED) as archive:
+        archive.writestr(f"{name}.npy", content)
+    raw = bytearray(path.read_bytes())
+    size = struct.pack("<I", len(head) + 32 * block if told is None else told)
+    for at in (0, raw.rindex(b"PK\x01\x02")):  # the local header and the directory
+        field = 8 if at == 0 else 10
+        raw[at + field : at + field + 2] = struct.pack("<H", zipfile.ZIP_DEFLATED)
+        raw[at + field + 14 : at + field + 18] = size
+    path.write_bytes(raw)
+
+
+@pytest.mark.parametrize("told", [None, 320, 1 << 30], ids=["declared", "declared as 320 bytes", "declared as 1 GB"])
+@pytest.mark.parametrize("name", ["image", "other"])
+@pytest.mark.parametrize("word", ["{}", "image={}"])
+def test_an_archive_of_2_mb_that_holds_2_gb(tmp_path, told, name, word):
+    bomb(tmp_path / "x.npz", name, told)
+    assert (tmp_path / "x.npz").stat().st_size < 3_000_000
+    found = irrun_confined("run", DIGITS, word.format(tmp_path / "x.npz"), memory=MEMORY, seconds=SECONDS)
+    assert found.returncode in (2, 3), found.stderr
+    assert len(found.stderr.splitlines()) == 1
+    assert "out of memory" not in found.stderr
+
+
+def test_the_same_in_a_batch(tmp_path):
+    bomb(tmp_path / "x.npz", "other")
+    found = irrun_confined("batch", DIGITS, tmp_path / "x.npz", "-o", tmp_path / "out", memory=2 * MEMORY, seconds=30)
+    assert found.returncode == 1, found.stderr
+    assert "memory" not in found.stdout + found.stderr
+    assert "has shape [2147483648]" in found.stdout + found.stderr
+
+
+def test_the_limit_holds_for_an_archive_as_a_whole(tmp_path):
+    bomb(tmp_path / "x.npz", "other")
+    with pytest.raises(LimitExceeded, match=r"unpacks to too much: 2147483\d+ bytes; the limit tensor_bytes"):
+        load_npz(tmp_path / "x.npz", limits=Limits(tensor_bytes=1 << 20))
+
+
+def test_a_full_disk_leaves_no_output(tmp_path):
+    """A limit on the size of files stands for it: the write fails in the middle."""
+    code = """
+import resource, signal, sys
+from irrun.main import main
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000))
+sys.exit(main(sys.argv[1:]))
+"""
+    words = ["run", DIGITS, "--shape", "[100,1,8,8]", "--random", 0, "-o", tmp_path / "out.npy"]
+    found = confined(["-c", code, *words], memory=MEMORY, seconds=SECONDS)
+    assert found.returncode == 3, found.stderr
+    assert "File too large" in found.stderr
+    assert not list(tmp_path.iterdir())
+
+
+def test_outputs_are_forced_to_disk_and_renamed(tmp_path, monkeypatch):
+    """A temporary file in the same folder, fsync, then its name: a crash leaves the old file or the new one."""
+    done: list[str] = []
+    fsync, replace = os.fsync, os.replace
+    monkeypatch.setattr(os, "fsync", lambda descriptor: (done.append("fsync"), fsync(descriptor)))
+    monkeypatch.setattr(os, "replace", lambda a, b: (done.append(str(Path(a).parent)), replace(a, b)))
+    save_npy(tmp_path / "x.npy", np.zeros(2))
+    assert done == ["fsync", str(tmp_path)]
+
+
+def test_an_existing_output_is_kept_without_force(tmp_path, irrun):
+    (tmp_path / "out.npz").write_bytes(b"precious")
+    words = ["run", DIGITS, "--shape", "[1,1,8,8]", "--random", "0", "-o", tmp_path / "out.npz"]
+    found = irrun(*words)
+    assert found.code == 2
+    assert "--force" in found.err
+    assert (tmp_path / "out.npz").read_bytes() == b"precious"
+    assert irrun(*words, "--force").code == 0
+    assert set(load_npz(tmp_path / "out.npz")) == {"probabilities"}

@@ -1,0 +1,7 @@
+"""Fixtures that these tests share with those of the command line."""
+
+from __future__ import annotations
+
+from tests.cli.conftest import irrun
+
+__all__ = ["irrun"]
