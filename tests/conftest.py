@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 
 import pytest
 
+from irload import extensions
 from irload.core import registry
 
 
@@ -17,3 +19,5 @@ def passing_extensions() -> Iterator[None]:
             registry._table[key] = ours
         else:
             del registry._table[key]
+    for name in [n for n in sys.modules if n.startswith(extensions._PREFIX)]:  # or batches would load them again
+        del sys.modules[name]

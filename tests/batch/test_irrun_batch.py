@@ -254,6 +254,7 @@ class Twice(Op, type="Twice", opset="mine"):
 """
 
 
+@pytest.mark.usefixtures("passing_extensions")
 def test_operations_of_your_own_reach_the_workers(batch, tmp_path):
     (tmp_path / "mine.py").write_text(EXTENSION)
     model = unary(tmp_path / "m.xml", "?,4", "Twice", opset="mine")
