@@ -210,11 +210,15 @@ def evaluate(
 ) -> tuple[Array, ...]:
     """Run `compute`: low-precision floats widened to f32 before it and rounded once after it.
 
-    `outputs` are the inferred types; they say what to round to. Raises ExecutionError where `compute` itself fails.
+    `outputs` are the inferred types; they say what to round to, and what is empty is not computed at all. Raises
+    ExecutionError where `compute` itself fails.
     """
     widened = [_widen(a) for a in inputs] if op.widens else list(inputs)
     extra: dict[str, Any] = {"context": context} if op.signature.compute_context else {}
     try:
+        if not extra and outputs and all(map(_is_empty, outputs)) and is_builtin(op):
+            # Other axes may be as long as they like; an operation that walks along them would never be done.
+            return tuple(np.empty(t.shape.static, t.element.dtype) for t in outputs)
         with np.errstate(all="ignore"):
             result = op.compute(*widened, **extra)
             results = result if isinstance(result, tuple) else (result,)
@@ -238,6 +242,12 @@ def evaluate(
                     f"its infer {expected}"
                 )
     return narrowed
+
+
+def _is_empty(tensor: TensorType) -> bool:
+    """True when a tensor is known to have no elements, and all of its sizes are."""
+    shape = tensor.shape
+    return shape.rank is not None and any(d.hi == 0 for d in shape.dims) and tensor.is_static
 
 
 def is_builtin(op: Op) -> bool:

@@ -14,7 +14,8 @@ import select
 import shutil
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,8 @@ LIMITS = irload.Limits(tensor_bytes=1 << 27, peak_bytes=1 << 29, iterations=1000
 """What a mutant may ask for."""
 MEMORY = 1 << 31
 """Bytes of address space that a mutant may add."""
+LARGEST_FILE = 1 << 26
+"""Bytes of a file that a mutant may write where it is asked to."""
 SECONDS = 10
 PATIENCE = 3
 """How many times `SECONDS` may pass on the clock, where other processes take the processor."""
@@ -114,6 +117,9 @@ def _child(task: Task, folder: Path, pipe: int, seconds: int) -> None:
         faulthandler.register(signal.SIGUSR1, pipe)
         faulthandler.register(signal.SIGXCPU, pipe, chain=True)
         os.chdir(folder)
+        nowhere = os.open(os.devnull, os.O_RDWR)
+        for stream in (0, 1, 2):
+            os.dup2(nowhere, stream)
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 2))
         tell(task(folder, lambda stage: tell({"stage": stage})))
@@ -130,4 +136,14 @@ def confine() -> None:
     with open("/proc/self/statm") as statm:
         used = int(statm.read().split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (used + MEMORY, used + MEMORY))
-    resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, LARGEST_FILE))
+
+
+@contextmanager
+def writing() -> Generator[None]:
+    """Lift the ban on writing, within bounds, for what is asked to write."""
+    resource.setrlimit(resource.RLIMIT_FSIZE, (LARGEST_FILE, LARGEST_FILE))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (0, LARGEST_FILE))

@@ -32,6 +32,8 @@ class Made:
     blob: bytes | None
     inputs: Sequence[Array]
     done: Sequence[str]
+    seed: int = 1
+    """Of the random numbers that playing it takes."""
 
     def write(self, folder: Path) -> Path:
         """Write model.xml and model.bin. Returns the former."""
@@ -76,4 +78,6 @@ def _apply(m: Mutant, changes: Sequence[Callable[[Mutant], Any]]) -> None:
 
 
 def _finished(m: Mutant, family: str, text: bytes) -> Made:
-    return Made(m.base, family, text, None if m.blob is None else bytes(m.blob), m.inputs, m.done)
+    return Made(
+        m.base, family, text, None if m.blob is None else bytes(m.blob), m.inputs, m.done, m.between(0, 1 << 30)
+    )

@@ -14,31 +14,26 @@ import numpy as np
 
 import irload
 from irload.read import read_graph
+from tests.fuzz.around import COMMANDS, command, same, saved_again
 from tests.fuzz.confine import LIMITS
 from tests.fuzz.feed import inputs_for
 from tests.fuzz.make import HARMLESS, LIE, Made
-from tests.fuzz.mutant import generator
-from tests.harness.case import Array
+from tests.harness.case import Array, Random, pick
 from tests.harness.verify import same_up_to_rounding
 
 ERROR, RAN, TOO_LARGE = "typed error", "ran", "accepted, inputs too large to feed"
 UNTYPED, ACCEPTED, CHANGED, FLAGGED = "untyped exception", "lie accepted", "result changed", "harmless rewrite reported"
-PLAN, MISLEADING = "plan differs from compute", "not as inferred"
+PLAN, MISLEADING, SAVED = "plan differs from compute", "not as inferred", "not as saved"
+EXIT = "bad exit code"
 REPORTED, PRESERVED, SKIPPED = "lie reported", "result preserved", "base does not settle"
 FAILURES = (
-    UNTYPED,
-    ACCEPTED,
-    CHANGED,
-    FLAGGED,
-    PLAN,
-    MISLEADING,
-    "crash",
-    "hang",
-    "file left behind",
-    "broken harness",
+    *(UNTYPED, ACCEPTED, CHANGED, FLAGGED, PLAN, MISLEADING, SAVED, EXIT),
+    *("crash", "hang", "file left behind", "broken harness"),
 )
 """Outcomes that must not be."""
 
+AROUND = 0.15
+"""The share of mutants that also go through a command of irrun, and of those that run that are saved."""
 Stage = Callable[[str], None]
 Verdict = dict[str, Any]
 
@@ -51,12 +46,12 @@ class Fault(Exception):
         self.words = words
 
 
-def play(made: Made, file: Path, seed: int, stage: Stage) -> Verdict:
+def play(made: Made, file: Path, stage: Stage) -> Verdict:
     """Take a mutant that lies in `file` through everything. `stage` hears what comes next."""
     try:
         with warnings.catch_warnings(record=True) as heard:
             warnings.simplefilter("always")
-            verdict = _play(made, file, seed, stage)
+            verdict = _play(made, file, stage)
         return verdict | ({"warned": str(heard[0].message)[:100]} if heard else {})
     except Fault as fault:
         return {"outcome": str(fault), "words": fault.words}
@@ -71,7 +66,7 @@ def play(made: Made, file: Path, seed: int, stage: Stage) -> Verdict:
         }
 
 
-def _play(made: Made, file: Path, seed: int, stage: Stage) -> Verdict:
+def _play(made: Made, file: Path, stage: Stage) -> Verdict:
     stage("check")
     report = irload.check(file, limits=LIMITS)
     json.dumps(report.to_dict())
@@ -81,23 +76,36 @@ def _play(made: Made, file: Path, seed: int, stage: Stage) -> Verdict:
     if made.family == HARMLESS and errors:
         told = next(f for f in report.findings if f.severity != "note")
         raise Fault(FLAGGED, f"{'; '.join(made.done)}: {told.code} {told.layer} {told.message}")
+    rng = np.random.default_rng(made.seed)
+    if made.family != HARMLESS and rng.random() < AROUND:
+        words = pick(rng, COMMANDS)
+        stage(f"irrun {' '.join(words)}")
+        _none(command(file, words))
     verdict: Verdict = {"codes": sorted(errors)}
     if made.family == LIE:
         verdict |= {"outcome": REPORTED}
     try:
-        results = run(file, made.inputs, generator(seed, 0), stage)
+        given, results = run(file, made.inputs, np.random.default_rng(made.seed), stage)
+        if results is not None and rng.random() < AROUND:
+            stage("save")
+            _none(saved_again(file, given, results[0]))
     except irload.IRError as error:
         if made.family == HARMLESS:
             raise Fault(CHANGED, f"{'; '.join(made.done)}: {error}") from None
         return {"outcome": ERROR, "error": type(error).__name__, "words": str(error)[:200]} | verdict
     if made.family == HARMLESS:
         stage("compare")
-        return verdict | {"outcome": PRESERVED if _as_base(made, seed, results, stage) else SKIPPED}
+        return verdict | {"outcome": PRESERVED if _as_base(made, results) else SKIPPED}
     return {"outcome": TOO_LARGE if results is None else RAN} | verdict
 
 
-def run(file: Path, good: Sequence[Array], rng: np.random.Generator, stage: Stage) -> list[list[Array]] | None:
-    """The results by `compute` and by the plan, after comparing them; None where the inputs would be too large."""
+def _none(complaint: str | None) -> None:
+    if complaint is not None:
+        raise Fault(SAVED if complaint.startswith("saved") else EXIT, complaint)
+
+
+def run(file: Path, good: Sequence[Array], rng: Random, stage: Stage) -> tuple[list[Array], list[list[Array]] | None]:
+    """The inputs, and the results by `compute` and by the plan, after comparing them; None for inputs too large."""
     stage("read")
     read_graph(file)
     stage("infer")
@@ -109,7 +117,7 @@ def run(file: Path, good: Sequence[Array], rng: np.random.Generator, stage: Stag
     ]
     given = inputs_for(model, good, rng)
     if given is None:
-        return None
+        return [], None
     stage("run")
     plain = _settled(compiled[0], given)
     stage("run the plan")
@@ -129,7 +137,7 @@ def run(file: Path, good: Sequence[Array], rng: np.random.Generator, stage: Stag
         # Fast kernels add and multiply in another order, and infinity spreads on the way.
         if finite and not same_up_to_rounding(a, b, 1e-4):
             raise Fault(PLAN, f"'{port.any_name}': compute {_brief(a)}, the plan {_brief(b)}")
-    return [plain, planned]
+    return given, [plain, planned]
 
 
 def _settled(compiled: irload.CompiledModel, given: list[Array]) -> list[Array] | irload.IRError:
@@ -139,26 +147,20 @@ def _settled(compiled: irload.CompiledModel, given: list[Array]) -> list[Array] 
         return error
 
 
-def _as_base(made: Made, seed: int, results: list[list[Array]] | None, stage: Stage) -> bool:
+def _as_base(made: Made, results: list[list[Array]] | None) -> bool:
     """Compare with the base, bit by bit. False where the base gives not the same twice (random numbers)."""
     model = irload.read_model(made.base.xml, made.base.blob, limits=LIMITS)
-    given = inputs_for(model, made.inputs, generator(seed, 0))
+    given = inputs_for(model, made.inputs, np.random.default_rng(made.seed))
     if given is None or results is None:
         return False
     for optimize, found in zip((False, True), results, strict=True):
         one, two = (list(irload.compile_model(model, 1, optimize=optimize)(given).values()) for _ in range(2))
-        if any(not _same(a, b) for a, b in zip(one, two, strict=True)):
+        if any(not same(a, b) for a, b in zip(one, two, strict=True)):
             return False
         for k, (a, b) in enumerate(zip(one, found, strict=True)):
-            if not _same(a, b):
+            if not same(a, b):
                 raise Fault(CHANGED, f"{'; '.join(made.done)}: output {k}: {_brief(a)}, now {_brief(b)}")
     return True
-
-
-def _same(a: Array, b: Array) -> bool:
-    if a.dtype == object or b.dtype == object:
-        return bool(np.array_equal(a, b))
-    return a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()
 
 
 def _brief(a: Array) -> str:

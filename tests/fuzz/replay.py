@@ -22,8 +22,6 @@ from tests.fuzz.make import LIE, SPOILT, Made
 from tests.fuzz.play import FAILURES, play
 from tests.harness.children import preload
 
-SEED = 1
-
 
 def loaded(file: Path) -> Made:
     """The files as a mutant."""
@@ -45,7 +43,7 @@ def replay(files: Sequence[Path], folder: Path) -> list[dict[str, Any]]:
             made = loaded(file)
             written = made.write(inside)
             confine()
-            return play(made, written, SEED, stage)
+            return play(made, written, stage)
 
         found.append({"file": str(file)} | confinement.run(task))
     return found
@@ -58,7 +56,7 @@ def main(arguments: Sequence[str]) -> int:
     try:
         if "--open" in arguments:
             made = loaded(files[0])
-            print(json.dumps(play(made, made.write(folder), SEED, print), indent=2))
+            print(json.dumps(play(made, made.write(folder), print), indent=2))
             return 0
         found = replay(files, folder)
     finally:

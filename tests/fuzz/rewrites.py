@@ -64,7 +64,7 @@ def _lines_about(body: Element) -> list[Element]:
         return []
     owner = layer_of(body)
     tags = (body.tag.replace("body", "port_map"), "back_edges")
-    return [line for part in owner if part.tag in tags for line in part]
+    return [line for part in owner if part.tag in tags for line in part.iterchildren("*")]
 
 
 def renumber_ports(m: Mutant) -> bool:
@@ -77,7 +77,7 @@ def renumber_ports(m: Mutant) -> bool:
             own = {p.get("id"): str(n) for p, n in zip(ports, numbers, strict=True)}
             new |= {(layer.get("id"), old): n for old, n in own.items()}
             for part in (part for part in layer if part.tag in MAPS):
-                for line in part:
+                for line in part.iterchildren("*"):
                     line.set("external_port_id", own.get(line.get("external_port_id"), line.get("external_port_id")))
             for port in ports:
                 port.set("id", own[port.get("id")])

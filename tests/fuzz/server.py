@@ -5,7 +5,9 @@ python -m tests.fuzz.server SEED FIRST COUNT STEP FOLDER
 
 from __future__ import annotations
 
+import importlib
 import json
+import pkgutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -13,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+import irrun
 from irload.checks import all_rules
 from tests.fuzz.bases import models
 from tests.fuzz.confine import Confinement, confine
@@ -33,18 +36,21 @@ def serve(seed: int, indices: range, folder: Path) -> None:
             file = made.write(inside)
             stage("made")
             confine()
-            about = {"base": made.base.name, "family": made.family, "done": list(made.done)}
-            return about | play(made, file, seed, stage)
+            return about(made) | play(made, file, stage)
 
         found = confinement.run(task)
         if found["outcome"] in FAILURES:
-            confinement.run(lambda _, stage, index=index: _keep(make(seed, index), folder.parent / f"{seed}_{index}"))
+            target = folder.parent / f"{seed}_{index}"
+            found = confinement.run(lambda _, stage, index=index: _keep(make(seed, index), target)) | found
         print(json.dumps({"index": index} | found), flush=True)
 
 
 def prepare() -> None:
     """Import and make what all mutants need."""
     all_rules()
+    for module in pkgutil.iter_modules(irrun.__path__, "irrun."):
+        if not module.name.endswith("__main__"):
+            importlib.import_module(module.name)
     load_families()
     preload()
     models()
@@ -56,7 +62,12 @@ def _keep(made: Made, target: Path) -> dict[str, Any]:
     if made.blob is not None:
         target.with_suffix(".bin").write_bytes(made.blob)
     np.savez(target.with_suffix(".npz"), *[a for a in made.inputs if a.dtype != object])
-    return {"outcome": "kept"}
+    return {"outcome": "kept"} | about(made)
+
+
+def about(made: Made) -> dict[str, Any]:
+    """What a mutant is."""
+    return {"base": made.base.name, "family": made.family, "done": list(made.done)}
 
 
 if __name__ == "__main__":
