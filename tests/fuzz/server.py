@@ -40,8 +40,7 @@ def serve(seed: int, indices: range, folder: Path) -> None:
 
         found = confinement.run(task)
         if found["outcome"] in FAILURES:
-            target = folder.parent / f"{seed}_{index}"
-            found = confinement.run(lambda _, stage, index=index: _keep(make(seed, index), target)) | found
+            found = confinement.run(lambda _, stage, k=index: _keep(make(seed, k), folder.parent, seed, k)) | found
         print(json.dumps({"index": index} | found), flush=True)
 
 
@@ -56,9 +55,10 @@ def prepare() -> None:
     models()
 
 
-def _keep(made: Made, target: Path) -> dict[str, Any]:
+def _keep(made: Made, folder: Path, seed: int, index: int) -> dict[str, Any]:
     """Write the files of a mutant that failed, and the inputs it was run with."""
-    target.with_suffix(".xml").write_bytes(made.xml)
+    target = folder / f"{seed}_{index}.xml"
+    target.write_bytes(made.xml)
     if made.blob is not None:
         target.with_suffix(".bin").write_bytes(made.blob)
     np.savez(target.with_suffix(".npz"), *[a for a in made.inputs if a.dtype != object])
