@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from irload.core.tensor import Array
-from irload.plan.kernels.calls import Part, maximum, minimum
+from irload.plan.kernels.calls import INFINITE, Part, clip, maximum
 
 Take = Callable[[], Array]
 """Gives a temporary of the tile's shape."""
@@ -18,7 +18,7 @@ Emit = Callable[[Sequence[Array], Array, Sequence[np.float32], Take], Part]
 
 def clamp(args: Sequence[Array], out: Array, numbers: Sequence[np.float32], take: Take) -> Part:
     """X cut to a range."""
-    return [(np.clip, (args[0], numbers[0], numbers[1], out))]
+    return [clip(args[0], numbers[0], numbers[1], out)]
 
 
 _ZEROS = np.zeros(1 << 17, np.float32)
@@ -57,7 +57,7 @@ def mish(args: Sequence[Array], out: Array, numbers: Sequence[np.float32], take:
     """X · tanh(ln(1 + eˣ)), which is x·n / (n + 2) with n = eˣ·(eˣ + 2); beyond 20 that is x in f32."""
     t, n, two = take(), take(), np.float32(2)
     return [
-        (minimum, (args[0], np.float32(20), t)),
+        clip(args[0], -INFINITE, np.float32(20), t),
         (np.exp, (t, t)),
         (np.add, (t, two, n)),
         (np.multiply, (n, t, n)),
@@ -86,7 +86,7 @@ def hard_sigmoid(args: Sequence[Array], out: Array, numbers: Sequence[np.float32
     return [
         (np.multiply, (args[0], alpha, out)),
         (np.add, (out, beta, out)),
-        (np.clip, (out, np.float32(0), np.float32(1), out)),
+        clip(out, np.float32(0), np.float32(1), out),
     ]
 
 
@@ -154,9 +154,9 @@ def elu(args: Sequence[Array], out: Array, numbers: Sequence[np.float32], take: 
     """max(x, 0) + alpha·(e^min(x, 0) − 1)."""
     t, zero = take(), np.float32(0)
     return [
-        (minimum, (args[0], zero, t)),
+        clip(args[0], -INFINITE, zero, t),
         (np.expm1, (t, t)),
         (np.multiply, (t, numbers[0], t)),
-        (maximum, (args[0], zero, out)),
+        clip(args[0], zero, INFINITE, out),
         (np.add, (out, t, out)),
     ]

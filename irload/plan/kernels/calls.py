@@ -24,6 +24,14 @@ def minimum(a: Array, b: Any, out: Array) -> None:
     np.minimum(a, b, out=out)
 
 
+INFINITE = np.float32(np.inf)
+
+
+def clip(a: Array, low: np.float32, high: np.float32, out: Array) -> Call:
+    """The call that holds `a` between two numbers: the method, as np.clip takes half as long again."""
+    return a.clip, (low, high, out)
+
+
 class Scratch:
     """Working memory of kernels: taken and given back step by step, so that all steps share the same bytes."""
 

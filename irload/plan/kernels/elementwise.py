@@ -10,7 +10,7 @@ from irload.core.tensor import Array
 from irload.plan.expression import Expression
 from irload.plan.kernels import activations
 from irload.plan.kernels.activations import Emit
-from irload.plan.kernels.calls import Call, maximum, minimum
+from irload.plan.kernels.calls import INFINITE, Call, clip, maximum, minimum
 
 
 def _ufunc(function: Callable[..., object]) -> Emit:
@@ -25,8 +25,6 @@ def _number_first(function: Callable[..., object]) -> Emit:
     return lambda args, out, numbers, take: [(function, (numbers[0], args[0], out))]
 
 
-_INFINITE = np.float32(np.inf)
-
 TABLE: dict[str, Emit] = {
     "add": _ufunc(np.add),
     "subtract": _ufunc(np.subtract),
@@ -38,8 +36,8 @@ TABLE: dict[str, Emit] = {
     "add_number": _with_number(np.add),
     "multiply_number": _with_number(np.multiply),
     "divide_number": _with_number(np.divide),
-    "maximum_number": lambda args, out, numbers, take: [(np.clip, (args[0], numbers[0], _INFINITE, out))],
-    "minimum_number": lambda args, out, numbers, take: [(np.clip, (args[0], -_INFINITE, numbers[0], out))],
+    "maximum_number": lambda args, out, numbers, take: [clip(args[0], numbers[0], INFINITE, out)],
+    "minimum_number": lambda args, out, numbers, take: [clip(args[0], -INFINITE, numbers[0], out)],
     "power_number": _with_number(np.power),
     "number_subtract": _number_first(np.subtract),
     "number_divide": _number_first(np.divide),
