@@ -12,6 +12,7 @@ from irload.plan.order import Plan
 
 REASONS = {
     "1x1": "a kernel of one tap is a matmul over all positions",
+    "1x1, line by line": "the same into the middle of a frame, or into slices of another tensor",
     "1x1, weights first": "the same for small maps: large weights pass through once, as they are stored",
     "im2col, weights first": "small maps: large weights pass through once",
     "im2col of a small map": "small maps: threads share the channels, so that each reads a part of the weights",

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
+from math import prod
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
@@ -13,8 +14,9 @@ from numpy.lib.stride_tricks import as_strided
 from irload.core.tensor import Array
 from irload.plan.arena import Lifetime, place
 from irload.plan.kernels.calls import aligned_bytes
+from irload.plan.kernels.streamed import DOZENS
 from irload.plan.program import Program, Step, Value, walk_values
-from irload.plan.steps import Attention, Join, Look, Map, Normalize, Permute, Softmax, View
+from irload.plan.steps import Attention, Join, Look, Map, Normalize, Permute, Softmax, View, Window
 from irload.safety import DEFAULT, Limits
 
 Transform = Callable[[Array], Array]
@@ -37,6 +39,9 @@ class Storage:
         self._views: dict[Value, Array] = {}
         self._nearer: dict[Value, Value] = {}
         """Shortcuts on the way to a root."""
+        self._framed: dict[Value, Array] = {}
+        self._frames: dict[Value, tuple[int, int, int, int]] = {}
+        """The rows and columns around values that are made in the middle of a frame."""
         self.joined: set[tuple[Join, int]] = set()
         """(join, position) of the inputs that are written straight into the result."""
         self._uses = _uses(program)
@@ -45,6 +50,7 @@ class Storage:
         self._find_filled(program)
         self._find_joins(program)
         self._find_in_place(program)
+        self._find_framed(program)
         self._allocate(program)
 
     @property
@@ -56,6 +62,10 @@ class Storage:
         """The array of a value, logical shape."""
         constant = value.constant
         return self._views[value] if constant is None else _sealed(constant)
+
+    def frame(self, value: Value) -> Array | None:
+        """[N,H,W,C] with the padding that its only taker wants around it; None for values without."""
+        return self._framed.get(value)
 
     def is_alias(self, value: Value) -> bool:
         """True for values that need no step to fill them, as they are views."""
@@ -150,6 +160,22 @@ class Storage:
                     family[value] = family.get(step.output, 1) + 1
                     break
 
+    def _find_framed(self, program: Program) -> None:
+        """What a 1×1 convolution makes for a depthwise one alone → the middle of a frame, so that nobody copies it."""
+        makers = program.producers()
+        shared = {self.root(v) for v in self._aliases}
+        for step in program.steps:
+            if not isinstance(step, Window) or len(step.strides) != 2 or step.inputs[1].shape[1:3] != (1, 1):
+                continue
+            value = step.inputs[0]
+            maker = makers.get(value)
+            alone = self._uses[value] == [step] and value not in program.returned
+            if not alone or value in self._aliases or value in shared or not value.channels_last:
+                continue
+            if isinstance(maker, Window) and _gives_lines(maker) and any((*step.pads_begin, *step.pads_end)):
+                (top, left), (bottom, right) = step.pads_begin, step.pads_end
+                self._frames[value] = top, bottom, left, right
+
     # -- where it lies -------------------------------------------------------------------------------------------------
 
     def _allocate(self, program: Program) -> None:
@@ -172,17 +198,35 @@ class Storage:
             )
             last[root] = max(last.get(root, -1), final)
         keys = {id(root): root for root in first}
-        lives = {key: Lifetime(max(root.nbytes, 1), first[root], last[root]) for key, root in keys.items()}
+        sizes = {key: max(self._size(root), 1) for key, root in keys.items()}
+        lives = {key: Lifetime(sizes[key], first[root], last[root]) for key, root in keys.items()}
         offsets, total = place(lives)
         held = total + _constant_bytes(program)
         self._limits.require("peak_bytes", held, "the plan's constants and activations are too large")
         self.arena = aligned_bytes(max(total, 1))
         for key, root in keys.items():
             at = offsets[key]
-            self._views[root] = _shaped(root, self.arena[at : at + root.nbytes].view(root.dtype))
+            flat = self.arena[at : at + self._size(root)].view(root.dtype)
+            self._views[root] = self._in_frame(root, flat) if root in self._frames else _shaped(root, flat)
         for value in walk_values(program):
             if value in self._aliases:
                 self._view_alias(value)
+
+    def _size(self, root: Value) -> int:
+        """The bytes of a buffer, that of the frame included."""
+        if root not in self._frames:
+            return root.nbytes
+        n, channels, height, width = root.shape
+        top, bottom, left, right = self._frames[root]
+        return n * channels * (height + top + bottom) * (width + left + right) * root.dtype.itemsize
+
+    def _in_frame(self, root: Value, flat: Array) -> Array:
+        """The middle of a frame, in its logical shape."""
+        n, channels, height, width = root.shape
+        top, bottom, left, right = self._frames[root]
+        whole = flat.reshape(n, height + top + bottom, width + left + right, channels)
+        self._framed[root] = whole
+        return np.moveaxis(whole[:, top : top + height, left : left + width], -1, 1)
 
     def _view_alias(self, value: Value) -> None:
         chain: list[Value] = []
@@ -192,6 +236,13 @@ class Storage:
         for view in reversed(chain):
             alias = self._aliases[view]
             self._views[view] = alias.transform(self._views[alias.source])
+
+
+def _gives_lines(maker: Window) -> bool:
+    """True for 1×1 convolutions that can write line by line, of maps so large that their weights do not come first."""
+    groups, _, _, *kernel = maker.inputs[1].shape
+    plain = groups == 1 and not any((*maker.pads_begin, *maker.pads_end))
+    return plain and kernel == [1, 1] and prod(maker.output.shape[2:]) not in DOZENS
 
 
 def _uses(program: Program) -> dict[Value, list[Step]]:

@@ -45,6 +45,7 @@ def window(step: Window, binder: Binder) -> tuple[str, Phases]:
         _pair(step.strides, one, 1),
         _pair(step.dilations, one, 1),
         _pads(step.pads_begin, step.pads_end, one),
+        binder.storage.frame(step.inputs[0]),
     )
     return binder.choose(
         step,
@@ -75,6 +76,7 @@ def pool(step: Pool, binder: Binder) -> tuple[str, Phases]:
 
 KERNELS = {
     "1x1": windows.pointwise,
+    "1x1, line by line": windows.pointwise_lines,
     "1x1, weights first": small_maps.pointwise,
     "winograd": winograd.winograd,
     "depthwise": windows.depthwise,
@@ -98,6 +100,8 @@ def kernels_for(conv: windows.Conv, threads: int, *, precise: bool = False) -> l
     dozens, first = whole and rows in streamed.DOZENS, whole and streamed.suits(rows, k, o)
     if conv.kernel == (1, 1) and whole and not any(conv.pads):
         return _ordered(("1x1, weights first", dozens, first), ("1x1", True, True))
+    if conv.kernel == (1, 1) and groups == 1 and not any(conv.pads) and conv.out.strides[-1] == conv.out.itemsize:
+        return ["1x1, line by line"]
     one = n == 1 and whole
     return _ordered(
         ("winograd", winograd.can(conv) and not precise, winograd.suits(conv)),

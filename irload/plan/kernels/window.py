@@ -14,7 +14,7 @@ from irload.plan.kernels.calls import Part, Scratch
 from irload.plan.kernels.map import tiled_calls
 from irload.plan.kernels.operands import flattened
 from irload.plan.kernels.packing import Weights, contiguous, laid_out
-from irload.plan.kernels.product import columns_by_matrix, rows_by_matrix
+from irload.plan.kernels.product import BLOCK, columns_by_matrix, rows_by_matrix
 from irload.plan.kernels.tiles import PRODUCTS, TAPS, collapse, cut, cut_range
 from irload.plan.kernels.unpacked import panel_width, products
 
@@ -41,6 +41,8 @@ class Conv:
     dilations: tuple[int, int]
     pads: tuple[int, int, int, int]
     """Before and after the rows, before and after the columns."""
+    frame: Array | None = None
+    """[N,H+pads,W+pads,C] with x in its middle, where its maker has put it there."""
 
     @property
     def kernel(self) -> tuple[int, int]:
@@ -59,6 +61,24 @@ def pointwise(conv: Conv, scratch: Scratch, threads: int) -> list[list[Part]]:
     w = conv.w.laid("1x1", lambda w: laid_out(w.reshape(w.shape[1:3]).T))
     make = columns_by_matrix if few_positions(len(rows), threads) else rows_by_matrix
     return [*phases, make(rows, w, out, extra, conv.epilogue, scratch, threads)]
+
+
+def pointwise_lines(conv: Conv, scratch: Scratch, threads: int) -> list[list[Part]]:
+    """1×1 kernels whose result is no block of memory: line by line, for a frame or for slices of another tensor."""
+    n, oh, ow, o = conv.out.shape
+    w = conv.w.laid("1x1", lambda w: laid_out(w.reshape(w.shape[1:3]).T))
+    x = conv.x[:, :: conv.strides[0], :: conv.strides[1]][:, :oh, :ow]
+    wide = [np.broadcast_to(e, conv.out.shape) for e in conv.extra]
+    parts: list[Part] = []
+    for start, stop in cut(oh, threads if conv.out.size * x.shape[3] >= PRODUCTS else 1):
+        part: Part = []
+        for sample in range(n):
+            for a, b in cut_range(start, stop, max(1, BLOCK // (ow * o))):
+                out = conv.out[sample, a:b]
+                part += products(x[sample, a:b], w[None], out)
+                part += epilogue_calls(conv, out, [e[sample, a:b] for e in wide], scratch)
+        parts.append(part)
+    return [parts]
 
 
 def positions(conv: Conv, scratch: Scratch, threads: int) -> tuple[Array, Array, list[Array], list[list[Part]]]:
@@ -171,6 +191,12 @@ def padded_band(conv: Conv, sample: int, start: int, stop: int, scratch: Scratch
     top, _, left, right = conv.pads
     first = start * conv.strides[0] - top
     last = (stop - 1) * conv.strides[0] - top + conv.reach[0]
+    if conv.frame is not None:
+        band = conv.frame[sample, top + first : top + last]
+        above, below = max(-first, 0), max(last - height, 0)
+        borders = band[:above], band[len(band) - below :], band[:, :left], band[:, left + width :]
+        part += [(border.fill, (0,)) for border in borders if border.size]
+        return band
     inside = max(first, 0), min(last, height)
     if (first, last) == inside and left == right == 0:
         return conv.x[sample, first:last]
