@@ -51,6 +51,8 @@ def saved_again(file: Path, given: Sequence[Array], plain: Sequence[Array]) -> s
         return f"saved, its ports are wrong: {wrong[0].code} {wrong[0].layer} {wrong[0].message}" if wrong else None
     except irload.Unsupported:  # an unknown operation with bodies, which saving would lose
         return None
+    except irload.IRError as error:
+        return f"saved and read again: {error}"
     finally:
         shutil.rmtree(folder)
 

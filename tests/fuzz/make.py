@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -71,8 +72,9 @@ def make(seed: int, index: int) -> Made:
 def _apply(m: Mutant, changes: Sequence[Callable[[Mutant], Any]]) -> None:
     """Make one change; those that do not apply to this model are passed over."""
     for _ in range(TRIES):
-        if m.of(changes)(m):
-            return
+        with suppress(TypeError, ValueError):  # a tree that is spoilt already may lack what a change needs
+            if m.of(changes)(m):
+                return
         if m.root.tag != "net":
             return
 

@@ -76,23 +76,25 @@ def _play(made: Made, file: Path, stage: Stage) -> Verdict:
     if made.family == HARMLESS and errors:
         told = next(f for f in report.findings if f.severity != "note")
         raise Fault(FLAGGED, f"{'; '.join(made.done)}: {told.code} {told.layer} {told.message}")
+    verdict: Verdict = {"codes": sorted(errors), "also": []}
     rng = np.random.default_rng(made.seed)
     if made.family != HARMLESS and rng.random() < AROUND:
         words = pick(rng, COMMANDS)
         stage(f"irrun {' '.join(words)}")
         _none(command(file, words))
-    verdict: Verdict = {"codes": sorted(errors)}
+        verdict["also"] += [f"irrun {words[0]}"]
     if made.family == LIE:
         verdict |= {"outcome": REPORTED}
     try:
         given, results = run(file, made.inputs, np.random.default_rng(made.seed), stage)
-        if results is not None and rng.random() < AROUND:
-            stage("save")
-            _none(saved_again(file, given, results[0]))
     except irload.IRError as error:
         if made.family == HARMLESS:
             raise Fault(CHANGED, f"{'; '.join(made.done)}: {error}") from None
         return {"outcome": ERROR, "error": type(error).__name__, "words": str(error)[:200]} | verdict
+    if results is not None and rng.random() < AROUND:
+        stage("save")
+        _none(saved_again(file, given, results[0]))
+        verdict["also"] += ["saved"]
     if made.family == HARMLESS:
         stage("compare")
         return verdict | {"outcome": PRESERVED if _as_base(made, results) else SKIPPED}
@@ -128,13 +130,14 @@ def run(file: Path, good: Sequence[Array], rng: Random, stage: Stage) -> tuple[l
         raise plain
     if isinstance(planned, irload.IRError):
         raise Fault(PLAN, f"compute: runs; the plan: {planned}")
+    # Fast kernels add and multiply in another order, and infinity spreads differently on the way: it may cancel or not.
     finite = all(np.isfinite(a).all() for a in given if a.dtype.kind == "f")
+    finite = finite and not any(np.isinf(a).any() for a in (*plain, *planned) if a.dtype.kind == "f")
     for port, a, b in zip(model.outputs, plain, planned, strict=True):
         if a.dtype != port.element_type.dtype and port.element_type is not irload.elements.dynamic:
             raise Fault(MISLEADING, f"'{port.any_name}': computed {a.dtype}, inferred {port.element_type}")
         if not port.partial_shape.contains(irload.Shape(*a.shape)):
             raise Fault(MISLEADING, f"'{port.any_name}': computed {a.shape}, inferred {port.partial_shape}")
-        # Fast kernels add and multiply in another order, and infinity spreads on the way.
         if finite and not same_up_to_rounding(a, b, 1e-4):
             raise Fault(PLAN, f"'{port.any_name}': compute {_brief(a)}, the plan {_brief(b)}")
     return given, [plain, planned]

@@ -22,6 +22,7 @@ class Tally:
     wall: float = 0.0
     outcomes: Counter[tuple[str, str]] = field(default_factory=Counter[tuple[str, str]])
     errors: Counter[str] = field(default_factory=Counter[str])
+    also: Counter[str] = field(default_factory=Counter[str])
     warned: Counter[str] = field(default_factory=Counter[str])
     failures: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     seconds: list[float] = field(default_factory=list[float])
@@ -33,6 +34,7 @@ class Tally:
         self.outcomes[found.get("family", "?"), found["outcome"]] += 1
         if "error" in found:
             self.errors[found["error"]] += 1
+        self.also.update(found.get("also", ()))
         if "warned" in found:
             self.warned[found["warned"]] += 1
         if found["outcome"] in FAILURES:
@@ -50,6 +52,7 @@ class Tally:
             "failures": total,
             "outcomes": [{"family": f, "outcome": o, "count": n} for (f, o), n in sorted(self.outcomes.items())],
             "errors": dict(self.errors.most_common()),
+            "also": dict(self.also.most_common()),
             "warnings": dict(self.warned.most_common(20)),
             "lies": self._family("lie"),
             "harmless": self._family("harmless"),
@@ -71,6 +74,7 @@ class Tally:
         lines = [f"{self.count} mutants, seed {self.seed}, {data['wall_seconds']} s"]
         lines += [f"{n:8}  {family}: {outcome}" for (family, outcome), n in sorted(self.outcomes.items())]
         lines += ["", *(f"{n:8}  {name}" for name, n in self.errors.most_common())]
+        lines += ["", *(f"{n:8}  also {words}" for words, n in self.also.most_common())]
         lines += ["", *(f"{n:8}  warning: {words}" for words, n in self.warned.most_common(10))]
         lines.append(f"\nlargest {self.peak[0] / 2**20:.0f} MB (mutant {self.peak[1]}), per mutant: ")
         lines[-1] += f"median {data['median_seconds']:.3f} s, p99 {data['p99_seconds']:.3f} s, "

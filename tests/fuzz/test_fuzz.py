@@ -32,6 +32,7 @@ def test_mutants(tmp_path):
     assert tally.outcomes[HARMLESS, PRESERVED] > 50
     assert tally.outcomes[SPOILT, "ran"] > 20
     assert len(tally.errors) > 4
+    assert len(tally.also) > 4
 
 
 def test_regressions():

@@ -104,7 +104,7 @@ STRICTNESS: tuple[Strictness, ...] = (
         _REDUCTIONS
         + _RECURRENT
         + "AdaptiveAvgPool AdaptiveMaxPool AvgPool BinaryConvolution BitwiseNot Broadcast Bucketize CTCGreedyDecoder "
-        "CTCGreedyDecoderSeqLen CTCLoss Clamp Convert CumSum DeformableConvolution DeformablePSROIPooling "
+        "CTCGreedyDecoderSeqLen CTCLoss Clamp Convert ConvertLike CumSum DeformableConvolution DeformablePSROIPooling "
         "DetectionOutput Elu EmbeddingBagOffsets EmbeddingBagOffsetsSum EmbeddingBagPacked EmbeddingBagPackedSum "
         "EmbeddingSegmentsSum FakeQuantize GRN Gather GatherElements GatherND GenerateProposals GridSample "
         "GroupNormalization HSigmoid HSwish Interpolate LRN LogSoftmax MVN MaxPool Multinomial NMSRotated "

@@ -28,8 +28,7 @@ class Convert(Op, since=1):
     widens = False
 
     def infer(self, x: TensorType) -> TensorType:
-        if string in (x.element, self.destination_type) and x.element is not self.destination_type:
-            raise TypeMismatch(f"strings cannot be converted: {x.element} to {self.destination_type}")
+        _check_strings(x.element, self.destination_type)
         return TensorType(self.destination_type, x.shape)
 
     def compute(self, x: Array) -> Array:
@@ -49,6 +48,11 @@ class Convert(Op, since=1):
         return [Bounds(np.where(fits, lower, info.min), np.where(fits, upper, info.max))]
 
 
+def _check_strings(found: ElementType, wanted: ElementType) -> None:
+    if string in (found, wanted) and found is not wanted:
+        raise TypeMismatch(f"strings cannot be converted: {found} to {wanted}")
+
+
 def _end(values: Array, to: ElementType) -> Array:
     """Bounds in another type. Those that mean unbounded stay, and floats narrower than f32 are held as f32."""
     if to.is_float:
@@ -65,6 +69,8 @@ class ConvertLike(Op, since=1):
     widens = False
 
     def infer(self, x: TensorType, like: TensorType) -> TensorType:
+        if dynamic not in (x.element, like.element):
+            _check_strings(x.element, like.element)
         return TensorType(like.element, x.shape)
 
     def compute(self, x: Array, like: Array, *, context: RunContext) -> Array:

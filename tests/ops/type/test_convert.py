@@ -70,6 +70,8 @@ def test_convert_like_takes_the_type_of_the_other() -> None:
 def test_strings_do_not_convert() -> None:
     with pytest.raises(TypeMismatch, match="strings"):
         computed("Convert", "opset1", (["1"], et.string), destination_type=et.i32)
+    with pytest.raises(TypeMismatch, match="strings"):
+        computed("ConvertLike", "opset1", (["1"], et.string), ([0], et.f16))
 
 
 def test_a_missing_destination_is_a_warning_and_fails_when_run() -> None:
