@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
+from math import prod
 from typing import overload
 
 from irload.errors import ShapeMismatch
@@ -182,7 +183,12 @@ class Shape:
     @property
     def size(self) -> Dim:
         """The number of elements, as an interval."""
-        return ANY if self._dims is None else reduce(Dim.__mul__, self._dims, Dim(1, 1))
+        if self._dims is None:
+            return ANY
+        if self.is_static:
+            count = prod(d.lo for d in self._dims)
+            return Dim(count, count)
+        return reduce(Dim.__mul__, self._dims, Dim(1, 1))
 
     def contains(self, other: Shape) -> bool:
         """True when every shape that `other` allows is one that this shape allows."""

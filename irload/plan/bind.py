@@ -10,7 +10,6 @@ from typing import Any
 from irload.core.tensor import Array
 from irload.plan.kernels.calls import Scratch
 from irload.plan.kernels.packing import Packs, Weights
-from irload.plan.kernels.tiles import TILE
 from irload.plan.program import Step, Value
 from irload.plan.storage import Storage
 from irload.plan.tuning import Phases, Tuner
@@ -59,7 +58,7 @@ class Binder:
         """The constants that kernels take as they are …"""
         self.held: list[Array] = []
         """… and those laid out anew."""
-        self.scratch = Scratch(TILE if threads == 1 else 4 * TILE)
+        self.scratch = Scratch()
         self.run = run
         self.precise = precise
         self._tuner = tuner

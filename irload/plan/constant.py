@@ -80,9 +80,11 @@ class Constant:
         """True while this object itself keeps the array."""
         return self._strong is not None
 
-    def hold(self) -> None:
-        """Keep the array, as it is needed in every run."""
-        self._strong = self.array
+    def held_array(self) -> Array:
+        """The values, kept from now on, as they are needed in every run."""
+        if self._strong is None:
+            self._strong = self.array
+        return self._strong
 
     def release(self) -> None:
         """Let go of the array. Whoever works with it keeps it alive."""

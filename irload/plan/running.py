@@ -63,8 +63,7 @@ class Run:
     def _steps(self, plan: Plan, arrays: Sequence[Array]) -> tuple[Array, ...]:
         slots: list[Array | None] = [None] * plan.slots
         for slot, constant in plan.constants:
-            constant.hold()  # steps that run plainly take it each time
-            slots[slot] = constant.array
+            slots[slot] = constant.held_array()
         for slot, array in zip(plan.parameters, arrays, strict=True):
             slots[slot] = array
         ledger = self.ledger
@@ -88,8 +87,9 @@ class Run:
         try:
             self.deadline.check()
             types = step.types if step.known else self.types(step, inputs)
-            for tensor in types:
-                require_size(tensor, self.limits)
+            if not step.known:
+                for tensor in types:
+                    require_size(tensor, self.limits)
             if step.node.type not in VIEWS:
                 self.ledger.require(types)
             self.outputs = types

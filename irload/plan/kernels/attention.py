@@ -7,9 +7,9 @@ from math import prod
 import numpy as np
 
 from irload.core.tensor import Array
-from irload.plan.kernels.calls import Part, Scratch
+from irload.plan.kernels.calls import TILE, Part, Scratch
 from irload.plan.kernels.rows import softmax_calls
-from irload.plan.kernels.tiles import PRODUCTS, TILE, cut, cut_range
+from irload.plan.kernels.tiles import PRODUCTS, cut, cut_range
 
 
 def attention(
@@ -29,7 +29,7 @@ def attention(
         size = (min(most, lead[-1]),)
     ones = np.ones((keys, 1), np.float32)
     parts: list[Part] = []
-    for start, stop in cut(len(blocks), threads if prod(lead) * rows * keys * width >= PRODUCTS else 1):
+    for start, stop in cut(len(blocks), scratch.share(threads, prod(lead) * rows * keys * width, PRODUCTS)):
         part: Part = []
         scores, scaled = scratch.take((*size, rows, keys)), scratch.take((*size, rows, width))
         sums = scratch.take((prod(size) * rows, 1))

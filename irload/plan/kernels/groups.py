@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from irload.core.tensor import Array
-from irload.plan.kernels.calls import Part, Scratch
-from irload.plan.kernels.tiles import TILE, cut, cut_range
+from irload.plan.kernels.calls import TILE, Part, Scratch
+from irload.plan.kernels.tiles import cut, cut_range
 
 
 def group_normalize(

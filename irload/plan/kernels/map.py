@@ -24,7 +24,7 @@ def map_parts(
         return [expression_calls(expression, arrays[1:], arrays[0], _pool(arrays[0], scratch))]
     rows = arrays[0].shape[0]
     # A first axis shorter than the number of threads is no use for cutting.
-    ranges = cut(rows, threads if out.size >= ELEMENTS else 1)
+    ranges = cut(rows, scratch.share(threads, out.size, ELEMENTS))
     return [tiled_calls(expression, arrays[1:], arrays[0], a, b, scratch) for a, b in ranges]
 
 

@@ -8,13 +8,13 @@ import numpy as np
 
 from irload.core.tensor import Array
 from irload.plan.expression import Expression
-from irload.plan.kernels.calls import Part, Scratch
+from irload.plan.kernels.calls import TILE, Part, Scratch
 from irload.plan.kernels.map import map_parts, tiled_calls
 from irload.plan.kernels.tiles import PRODUCTS, cut, cut_range
 from irload.plan.kernels.unpacked import products
 
-BLOCK = 1 << 17
-"""Elements of the result that are made before the epilogue runs over them."""
+BLOCK = 4 * TILE
+"""Elements of the result that are made before the epilogue runs over them; as many as a tile has where that is more."""
 
 
 def rows_by_matrix(
@@ -24,9 +24,9 @@ def rows_by_matrix(
     rows, columns = out.shape
     wide = [np.broadcast_to(e, out.shape) for e in extra]
     parts: list[Part] = []
-    for start, stop in cut(rows, threads if rows * columns * a.shape[1] >= PRODUCTS else 1):
+    for start, stop in cut(rows, scratch.share(threads, rows * columns * a.shape[1], PRODUCTS)):
         part: Part = []
-        step = max(32, BLOCK // columns) if epilogue.instructions else stop - start
+        step = max(32, max(BLOCK, scratch.tile) // columns) if epilogue.instructions else stop - start
         for i, j in cut_range(start, stop, step):
             part += products(a[i:j], b, out[i:j])
             part += tiled_calls(epilogue, [out, *wide], out, i, j, scratch) if epilogue.instructions else []
@@ -41,7 +41,7 @@ def columns_by_matrix(
     wide = [np.broadcast_to(e, out.shape) for e in extra]
     pieces, width = (b.shape[1], 1) if b.ndim == 2 else (len(b), b.shape[2])
     parts: list[Part] = []
-    for i, j in cut(pieces, threads if max(len(a), 8) * b.size >= PRODUCTS else 1):
+    for i, j in cut(pieces, scratch.share(threads, max(len(a), 8) * b.size, PRODUCTS)):
         columns = slice(i * width, j * width)
         target, operands = out[:, columns], [w[:, columns] for w in wide]
         part = products(a, b[:, i:j] if b.ndim == 2 else b[i:j], target)

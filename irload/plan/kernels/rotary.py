@@ -15,9 +15,10 @@ def rotate(x: Array, cosine: Array, sine: Array, out: Array, scratch: Scratch, t
     wide = [out, x, *(np.broadcast_to(a, x.shape) for a in (cosine, sine))]
     if x.ndim == 1:
         wide = [a[None] for a in wide]
+    threads = scratch.share(threads, x.size, ELEMENTS)
     pieces = list(tiles(wide, 0, len(wide[0]), scratch.tile))
     parts: list[Part] = []
-    for start, stop in cut(len(pieces), threads if x.size >= ELEMENTS else 1):
+    for start, stop in cut(len(pieces), threads):
         part: Part = []
         largest = max((piece[0][..., :half] for piece in pieces[start:stop]), key=lambda a: a.size)
         memory = scratch.take((largest.size,))

@@ -21,7 +21,7 @@ def softmax(x: Array, out: Array, scratch: Scratch, threads: int) -> list[Part]:
     rows, n = x.shape
     ones = np.ones((n, 1), np.float32)
     parts: list[Part] = []
-    for start, stop in cut(rows, threads if x.size >= ELEMENTS else 1):
+    for start, stop in cut(rows, scratch.share(threads, x.size, ELEMENTS)):
         part: Part = []
         block = max(1, scratch.tile // n)
         sums = scratch.take((min(block, stop - start), 1))
@@ -61,7 +61,7 @@ def normalize(
     mean = np.full((n, 1), 1 / n, np.float32)
     wide = [np.broadcast_to(e, x.shape) for e in extra]
     parts: list[Part] = []
-    for start, stop in cut(rows, threads if x.size >= ELEMENTS else 1):
+    for start, stop in cut(rows, scratch.share(threads, x.size, ELEMENTS)):
         part: Part = []
         block = max(1, scratch.tile // n)
         column = scratch.take((min(block, stop - start), 1))

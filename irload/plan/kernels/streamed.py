@@ -47,7 +47,7 @@ def weights_first(
     wide = [np.broadcast_to(e, out.shape) for e in extra]
     step = max(ELSEWHERE // lanes // HEIGHTS[0], 1) * HEIGHTS[0]
     parts: list[Part] = []
-    for start, stop in cut(n, threads if rows * w.size >= PRODUCTS else 1):
+    for start, stop in cut(n, scratch.share(threads, rows * w.size, PRODUCTS)):
         part: Part = []
         # A few more elements a row keep the columns, along which they are read, apart in cache.
         turned, more = scratch.take((2, min(step, stop - start), lanes + LANES))[..., :lanes]
@@ -69,7 +69,7 @@ def _turned(a: Array, lanes: int, scratch: Scratch, threads: int) -> tuple[Array
     rows, k = a.shape
     panel = scratch.take((1, k, lanes))
     parts: list[Part] = []
-    for first, last in cut(k, threads if a.size >= ELEMENTS else 1):
+    for first, last in cut(k, scratch.share(threads, a.size, ELEMENTS)):
         part: Part = [(panel[0, first:last, rows:].fill, (0,))] if lanes > rows else []
         part.append((np.copyto, (panel[0, first:last, :rows], a[:, first:last].T)))
         parts.append(part)

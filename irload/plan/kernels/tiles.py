@@ -14,9 +14,6 @@ ELEMENTS, PRODUCTS, TAPS = 1 << 18, 1 << 23, 1 << 21
 """What a step must have to do before threads share it: elements to pass over, multiplications in a matmul, or in a sum
 over windows. Below that, handing the interpreter's lock to and fro takes longer than the work: 6 µs a call."""
 
-TILE = 1 << 15
-"""Elements of a tile: 128 KiB of f32, a few of which stay in the second-level cache. A ufunc call costs 0.5 µs."""
-
 
 def collapse(arrays: Sequence[Array]) -> list[Array]:
     """The same arrays, all of one shape, with neighbouring axes merged wherever every one of them allows it."""

@@ -70,10 +70,10 @@ def pointwise_lines(conv: Conv, scratch: Scratch, threads: int) -> list[list[Par
     x = conv.x[:, :: conv.strides[0], :: conv.strides[1]][:, :oh, :ow]
     wide = [np.broadcast_to(e, conv.out.shape) for e in conv.extra]
     parts: list[Part] = []
-    for start, stop in cut(oh, threads if conv.out.size * x.shape[3] >= PRODUCTS else 1):
+    for start, stop in cut(oh, scratch.share(threads, conv.out.size * x.shape[3], PRODUCTS)):
         part: Part = []
         for sample in range(n):
-            for a, b in cut_range(start, stop, max(1, BLOCK // (ow * o))):
+            for a, b in cut_range(start, stop, max(1, max(BLOCK, scratch.tile) // (ow * o))):
                 out = conv.out[sample, a:b]
                 part += products(x[sample, a:b], w[None], out)
                 part += epilogue_calls(conv, out, [e[sample, a:b] for e in wide], scratch)
@@ -106,7 +106,7 @@ def im2col(conv: Conv, scratch: Scratch, threads: int) -> list[list[Part]]:
     groups, per_group, depth = conv.w.shape[:3]
     kh, kw = conv.kernel
     k = kh * kw * depth
-    threads = threads if conv.out.size * k >= PRODUCTS else 1
+    threads = scratch.share(threads, conv.out.size * k, PRODUCTS)
     w = im2col_weights(conv)
     wide = [np.broadcast_to(e, conv.out.shape) for e in conv.extra]
     rows_at_once = max(1, min(oh, max(COLUMNS // (ow * k), POSITIONS // ow)))
@@ -157,8 +157,8 @@ def depthwise(conv: Conv, scratch: Scratch, threads: int) -> list[list[Part]]:
     kh, kw = conv.kernel
     w = conv.w.laid("depthwise", lambda w: np.ascontiguousarray(w.reshape(channels, kh, kw).transpose(1, 2, 0)))
     wide = [np.broadcast_to(e, conv.out.shape) for e in conv.extra]
+    threads = scratch.share(threads, conv.out.size * kh * kw, TAPS)
     rows_at_once = max(1, min(oh, 2 * scratch.tile // (ow * channels)))
-    threads = threads if conv.out.size * kh * kw >= TAPS else 1
     runs = conv.strides[1] == conv.dilations[1] == 1 and channels <= FEW_CHANNELS
     long = (kh, kw, ow * channels)
     if runs:

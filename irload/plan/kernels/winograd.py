@@ -13,7 +13,7 @@ from irload.core.tensor import Array
 from irload.plan.blas import small_kernels
 from irload.plan.kernels.calls import Part, Scratch
 from irload.plan.kernels.packing import aligned
-from irload.plan.kernels.tiles import cut, cut_range
+from irload.plan.kernels.tiles import PRODUCTS, cut, cut_range
 from irload.plan.kernels.unpacked import panel_width, products, spread
 from irload.plan.kernels.window import Conv, epilogue_calls
 
@@ -68,6 +68,7 @@ def winograd(conv: Conv, scratch: Scratch, threads: int) -> list[list[Part]]:
     n, oh, ow, o = conv.out.shape
     channels = conv.x.shape[3]
     weights = conv.w.laid("winograd", transform_weights)
+    threads = scratch.share(threads, conv.out.size * channels, PRODUCTS)
     tall, wide = -(-oh // 4), -(-ow // 4)
     rows = max(1, min(-(-tall // threads), max(PANEL // (36 * wide * (channels + o)), -(-TILES // wide))))
     extra = [np.broadcast_to(e, conv.out.shape) for e in conv.extra]

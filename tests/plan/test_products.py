@@ -1,0 +1,151 @@
+"""Products cut into stacks of blocks, where BLAS reads operands in place and where it copies them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from irload.core.tensor import Array
+from irload.plan.constant import Constant
+from irload.plan.expression import Expression, Instruction
+from irload.plan.kernels import packing, streamed, unpacked, winograd
+from irload.plan.kernels.calls import Part, Scratch
+from irload.plan.kernels.packing import laid_out
+from irload.plan.kernels.streamed import weights_first
+from irload.plan.kernels.unpacked import panel_width, products, spread
+from irload.plan.steps import Product
+from tests.plan.programs import constant, random, run, value
+
+RELU = Expression(2, (Instruction("add", (0, 1)), Instruction("relu", (2,))))
+
+
+def call(parts: list[Part]) -> None:
+    """Make all calls."""
+    for part in parts:
+        for function, arguments in part:
+            function(*arguments)
+
+
+@pytest.fixture(params=[True, False], ids=["in place", "copied"])
+def in_place(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bool:
+    """Kernels as for a BLAS that reads small operands in place, and as for one that copies them."""
+    for module in (packing, streamed, winograd):
+        monkeypatch.setattr(module, "small_kernels", lambda: request.param)
+    return request.param
+
+
+@pytest.mark.parametrize("n", [16, 24, 64, 100, 144, 256, 320, 1000, 1280])
+@pytest.mark.parametrize("k", [1, 7, 64, 1000])
+@pytest.mark.parametrize("rows", [1, 2, 5, 33, 49, 130])
+def test_products_of_panels(rows: int, k: int, n: int, in_place: bool) -> None:
+    a, w = random(rows, k), random(k, n, seed=1)
+    out = np.full((rows, n), np.nan, np.float32)
+    call([products(a, laid_out(w), out)])
+    np.testing.assert_allclose(out, a.astype(np.float64) @ w, rtol=1e-4, atol=1e-4)
+
+
+def test_stacks_of_products_between_rows_that_lie_apart(in_place: bool) -> None:
+    wide, w = random(3, 50, 40), random(3, 24, 96, seed=1)
+    a = wide[:, :, 8:32]
+    out = np.full((3, 50, 120), np.nan, np.float32)
+    call([products(a, laid_out(w), out[..., 16:112])])
+    np.testing.assert_allclose(out[..., 16:112], a @ w, rtol=1e-4, atol=1e-4)
+    assert np.isnan(out[..., :16]).all()
+    assert np.isnan(out[..., 112:]).all()
+
+
+@pytest.mark.parametrize(("k", "n"), [(8, 16), (64, 64), (64, 256), (512, 512), (1024, 256), (256, 1024), (9, 4096)])
+def test_panels_stay_below_what_blas_reads_in_place(k: int, n: int) -> None:
+    width = panel_width(k, n)
+    assert width is not None
+    assert n % width == 0
+    assert width % unpacked.LANES == 0
+    assert unpacked.block_height(100, k, width) * k * width <= unpacked.WORK
+
+
+@pytest.mark.parametrize(("k", "n"), [(8, 24), (8, 1000), (2048, 512)])
+def test_what_is_better_left_whole(k: int, n: int) -> None:
+    assert panel_width(k, n) is None
+
+
+@pytest.mark.parametrize("n", [1, 10, 30_000, 99_991])
+def test_a_tiny_matrix_times_a_wide_one(n: int) -> None:
+    matrix, x = random(4, 6), random(2, 6, n, seed=1)
+    out = np.full((2, 4, n), np.nan, np.float32)
+    call([[spread(matrix, x, out)]])
+    np.testing.assert_allclose(out, matrix @ x, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize(
+    ("rows", "k", "n"), [(2, 40, 30), (33, 64, 100), (49, 4608, 48), (64, 3072, 80), (160, 70, 33)]
+)
+def test_weights_first(rows: int, k: int, n: int, threads: int, in_place: bool) -> None:
+    a, w, bias = random(rows, k), random(n, k, seed=1), random(n, seed=2)
+    out = np.full((rows, n), np.nan, np.float32)
+    for phase in weights_first(a, w, out, [bias], RELU, Scratch(), threads):
+        call(phase)
+    expected = np.maximum(a.astype(np.float64) @ w.T + bias, 0)
+    np.testing.assert_allclose(out, expected, rtol=1e-4, atol=1e-3)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("transpose_b", [False, True])
+@pytest.mark.parametrize(("rows", "k", "n"), [(1, 64, 48), (5, 600, 500), (49, 960, 320), (300, 64, 64), (200, 70, 60)])
+def test_matmul_steps(rows: int, k: int, n: int, transpose_b: bool, threads: int, in_place: bool) -> None:
+    a, w = random(2, rows, k), random(k, n, seed=1)
+    x, out = value(2, rows, k), value(2, rows, n)
+    stored = np.ascontiguousarray(w.T) if transpose_b else w
+    step = Product([x, constant(stored), constant(random(n, seed=2))], [out], transpose_b=transpose_b, epilogue=RELU)
+    result = run([step], {x: a}, [out], threads)[0]
+    expected = np.maximum(a.astype(np.float64) @ w + random(n, seed=2), 0)
+    np.testing.assert_allclose(result, expected, rtol=1e-4, atol=1e-3)
+
+
+class Counted:
+    """A source of an array that counts how often it is asked."""
+
+    def __init__(self, array: Array) -> None:
+        self.times, self._array = 0, array
+
+    def __call__(self) -> Array:
+        self.times += 1
+        return self._array.copy()
+
+
+def test_constants_are_made_again_only_when_nobody_has_them() -> None:
+    big = Counted(np.ones((300, 300), np.float32))
+    one = Constant(big, (300, 300), np.dtype(np.float32))
+    assert one.shape == (300, 300) and not big.times, "its shape tells nothing of the file"
+    first = one.array
+    assert one.array is first
+    assert big.times == 1
+    one.release()
+    assert one.array is first and big.times == 1, "somebody holds it"
+    del first
+    assert one.array.sum() == 90_000
+    assert big.times == 2
+    held = one.held_array()
+    assert big.times == 3
+    assert one.array is held
+
+
+def test_what_is_derived_lets_its_source_go() -> None:
+    big = Counted(np.ones((300, 300), np.float32))
+    source = Constant(big, (300, 300), np.dtype(np.float32))
+    source.held_array()
+    twice = source.derived("twice", (300, 300), lambda w: w * 2)
+    assert twice is source.derived("twice", (300, 300), lambda w: w * 3)
+    assert twice.array.sum() == 180_000
+    assert big.times == 1
+    twice.release()
+    assert not source.held
+
+
+def test_small_constants_are_kept() -> None:
+    small = Counted(np.ones(10, np.float32))
+    one = Constant(small, (10,), np.dtype(np.float32))
+    for _ in range(3):
+        one.release()
+        assert one.array.sum() == 10
+    assert small.times == 1
