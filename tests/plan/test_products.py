@@ -116,12 +116,14 @@ class Counted:
 def test_constants_are_made_again_only_when_nobody_has_them() -> None:
     big = Counted(np.ones((300, 300), np.float32))
     one = Constant(big, (300, 300), np.dtype(np.float32))
-    assert one.shape == (300, 300) and not big.times, "its shape tells nothing of the file"
+    assert one.shape == (300, 300)
+    assert not big.times, "its shape asks nothing of the file"
     first = one.array
     assert one.array is first
     assert big.times == 1
     one.release()
-    assert one.array is first and big.times == 1, "somebody holds it"
+    assert one.array is first
+    assert big.times == 1, "somebody holds it"
     del first
     assert one.array.sum() == 90_000
     assert big.times == 2
