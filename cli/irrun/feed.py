@@ -23,6 +23,10 @@ class Fed:
     source: str
 
 
+AXES = 64
+"""The most that NumPy holds."""
+
+
 def gather(ports: Sequence[Port], words: Sequence[str], seed: int | None, limits: Limits = DEFAULT) -> list[Fed]:
     """One value for each port: those that files give, and random ones for the rest where a seed is given.
 
@@ -45,6 +49,7 @@ def gather(ports: Sequence[Port], words: Sequence[str], seed: int | None, limits
         rng = np.random.default_rng(seed)
         for port in ports:
             if port.index not in fed:
+                _require_possible(port, limits)
                 fed[port.index] = Fed(random_value(port, rng), f"random, seed {seed}")
     missing = [f"'{p.any_name}' {p.output.type}" for p in ports if p.index not in fed]
     if missing:
@@ -52,6 +57,14 @@ def gather(ports: Sequence[Port], words: Sequence[str], seed: int | None, limits
             f"no value for input {', '.join(missing)}. Give a .npy or .npz file, name=file, or --random SEED"
         )
     return [fed[p.index] for p in ports]
+
+
+def _require_possible(port: Port, limits: Limits) -> None:
+    """Raise LimitExceeded or UsageError for an input that no array can be."""
+    told = port.output.type
+    limits.require("tensor_bytes", told.nbytes or 0, f"input '{port.any_name}' {told} is too large to be filled")
+    if (told.rank or 0) > AXES:
+        raise click.UsageError(f"input '{port.any_name}' has {told.rank} axes; NumPy's arrays have {AXES} at the most")
 
 
 def random_value(port: Port, rng: np.random.Generator) -> Array:

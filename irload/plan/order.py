@@ -55,15 +55,15 @@ class Plan:
 
 
 def require_size(tensor: TensorType, limits: Limits) -> None:
-    """Raise LimitExceeded when the tensor would take more bytes than the limits allow."""
-    size = tensor.nbytes
+    """Raise LimitExceeded when the tensor, be it as small as it can, would take more bytes than the limits allow."""
+    size = tensor.shape.size.lo * tensor.element.dtype.itemsize
     if (
         size == 0
         and tensor.shape.is_static
         and prod(max(n, 1) for n in tensor.shape.static) * tensor.element.dtype.itemsize >= 1 << 63
     ):
         raise LimitExceeded(f"the output {tensor} is more than NumPy holds, though it is empty", limit="tensor_bytes")
-    if size is not None and size > limits.tensor_bytes:
+    if size > limits.tensor_bytes:
         limits.require("tensor_bytes", size, f"the output {tensor} is too large")
 
 

@@ -136,7 +136,14 @@ class _Writer:
 def _in_order(graph: Graph) -> list[Node]:
     """The nodes to write: Parameters, operations, Assigns, Results, each group in its own order."""
     ends = {*graph.parameters, *graph.sinks, *graph.results}
-    middle = [n for n in graph.nodes if n not in ends and n.reachable]
+    written = {n.op.attributes.get("variable_id") for n in graph.sinks}
+    needed = [n for n in graph.nodes if n.type == "ReadValue" and n.op.attributes.get("variable_id") in written]
+    kept = set(needed)  # a variable that is written only must be read somewhere, or the file does not load
+    while needed:
+        new = {i.node for i in needed.pop().inputs} - kept
+        kept |= new
+        needed += new
+    middle = [n for n in graph.nodes if n not in ends and (n.reachable or n in kept)]
     return [*graph.parameters, *middle, *graph.sinks, *graph.results]
 
 

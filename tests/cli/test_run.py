@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import click
 import ml_dtypes
 import numpy as np
 import pytest
@@ -140,6 +141,15 @@ def test_random_floats_fill_the_type_of_the_model():
     value = random_value(model.inputs[0], np.random.default_rng(1))
     assert value.dtype == ml_dtypes.bfloat16
     assert Shape(*value.shape) == (2, 3)
+
+
+def test_random_inputs_are_such_as_an_array_can_be():
+    (many,) = irload.read_model(identity(("x", "f32", "1" + ",1" * 70))).inputs
+    with pytest.raises(click.UsageError, match="71 axes"):
+        gather([many], [], 1)
+    (large,) = irload.read_model(identity(("x", "f32", "1000000000,1000000000"))).inputs
+    with pytest.raises(irload.LimitExceeded, match="too large to be filled"):
+        gather([large], [], 1)
 
 
 def test_one_seed_gives_one_result(irrun):

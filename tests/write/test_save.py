@@ -248,3 +248,19 @@ def test_a_folder_that_does_not_exist(tmp_path):
         irload.save_model(
             irload.read_model(net(parameter(0, "x", "2") + result(1), edge(0, 1))), tmp_path / "nowhere" / "m.xml"
         )
+
+
+def test_a_variable_that_is_written_only_keeps_its_read_value(tmp_path: Path) -> None:
+    body = Body(bytearray())
+    x = body.parameter(et.f32, "1,3")
+    told = {"variable_id": "v", "variable_type": "f32", "variable_shape": "1,3"}
+    start = body.op("Negative", body.constant(np.zeros((1, 3), np.float32)))
+    body.op("ReadValue", start, version="opset6", **told)
+    body.op("Assign", x, version="opset6", variable_id="v")
+    body.result(x)
+    file = tmp_path / "model.xml"
+    irload.save_model(irload.read_model(*body.model()), file)
+    saved = irload.read_model(file)
+    assert {n.type for n in saved.nodes} >= {"ReadValue", "Assign", "Const"}
+    given = np.ones((1, 3), np.float32)
+    np.testing.assert_array_equal(irload.compile_model(saved)(given)[0], given)
