@@ -10,7 +10,7 @@ from typing import cast
 from irload.core.context import RunContext
 from irload.core.op import evaluate, infer_outputs
 from irload.core.shape import Shape
-from irload.core.subgraph import Body
+from irload.core.subgraph import Body, Subgraph
 from irload.core.tensor import UNKNOWN, VALUE_LIMIT, Bounds, TensorType
 from irload.errors import ExecutionError, InputInvalid, IRError, ShapeMismatch
 from irload.graph import Graph, Model, Node, Output, Port, UnknownOp
@@ -77,7 +77,8 @@ class Inference:
         """Raise ShapeMismatch for an input that comes from an output which its operation does not have."""
         for k, source in enumerate(node.inputs):
             count = self.counts.get(source.node)
-            if count and source.index >= count:  # none: it depends on values
+            # None where it depends on values; a layer with bodies has as many as its port map gives.
+            if count is not None and source.index >= count and (count or _has_body(source.node)):
                 raise ShapeMismatch(
                     f"input {k} comes from output {source.index} of {source.node.type} '{source.node.name}', "
                     f"which has {count}"
@@ -185,6 +186,10 @@ def as_shape(shape: ShapeLike) -> Shape:
     if isinstance(shape, str):
         return Shape.parse(shape)
     return shape if isinstance(shape, Shape) else Shape(*shape)
+
+
+def _has_body(node: Node) -> bool:
+    return any(isinstance(value, Subgraph) for value in node.op.attributes.values())
 
 
 def _bounded(tensor: TensorType, bounds: Bounds | None) -> TensorType:

@@ -115,6 +115,8 @@ def _interval(value: Dim | int) -> Dim:
 
 ANY = Dim(0, None)
 """The dim of which nothing is known."""
+MOST_AXES = 1 << 12
+"""Far more than any array has; a file can ask for 2 to the 40 in one number."""
 
 
 class Shape:
@@ -137,7 +139,9 @@ class Shape:
 
     @staticmethod
     def any(rank: int | None) -> Shape:
-        """`rank` dims of which nothing is known; unranked for None."""
+        """`rank` dims of which nothing is known; unranked for None. Raises ShapeMismatch beyond `MOST_AXES`."""
+        if rank is not None and rank > MOST_AXES:
+            raise ShapeMismatch(f"a tensor of {rank} axes is asked for; no more than {MOST_AXES} can be told of")
         return UNRANKED if rank is None else Shape(*(ANY,) * rank)
 
     @staticmethod
