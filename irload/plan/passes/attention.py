@@ -72,7 +72,7 @@ def _peeled(program: Program, makers: dict[Value, Step], value: Value) -> _Score
         inner = _peeled(program, makers, maker.inputs[0])
         factor = i.numbers[0] if i.function == "multiply_number" else 1 / i.numbers[0]
         return None if inner is None else inner.scaled(maker, factor)
-    if i.function == "add":
+    if i.function == "add" and len(maker.inputs) == 2:  # not x + x
         for scores, mask in (maker.inputs, maker.inputs[::-1]):
             inner = _peeled(program, makers, scores)
             if inner is not None:
