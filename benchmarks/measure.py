@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -15,7 +16,7 @@ TURN = 0.02
 """Seconds that a turn should take at least: fast models run several times."""
 
 PAUSE = 0.01
-"""Seconds between turns, so that the threads of the last peer have stopped spinning."""
+"""Seconds that the machine gets to settle when a peer goes on or stops."""
 
 SLOW = 1.0
 """Seconds of an inference beyond which three rounds must do."""
@@ -37,10 +38,17 @@ class Peer:
             self._count = min(1000, max(1, round(TURN / self._time())))
 
     def turn(self) -> None:
-        """Measure once; slow peers have enough after three."""
+        """Measure once; slow peers have enough after three. Between turns the process is stopped, threads and all."""
         if len(self.seconds) < 3 or median(self.seconds) < SLOW:
-            time.sleep(PAUSE)
+            self.stop(False)
             self.seconds.append(self._time())
+            self.stop(True)
+
+    def stop(self, stopped: bool) -> None:
+        """Stop the process or let it go on, so that threads that spin for more work do not take it from others."""
+        if hasattr(signal, "SIGSTOP"):
+            self._process.send_signal(signal.SIGSTOP if stopped else signal.SIGCONT)
+        time.sleep(PAUSE)
 
     def _time(self) -> float:
         assert self._process.stdin is not None
@@ -57,6 +65,7 @@ class Peer:
 
     def close(self) -> None:
         """End the process."""
+        self.stop(False)
         self._process.communicate()
 
 
@@ -74,6 +83,7 @@ def latencies(names: list[str], folder: Path, threads: int, rounds: int) -> Late
     for name in names:
         try:
             peers.append(Peer(name, folder, threads))
+            peers[-1].stop(True)
         except RuntimeError as error:
             print(f"    {error}", file=sys.stderr)
     for _ in range(rounds):

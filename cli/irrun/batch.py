@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal
@@ -113,6 +114,7 @@ def command(
     Results are those of each sample alone. The manifest in OUTPUT/.batch (or OUTPUT.batch) has input, output, digest
     and status of every item; the same command with --resume goes on after a crash, a full disk or Ctrl-C.
     """
+    gc.enable()
     from irload.batch.images import Pixels
     from irload.batch.items import Recipe
     from irload.batch.job import Job, run_job

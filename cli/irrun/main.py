@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import Sequence
@@ -26,6 +27,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:  # names in a model may hold what the terminal cannot show
             reconfigure(errors="backslashreplace")
+    if arguments is None:
+        gc.disable()  # a process of its own ends before cycles matter; what runs for long enables it again
     try:
         code = _run(arguments)
         sys.stdout.flush()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import sys
-import tempfile
 import warnings
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -53,6 +52,8 @@ class Tuner:
         """Add what is new to the file. That it cannot be written is no reason to fail."""
         if not self._new:
             return
+        import tempfile  # which takes long to load, and is seldom needed
+
         everything = _read(self._file)  # others may have written meanwhile
         everything[machine()] = {**everything.get(machine(), {}), **self._new}
         try:

@@ -51,15 +51,15 @@ def suits(conv: Conv) -> bool:
 
 
 def transform_weights(w: Array) -> Array:
-    """[36, C, O] of the weights [1, O, C, 3, 3], in f64 on the way; in panels where BLAS reads them in place."""
+    """[36, C, O] of the weights [1, O, C, 3, 3], in panels where BLAS reads them in place."""
     _, o, channels, *_ = w.shape
-    both = np.kron(WEIGHTS, WEIGHTS)
+    both = np.kron(WEIGHTS, WEIGHTS).astype(np.float32)
     width = panel_width(channels, o) if small_kernels() else None
     panels = aligned((36, 1 if width is None else o // width, channels, width or o))
     out = panels.transpose(0, 2, 1, 3)
     for a, b in cut_range(0, channels, max(1, PACKED // o)):
-        taps = w[0, :, a:b].reshape(o, b - a, 9).transpose(2, 1, 0).astype(np.float64, order="C")
-        out[:, a:b] = (both @ taps.reshape(9, -1)).reshape(36, b - a, -1, panels.shape[-1])
+        taps = w[0, :, a:b].reshape(o, b - a, 9).transpose(2, 1, 0).reshape(9, -1)
+        out[:, a:b] = (both @ taps).reshape(36, b - a, -1, panels.shape[-1])
     return panels[:, 0] if width is None else panels
 
 
