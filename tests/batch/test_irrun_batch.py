@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
-import sqlite3
 import subprocess
 import sys
-import time
-from contextlib import closing
 
 import numpy as np
 import pytest
 
 import irload
-from irrun.main import FINDINGS, INTERRUPTED, OK, UNREADABLE, USAGE
+from irrun.main import FINDINGS, OK, UNREADABLE, USAGE
 from tests.batch.kill import MODEL, digits, torture
 from tests.batch.models import unary
 
@@ -142,36 +137,6 @@ def test_nothing_is_overwritten_without_force(batch, tmp_path):
 def test_killed_and_resumed(tmp_path, form):
     hits = torture(tmp_path, 3, 5, 1500, form, delay=1.2)
     assert hits["parent"] + hits["worker"] == 3
-
-
-def test_interrupted_keeps_what_is_finished(tmp_path):
-    digits(tmp_path / "in", 6000)
-    words = [
-        sys.executable,
-        "-m",
-        "irrun",
-        "batch",
-        MODEL,
-        tmp_path / "in",
-        "-o",
-        tmp_path / "out",
-        "--batch-size",
-        "4",
-    ]
-    job = subprocess.Popen([*map(str, words)], stderr=subprocess.PIPE, text=True, start_new_session=True)
-    deadline = time.monotonic() + 60
-    # Items are recorded some time after their files appear, a task at once: by then the first tasks surely are.
-    while len(list((tmp_path / "out").glob("*.npz"))) < 2000 and time.monotonic() < deadline:
-        time.sleep(0.02)
-    os.killpg(job.pid, signal.SIGINT)
-    _, errors = job.communicate(timeout=60)
-    assert job.returncode == INTERRUPTED
-    assert "Traceback" not in errors
-    assert "--resume goes on" in errors
-    with closing(sqlite3.connect(tmp_path / "out" / ".batch" / "manifest.sqlite")) as manifest:
-        done = {row[0] for row in manifest.execute("SELECT output FROM items WHERE status = 'done'")}
-    assert 0 < len(done) < 6000
-    assert all(os.path.exists(file) for file in done)
 
 
 def test_a_full_disk_keeps_what_is_done(tmp_path):

@@ -1,0 +1,47 @@
+"""SIGINT mid-batch: exit status 130, finished items kept, and a job that resumes."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from contextlib import closing
+from pathlib import Path
+
+from irrun.main import INTERRUPTED
+from tests.batch.kill import MODEL, digits
+
+ITEMS = 6000
+
+
+def done(folder: Path) -> set[str]:
+    """The outputs that the job has recorded."""
+    with closing(sqlite3.connect(folder / ".batch" / "manifest.sqlite")) as manifest:
+        return {row[0] for row in manifest.execute("SELECT output FROM items WHERE status = 'done'")}
+
+
+def test_sigint_mid_batch_exits_130_keeps_finished_items_and_resumes(tmp_path):
+    digits(tmp_path / "in", ITEMS)
+    out = tmp_path / "out"
+    command = [sys.executable, "-m", "irrun", "batch", str(MODEL), str(tmp_path / "in"), "-o", str(out)]
+    command += ["--batch-size", "4"]
+    job = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    deadline = time.monotonic() + 60
+    # Items are recorded some time after their files appear, a task at once: by then the first tasks surely are.
+    while len(list(out.glob("*.npz"))) < ITEMS // 3 and time.monotonic() < deadline:
+        time.sleep(0.02)
+    os.killpg(job.pid, signal.SIGINT)
+    _, errors = job.communicate(timeout=60)
+    assert job.returncode == INTERRUPTED
+    assert "Traceback" not in errors
+    assert "--resume goes on" in errors
+    kept = done(out)
+    assert 0 < len(kept) < ITEMS
+    before = {file: os.stat(file).st_mtime_ns for file in kept}
+    again = subprocess.run([*command, "--resume"], capture_output=True, text=True, check=False)
+    assert again.returncode == 0, again.stderr
+    assert len(done(out)) == ITEMS
+    assert before == {file: os.stat(file).st_mtime_ns for file in kept}, "what was finished is not made again"
