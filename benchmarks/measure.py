@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
-TURN = 0.1
+TURN = 0.02
 """Seconds that a turn should take at least: fast models run several times."""
 
 PAUSE = 0.01
