@@ -137,8 +137,9 @@ def windows(padded: Array, kernel: Sequence[int], strides: Sequence[int], dilati
         (*padded.shape[:first], *kernel, *positions),
         (
             *padded.strides[:first],
-            *(t * d for t, d in zip(steps, dilations, strict=True)),
-            *(t * s for t, s in zip(steps, strides, strict=True)),
+            # Where there is but one, the distance to the next may be beyond all addresses.
+            *(t * d if k > 1 else 0 for t, d, k in zip(steps, dilations, kernel, strict=True)),
+            *(t * s if n > 1 else 0 for t, s, n in zip(steps, strides, positions, strict=True)),
         ),
         writeable=False,
     )

@@ -23,12 +23,17 @@ def done(folder: Path) -> set[str]:
         return {row[0] for row in manifest.execute("SELECT output FROM items WHERE status = 'done'")}
 
 
+def listening() -> None:
+    """Hear SIGINT even where the tests do not: shells have what runs in the background ignore it."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def test_sigint_mid_batch_exits_130_keeps_finished_items_and_resumes(tmp_path):
     digits(tmp_path / "in", ITEMS)
     out = tmp_path / "out"
     command = [sys.executable, "-m", "irrun", "batch", str(MODEL), str(tmp_path / "in"), "-o", str(out)]
     command += ["--batch-size", "1", "--workers", "1"]  # slow, so that the signal comes in the middle
-    job = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    job = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True, preexec_fn=listening)
     deadline = time.monotonic() + 60
     while (not out.exists() or len(os.listdir(out)) < ITEMS // 12) and time.monotonic() < deadline:
         time.sleep(0.02)

@@ -28,6 +28,11 @@ def _is_near(op: Windowed, kernel: Sequence[int], data: Value, out: Value) -> bo
     return all(span <= FAR * (size + count * k) for span, size, count, k in sizes)
 
 
+def _apart(told: Sequence[int], counts: Sequence[int]) -> tuple[int, ...]:
+    """Strides or dilations as they are told, 1 where there is but one element: any number may stand there."""
+    return tuple(1 if count == 1 else n for n, count in zip(told, counts, strict=True))
+
+
 @lowers("Convolution", "GroupConvolution")
 def convolution(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
     """Convolutions with constant filters."""
@@ -43,8 +48,8 @@ def convolution(node: Node, inputs: list[Value], outputs: list[Value]) -> Step |
     return Window(
         [data, weights],
         outputs,
-        strides=op.per_axis("strides", spatial),
-        dilations=op.per_axis("dilations", spatial),
+        strides=_apart(op.per_axis("strides", spatial), outputs[0].shape[2:]),
+        dilations=_apart(op.per_axis("dilations", spatial), weights.shape[3:]),
         pads_begin=tuple(b for b, _ in pads),
         pads_end=tuple(e for _, e in pads),
     )
@@ -63,8 +68,8 @@ def transposed(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | 
     return TransposedWindow(
         [data, weights],
         outputs,
-        strides=op.per_axis("strides", len(kernel)),
-        dilations=op.per_axis("dilations", len(kernel)),
+        strides=_apart(op.per_axis("strides", len(kernel)), data.shape[2:]),
+        dilations=_apart(op.per_axis("dilations", len(kernel)), kernel),
         begin=pads,
     )
 
@@ -88,8 +93,8 @@ def pooling(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | Non
         outputs[:1],
         kind="mean" if mean else "max",
         kernel=attributes["kernel"],
-        strides=op.per_axis("strides", spatial),
-        dilations=op.per_axis("dilations", spatial),
+        strides=_apart(op.per_axis("strides", spatial), outputs[0].shape[2:]),
+        dilations=_apart(op.per_axis("dilations", spatial), attributes["kernel"]),
         pads_begin=tuple(b for b, _ in pads),
         divisor="full" if full else "real",
     )
