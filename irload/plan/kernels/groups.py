@@ -16,17 +16,19 @@ def group_normalize(
     n, positions, channels = x.shape
     size = channels // groups
     ones = np.ones((1, positions), np.float32)
-    # Sums of channels become means of their group, one number for each of its channels again.
-    average = np.kron(np.eye(groups), np.ones((size, size))).astype(np.float32) / np.float32(positions * size)
+    share = np.float32(1 / (positions * size))
     parts: list[Part] = []
     for start, stop in cut(n, threads if x.size >= 1 << 14 else 1):
         part: Part = []
         rows = max(1, TILE // channels)
         squares = scratch.take((min(rows, positions), channels))
         sums, total, mean = (scratch.take((1, channels)) for _ in range(3))
+        column = scratch.take((groups, 1))
+        grouped = [a.reshape(groups, size) for a in (sums, total, mean)]
         for sample in range(start, stop):
             source, result = x[sample], out[sample]
-            part += [(np.matmul, (ones, source, sums)), (np.matmul, (sums, average, mean)), (total.fill, (0,))]
+            part += [(np.matmul, (ones, source, sums)), *_averages(grouped[0], share, column, grouped[2])]
+            part.append((total.fill, (0,)))
             blocks = list(cut_range(0, positions, rows))
             for a, b in blocks:
                 part += [
@@ -36,7 +38,7 @@ def group_normalize(
                     (np.add, (total, sums, total)),
                 ]
             part += [
-                (np.matmul, (total, average, sums)),
+                *_averages(grouped[1], share, column, grouped[0]),
                 (np.add, (sums, np.float32(eps), sums)),
                 (np.sqrt, (sums, sums)),
                 (np.divide, (gamma.reshape(1, -1), sums, sums)),
@@ -48,3 +50,12 @@ def group_normalize(
                 ]
         parts.append(part)
     return parts
+
+
+def _averages(sums: Array, share: np.float32, column: Array, out: Array) -> Part:
+    """Sums of channels [groups, size] → the mean of each group for all of its channels; none spoils another's."""
+    return [(_summed, (sums, column)), (np.multiply, (column, share, out))]
+
+
+def _summed(x: Array, out: Array) -> None:
+    np.add.reduce(x, axis=1, out=out, keepdims=True)
