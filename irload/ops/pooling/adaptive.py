@@ -42,11 +42,17 @@ class AdaptivePool(Op):
         return (ANY,) * spatial if output_shape.dims is None else output_shape.dims
 
 
-def bins(size: int, count: int) -> list[tuple[int, int]]:
-    """(start, stop) of each of `count` windows over `size` elements. Raises ExecutionError for an empty axis."""
+def bins(size: int, count: int) -> tuple[list[tuple[int, int]], Array]:
+    """(start, stop) of the different windows among `count` over `size` elements, and for each window which one it is.
+
+    However many windows there are, at most twice as many as elements differ. Raises ExecutionError for an empty axis.
+    """
     if size == 0 and count:
         raise ExecutionError("an axis without elements cannot be pooled")
-    return [(i * size // count, -(-(i + 1) * size // count)) for i in range(count)]
+    at = np.arange(count, dtype=np.int64)
+    starts, stops = at * size // max(count, 1), -(-(at + 1) * size // max(count, 1))
+    keys, which = np.unique(starts * (size + 1) + stops, return_inverse=True)
+    return [divmod(k, size + 1) for k in keys.tolist()], which.reshape(-1)
 
 
 class AdaptiveAvgPool(AdaptivePool, since=8):
@@ -61,10 +67,10 @@ class AdaptiveAvgPool(AdaptivePool, since=8):
     def compute(self, data: Array, output_shape: Array) -> Array:
         total, count = (data if data.dtype.kind == "f" else data.astype(np.int64)), np.ones((), np.int64)
         for axis, wanted in enumerate(output_shape.tolist(), NON_SPATIAL):
-            windows = bins(data.shape[axis], wanted)
+            windows, which = bins(data.shape[axis], wanted)
             ends = [total.take(range(a, b), axis).sum(axis, keepdims=True) for a, b in windows]
-            total = np.concatenate(ends, axis) if ends else total.take([], axis)
-            count = count[..., np.newaxis] * np.array([b - a for a, b in windows], np.int64)
+            total = np.concatenate(ends, axis).take(which, axis) if ends else total.take([], axis)
+            count = count[..., np.newaxis] * np.array([b - a for a, b in windows], np.int64)[which]
         if data.dtype.kind == "f":
             return total / count.astype(data.dtype)
         return np.trunc(total / count).astype(data.dtype)
@@ -91,11 +97,12 @@ class AdaptiveMaxPool(AdaptivePool, since=8):
         for axis in reversed(range(NON_SPATIAL, data.ndim)):
             best: list[Array] = []
             where: list[Array] = []
-            for start, stop in bins(data.shape[axis], wanted[axis - NON_SPATIAL]):
+            windows, which = bins(data.shape[axis], wanted[axis - NON_SPATIAL])
+            for start, stop in windows:
                 some = values.take(range(start, stop), axis)
                 at = some.argmax(axis, keepdims=True)
                 best.append(np.take_along_axis(some, at, axis))
                 where.append(np.take_along_axis(places.take(range(start, stop), axis), at, axis))
-            values = np.concatenate(best, axis) if best else values.take([], axis)
-            places = np.concatenate(where, axis) if where else places.take([], axis)
+            values = np.concatenate(best, axis).take(which, axis) if best else values.take([], axis)
+            places = np.concatenate(where, axis).take(which, axis) if where else places.take([], axis)
         return values, places.astype(self.index_element_type.dtype)
