@@ -5,7 +5,8 @@ Only where nobody else takes the scores. Transposes of q, k and v become views.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from math import isfinite
 
 from irload.plan.expression import Expression, Instruction
@@ -43,41 +44,59 @@ def recognise_attention(program: Program) -> None:
         program.replace(old, [*steps, attention])
 
 
+@dataclass(frozen=True, eq=False)
+class _Between:
+    """A Map between the product and the softmax, what it adds if anything, and what all before it is multiplied by."""
+
+    step: Map
+    mask: Value | None
+    factor: float
+    after: _Between | None
+
+
 @dataclass(frozen=True)
 class _Scores:
     """Product · scale + the sum of masks, each with a factor, and the steps between."""
 
     product: Product
-    scale: float = 1.0
-    masks: tuple[tuple[Value, float], ...] = ()
-    between: tuple[Map, ...] = ()
-
-    def scaled(self, step: Map, factor: float) -> _Scores:
-        """The scores behind a multiplication."""
-        masks = tuple((m, f * factor) for m, f in self.masks)
-        return replace(self, scale=self.scale * factor, masks=masks, between=(*self.between, step))
+    scale: float
+    masks: list[tuple[Value, float]]
+    between: list[Map]
 
 
 def _peeled(program: Program, makers: dict[Value, Step], value: Value) -> _Scores | None:
     """What a value is made of, if it is a product, perhaps scaled and masked, that nobody else sees."""
-    maker = makers.get(value)
-    if maker is None or program.sole_consumer(value) is None:
-        return None
-    if isinstance(maker, Product) and not maker.epilogue.instructions and maker.output.dtype == "float32":
-        return _Scores(maker)
-    if not isinstance(maker, Map) or len(maker.expression.instructions) != 1:
-        return None
-    (i,) = maker.expression.instructions
-    if i.function in ("multiply_number", "divide_number") and i.numbers[0]:
-        inner = _peeled(program, makers, maker.inputs[0])
-        factor = i.numbers[0] if i.function == "multiply_number" else 1 / i.numbers[0]
-        return None if inner is None else inner.scaled(maker, factor)
-    if i.function == "add" and len(maker.inputs) == 2:  # not x + x
-        for scores, mask in (maker.inputs, maker.inputs[::-1]):
-            inner = _peeled(program, makers, scores)
-            if inner is not None:
-                return replace(inner, masks=(*inner.masks, (mask, 1.0)), between=(*inner.between, maker))
+    waiting: list[tuple[Value, _Between | None]] = [(value, None)]
+    while waiting:
+        at, after = waiting.pop()
+        maker, factor = makers.get(at), 1.0 if after is None else after.factor
+        if maker is None or program.sole_consumer(at) is None:
+            continue
+        if isinstance(maker, Product) and not maker.epilogue.instructions and maker.output.dtype == "float32":
+            return _scores(maker, factor, after)
+        if not isinstance(maker, Map) or len(maker.expression.instructions) != 1:
+            continue
+        (i,) = maker.expression.instructions
+        if i.function in ("multiply_number", "divide_number") and i.numbers[0]:
+            factor *= i.numbers[0] if i.function == "multiply_number" else 1 / i.numbers[0]
+            waiting.append((maker.inputs[0], _Between(maker, None, factor, after)))
+        elif i.function == "add" and len(maker.inputs) == 2:  # not x + x
+            first, second = maker.inputs
+            waiting += [
+                (scores, _Between(maker, mask, factor, after)) for scores, mask in ((second, first), (first, second))
+            ]
     return None
+
+
+def _scores(product: Product, scale: float, after: _Between | None) -> _Scores:
+    """The scores that a product becomes by the steps after it."""
+    found = _Scores(product, scale, [], [])
+    while after is not None:
+        found.between.append(after.step)
+        if after.mask is not None:
+            found.masks.append((after.mask, after.factor))
+        after = after.after
+    return found
 
 
 def _turned(value: Value, steps: list[Step]) -> Value:
@@ -89,7 +108,7 @@ def _turned(value: Value, steps: list[Step]) -> Value:
     return turned
 
 
-def _sum(masks: tuple[tuple[Value, float], ...], steps: list[Step]) -> Value | None:
+def _sum(masks: Sequence[tuple[Value, float]], steps: list[Step]) -> Value | None:
     """The masks, each times its factor, in one value."""
     total: Value | None = None
     for mask, factor in masks:
