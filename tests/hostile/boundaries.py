@@ -32,7 +32,7 @@ FLOATS = (0.0, -1.0, 1e-30, 1e30, 3e38, np.nan, np.inf, -np.inf)
 HUGE = 100_000
 """Items of a list that nobody would write."""
 
-MEMORY, SECONDS = 3 << 29, 10
+MEMORY, SECONDS = 3 << 29, 300
 LIMITS = irload.Limits(tensor_bytes=1 << 28, iterations=200)
 Verdict = tuple[str, str]
 """("typed" | "computed" | "failed", words)."""

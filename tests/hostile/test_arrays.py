@@ -229,7 +229,7 @@ def test_a_failed_write_leaves_nothing(tmp_path):
 
 DIGITS = ROOT / "models" / "digits" / "model.xml"
 MEMORY = 1 << 30
-SECONDS = 10
+SECONDS = 300
 
 
 class Touch:

@@ -16,7 +16,7 @@ from tests.harness.case import Case, Input, const, param
 from tests.harness.children import Died, in_children, preload
 from tests.harness.ir import ir_of
 
-MEMORY, SECONDS = 1 << 30, 20
+MEMORY, SECONDS = 1 << 30, 300
 ONE = param(np.ones(1, np.float32))
 ROW = param(np.ones((1, 1, 4), np.float32))
 PLANE = param(np.ones((1, 1, 4, 4), np.float32))

@@ -18,7 +18,7 @@ from tests.hostile.confined import confined, irrun
 from tests.read.texts import BASE, RESULT, const_net, net
 
 MEMORY = 1 << 30
-SECONDS = 10
+SECONDS = 300
 FLOATS = np.arange(6, dtype=np.float32).tobytes()
 F32 = 'element_type="f32" '
 

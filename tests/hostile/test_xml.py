@@ -12,7 +12,7 @@ from tests.hostile.confined import ROOT, confined, irrun
 from tests.read.texts import BASE, PARAMETER, changed, net
 
 MEMORY = 1 << 30
-SECONDS = 10
+SECONDS = 300
 
 
 def laughs(levels: int, width: int) -> str:
