@@ -2,7 +2,7 @@
 
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-ray dev lint format conformance fuzz fuzz-reader bench clean
+.PHONY: help demo test test-ray dev lint format conformance fuzz fuzz-reader bench models clean
 
 # The first Python that will do, or the one given as PYTHON=...
 FIND_PYTHON = for p in $(or $(PYTHON),python3 python3.14 python3.13 python3.12 python3.11 python); do \
@@ -61,6 +61,10 @@ fuzz: .venv-test/.ready  ## Play N mutants of the models (SEED=7), each in a pro
 SECONDS ?= 300
 fuzz-reader: .venv-fuzz/.ready  ## Let atheris look for files that break the reader, for SECONDS.
 	.venv-fuzz/bin/python -m tests.fuzz.reader_atheris -max_total_time=$(SECONDS)
+
+DIR ?= models
+models: .venv-test/.ready  ## Run every IR below DIR=... against OpenVINO and plain execution (OPTIONS=--json).
+	@.venv-test/bin/python -m tests.agreement $(DIR) $(OPTIONS)
 
 MODELS ?=
 ROUNDS ?= 15

@@ -19,10 +19,9 @@ import numpy as np
 import openvino as ov
 
 import irload
+from tests.agreement.feeding import stored
+from tests.agreement.judging import EXACT
 from tests.harness.runtime import core
-
-# Without the last entry the CPU plugin rounds the activations of compressed models to 8 bits.
-EXACT = {"INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": 2, "DYNAMIC_QUANTIZATION_GROUP_SIZE": "0"}
 
 
 def by_runtime(file: Path, given: Sequence[Any]) -> list[Any]:
@@ -62,7 +61,7 @@ def halved(file: Path) -> set[str]:
 def resave(folder: Path, into: Path, *, fp16: bool) -> str:
     """Save one model and compare. Returns what there is to say; raises where something fails."""
     original, saved = folder / "model.xml", into / "model.xml"
-    given = [np.load(p) for p in sorted(folder.glob("in_*.npy"), key=lambda p: int(p.stem[3:]))]
+    given = stored(original)
     model = irload.read_model(original)
     start = time.perf_counter()
     irload.save_model(model, saved, compress_to_fp16=fp16)

@@ -1,0 +1,245 @@
+"""One model through everything: what is said of its file, what is inferred, and what three ways of running it give."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import openvino as ov
+
+import irload
+from irload.checks import Finding, check
+from tests.agreement import feeding
+from tests.agreement.layers import compare_layers, compare_relaxed
+from tests.harness.runtime import array_of, core
+
+THREADS = (1, 2)
+PLAN_TOLERANCE = {"f32": 2e-4, "f16": 5e-2}
+"""How far the plan may be from plain execution, in standard deviations of the output, by the type of the arithmetic."""
+RUNTIME_TOLERANCE = {"f32": 1e-3, "f16": 0.2}
+"""How far irload may be from the runtime, which computes in f32 what a file says is f16."""
+# Without the last entry the CPU plugin rounds the activations of compressed models to 8 bits.
+EXACT = {"INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": 2, "DYNAMIC_QUANTIZATION_GROUP_SIZE": "0"}
+DECLARATIONS = ("IR401", "IR402", "IR403", "IR404")
+"""The rules of `check` that compare what is declared with what is inferred."""
+STEPS = 2
+"""Inferences of a model with state, one after the other."""
+
+
+@dataclass
+class Row:
+    """What was found of one model. Differences are in standard deviations of an output; None: not measured."""
+
+    model: str
+    precision: str = ""
+    load: str = ""
+    layers: int = 0
+    errors: int = 0
+    warnings: int = 0
+    declared: int = 0
+    false_errors: list[str] = field(default_factory=list[str])
+    shapes_compared: int = 0
+    shapes_differing: list[str] = field(default_factory=list[str])
+    plan: dict[str, float | str] = field(default_factory=dict[str, "float | str"])
+    runtime: float | str | None = None
+    refused: str = ""
+    """Why the runtime does not take or run the model; then there is nothing to compare with."""
+    inputs: list[str] = field(default_factory=list[str])
+    seconds: float = 0.0
+
+    @property
+    def faults(self) -> list[str]:
+        """What is wrong, in words; empty where the model passes."""
+        found = [self.load] if self.load else []
+        found += [f"false error {e}" for e in self.false_errors]
+        found += [f"shape of {s}" for s in self.shapes_differing]
+        limit = PLAN_TOLERANCE.get(self.precision, 0)
+        for threads, value in self.plan.items():
+            if isinstance(value, str) or not value <= limit:
+                found.append(f"plan at {threads} threads against plain: {shown(value)}")
+        value = self.runtime
+        if isinstance(value, str) or (value is not None and not value <= RUNTIME_TOLERANCE[self.precision]):
+            found.append(f"against the runtime: {shown(value)}")
+        return found
+
+
+def shown(value: float | str | None) -> str:
+    """A difference as the table has it."""
+    return "–" if value is None else value if isinstance(value, str) else f"{value:.1e}"
+
+
+def judge(file: Path, name: str, *, relaxed: bool = False) -> Row:
+    """Measure one model. `relaxed`: compare inference with dynamic inputs as well."""
+    row, start = Row(name), time.perf_counter()
+    try:
+        _judge(row, file, relaxed=relaxed)
+    except Exception as error:  # nothing that a model does may end the others' run
+        row.load = f"{type(error).__name__}: {error}"
+    row.seconds = round(time.perf_counter() - start, 2)
+    return row
+
+
+def _judge(row: Row, file: Path, *, relaxed: bool) -> None:
+    theirs = _by_the_runtime(row, file)
+    try:
+        model = irload.read_model(file)
+        plain = irload.compile_model(model, optimize=False)
+    except irload.IRError as error:
+        row.load = f"{type(error).__name__}: {error}"
+        _check(row, file, set())
+        return
+    row.layers = sum(len(g.nodes) for g in model.walk())
+    row.precision = arithmetic(model)
+    if theirs is not None:
+        row.shapes_compared, row.shapes_differing = compare_layers(model, theirs)
+        if relaxed:
+            count, found = compare_relaxed(file)
+            row.shapes_compared, row.shapes_differing = row.shapes_compared + count, [*row.shapes_differing, *found]
+    _check(row, file, {line.split("'")[1] for line in row.shapes_differing})
+    _run(row, file, theirs, plain)
+
+
+def _by_the_runtime(row: Row, file: Path) -> ov.Model | None:
+    try:
+        return core().read_model(file)
+    except RuntimeError as error:
+        row.refused = _last_line(error)
+        return None
+
+
+def _last_line(error: Exception) -> str:
+    return str(error).strip().splitlines()[-1][:200]
+
+
+def arithmetic(model: irload.Model) -> str:
+    """ "f16" where any layer but a constant and its Convert computes in a narrow float, else "f32"."""
+    narrow = {"f16", "bf16"}
+    computed = (n for g in model.walk() for n in g.nodes if n.type not in ("Const", "Convert", "Result", "Parameter"))
+    return "f16" if any(o.type.element.name in narrow for n in computed for o in n.outputs) else "f32"
+
+
+def _check(row: Row, file: Path, differing: set[str]) -> None:
+    """Count what `check` says. An error is false where the runtime takes the file and infers as irload does."""
+    findings = check(file).findings
+    row.warnings = sum(f.severity == "warning" for f in findings)
+    for finding in findings:
+        if finding.severity != "error":
+            continue
+        if finding.code in DECLARATIONS and (finding.layer_name or "") not in differing:
+            row.declared += 1
+        else:
+            row.errors += 1
+            if not row.refused:
+                row.false_errors.append(_brief(finding))
+
+
+def _brief(finding: Finding) -> str:
+    return f"{finding.code} {finding.layer}: {finding.message}"
+
+
+def _run(row: Row, file: Path, theirs: ov.Model | None, compiled: irload.CompiledModel) -> None:
+    steps = STEPS if any(g.sinks for g in compiled.model.walk()) else 1
+    given, expected = feeding.stored(file), None
+    if theirs is not None:
+        given, expected = _computed_by_the_runtime(row, theirs, given, steps)
+    if expected is None:  # it may be that irload runs it
+        given = given or next(feeding.candidates(feeding.wanted_by_irload(compiled.model)))
+    row.inputs = [f"{np.asarray(a).dtype}{list(np.shape(a))}" for a in given]
+    try:
+        plain = _by_irload(compiled, given, steps)
+    except irload.IRError as error:
+        row.load = f"{type(error).__name__}: {error}"
+        return
+    if expected is not None:
+        row.runtime = _safely(lambda: worst(plain, expected))
+    for threads in THREADS:
+        row.plan[str(threads)] = _safely(lambda t=threads: _plan(compiled.model, t, given, steps, plain))
+
+
+def _computed_by_the_runtime(
+    row: Row, theirs: ov.Model, given: list[Any], steps: int
+) -> tuple[list[Any], list[list[Any]] | None]:
+    """The inputs, and what the runtime computes from them; no results where it computes with none that were tried."""
+    wanted = feeding.wanted_by_runtime(theirs)
+    try:
+        compiled = core().compile_model(theirs, "CPU", EXACT)
+    except RuntimeError as error:
+        row.refused = _last_line(error)
+        return given, None
+    for arrays in [given] if given else feeding.candidates(wanted):
+        try:
+            return arrays, _by_runtime(compiled, feeding.tensors(wanted, arrays), steps)
+        except RuntimeError as error:
+            row.refused = _last_line(error)
+    return given, None
+
+
+def _safely(measure: Callable[[], float]) -> float | str:
+    try:
+        return measure()
+    except Exception as error:  # whatever the plan raises is a finding
+        return f"{type(error).__name__}: {error}"
+
+
+def _plan(model: irload.Model, threads: int, given: Sequence[Any], steps: int, plain: list[list[Any]]) -> float:
+    """The difference of the plan from plain execution; two times in turn, the results overwritten in between."""
+    compiled = irload.compile_model(model, threads=threads)
+    found = 0.0
+    for _ in range(2):
+        results = _by_irload(compiled, given, steps)
+        found = max(found, worst(results, plain))
+        for array in (a for step in results for a in step):
+            array[...] = "" if array.dtype == object else 77
+    return found
+
+
+def _by_runtime(compiled: Any, given: Sequence[Any], steps: int) -> list[list[Any]]:
+    request = compiled.create_infer_request()
+    found: list[list[Any]] = []
+    for _ in range(steps):
+        request.infer(list(given))
+        found.append([array_of(request.get_output_tensor(k)) for k in range(len(compiled.outputs))])
+    return found
+
+
+def _by_irload(compiled: irload.CompiledModel, given: Sequence[Any], steps: int) -> list[list[Any]]:
+    request = compiled.create_infer_request()
+    return [[np.array(a) for a in request.infer(list(given)).values()] for _ in range(steps)]
+
+
+def worst(mine: Sequence[Sequence[Any]], other: Sequence[Sequence[Any]]) -> float:
+    """The largest difference of any output of any step, in standard deviations of the output."""
+    return max(
+        (deviation(a, b) for m, o in zip(mine, other, strict=True) for a, b in zip(m, o, strict=True)), default=0
+    )
+
+
+def deviation(mine: Any, other: Any) -> float:
+    """max |mine − other| / std(other); infinite where shapes, kinds of type, NaNs or infinities differ.
+
+    Outputs of one value have no deviation: their magnitude stands for it.
+    """
+    if mine.shape != other.shape:
+        return float("inf")
+    if mine.dtype.kind in "OUS" or other.dtype.kind in "OUS":
+        return 0.0 if mine.tolist() == other.tolist() else float("inf")
+    if (mine.dtype.kind in "biu") != (other.dtype.kind in "biu"):
+        return float("inf")
+    a, b = mine.astype(np.float64), other.astype(np.float64)
+    finite = np.isfinite(b)
+    if not np.array_equal(a[~finite], b[~finite], equal_nan=True):
+        return float("inf")
+    a, b = a[finite], b[finite]
+    if not a.size:
+        return 0.0
+    if not np.isfinite(a).all():
+        return float("inf")
+    scale = float(b.std()) or float(np.abs(b).max()) or 1.0
+    return float(np.abs(a - b).max()) / scale
+
+
+__all__ = ["Row", "arithmetic", "deviation", "judge", "shown", "worst"]

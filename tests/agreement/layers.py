@@ -1,0 +1,60 @@
+"""What irload infers of each layer against what the runtime infers, as the file stands and with dynamic inputs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import openvino as ov
+
+import irload
+from tests.harness.runtime import core, shape_of
+
+
+def relaxed_shapes(model: irload.Model) -> list[tuple[str, dict[int, irload.Shape]]]:
+    """Ways to make the inputs of a model dynamic: the first dim any, the first dim bounded, every dim any."""
+    inputs = [(k, p.partial_shape) for k, p in enumerate(model.inputs) if p.partial_shape.rank]
+    return [
+        ("batch any", {k: s.with_dim(0, irload.Dim()) for k, s in inputs}),
+        ("batch 1..8", {k: s.with_dim(0, irload.Dim(1, 8)) for k, s in inputs}),
+        ("all any", {k: irload.Shape.any(s.rank) for k, s in inputs}),
+    ]
+
+
+def compare_relaxed(file: Path) -> tuple[int, list[str]]:
+    """(layers compared, descriptions of those that differ) on the model with dynamic inputs."""
+    compared, differing = 0, list[str]()
+    for title, shapes in relaxed_shapes(irload.read_model(file)):
+        theirs = core().read_model(file)
+        try:
+            theirs.reshape({k: ov.PartialShape(str(s)) for k, s in shapes.items()})
+        except RuntimeError:
+            continue  # the runtime cannot hold these shapes
+        count, found = compare_layers(irload.read_model(file).reshape(shapes), theirs)
+        compared += count
+        differing += [f"{title}: {line}" for line in found]
+    return compared, differing
+
+
+def compare_layers(model: irload.Model, theirs: ov.Model) -> tuple[int, list[str]]:
+    """(layers compared, descriptions of those that differ)."""
+    ours = {n.name: n for n in model.nodes}
+    compared, differing = 0, list[str]()
+    for op in theirs.get_ops():
+        node = ours.get(op.get_friendly_name())
+        if node is None or op.get_type_name() == "Result" or node.type != _written(op.get_type_name()):
+            continue
+        compared += 1
+        found = [(o.get_element_type().get_type_name(), shape_of(o.get_partial_shape())) for o in op.outputs()]
+        mine = [(o.type.element.name, o.type.shape) for o in node.outputs][: len(found)]
+        if mine != found[: len(mine)]:
+            differing.append(f"{node}: {_text(mine)}, the runtime {_text(found)}")
+    return compared, differing
+
+
+def _written(kind: str) -> str:
+    """A type of the runtime as files write it; the runtime also gives names of layers to Converts that it inserts."""
+    return {"Constant": "Const"}.get(kind, kind)
+
+
+def _text(outputs: list[tuple[str, irload.Shape]]) -> str:
+    return ", ".join(f"{element}{shape}" for element, shape in outputs)
