@@ -39,8 +39,8 @@ def test_a_folder_without_models_is_a_usage_error(tmp_path: Path):
 
 
 def test_differences_are_in_standard_deviations():
-    a = np.array([0.0, 2.0, 4.0], np.float32)
-    assert judging.deviation(np.array([0, 2, 5]), a) == pytest.approx(1 / np.std(a))
+    a = np.array([0.0, 2.0, 4.0])
+    assert judging.deviation(np.array([0.0, 2.0, 5.0]), a) == pytest.approx(1 / np.std(a))
     assert judging.deviation(a[:2], a) == float("inf")
     assert judging.deviation(np.array([np.nan, 1.0]), np.array([1.0, 1.0])) == float("inf")
     assert judging.deviation(np.array([np.inf, 1.0]), np.array([np.inf, 1.0])) == 0
