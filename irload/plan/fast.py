@@ -23,6 +23,7 @@ from irload.plan.lowering import lower
 from irload.plan.order import Plan
 from irload.plan.passes import optimize
 from irload.plan.program import Program
+from irload.plan.sanitizer import Sanitizer, is_on, verified
 from irload.plan.storage import Storage
 from irload.plan.tuning import Phases, Tuner
 from irload.safety import DEFAULT, Limits
@@ -78,12 +79,18 @@ class FastPlan:
         self.scratch_bytes = binder.scratch.peak
         self._inputs = [self.storage.view(v) for v in program.inputs]
         self._outputs = [self.storage.view(v) for v in program.outputs]
+        self._sanitizer: Sanitizer | None = None
+        if is_on():
+            held = [*binder.direct, *binder.held]
+            self._sanitizer = Sanitizer(program, self.storage, self.bound, held, binder.scratch)
         self._table = _merged([phase for b in self.bound for phase in (*self._watched(b), *b.phases)])
 
     def run(self, arrays: Sequence[Array], context: Any = None) -> tuple[Array, ...]:
         """The results for these inputs. They are copies; the plan's memory is its own."""
         self.run_cell.context = context
         with np.errstate(all="ignore"), single_threaded_blas:
+            if self._sanitizer is not None:
+                return self._sanitizer.run(arrays, self._phases)
             for view, array in zip(self._inputs, arrays, strict=True):
                 np.copyto(view, array)
             self._phases(self._table)
@@ -118,7 +125,7 @@ class FastPlan:
 
 def fast_plan(graph: Graph, plan: Plan, threads: int, shared: Shared) -> FastPlan:
     """The fast plan of a graph whose every type is static, made from its plain one."""
-    return FastPlan(optimize(lower(graph, plan)), threads, shared, graph.file)
+    return FastPlan(optimize(verified(lower(graph, plan))), threads, shared, graph.file)
 
 
 def _merged(phases: Sequence[list[Part]]) -> list[list[Part]]:
