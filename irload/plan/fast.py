@@ -15,7 +15,6 @@ from irload.graph import Graph
 from irload.plan.bind import Binder, Bound, RunCell
 from irload.plan.blas import single_threaded_blas
 from irload.plan.constant import Constant
-from irload.plan.crew import Crew, run_part
 from irload.plan.folding import Folding
 from irload.plan.kernels.calls import Part
 from irload.plan.kernels.packing import Packs
@@ -25,6 +24,7 @@ from irload.plan.passes import optimize
 from irload.plan.program import Program
 from irload.plan.sanitizer import Sanitizer, is_on, verified
 from irload.plan.storage import Storage
+from irload.plan.threads import pool, run_part
 from irload.plan.tuning import Phases, Tuner
 from irload.safety import DEFAULT, Limits
 
@@ -54,7 +54,6 @@ class FastPlan:
         self.threads = threads
         self.storage = Storage(program, shared.limits)
         self.run_cell = RunCell(file)
-        self.crew = Crew(threads) if threads > 1 else None
         binder = Binder(
             self.storage,
             threads,
@@ -116,11 +115,11 @@ class FastPlan:
 
     def _phases(self, phases: Phases) -> None:
         for phase in phases:
-            if len(phase) == 1 or self.crew is None:
+            if len(phase) == 1 or self.threads == 1:
                 for part in phase:
                     run_part(part)
             else:
-                self.crew.run(phase)
+                pool.run(phase)
 
 
 def fast_plan(graph: Graph, plan: Plan, threads: int, shared: Shared) -> FastPlan:
