@@ -47,16 +47,14 @@ class Net:
         given = [("f32", ())] * outputs
         return self._graph.layer(type, inputs, given, version=version, attributes=attributes)
 
-    def conv(
-        self, x: ir.Ref, channels: int, out: int, kernel: int | tuple[int, int] = 1, **attributes: object
-    ) -> ir.Ref:
+    def conv(self, x: ir.Ref, channels: int, out: int, kernel: int = 1, **attributes: object) -> ir.Ref:
         """A convolution of two spatial axes."""
-        w = self.weights(out, channels, *_pair(kernel))
+        w = self.weights(out, channels, kernel, kernel)
         return self.op("Convolution", x, w, **{**PAIRS, **attributes})
 
-    def depthwise(self, x: ir.Ref, channels: int, kernel: int | tuple[int, int] = 3, **attributes: object) -> ir.Ref:
+    def depthwise(self, x: ir.Ref, channels: int, kernel: int = 3, **attributes: object) -> ir.Ref:
         """A depthwise convolution of two spatial axes."""
-        w = self.weights(channels, 1, 1, *_pair(kernel))
+        w = self.weights(channels, 1, 1, kernel, kernel)
         return self.op("GroupConvolution", x, w, **{**PAIRS, **attributes})
 
     def reshape(self, x: ir.Ref, *shape: int) -> ir.Ref:
@@ -77,10 +75,6 @@ class Net:
             self._graph.result(output)
         text = f'<net name="n" version="11">{self._graph.text()}</net>'
         return irload.read_model(text.encode(), bytes(self._graph.blob))
-
-
-def _pair(kernel: int | tuple[int, int]) -> tuple[int, int]:
-    return (kernel, kernel) if isinstance(kernel, int) else kernel
 
 
 def agrees(
