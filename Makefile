@@ -2,7 +2,7 @@
 
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-ray dev lint format conformance fuzz fuzz-reader bench models clean
+.PHONY: help demo test test-ray dev lint format conformance fuzz fuzz-plan fuzz-reader bench models clean
 
 # The first Python that will do, or the one given as PYTHON=...
 FIND_PYTHON = for p in $(or $(PYTHON),python3 python3.14 python3.13 python3.12 python3.11 python); do \
@@ -57,6 +57,10 @@ conformance: .venv-test/.ready  ## Compare N random cases of every operation (or
 fuzz: N = 1000
 fuzz: .venv-test/.ready  ## Play N mutants of the models (SEED=7), each in a process of its own, and report.
 	.venv-test/bin/python -m tests.fuzz $(N) --seed $(SEED)
+
+fuzz-plan: N = 1000
+fuzz-plan: .venv-test/.ready  ## Run N random programs (SEED=7) planned and plainly, compare, and shrink what differs.
+	.venv-test/bin/python -m tests.fuzz.programs $(N) --seed $(SEED)
 
 SECONDS ?= 300
 fuzz-reader: .venv-fuzz/.ready  ## Let atheris look for files that break the reader, for SECONDS.

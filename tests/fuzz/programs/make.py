@@ -178,7 +178,7 @@ def _grown(b: Build) -> bool:
 def _finished(b: Build) -> Graph | None:
     """The graph with results: what nothing takes, some of what is taken, at times an input."""
     graph = b.graph
-    used = {r for r in uses(graph)}
+    used = set(uses(graph))
     ends = [v for v in b.pool if v.ref not in used and graph.layers[v.ref.layer].type != "Parameter"]
     inner = [v for v in b.pool if v.ref in used and graph.layers[v.ref.layer].type not in ("Parameter", "Const")]
     chosen = ends[-4:] if len(ends) > 4 else ends

@@ -10,7 +10,8 @@ from unittest.mock import patch
 
 SMALL: dict[str, Any] = {
     "ELEMENTS": 16, "PRODUCTS": 64, "TAPS": 32, "TILE": 48, "SHARED": 96, "COLUMNS": 200, "POSITIONS": 4, "BLOCK": 96,
-    "PANEL": 3000, "TILES": 2, "PACKED": 64, "RESIDENT": 64, "ELSEWHERE": 256, "WORK": 2000, "FEW_CHANNELS": 4, "MANY": 4,
+    "PANEL": 3000, "TILES": 2, "PACKED": 64, "RESIDENT": 64, "ELSEWHERE": 256, "WORK": 2000, "FEW_CHANNELS": 4,
+    "MANY": 4,
     "BAND": 4, "LANES": 4, "HEIGHTS": (8, 4), "WIDTHS": (16, 8, 4),
     "WIDEST": 32,
 }  # fmt: skip
