@@ -2,7 +2,7 @@
 
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-ray dev lint format conformance fuzz fuzz-plan fuzz-reader bench models clean
+.PHONY: help demo test test-ray dev lint format conformance fuzz fuzz-plan fuzz-reader mutants bench models clean
 
 # The first Python that will do, or the one given as PYTHON=...
 FIND_PYTHON = for p in $(or $(PYTHON),python3 python3.14 python3.13 python3.12 python3.11 python); do \
@@ -69,6 +69,9 @@ fuzz-reader: .venv-fuzz/.ready  ## Let atheris look for files that break the rea
 DIR ?= models
 models: .venv-test/.ready  ## Run every IR below DIR=... against OpenVINO and plain execution (OPTIONS=--json).
 	@.venv-test/bin/python -m tests.agreement $(DIR) $(OPTIONS)
+OF ?=
+mutants: .venv-mutants/.ready  ## Change the code in N places, one at a time (OF=irload/plan), and list what no test notices.
+	.venv-mutants/bin/python -m tests.mutants $(N) --seed $(SEED) $(if $(OF),--of $(OF))
 
 MODELS ?=
 ROUNDS ?= 15
@@ -76,7 +79,7 @@ bench: .venv-bench/.ready  ## Measure against OpenVINO and others, on MODELS=DIR
 	.venv-bench/bin/python -m benchmarks $(if $(MODELS),--models $(MODELS)) --rounds $(ROUNDS)
 
 clean:  ## Remove the environments and caches.
-	rm -rf .venv-demo .venv-test .venv-ray .venv-fuzz .venv-lint .pytest_cache .ruff_cache .hypothesis build dist
+	rm -rf .venv-demo .venv-test .venv-ray .venv-fuzz .venv-mutants .venv-lint .pytest_cache .ruff_cache .hypothesis .mutants build dist
 
 .venv/.ready: pyproject.toml
 	$(call environment,.venv,[dev])
@@ -92,6 +95,9 @@ clean:  ## Remove the environments and caches.
 
 .venv-fuzz/.ready: pyproject.toml
 	$(call environment,.venv-fuzz,[fuzz])
+
+.venv-mutants/.ready: pyproject.toml
+	$(call environment,.venv-mutants,[mutants])
 
 .venv-bench/.ready: pyproject.toml
 	$(call environment,.venv-bench,[bench])
