@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import Any
 
 from irload.core.element import ElementType
+from irload.core.legacy import Shown, as_it_is, v10_input, v10_output
 from irload.core.op import Op
 from irload.core.shape import Shape
 from irload.core.tensor import UNKNOWN, TensorType
@@ -124,12 +125,16 @@ class Graph:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Port:
-    """An input or output of a model, as OpenVINO's scripts know it."""
+    """An input or output of a model, as OpenVINO's scripts know it.
+
+    `shown` gives the type that users see for that of the graph: IR v10 shows some as others.
+    """
 
     node: Node
     output: Output
     index: int
     names: frozenset[str]
+    shown: Shown = as_it_is
 
     @property
     def any_name(self) -> str:
@@ -138,8 +143,13 @@ class Port:
 
     @property
     def element_type(self) -> ElementType:
-        """The element type; `.dtype` is NumPy's."""
-        return self.output.type.element
+        """The element type of the arrays that are given or returned; `.dtype` is NumPy's."""
+        return self.shown(self.output.type.element)
+
+    @property
+    def type(self) -> TensorType:
+        """Element type and shape, as users see them."""
+        return TensorType(self.element_type, self.output.type.shape)
 
     @property
     def partial_shape(self) -> Shape:
@@ -152,7 +162,7 @@ class Port:
         return self.partial_shape.static
 
     def __repr__(self) -> str:
-        return f"<{self.any_name} {self.output.type}>"
+        return f"<{self.any_name} {self.type}>"
 
 
 @dataclass(slots=True, eq=False)
@@ -172,8 +182,9 @@ class Model(Graph):
     @property
     def inputs(self) -> list[Port]:
         """The Parameters, in file order. One whose faulty layer has no output port is left out."""
+        shown = as_it_is if self.ir_version > 10 else v10_input
         return [
-            Port(n, n.outputs[0], i, n.outputs[0].names or frozenset({n.name}))
+            Port(n, n.outputs[0], i, n.outputs[0].names or frozenset({n.name}), shown)
             for i, n in enumerate(self.parameters)
             if n.outputs
         ]
@@ -181,7 +192,8 @@ class Model(Graph):
     @property
     def outputs(self) -> list[Port]:
         """The Results that are fed, in file order. Named by `output_names`, else as the tensor they return."""
-        return [Port(n, n.inputs[0], i, _result_names(n)) for i, n in enumerate(self.results) if n.inputs]
+        shown = as_it_is if self.ir_version > 10 else v10_output
+        return [Port(n, n.inputs[0], i, _result_names(n), shown) for i, n in enumerate(self.results) if n.inputs]
 
     def input(self, key: str | int | Port = 0) -> Port:
         """An input by position, by any of its tensor names or by its layer's name. Raises InputInvalid."""

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 from types import SimpleNamespace
 from typing import cast
 
 from irload.core.context import RunContext
 from irload.core.op import evaluate, infer_outputs
+from irload.core.remarks import collecting
 from irload.core.shape import Shape
 from irload.core.subgraph import Body, Subgraph
 from irload.core.tensor import UNKNOWN, VALUE_LIMIT, Bounds, TensorType
@@ -23,12 +25,18 @@ ShapeLike = Shape | Sequence[int | tuple[int | None, int | None] | None] | str
 OnError = Callable[[Node, IRError], None]
 
 
+REMARKS = 10_000
+"""Remarks that are kept of one model; there may be some of every layer."""
+
+
 def _raise(node: Node, error: IRError) -> None:
     raise error
 
 
 class Inference:
     """One run of inference. `types` has what was found of every output, `counts` how many outputs each node has.
+
+    `remarks` has what is against the specification and yet taken, by node, in the order in which it was met.
 
     A node that fails is handed to `on_error`, with its place attached; if that returns, its outputs become what the
     file declares and inference goes on.
@@ -42,6 +50,7 @@ class Inference:
         self.file = file
         self.on_error = on_error
         self.variables: dict[str, TensorType] = {}
+        self.remarks: dict[tuple[Node, str], None] = {}
         self._body_passes = 0
         self._reported: set[tuple[Node, str]] = set()
 
@@ -62,7 +71,9 @@ class Inference:
         self.deadline.check()
         try:
             self._require_sources(node)
-            outputs = _declared(node) if isinstance(node.op, UnknownOp) else self.outputs(node, inputs)
+            with collecting() as remarks:
+                outputs = _declared(node) if isinstance(node.op, UnknownOp) else self.outputs(node, inputs)
+            self.remarks.update(((node, remark), None) for remark in remarks)
         except IRError as error:
             # Bodies are inferred until their types settle, so the same fault may be met again.
             if (node, error.message) not in self._reported:
@@ -145,7 +156,15 @@ def infer(model: Model, on_error: OnError = _raise) -> Model:
     _infer_untaken(model, run)
     for output, tensor in run.types.items():
         output.type = tensor
+    _warn(model, run)
     return model
+
+
+def _warn(model: Model, run: Inference) -> None:
+    """Add the remarks of an inference to the model's warnings, each once however often the model is inferred."""
+    known = set(model.warnings)
+    lines = (f"{node.where(model.file)}: {remark}" for node, remark in run.remarks)
+    model.warnings += list(islice((line for line in lines if line not in known), REMARKS))
 
 
 def _infer_untaken(model: Model, run: Inference) -> None:

@@ -7,20 +7,26 @@ from typing import Any
 
 import numpy as np
 
-from irload.core.element import ElementType, dynamic, string
+from irload.core.element import ELEMENTS, ElementType, dynamic, string
 from irload.core.shape import Shape
 from irload.core.tensor import Array
 from irload.errors import InputInvalid
 from irload.graph import Node, Port, positions
+from irload.ops.casting import convert
 
 __all__ = ["bind"]
+
+_NARROW = frozenset(e.dtype for e in ELEMENTS if e.is_low_precision)
+"""The float types that NumPy itself does not know as such."""
 
 
 def bind(ports: Sequence[Port], inputs: Any) -> list[Array]:
     """One array for each port, from an array, a sequence in port order, or a dict by name, position or Port.
 
-    Element types are converted only where no value can change (i32 → i64, f32 → f64, Python numbers). Raises
-    InputInvalid naming the input and both shapes or types.
+    Arrays are converted to the element type of the port as the runtime's Python API does it: any boolean, integer or
+    float to any other, by the rules of Convert; text that says numbers; a number to a tensor of one element; bytes of
+    UTF-8 and text to strings. Python's own numbers must fit. Raises InputInvalid naming the input and both shapes or
+    types.
     """
     given = _by_port(ports, inputs)
     return [_fit(port, given[k]) for k, port in enumerate(ports)]
@@ -67,40 +73,54 @@ def _fit(port: Port, value: Any) -> Array:
         array = np.asarray(value)
     except (ValueError, TypeError) as error:
         raise InputInvalid(f"input '{port.any_name}' is no array: {error}") from None
-    array = _converted(port, array, from_python=not isinstance(value, np.ndarray | np.generic))
+    takes = port.partial_shape
+    if not array.ndim and takes.rank and all(d.contains(1) for d in takes):
+        array = array.reshape((1,) * takes.rank)  # a number for a tensor of one element
+    if not isinstance(value, np.ndarray | np.generic):
+        _require_meant(port, array)
+    array = _converted(port, array)
     shape = Shape(*array.shape)
-    if not port.partial_shape.contains(shape):
-        raise InputInvalid(f"input '{port.any_name}' has shape {shape}; the model takes {port.partial_shape}")
+    if not takes.contains(shape):
+        raise InputInvalid(f"input '{port.any_name}' has shape {shape}; the model takes {takes}")
     return array
 
 
-def _converted(port: Port, array: Array, *, from_python: bool) -> Array:
+def _require_meant(port: Port, array: Array) -> None:
+    """Raise InputInvalid for Python's own numbers that the model's integers cannot hold: nobody chose their dtype."""
+    element = port.element_type
+    if not element.is_integer or not array.size or array.dtype.kind not in "iuf":
+        return
+    info = np.iinfo(element.dtype)
+    if array.dtype.kind == "f" or array.min() < info.min or array.max() > info.max:
+        raise InputInvalid(f"input '{port.any_name}' has numbers that are no {element}; the model takes {element}")
+
+
+def _converted(port: Port, array: Array) -> Array:
     element = port.element_type
     if element is dynamic:
         return array
     if element is string:
         return _strings(port, array)
-    if array.dtype == element.dtype:
-        return _within(port, element, np.ascontiguousarray(array).reshape(array.shape))
-    native = array.dtype.newbyteorder("=")
-    if native == element.dtype or _is_safe(array, element, from_python=from_python):
-        return _within(port, element, np.ascontiguousarray(array, element.dtype).reshape(array.shape))
+    if array.dtype != element.dtype:
+        array = convert(_numbers(port, array), element)
+    return _within(port, element, np.ascontiguousarray(array).reshape(array.shape))
+
+
+def _numbers(port: Port, array: Array) -> Array:
+    """The array as one of booleans, integers or floats in the order of bytes of this machine. Raises InputInvalid."""
+    if array.dtype.kind in "biuf" or array.dtype in _NARROW:
+        return array.astype(array.dtype.newbyteorder("="), copy=False)
+    if array.dtype.kind == "c" and not np.imag(array).any():
+        return np.real(array)
+    if array.dtype.kind in "OUST":
+        try:  # text that says numbers, or Python's own numbers
+            return array.astype(np.int64 if port.element_type.is_integer else np.float64)
+        except (ValueError, TypeError, OverflowError):
+            pass
     raise InputInvalid(
-        f"input '{port.any_name}' is of dtype {array.dtype}; the model takes {element} (NumPy {element.dtype}). "
-        f"Convert it: array.astype('{element.dtype}')"
+        f"input '{port.any_name}' is of dtype {array.dtype}; the model takes {port.element_type} "
+        f"(NumPy {port.element_type.dtype})"
     )
-
-
-def _is_safe(array: Array, element: ElementType, *, from_python: bool) -> bool:
-    """True when converting changes no value. Python's own numbers may also round to the float type of the model."""
-    if array.dtype.kind not in "biuf":
-        return False
-    if from_python and array.dtype.kind in "iuf" and element.is_float:
-        return True
-    if from_python and array.dtype.kind in "iu" and element.is_integer:
-        info = np.iinfo(element.dtype)
-        return not array.size or bool(info.min <= array.min() and array.max() <= info.max)
-    return array.dtype.kind != "b" and np.can_cast(array.dtype, element.dtype, "safe")
 
 
 def _within(port: Port, element: ElementType, array: Array) -> Array:
@@ -114,7 +134,13 @@ def _within(port: Port, element: ElementType, array: Array) -> Array:
 
 def _strings(port: Port, array: Array) -> Array:
     if array.dtype.kind == "S":
-        array = np.char.decode(array, "utf-8")
+        array = np.char.decode(array, "utf-8", "replace")
     if array.dtype.kind not in "UOT":
         raise InputInvalid(f"input '{port.any_name}' is of dtype {array.dtype}; the model takes strings")
-    return array.astype(object)
+    found = array.astype(object)
+    for k, item in enumerate(found.flat) if array.dtype.kind == "O" else ():
+        if isinstance(item, bytes):
+            found.flat[k] = item.decode("utf-8", "replace")
+        elif not isinstance(item, str):
+            raise InputInvalid(f"input '{port.any_name}' has {item!r:.40} at place {k}; the model takes strings")
+    return found

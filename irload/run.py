@@ -2,28 +2,28 @@
 
 from __future__ import annotations
 
-import os
 from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import median
 from threading import Lock
-from typing import TYPE_CHECKING, Any, NoReturn
-from weakref import WeakSet
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.lib.array_utils import byte_bounds
 
+from irload.core.element import ElementType, dynamic
 from irload.core.shape import Shape
 from irload.core.tensor import Array, TensorType
 from irload.errors import AttributeInvalid, ExecutionError, InputInvalid, LimitExceeded, UnknownOperation, Where
 from irload.graph import Graph, Model, Node, Port, UnknownOp, positions
 from irload.inputs import bind
+from irload.ops.casting import convert
+from irload.plan.crew import thread_count
 from irload.plan.fast import FastPlan, Shared, fast_plan
 from irload.plan.order import Plan, plan_graph
 from irload.plan.running import Run, TimedRun
-from irload.plan.threads import thread_count
 from irload.plan.tuning import Tuner
 from irload.safety import DEFAULT, Limits
 
@@ -72,8 +72,7 @@ class Result(Mapping[Any, Array]):
 class CompiledModel:
     """A model ready to run. Call it with an array, a sequence in input order, or a dict by name or position.
 
-    Thread-safe for models without state; each request made by `create_infer_request` has a state of its own. Works in
-    a forked child, too. A copy, deep or not, has plans and a state of its own and shares the model and its weights.
+    Thread-safe for models without state; each request made by `create_infer_request` has a state of its own.
     """
 
     def __init__(
@@ -100,27 +99,6 @@ class CompiledModel:
         self._own: InferRequest | None = None
         _require_known(model)
         _require_variables(model)
-        _compiled.add(self)
-
-    def __copy__(self) -> CompiledModel:
-        shared = self._shared
-        tune = shared.tuner is not None
-        other = CompiledModel(
-            self.model, self.threads, optimize=self.optimize, precise=shared.precise, tune=tune, limits=self.limits
-        )
-        if self._own is not None:
-            other._own = InferRequest(other)
-            other._own.variables = {name: array.copy() for name, array in self._own.variables.items()}
-        return other
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> CompiledModel:
-        return self.__copy__()
-
-    def __reduce__(self) -> NoReturn:
-        raise TypeError(
-            "a CompiledModel cannot be pickled, as its plans are bound to the memory of this process; "
-            "send the path of the model instead, and call compile_model there"
-        )
 
     def __call__(self, inputs: Any = None) -> Result:
         """Run once. Raises InputInvalid for inputs that do not fit, ExecutionError where an operation fails."""
@@ -181,9 +159,9 @@ class CompiledModel:
         return explain_fast(self.model, plan, fast)
 
     def _bound(self, inputs: Any) -> tuple[list[Array], list[TensorType]]:
-        """The arrays of the inputs in their order, and their types."""
-        arrays = bind(self.inputs, inputs)
-        return arrays, [TensorType(p.element_type, _shape(a)) for p, a in zip(self.inputs, arrays, strict=True)]
+        """The arrays of the inputs in their order, as the graph takes them, and their types."""
+        arrays = [_as(p.output.type.element, a) for p, a in zip(self.inputs, bind(self.inputs, inputs), strict=True)]
+        return arrays, [TensorType(p.output.type.element, _shape(a)) for p, a in zip(self.inputs, arrays, strict=True)]
 
     def execute(self, run: Run, given: Sequence[TensorType], arrays: Sequence[Array]) -> tuple[Array, ...]:
         """The results of the model's graph: by the fast plan where every shape is known, else step by step."""
@@ -192,12 +170,9 @@ class CompiledModel:
             return run.plan(plan, arrays)
         fast = self._take(plan)
         try:
-            results = run.assigning(lambda: fast.run(arrays, run))
-        except Exception:
+            return run.assigning(lambda: fast.run(arrays, run))
+        finally:
             self._give_back(plan, fast)
-            raise  # what only interrupts, however, might have left a thread that writes to the plan's memory
-        self._give_back(plan, fast)
-        return results
 
     def _give_back(self, plan: Plan, fast: FastPlan) -> None:
         with self._lock:
@@ -230,19 +205,6 @@ class CompiledModel:
             else:
                 self._plans.move_to_end(key)
         return found
-
-
-_compiled: WeakSet[CompiledModel] = WeakSet()
-
-
-def _unlock() -> None:
-    """Free the locks that other threads of the parent held when this process was forked from it."""
-    for compiled in _compiled:
-        compiled._lock = Lock()  # pyright: ignore[reportPrivateUsage]
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_unlock)
 
 
 class VariableState:
@@ -282,7 +244,8 @@ class InferRequest:
         run = Run(compiled, dict(self.variables))
         try:
             taken = set(map(id, arrays))
-            results = tuple(_owned(a, taken) for a in compiled.execute(run, given, arrays))
+            found = zip(compiled.outputs, compiled.execute(run, given, arrays), strict=True)
+            results = tuple(_owned(_as(p.element_type, a), taken) for p, a in found)
         except MemoryError as error:
             raise ExecutionError(f"ran out of memory: {error}") from None
         except LimitExceeded as error:
@@ -358,6 +321,14 @@ def _require_variables(model: Model) -> None:
         name = node.op.attributes.get("variable_id")
         if name not in read:
             raise AttributeInvalid(f"variable_id '{name}' is that of no ReadValue", node.where(model.file))
+
+
+def _as(element: ElementType, array: Array) -> Array:
+    """The array in the type that a port shows, or the graph has behind it; itself where both are one."""
+    if element is dynamic or array.dtype == element.dtype:
+        return array
+    with np.errstate(all="ignore"):
+        return convert(array, element)
 
 
 def _owned(result: Array, inputs: Collection[int]) -> Array:

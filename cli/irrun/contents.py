@@ -40,7 +40,8 @@ def layers_report(layers: Sequence[Layer]) -> list[Document]:
 
 
 def _port(port: Port) -> Document:
-    return {"name": port.any_name, "names": sorted(port.names), **_type(port.output.type)}
+    graph_type = port.output.type.element.name
+    return {"name": port.any_name, "names": sorted(port.names), **_type(port.type), "graph_type": graph_type}
 
 
 def _type(tensor: TensorType) -> Document:
@@ -105,7 +106,9 @@ def render(document: Document) -> None:
     for kind in ("inputs", "outputs"):
         shown = table(kind[:-1], "type", "shape")
         for port in document[kind]:
-            shown.add_row(safe(", ".join(port["names"])), port["type"], safe(port["shape"]))
+            kind, inside = port["type"], port["graph_type"]
+            kind = kind if kind == inside else f"{kind} ({inside} in the graph)"
+            shown.add_row(safe(", ".join(port["names"])), kind, safe(port["shape"]))
         console.print()
         console.print(shown)
     console.print()

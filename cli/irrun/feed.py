@@ -51,7 +51,7 @@ def gather(ports: Sequence[Port], words: Sequence[str], seed: int | None, limits
             if port.index not in fed:
                 _require_possible(port, limits)
                 fed[port.index] = Fed(random_value(port, rng), f"random, seed {seed}")
-    missing = [f"'{p.any_name}' {p.output.type}" for p in ports if p.index not in fed]
+    missing = [f"'{p.any_name}' {p.type}" for p in ports if p.index not in fed]
     if missing:
         raise click.UsageError(
             f"no value for input {', '.join(missing)}. Give a .npy or .npz file, name=file, or --random SEED"
@@ -61,7 +61,7 @@ def gather(ports: Sequence[Port], words: Sequence[str], seed: int | None, limits
 
 def _require_possible(port: Port, limits: Limits) -> None:
     """Raise LimitExceeded or UsageError for an input that no array can be."""
-    told = port.output.type
+    told = port.type
     limits.require("tensor_bytes", told.nbytes or 0, f"input '{port.any_name}' {told} is too large to be filled")
     if (told.rank or 0) > AXES:
         raise click.UsageError(f"input '{port.any_name}' has {told.rank} axes; NumPy's arrays have {AXES} at the most")

@@ -13,6 +13,7 @@ from typing import Any, Literal
 import ml_dtypes
 import numpy as np
 
+from irload.core.remarks import remark
 from irload.errors import TypeMismatch
 
 Kind = Literal["float", "signed", "unsigned", "boolean", "string", "dynamic"]
@@ -158,3 +159,12 @@ def merge(*types: ElementType) -> ElementType:
         elif other is not dynamic and other is not result:
             raise TypeMismatch(f"element types must agree, found {', '.join(t.name for t in types)}")
     return result
+
+
+def follow(*types: ElementType) -> ElementType:
+    """The type of the first operand that has one. Others that differ are a remark: the runtime converts them."""
+    known = [t for t in types if t is not dynamic]
+    if any(t is not known[0] for t in known):
+        names = ", ".join(t.name for t in types)
+        remark(f"element types must agree by the specification, found {names}; taken as {known[0]}")
+    return known[0] if known else dynamic

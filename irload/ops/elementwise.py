@@ -12,6 +12,7 @@ from irload.core import attribute as attr
 from irload.core.bounds import bounds_of
 from irload.core.element import ElementType, boolean, merge
 from irload.core.op import Op
+from irload.core.remarks import remark
 from irload.core.shape import Dim, Shape
 from irload.core.tensor import UNBOUNDED_HI, UNBOUNDED_LO, Array, Bounds, TensorType
 from irload.errors import AttributeInvalid, ShapeMismatch, TypeMismatch
@@ -70,17 +71,22 @@ class AutoBroadcast(Op):
     −1: at the end, and only b is stretched).
     """
 
-    auto_broadcast = attr.choice("numpy", "none", "pdpd", default="numpy")
+    auto_broadcast = attr.choice("numpy", "none", "pdpd", default="numpy", aliases={"explicit": "none"})
     auto_broadcast_axis = attr.integer(default=0, name="auto_broadcast.auto_broadcast_axis")
 
     def validate(self) -> None:
-        if self.auto_broadcast_axis < -1:
+        if self.auto_broadcast_axis < -1 and self.auto_broadcast == "pdpd":
             raise AttributeInvalid(
                 f"attribute auto_broadcast_axis must be at least -1, found {self.auto_broadcast_axis}"
             )
 
     def joined(self, a: Shape, b: Shape) -> Shape:
         """The shape that `a` and `b` broadcast to. Raises ShapeMismatch."""
+        if self.auto_broadcast_axis < -1:
+            remark(
+                f"attribute auto_broadcast_axis must be at least -1 by the specification, found "
+                f"{self.auto_broadcast_axis}; it means nothing with auto_broadcast {self.auto_broadcast}"
+            )
         if self.auto_broadcast == "numpy":
             return a.broadcast(b)
         if self.auto_broadcast == "none":

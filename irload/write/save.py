@@ -20,6 +20,7 @@ from irload.read.names import join_names
 from irload.write.atomic import write_atomically
 from irload.write.blob import Blob
 from irload.write.compress import is_compressed, replacements
+from irload.write.upgrade import as_v11
 
 Element = Any  # lxml ships no types
 
@@ -29,7 +30,8 @@ _TAG = re.compile(r"[A-Za-z_][\w.-]*", re.ASCII)
 def save_model(model: Model, path: str | Path, compress_to_fp16: bool = False) -> None:
     """Write a model as IR v11: `path` (an .xml) and the .bin beside it, both whole or not at all.
 
-    OpenVINO loads it and computes the same. Layers that no output depends on are left out; ids are given anew.
+    OpenVINO loads it and computes the same; what IR v10 shows at inputs and outputs becomes Converts. Layers that no
+    output depends on are left out; ids are given anew.
     `compress_to_fp16` stores f32 and f64 constants as f16 with a Convert behind them: those that OpenVINO's own
     `save_model` would choose, and none in a model that is quantized already. Raises InputInvalid when `path` does not
     end in .xml, ReadError when the model's own weights are missing, Unsupported for an unknown operation with bodies,
@@ -39,6 +41,7 @@ def save_model(model: Model, path: str | Path, compress_to_fp16: bool = False) -
     if path.suffix.lower() != ".xml":
         raise InputInvalid(f"a model is saved as an .xml with its .bin beside it, found '{path.name}'")
     blob = Blob()
+    model = as_v11(model)
     writer = _Writer(blob, compress_to_fp16 and not is_compressed(model))
     net = etree.Element("net", name=model.name, version="11")
     writer.graph(net, model)

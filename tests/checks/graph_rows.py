@@ -106,6 +106,11 @@ OPERATION_ROWS = [
     row("IR308", "conv", (STRIDES, 'stride="1,1"'), (f"{STRIDES} ", f"{STRIDES}  ")),
     row("IR309", "conv", (V1, '"ReLU" version="opset17"'), (V1, '"ReLU" version="opset16"')),
     row(
+        *("IR311", "state"),
+        ('cast="numpy"', 'cast="numpy" auto_broadcast.auto_broadcast_axis="-5"'),
+        ('cast="numpy"', 'cast="numpy" auto_broadcast.auto_broadcast_axis="-1"'),
+    ),
+    row(
         *("IR310", "conv", long_const(65), long_const(64)),
         weights=lambda b: b + bytes(4),
         near_weights=lambda b: b + bytes(4),

@@ -205,3 +205,15 @@ def too_new(scope: Scope) -> Iterator[Hit]:
             continue
         if note:
             yield Hit(layer, note)
+
+
+@file_rule("IR311", "warning", "against the specification")
+def against_specification(subject: Subject) -> Iterator[Hit]:
+    """The layer breaks a rule of its operation's specification; the runtime takes it nevertheless, and so does irload.
+
+    Other tools may refuse the file. The message tells what the layer is taken for.
+
+    Example: a PReLU of f16 data with an f32 slope, as Model Optimizer wrote it.
+    """
+    for node, remark in subject.truth.remarks:
+        yield Hit(node, remark)

@@ -10,7 +10,7 @@ import numpy as np
 
 from irload.core import attribute as attr
 from irload.core.bounds import bounds_of
-from irload.core.element import merge
+from irload.core.element import follow, merge
 from irload.core.op import Op
 from irload.core.shape import Shape
 from irload.core.tensor import Array, Bounds, TensorType
@@ -107,11 +107,12 @@ class HSwish(FloatUnary, since=4):
 class PReLU(Op, since=1):
     """x for x ≥ 0, slope · x below. A slope of one axis as long as axis 1 of x is by channel; others broadcast.
 
-    Specification: PReLU-1.
+    Specification: PReLU-1. A slope of another type than x is a remark, and the result has the type of x, as in the
+    runtime: Model Optimizer wrote f32 slopes into f16 models.
     """
 
     def infer(self, x: TensorType, slope: TensorType) -> TensorType:
-        element = merge(x.element, slope.element)
+        element = follow(x.element, slope.element)
         require_float("x and slope", element)
         if x.rank is not None and slope.rank is not None and not _by_channel(x.shape, slope.shape):
             joined = x.shape.broadcast(slope.shape)

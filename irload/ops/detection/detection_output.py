@@ -22,6 +22,7 @@ class DetectionOutputBase(Op):
     1 or 2, 4 or 5 · boxes] (prior boxes, then their variances), and optionally the class and box predictions of a first
     stage, which refine the priors and drop those whose objectness is below `objectness_score`. Output: [1, 1, n, 7]
     rows (image, class, score, x1, y1, x2, y2), ended by a row that begins with −1 where there is room.
+    Inputs of several types are a remark, and the output has the type of box_logits, as in the runtime.
     """
 
     background_label_id = attr.integer(default=0)

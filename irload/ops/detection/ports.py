@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from irload.core.element import ElementType, merge
+from irload.core.element import ElementType, follow
 from irload.core.shape import ANY, Dim, Shape
 from irload.core.tensor import TensorType
 from irload.errors import ShapeMismatch, TypeMismatch
@@ -16,8 +16,8 @@ def require_shape(name: str, tensor: TensorType, *dims: Dim | int | None) -> Non
 
 
 def require_floats(**ports: TensorType) -> ElementType:
-    """The one floating-point type that the ports have. Raises TypeMismatch."""
-    element = merge(*(tensor.element for tensor in ports.values()))
+    """The one floating-point type that the ports have, else that of the first of them. Raises TypeMismatch."""
+    element = follow(*(tensor.element for tensor in ports.values()))
     if not (element.is_float or element.is_dynamic):
         raise TypeMismatch(f"{', '.join(ports)} must be of a floating-point type, found {element}")
     return element

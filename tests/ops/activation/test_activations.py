@@ -111,7 +111,6 @@ def f32(*dims: int | None) -> TensorType:
         ("PReLU", "opset1", {}, [f32(2, 3), f32(5)], ShapeMismatch),
         ("PReLU", "opset1", {}, [f32(2, 1), f32(2, 3)], ShapeMismatch),
         ("PReLU", "opset1", {}, [f32(2), f32(1, 2)], ShapeMismatch),
-        ("PReLU", "opset1", {}, [f32(2, 3), TensorType(et.f16, Shape(3))], TypeMismatch),
         ("Mish", "opset4", {}, [TensorType(et.i32, Shape(2))], TypeMismatch),
         ("ReLU", "opset1", {}, [TensorType(et.boolean, Shape(2))], TypeMismatch),
     ],

@@ -1,0 +1,79 @@
+"""A model of IR v10 as IR v11: the types that v10 shows at inputs and outputs, as Converts in the graph."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from irload.core.element import ElementType
+from irload.core.registry import resolve
+from irload.core.tensor import TensorType
+from irload.graph import Model, Node, Output, Port, topological
+
+__all__ = ["as_v11"]
+
+
+def as_v11(model: Model) -> Model:
+    """The model with Converts where its ports show other types than its graph has; itself where there are none.
+
+    The given model stays as it is; nodes of the outer graph are copied, bodies are shared.
+    """
+    ports = [p for p in (*model.inputs, *model.outputs) if p.element_type is not p.output.type.element]
+    if not ports:
+        return model
+    nodes, outputs = _copies(model)
+    found = replace(
+        model,
+        nodes=list(nodes.values()),
+        parameters=[nodes[n] for n in model.parameters],
+        results=[nodes[n] for n in model.results],
+        sinks=[nodes[n] for n in model.sinks],
+        ir_version=11,
+    )
+    added: dict[Output, Node] = {}
+    for port in ports:
+        node, output = nodes[port.node], outputs[port.output]
+        if port.node in model.parameters:
+            added[output] = _after_input(found, node, port)
+        else:
+            if output not in added:
+                added[output] = _before_output(output, port.element_type)
+            node.inputs = [added[output].outputs[0]]
+    found.nodes = topological([*found.nodes, *added.values()])
+    return found
+
+
+def _copies(model: Model) -> tuple[dict[Node, Node], dict[Output, Output]]:
+    nodes = {node: replace(node) for node in model.nodes}
+    outputs: dict[Output, Output] = {}
+    for node, copy in nodes.items():
+        copy.outputs = [replace(o, node=copy) for o in node.outputs]
+        outputs.update(zip(node.outputs, copy.outputs, strict=True))
+    for copy in nodes.values():
+        copy.inputs = [outputs[i] for i in copy.inputs]
+    return nodes, outputs
+
+
+def _convert(source: Output, name: str, element: ElementType) -> Node:
+    node = Node(-1, name, resolve("Convert", "opset1")[0](destination_type=element), [source])
+    node.outputs = [Output(node, 0, type=TensorType(element, source.type.shape))]
+    return node
+
+
+def _after_input(model: Model, parameter: Node, port: Port) -> Node:
+    """Give the Parameter the type that it shows, and its users the one that they had."""
+    output = parameter.outputs[0]
+    users = [n for n in model.nodes if output in n.inputs]
+    node = _convert(output, f"{parameter.name}/to_graph", output.type.element)
+    parameter.op = type(parameter.op)(**{**parameter.op.attributes, "element_type": port.element_type})
+    output.type = TensorType(port.element_type, output.type.shape)
+    for user in users:
+        user.inputs = [node.outputs[0] if i is output else i for i in user.inputs]
+    return node
+
+
+def _before_output(source: Output, element: ElementType) -> Node:
+    """The Convert in front of a Result. The names of an output go with the values that it shows."""
+    node = _convert(source, f"{source.node.name}/from_graph", element)
+    if source.node.type != "Parameter":
+        node.outputs[0].names, source.names = source.names, frozenset()
+    return node

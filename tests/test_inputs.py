@@ -1,0 +1,84 @@
+"""Arrays of other types than a model's inputs: converted as the runtime's Python API does it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import openvino as ov
+import pytest
+
+import irload
+from models.ir import Graph
+from tests.harness.runtime import core
+
+DTYPES = ("f2", "f4", "f8", ">f4", "?", "i1", "u1", "i2", "i4", "i8", "u8")
+VALUES = np.array([[0, 1, 2.75], [3.5, 100, 17]])
+
+
+def text_of(element: str, shape: list[int | str]) -> bytes:
+    """A model that returns its input."""
+    graph = Graph()
+    graph.result(graph.parameter("x", element, shape))
+    return f'<net name="m" version="11">{graph.text()}</net>'.encode()
+
+
+def both(element: str, shape: list[int | str]) -> tuple[irload.CompiledModel, Any]:
+    """The model that returns its input, compiled by irload and by the runtime."""
+    text = text_of(element, shape)
+    theirs = core().read_model(text, ov.Tensor(np.zeros(1, np.uint8)))
+    config = {} if element == "string" else {"INFERENCE_PRECISION_HINT": "f32"}
+    return irload.compile_model(irload.read_model(text, b"")), core().compile_model(theirs, "CPU", config)
+
+
+@pytest.mark.parametrize("element", ["f32", "f16", "f64", "i32", "i64", "u8", "boolean"])
+def test_any_number_becomes_the_type_of_the_input(element: str):
+    ours, theirs = both(element, [2, 3])
+    for dtype in DTYPES:
+        x = VALUES.astype(dtype)
+        assert ours(x)[0].dtype == ours.inputs[0].element_type.dtype
+        assert ours(x)[0].tolist() == theirs([x])[0].tolist(), dtype
+
+
+def test_any_layout_and_container():
+    ours, theirs = both("f32", [2, 3])
+    for x in (VALUES[::-1], np.asfortranarray(VALUES), VALUES.T.copy().T, VALUES[:, ::-1].astype("i8")):
+        assert ours({"x": x})[0].tolist() == theirs({0: x})[0].tolist() == ours([x])[0].tolist()
+    assert ours([[True, False, True]] * 2)[0].tolist() == [[1, 0, 1]] * 2
+    assert ours(np.array([["1", "2.5", "-3"]] * 2))[0].tolist() == [[1, 2.5, -3]] * 2
+
+
+@pytest.mark.parametrize("shape", [[], [1], [1, 1]])
+def test_a_number_is_a_tensor_of_one_element(shape: list[int | str]):
+    ours, theirs = both("f32", shape)
+    for value in (np.array(2.5), np.float64(2.5), 2):
+        expected = theirs(value)[0] if isinstance(value, np.ndarray) else np.full(shape, value, np.float32)
+        assert ours(value)[0].tolist() == expected.tolist()
+
+
+def test_a_number_does_not_fill_a_larger_tensor():
+    with pytest.raises(irload.InputInvalid, match=r"has shape \[\]; the model takes \[2\]"):
+        irload.compile_model(irload.read_model(text_of("f32", [2]), b""))(np.array(1.0))
+
+
+def test_text_of_any_kind_for_strings():
+    ours, theirs = both("string", ["?"])
+    for x in (np.array(["a", "bé"]), np.array([b"a", "bé".encode()]), np.array([b"\xff", b"x"])):
+        assert ours(x)[0].tolist() == theirs([x])[0].tolist()
+    assert ours(np.array([b"a", "b"], object))[0].tolist() == ["a", "b"]
+    assert ours("word")[0].tolist() == ["word"]
+
+
+@pytest.mark.parametrize("value", [np.array([1, None], object), np.array([1.5, 2])])
+def test_what_is_no_text_is_refused(value: Any):
+    with pytest.raises(irload.InputInvalid, match="the model takes strings"):
+        irload.compile_model(irload.read_model(text_of("string", ["?"]), b""))(value)
+
+
+@pytest.mark.parametrize(
+    ("element", "value"),
+    [("f32", np.array([1 + 2j, 0])), ("f32", np.array(["one", "two"])), ("i32", [1.5, 2]), ("u8", [1, 300])],
+)
+def test_what_would_lose_a_number_is_refused(element: str, value: Any):
+    with pytest.raises(irload.InputInvalid, match=element):
+        irload.compile_model(irload.read_model(text_of(element, [2]), b""))(value)
