@@ -1,19 +1,34 @@
 """What the ports of a file declare against what inference finds. The runtime never compares the two; irload does.
 
-`irrun infer`, which shows both side by side, and `irrun check`, which reports what differs, judge by the code of this
-file.
+`irrun infer`, which shows both side by side, `irrun check`, which reports what differs, and `differences.py`, by which
+every model that is read or run is compared, judge by the code of this file.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
 from irload.core.element import dynamic
 from irload.core.tensor import TensorType
-from irload.graph import Declared, Model, Output
+from irload.graph import Declared, Model, Node, Output
 
-__all__ = ["Comparison", "Judgement", "compare", "declares_static", "judge"]
+__all__ = [
+    "Comparison",
+    "Judgement",
+    "TypeOf",
+    "compare",
+    "declares_static",
+    "is_decompression",
+    "judge",
+    "judge_input",
+    "own_type",
+    "repeats",
+]
+
+TypeOf = Callable[[Output], TensorType]
+"""What is known of outputs: `own_type`, or a lookup among the types of another inference."""
 
 ShapeVerdict = Literal["fits", "differs", "open", "narrow", "silent"]
 
@@ -42,11 +57,23 @@ FITS = Judgement()
 
 def judge(declared: Declared | None, inferred: TensorType) -> Judgement:
     """Judge one declaration. A port without dims is a scalar or of dynamic rank."""
-    if declared is None:
+    if declared is None or _says_just(declared, inferred):
         return FITS
     element = declared.element not in (None, dynamic, inferred.element) and inferred.element is not dynamic
     shape, axis = _judge_shape(declared.dims, inferred)
     return Judgement(element, shape, axis) if element or shape != "fits" else FITS
+
+
+def _says_just(declared: Declared, inferred: TensorType) -> bool:
+    """True for the declaration of nearly every port. Every model that is read has each of its ports judged."""
+    dims, shape = declared.dims, inferred.shape
+    if declared.element is not inferred.element or dims is None or shape.rank != len(dims):
+        return False
+    for claim, dim in zip(dims, shape.dims, strict=True):
+        # One size, the same on both sides, or any on one side and several on the other.
+        if claim != dim.lo if dim.lo == dim.hi else claim != -1:
+            return False
+    return True
 
 
 def _judge_shape(dims: tuple[int, ...] | None, inferred: TensorType) -> tuple[ShapeVerdict, int | None]:
@@ -70,9 +97,29 @@ def _judge_shape(dims: tuple[int, ...] | None, inferred: TensorType) -> tuple[Sh
     return verdict, found.get(verdict)
 
 
+def repeats(declared: Declared, claim: Declared | None) -> bool:
+    """True where an input port declares nothing but what its producer's port claims. v10 gives it no precision."""
+    return claim is not None and claim.dims == declared.dims and declared.element in (None, claim.element)
+
+
+def judge_input(node: Node, index: int, inferred: TensorType) -> Judgement:
+    """Judge what an input port declares of the tensor that arrives there.
+
+    What the producer's port declares as well is judged there. A port without dims says nothing.
+    """
+    declared, claim = node.declared_inputs[index], node.inputs[index].declared
+    found = judge(declared, inferred)
+    if found.fits:
+        return FITS
+    element = found.element and not (claim is not None and claim.element is declared.element)
+    if declared.dims is None or (claim is not None and claim.dims == declared.dims):
+        return Judgement(element)
+    return Judgement(element, found.shape, found.axis)
+
+
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Where one output's declaration and its inferred type disagree: in the element type, in the shape."""
+    """Where one port's declaration and the inferred type contradict each other: in the element type, in the shape."""
 
     element: bool
     shape: bool
@@ -81,14 +128,35 @@ class Comparison:
         return self.element or self.shape
 
 
-def compare(output: Output, *, static_file: bool) -> Comparison:
+AGREES = Comparison(element=False, shape=False)
+
+
+def own_type(output: Output) -> TensorType:
+    """The type that the output has in its model."""
+    return output.type
+
+
+def compare(output: Output, *, static_file: bool, type_of: TypeOf = own_type) -> Comparison:
     """Whether what the file declares of an output contradicts its inferred type. False for what merely says less.
 
     A declared −1 admits any size. A port without dims contradicts an inferred rank only in a file that is static
-    otherwise (`declares_static`).
+    otherwise (`declares_static`). What `is_decompression` excuses is no contradiction.
     """
-    found = judge(output.declared, output.type)
-    return Comparison(found.element, found.shape == "differs" or (static_file and found.shape == "silent"))
+    found = judge(output.declared, type_of(output))
+    if found.fits:
+        return AGREES
+    shape = found.shape == "differs" or (static_file and found.shape == "silent")
+    return Comparison(found.element and not is_decompression(output, type_of), shape)
+
+
+def is_decompression(output: Output, type_of: TypeOf = own_type) -> bool:
+    """True for the Convert behind a constant compressed to f16 whose port still declares f16.
+
+    OpenVINO itself writes it so in bodies.
+    """
+    node = output.node
+    marked = node.inputs and any(a.get("name") == "decompression" for a in node.rt_info)
+    return bool(marked) and output.declared is not None and output.declared.element is type_of(node.inputs[0]).element
 
 
 def declares_static(model: Model) -> bool:

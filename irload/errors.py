@@ -106,7 +106,11 @@ class TypeMismatch(IRError):
 
 
 class DeclaredDiffers(IRError):
-    """What a port declares is not what its operation produces."""
+    """What a port declares is not what its operation produces. `port` names it: "output port 2"."""
+
+    def __init__(self, message: str, where: Where | None = None, port: str = "") -> None:
+        super().__init__(message, where)
+        self.port = port
 
 
 class Unsupported(IRError):

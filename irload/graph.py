@@ -12,7 +12,7 @@ from irload.core.legacy import Shown, as_it_is, v10_input, v10_output
 from irload.core.op import Op
 from irload.core.shape import Shape
 from irload.core.tensor import UNKNOWN, TensorType
-from irload.errors import InputInvalid, ReadError, Where
+from irload.errors import DeclaredDiffers, InputInvalid, ReadError, Where
 from irload.integrity import Digests
 from irload.safety import DEFAULT, Limits
 
@@ -21,11 +21,15 @@ __all__ = ["Declared", "Graph", "Model", "Node", "Output", "Port", "UnknownOp", 
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """What a port of the file claims. `dims` has −1 for any size; None where the port lists no dims at all."""
+    """What a port of the file claims. `dims` has −1 for any size; None where the port lists no dims at all.
+
+    `port` is the id that the port has in the file.
+    """
 
     element: ElementType | None
     dims: tuple[int, ...] | None
     line: int | None = None
+    port: int | None = None
 
     @property
     def shape(self) -> Shape:
@@ -108,11 +112,10 @@ class Graph:
     def subgraphs(self) -> Iterator[tuple[Node, str, Graph]]:
         """Each body directly inside this graph: (node, attribute name, body)."""
         for node in self.nodes:
-            for name, declaration in node.op.declared.items():
-                if declaration.kind == "supplied":
-                    body = getattr(node.op.attributes[name], "body", None)
-                    if isinstance(body, Graph):
-                        yield node, name, body
+            for name in node.op.supplied:
+                body = getattr(getattr(node.op, name), "body", None)
+                if isinstance(body, Graph):
+                    yield node, name, body
 
     def walk(self) -> Iterator[Graph]:
         """This graph and every body inside it, outermost first. Iterative."""
@@ -173,6 +176,10 @@ class Model(Graph):
     ir_version: int = 11
     rt_info: dict[str, Any] = field(default_factory=dict[str, Any])
     warnings: list[str] = field(default_factory=list[str])
+    differences: list[DeclaredDiffers] = field(default_factory=list[DeclaredDiffers])
+    """The ports that declare what reading did not infer. Each is among the warnings, too."""
+    compared: list[Shape] = field(default_factory=list[Shape])
+    """The shapes of the inputs for which these were looked for."""
     weights_file: str | None = None
     limits: Limits = DEFAULT
     """What reading, inferring and running it may take."""

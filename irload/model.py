@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from irload.differences import note_differences
 from irload.graph import Model
 from irload.inference import infer
 from irload.read import read_graph
@@ -29,9 +30,11 @@ def read_model(
     it obeys them. `mmap`: map the .bin file instead of reading it; the process dies if the file shrinks meanwhile.
     `sha256`: the digest that the model must have, as `irrun inspect --sha256` shows it, or a dict of those of "xml" and
     "bin"; the very bytes that were hashed are parsed and run. What the runtime would pass over in silence is kept in
-    `Model.warnings`.
+    `Model.warnings`, among it every port that declares what is not inferred (`Model.differences`).
     Raises ReadError for what is no IR or not what was pinned, LimitExceeded for what passes a limit, and the fault of
     the first layer that does not hold together; `irload.check` and `irrun check` report all of them. Layers of unknown
     type do not fail: their outputs are taken as declared.
     """
-    return infer(read_graph(model, weights, limits=limits, mmap=mmap, sha256=sha256))
+    found = infer(read_graph(model, weights, limits=limits, mmap=mmap, sha256=sha256))
+    note_differences(found)
+    return found

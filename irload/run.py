@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import OrderedDict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from statistics import median
 from threading import Lock
@@ -16,8 +16,17 @@ from numpy.lib.array_utils import byte_bounds
 from irload.core.element import ElementType, dynamic
 from irload.core.shape import Shape
 from irload.core.tensor import Array, TensorType
-from irload.errors import AttributeInvalid, ExecutionError, InputInvalid, LimitExceeded, UnknownOperation, Where
-from irload.graph import Graph, Model, Node, Port, UnknownOp, positions
+from irload.differences import RunDifferences, refusal
+from irload.errors import (
+    AttributeInvalid,
+    DeclaredDiffers,
+    ExecutionError,
+    InputInvalid,
+    LimitExceeded,
+    UnknownOperation,
+    Where,
+)
+from irload.graph import Graph, Model, Node, Port, UnknownOp
 from irload.inputs import bind
 from irload.ops.casting import convert
 from irload.plan.crew import thread_count
@@ -25,6 +34,7 @@ from irload.plan.fast import FastPlan, Shared, fast_plan
 from irload.plan.order import Plan, plan_graph
 from irload.plan.running import Run, TimedRun
 from irload.plan.tuning import Tuner
+from irload.result import Result
 from irload.safety import DEFAULT, Limits
 
 if TYPE_CHECKING:
@@ -34,39 +44,6 @@ __all__ = ["CompiledModel", "InferRequest", "Result", "VariableState", "compile_
 
 PLANS = 8
 """Plans kept a graph (the model and each body) for the input shapes met last."""
-
-
-class Result(Mapping[Any, Array]):
-    """The outputs of one inference, in the order of the model's Results.
-
-    Indexed by position, by any name of an output, or by a Port; iterating gives the Ports, `values()` the arrays.
-    """
-
-    def __init__(self, ports: Sequence[Port], arrays: Sequence[Array]) -> None:
-        self._ports = ports
-        self._arrays = arrays
-        self._positions: dict[Node | str, int] | None = None
-
-    def __getitem__(self, key: int | str | Port) -> Array:
-        if isinstance(key, int):
-            return self._arrays[key]
-        if self._positions is None:
-            self._positions = positions(self._ports)
-        found = self._positions.get(key.node if isinstance(key, Port) else key)
-        if found is not None:
-            return self._arrays[found]
-        names = ", ".join(f"'{p.any_name}'" for p in self._ports)
-        raise KeyError(f"no output {key!r}; the model has {names}")
-
-    def __iter__(self) -> Iterator[Port]:
-        return iter(self._ports)
-
-    def __len__(self) -> int:
-        return len(self._ports)
-
-    def to_dict(self) -> dict[str, Array]:
-        """The arrays by output name."""
-        return {p.any_name: a for p, a in zip(self._ports, self._arrays, strict=True)}
 
 
 class CompiledModel:
@@ -84,7 +61,10 @@ class CompiledModel:
         precise: bool = False,
         tune: bool = False,
         limits: Limits | None = None,
+        strict: bool = False,
     ) -> None:
+        if strict and model.differences:
+            raise refusal(model.differences)
         self.model = model
         self.limits = model.limits if limits is None else limits
         self.inputs = model.inputs
@@ -97,11 +77,26 @@ class CompiledModel:
         self._kept = PLANS * sum(1 for _ in model.walk())
         self._lock = Lock()
         self._own: InferRequest | None = None
+        self._by_runs = RunDifferences(model, strict=strict)
         _require_known(model)
         _require_variables(model)
 
+    @property
+    def differences(self) -> list[DeclaredDiffers]:
+        """The ports that declare what was not inferred: those that reading found, then those that runs did."""
+        return [*self.model.differences, *self._by_runs.found]
+
+    @property
+    def warnings(self) -> list[str]:
+        """The warnings of the model, and what runs added to its `differences`."""
+        return [*self.model.warnings, *map(str, self._by_runs.found)]
+
     def __call__(self, inputs: Any = None) -> Result:
-        """Run once. Raises InputInvalid for inputs that do not fit, ExecutionError where an operation fails."""
+        """Run once.
+
+        Raises InputInvalid for inputs that do not fit, ExecutionError where an operation fails, and with `strict`
+        DeclaredDiffers where the shapes of these inputs make a port untrue.
+        """
         if self._own is None:
             self._own = self.create_infer_request()
         return self._own.infer(inputs)
@@ -126,7 +121,7 @@ class CompiledModel:
         from irload.plan.profile import of_fast, of_plain
 
         arrays, given = self._bound(inputs)
-        plan = self.plan(self.model, given)
+        plan = self.plan(self.model, given, self._differences_for(given))
         if self.optimize and plan.is_static:
             fast = self._take(plan)
             times = [fast.profile(arrays, Run(self, {})) for _ in range(rounds + 1)][1:]
@@ -151,7 +146,7 @@ class CompiledModel:
         given = [p.output.type for p in self.inputs] if inputs is None else self._bound(inputs)[1]
         if not all(t.is_static for t in given):
             raise InputInvalid("the model has dynamic inputs; give some, or reshape it first")
-        plan = self.plan(self.model, given)
+        plan = self.plan(self.model, given, self._differences_for(given))
         if not self.optimize or not plan.is_static:
             return explain_plain(self.model, plan, optimize=self.optimize)
         fast = self._take(plan)
@@ -165,7 +160,8 @@ class CompiledModel:
 
     def execute(self, run: Run, given: Sequence[TensorType], arrays: Sequence[Array]) -> tuple[Array, ...]:
         """The results of the model's graph: by the fast plan where every shape is known, else step by step."""
-        plan = self.plan(self.model, given)
+        run.differences = self._differences_for(given)
+        plan = self.plan(self.model, given, run.differences)
         if not self.optimize or not plan.is_static:
             return run.plan(plan, arrays)
         fast = self._take(plan)
@@ -173,6 +169,10 @@ class CompiledModel:
             return run.assigning(lambda: fast.run(arrays, run))
         finally:
             self._give_back(plan, fast)
+
+    def _differences_for(self, given: Sequence[TensorType]) -> RunDifferences | None:
+        """What compares a run on such inputs with the file; None where the file says nothing about them."""
+        return self._by_runs if self._by_runs.applies_to(given) else None
 
     def _give_back(self, plan: Plan, fast: FastPlan) -> None:
         with self._lock:
@@ -192,13 +192,18 @@ class CompiledModel:
         except MemoryError as error:
             raise ExecutionError(f"there is not enough memory for the plan: {error}") from None
 
-    def plan(self, graph: Graph, given: Sequence[TensorType]) -> Plan:
-        """The plan for the model's graph or one of its bodies on inputs of these types, made on first need."""
-        key = (id(graph), *((t.element.name, t.shape) for t in given))
+    def plan(self, graph: Graph, given: Sequence[TensorType], differences: RunDifferences | None) -> Plan:
+        """The plan for the model's graph or one of its bodies on inputs of these types, made on first need.
+
+        The types that it infers are shown to `differences`, once.
+        """
+        key = (id(graph), differences is None, *((t.element.name, t.shape) for t in given))
         with self._lock:
             found = self._plans.get(key)
             if found is None:
                 found = plan_graph(graph, given, self._shared.folding if self.optimize else None, self.limits)
+                if differences is not None:
+                    differences.compare_graph(graph, given, found.types)
                 self._plans[key] = found
                 if len(self._plans) > self._kept:
                     self._plans.popitem(last=False)
@@ -277,6 +282,7 @@ def compile_model(
     tune: bool = False,
     limits: Limits | None = None,
     mmap: bool = False,
+    strict: bool = False,
 ) -> CompiledModel:
     """Make a model ready to run.
 
@@ -285,8 +291,10 @@ def compile_model(
     `compute`, one after the other. `precise=True` avoids kernels that round more than a plain sum does (Winograd's
     convolutions), for about half of their speed. `tune=True` times the kernels that would do when a plan is made, and
     keeps the choice in the user's cache (IRLOAD_CACHE_DIR). `limits`: what running may take; None takes those that the
-    model was read with. `mmap`: for a path, map its .bin file (see `read_model`). Raises UnknownOperation naming every
-    operation that is unknown.
+    model was read with. `mmap`: for a path, map its .bin file (see `read_model`). `strict=True` refuses files
+    whose ports declare what is not inferred, which are warnings otherwise (`CompiledModel.warnings`): here, or where a
+    port turns out untrue for the shapes of an inference, there. Raises UnknownOperation naming every operation that is
+    unknown, and DeclaredDiffers.
     """
     if not isinstance(model, Model):
         from irload.model import read_model
@@ -294,7 +302,7 @@ def compile_model(
         model = read_model(model, limits=limits or DEFAULT, mmap=mmap)
     elif mmap:
         raise InputInvalid("mmap is for a path; the model is read already")
-    return CompiledModel(model, threads, optimize=optimize, precise=precise, tune=tune, limits=limits)
+    return CompiledModel(model, threads, optimize=optimize, precise=precise, tune=tune, limits=limits, strict=strict)
 
 
 def _require_known(model: Model) -> None:

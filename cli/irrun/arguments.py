@@ -100,6 +100,9 @@ shapes_option: Decorator = click.option(
     metavar="NAME[DIMS]",
     help="A new shape for an input, as x[1,3,?,1..8]; the name may be left out where there is one input.",
 )
+strict_option: Decorator = click.option(
+    "--strict", is_flag=True, help="Refuse a model whose ports declare what is not inferred: exit code 1."
+)
 json_option: Decorator = click.option("--json", "as_json", is_flag=True, help="Print a JSON document instead.")
 
 

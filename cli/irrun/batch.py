@@ -11,7 +11,15 @@ import click
 
 from irload import Limits
 from irload.inference import ShapeLike
-from irrun.arguments import json_option, model_argument, pin_option, shapes_of, shapes_option, weights_option
+from irrun.arguments import (
+    json_option,
+    model_argument,
+    pin_option,
+    shapes_of,
+    shapes_option,
+    strict_option,
+    weights_option,
+)
 
 
 def _numbers(count: tuple[int, ...], kind: Callable[[str], Any], what: str) -> Callable[..., Any]:
@@ -68,6 +76,7 @@ def _numbers(count: tuple[int, ...], kind: Callable[[str], Any], what: str) -> C
 @click.option(
     "--channels", type=click.Choice(["rgb", "bgr"]), default="rgb", show_default=True, help="Images: order of colours."
 )
+@strict_option
 @weights_option
 @pin_option
 @shapes_option
@@ -93,6 +102,7 @@ def command(
     mean: tuple[float, ...] | None,
     scale: tuple[float, ...] | None,
     channels: str,
+    strict: bool,
     weights: Path | None,
     shapes: tuple[str, ...],
     engine: str,
@@ -133,10 +143,12 @@ def command(
         target,
         limits=limits,
         sha256=pins,
+        strict=strict,
     )
     job = Job(data, recipe, target, workers, engine, address, resume, force, fail_fast)
     with Watch() as watch:
         summary = run_job(job, watch)
+    watch.notice(summary.differences)
     if as_json:
         from irrun.render import show_json
 

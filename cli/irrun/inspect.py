@@ -40,6 +40,7 @@ def command(
     choose among their layers. It works without the .bin file, with unknown operations and with layers that do not fit
     together.
     """
+    from irload.differences import note_differences
     from irrun.parts import show, with_parts
     from irrun.render import progress, show_json
     from irrun.survey import infer_all, reshape_inputs, survey
@@ -48,6 +49,8 @@ def command(
         found = survey(model, weights, limits, hashed=hashed)
         reshape_inputs(found, shapes_of(found.model, shapes))
         infer_all(found)
+        if not shapes:  # the ports do not follow them
+            note_differences(found.model)
         document = with_parts(model, found, **asked)
     if as_json:
         show_json(document)

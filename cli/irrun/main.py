@@ -68,10 +68,19 @@ def _choose_blas_kernels() -> None:
 
 def _failed(error: Exception) -> int:
     """Say what went wrong in one line and give the exit code that stands for it."""
-    from irload.errors import InputInvalid, IRError, LimitExceeded, ReadError, UnknownOperation, Unsupported
+    from irload.errors import (
+        DeclaredDiffers,
+        InputInvalid,
+        IRError,
+        LimitExceeded,
+        ReadError,
+        UnknownOperation,
+        Unsupported,
+    )
 
     if isinstance(error, IRError):
-        _say(str(error), error=True)
+        refused = "; --strict refuses such files (DeclaredDiffers)" if isinstance(error, DeclaredDiffers) else ""
+        _say(f"{error}{refused}", error=True)
         kinds = {
             InputInvalid: USAGE,
             ReadError: UNREADABLE,

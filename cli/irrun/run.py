@@ -9,7 +9,15 @@ from typing import Any
 import click
 
 from irload import Limits
-from irrun.arguments import json_option, model_argument, pin_option, shapes_of, shapes_option, weights_option
+from irrun.arguments import (
+    json_option,
+    model_argument,
+    pin_option,
+    shapes_of,
+    shapes_option,
+    strict_option,
+    weights_option,
+)
 
 
 @click.command("run", no_args_is_help=True)
@@ -26,6 +34,7 @@ from irrun.arguments import json_option, model_argument, pin_option, shapes_of, 
 @click.option("--threads", type=click.IntRange(1), metavar="N", help="Worker threads.")
 @click.option("--precise", is_flag=True, help="Avoid kernels that round more than a plain sum does.")
 @click.option("--tune", is_flag=True, help="Time the kernels that would do, and remember the fastest.")
+@strict_option
 @click.option("--profile", is_flag=True, help="Show the time of every step as well.")
 @click.option("--explain", is_flag=True, help="Show the plan in words as well: what was fused, which kernels, why.")
 @json_option
@@ -42,6 +51,7 @@ def command(
     threads: int | None,
     precise: bool,
     tune: bool,
+    strict: bool,
     profile: bool,
     explain: bool,
     limits: Limits,
@@ -60,6 +70,7 @@ def command(
     from irload import compile_model, read_model
     from irload.inference import reshape
     from irrun.feed import gather
+    from irrun.notice import Notice
     from irrun.outcome import render, report
     from irrun.plan import render_plan, timed
     from irrun.render import progress, show_json
@@ -70,17 +81,21 @@ def command(
         loaded = read_model(model, weights, limits=limits, sha256=pins)
         if shapes:
             reshape(loaded, shapes_of(loaded, shapes))
-        compiled = compile_model(loaded, threads, precise=precise, tune=tune)
+        compiled = compile_model(loaded, threads, precise=precise, tune=tune, strict=strict)
+    notice = Notice()
+    notice(compiled.differences)
     fed = gather(compiled.inputs, inputs, seed, limits)
     files = plan_files(output, compiled.outputs, force=force) if output is not None else None
     values = [f.value for f in fed]
     started = time.perf_counter()
     with progress("running"):
         result = compiled(values)
+    notice(compiled.differences)
     seconds = time.perf_counter() - started
     if files is not None:
         write_files(files, result, force=force)
     document: dict[str, Any] = report(model, compiled, fed, result, seconds, top, names)
+    document["warnings"] = compiled.warnings
     document["written"] = [] if files is None else [str(f) for f in files]
     if explain:
         document["plan"] = compiled.explain(values)

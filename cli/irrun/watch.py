@@ -8,6 +8,7 @@ from typing import Any, Self
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
 from irload.batch.job import Job, Summary
+from irrun.notice import Notice
 from irrun.render import safe, stderr
 
 INTERVAL = 10.0
@@ -25,6 +26,7 @@ class Watch:
         self._said = self._started
         self._bar: Progress | None = None
         self._task: TaskID | None = None
+        self.notice = Notice(self._console)
 
     def __enter__(self) -> Self:
         if self._console.is_terminal:
@@ -44,6 +46,7 @@ class Watch:
             self._bar.stop()
 
     def __call__(self, summary: Summary) -> None:
+        self.notice(summary.differences)
         now = time.monotonic()
         handled = summary.before + summary.done + summary.failed
         if self._bar is not None:
@@ -98,6 +101,7 @@ def report(job: Job, summary: Summary) -> dict[str, Any]:
         "seconds": round(summary.seconds, 3),
         "finished": summary.finished,
         "interrupted": summary.interrupted,
+        "warnings": summary.warnings,
         "failures": [{"input": name, "reason": reason} for name, reason in summary.failures],
     }
 

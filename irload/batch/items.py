@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from irload.batch.images import Pixels
 from irload.core.tensor import Array
+from irload.errors import DeclaredDiffers
 from irload.extensions import loaded_extensions
 from irload.inference import ShapeLike
 from irload.safety import Limits
@@ -52,10 +53,14 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """What a worker gives back for a task: a record for each item, and the part of a common output it wrote."""
+    """What a worker gives back for a task: a record for each item, and the part of a common output it wrote.
+
+    `differences` are the ports that turned out to declare what is not inferred, for the first time.
+    """
 
     records: list[Record]
     part: str = ""
+    differences: Sequence[DeclaredDiffers] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,4 +80,5 @@ class Recipe:
     uniform: bool = False
     limits: Limits | None = None
     sha256: Mapping[str, str] | None = None
+    strict: bool = False
     extensions: tuple[str, ...] = field(default_factory=loaded_extensions)

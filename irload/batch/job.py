@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import shutil
 import time
@@ -18,7 +19,7 @@ from irload.batch.pool import Pool
 from irload.batch.predictor import Predictor
 from irload.batch.tables import Tables
 from irload.batch.target import Target
-from irload.errors import InputInvalid
+from irload.errors import DeclaredDiffers, InputInvalid
 from irload.graph import Port
 from irload.plan.crew import thread_count
 
@@ -56,6 +57,10 @@ class Summary:
     interrupted: bool = False
     finished: bool = False
     failures: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
+    warnings: list[str] = field(default_factory=list[str])
+    """Those of the model, as `CompiledModel.warnings` has them."""
+    differences: list[DeclaredDiffers] = field(default_factory=list[DeclaredDiffers])
+    """The ports among them that declare what is not inferred."""
 
     def count(self, done: Done) -> None:
         """Take in what became of a task."""
@@ -63,6 +68,10 @@ class Summary:
         self.failed += failed
         self.done += len(done.records) - failed
         self.samples += sum(r.samples for r in done.records if not r.reason)
+        for difference in done.differences:
+            if str(difference) not in self.warnings:  # another worker may have found it, too
+                self.warnings.append(str(difference))
+                self.differences.append(difference)
 
 
 OnProgress = Callable[[Summary], None]
@@ -83,7 +92,9 @@ def run_job(job: Job, on_progress: OnProgress = lambda _: None) -> Summary:
         shapes=job.recipe.shapes,
         limits=job.recipe.limits,
         sha256=job.recipe.sha256,
+        strict=job.recipe.strict,
     )
+    summary.warnings, summary.differences = predictor.compiled.warnings, predictor.compiled.differences
     summary.stacking = str(predictor.stacking)
     listing = Listing(job.words, [p.names | {p.node.name} for p in predictor.inputs])
     source: Listing | Tables = _tables(listing, predictor.inputs) if listing.tables else listing
@@ -119,6 +130,7 @@ def run_job(job: Job, on_progress: OnProgress = lambda _: None) -> Summary:
             text = f"{error.strerror or error}; {kept} finished items are kept, and --resume goes on from there"
             raise OSError(error.errno, text, error.filename) from None
         summary.failures = manifest.failures(FAILURES)
+        manifest.put(warnings=json.dumps(summary.warnings, ensure_ascii=False))
     summary.seconds = time.monotonic() - started
     return summary
 

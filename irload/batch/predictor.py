@@ -34,9 +34,9 @@ class Predictor:
     This is what the `map_batches` of Ray Data takes. Columns that are no inputs of the model pass through. Samples
     share an inference, up to `batch_size` of them, where the model allows; whether their results are those of each
     alone is tried on the first batch, and where they are not, the model runs one sample at a time.
-    `weights`, `threads`, `limits`, `sha256`, `shapes`: as for `read_model`, `compile_model` and `reshape`. `uniform`
-    pads every inference to one size: rounding differs a little from size to size, so the company of a sample then
-    makes no difference.
+    `weights`, `threads`, `limits`, `sha256`, `strict`, `shapes`: as for `read_model`, `compile_model` and `reshape`.
+    `uniform` pads every inference to one size: rounding differs a little from size to size, so the company of a sample
+    then makes no difference.
     """
 
     def __init__(
@@ -50,6 +50,7 @@ class Predictor:
         uniform: bool = False,
         limits: Limits | None = None,
         sha256: str | Mapping[str, str] | None = None,
+        strict: bool = False,
     ) -> None:
         if batch_size < 1:
             raise InputInvalid(f"batch_size must be at least 1, found {batch_size}")
@@ -63,7 +64,7 @@ class Predictor:
         self._least = self.stacking.least
         if uniform:
             self.stacking = replace(self.stacking, least=self.stacking.most)
-        self.compiled: CompiledModel = compile_model(model, threads, limits=limits)
+        self.compiled: CompiledModel = compile_model(model, threads, limits=limits, strict=strict)
         self.inputs = model.inputs
         self.outputs = model.outputs
         self.output_names = unique([p.any_name for p in self.outputs])

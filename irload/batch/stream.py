@@ -48,6 +48,7 @@ def predict(
     shapes: Mapping[str | int, ShapeLike] | None = None,
     pixels: Pixels | None = None,
     limits: Limits | None = None,
+    strict: bool = False,
 ) -> Iterator[Prediction]:
     """Run a model over many inputs and yield a Prediction for each.
 
@@ -55,9 +56,9 @@ def predict(
     arrays or of dicts by input name, consumed as it is needed. `weights`, `shapes`: as for `read_model` and `reshape`.
     `batch_size`: samples that share an inference where the model allows. `workers`: processes, which need the model
     as a path; with 0 everything happens here and in order. `threads`: for all workers together. `pixels`: what
-    becomes of images. `limits`: as for `read_model`; None takes those of the model. Items that cannot be used are
-    yielded with an `error`. Raises what makes the whole job impossible: an IRError for the model, InputInvalid for the
-    source, OSError for the system.
+    becomes of images. `limits`: as for `read_model`; None takes those of the model. `strict`: as for `compile_model`.
+    Items that cannot be used are yielded with an `error`. Raises what makes the whole job impossible: an IRError for
+    the model, InputInvalid for the source, OSError for the system.
     """
     from irload.model import read_model
 
@@ -68,7 +69,14 @@ def predict(
     tasks = iter(lambda: Task(list(islice(items, max(batch_size, 1)))), Task([]))
     share = max(1, thread_count(threads) // max(workers, 1))
     recipe = Recipe(
-        str(model) if workers else loaded, weights, shapes, batch_size, share, pixels or Pixels(), limits=limits
+        str(model) if workers else loaded,
+        weights,
+        shapes,
+        batch_size,
+        share,
+        pixels or Pixels(),
+        limits=limits,
+        strict=strict,
     )
     return _predictions(recipe, tasks, workers, unique([p.any_name for p in loaded.outputs]))
 

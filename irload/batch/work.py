@@ -31,15 +31,19 @@ class Work:
             uniform=recipe.uniform,
             limits=recipe.limits,
             sha256=recipe.sha256,
+            strict=recipe.strict,
         )
         self.sink = sink_of(recipe.target, self.predictor)
+        self._told = len(self.predictor.compiled.differences)
 
     def do(self, items: Sequence[Item]) -> Done:
         """Predict items. Raises OSError where results cannot be stored, and what an item cannot be blamed for."""
         results, faults = self.predict(items)
         stored, part = self.sink.store(results)
         by_name = {record.name: record for record in (*stored, *faults)}
-        return Done([by_name[item.name] for item in items], part)
+        found = self.predictor.compiled.differences
+        news, self._told = found[self._told :], len(found)
+        return Done([by_name[item.name] for item in items], part, news)
 
     def predict(self, items: Sequence[Item]) -> tuple[list[Result], list[Record]]:
         """The outputs of the items, and records of those that have none."""

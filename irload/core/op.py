@@ -87,6 +87,8 @@ class Op:
     also_in: ClassVar[Collection[int]] = ()
     missing_in: ClassVar[Collection[int]] = ()
     declared: ClassVar[Mapping[str, Attribute]] = {}
+    supplied: ClassVar[Sequence[str]] = ()
+    """The names of those attributes that have no text: the data of a constant, bodies."""
     signature: ClassVar[Signature]
 
     folds: ClassVar[bool] = True
@@ -115,6 +117,7 @@ class Op:
         own = {a.name: a for a in vars(cls).values() if isinstance(a, Attribute)}
         inherited = [vars(base).get("declared", {}) for base in reversed(cls.__mro__[1:])]
         cls.declared = {name: a for declared in (*inherited, own) for name, a in declared.items()}
+        cls.supplied = tuple(name for name, a in cls.declared.items() if a.supplied)
         if since is None and opset is None:
             return
         cls.type = type or cls.__name__

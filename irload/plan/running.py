@@ -11,6 +11,7 @@ from irload.core.op import evaluate, infer_outputs
 from irload.core.shape import Shape
 from irload.core.subgraph import Body
 from irload.core.tensor import Array, TensorType
+from irload.differences import RunDifferences
 from irload.errors import IRError
 from irload.graph import Graph, Model
 from irload.inference import Inference
@@ -26,8 +27,8 @@ class Planner(Protocol):
     model: Model
     limits: Limits
 
-    def plan(self, graph: Graph, given: Sequence[TensorType]) -> Plan:
-        """The plan for a graph on inputs of these types."""
+    def plan(self, graph: Graph, given: Sequence[TensorType], differences: RunDifferences | None) -> Plan:
+        """The plan for a graph on inputs of these types, which `differences` compares with what the file declares."""
         ...
 
 
@@ -45,6 +46,8 @@ class Run:
         self.deadline = Deadline(compiled.limits)
         self.ledger = Ledger(compiled.limits)
         self.outputs: Sequence[TensorType] = ()
+        self.differences: RunDifferences | None = None
+        """What compares the types that only a run tells with what the file declares."""
         self.iterations = 0
         self._assigned: dict[str, Array] = {}
 
@@ -90,6 +93,8 @@ class Run:
             if not step.known:
                 for tensor in types:
                     require_size(tensor, self.limits)
+                if self.differences is not None:
+                    self.differences.compare_outputs(step.node, types)
             if step.node.type not in VIEWS:
                 self.ledger.require(types)
             self.outputs = types
@@ -112,7 +117,7 @@ class Run:
             for p, a in zip(graph.parameters, inputs, strict=True)
         ]
         outputs = self.outputs
-        results = self.plan(self.compiled.plan(graph, given), inputs)
+        results = self.plan(self.compiled.plan(graph, given, self.differences), inputs)
         self.outputs = outputs
         return results
 

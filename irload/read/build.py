@@ -190,7 +190,7 @@ class _Builder:
                 precision = element_of_precision(port.precision)
             except IRError as error:
                 self.report(error.at(Where(self.file, port.line, layer.id, layer.name, layer.type)))
-        return Declared(precision, port.dims, port.line)
+        return Declared(precision, port.dims, port.line, port.id)
 
     def where(self, layer: RawLayer) -> Where:
         return Where(self.file, layer.line, layer.id, layer.name, layer.type)

@@ -16,7 +16,7 @@ from irload.checks.rule import Hit, graph_rule
 from irload.checks.subject import Scope, named, port_name
 from irload.core.element import dynamic
 from irload.core.tensor import TensorType
-from irload.declared import Judgement, judge
+from irload.declared import Judgement, is_decompression, judge, judge_input
 from irload.graph import Declared, Node, Output
 from irload.read.raw import RawLayer
 
@@ -64,16 +64,9 @@ def _inputs(scope: Scope, wanted: Callable[[Judgement], bool]) -> Iterator[Claim
             continue  # which edge is whose cannot be told
         for k, declared in enumerate(node.declared_inputs):
             source, inferred = node.inputs[k], scope.type(node.inputs[k])
-            found = judge(declared, inferred)
-            if found.fits or declared.dims is None:
-                found = Judgement(found.element)
-            claim = source.declared
+            found = judge_input(node, k, inferred)
             if found.shape == "open" and (layer.id, layer.name) in scope.subject.misread:
                 found = Judgement(found.element)
-            if claim is not None and claim.dims == declared.dims:
-                found = Judgement(found.element)
-            if claim is not None and claim.element is declared.element:
-                found = Judgement(False, found.shape, found.axis)
             if not found.fits and wanted(found):
                 port = port_name(layer.inputs, k, "input")
                 vague = source.node in scope.subject.truth.vague
@@ -127,13 +120,8 @@ def output_precision(scope: Scope) -> Iterator[Hit]:
     for claim in _outputs(scope, lambda j: j.element):
         said = (claim.declared.element or dynamic).precision
         hit = claim.hit(f"declares {said}, inferred {claim.inferred.element.precision}", why_type(scope, claim.node))
-        yield replace(hit, severity="note") if _is_decompression(scope, claim) else hit
-
-
-def _is_decompression(scope: Scope, claim: Claim) -> bool:
-    """True for the Convert that a writer put behind a compressed constant without looking at its type again."""
-    marked = any(a.get("name") == "decompression" for a in claim.node.rt_info)
-    return marked and claim.declared.element is scope.type(claim.node.inputs[0]).element
+        excused = is_decompression(claim.node.outputs[claim.index], scope.type)
+        yield replace(hit, severity="note") if excused else hit
 
 
 @graph_rule("IR403", "error", "declared dims are not what feeds the port")

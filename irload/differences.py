@@ -1,0 +1,137 @@
+"""Whether a model is what its file declares: every port, when it is read, and again for the shapes that a run brings.
+
+What contradicts is no fault of the model, which runs as inferred; it is a `DeclaredDiffers`, kept as a warning.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from itertools import islice
+
+from irload.core.tensor import UNKNOWN, TensorType
+from irload.declared import FITS, Comparison, TypeOf, compare, declares_static, judge, judge_input, own_type, repeats
+from irload.errors import DeclaredDiffers, Where
+from irload.graph import Declared, Graph, Model, Node, Output
+
+__all__ = ["RunDifferences", "note_differences", "refusal"]
+
+KEPT = 10_000
+"""Differences that are kept of one model; of a file that has more, all ports may be wrong."""
+
+
+def note_differences(model: Model) -> None:
+    """Compare every port of a model that was just inferred and keep what differs, also among its warnings."""
+    search = _Search(model)
+    found = (d for graph in model.walk() for d in search.graph(graph, own_type))
+    model.differences = list(islice(found, KEPT))
+    model.compared = [p.outputs[0].type.shape for p in model.parameters if p.outputs]
+    model.warnings += map(str, model.differences)
+
+
+def refusal(differences: Sequence[DeclaredDiffers]) -> DeclaredDiffers:
+    """The error that stands for all of them: the first, and how many more there are."""
+    first, more = differences[0], len(differences) - 1
+    ports = "1 more port differs" if more == 1 else f"{more} more ports differ"
+    return DeclaredDiffers(f"{first.message}; {ports}" if more else first.message, first.where, first.port)
+
+
+class RunDifferences:
+    """Compares the ports of a model again wherever a run gives types that reading could not know.
+
+    `found` has what reading did not find. With `strict`, that is raised instead.
+    """
+
+    def __init__(self, model: Model, *, strict: bool) -> None:
+        self.strict = strict
+        self.found: list[DeclaredDiffers] = []
+        self._search = _Search(model)
+        self._model = model
+        self._known = {(d.where, d.port) for d in model.differences}
+
+    def applies_to(self, given: Sequence[TensorType]) -> bool:
+        """True where the file speaks of inputs of these types: its Parameters declare nothing else.
+
+        Ports do not follow when a model is reshaped, so they are no claim about other inputs.
+        """
+        ports = zip(self._model.parameters, given, strict=True)
+        return all(judge(p.outputs[0].declared, t).shape != "differs" for p, t in ports)
+
+    def compare_graph(self, graph: Graph, given: Sequence[TensorType], types: Mapping[Output, TensorType]) -> None:
+        """Compare a graph, and the bodies in it, with what was inferred for these inputs."""
+        if graph is self._model and [t.shape for t in given] == self._model.compared:
+            return  # reading did
+
+        def type_of(output: Output) -> TensorType:
+            return types.get(output, UNKNOWN)
+
+        for level in graph.walk():
+            self._take(self._search.graph(level, type_of))
+
+    def compare_outputs(self, node: Node, types: Sequence[TensorType]) -> None:
+        """Compare the outputs of one node with what its inputs at hand make of them."""
+        for output, tensor in zip(node.outputs, types, strict=False):
+            self._take(self._search.output(output, lambda o, t=tensor, k=output: t if o is k else UNKNOWN))
+
+    def _take(self, differences: Iterator[DeclaredDiffers]) -> None:
+        for difference in differences:
+            key = difference.where, difference.port
+            if key in self._known:
+                continue
+            if self.strict:
+                raise difference
+            if len(self.found) < KEPT:
+                self._known.add(key)
+                self.found.append(difference)
+
+
+class _Search:
+    """Looks for ports of a model that contradict types. Nearly all agree, so agreement must cost little."""
+
+    def __init__(self, model: Model) -> None:
+        self._model = model
+
+    @cached_property
+    def _static_file(self) -> bool:
+        return declares_static(self._model)
+
+    def graph(self, graph: Graph, type_of: TypeOf) -> Iterator[DeclaredDiffers]:
+        """The ports of the graph's own layers that differ, in topological order."""
+        for node in graph.nodes:
+            fed = len(node.inputs) == len(node.declared_inputs)
+            for k, declared in enumerate(node.declared_inputs if fed else ()):
+                if not repeats(declared, node.inputs[k].declared):
+                    yield from self._input(node, k, type_of)
+            for output in node.outputs:
+                if judge(output.declared, type_of(output)) is not FITS:
+                    yield from self.output(output, type_of)
+
+    def output(self, output: Output, type_of: TypeOf) -> Iterator[DeclaredDiffers]:
+        """What differs at an output port."""
+        found = compare(output, static_file=self._static_file, type_of=type_of)
+        if found and output.declared is not None:
+            yield self._difference(output.node, "output", output.index, output.declared, type_of(output), found)
+
+    def _input(self, node: Node, index: int, type_of: TypeOf) -> Iterator[DeclaredDiffers]:
+        source = node.inputs[index]
+        found = judge_input(node, index, type_of(source))
+        differs = Comparison(found.element, found.shape == "differs")
+        if differs:
+            declared = node.declared_inputs[index]
+            yield self._difference(node, "input", index, declared, type_of(source), differs)
+
+    def _difference(
+        self, node: Node, side: str, index: int, declared: Declared, inferred: TensorType, differs: Comparison
+    ) -> DeclaredDiffers:
+        number = index if declared.port is None else declared.port
+        port = f"{side} port {number}"
+        wrong, right = list[str](), list[str]()
+        if differs.element and declared.element is not None:
+            wrong.append(declared.element.precision)
+            right.append(inferred.element.precision)
+        if differs.shape:
+            wrong.append("no dims" if declared.dims is None else f"[{','.join(map(str, declared.dims))}]")
+            right.append(str(inferred.shape))
+        place = Where(self._model.file, declared.line or node.line, node.id, node.name, node.type)
+        verb = "inferred" if side == "output" else "but is fed"
+        return DeclaredDiffers(f"{port} declares {' '.join(wrong)}, {verb} {' '.join(right)}", place, port)

@@ -1,0 +1,44 @@
+"""The outputs of one inference."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from irload.core.tensor import Array
+from irload.graph import Node, Port, positions
+
+__all__ = ["Result"]
+
+
+class Result(Mapping[Any, Array]):
+    """The outputs of one inference, in the order of the model's Results.
+
+    Indexed by position, by any name of an output, or by a Port; iterating gives the Ports, `values()` the arrays.
+    """
+
+    def __init__(self, ports: Sequence[Port], arrays: Sequence[Array]) -> None:
+        self._ports = ports
+        self._arrays = arrays
+        self._positions: dict[Node | str, int] | None = None
+
+    def __getitem__(self, key: int | str | Port) -> Array:
+        if isinstance(key, int):
+            return self._arrays[key]
+        if self._positions is None:
+            self._positions = positions(self._ports)
+        found = self._positions.get(key.node if isinstance(key, Port) else key)
+        if found is not None:
+            return self._arrays[found]
+        names = ", ".join(f"'{p.any_name}'" for p in self._ports)
+        raise KeyError(f"no output {key!r}; the model has {names}")
+
+    def __iter__(self) -> Iterator[Port]:
+        return iter(self._ports)
+
+    def __len__(self) -> int:
+        return len(self._ports)
+
+    def to_dict(self) -> dict[str, Array]:
+        """The arrays by output name."""
+        return {p.any_name: a for p, a in zip(self._ports, self._arrays, strict=True)}

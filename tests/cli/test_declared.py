@@ -1,0 +1,149 @@
+"""irrun run and irrun batch say once that ports declare what is not inferred; with --strict they refuse such files."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+
+import numpy as np
+import pytest
+from jsonschema import Draft202012Validator
+
+from irrun.main import FINDINGS, OK
+from tests.checks.bases import CONV, Block, net
+from tests.cli.conftest import MODELS, irrun_process
+from tests.test_declared import FALSE, GROWING, line_of, port
+
+SCHEMAS = MODELS.parent / "schemas"
+TWICE = FALSE.edited((port(0, 1, 3, 8, 8, names="x"), port(0, 1, 3, 9, 8, names="x")))
+
+
+def saved(folder, block: Block, rows: int = 4):
+    """The model's path, and that of an input with so many rows where it takes any number."""
+    text, weights = net(block)
+    (folder / "model.xml").write_text(text)
+    (folder / "model.bin").write_bytes(weights)
+    np.save(folder / "x.npy", np.ones((rows, 3) if block is GROWING else (1, 3, 8, 8), np.float32))
+    return folder / "model.xml", folder / "x.npy"
+
+
+def document(outcome, command):
+    schema = json.loads((SCHEMAS / f"{command}.schema.json").read_text(encoding="utf-8"))
+    Draft202012Validator(schema).validate(outcome.json)
+    return outcome.json
+
+
+def warnings(text):
+    return [line for line in text.splitlines() if "warning" in line]
+
+
+def test_run_says_it_in_one_line(irrun, tmp_path):
+    model, x = saved(tmp_path, TWICE)
+    found = irrun(model, x)
+    assert found.code == OK
+    assert "[1,4,6,6]" in found.out
+    (said,) = warnings(found.err)
+    assert said == (
+        f"irrun: warning: 2 ports declare what is not inferred, the first: {model}:{line_of(TWICE, '<dim>9</dim>')}: "
+        "Parameter 'x' (id 0): output port 0 declares [1,3,9,8], inferred [1,3,8,8]; "
+        "'irrun check' explains all, --strict refuses it"
+    )
+    assert "warning" not in found.out
+    assert found.out == irrun(saved(tmp_path, CONV)[0], x).out
+
+
+def test_run_says_nothing_of_sound_files(irrun, tmp_path):
+    model, x = saved(tmp_path, CONV)
+    found = irrun(model, x, "--strict")
+    assert (found.code, warnings(found.err)) == (OK, [])
+
+
+@pytest.mark.parametrize("words", [(), ("--json",), ("--shape", "[1,3,8,8]"), ("-o", "o.npz")])
+def test_strict_refuses_before_anything_runs(irrun, tmp_path, monkeypatch, words):
+    monkeypatch.chdir(tmp_path)
+    model, x = saved(tmp_path, TWICE)
+    found = irrun(model, x, "--strict", *words)
+    assert (found.code, found.out) == (FINDINGS, "")
+    (line,) = found.err.splitlines()
+    assert line.startswith(
+        f"irrun: error: {model}:{line_of(TWICE, '<dim>9</dim>')}: Parameter 'x' (id 0): output port 0 "
+    )
+    assert line.endswith("; 1 more port differs; --strict refuses such files (DeclaredDiffers)")
+    assert not (tmp_path / "o.npz").exists()
+
+
+def test_a_process_shows_no_traceback(tmp_path):
+    model, x = saved(tmp_path, FALSE)
+    told, refused = irrun_process(model, x), irrun_process(model, x, "--strict")
+    assert (told.returncode, refused.returncode) == (OK, FINDINGS)
+    assert len(warnings(told.stderr)) == len(refused.stderr.splitlines()) == 1
+    assert "Traceback" not in told.stderr + refused.stderr
+
+
+def test_the_report_of_a_run_has_the_warnings(irrun, tmp_path):
+    model, x = saved(tmp_path, FALSE)
+    report = document(irrun(model, x, "--json"), "run")
+    (warning,) = report["warnings"]
+    assert warning.endswith("Convolution 'conv' (id 2): output port 2 declares [1,4,7,6], inferred [1,4,6,6]")
+    model, x = saved(tmp_path, CONV)
+    assert document(irrun(model, x, "--json"), "run")["warnings"] == []
+
+
+def test_inspect_lists_all(irrun, tmp_path):
+    model, _ = saved(tmp_path, TWICE)
+    found = document(irrun("inspect", model, "--json"), "inspect")["warnings"]
+    assert [w.partition(" (id ")[0].rpartition(": ")[2] for w in found] == ["Parameter 'x'", "Convolution 'conv'"]
+    assert document(irrun("inspect", model, "--shape", "[1,3,9,9]", "--json"), "inspect")["warnings"] == []
+
+
+def test_a_dynamic_model_is_compared_with_the_shapes_at_hand(irrun, tmp_path):
+    model, x = saved(tmp_path, GROWING)
+    assert warnings(irrun(model, x).err) == []
+    model, x = saved(tmp_path, GROWING, rows=2)
+    found = irrun(model, x, "--profile", "--explain", "--json")
+    assert document(found, "run")["warnings"][0].endswith("output port 1 declares [4,3], inferred [2,3]")
+    assert len(warnings(found.err)) == 1
+    assert "ReLU 'a' (id 1)" in warnings(found.err)[0]
+    assert irrun(model, x, "--strict").code == FINDINGS
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_batch_says_it_in_one_line(irrun, tmp_path, workers):
+    model, x = saved(tmp_path, FALSE)
+    found = irrun("batch", model, x, x, "-o", tmp_path / "out", "--workers", workers, "--json")
+    assert found.code == OK
+    assert len(warnings(found.err)) == 1
+    assert "1 port declares what is not inferred: " in found.err
+    (warning,) = document(found, "batch")["warnings"]
+    assert "Convolution 'conv' (id 2)" in warning
+
+
+def test_batch_strict_begins_nothing(irrun, tmp_path):
+    model, x = saved(tmp_path, FALSE)
+    found = irrun("batch", model, x, "-o", tmp_path / "out", "--strict")
+    assert (found.code, found.out, len(found.err.splitlines())) == (FINDINGS, "", 1)
+    assert "DeclaredDiffers" in found.err
+    assert not (tmp_path / "out").exists()
+
+
+def test_batch_tells_what_its_workers_found(irrun, tmp_path):
+    model, x = saved(tmp_path, GROWING, rows=3)
+    words = ("batch", model, x, "--batch-size", 2)
+    found = irrun(*words, "-o", tmp_path / "out", "--json")
+    assert found.code == OK
+    report = document(found, "batch")
+    (warning,) = report["warnings"]
+    assert "output port 1 declares [4,3], inferred [" in warning
+    assert len(warnings(found.err)) == 1
+    with sqlite3.connect(report["manifest"]) as manifest:
+        (kept,) = manifest.execute("SELECT value FROM job WHERE name = 'warnings'").fetchone()
+    manifest.close()
+    assert json.loads(kept) == report["warnings"]
+
+
+def test_batch_strict_fails_the_items_whose_shapes_differ(irrun, tmp_path):
+    model, x = saved(tmp_path, GROWING, rows=2)
+    found = irrun("batch", model, x, "-o", tmp_path / "out", "--strict", "--batch-size", 2, "--json")
+    assert found.code == FINDINGS
+    (failure,) = document(found, "batch")["failures"]
+    assert "output port 1 declares [4,3], inferred [" in failure["reason"]
