@@ -2,7 +2,7 @@
 
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-ray dev lint format conformance fuzz fuzz-reader bench models clean
+.PHONY: help demo test test-ray dev lint format conformance fuzz fuzz-plan fuzz-reader mutants bench models clean
 
 # The first Python that will do, or the one given as PYTHON=...
 FIND_PYTHON = for p in $(or $(PYTHON),python3 python3.14 python3.13 python3.12 python3.11 python); do \
@@ -58,6 +58,10 @@ fuzz: N = 1000
 fuzz: .venv-test/.ready  ## Play N mutants of the models (SEED=7), each in a process of its own, and report.
 	.venv-test/bin/python -m tests.fuzz $(N) --seed $(SEED)
 
+fuzz-plan: N = 1000
+fuzz-plan: .venv-test/.ready  ## Run N random programs (SEED=7) planned and plainly, compare, and shrink what differs.
+	.venv-test/bin/python -m tests.fuzz.programs $(N) --seed $(SEED)
+
 SECONDS ?= 300
 fuzz-reader: .venv-fuzz/.ready  ## Let atheris look for files that break the reader, for SECONDS.
 	.venv-fuzz/bin/python -m tests.fuzz.reader_atheris -max_total_time=$(SECONDS)
@@ -65,6 +69,9 @@ fuzz-reader: .venv-fuzz/.ready  ## Let atheris look for files that break the rea
 DIR ?= models
 models: .venv-test/.ready  ## Run every IR below DIR=... against OpenVINO and plain execution (OPTIONS=--json).
 	@.venv-test/bin/python -m tests.agreement $(DIR) $(OPTIONS)
+OF ?=
+mutants: .venv-mutants/.ready  ## Change the code in N places, one at a time (OF=irload/plan), and list what no test notices.
+	.venv-mutants/bin/python -m tests.mutants $(N) --seed $(SEED) $(if $(OF),--of $(OF))
 
 MODELS ?=
 ROUNDS ?= 15
@@ -72,7 +79,7 @@ bench: .venv-bench/.ready  ## Measure against OpenVINO and others, on MODELS=DIR
 	.venv-bench/bin/python -m benchmarks $(if $(MODELS),--models $(MODELS)) --rounds $(ROUNDS)
 
 clean:  ## Remove the environments and caches.
-	rm -rf .venv-demo .venv-test .venv-ray .venv-fuzz .venv-lint .pytest_cache .ruff_cache .hypothesis build dist
+	rm -rf .venv-demo .venv-test .venv-ray .venv-fuzz .venv-mutants .venv-lint .pytest_cache .ruff_cache .hypothesis .mutants build dist
 
 .venv/.ready: pyproject.toml
 	$(call environment,.venv,[dev])
@@ -88,6 +95,9 @@ clean:  ## Remove the environments and caches.
 
 .venv-fuzz/.ready: pyproject.toml
 	$(call environment,.venv-fuzz,[fuzz])
+
+.venv-mutants/.ready: pyproject.toml
+	$(call environment,.venv-mutants,[mutants])
 
 .venv-bench/.ready: pyproject.toml
 	$(call environment,.venv-bench,[bench])

@@ -29,7 +29,7 @@ def config() -> dict[str, Any]:
 
     from irload import __version__
     from irload.plan.blas import AVX512
-    from irload.plan.crew import thread_count
+    from irload.plan.threads import thread_count
 
     blas = next((pool for pool in threadpool_info() if pool["user_api"] == "blas"), None)
     hint = None

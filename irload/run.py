@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from statistics import median
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
+from weakref import WeakSet
 
 import numpy as np
 from numpy.lib.array_utils import byte_bounds
@@ -29,10 +31,10 @@ from irload.errors import (
 from irload.graph import Graph, Model, Node, Port, UnknownOp
 from irload.inputs import bind
 from irload.ops.casting import convert
-from irload.plan.crew import thread_count
 from irload.plan.fast import FastPlan, Shared, fast_plan
 from irload.plan.order import Plan, plan_graph
 from irload.plan.running import Run, TimedRun
+from irload.plan.threads import thread_count
 from irload.plan.tuning import Tuner
 from irload.result import Result
 from irload.safety import DEFAULT, Limits
@@ -49,7 +51,8 @@ PLANS = 8
 class CompiledModel:
     """A model ready to run. Call it with an array, a sequence in input order, or a dict by name or position.
 
-    Thread-safe for models without state; each request made by `create_infer_request` has a state of its own.
+    Thread-safe for models without state; each request made by `create_infer_request` has a state of its own. Works in
+    a forked child, too. A copy, deep or not, has plans and a state of its own and shares the model and its weights.
     """
 
     def __init__(
@@ -80,6 +83,27 @@ class CompiledModel:
         self._by_runs = RunDifferences(model, strict=strict)
         _require_known(model)
         _require_variables(model)
+        _compiled.add(self)
+
+    def __copy__(self) -> CompiledModel:
+        shared = self._shared
+        tune = shared.tuner is not None
+        other = CompiledModel(
+            self.model, self.threads, optimize=self.optimize, precise=shared.precise, tune=tune, limits=self.limits
+        )
+        if self._own is not None:
+            other._own = InferRequest(other)
+            other._own.variables = {name: array.copy() for name, array in self._own.variables.items()}
+        return other
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> CompiledModel:
+        return self.__copy__()
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(
+            "a CompiledModel cannot be pickled, as its plans are bound to the memory of this process; "
+            "send the path of the model instead, and call compile_model there"
+        )
 
     @property
     def differences(self) -> list[DeclaredDiffers]:
@@ -166,9 +190,12 @@ class CompiledModel:
             return run.plan(plan, arrays)
         fast = self._take(plan)
         try:
-            return run.assigning(lambda: fast.run(arrays, run))
-        finally:
+            results = run.assigning(lambda: fast.run(arrays, run))
+        except Exception:
             self._give_back(plan, fast)
+            raise  # what only interrupts, however, might have left a thread that writes to the plan's memory
+        self._give_back(plan, fast)
+        return results
 
     def _differences_for(self, given: Sequence[TensorType]) -> RunDifferences | None:
         """What compares a run on such inputs with the file; None where the file says nothing about them."""
@@ -210,6 +237,19 @@ class CompiledModel:
             else:
                 self._plans.move_to_end(key)
         return found
+
+
+_compiled: WeakSet[CompiledModel] = WeakSet()
+
+
+def _unlock() -> None:
+    """Free the locks that other threads of the parent held when this process was forked from it."""
+    for compiled in _compiled:
+        compiled._lock = Lock()  # pyright: ignore[reportPrivateUsage]
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_unlock)
 
 
 class VariableState:

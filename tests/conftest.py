@@ -2,11 +2,19 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from importlib.util import find_spec
 
 import pytest
 
 from irload import extensions
 from irload.core import registry
+
+if find_spec("hypothesis"):  # the environment of the tests on Ray has none
+    from hypothesis import HealthCheck, settings
+
+    # An example may take any time: the machine may be slow, or stand still for a while.
+    settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    settings.load_profile("patient")
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ from irload.batch.tables import Tables
 from irload.batch.target import Target
 from irload.errors import DeclaredDiffers, InputInvalid
 from irload.graph import Port
-from irload.plan.crew import thread_count
+from irload.plan.threads import thread_count
 
 FAILURES = 1000
 """Failures that a summary lists; the manifest has them all."""

@@ -22,7 +22,7 @@ from irload.core.tensor import Array
 from irload.errors import InputInvalid
 from irload.graph import Model, Port
 from irload.inference import ShapeLike
-from irload.plan.crew import thread_count
+from irload.plan.threads import thread_count
 from irload.safety import DEFAULT, Limits
 
 __all__ = ["Prediction", "predict"]

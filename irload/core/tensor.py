@@ -30,6 +30,11 @@ class Bounds:
     lower: Array
     upper: Array
 
+    def __post_init__(self) -> None:
+        # NumPy gives scalars for what it calculates of arrays without axes.
+        object.__setattr__(self, "lower", np.asarray(self.lower))
+        object.__setattr__(self, "upper", np.asarray(self.upper))
+
     @staticmethod
     def of_dims(dims: Iterable[Dim]) -> Bounds:
         """The bounds of a 1-D tensor that holds these dims."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from functools import cache, cached_property
-from threading import Lock
+from threading import Lock, get_ident
 from types import TracebackType
 from typing import Any
 
@@ -16,7 +17,8 @@ class SingleThreaded:
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._inside = 0
+        self._inside: list[int] = []
+        """The threads that are inside, as often as they have entered."""
         self._before: list[int] = []
 
     @cached_property
@@ -31,15 +33,23 @@ class SingleThreaded:
             if not self._inside:
                 self._before = [library.get_num_threads() for library in self.libraries]
                 self._set([1] * len(self._before))
-            self._inside += 1
+            self._inside.append(get_ident())
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         with self._lock:
-            self._inside -= 1
+            self._inside.remove(get_ident())
             if not self._inside:
                 self._set(self._before)
+
+    def after_fork(self) -> None:
+        """Have nobody inside but the calling thread, the only one that a forked child has."""
+        self._lock = Lock()
+        others = len(self._inside)
+        self._inside = [ident for ident in self._inside if ident == get_ident()]
+        if others and not self._inside:
+            self._set(self._before)
 
     def _set(self, counts: list[int]) -> None:
         for library, before, count in zip(self.libraries, self._before, counts, strict=True):
@@ -48,6 +58,9 @@ class SingleThreaded:
 
 
 single_threaded_blas = SingleThreaded()
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=single_threaded_blas.after_fork)
 
 
 AVX512 = ("SkylakeX", "Cooperlake", "SapphireRapids")

@@ -15,7 +15,6 @@ from irload.graph import Graph
 from irload.plan.bind import Binder, Bound, RunCell
 from irload.plan.blas import single_threaded_blas
 from irload.plan.constant import Constant
-from irload.plan.crew import Crew, run_part
 from irload.plan.folding import Folding
 from irload.plan.kernels.calls import Part
 from irload.plan.kernels.packing import Packs
@@ -23,7 +22,9 @@ from irload.plan.lowering import lower
 from irload.plan.order import Plan
 from irload.plan.passes import optimize
 from irload.plan.program import Program
+from irload.plan.sanitizer import Sanitizer, is_on, verified
 from irload.plan.storage import Storage
+from irload.plan.threads import pool, run_part
 from irload.plan.tuning import Phases, Tuner
 from irload.safety import DEFAULT, Limits
 
@@ -53,7 +54,6 @@ class FastPlan:
         self.threads = threads
         self.storage = Storage(program, shared.limits)
         self.run_cell = RunCell(file)
-        self.crew = Crew(threads) if threads > 1 else None
         binder = Binder(
             self.storage,
             threads,
@@ -78,12 +78,18 @@ class FastPlan:
         self.scratch_bytes = binder.scratch.peak
         self._inputs = [self.storage.view(v) for v in program.inputs]
         self._outputs = [self.storage.view(v) for v in program.outputs]
+        self._sanitizer: Sanitizer | None = None
+        if is_on():
+            held = [*binder.direct, *binder.held]
+            self._sanitizer = Sanitizer(program, self.storage, self.bound, held, binder.scratch)
         self._table = _merged([phase for b in self.bound for phase in (*self._watched(b), *b.phases)])
 
     def run(self, arrays: Sequence[Array], context: Any = None) -> tuple[Array, ...]:
         """The results for these inputs. They are copies; the plan's memory is its own."""
         self.run_cell.context = context
         with np.errstate(all="ignore"), single_threaded_blas:
+            if self._sanitizer is not None:
+                return self._sanitizer.run(arrays, self._phases)
             for view, array in zip(self._inputs, arrays, strict=True):
                 np.copyto(view, array)
             self._phases(self._table)
@@ -109,16 +115,16 @@ class FastPlan:
 
     def _phases(self, phases: Phases) -> None:
         for phase in phases:
-            if len(phase) == 1 or self.crew is None:
+            if len(phase) == 1 or self.threads == 1:
                 for part in phase:
                     run_part(part)
             else:
-                self.crew.run(phase)
+                pool.run(phase)
 
 
 def fast_plan(graph: Graph, plan: Plan, threads: int, shared: Shared) -> FastPlan:
     """The fast plan of a graph whose every type is static, made from its plain one."""
-    return FastPlan(optimize(lower(graph, plan)), threads, shared, graph.file)
+    return FastPlan(optimize(verified(lower(graph, plan))), threads, shared, graph.file)
 
 
 def _merged(phases: Sequence[list[Part]]) -> list[list[Part]]:

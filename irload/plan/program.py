@@ -13,6 +13,10 @@ from irload.graph import Node
 from irload.plan.constant import Constant
 
 
+class PlanInvalid(AssertionError):
+    """A plan that breaks its own rules: a defect of irload, never of a file."""
+
+
 @dataclass(slots=True, eq=False)
 class Value:
     """A tensor of static shape that flows between steps. One with a `source` is constant.
@@ -123,6 +127,12 @@ class Program:
             return None
         ((step, times),) = takers.items()
         return step if times == 1 else None
+
+    def verify(self, after: str = "lowering") -> None:
+        """Check the order, the makers and the shapes of all steps, see plan/verify.py. Raises PlanInvalid."""
+        from irload.plan.verify import verify  # which is for tests, and takes all steps
+
+        verify(self, after)
 
     def replace(self, old: Iterable[Step], new: Sequence[Step]) -> None:
         """Put `new` in the place of the last of `old`, and drop `old`."""

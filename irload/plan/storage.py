@@ -44,8 +44,12 @@ class Storage:
         """The rows and columns around values that are made in the middle of a frame."""
         self.joined: set[tuple[Join, int]] = set()
         """(join, position) of the inputs that are written straight into the result."""
+        self._offsets: dict[Value, int] = {}
         self._uses = _uses(program)
+        self._seen: set[Value] = set()
+        """What looks at another value …"""
         self._filled: set[Value] = set()
+        """… and what attention has written already, when the look comes that gives it."""
         self._find_views(program)
         self._find_filled(program)
         self._find_joins(program)
@@ -63,13 +67,23 @@ class Storage:
         constant = value.constant
         return self._views[value] if constant is None else _sealed(constant)
 
+    def source(self, value: Value) -> Value | None:
+        """The value that this one is a view of, None for those with a buffer of their own."""
+        alias = self._aliases.get(value)
+        return None if alias is None else alias.source
+
+    def buffer(self, root: Value) -> Array:
+        """The bytes of the buffer that holds a root, and its frame if it has one."""
+        at = self._offsets[root]
+        return self.arena[at : at + self._size(root)]
+
     def frame(self, value: Value) -> Array | None:
         """[N,H,W,C] with the padding that its only taker wants around it; None for values without."""
         return self._framed.get(value)
 
-    def is_alias(self, value: Value) -> bool:
-        """True for values that need no step to fill them, as they are views."""
-        return value in self._aliases or value in self._filled
+    def is_view(self, value: Value) -> bool:
+        """True for what a Look gives without a copy. Others may lie in another one's buffer, and are computed."""
+        return value in self._seen or value in self._filled
 
     def root(self, value: Value) -> Value:
         """The value whose buffer holds this one."""
@@ -101,6 +115,7 @@ class Storage:
             except ValueError:
                 continue
             self._aliases[step.output] = _Alias(step.inputs[0], step.look)
+            self._seen.add(step.output)
 
     def _find_filled(self, program: Program) -> None:
         """What a reshape would have to copy → attention writes there at once, through the same views backwards."""
@@ -155,6 +170,7 @@ class Storage:
                     *(step.output.shape, step.output.channels_last, step.output.dtype),
                 )
                 single = value not in self._aliases and family.get(value) == 1
+                single = single and (isinstance(step, Map) or step.inputs.count(value) == 1)
                 if same and single and self._uses[value] == [step]:
                     self._aliases[step.output] = _Alias(value, lambda a: a)
                     family[value] = family.get(step.output, 1) + 1
@@ -204,9 +220,9 @@ class Storage:
         held = total + _constant_bytes(program)
         self._limits.require("peak_bytes", held, "the plan's constants and activations are too large")
         self.arena = aligned_bytes(max(total, 1))
-        for key, root in keys.items():
-            at = offsets[key]
-            flat = self.arena[at : at + self._size(root)].view(root.dtype)
+        self._offsets = {root: offsets[key] for key, root in keys.items()}
+        for root in keys.values():
+            flat = self.buffer(root).view(root.dtype)
             self._views[root] = self._in_frame(root, flat) if root in self._frames else _shaped(root, flat)
         for value in walk_values(program):
             if value in self._aliases:

@@ -9,7 +9,7 @@ from typing import Any
 from xml.sax.saxutils import escape, quoteattr
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import irload
@@ -46,7 +46,7 @@ ODD = [
 TEXT = st.text(CHARACTERS, max_size=30) | NUMBERS.map(str) | st.floats().map(repr) | st.sampled_from(ODD)
 LISTS = st.lists(TEXT, max_size=4).map(",".join)
 ANY = TEXT | LISTS
-QUICK = settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+QUICK = settings(max_examples=200)
 
 KINDS: dict[str, Any] = {
     "integer": attr.integer(),

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import gc
 import os
+import pickle
 import sys
 import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
@@ -15,6 +17,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 import irload
 from irload.run import PLANS
+from models.ir import Graph, save
 from tests.plan.nets import convolutions
 
 MODELS = Path(__file__).parents[2] / "models"
@@ -122,8 +125,64 @@ def test_the_environment_says_how_many_threads(monkeypatch, value, threads):
     assert irload.compile_model(MODELS / "digits" / "model.xml", 2).threads == 2
 
 
-@pytest.mark.parametrize("value", ["0", "-1", "two", "1.5", " "])
+@pytest.mark.parametrize("value", ["0", "-1", "two", "1.5", " ", "²", "٢", "9" * 5000])
 def test_no_other_number_of_threads_is_taken(monkeypatch, value):
     monkeypatch.setenv("IRLOAD_NUM_THREADS", value)
     with pytest.raises(irload.InputInvalid, match="positive integer"):
         irload.compile_model(MODELS / "digits" / "model.xml")
+
+
+@pytest.mark.parametrize("again", [copy.copy, copy.deepcopy])
+def test_copies_of_a_compiled_model_run_side_by_side(again):
+    compiled = irload.compile_model(convolutions(3, 8), 2, precise=True)
+    x = image(1, 3, 24, 24)
+    expected = compiled(x)[0]
+    other = again(compiled)
+    assert (other.threads, other.optimize, other._shared.precise) == (2, True, True)
+    np.testing.assert_array_equal(other(x)[0], expected)
+    with ThreadPoolExecutor(2) as pool:
+        for result in pool.map(lambda c: c(x)[0], [compiled, other] * 10):
+            np.testing.assert_array_equal(result, expected)
+
+
+def test_a_copy_has_a_state_of_its_own():
+    compiled = irload.compile_model(MODELS / "state" / "model.xml")
+    one = np.ones(compiled.inputs[0].shape, np.float32)
+    compiled(one)
+    other = copy.deepcopy(compiled)
+    np.testing.assert_array_equal(compiled(one)[0], other(one)[0])
+    compiled(one)
+    assert (compiled(one)[0] != other(one)[0]).any()
+
+
+def test_pickling_a_compiled_model_says_what_to_send_instead():
+    compiled = irload.compile_model(convolutions(3, 4))
+    with pytest.raises(TypeError, match="send the path of the model instead"):
+        pickle.dumps(compiled)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize(("data", "kernel"), [((1, 3, 3, 3), (1, 3, 3, 3)), ((2, 1, 3, 1), (1, 1, 3, 1))])
+def test_a_convolution_with_bias_whose_block_is_one_element(data, kernel, threads, tmp_path):
+    g = Graph()
+    x, dims = g.parameter("x", "f32", data), (data[0], 1, 1, 1)
+    told = {"strides": "1,1", "dilations": "1,1", "pads_begin": "0,0", "pads_end": "0,0"}
+    y = g.layer("Convolution", [x, g.constant(image(*kernel))], [("f32", dims)], attributes=told)[0]
+    g.result(g.layer("Add", [y, g.constant(image(1, 1, 1, 1, seed=2))], [("f32", dims)])[0])
+    save(g, tmp_path, "one")
+    fast, plain = (irload.compile_model(tmp_path / "model.xml", threads, optimize=o) for o in (True, False))
+    np.testing.assert_allclose(fast(image(*data))[0], plain(image(*data))[0], rtol=1e-5)
+
+
+def test_a_scalar_that_only_bounds_tell_is_a_constant(tmp_path):
+    g = Graph()
+    x = g.parameter("x", "f32", ("?", 3))
+    places = g.layer("NonZero", [x], [("i64", (2, "?"))], version="opset3", attributes={"output_type": "i64"})[0]
+    sizes = g.layer("ShapeOf", [places], [("i32", (2,))], version="opset3", attributes={"output_type": "i32"})[0]
+    ends = [g.constant(np.array([n])) for n in (0, 1, 1)]
+    masks = {"begin_mask": "0", "end_mask": "0", "shrink_axis_mask": "1"}
+    rank = g.layer("StridedSlice", [sizes, *ends], [("i32", ())], attributes=masks)[0]
+    rank = g.layer("Convert", [rank], [("f32", ())], attributes={"destination_type": "f32"})[0]
+    g.result(g.layer("Multiply", [x, rank], [("f32", ("?", 3))])[0])
+    save(g, tmp_path, "rank")
+    np.testing.assert_array_equal(irload.compile_model(tmp_path / "model.xml")(image(4, 3))[0], 2 * image(4, 3))

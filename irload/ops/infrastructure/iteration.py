@@ -35,6 +35,8 @@ class Iterated(Op):
     widens = False
     hasty: ClassVar[bool] = False
     """Whether the bounds of a merged input that is also an output are given up at once where they move."""
+    equal_parts: ClassVar[bool] = False
+    """Whether what is concatenated must have `part_size` elements in each iteration, as inference takes for granted."""
 
     def validate(self) -> None:
         for m in (*self.body.inputs, *self.body.outputs):
@@ -131,6 +133,8 @@ class Iterated(Op):
                     values[m.inner] = self._counter(m, k)
             results = context.run_body(wiring.body, tuple(values))
             for m in gathered:
+                if self.equal_parts:
+                    _require_part(m, results[m.inner], k)
                 parts[m.outer].append(results[m.inner])
                 sizes[m.outer] += results[m.inner].nbytes
                 context.limits.require("tensor_bytes", sizes[m.outer], f"output {m.outer} has grown too large")
@@ -203,6 +207,16 @@ def part(array: Array, m: PortMap, k: int) -> Array:
     if begin < 0 or begin + m.part_size > size:
         raise ExecutionError(f"iteration {k} has no part of input {m.port}, whose axis {axis} has {size} elements")
     return array[(slice(None),) * axis + (slice(begin, begin + m.part_size),)]
+
+
+def _require_part(m: PortMap, result: Array, k: int) -> None:
+    axis = m.along(max(result.ndim, 1))
+    found = result.shape[axis] if result.ndim else 1
+    if found != m.part_size:
+        raise ExecutionError(
+            f"iteration {k} gave {found} elements on axis {axis} for output {m.outer}, "
+            f"whose port map expects {m.part_size} of each (part_size)"
+        )
 
 
 def joined(parts: list[Array], m: PortMap) -> Array:

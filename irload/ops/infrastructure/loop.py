@@ -19,6 +19,8 @@ class TensorIterator(Iterated, since=1):
     `end` of the first concatenated output tell the number of iterations; without those, it is one.
     """
 
+    equal_parts = True
+
     def infer(self, *inputs: TensorType, context: InferContext) -> tuple[TensorType, ...]:
         count = self._count([t.shape for t in inputs])
         parameters = self.initial(inputs)

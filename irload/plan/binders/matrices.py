@@ -12,7 +12,9 @@ from irload.plan.kernels import attention as kernels
 from irload.plan.kernels import product as products
 from irload.plan.kernels import streamed
 from irload.plan.kernels.copying import as_rows, stack
+from irload.plan.kernels.operands import flattened
 from irload.plan.kernels.packing import contiguous, laid_out
+from irload.plan.kernels.views import frozen
 from irload.plan.steps import Attention, Product
 
 
@@ -24,13 +26,9 @@ def product(step: Product, binder: Binder) -> tuple[str, Phases]:
     a = a.swapaxes(-1, -2) if step.transpose_a else a
     flat = as_rows(a), as_rows(out)
     if len(step.inputs[1].shape) == 2 and flat[0] is not None and flat[1] is not None:
-        wide = [np.broadcast_to(e, out.shape).reshape(flat[1].shape) if e.size > 1 else e for e in extra]
-        return _by_matrix(step, binder, flat[0], flat[1], wide)
+        return _by_matrix(step, binder, flat[0], flat[1], extra)
     b = binder.view(step.inputs[1])
     b = b.swapaxes(-1, -2) if step.transpose_b else b
-    if out.ndim == 2:
-        make = products.rows_by_matrix
-        return "matmul by rows", [make(a, b, out, extra, step.epilogue, binder.scratch, binder.threads)]
     lead = int(np.prod(out.shape[:-2]))
     stacked = [stack(x, out.shape[:-2], lead) for x in (a, b, out)]
     if stacked[2] is not None and stacked[0] is not None and stacked[1] is not None and not extra:
@@ -42,7 +40,6 @@ def _by_matrix(step: Product, binder: Binder, a: Array, out: Array, extra: list[
     """Rows times one matrix: by the number of rows, and the size of the matrix where it is constant."""
     matrix, turned = step.inputs[1], step.transpose_b
     rows, (n, k) = len(out), matrix.shape if turned else matrix.shape[::-1]
-    rest = extra, step.epilogue, binder.scratch, binder.threads
 
     def laid() -> Array:
         if not matrix.is_constant or rows == 1:  # a matrix–vector product takes weights either way
@@ -54,10 +51,15 @@ def _by_matrix(step: Product, binder: Binder, a: Array, out: Array, extra: list[
         weights = binder.weights(matrix)
         return weights.array if turned else weights.laid("transposed", lambda w: contiguous(w.T))
 
+    def way(make: Callable[..., Phases], weights: Callable[[], Array]) -> Phases:
+        phases: Phases = []
+        wide = [flattened(e, step.output.shape, out.shape, binder.scratch, phases) for e in extra]
+        return phases + make(a, weights(), out, wide, step.epilogue, binder.scratch, binder.threads)
+
     ways: dict[str, Callable[[], Phases]] = {
-        "matmul by columns": lambda: [products.columns_by_matrix(a, laid(), out, *rest)],
-        "matmul by rows": lambda: [products.rows_by_matrix(a, laid(), out, *rest)],
-        "weights first": lambda: streamed.weights_first(a, stored(), out, *rest),
+        "matmul by columns": lambda: way(products.columns_by_matrix, laid),
+        "matmul by rows": lambda: way(products.rows_by_matrix, laid),
+        "weights first": lambda: way(streamed.weights_first, stored),
     }
     if not matrix.is_constant or rows not in streamed.DOZENS:
         del ways["weights first"]
@@ -75,7 +77,7 @@ def attention(step: Attention, binder: Binder) -> tuple[str, Phases]:
     phases: Phases = []
     if step.causal:
         seen = np.tri(q.shape[-2], k.shape[-2], dtype=bool)
-        mask = np.where(seen, np.float32(0), np.float32(-np.inf))
+        mask = frozen(np.where(seen, np.float32(0), np.float32(-np.inf)))
     elif mask is not None and mask.dtype == bool:
         told, mask = mask, binder.scratch.take(mask.shape)
         phases.append([[(kernels.keep, (told, mask))]])

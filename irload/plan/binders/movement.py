@@ -4,23 +4,28 @@ from __future__ import annotations
 
 import numpy as np
 
-from irload.core.tensor import Array
 from irload.plan.bind import Binder, Phases, binds
 from irload.plan.kernels.calls import Part
-from irload.plan.kernels.copying import copy
+from irload.plan.kernels.copying import copy, dense
+from irload.plan.kernels.views import merged, shaped
 from irload.plan.steps import Cut, Join, Look, Permute, Spread, View
 
 
 @binds(View, Permute, Cut, Spread)
 def moved(step: Look, binder: Binder) -> tuple[str, Phases]:
     """Nothing where the output is a view, else a copy."""
-    if binder.storage.is_alias(step.output):
+    if binder.storage.is_view(step.output):
         return "view", []
     source, out = binder.view(step.inputs[0]), binder.view(step.output)
     try:
         return "copy", copy(out, step.look(source), binder.threads)
-    except ValueError:
-        return "copy", [[[(_reshape_into, (out, source))]]]
+    except ValueError:  # a reshape of what does not lie so
+        into = merged(out, *source.shape)
+    if into is not None:
+        return "copy", copy(into, source, binder.threads)
+    phases: Phases = []
+    packed = dense(source, binder.scratch, binder.threads, phases)
+    return "copy", phases + copy(out, shaped(packed, *out.shape), binder.threads)
 
 
 @binds(Join)
@@ -34,7 +39,3 @@ def join(step: Join, binder: Binder) -> tuple[str, Phases]:
         if (step, k) not in binder.storage.joined and value.size:
             part.append((np.copyto, (out[index], binder.view(value))))
     return "slices", [[part]]
-
-
-def _reshape_into(out: Array, source: Array) -> None:
-    np.copyto(out, source.reshape(out.shape))

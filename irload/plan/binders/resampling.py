@@ -7,7 +7,8 @@ import numpy as np
 from irload.core.tensor import Array
 from irload.plan.bind import Binder, Phases, binds
 from irload.plan.kernels import resample as kernels
-from irload.plan.kernels.copying import copy
+from irload.plan.kernels.copying import dense, dense_target
+from irload.plan.kernels.views import frozen
 from irload.plan.steps import Resample
 
 
@@ -21,22 +22,18 @@ def resample(step: Resample, binder: Binder) -> tuple[str, Phases]:
         axis = axis - 1 if axis > 1 else axis
         axis = out.ndim - 1 if step.axis == 1 else axis
     phases: Phases = []
-    if not x.flags.c_contiguous:
-        dense = binder.scratch.take(x.shape)
-        phases += copy(dense, x, binder.threads)
-        x = dense
-    target = out if out.flags.c_contiguous else binder.scratch.take(out.shape)
+    x = dense(x, binder.scratch, binder.threads, phases)
+    target, store = dense_target(out, binder.scratch, binder.threads)
     picked = _picked(matrix)
     threads = binder.threads if out.size >= 1 << 14 else 1
     if picked is None:
         phases.append(kernels.resample(matrix, x, target, axis, threads))
     else:
         phases.append(kernels.take(picked, x, target, axis, threads))
-    kernel = "banded matmul" if picked is None else "by index"
-    return kernel, phases + ([] if target is out else copy(out, target, binder.threads))
+    return "banded matmul" if picked is None else "by index", phases + store
 
 
 def _picked(matrix: Array) -> Array | None:
     """The one element that each row of the matrix picks, None where it mixes several."""
     single = np.all(np.count_nonzero(matrix, axis=1) == 1) and np.all(matrix.max(axis=1) == 1)
-    return matrix.argmax(axis=1) if single else None
+    return frozen(matrix.argmax(axis=1)) if single else None

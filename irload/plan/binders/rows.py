@@ -2,53 +2,43 @@
 
 from __future__ import annotations
 
+from math import prod
+
 import numpy as np
 
 from irload.plan.bind import Binder, Phases, binds
 from irload.plan.kernels import groups, rotary, rows
-from irload.plan.kernels.copying import copy
+from irload.plan.kernels.copying import dense, dense_target
+from irload.plan.kernels.operands import flattened
+from irload.plan.kernels.views import shaped
 from irload.plan.steps import GroupNormalize, Normalize, Reduce, Rotate, Softmax
 
 
 @binds(Reduce)
 def reduce(step: Reduce, binder: Binder) -> tuple[str, Phases]:
-    """A reduction over neighbouring axes."""
-    source, out = binder.view(step.inputs[0]), binder.view(step.output)
-    rank, axes = source.ndim, step.axes
+    """A reduction over neighbouring axes. What lies channels last does so until the result is stored."""
+    source, out, axes = binder.view(step.inputs[0]), binder.view(step.output), step.axes
     if step.inputs[0].channels_last and axes[0] >= 2:
-        source, axes = np.moveaxis(source, 1, -1), tuple(a - 1 for a in axes)
+        source, out, axes = np.moveaxis(source, 1, -1), np.moveaxis(out, 1, -1), tuple(a - 1 for a in axes)
     phases: Phases = []
-    if not source.flags.c_contiguous:
-        dense = binder.scratch.take(source.shape)
-        phases += copy(dense, source, binder.threads)
-        source = dense
-    count = int(np.prod(source.shape[: axes[0]]))
-    after = int(np.prod(source.shape[axes[-1] + 1 :]))
-    cube = source.reshape(count, -1, after)
-    assert rank == source.ndim
-    flat = np.moveaxis(out, 1, -1) if step.output.channels_last else out
-    target = flat.reshape(count, after)
-    result = target if np.shares_memory(target, out) else binder.scratch.take((count, after))
-    phases.append(rows.reduce(step.kind, cube, result, binder.threads))
-    if result is not target:
-        phases.append([[(np.copyto, (out, result.reshape(out.shape)))]])
-    return f"{step.kind} of rows", phases
+    source = dense(source, binder.scratch, binder.threads, phases)
+    count = prod(source.shape[: axes[0]])
+    after = prod(source.shape[axes[-1] + 1 :])
+    result, store = dense_target(out, binder.scratch, binder.threads)
+    cube, flat = shaped(source, count, -1, after), shaped(result, count, after)
+    return f"{step.kind} of rows", [*phases, rows.reduce(step.kind, cube, flat, binder.threads), *store]
 
 
 @binds(Softmax)
 def softmax(step: Softmax, binder: Binder) -> tuple[str, Phases]:
-    """A softmax."""
-    source, out = binder.view(step.inputs[0]), binder.view(step.output)
-    last = step.axis == source.ndim - 1
-    if last and source.flags.c_contiguous and out.flags.c_contiguous:
-        n = source.shape[-1]
-        return "rows", [rows.softmax(source.reshape(-1, n), out.reshape(-1, n), binder.scratch, binder.threads)]
-    moved = np.moveaxis(source, step.axis, -1)
-    dense = binder.scratch.take(moved.shape)
-    n = dense.shape[-1]
-    phases = copy(dense, moved, binder.threads)
-    phases.append(rows.softmax(dense.reshape(-1, n), dense.reshape(-1, n), binder.scratch, binder.threads))
-    return "rows, moved", phases + copy(np.moveaxis(out, step.axis, -1), dense, binder.threads)
+    """A softmax; an axis that is not the last one is moved there."""
+    source, out = (np.moveaxis(binder.view(v), step.axis, -1) for v in (step.inputs[0], step.output))
+    phases: Phases = []
+    x = dense(source, binder.scratch, binder.threads, phases)
+    target, store = dense_target(out, binder.scratch, binder.threads, None if x is source else x)
+    n = source.shape[-1]
+    phases.append(rows.softmax(shaped(x, -1, n), shaped(target, -1, n), binder.scratch, binder.threads))
+    return "rows, moved" if store else "rows", phases + store
 
 
 @binds(Normalize)
@@ -56,45 +46,28 @@ def normalize(step: Normalize, binder: Binder) -> tuple[str, Phases]:
     """A normalisation."""
     source, *extra = (binder.view(v) for v in step.inputs)
     out = binder.view(step.output)
-    width = int(np.prod(source.shape[-len(step.axes) :]))
+    width = prod(source.shape[-len(step.axes) :])
     phases: Phases = []
-    x = source
-    if not source.flags.c_contiguous:
-        x = binder.scratch.take(source.shape)
-        phases += copy(x, source, binder.threads)
-    target = out if out.flags.c_contiguous else binder.scratch.take(out.shape)
-    wide = [np.broadcast_to(e, out.shape).reshape(-1, width) for e in extra]
-    phases.append(
-        rows.normalize(
-            x.reshape(-1, width),
-            target.reshape(-1, width),
-            step.eps,
-            step.center,
-            wide,
-            step.epilogue,
-            binder.scratch,
-            binder.threads,
-        )
-    )
-    return "rows", phases + ([] if target is out else copy(out, target, binder.threads))
+    x = dense(source, binder.scratch, binder.threads, phases)
+    target, store = dense_target(out, binder.scratch, binder.threads, None if x is source else x)
+    x, flat = shaped(x, -1, width), shaped(target, -1, width)
+    wide = [flattened(e, out.shape, flat.shape, binder.scratch, phases) for e in extra]
+    args = (step.eps, step.center, wide, step.epilogue, binder.scratch, binder.threads)
+    return "rows", [*phases, rows.normalize(x, flat, *args), *store]
 
 
 @binds(GroupNormalize)
 def group_normalize(step: GroupNormalize, binder: Binder) -> tuple[str, Phases]:
     """A group normalisation; data that does not lie channels last is turned so."""
     x, gamma, beta = (binder.view(v) for v in step.inputs)
-    out = binder.view(step.output)
-    turned, target = np.moveaxis(x, 1, -1), np.moveaxis(out, 1, -1)
+    out = np.moveaxis(binder.view(step.output), 1, -1)
     phases: Phases = []
-    if not turned.flags.c_contiguous:
-        dense = binder.scratch.take(turned.shape)
-        phases += copy(dense, turned, binder.threads)
-        turned = dense
-    result = target if target.flags.c_contiguous else binder.scratch.take(target.shape)
+    turned = dense(np.moveaxis(x, 1, -1), binder.scratch, binder.threads, phases)
+    target, store = dense_target(out, binder.scratch, binder.threads)
     flat = (x.shape[0], -1, x.shape[1])
     args = (step.groups, step.eps, binder.scratch, binder.threads)
-    phases.append(groups.group_normalize(turned.reshape(flat), gamma, beta, result.reshape(flat), *args))
-    return "groups", phases + ([] if result is target else copy(target, result, binder.threads))
+    phases.append(groups.group_normalize(shaped(turned, *flat), gamma, beta, shaped(target, *flat), *args))
+    return "groups", phases + store
 
 
 @binds(Rotate)

@@ -12,6 +12,7 @@ from irload.core.tensor import Array
 from irload.plan.bind import Binder, Phases, binds
 from irload.plan.kernels import pooling, small_maps, streamed, transposed, volume, winograd
 from irload.plan.kernels import window as windows
+from irload.plan.kernels.views import leading
 from irload.plan.steps import Pool, TransposedWindow, Window
 
 
@@ -25,7 +26,7 @@ def window(step: Window, binder: Binder) -> tuple[str, Phases]:
             np.moveaxis(data, 1, -1),
             weights,
             np.moveaxis(out, 1, -1),
-            [np.moveaxis(e.reshape((1,) * (out.ndim - e.ndim) + e.shape), 1, -1) for e in extra],
+            [np.moveaxis(leading(e, out.ndim), 1, -1) for e in extra],
             step.epilogue,
             step.strides,
             step.dilations,
@@ -124,7 +125,7 @@ def _planar(a: Array, one: bool) -> Array:
 
 def _planar_operand(a: Array, rank: int, one: bool) -> Array:
     """An operand that broadcasts to the logical output, as one that broadcasts to [N,H,W,C]."""
-    return _planar(a.reshape((1,) * (rank - a.ndim) + a.shape), one)
+    return _planar(leading(a, rank), one)
 
 
 def _pair(values: Sequence[int], one: bool, missing: int) -> tuple[int, int]:

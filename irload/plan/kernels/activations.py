@@ -8,6 +8,7 @@ import numpy as np
 
 from irload.core.tensor import Array
 from irload.plan.kernels.calls import INFINITE, Part, clip, maximum
+from irload.plan.kernels.views import frozen, shaped
 
 Take = Callable[[], Array]
 """Gives a temporary of the tile's shape."""
@@ -21,13 +22,13 @@ def clamp(args: Sequence[Array], out: Array, numbers: Sequence[np.float32], take
     return [clip(args[0], numbers[0], numbers[1], out)]
 
 
-_ZEROS = np.zeros(1 << 17, np.float32)
+_ZEROS = frozen(np.zeros(1 << 17, np.float32))
 
 
 def relu(args: Sequence[Array], out: Array, numbers: Sequence[np.float32], take: Take) -> Part:
     """max(x, 0)."""
     # NumPy's maximum takes half the time with an array as with a number.
-    zero = _ZEROS[: out.size].reshape(out.shape) if out.size <= _ZEROS.size else np.float32(0)
+    zero = shaped(_ZEROS[: out.size], *out.shape) if out.size <= _ZEROS.size else np.float32(0)
     return [(maximum, (args[0], zero, out))]
 
 

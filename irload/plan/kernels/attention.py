@@ -10,6 +10,7 @@ from irload.core.tensor import Array
 from irload.plan.kernels.calls import TILE, Part, Scratch
 from irload.plan.kernels.rows import softmax_calls
 from irload.plan.kernels.tiles import PRODUCTS, cut, cut_range
+from irload.plan.kernels.views import frozen, shaped
 
 
 def attention(
@@ -27,7 +28,7 @@ def attention(
         most = max(1, TILE // (rows * keys))
         blocks = [(*at, slice(*r)) for at in np.ndindex(*lead[:-1]) for r in cut_range(0, lead[-1], most)]
         size = (min(most, lead[-1]),)
-    ones = np.ones((keys, 1), np.float32)
+    ones = frozen(np.ones((keys, 1), np.float32))
     parts: list[Part] = []
     for start, stop in cut(len(blocks), scratch.share(threads, prod(lead) * rows * keys * width, PRODUCTS)):
         part: Part = []
@@ -36,7 +37,7 @@ def attention(
         for at in blocks[start:stop]:
             a, b, c, o = q[at], k[at], v[at], out[at]
             s, t = scores[: len(a)], scaled[: len(a)]
-            flat = s.reshape(-1, keys)
+            flat = shaped(s, -1, keys)
             part += [(np.multiply, (a, np.float32(scale), t)), (np.matmul, (t, b.swapaxes(-1, -2), s))]
             if mask is not None:
                 part.append((np.add, (s, mask[at], s)))

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from irload.core.tensor import Array
+from irload.plan.kernels.views import shaped
 
 Call = tuple[Callable[..., Any], tuple[Any, ...]]
 Part = list[Call]
@@ -45,7 +46,7 @@ class Scratch:
     def __init__(self) -> None:
         self.tile = TILE
         """Elements of a tile."""
-        self._chunks: list[Array] = []
+        self.chunks: list[Array] = []
         self._at = (0, 0)
         self.peak = 0
 
@@ -67,13 +68,13 @@ class Scratch:
         """An array of undefined content that lives until the end of the step."""
         size = int(np.prod(tuple(shape), dtype=object)) * np.dtype(dtype).itemsize
         chunk, offset = self._at
-        while chunk < len(self._chunks) and self._chunks[chunk].size - offset < size:
+        while chunk < len(self.chunks) and self.chunks[chunk].size - offset < size:
             chunk, offset = chunk + 1, 0
-        if chunk == len(self._chunks):
-            self._chunks.append(aligned_bytes(max(size, 1 << 20)))
-            self.peak = sum(c.size for c in self._chunks)
+        if chunk == len(self.chunks):
+            self.chunks.append(aligned_bytes(max(size, 1 << 20)))
+            self.peak = sum(c.size for c in self.chunks)
         self._at = (chunk, -(-(offset + size) // 64) * 64)
-        return self._chunks[chunk][offset : offset + size].view(dtype).reshape(tuple(shape))
+        return shaped(self.chunks[chunk][offset : offset + size].view(dtype), *shape)
 
 
 def aligned_bytes(size: int, alignment: int = 64) -> Array:

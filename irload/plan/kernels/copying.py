@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from irload.core.tensor import Array
-from irload.plan.kernels.calls import Part
+from irload.plan.kernels.calls import Part, Scratch
 from irload.plan.kernels.tiles import cut
+from irload.plan.kernels.views import merged
 
 
 def copy(out: Array, source: Array, threads: int) -> list[list[Part]]:
@@ -23,19 +24,35 @@ def copy(out: Array, source: Array, threads: int) -> list[list[Part]]:
     ]
 
 
+def dense(array: Array, scratch: Scratch, threads: int, phases: list[list[Part]]) -> Array:
+    """The array itself where it is contiguous, else a copy of it in scratch; the copying is added to `phases`."""
+    if array.flags.c_contiguous:
+        return array
+    packed = scratch.take(array.shape, array.dtype)
+    phases += copy(packed, array, threads)
+    return packed
+
+
+def dense_target(
+    out: Array, scratch: Scratch, threads: int, spare: Array | None = None
+) -> tuple[Array, list[list[Part]]]:
+    """Where to write a result as contiguous memory, and the phases that copy it to `out` then.
+
+    That is `out` itself, else `spare` of its shape, else scratch.
+    """
+    if out.flags.c_contiguous:
+        return out, []
+    packed = scratch.take(out.shape, out.dtype) if spare is None else spare
+    return packed, copy(out, packed, threads)
+
+
 def as_rows(a: Array) -> Array | None:
     """[rows, n] of an array whose leading axes merge without a copy."""
-    try:
-        return np.reshape(a, (-1, a.shape[-1]), copy=False)
-    except ValueError:
-        return None
+    return merged(a, -1, a.shape[-1])
 
 
 def stack(a: Array, lead: tuple[int, ...], count: int) -> Array | None:
     """[count, rows, columns] of an array whose leading axes are `lead` and merge without a copy."""
     if a.shape[:-2] != lead:
         return None
-    try:
-        return np.reshape(a, (count, *a.shape[-2:]), copy=False)
-    except ValueError:
-        return None
+    return merged(a, count, *a.shape[-2:])

@@ -7,6 +7,7 @@ import numpy as np
 from irload.core.tensor import Array
 from irload.plan.kernels.calls import TILE, Part, Scratch
 from irload.plan.kernels.tiles import cut, cut_range
+from irload.plan.kernels.views import frozen, shaped
 
 
 def group_normalize(
@@ -15,7 +16,7 @@ def group_normalize(
     """X, out [N, positions, channels], contiguous; `out` may be `x`. Threads share the samples."""
     n, positions, channels = x.shape
     size = channels // groups
-    ones = np.ones((1, positions), np.float32)
+    ones = frozen(np.ones((1, positions), np.float32))
     share = np.float32(1 / (positions * size))
     parts: list[Part] = []
     for start, stop in cut(n, threads if x.size >= 1 << 14 else 1):
@@ -24,7 +25,7 @@ def group_normalize(
         squares = scratch.take((min(rows, positions), channels))
         sums, total, mean = (scratch.take((1, channels)) for _ in range(3))
         column = scratch.take((groups, 1))
-        grouped = [a.reshape(groups, size) for a in (sums, total, mean)]
+        grouped = [shaped(a, groups, size) for a in (sums, total, mean)]
         for sample in range(start, stop):
             source, result = x[sample], out[sample]
             part += [(np.matmul, (ones, source, sums)), *_averages(grouped[0], share, column, grouped[2])]
@@ -41,7 +42,7 @@ def group_normalize(
                 *_averages(grouped[1], share, column, grouped[0]),
                 (np.add, (sums, np.float32(eps), sums)),
                 (np.sqrt, (sums, sums)),
-                (np.divide, (gamma.reshape(1, -1), sums, sums)),
+                (np.divide, (shaped(gamma, 1, -1), sums, sums)),
             ]
             for a, b in blocks:
                 part += [

@@ -10,8 +10,8 @@ from irload.core.tensor import Array
 from irload.plan.expression import Expression
 from irload.plan.kernels.calls import Part, Scratch
 from irload.plan.kernels.elementwise import TilePool, expression_calls
-from irload.plan.kernels.operands import is_constant
 from irload.plan.kernels.tiles import ELEMENTS, by_memory, collapse, cut, tiles
+from irload.plan.kernels.views import frozen, is_constant
 
 
 def map_parts(
@@ -35,6 +35,7 @@ def tiled_calls(
     calls: Part = []
     pools: dict[tuple[int, ...], TilePool] = {}
     repeated: dict[tuple[int, tuple[int, ...]], Array] = {}
+    rows: dict[int, int] = {}
     for tile in tiles([out, *operands], start, stop, scratch.tile):
         shape = tile[0].shape
         pool = pools.get(shape)
@@ -42,9 +43,10 @@ def tiled_calls(
             pool = pools[shape] = _pool(tile[0], scratch)
         ready: list[Array] = []
         for k, operand in enumerate(tile[1:]):
-            if _is_row(operand) and is_constant(operand):
+            # Only the row that comes first is written out: others might be as many as there are tiles.
+            if _is_row(operand) and is_constant(operand) and rows.setdefault(k, _address(operand)) == _address(operand):
                 if (k, shape) not in repeated:
-                    repeated[k, shape] = np.ascontiguousarray(operand)
+                    repeated[k, shape] = frozen(np.ascontiguousarray(operand))
                 ready.append(repeated[k, shape])
             else:
                 ready.append(_thin(operand))
@@ -55,6 +57,11 @@ def tiled_calls(
 def _is_row(array: Array) -> bool:
     """True for one row repeated down a tile. Written out in full it is added in half the time."""
     return array.ndim == 2 and array.strides[0] == 0 and array.shape[0] > 1 and array.strides[1] == array.itemsize
+
+
+def _address(array: Array) -> int:
+    """Where the first element lies."""
+    return array.__array_interface__["data"][0]
 
 
 def _pool(like: Array, scratch: Scratch) -> TilePool:

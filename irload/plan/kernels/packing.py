@@ -14,6 +14,7 @@ from irload.plan.blas import small_kernels
 from irload.plan.constant import Constant
 from irload.plan.kernels.calls import aligned_bytes
 from irload.plan.kernels.unpacked import panel_width
+from irload.plan.kernels.views import shaped
 
 Packs = WeakValueDictionary[tuple[str, Constant], Array]
 """Weights as kernels want them, by kind; they live as long as a plan that uses them."""
@@ -82,4 +83,4 @@ def laid_out(view: Array) -> Array:
 
 def aligned(shape: tuple[int, ...]) -> Array:
     """An f32 array of undefined content that begins with a cache line."""
-    return aligned_bytes(4 * prod(shape)).view(np.float32).reshape(shape)
+    return shaped(aligned_bytes(4 * prod(shape)).view(np.float32), *shape)

@@ -11,6 +11,7 @@ import numpy as np
 from irload.core.tensor import Array
 from irload.plan.kernels.calls import Part, Scratch, maximum
 from irload.plan.kernels.tiles import cut
+from irload.plan.kernels.views import frozen
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,4 +92,4 @@ def _scale(x: tuple[int, ...], out: tuple[int, ...], axes: Sequence[Axis], divis
         at = np.arange(count)[:, None] * axis.stride - axis.begin + np.arange(axis.kernel) * axis.dilation
         real = np.full(count, axis.kernel) if divisor == "full" else ((at >= 0) & (at < size)).sum(axis=1)
         counts = counts[..., None] * real
-    return (1 / np.maximum(counts, 1)).astype(np.float32)[..., None]
+    return frozen((1 / np.maximum(counts, 1)).astype(np.float32))[..., None]

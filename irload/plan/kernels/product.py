@@ -19,7 +19,7 @@ BLOCK = 4 * TILE
 
 def rows_by_matrix(
     a: Array, b: Array, out: Array, extra: Sequence[Array], epilogue: Expression, scratch: Scratch, threads: int
-) -> list[Part]:
+) -> list[list[Part]]:
     """out[M,N] = epilogue(a[M,K] @ b, …), cut by rows; `b` is [K,N] or panels. `extra` broadcast to out's shape."""
     rows, columns = out.shape
     wide = [np.broadcast_to(e, out.shape) for e in extra]
@@ -31,12 +31,12 @@ def rows_by_matrix(
             part += products(a[i:j], b, out[i:j])
             part += tiled_calls(epilogue, [out, *wide], out, i, j, scratch) if epilogue.instructions else []
         parts.append(part)
-    return parts
+    return [parts]
 
 
 def columns_by_matrix(
     a: Array, b: Array, out: Array, extra: Sequence[Array], epilogue: Expression, scratch: Scratch, threads: int
-) -> list[Part]:
+) -> list[list[Part]]:
     """The same cut by columns: for few rows, where each thread takes a share of the weights."""
     wide = [np.broadcast_to(e, out.shape) for e in extra]
     pieces, width = (b.shape[1], 1) if b.ndim == 2 else (len(b), b.shape[2])
@@ -48,7 +48,7 @@ def columns_by_matrix(
         if epilogue.instructions:
             part += tiled_calls(epilogue, [target, *operands], target, 0, len(target), scratch)
         parts.append(part)
-    return parts
+    return [parts]
 
 
 def batched(

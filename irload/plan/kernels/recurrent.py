@@ -12,6 +12,7 @@ import numpy as np
 
 from irload.core.tensor import Array
 from irload.plan.kernels.calls import Part, Scratch
+from irload.plan.kernels.views import shaped
 
 HALF = np.float32(0.5)
 SIGMOIDS = {"lstm": (0, 1, 3), "gru": (0, 1), "gru_linear": (0, 1), "rnn": ()}
@@ -56,11 +57,12 @@ def recurrent(d: Direction, scratch: Scratch) -> Part:
     size, width = d.r.shape
     part: Part = []
     gates = scratch.take((length, batch, width))
-    x = d.x
+    x = d.x[0]
     if batch > 1:
-        x = scratch.take((length, batch, x.shape[2]))
-        part.append((np.copyto, (x, d.x.swapaxes(0, 1))))
-    part.append((np.matmul, (x.reshape(length * batch, -1), d.w, gates.reshape(length * batch, width))))
+        turned = scratch.take((length, batch, d.x.shape[2]))
+        part.append((np.copyto, (turned, d.x.swapaxes(0, 1))))
+        x = shaped(turned, length * batch, -1)
+    part.append((np.matmul, (x, d.w, shaped(gates, length * batch, width))))
     part.append((np.add, (gates, d.b, gates)))
     product, spare = scratch.take((batch, width)), scratch.take((batch, size))
     cell = scratch.take((batch, size)) if d.cell == "lstm" else spare

@@ -9,6 +9,7 @@ import numpy as np
 from irload.core.tensor import Array
 from irload.plan.kernels.calls import Part
 from irload.plan.kernels.tiles import cut, cut_range
+from irload.plan.kernels.views import frozen, shaped
 
 BAND = 32
 """Rows of the result made at once: with more of them fewer columns of the matrix could be left out."""
@@ -17,9 +18,9 @@ BAND = 32
 def resample(matrix: Array, x: Array, out: Array, axis: int, threads: int) -> list[Part]:
     """Out = matrix @ x along `axis`; x and out are contiguous."""
     lead, trail = prod(x.shape[:axis]), prod(x.shape[axis + 1 :])
-    source, target = x.reshape(lead, -1, trail), out.reshape(lead, -1, trail)
+    source, target = shaped(x, lead, -1, trail), shaped(out, lead, -1, trail)
     if trail == 1:
-        weights = np.ascontiguousarray(matrix.T)
+        weights = frozen(matrix.T.copy())
         return [[(np.matmul, (source[a:b, :, 0], weights, target[a:b, :, 0]))] for a, b in cut(lead, threads)]
     parts: list[Part] = []
     for start, stop in cut(len(matrix), threads):
@@ -38,7 +39,7 @@ def take(indices: Array, x: Array, out: Array, axis: int, threads: int) -> list[
     if not rest and times and np.array_equal(indices, np.repeat(np.arange(x.shape[axis]), times)):
         source = np.expand_dims(x, axis + 1)
         shape = (*out.shape[:axis], x.shape[axis], times, *out.shape[axis + 1 :])
-        target = np.reshape(out, shape, copy=False)
+        target = shaped(out, *shape)
         return [
             [(np.copyto, (_along(target, axis, a, b), _along(source, axis, a, b)))]
             for a, b in cut(x.shape[axis], threads)

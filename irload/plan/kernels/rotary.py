@@ -7,6 +7,7 @@ import numpy as np
 from irload.core.tensor import Array
 from irload.plan.kernels.calls import Part, Scratch
 from irload.plan.kernels.tiles import ELEMENTS, cut, tiles
+from irload.plan.kernels.views import shaped
 
 
 def rotate(x: Array, cosine: Array, sine: Array, out: Array, scratch: Scratch, threads: int) -> list[Part]:
@@ -24,7 +25,7 @@ def rotate(x: Array, cosine: Array, sine: Array, out: Array, scratch: Scratch, t
         memory = scratch.take((largest.size,))
         for o, a, c, s in pieces[start:stop]:
             first, second = (..., slice(half)), (..., slice(half, None))
-            turned = memory[: o.size // 2].reshape(o[first].shape)
+            turned = shaped(memory[: o.size // 2], *o[first].shape)
             part += [
                 (np.multiply, (a, c, o)),
                 (np.multiply, (a[second], s[first], turned)),

@@ -14,12 +14,13 @@ from irload.plan.expression import Expression
 from irload.plan.kernels.calls import Part, Scratch
 from irload.plan.kernels.map import tiled_calls
 from irload.plan.kernels.tiles import ELEMENTS, cut, cut_range
+from irload.plan.kernels.views import frozen
 
 
 def softmax(x: Array, out: Array, scratch: Scratch, threads: int) -> list[Part]:
     """Over the last axis of [rows, n], in blocks of rows. `out` may be `x`."""
     rows, n = x.shape
-    ones = np.ones((n, 1), np.float32)
+    ones = frozen(np.ones((n, 1), np.float32))
     parts: list[Part] = []
     for start, stop in cut(rows, scratch.share(threads, x.size, ELEMENTS)):
         part: Part = []
@@ -58,7 +59,7 @@ def normalize(
 ) -> list[Part]:
     """(x − mean) / sqrt(variance + eps) over the last axis of [rows, n], then the epilogue. `out` may be `x`."""
     rows, n = x.shape
-    mean = np.full((n, 1), 1 / n, np.float32)
+    mean = frozen(np.full((n, 1), 1 / n, np.float32))
     wide = [np.broadcast_to(e, x.shape) for e in extra]
     parts: list[Part] = []
     for start, stop in cut(rows, scratch.share(threads, x.size, ELEMENTS)):
@@ -88,7 +89,8 @@ def reduce(kind: str, x: Array, out: Array, threads: int) -> list[Part]:
     """Sum, mean, maximum or minimum of [rows, n, columns] over its middle axis into [rows, columns]."""
     rows, n, columns = x.shape
     if kind in ("sum", "mean"):
-        weight = np.full((1, n) if columns > 1 else (n, 1), 1.0 if kind == "sum" else 1 / n, np.float32)
+        shape = (1, n) if columns > 1 else (n, 1)
+        weight = frozen(np.full(shape, 1.0 if kind == "sum" else 1 / n, np.float32))
         parts = cut(rows, threads if x.size >= ELEMENTS else 1)
         if columns > 1:
             return [[(np.matmul, (weight, x[a:b], out[a:b, None]))] for a, b in parts]

@@ -10,13 +10,14 @@ from irload.plan.kernels.operands import flattened
 from irload.plan.kernels.packing import contiguous
 from irload.plan.kernels.product import columns_by_matrix
 from irload.plan.kernels.streamed import weights_first
+from irload.plan.kernels.views import shaped
 from irload.plan.kernels.window import Conv, im2col_weights, padded_band, positions, window_view
 
 
 def pointwise(conv: Conv, scratch: Scratch, threads: int) -> list[list[Part]]:
     """1×1 kernels of many channels: the weights pass through once, as they are stored."""
     rows, out, extra, phases = positions(conv, scratch, threads)
-    w = conv.w.array.reshape(conv.w.shape[1:3])
+    w = shaped(conv.w.array, *conv.w.shape[1:3])
     return [*phases, *weights_first(rows, w, out, extra, conv.epilogue, scratch, threads)]
 
 
@@ -24,13 +25,13 @@ def im2col(conv: Conv, scratch: Scratch, threads: int) -> list[list[Part]]:
     """All windows first, then a matmul of which each thread makes a range of channels."""
     matrix, out, extra, phases = _all_windows(conv, scratch)
     w = im2col_weights(conv)[0]
-    return [*phases, columns_by_matrix(matrix, w, out, extra, conv.epilogue, scratch, threads)]
+    return phases + columns_by_matrix(matrix, w, out, extra, conv.epilogue, scratch, threads)
 
 
 def streamed_im2col(conv: Conv, scratch: Scratch, threads: int) -> list[list[Part]]:
     """The same for large weights: all windows first, then the weights pass through once."""
     matrix, out, extra, phases = _all_windows(conv, scratch)
-    w = conv.w.laid("im2col, streamed", lambda w: contiguous(np.moveaxis(w[0], 1, -1)).reshape(len(w[0]), -1))
+    w = conv.w.laid("im2col, streamed", lambda w: shaped(contiguous(np.moveaxis(w[0], 1, -1)), len(w[0]), -1))
     return [*phases, *weights_first(matrix, w, out, extra, conv.epilogue, scratch, threads)]
 
 
@@ -43,6 +44,6 @@ def _all_windows(conv: Conv, scratch: Scratch) -> tuple[Array, Array, list[Array
     columns = scratch.take(windows.shape)
     gather.append((np.copyto, (columns, windows)))
     phases: list[list[Part]] = [[gather]]
-    out = conv.out.reshape(oh * ow, o)
+    out = shaped(conv.out, oh * ow, o)
     extra = [flattened(e, conv.out.shape, out.shape, scratch, phases) for e in conv.extra]
-    return columns.reshape(oh * ow, -1), out, extra, phases
+    return shaped(columns, oh * ow, -1), out, extra, phases

@@ -16,9 +16,12 @@ over windows. Below that, handing the interpreter's lock to and fro takes longer
 
 
 def collapse(arrays: Sequence[Array]) -> list[Array]:
-    """The same arrays, all of one shape, with neighbouring axes merged wherever every one of them allows it."""
+    """The same arrays, all of one shape, with neighbouring axes merged wherever every one of them allows it.
+
+    One axis is left at least, be it of one element.
+    """
     shape = arrays[0].shape
-    keep = [k for k, n in enumerate(shape) if n != 1]
+    keep = [k for k, n in enumerate(shape) if n != 1] or [0]
     sizes = [shape[k] for k in keep]
     strides = [[a.strides[k] for k in keep] for a in arrays]
     axis = len(sizes) - 2

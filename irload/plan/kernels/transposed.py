@@ -12,6 +12,7 @@ import numpy as np
 from irload.core.tensor import Array
 from irload.plan.kernels.calls import Part, Scratch
 from irload.plan.kernels.tiles import cut
+from irload.plan.kernels.views import relaid, shaped
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +30,7 @@ class Transposed:
 def pack_weights(w: Array) -> Array:
     """[G, C/G, K…·O/G] of [G,C/G,O/G,K…]."""
     groups, depth, _ = w.shape[:3]
-    return np.ascontiguousarray(np.moveaxis(w, 2, -1).reshape(groups, depth, -1))
+    return np.ascontiguousarray(relaid(np.moveaxis(w, 2, -1), groups, depth, -1))
 
 
 def transposed(conv: Transposed, w: Array, scratch: Scratch, threads: int) -> list[list[Part]]:
@@ -37,7 +38,7 @@ def transposed(conv: Transposed, w: Array, scratch: Scratch, threads: int) -> li
     groups, depth, wide = w.shape
     taps = list(product(*map(range, conv.kernel)))
     per_group = wide // len(taps)
-    weights = w.reshape(groups, depth, len(taps), per_group)
+    weights = shaped(w, groups, depth, len(taps), per_group)
     positions = conv.x.shape[1:-1]
     phases: list[list[Part]] = []
     x = conv.x
@@ -55,11 +56,11 @@ def transposed(conv: Transposed, w: Array, scratch: Scratch, threads: int) -> li
         columns = scratch.take((prod(positions) * len(taps) * max(b - a for _, a, b in jobs[first:last]),))
         for sample, (g, a, b) in product(range(len(x)), jobs[first:last]):
             out = conv.out[sample, ..., g * per_group + a : g * per_group + b]
-            rows = x[sample].reshape(prod(positions), -1)[:, g * depth : (g + 1) * depth]
-            block = columns[: prod(positions) * len(taps) * (b - a)].reshape(len(rows), -1)
-            part.append((np.matmul, (rows, weights[g, :, :, a:b].reshape(depth, -1), block)))
+            rows = shaped(x[sample], prod(positions), -1)[:, g * depth : (g + 1) * depth]
+            block = shaped(columns[: prod(positions) * len(taps) * (b - a)], len(rows), -1)
+            part.append((np.matmul, (rows, relaid(weights[g, :, :, a:b], depth, -1), block)))
             part.append((out.fill, (0,)))
-            spread = block.reshape(*positions, len(taps), b - a)
+            spread = shaped(block, *positions, len(taps), b - a)
             for k, (source, target) in enumerate(places):
                 values, place = spread[..., k, :][source], out[target]
                 part.append((np.copyto, (place, values)) if apart else (np.add, (place, values, place)))

@@ -16,6 +16,7 @@ from irload.plan.kernels.map import map_parts
 from irload.plan.kernels.packing import Weights, laid_out
 from irload.plan.kernels.tiles import cut, cut_range
 from irload.plan.kernels.unpacked import products
+from irload.plan.kernels.views import relaid, shaped
 
 COLUMNS = 1 << 17
 """Elements of one tile of windows."""
@@ -38,7 +39,7 @@ class Volume:
 def _laid(w: Array) -> Array:
     """[G, K…·C/G, O/G] of [G,O/G,C/G,K…], or each group in panels."""
     groups, per_group = w.shape[:2]
-    return laid_out(np.moveaxis(w, (1, 2), (-1, -2)).reshape(groups, -1, per_group))
+    return laid_out(relaid(np.moveaxis(w, (1, 2), (-1, -2)), groups, -1, per_group))
 
 
 def convolution(conv: Volume, scratch: Scratch, threads: int) -> list[list[Part]]:
@@ -72,10 +73,10 @@ def convolution(conv: Volume, scratch: Scratch, threads: int) -> list[list[Part]
                     target = out[..., g * per_group : (g + 1) * per_group]
                     part.append((np.copyto, (columns, windows[a:b, ..., g * depth : (g + 1) * depth])))
                     if groups == 1 and out.flags.c_contiguous:
-                        part += products(columns.reshape(-1, k), w[0], out.reshape(-1, per_group))
+                        part += products(shaped(columns, -1, k), w[0], shaped(out, -1, per_group))
                         continue
-                    part += products(columns.reshape(-1, k), w[g], result)
-                    part.append((np.copyto, (target, result.reshape(target.shape))))
+                    part += products(shaped(columns, -1, k), w[g], result)
+                    part.append((np.copyto, (target, shaped(result, *target.shape))))
         parts.append(part)
     phases = [*([fill] if fill else []), parts]
     if conv.epilogue.instructions:

@@ -17,6 +17,7 @@ from irload.plan.kernels.packing import Weights, contiguous, laid_out
 from irload.plan.kernels.product import BLOCK, columns_by_matrix, rows_by_matrix
 from irload.plan.kernels.tiles import PRODUCTS, TAPS, collapse, cut, cut_range
 from irload.plan.kernels.unpacked import panel_width, products
+from irload.plan.kernels.views import merged, relaid, shaped
 
 COLUMNS = 98304
 """Elements of one im2col tile that stays in cache …"""
@@ -58,15 +59,15 @@ class Conv:
 def pointwise(conv: Conv, scratch: Scratch, threads: int) -> list[list[Part]]:
     """1×1 kernels: one matmul over all positions."""
     rows, out, extra, phases = positions(conv, scratch, threads)
-    w = conv.w.laid("1x1", lambda w: laid_out(w.reshape(w.shape[1:3]).T))
+    w = conv.w.laid("1x1", lambda w: laid_out(relaid(w, *w.shape[1:3]).T))
     make = columns_by_matrix if few_positions(len(rows), threads) else rows_by_matrix
-    return [*phases, make(rows, w, out, extra, conv.epilogue, scratch, threads)]
+    return phases + make(rows, w, out, extra, conv.epilogue, scratch, threads)
 
 
 def pointwise_lines(conv: Conv, scratch: Scratch, threads: int) -> list[list[Part]]:
     """1×1 kernels whose result is no block of memory: line by line, for a frame or for slices of another tensor."""
     n, oh, ow, o = conv.out.shape
-    w = conv.w.laid("1x1", lambda w: laid_out(w.reshape(w.shape[1:3]).T))
+    w = conv.w.laid("1x1", lambda w: laid_out(relaid(w, *w.shape[1:3]).T))
     x = conv.x[:, :: conv.strides[0], :: conv.strides[1]][:, :oh, :ow]
     wide = [np.broadcast_to(e, conv.out.shape) for e in conv.extra]
     parts: list[Part] = []
@@ -90,9 +91,9 @@ def positions(conv: Conv, scratch: Scratch, threads: int) -> tuple[Array, Array,
         dense = scratch.take(x.shape)
         phases.append([[(np.copyto, (dense[:, a:b], x[:, a:b]))] for a, b in cut(oh, threads)])
         x = dense
-    out = conv.out.reshape(n * oh * ow, o)
+    out = shaped(conv.out, n * oh * ow, o)
     extra = [flattened(e, conv.out.shape, out.shape, scratch, phases) for e in conv.extra]
-    return x.reshape(len(out), -1), out, extra, phases
+    return shaped(x, len(out), -1), out, extra, phases
 
 
 def few_positions(rows: int, threads: int) -> bool:
@@ -114,7 +115,8 @@ def im2col(conv: Conv, scratch: Scratch, threads: int) -> list[list[Part]]:
     for start, stop in cut(oh, threads):
         part: Part = []
         tile = scratch.take((rows_at_once, ow, kh, kw, depth))
-        narrow = scratch.take((rows_at_once * ow, per_group)) if groups > 1 else None
+        block = groups == 1 and merged(conv.out[0, :rows_at_once], -1, o) is not None
+        narrow = None if block else scratch.take((rows_at_once * ow, per_group))
         for sample in range(n):
             band = padded_band(conv, sample, start, stop, scratch, part)
             windows = window_view(conv, band, stop - start)
@@ -123,14 +125,14 @@ def im2col(conv: Conv, scratch: Scratch, threads: int) -> list[list[Part]]:
                 for g in range(groups):
                     columns = tile[: b - a]
                     part.append((np.copyto, (columns, windows[a:b, ..., g * depth : (g + 1) * depth])))
-                    matrix = columns.reshape((b - a) * ow, k)
+                    matrix = shaped(columns, (b - a) * ow, k)
                     if narrow is None:
-                        part += products(matrix, w[0], out.reshape(-1, o))
+                        part += products(matrix, w[0], shaped(out, -1, o))
                     else:
                         result = narrow[: (b - a) * ow]
                         target = out[..., g * per_group : (g + 1) * per_group]
                         part += products(matrix, w[g], result)
-                        part.append((np.copyto, (target, result.reshape(target.shape))))
+                        part.append((np.copyto, (target, shaped(result, *target.shape))))
                 part += epilogue_calls(conv, out, [e[sample, start + a : start + b] for e in wide], scratch)
         parts.append(part)
     return [parts]
@@ -141,7 +143,7 @@ def im2col_weights(conv: Conv) -> Array:
     groups, per_group, depth, kh, kw = conv.w.shape
 
     def how(w: Array) -> Array:
-        rows = contiguous(w.transpose(0, 3, 4, 2, 1)).reshape(groups, kh * kw * depth, per_group)
+        rows = shaped(contiguous(w.transpose(0, 3, 4, 2, 1)), groups, kh * kw * depth, per_group)
         return laid_out(rows) if panel_width(*rows.shape[1:]) else rows
 
     return conv.w.laid("im2col", how)
@@ -155,14 +157,15 @@ def depthwise(conv: Conv, scratch: Scratch, threads: int) -> list[list[Part]]:
     """
     n, oh, ow, channels = conv.out.shape
     kh, kw = conv.kernel
-    w = conv.w.laid("depthwise", lambda w: np.ascontiguousarray(w.reshape(channels, kh, kw).transpose(1, 2, 0)))
+    w = conv.w.laid("depthwise", lambda w: np.ascontiguousarray(relaid(w, channels, kh, kw).transpose(1, 2, 0)))
     wide = [np.broadcast_to(e, conv.out.shape) for e in conv.extra]
     threads = scratch.share(threads, conv.out.size * kh * kw, TAPS)
     rows_at_once = max(1, min(oh, 2 * scratch.tile // (ow * channels)))
     runs = conv.strides[1] == conv.dilations[1] == 1 and channels <= FEW_CHANNELS
+    runs = runs and _lines(conv.x) and _lines(conv.out)
     long = (kh, kw, ow * channels)
     if runs:
-        w = np.ascontiguousarray(np.broadcast_to(w[:, :, None], (kh, kw, ow, channels))).reshape(long)
+        w = relaid(np.broadcast_to(w[:, :, None], (kh, kw, ow, channels)), *long)
     sum_of = "hijn,ijn->hn" if runs else "hijwc,ijc->hwc"
     parts: list[Part] = []
     for start, stop in cut(oh, threads):
@@ -174,11 +177,16 @@ def depthwise(conv: Conv, scratch: Scratch, threads: int) -> list[list[Part]]:
                 windows = as_strided(windows, (stop - start, *long), (*windows.strides[:3], windows.itemsize))
             for a, b in cut_range(0, stop - start, rows_at_once):
                 out = conv.out[sample, start + a : start + b]
-                target = out.reshape(b - a, -1) if runs else out
+                target = shaped(out, b - a, -1) if runs else out
                 part.append((_sum_of_products, (sum_of, windows[a:b], w, target)))
                 part += epilogue_calls(conv, out, [e[sample, start + a : start + b] for e in wide], scratch)
         parts.append(part)
     return [parts]
+
+
+def _lines(a: Array) -> bool:
+    """True where the elements of a line lie one after the other, channels innermost."""
+    return a.strides[3] == a.itemsize and a.strides[2] == a.shape[3] * a.itemsize
 
 
 def _sum_of_products(subscripts: str, windows: Array, weights: Array, out: Array) -> None:

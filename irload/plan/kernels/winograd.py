@@ -15,19 +15,20 @@ from irload.plan.kernels.calls import Part, Scratch
 from irload.plan.kernels.packing import aligned
 from irload.plan.kernels.tiles import PRODUCTS, cut, cut_range
 from irload.plan.kernels.unpacked import panel_width, products, spread
+from irload.plan.kernels.views import frozen, relaid, shaped
 from irload.plan.kernels.window import Conv, epilogue_calls
 
 # fmt: off
-INPUT = np.array([
+INPUT = frozen(np.array([
     [4, 0, -5, 0, 1, 0], [0, -4, -4, 1, 1, 0], [0, 4, -4, -1, 1, 0],
     [0, -2, -1, 2, 1, 0], [0, 2, -1, -2, 1, 0], [0, 4, 0, -5, 0, 1],
-], np.float32)
+], np.float32))
 WEIGHTS = np.array([
     [1/4, 0, 0], [-1/6, -1/6, -1/6], [-1/6, 1/6, -1/6], [1/24, 1/12, 1/6], [1/24, -1/12, 1/6], [0, 0, 1],
 ])
-OUTPUT = np.array([
+OUTPUT = frozen(np.array([
     [1, 1, 1, 1, 1, 0], [0, 1, -1, 2, -2, 0], [0, 1, 1, 4, 4, 0], [0, 1, -1, 8, -8, 1],
-], np.float32)
+], np.float32))
 # fmt: on
 PANEL = 400_000
 """Elements of the transformed tiles that are worked on at once …"""
@@ -58,8 +59,8 @@ def transform_weights(w: Array) -> Array:
     panels = aligned((36, 1 if width is None else o // width, channels, width or o))
     out = panels.transpose(0, 2, 1, 3)
     for a, b in cut_range(0, channels, max(1, PACKED // o)):
-        taps = w[0, :, a:b].reshape(o, b - a, 9).transpose(2, 1, 0).reshape(9, -1)
-        out[:, a:b] = (both @ taps).reshape(36, b - a, -1, panels.shape[-1])
+        taps = relaid(relaid(w[0, :, a:b], o, b - a, 9).transpose(2, 1, 0), 9, -1)
+        out[:, a:b] = relaid(both @ taps, 36, b - a, -1, panels.shape[-1])
     return panels[:, 0] if width is None else panels
 
 
@@ -117,25 +118,25 @@ def _panel(
     windows = as_strided(
         band, (6, 6, rows, wide, channels), (st[0], st[1], st[0] * 4, st[1] * 4, st[2]), writeable=False
     )
-    gathered = buffers.gathered[: 36 * count * channels].reshape(6, 6, rows, wide, channels)
-    half = buffers.half[: 36 * count * channels].reshape(6, 6 * count * channels)
+    gathered = shaped(buffers.gathered[: 36 * count * channels], 6, 6, rows, wide, channels)
+    half = shaped(buffers.half[: 36 * count * channels], 6, 6 * count * channels)
     part.append((np.copyto, (gathered, windows)))
-    part.append(spread(INPUT, gathered.reshape(6, -1), half))
-    part.append(spread(INPUT, half.reshape(6, 6, count * channels), gathered.reshape(6, 6, count * channels)))
-    product = buffers.product[: 36 * count * o].reshape(36, count, o)
-    back = buffers.gathered[: 24 * count * o].reshape(4, 6 * count * o)
-    after: Part = [spread(OUTPUT, product.reshape(6, -1), back)]
-    final = buffers.product[: 16 * count * o].reshape(4, 4, count * o)
-    after.append(spread(OUTPUT, back.reshape(4, 6, count * o), final))
+    part.append(spread(INPUT, shaped(gathered, 6, -1), half))
+    part.append(spread(INPUT, shaped(half, 6, 6, count * channels), shaped(gathered, 6, 6, count * channels)))
+    product = shaped(buffers.product[: 36 * count * o], 36, count, o)
+    back = shaped(buffers.gathered[: 24 * count * o], 4, 6 * count * o)
+    after: Part = [spread(OUTPUT, shaped(product, 6, -1), back)]
+    final = shaped(buffers.product[: 16 * count * o], 4, 4, count * o)
+    after.append(spread(OUTPUT, shaped(back, 4, 6, count * o), final))
     fits = ow == wide * 4 and b * 4 <= oh
     target = conv.out[sample, a * 4 : b * 4] if fits else buffers.result[: rows * 4]
     st = target.strides
     scattered = as_strided(target, (4, 4, rows, wide, o), (st[0], st[1], st[0] * 4, st[1] * 4, st[2]))
-    after.append((np.copyto, (scattered, final.reshape(4, 4, rows, wide, o))))
+    after.append((np.copyto, (scattered, shaped(final, 4, 4, rows, wide, o))))
     if not fits:
         done = conv.out[sample, a * 4 : min(b * 4, oh)]
         after.append((np.copyto, (done, target[: len(done), :ow])))
-    return part, (gathered.reshape(36, count, channels), weights, product), after
+    return part, (shaped(gathered, 36, count, channels), weights, product), after
 
 
 def _fill_band(conv: Conv, sample: int, first_row: int, band: Array, part: Part) -> None:

@@ -16,6 +16,7 @@ from irload.plan.passes.rotary import recognise_rotary
 from irload.plan.passes.scale import fold_scale
 from irload.plan.passes.transposes import sink_transposes
 from irload.plan.program import Program
+from irload.plan.sanitizer import verified
 
 __all__ = ["optimize"]
 
@@ -34,4 +35,5 @@ def optimize(program: Program) -> Program:
     )
     for rewrite in (drop_dead, fold_scale, fold_numbers, *patterns, *fusions, *fusions, choose_layouts):
         rewrite(program)
+        verified(program, rewrite.__name__)
     return program

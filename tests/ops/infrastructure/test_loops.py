@@ -9,7 +9,7 @@ import pytest
 
 import irload
 from irload.core import element as et
-from irload.errors import AttributeInvalid, IRError, LimitExceeded, ReadError, ShapeMismatch
+from irload.errors import AttributeInvalid, ExecutionError, IRError, LimitExceeded, ReadError, ShapeMismatch
 from tests.harness.body import Body, Value, back_edges, given, port_map, taken
 from tests.harness.case import Case, const, param
 from tests.harness.verify import load
@@ -77,6 +77,26 @@ def test_empty_axis_has_no_iterations() -> None:
 def test_parts_that_cannot_be(rest: dict[str, Any], error: type[IRError], message: str) -> None:
     with pytest.raises(error, match=message):
         load(iterator(rest))
+
+
+@pytest.mark.parametrize("optimize", [True, False])
+@pytest.mark.parametrize(("data", "found"), [([1, 0, 0, 2], None), ([1, 0, 3, 2], 2), ([1, 0, 0, 0], 0)])
+def test_parts_whose_size_shows_at_run_time_must_be_as_long_as_the_port_map_says(
+    data: list[float], found: int | None, optimize: bool
+) -> None:
+    body = Body(bytearray())
+    part = body.parameter(et.f32, "2")
+    where = body.op("NonZero", part, version="opset3", output_type="i64")
+    result = body.result(body.op("Squeeze", where, body.constant(np.array([0]))))
+    xml = port_map(taken(0, part, axis=0, stride=2, part_size=2), given(1, result, axis=0)) + body.xml()
+    case = Case("TensorIterator", "opset1", [param(np.float32(data))], xml=xml, weights=bytes(body.weights))
+    assert shapes(case) == ["[2]"]
+    compiled = irload.compile_model(load(case), optimize=optimize)
+    if found is None:
+        assert compiled(np.float32(data))[0].tolist() == [0, 1]
+        return
+    with pytest.raises(ExecutionError, match=f"iteration 1 gave {found} elements on axis 0 for output 0, .* expects 1"):
+        compiled(np.float32(data))
 
 
 def test_sliced_inputs_must_agree_on_the_number_of_parts() -> None:

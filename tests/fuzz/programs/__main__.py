@@ -1,0 +1,117 @@
+"""Plays random programs: `python -m tests.fuzz.programs [N] [--seed S] [--runtime SHARE] [--failures DIR]`.
+
+Each is run by the plan at 1, 2 and 3 threads and compared with plain execution; a share of them is also compared with
+the real runtime. Exits 1 when anything failed; failures are shrunk and kept.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from tests.fuzz.campaign import _merged, environment
+
+
+def outcomes(count: int, seed: int, folder: Path, workers: int, start: int, share: float) -> Iterator[dict[str, Any]]:
+    """The outcome of each program, as they come."""
+    processes: list[subprocess.Popen[bytes]] = []
+    try:
+        for k in range(workers):
+            numbers = map(str, (seed, start + k, start + count, workers, share))
+            command = [sys.executable, "-m", "tests.fuzz.programs.worker", *numbers, str(folder)]
+            processes.append(subprocess.Popen(command, stdout=subprocess.PIPE, env=environment()))
+        yield from _merged(processes)
+    finally:
+        for process in processes:
+            with process:
+                process.kill()
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Play and report; 1 when anything failed, 0 when nothing did."""
+    parser = argparse.ArgumentParser(prog="python -m tests.fuzz.programs", description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("count", nargs="?", type=int, default=300)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--start", type=int, default=0, help="number of the first program")
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--runtime", type=float, default=0.05, help="share that is compared with the real runtime, too")
+    parser.add_argument("--json", action="store_true", help="the report as JSON")
+    parser.add_argument("--failures", type=Path, help="folder for the files of what failed")
+    options = parser.parse_args(arguments)
+    folder = options.failures or Path(tempfile.mkdtemp(prefix="irload-programs-"))
+    folder.mkdir(parents=True, exist_ok=True)
+    began = time.perf_counter()
+    report = Report(options.seed)
+    for found in outcomes(options.count, options.seed, folder, options.workers, options.start, options.runtime):
+        report.add(found)
+        if report.count % 1000 == 0:
+            print(f"{report.count} programs, {len(report.failures)} failures", file=sys.stderr)
+    report.seconds = time.perf_counter() - began
+    if options.failures is None and not report.failures:
+        folder.rmdir()
+    print(json.dumps(report.to_dict(), indent=2) if options.json else report.text(folder))
+    return int(bool(report.failures) or report.count != options.count)
+
+
+class Report:
+    """What came of all programs."""
+
+    def __init__(self, seed: int) -> None:
+        self.seed = seed
+        self.count = 0
+        self.kinds: Counter[str] = Counter()
+        self.types: Counter[str] = Counter()
+        self.runtime: Counter[str] = Counter()
+        self.refused: Counter[str] = Counter()
+        self.outputs: Counter[str] = Counter()
+        self.failures: list[dict[str, Any]] = []
+        self.slowest = 0.0
+        self.seconds = 0.0
+
+    def add(self, found: dict[str, Any]) -> None:
+        self.count += 1
+        self.kinds[found["kind"]] += 1
+        self.types.update(found.get("types", ()))
+        self.slowest = max(self.slowest, found.get("seconds", 0.0))
+        if found["kind"] != "ok":
+            self.failures.append(found)
+            print(f"{found['index']}: {found['kind']}: {found['words']}", file=sys.stderr)
+            print(f"  {found.get('small')}: {found.get('small_words')}", file=sys.stderr)
+            return
+        if found["refused"]:
+            self.refused[found["refused"]] += 1
+        if found["runtime"]:
+            self.runtime[found["runtime"].split(":")[0]] += 1
+        self.outputs.update({name: found[name] for name in ("outputs", "exact", "blunt")})
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "seed": self.seed, "programs": self.count, "kinds": dict(self.kinds), "refused": sum(self.refused.values()),
+            "outputs": dict(self.outputs), "runtime": dict(self.runtime), "types": dict(self.types.most_common()),
+            "seconds": round(self.seconds, 1), "slowest": round(self.slowest, 1), "failures": self.failures,
+        }  # fmt: skip
+
+    def text(self, folder: Path) -> str:
+        outputs = self.outputs
+        lines = [
+            f"{self.count} programs of seed {self.seed} in {self.seconds:.0f} s; the slowest took {self.slowest:.1f} s",
+            f"  {dict(self.kinds)}; {sum(self.refused.values())} refused by plan and plain alike",
+            f"  {outputs['outputs']} outputs, {outputs['exact']} of them compared exactly",
+            f"  {outputs['blunt']} outputs with a tolerance above a thousandth of their spread",
+            f"  the runtime: {dict(self.runtime)}",
+            f"  {len(self.types)} types of operations",
+        ]
+        lines += [f"  {f['index']}: {f['kind']}: {f.get('small')} {f.get('small_words')}" for f in self.failures]
+        return "\n".join([*lines, *([f"files in {folder}"] if self.failures else [])])
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,189 @@
+"""Bodies, states and sequences: Loop, If, TensorIterator, ReadValue, the recurrent layers."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from irload.core import element as et
+from tests.fuzz.programs.build import Build, DoesNotFit, Value
+from tests.fuzz.programs.graph import Inner
+
+
+def inside(b: Build) -> Build:
+    """A body under construction. Nothing in it counts as exact."""
+    body = Build(b.rng, dyadic=b.dyadic, precise=b.precise, odd=False, dynamic=b.dynamic)
+    body.graph.dynamic = b.dynamic
+    return body
+
+
+def worked(body: Build, x: Value) -> Value:
+    """A few layers inside a body; the shape stays."""
+    for _ in range(body.number(1, 3)):
+        roll = body.rng.random()
+        if roll < 0.3 and x.rank >= 1:
+            k = x.shape[-1]
+            x = body.op("MatMul", x, body.weights(k, k, fan=2 * k), transpose_a=False, transpose_b=body.chance(0.5))
+        elif roll < 0.5:
+            x = body.add(x, body.weights(*x.shape[-1:]))
+        elif roll < 0.7:
+            x = body.op(body.pick(("ReLU", "Tanh", "Sigmoid", "Abs")), x)
+        elif roll < 0.8:
+            x = body.mul(x, x)
+            x = body.op("Clamp", x, min=-2.0, max=2.0)
+        elif roll < 0.9 and x.rank in (3, 4) and x.size < 4000:
+            axes = x.rank - 2
+            c = x.shape[1]
+            data = {"strides": [1] * axes, "dilations": [1] * axes, "pads_begin": [1] * axes, "pads_end": [1] * axes}
+            x = body.op("Convolution", x, body.weights(c, c, *(3,) * axes, fan=9 * c), auto_pad="explicit", **data)
+        else:
+            x = body.op("Softmax", x, version="opset8", axis=-1) if x.rank else x
+    return body.op("Clamp", x, min=-4.0, max=4.0) if body.chance(0.5) else x
+
+
+def loop(b: Build, x: Value) -> list[Value]:
+    """A Loop that carries a value, and perhaps gathers one of each turn."""
+    if x.rank < 1 or x.size > 20_000:
+        raise DoesNotFit("size")
+    trips = b.number(1, 4)
+    body = inside(b)
+    counter = body.parameter((), et.i64, kind="turn") if b.chance(0.5) else None
+    carried = body.parameter(x.shape)
+    invariant = b.parameter(x.shape[-1:]) if b.chance(0.4) else None
+    given = body.parameter(x.shape[-1:]) if invariant is not None else None
+    y = worked(body, carried)
+    y = body.add(y, given) if given is not None else y
+    if counter is not None and b.chance(0.6):
+        y = body.add(y, body.op("Convert", counter, destination_type="f32"))
+    more = body.const(np.array(True))
+    takes: list[tuple[int, int, dict[str, object]]] = []
+    at = 0
+    if counter is not None:
+        takes.append((-1, 0, {"purpose": "current_iteration"}))
+        at = 1
+    takes.append((2, at, {}))
+    if invariant is not None:
+        takes.append((3, at + 1, {}))
+    gives: list[tuple[int, int, dict[str, object]]] = [(-1, 0, {"purpose": "execution_condition"}), (0, 1, {})]
+    body.graph.results = [more.ref, y.ref]
+    types = [(et.f32, x.shape)]
+    if b.chance(0.5):
+        each = body.op("Unsqueeze", y, body.ints(0)) if b.chance(0.5) else y
+        body.graph.results.append(each.ref)
+        gives.append((1, 2, {"axis": 0, "start": 0, "stride": 1, "part_size": 1, "end": -1}))
+        if each is y:
+            if x.shape[0] != 1:
+                gives.pop()
+                body.graph.results.pop()
+            else:
+                types.append((et.f32, (trips * x.shape[0], *x.shape[1:])))
+        else:
+            types.append((et.f32, (trips, *x.shape)))
+    inner = Inner(body.graph, "body", tuple(takes), tuple(gives), ((1, at),))
+    told = b.const(np.int64(trips)) if b.chance(0.5) else b.const(np.array([trips], np.int32))
+    go = b.const(np.array(True))
+    inputs = [told, go, x, *([invariant] if invariant is not None else [])]
+    return b.nested("Loop", "opset5", inputs, types, [inner])
+
+
+def iterator(b: Build, x: Value) -> list[Value]:
+    """A TensorIterator along an axis of x, with a carried value, forwards or backwards."""
+    if x.rank < 2 or x.size > 20_000:
+        raise DoesNotFit("size")
+    axis = b.number(1, x.rank - 1)
+    n = x.shape[axis]
+    if n > 12:
+        raise DoesNotFit("long")
+    shape = (*x.shape[:axis], 1, *x.shape[axis + 1 :])
+    body = inside(b)
+    step, before = body.parameter(shape), body.parameter(shape)
+    after = worked(body, body.add(body.op("Tanh", step), before))
+    body.graph.results = [after.ref]
+    start = b.parameter(shape)
+    back = b.chance(0.3)
+    way = {
+        "axis": axis,
+        "start": -1 if back else 0,
+        "end": 0 if back else -1,
+        "stride": -1 if back else 1,
+        "part_size": 1,
+    }
+    takes = ((0, 0, way), (1, 1, {}))
+    gives = ((0, 0, way), (1, 0, {}))
+    inner = Inner(body.graph, "body", takes, gives, ((0, 1),))
+    return b.nested("TensorIterator", "opset1", [x, start], [(et.f32, x.shape), (et.f32, shape)], [inner])
+
+
+def branch(b: Build, x: Value) -> list[Value]:
+    """An If whose branches give the same shape."""
+    if x.size > 20_000:
+        raise DoesNotFit("size")
+    bodies: list[Inner] = []
+    for tag in ("then_body", "else_body"):
+        body = inside(b)
+        given = body.parameter(x.shape)
+        made = worked(body, given) if b.chance(0.8) else given
+        body.graph.results = [made.ref]
+        bodies.append(Inner(body.graph, tag, ((1, 0, {}),), ((0, 0, {}),)))
+    condition = b.parameter((), et.boolean)
+    return b.nested("If", "opset8", [condition, x], [(et.f32, x.shape)], bodies)
+
+
+def state(b: Build, x: Value) -> Value:
+    """A variable that is read before it is written: a running sum, or what was seen last time."""
+    if x.size > 20_000 or b.dynamic:
+        raise DoesNotFit("size")
+    name = f"state{len(b.graph.layers)}"
+    data = {"variable_id": name, "variable_type": "f32", "variable_shape": ",".join(map(str, x.shape))}
+    start = b.weights(*x.shape) if b.chance(0.6) else b.parameter(x.shape)
+    before = b.inexact(b.op("ReadValue", start, version="opset6", **data))
+    if b.chance(0.6):
+        y = b.op("Clamp", b.add(before, x), min=-4.0, max=4.0)
+        b.sink("Assign", y, "opset6", variable_id=name)
+        return y
+    b.sink("Assign", x, "opset6", variable_id=name)
+    return b.add(before, x) if b.chance(0.5) else before
+
+
+def sequence(b: Build, x: Value) -> list[Value]:
+    """An LSTM, GRU or RNN over a whole sequence."""
+    if x.rank != 3 or x.shape[1] > 24 or b.dynamic:
+        raise DoesNotFit("no sequence")
+    n, s, e = x.shape
+    hidden = b.pick((1, 3, 4, 8))
+    direction = b.pick(("forward", "reverse", "bidirectional"))
+    d = 2 if direction == "bidirectional" else 1
+    kind = b.pick(("LSTMSequence", "GRUSequence", "RNNSequence"))
+    gates = {"LSTMSequence": 4, "GRUSequence": 3, "RNNSequence": 1}[kind]
+    linear = kind == "GRUSequence" and b.chance(0.5)
+    lengths = b.ints(*([s] * n if b.chance(0.7) else [b.number(1, s) for _ in range(n)]))
+    states = [
+        b.parameter((n, d, hidden)) if b.chance(0.6) else b.weights(n, d, hidden) for _ in range(2 if gates == 4 else 1)
+    ]
+    weights = [b.weights(d, gates * hidden, e, fan=e), b.weights(d, gates * hidden, hidden, fan=hidden)]
+    weights.append(b.weights(d, (gates + linear) * hidden, fan=4))
+    data = {"hidden_size": hidden, "direction": direction}
+    if linear:
+        data["linear_before_reset"] = True
+    if b.chance(0.15):
+        data["clip"] = 2.0
+    y, *last = b.many(kind, x, *states, lengths, *weights, version="opset5", **data)
+    flat = b.reshape(b.transpose(y, 0, 2, 1, 3), n, s, d * hidden)
+    return [flat, last[0]]
+
+
+def cell(b: Build, x: Value) -> Value:
+    """An LSTMCell, GRUCell or RNNCell."""
+    if x.rank != 2:
+        raise DoesNotFit("no row")
+    n, e = x.shape
+    hidden = b.pick((2, 4, 6))
+    kind = b.pick(("LSTMCell", "GRUCell", "RNNCell"))
+    gates = {"LSTMCell": 4, "GRUCell": 3, "RNNCell": 1}[kind]
+    states = [b.parameter((n, hidden)) for _ in range(2 if gates == 4 else 1)]
+    weights = [
+        b.weights(gates * hidden, e, fan=e),
+        b.weights(gates * hidden, hidden, fan=hidden),
+        b.weights(gates * hidden, fan=4),
+    ]
+    version = {"LSTMCell": "opset4", "GRUCell": "opset3", "RNNCell": "opset1"}[kind]
+    return b.many(kind, x, *states, *weights, version=version, hidden_size=hidden)[0]

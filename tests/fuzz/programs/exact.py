@@ -1,0 +1,166 @@
+"""Which values of a program are computed without rounding, in whatever order sums are taken.
+
+A value is exact where all its elements are multiples of 2^-grain, none larger than `most`, and every sum that leads to
+it stays within the digits of its type. Values that were only moved since they were given count as exact, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import log2, prod
+from typing import Any
+
+import numpy as np
+
+from irload.core.element import ElementType
+from tests.harness.case import Array
+
+DIGITS = {"f32": 23, "f16": 10, "bf16": 7, "f64": 50}
+UNEVEN = 1000
+"""The grain of numbers that are no multiples of anything: they are exact as long as they are only moved."""
+
+
+@dataclass(frozen=True)
+class Exact:
+    """Multiples of 2^-grain between −most and most."""
+
+    grain: int
+    most: float
+
+    def fits(self, element: ElementType) -> bool:
+        """True where numbers of the type hold every such multiple."""
+        digits = DIGITS.get(element.name)
+        return digits is None or (self.grain < 64 and self.most * 2.0**self.grain <= 2.0**digits)
+
+
+INTEGER = Exact(0, 0)
+"""What is no floating-point number cannot be rounded."""
+
+MOVES = frozenset(
+    [
+        "Reshape",
+        "Transpose",
+        "Squeeze",
+        "Unsqueeze",
+        "Split",
+        "VariadicSplit",
+        "Concat",
+        "Slice",
+        "StridedSlice",
+        "Gather",
+        "GatherND",
+        "GatherElements",
+        "Pad",
+        "Tile",
+        "Broadcast",
+        "MaxPool",
+        "ReduceMax",
+        "ReduceMin",
+        "DepthToSpace",
+        "SpaceToDepth",
+        "ShuffleChannels",
+        "Reverse",
+        "ReverseSequence",
+        "Select",
+        "Roll",
+        "ReLU",
+        "Abs",
+        "Negative",
+        "Maximum",
+        "Minimum",
+        "Floor",
+        "Ceiling",
+        "Round",
+        "TopK",
+        "ReadValue",
+        "Identity",
+        "ScatterUpdate",
+        "ScatterElementsUpdate",
+        "BatchToSpace",
+        "SpaceToBatch",
+        "ExtractImagePatches",
+        "AdaptiveMaxPool",
+    ]
+)
+
+
+def of_array(array: Array) -> Exact:
+    """What a constant is."""
+    if array.dtype.kind not in "fV":
+        return INTEGER
+    wide = array.astype(np.float64)
+    most = float(np.abs(wide).max(initial=0))
+    if not np.isfinite(most):
+        return Exact(UNEVEN, 1)
+    for grain in range(13):
+        if np.array_equal(np.round(wide * 2.0**grain), wide * 2.0**grain):
+            return Exact(grain, most)
+    return Exact(UNEVEN, most)
+
+
+def after(
+    type: str,
+    data: Mapping[str, Any],
+    inputs: Sequence[tuple[Exact | None, tuple[int, ...], Array | None, ElementType]],
+    output: tuple[int, ...],
+    element: ElementType,
+) -> Exact | None:
+    """What an operation makes of exact inputs (each with its shape, and its values if constant); None if it rounds."""
+    if any(e is None for e, *_ in inputs):
+        return None
+    floats = [(e, s, a) for e, s, a, t in inputs if e is not None and t.name in DIGITS]
+    if element.name not in DIGITS:
+        return INTEGER
+    if not floats:
+        return Exact(0, 64) if type == "Convert" else None
+    (first, shape, _), *others = floats
+    both = Exact(max(e.grain for e, *_ in floats), max(e.most for e, *_ in floats))
+    if type in MOVES or (type == "Interpolate" and data.get("mode") == "nearest"):
+        return both
+    made = _calculated(type, data, first, shape, others, both, inputs, output)
+    return made if made is not None and made.fits(element) else None
+
+
+def _calculated(type, data, first, shape, others, both, inputs, output):  # type: ignore[no-untyped-def]
+    second = others[0][0] if others else first
+    if type == "Clamp":
+        bounds = of_array(np.array([data["min"], data["max"]]))
+        least = max(data["min"], -data["max"], 0.0)
+        return Exact(max(first.grain, bounds.grain), max(min(first.most, bounds.most), least))
+    if type in ("Add", "Subtract"):
+        return Exact(both.grain, first.most + second.most)
+    if type == "SquaredDifference":
+        return Exact(2 * both.grain, (first.most + second.most) ** 2)
+    if type in ("Multiply", "PReLU"):
+        return Exact(first.grain + second.grain, first.most * max(second.most, float(type == "PReLU")))
+    if type == "Convert":
+        return first
+    if type in ("ReduceSum", "CumSum"):
+        count = prod(shape) // max(prod(output), 1) if type == "ReduceSum" else max(shape)
+        return Exact(first.grain, first.most * max(count, 1))
+    if type in ("ReduceMean", "AvgPool"):
+        return _mean(type, data, first, shape, output)
+    if type == "MatMul":
+        rows = shape[-2] if data.get("transpose_a") and len(shape) > 1 else shape[-1]
+        return Exact(first.grain + second.grain, first.most * second.most * max(rows, 1))
+    if type in ("Convolution", "GroupConvolution", "ConvolutionBackpropData", "GroupConvolutionBackpropData"):
+        weights = others[0][2]
+        size = prod(others[0][1])
+        total = size * second.most if weights is None else float(np.abs(weights).sum())
+        if weights is not None and type in ("Convolution", "GroupConvolution"):
+            lead = 1 if type == "Convolution" else 2
+            total = float(np.abs(weights).reshape(prod(weights.shape[:lead]), -1).sum(axis=1).max(initial=0))
+        return Exact(first.grain + second.grain, first.most * total)
+    return None
+
+
+def _mean(type, data, first, shape, output):  # type: ignore[no-untyped-def]
+    count = prod(data["kernel"]) if type == "AvgPool" else prod(shape) // max(prod(output), 1)
+    if count < 1 or count & (count - 1):
+        return None
+    if type == "AvgPool" and (any(data["pads_begin"]) or any(data["pads_end"]) or data["rounding_type"] != "floor"):
+        return None
+    if type == "AvgPool" and data["auto_pad"] not in ("explicit", "valid"):
+        return None
+    return Exact(first.grain + int(log2(count)), first.most * count)

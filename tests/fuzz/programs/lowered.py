@@ -1,0 +1,146 @@
+"""Pieces of other types, and quantization: FakeQuantize, compressed weights, f16 and bf16."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from irload.core import element as et
+from tests.fuzz.programs.build import Build, DoesNotFit, Value
+from tests.fuzz.programs.exact import Exact
+from tests.fuzz.programs.windows import geometry, spatial
+
+
+def fake_quantize(b: Build, x: Value) -> Value:
+    """A FakeQuantize of exact values, so that nothing but its own arithmetic decides a step."""
+    if x.exact is None or x.exact.grain > 20 or b.odd:
+        raise DoesNotFit("rounding decides the step")
+    levels = b.pick((17, 257, 5))
+    per_channel = x.rank > 1 and b.chance(0.4)
+    shape = (1, x.shape[1], *(1,) * (x.rank - 2)) if per_channel else b.pick(((), (1,), (1,) * x.rank))
+
+    def bound(values: tuple[float, ...]) -> Value:
+        return b.const(np.asarray(b.rng.choice(values, shape)).astype(np.float32))
+
+    low_is_zero = b.chance(0.5)
+    low = b.const(np.full(shape, 0.0 if low_is_zero else -2.0, np.float32))
+    high = bound((2.0, 4.0) if low_is_zero else (2.0, 6.0))
+    out_low = b.const(np.full(shape, b.pick((0.0, -1.0)), np.float32))
+    out_high = bound((1.0, 3.0)) if b.chance(0.3) else b.const(np.full(shape, 3.0, np.float32))
+    y = b.op("FakeQuantize", x, low, high, out_low, out_high, levels=levels, auto_broadcast="numpy")
+    return b.inexact(y)
+
+
+def step_function(b: Build, x: Value) -> Value:
+    """Two levels: a binarisation."""
+    if x.exact is None or b.odd:
+        raise DoesNotFit("rounding decides the step")
+    bounds = [b.const(np.float32(v)) for v in (0.25, 0.25, -1.0, 1.0)]
+    return b.inexact(b.op("FakeQuantize", x, *bounds, levels=2, auto_broadcast="numpy"))
+
+
+def weights_of_bytes(b: Build, shape: tuple[int, ...], axis: int) -> Value:
+    """Weights of 8 or 4 bits with a factor, and perhaps a zero point, a channel."""
+    element = b.pick((et.i8, et.u8, et.i4, et.u4))
+    signed = element.is_signed
+    array = b.rng.integers(-3 if signed else 0, 4 if signed else 7, shape)
+    wide = b.op("Convert", b.const(array.astype(element.dtype), element), destination_type="f32")
+    column = tuple(n if k == axis else 1 for k, n in enumerate(shape))
+    if not signed:
+        zero = b.op("Convert", b.const(np.full(column, 3).astype(element.dtype), element), destination_type="f32")
+        wide = b.binary("Subtract", wide, zero)
+    scale = b.const((2.0 ** b.rng.integers(-3, -1, column)).astype(np.float32))
+    return b.op("Multiply", wide, scale, auto_broadcast="numpy")
+
+
+def quantized_convolution(b: Build, x: Value) -> Value:
+    """A convolution of compressed weights."""
+    axes, c = spatial(x), x.shape[1]
+    kernel, data = geometry(b, b.bounded(x))
+    assert axes
+    return b.op("Convolution", b.bounded(x), weights_of_bytes(b, (b.pick((4, 6, 8)), c, *kernel), 0), **data)
+
+
+def quantized_linear(b: Build, x: Value) -> Value:
+    """A MatMul of compressed weights."""
+    n = b.pick((4, 6, 16))
+    return b.bounded(
+        b.op("MatMul", b.bounded(x), weights_of_bytes(b, (n, x.shape[-1]), 0), transpose_a=False, transpose_b=True)
+    )
+
+
+def half_weights(b: Build, x: Value) -> Value:
+    """A MatMul of f16 or bf16 weights, converted."""
+    element = b.pick((et.f16, et.bf16))
+    wide = b.op("Convert", b.weights(x.shape[-1], 4, fan=x.shape[-1], element=element), destination_type="f32")
+    return b.op("MatMul", b.bounded(x), wide, transpose_a=False, transpose_b=False)
+
+
+def half_piece(b: Build, x: Value) -> Value:
+    """A few layers in f16 or bf16 between Converts."""
+    element = b.pick((et.f16, et.f16, et.bf16))
+    y = b.op("Convert", x, destination_type=element.name)
+    column = y.shape[-1:]
+    for _ in range(b.number(1, 3)):
+        roll = b.rng.random()
+        if roll < 0.25:
+            y = b.op("Add", y, b.weights(*column, element=element), auto_broadcast="numpy")
+        elif roll < 0.45:
+            y = b.op("Multiply", y, b.weights(*column, element=element), auto_broadcast="numpy")
+        elif roll < 0.6:
+            y = b.op(b.pick(("ReLU", "Sigmoid", "Tanh")), y)
+        elif roll < 0.7 and y.rank > 1:
+            y = b.transpose(y, *range(y.rank - 2), y.rank - 1, y.rank - 2)
+            column = y.shape[-1:]
+        elif roll < 0.8:
+            y = b.concat([y, y], y.rank - 1) if y.rank else y
+            column = y.shape[-1:]
+        elif roll < 0.9:
+            y = b.op(
+                "MatMul",
+                y,
+                b.weights(y.shape[-1], 4, fan=y.shape[-1], element=element),
+                transpose_a=False,
+                transpose_b=False,
+            )
+            column = y.shape[-1:]
+        else:
+            y = b.op("ReduceMean", y, b.ints(-1), keep_dims=True)
+            column = (1,)
+    return b.op("Convert", y, destination_type="f32")
+
+
+def through_integers(b: Build, x: Value) -> Value:
+    """Exact values as integers, some arithmetic, and back."""
+    if x.exact is None or x.exact.grain > 20 or b.odd:
+        raise DoesNotFit("rounding decides")
+    whole = b.op("Convert", b.op("Floor", x), destination_type=b.pick(("i32", "i64")))
+    one = b.const(np.full((1,) * b.pick((0, 1)), b.number(1, 3)).astype(whole.element.dtype), whole.element)
+    whole = b.op(b.pick(("Add", "Multiply", "Maximum")), whole, one, auto_broadcast="numpy")
+    y = b.op("Convert", whole, destination_type="f32")
+    at = y.ref.layer
+    assert at
+    return _known(b, y, Exact(0, (abs(x.exact.most) + 3) * 3))
+
+
+def _known(b: Build, value: Value, exact: Exact) -> Value:
+    from dataclasses import replace
+
+    return replace(value, exact=exact if exact.fits(value.element) else None)
+
+
+def logical(b: Build, x: Value) -> Value:
+    """Comparisons of exact values, combined, as numbers again."""
+    if x.exact is None:
+        raise DoesNotFit("rounding decides")
+    data: dict[str, Any] = {"auto_broadcast": "numpy"}
+    one = b.op("Greater", x, b.scalar(0.25), **data)
+    two = b.op("Less", x, b.scalar(1.25), **data)
+    both = b.op(
+        b.pick(("LogicalAnd", "LogicalOr", "LogicalXor")),
+        one,
+        b.op("LogicalNot", two) if b.chance(0.3) else two,
+        **data,
+    )
+    return _known(b, b.op("Convert", both, destination_type="f32"), Exact(0, 1))

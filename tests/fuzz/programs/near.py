@@ -1,0 +1,85 @@
+"""How far a planned result may be from the plain one: as far as rounding can bring it.
+
+Rounding is measured, not estimated: the program is run plainly again with every operand of every operation that rounds
+moved at random by one unit in the last place. A plan adds up in another order, so it differs by about as much; a wrong
+number differs by far more. What is exact (exact.py) is not moved, and must come out equal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from irload.core.tensor import Array
+from irload.plan.order import Step
+from irload.plan.running import Run
+from tests.fuzz.programs.exact import MOVES
+
+UNITS = {"float32": 2.0**-23, "float16": 2.0**-10, "bfloat16": 2.0**-7, "float64": 2.0**-52}
+FACTOR = 32
+"""How many times the measured distance a plan may be away: few runs do not find the largest, and Winograd's
+convolutions err ten times as much as sums do."""
+STILL = MOVES | {"Parameter", "Const", "Result", "Assign"}
+
+
+class Shaken(Run):
+    """A plain run in which operands move by a unit in the last place."""
+
+    def __init__(self, compiled: Any, variables: dict[str, Array]) -> None:
+        super().__init__(compiled, variables)
+        self._rng = np.random.default_rng(7)
+
+    def step(self, step: Step, inputs: Sequence[Array]) -> tuple[Array, ...]:
+        node = step.node
+        if node.type in STILL or node.name.startswith("exact_"):
+            return super().step(step, inputs)
+        still = {"FakeQuantize": range(9), "Power": (1,)}.get(node.type, ())  # a whole exponent has to stay whole
+        moved = [a if k in still else self._moved(a) for k, a in enumerate(inputs)]
+        return tuple(self._moved(a) for a in super().step(step, moved))
+
+    def _moved(self, array: Array) -> Array:
+        unit = UNITS.get(array.dtype.name)
+        if unit is None or not array.size:
+            return array
+        signs = self._rng.integers(0, 2, array.shape, np.int8).astype(np.float32) * 2 - 1
+        with np.errstate(all="ignore"):
+            return np.asarray(array.astype(np.float32) * (1 + signs * unit)).astype(array.dtype)
+
+
+def distance(a: Array, b: Array) -> float:
+    """The largest difference where both are finite."""
+    if a.dtype.kind not in "fV" or a.shape != b.shape:
+        return 0.0
+    with np.errstate(all="ignore"):
+        gap = np.abs(a.astype(np.float64) - b.astype(np.float64))
+    return float(gap[np.isfinite(gap)].max(initial=0))
+
+
+def spread(array: Array) -> float:
+    """The standard deviation of what is finite, or the largest magnitude where that is nothing."""
+    wide = array.astype(np.float64).reshape(-1)
+    wide = wide[np.isfinite(wide)]
+    if not wide.size:
+        return 0.0
+    return float(wide.std()) or float(np.abs(wide).max(initial=0))
+
+
+def differs(plain: Array, fast: Array, tolerance: float | None) -> str | None:
+    """What tells a result from the plain one, None where nothing does. No tolerance: it must be equal."""
+    if plain.dtype != fast.dtype or plain.shape != fast.shape:
+        return f"{fast.dtype}{list(fast.shape)} where plain gives {plain.dtype}{list(plain.shape)}"
+    if plain.dtype.kind not in "fV":
+        wrong = plain != fast
+    else:
+        a, b = plain.astype(np.float64), fast.astype(np.float64)
+        with np.errstate(all="ignore"):
+            same = (a == b) | (np.isnan(a) & np.isnan(b))
+            wrong = ~(same | (np.abs(a - b) <= tolerance)) if tolerance is not None else ~same
+    if not wrong.any():
+        return None
+    where = tuple(int(k) for k in np.argwhere(wrong)[0])
+    count = int(np.count_nonzero(wrong))
+    bound = "exactly" if tolerance is None else f"within {tolerance:.3g}"
+    return f"{count} of {plain.size} differ: {fast[where]} at {list(where)} where plain gives {plain[where]} ({bound})"

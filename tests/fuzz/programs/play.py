@@ -1,0 +1,202 @@
+"""What a program goes through: planned against plain, at 1, 2 and 3 threads, again and again.
+
+At one of these numbers of threads the plan's sanitizer watches each step; at the others the plan runs as it always
+does.
+"""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections.abc import Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+
+import numpy as np
+
+import irload
+from irload.graph import Model
+from irload.plan.program import PlanInvalid
+from irload.plan.sanitizer import sanitizing
+from irload.run import CompiledModel, InferRequest
+from tests.fuzz.programs.feed import fed
+from tests.fuzz.programs.near import FACTOR, UNITS, Shaken, differs, distance, spread
+from tests.fuzz.programs.thresholds import lowered
+from tests.harness.case import Array
+
+THREADS = (1, 2, 3)
+BATCHES = (2, 1, 3)
+"""Sizes of what is open, one after the other."""
+
+
+class Wrong(Exception):
+    """A program whose plan is wrong: `kind` says in which way."""
+
+    def __init__(self, kind: str, words: str) -> None:
+        super().__init__(words)
+        self.kind = kind
+
+
+@dataclass
+class Played:
+    """What came of a program that ran."""
+
+    refused: str = ""
+    """The error that plain and plan both gave."""
+    exact: int = 0
+    blunt: int = 0
+    """Outputs compared exactly, and those with a tolerance of more than a thousandth of their spread."""
+    outputs: int = 0
+    runtime: str = ""
+    """What the real runtime said: "agrees", or why it was not asked."""
+
+
+@dataclass
+class Expected:
+    """The plain results of a sequence of inferences."""
+
+    feeds: list[list[Array]]
+    results: list[list[Array] | str]
+    tolerances: list[float | None] = field(default_factory=list[float | None])
+
+
+def play(xml: bytes, blob: bytes, *, runtime: bool = False, threads: Sequence[int] = THREADS) -> Played:
+    """Run the program in every way. Raises Wrong."""
+    model = irload.read_model(xml, blob)
+    traits = set(re.search(rb'<net name="([^"]*)"', xml).group(1).decode().split("-"))  # type: ignore[union-attr]
+    expected = plainly(model)
+    played = Played(outputs=len(model.outputs))
+    refused = [r for r in expected.results if isinstance(r, str)]
+    played.refused = refused[0] if len(refused) == len(expected.results) else ""
+    played.exact = sum(t is None for t in expected.tolerances)
+    played.blunt = _blunt(expected)
+    with lowered() if "lowered" in traits else nullcontext():
+        watched = threads[zlib.crc32(xml) % len(threads)]
+        for count in threads:
+            with sanitizing(count == watched):
+                _planned(model, expected, count, precise="precise" in traits)
+    if runtime:
+        from tests.fuzz.programs.oracle import compare
+
+        played.runtime = "not finite" if "odd" in traits else compare(xml, blob, model, expected)
+    return played
+
+
+def plainly(model: Model) -> Expected:
+    """The plain results, and how far planned ones may be from them."""
+    feeds = [_feed(model, turn, batch) for turn, batch in _turns(model)]
+    request = irload.compile_model(model, optimize=False).create_infer_request()
+    stateless = not any(True for graph in model.walk() for _ in graph.sinks)
+    results = [_outcome(request, feed) for feed in (feeds[:-1] if stateless else feeds)]
+    expected = Expected(feeds, [*results, results[0]] if stateless else results)
+    good = [r for r in expected.results if not isinstance(r, str)]
+    if not good:
+        return expected
+    rounded = [
+        not _source(model, k).startswith(("exact_", "const", "dyadic", "normal", "odd"))
+        for k in range(len(model.outputs))
+    ]
+    shaken: list[float] = [0.0] * len(model.outputs)
+    if any(rounded):
+        for plain, moved in zip(expected.results, _shaken(model, feeds[:-1] if stateless else feeds), strict=False):
+            if not isinstance(plain, str) and not isinstance(moved, str):
+                gaps = [distance(a, b) for a, b in zip(plain, moved, strict=True)]
+                shaken = [max(a, b) for a, b in zip(shaken, gaps, strict=True)]
+    least = [max(_least(r[k]) for r in good) for k in range(len(model.outputs))]
+    expected.tolerances = [
+        FACTOR * max(s, low) if r else None for s, low, r in zip(shaken, least, rounded, strict=True)
+    ]
+    return expected
+
+
+def _least(array: Array) -> float:
+    """A tenth of a unit in the last place of the largest number."""
+    wide = array.astype(np.float64)
+    return 0.1 * UNITS.get(array.dtype.name, 0) * float(np.abs(wide[np.isfinite(wide)]).max(initial=0))
+
+
+def _source(model: Model, k: int) -> str:
+    return model.results[k].inputs[0].node.name
+
+
+def _turns(model: Model) -> list[tuple[int, int]]:
+    """(number, size of what is open) of each inference."""
+    if any(not p.partial_shape.is_static for p in model.inputs):
+        return [(0, BATCHES[0]), (1, BATCHES[1]), (2, BATCHES[2]), (0, BATCHES[0])]
+    return [(0, 1), (1, 1), (0, 1)]
+
+
+def _feed(model: Model, turn: int, batch: int) -> list[Array]:
+    feeds: list[Array] = []
+    for port in model.inputs:
+        shape = tuple(d.lo if d.is_static else batch for d in port.partial_shape.dims)
+        feeds.append(fed(port.node.name, port.element_type, shape, turn))
+    return feeds
+
+
+def _outcome(request: InferRequest, feed: Sequence[Array]) -> list[Array] | str:
+    """The results, or the words of the error."""
+    try:
+        return list(request.infer([a.copy() for a in feed]).values())
+    except irload.IRError as error:
+        return f"{type(error).__name__}: {error}"
+
+
+def _shaken(model: Model, feeds: Sequence[Sequence[Array]]) -> list[list[Array] | str]:
+    compiled = CompiledModel(model, 1, optimize=False)
+    variables: dict[str, Array] = {}
+    found: list[list[Array] | str] = []
+    for feed in feeds:
+        run = Shaken(compiled, dict(variables))
+        try:
+            arrays, given = compiled._bound([a.copy() for a in feed])
+            found.append([np.array(a) for a in compiled.execute(run, given, arrays)])
+            variables = run.variables
+        except irload.IRError as error:
+            found.append(str(error))
+    return found
+
+
+def _planned(model: Model, expected: Expected, threads: int, *, precise: bool) -> None:
+    """The same inferences by the plan."""
+    request = irload.compile_model(model, threads, precise=precise).create_infer_request()
+    for turn, (feed, plain) in enumerate(zip(expected.feeds, expected.results, strict=True)):
+        where = f"{threads} threads, inference {turn}"
+        given = [a.copy() for a in feed]
+        try:
+            got = list(request.infer(given).values())
+        except PlanInvalid as error:
+            raise Wrong("invalid", f"{where}: {error}") from error
+        except irload.IRError as error:
+            if isinstance(plain, str):
+                continue
+            raise Wrong("error", f"{where}: {type(error).__name__}: {error}") from error
+        if isinstance(plain, str):
+            raise Wrong("accepted", f"{where}: gave results where plain raised {plain}")
+        for before, after in zip(feed, given, strict=True):
+            if before.tobytes() != after.tobytes():
+                raise Wrong("input changed", where)
+        for k, (a, fast) in enumerate(zip(plain, got, strict=True)):
+            found = differs(a, fast, expected.tolerances[k])
+            if found is not None:
+                raise Wrong("differs", f"{where}, output {k}: {found}")
+        _overwritten(got, given, where)
+
+
+def _overwritten(got: Sequence[Array], given: Sequence[Array], where: str) -> None:
+    """Write over results and inputs, as their owner may, having looked that nobody else shares them."""
+    for k, result in enumerate(got):
+        if any(np.shares_memory(result, other) for other in (*got[:k], *given)):
+            raise Wrong("shared", f"{where}: output {k} shares memory with another array")
+        if not result.flags.writeable:
+            raise Wrong("shared", f"{where}: output {k} is not writeable")
+    for array in (*got, *given):
+        array.fill(1)
+
+
+def _blunt(expected: Expected) -> int:
+    count = 0
+    for k, tolerance in enumerate(expected.tolerances):
+        spreads = [spread(r[k]) for r in expected.results if not isinstance(r, str)]
+        count += tolerance is not None and tolerance > 1e-3 * max(spreads, default=1.0) > 0
+    return count

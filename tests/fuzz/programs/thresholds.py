@@ -1,0 +1,33 @@
+"""Thresholds brought down, so that small programs meet the kernels of large ones."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Generator
+from contextlib import ExitStack, contextmanager
+from typing import Any
+from unittest.mock import patch
+
+SMALL: dict[str, Any] = {
+    "ELEMENTS": 16, "PRODUCTS": 64, "TAPS": 32, "TILE": 48, "SHARED": 96, "COLUMNS": 200, "POSITIONS": 4, "BLOCK": 96,
+    "PANEL": 3000, "TILES": 2, "PACKED": 64, "RESIDENT": 64, "ELSEWHERE": 256, "WORK": 2000, "FEW_CHANNELS": 4,
+    "MANY": 4,
+    "BAND": 4, "LANES": 4, "HEIGHTS": (8, 4), "WIDTHS": (16, 8, 4),
+    "WIDEST": 32,
+}  # fmt: skip
+"""Numbers of plan/kernels by which kernels are chosen, and work is cut into tiles and parts."""
+
+
+@contextmanager
+def lowered() -> Generator[None]:
+    """Have each of these numbers small, wherever a module of the plan has it, and Winograd run what it can."""
+    with ExitStack() as stack:
+        for name, module in list(sys.modules.items()):
+            if not name.startswith("irload.plan"):
+                continue
+            for constant, value in SMALL.items():
+                if constant in vars(module):
+                    stack.enter_context(patch.object(module, constant, value))
+        winograd: Any = sys.modules["irload.plan.kernels.winograd"]
+        stack.enter_context(patch.object(winograd, "suits", winograd.can))
+        yield

@@ -1,0 +1,220 @@
+"""Layers over windows: convolutions of all kinds, poolings, resizing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from irload.core import element as et
+from tests.fuzz.programs.build import Build, DoesNotFit, Value
+from tests.fuzz.programs.operands import operand
+
+
+def spatial(x: Value) -> int:
+    """The number of spatial axes of [N,C,X…]."""
+    if not 3 <= x.rank <= 5 or x.element is not et.f32:
+        raise DoesNotFit("no spatial axes")
+    return x.rank - 2
+
+
+def channels(b: Build, at_most: int = 64) -> int:
+    """A number of channels: small, odd, or a multiple of what registers hold."""
+    big = b.big and b.chance(0.5)
+    return min(b.pick((32, 48, 64, 33, 16)) if big else b.pick((1, 2, 3, 4, 4, 5, 6, 8, 8, 12, 16)), at_most)
+
+
+def geometry(
+    b: Build, x: Value, kernel: tuple[int, ...] | None = None, *, plain: bool = False
+) -> tuple[tuple[int, ...], dict[str, Any]]:
+    """A kernel, and strides, dilations and pads to go with it."""
+    axes = spatial(x)
+    if kernel is None:
+        size = b.pick((1, 1, 3, 3, 3, 2, 5))
+        kernel = (size,) * axes if b.chance(0.75) else tuple(b.pick((1, 2, 3)) for _ in range(axes))
+    strides = [1] * axes if plain or b.chance(0.65) else [b.pick((1, 2, 2, 3)) for _ in range(axes)]
+    dilations = [1] * axes if plain or b.chance(0.8) else [b.pick((1, 2, 3)) for _ in range(axes)]
+    roll = b.rng.random()
+    auto = "explicit"
+    if plain or roll < 0.45:
+        begin = end = [(k - 1) * d // 2 for k, d in zip(kernel, dilations, strict=True)]
+    elif roll < 0.7:
+        begin = end = [0] * axes
+    elif roll < 0.85:
+        begin, end = [b.number(0, 2) for _ in range(axes)], [b.number(0, 2) for _ in range(axes)]
+    else:
+        begin = end = [0] * axes
+        auto = b.pick(("same_upper", "same_lower", "valid"))
+    data = {"strides": strides, "dilations": dilations, "pads_begin": begin, "pads_end": end, "auto_pad": auto}
+    return tuple(kernel), data
+
+
+def convolution(
+    b: Build, x: Value, out: int | None = None, kernel: tuple[int, ...] | None = None, *, plain: bool = False
+) -> Value:
+    """A Convolution."""
+    x = b.bounded(x)
+    kernel, data = geometry(b, x, kernel, plain=plain)
+    c = x.shape[1]
+    fan = c
+    for k in kernel:
+        fan *= k
+    return b.op("Convolution", x, b.weights(out or channels(b), c, *kernel, fan=fan), **data)
+
+
+def grouped(
+    b: Build, x: Value, *, depthwise: bool | None = None, plain: bool = False, kernel: tuple[int, ...] | None = None
+) -> Value:
+    """A GroupConvolution: depthwise, with a multiplier, or of groups."""
+    x = b.bounded(x)
+    kernel, data = geometry(b, x, kernel, plain=plain)
+    c = x.shape[1]
+    depthwise = b.chance(0.6) if depthwise is None else depthwise
+    groups = c if depthwise else b.pick([g for g in range(1, c + 1) if c % g == 0])
+    per = 1 if plain or b.chance(0.7 if depthwise else 0.2) else b.number(1, 4)
+    fan = c // groups
+    for k in kernel:
+        fan *= k
+    return b.op("GroupConvolution", x, b.weights(groups, per, c // groups, *kernel, fan=fan), **data)
+
+
+def transposed(b: Build, x: Value) -> Value:
+    """A ConvolutionBackpropData or GroupConvolutionBackpropData."""
+    x = b.bounded(x)
+    axes, c = spatial(x), x.shape[1]
+    kernel = tuple(b.pick((1, 2, 2, 3, 4)) for _ in range(axes)) if b.chance(0.4) else (b.pick((2, 3, 4)),) * axes
+    strides = [b.pick((1, 2, 2, 3)) for _ in range(axes)] if b.chance(0.5) else [2] * axes
+    dilations = [1] * axes if b.chance(0.8) else [b.number(1, 2) for _ in range(axes)]
+    data: dict[str, Any] = {"strides": strides, "dilations": dilations}
+    data |= {"pads_begin": [b.number(0, 1) for _ in range(axes)], "pads_end": [b.number(0, 1) for _ in range(axes)]}
+    data["auto_pad"] = b.pick(("explicit", "explicit", "explicit", "same_upper", "same_lower", "valid"))
+    if b.chance(0.4):
+        data["output_padding"] = [b.number(0, max(s - 1, 0)) for s in strides]
+    groups = b.pick([g for g in range(1, c + 1) if c % g == 0]) if b.chance(0.4) else 0
+    fan = max(c // max(groups, 1) * max(1, kernel[0] // strides[0]), 1)
+    per = b.number(1, 6)
+    if groups:
+        weights = b.weights(groups, c // groups, per, *kernel, fan=fan)
+        inputs = [x, weights]
+        name = "GroupConvolutionBackpropData"
+    else:
+        inputs = [x, b.weights(c, per, *kernel, fan=fan)]
+        name = "ConvolutionBackpropData"
+    if b.chance(0.2):
+        data.pop("output_padding", None)
+        inputs.append(b.ints(*(n * s + b.number(0, 1) for n, s in zip(x.shape[2:], strides, strict=True))))
+    return b.op(name, *inputs, **data)
+
+
+def max_pool(b: Build, x: Value) -> Value:
+    """A MaxPool."""
+    axes = spatial(x)
+    kernel = [b.pick((1, 2, 2, 3))] * axes if b.chance(0.6) else [b.number(1, 3) for _ in range(axes)]
+    data: dict[str, Any] = {"kernel": kernel, "strides": [b.pick((1, 1, 2)) for _ in range(axes)]}
+    data |= {"pads_begin": [b.number(0, k // 2) for k in kernel], "pads_end": [b.number(0, k // 2) for k in kernel]}
+    data |= {
+        "rounding_type": b.pick(("floor", "ceil")),
+        "auto_pad": b.pick(("explicit", "explicit", "same_upper", "valid")),
+    }
+    if b.chance(0.7):
+        return b.op("MaxPool", x, **data)
+    data |= {"dilations": [b.number(1, 2) for _ in range(axes)], "index_element_type": "i64", "axis": 0}
+    return b.many("MaxPool", x, version="opset8", **data)[0]
+
+
+def avg_pool(b: Build, x: Value) -> Value:
+    """An AvgPool."""
+    axes = spatial(x)
+    x = b.bounded(x)
+    kernel = [b.pick((1, 2, 2, 3, 4))] * axes if b.chance(0.6) else [b.number(1, 3) for _ in range(axes)]
+    data: dict[str, Any] = {"kernel": kernel, "strides": [b.pick((1, 1, 2)) for _ in range(axes)]}
+    pads = b.chance(0.5)
+    data |= {side: [b.number(0, k // 2) if pads else 0 for k in kernel] for side in ("pads_begin", "pads_end")}
+    data |= {
+        "rounding_type": b.pick(("floor", "floor", "ceil")),
+        "auto_pad": b.pick(("explicit", "explicit", "same_lower")),
+    }
+    return b.op("AvgPool", x, exclude_pad=b.chance(0.5), **data)
+
+
+def adaptive(b: Build, x: Value) -> Value:
+    """An AdaptiveAvgPool or AdaptiveMaxPool."""
+    axes = spatial(x)
+    shape = b.ints(*(b.number(1, n) for n in x.shape[2:]))
+    if b.chance(0.5):
+        return b.op("AdaptiveAvgPool", x, shape, version="opset8")
+    assert axes
+    return b.many("AdaptiveMaxPool", x, shape, version="opset8", index_element_type="i64")[0]
+
+
+def resize(b: Build, x: Value) -> Value:
+    """An Interpolate of any version over the spatial axes."""
+    axes = spatial(x)
+    which = list(range(2, 2 + axes))
+    if axes > 1 and b.chance(0.2):
+        which = [b.pick(which)]
+    mode = b.pick(("nearest", "nearest", "linear", "linear_onnx", "cubic", "linear_onnx"))
+    if mode == "linear_onnx" and (len(which) == 1 or axes == 1):
+        mode = "nearest"
+    factor = b.pick((2, 2, 2, 1.5, 0.5, 3, 1))
+    sizes = [max(1, int(x.shape[a] * factor)) if b.chance(0.8) else b.number(1, 12) for a in which]
+    if axes == 2 and b.chance(0.1) and which == [2, 3]:
+        old: dict[str, Any] = {"axes": which, "mode": b.pick(("nearest", "linear")), "antialias": False}
+        old |= {"align_corners": b.chance(0.5), "pads_begin": [0], "pads_end": [0]}
+        return b.op("Interpolate", x, b.ints(*sizes), version="opset1", **old)
+    data: dict[str, Any] = {"mode": mode, "antialias": False, "pads_begin": [0], "pads_end": [0], "cube_coeff": -0.75}
+    data["coordinate_transformation_mode"] = b.pick(
+        ("half_pixel", "asymmetric", "pytorch_half_pixel", "align_corners", "tf_half_pixel_for_nn")
+    )
+    data["nearest_mode"] = b.pick(("round_prefer_floor", "floor", "ceil", "round_prefer_ceil", "simple"))
+    version = b.pick(("opset4", "opset11"))
+    scales = [n / x.shape[a] for n, a in zip(sizes, which, strict=True)]
+    by_size = b.chance(0.6)
+    data["shape_calculation_mode"] = "sizes" if by_size else "scales"
+    told = np.array([s + 1e-4 for s in scales], np.float32)
+    ends = [b.ints(*sizes), b.const(told)] if version == "opset4" else [b.ints(*sizes) if by_size else b.const(told)]
+    return b.op("Interpolate", x, *ends, b.ints(*which), version=version, **data)
+
+
+def bias(b: Build, x: Value) -> Value:
+    """A term a channel, or something else that broadcasts, be it computed."""
+    shape = (1, x.shape[1], *(1,) * (x.rank - 2))
+    return b.add(x, b.weights(*shape) if b.chance(0.7) else operand(b, x.shape))
+
+
+def batch_norm(b: Build, x: Value) -> Value:
+    """A batch normalization, whole or as factor and term."""
+    c = x.shape[1]
+    if b.chance(0.4) and not b.dyadic:
+        return b.op(
+            "BatchNormInference",
+            x,
+            b.positive(c),
+            b.weights(c),
+            b.weights(c),
+            b.positive(c),
+            version="opset5",
+            epsilon=0.001,
+        )
+    shape = (1, c, *(1,) * (x.rank - 2))
+    return b.add(b.mul(x, b.positive(*shape)), b.weights(*shape))
+
+
+def lrn(b: Build, x: Value) -> Value:
+    """A local response normalization."""
+    return b.op("LRN", x, b.ints(1), alpha=0.1, beta=0.75, bias=1.0, size=b.pick((1, 3, 5)))
+
+
+def rearranged(b: Build, x: Value) -> Value:
+    """Blocks of space into channels, or back."""
+    axes, c = spatial(x), x.shape[1]
+    block = 2
+    if c % block**axes == 0 and b.chance(0.5):
+        return b.op("DepthToSpace", x, block_size=block, mode=b.pick(("blocks_first", "depth_first")))
+    return b.op("SpaceToDepth", x, block_size=block, mode=b.pick(("blocks_first", "depth_first")))
+
+
+def shuffled(b: Build, x: Value) -> Value:
+    """A ShuffleChannels of one layer."""
+    c = x.shape[1]
+    return b.op("ShuffleChannels", x, axis=1, group=b.pick([g for g in range(1, c + 1) if c % g == 0]))

@@ -1,0 +1,15 @@
+"""A new process for a mutant of what runs at import: `python -m tests.mutants.fresh JOB ROOT MODULE`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+from tests.mutants.job import Job, play_fresh
+from tests.mutants.mutant import Mutant
+
+if __name__ == "__main__":
+    file, root, module = sys.argv[1:]
+    told = json.loads(Path(file).read_text(encoding="utf-8"))
+    sys.exit(play_fresh(Job(**{**told, "mutant": Mutant(**told["mutant"])}), Path(root), module))

@@ -1,0 +1,113 @@
+"""One mutant against the tests that reach it, in a process of its own: the first test that fails ends it."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import sys
+import tempfile
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.mutants.apply import Substitute, changed_functions, swap
+from tests.mutants.mutant import Mutant
+
+MEMORY, FILE = 8 << 30, 1 << 30
+"""Bytes of address space, and of a file, that a process may use: mutants of sizes ask for absurd ones."""
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A mutant, and the ids of its tests with the seconds that each takes."""
+
+    mutant: Mutant
+    tests: dict[str, float]
+    at_import: bool
+    """True where the changed statement runs when its module is imported."""
+    folder: str
+    """Where the process may write; `killer` there names the test that failed."""
+
+
+def play(job: Job, root: Path, session: pytest.Session) -> int:
+    """In a forked process: 0 for a mutant that survives its tests, else 1. Does not return for one of an import."""
+    confine(job)
+    file = str(root / job.mutant.file)
+    module = job.mutant.file.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+    try:
+        functions = changed_functions(file, job.mutant.before, job.mutant.after)
+    except SyntaxError as error:
+        return _killed(job, f"SyntaxError: {error}")
+    if functions is None or job.at_import or module not in sys.modules:
+        path = Path(job.folder, "job.json")
+        path.write_text(json.dumps(asdict(job)), encoding="utf-8")
+        os.execv(sys.executable, [sys.executable, "-m", "tests.mutants.fresh", str(path), str(root), module])
+    swap(file, functions)
+    items = {item.nodeid: item for item in session.items}
+    session.items = [items[test] for test in job.tests]
+    session.config.option.maxfail = 1
+    session.config.pluginmanager.register(Guard(job))
+    session.config.hook.pytest_runtestloop(session=session)
+    return 1 if session.testsfailed else 0
+
+
+def play_fresh(job: Job, root: Path, module: str) -> int:
+    """In a new process that has imported nothing: the same."""
+    Substitute(module, str(root / job.mutant.file), job.mutant.after).install()
+    files = sorted({test.split("::")[0] for test in job.tests})
+    status = pytest.main(["-q", "-x", "-p", "no:cacheprovider", *files], plugins=[Only(list(job.tests)), Guard(job)])
+    return 0 if status == pytest.ExitCode.OK else 1
+
+
+def confine(job: Job) -> None:
+    """Take what the process must not have: all the memory, and a place to print."""
+    os.setsid()
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (FILE, FILE))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    os.environ["TMPDIR"] = os.environ["PYTEST_DEBUG_TEMPROOT"] = os.environ["IRLOAD_CACHE_DIR"] = job.folder
+    tempfile.tempdir = None
+    silent = os.open(Path(job.folder, "printed"), os.O_WRONLY | os.O_CREAT)
+    os.dup2(silent, 1)
+    os.dup2(silent, 2)
+
+
+def _killed(job: Job, by: str) -> int:
+    Path(job.folder, "killer").write_text(by, encoding="utf-8")
+    return 1
+
+
+class Guard:
+    """Ends a test that takes ten times its time and more, and writes down which test failed first."""
+
+    def __init__(self, job: Job) -> None:
+        self._job = job
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_logstart(self, nodeid: str) -> None:
+        used = resource.getrusage(resource.RUSAGE_SELF)
+        end = used.ru_utime + used.ru_stime + 5 + 10 * self._job.tests[nodeid]
+        resource.setrlimit(resource.RLIMIT_CPU, (int(end), resource.RLIM_INFINITY))
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.failed:
+            _killed(self._job, report.nodeid)
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        if report.failed:
+            _killed(self._job, report.nodeid)
+
+
+class Only:
+    """Of all collected tests, keeps those with given ids, in that order."""
+
+    def __init__(self, tests: list[str]) -> None:
+        self._tests = tests
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_modifyitems(self, items: list[Any]) -> None:
+        by_id = {item.nodeid: item for item in items}
+        items[:] = [by_id[test] for test in self._tests if test in by_id]

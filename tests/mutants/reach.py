@@ -1,0 +1,159 @@
+"""Which tests reach which lines, and how long each takes: measured once for a tree, and kept.
+
+`python -m tests.mutants.reach FILE FOLDER,FOLDER… TESTS…` measures, in a process that has imported nothing before.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import json
+import os
+import pkgutil
+import subprocess
+import sys
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from pathlib import Path
+from time import perf_counter
+
+import coverage
+import pytest
+
+import irload
+
+Lines = dict[str, dict[int, set[str]]]
+
+
+@dataclass
+class Reach:
+    """What a run of all tests has shown."""
+
+    seconds: dict[str, float]
+    """Of every test that passed."""
+    tests: Lines
+    """Ids of tests by file and line; the id "" stands for the import of modules and the collection of tests."""
+    failed: list[str]
+    """Tests that fail without any mutant while lines are counted, which are of no use here."""
+
+    def of(self, file: str, lines: range, budget: float) -> list[str]:
+        """The tests that reach one of the lines, the fastest first, as many as take `budget` seconds."""
+        return self._fastest(self._at(file, lines), budget)
+
+    def around(self, file: str, budget: float) -> list[str]:
+        """The same for a whole file; for one of declarations, which no test enters, of all tests."""
+        return self._fastest(self._at(file, self.tests.get(file, ())) or set(self.seconds), budget)
+
+    def _at(self, file: str, lines: Iterable[int]) -> set[str]:
+        reached = self.tests.get(file, {})
+        return set().union(*(reached.get(n, set()) for n in lines)) & self.seconds.keys()
+
+    def _fastest(self, tests: set[str], budget: float) -> list[str]:
+        ordered = sorted(tests, key=lambda t: (self.seconds[t], t))
+        ends = accumulate(self.seconds[t] for t in ordered)
+        return [test for test, end in zip(ordered, ends, strict=True) if end <= budget]
+
+    def at_import(self, file: str, lines: range) -> bool:
+        """True where one of the lines runs before the first test does."""
+        return any("" in self.tests.get(file, {}).get(line, ()) for line in lines)
+
+
+def import_all() -> None:
+    """Import every module of irload, those too that others import only when they need them."""
+    for module in pkgutil.walk_packages(irload.__path__, "irload."):
+        if "__main__" not in module.name:
+            importlib.import_module(module.name)
+
+
+class Watch:
+    """Counts lines from its making on. A plugin of pytest: says which test runs, and takes its time."""
+
+    def __init__(self, root: Path, folders: Sequence[str]) -> None:
+        self._root = root
+        self._coverage = coverage.Coverage(
+            data_file=None,
+            include=[str(root / f) + ("" if f.endswith(".py") else "/*") for f in folders],
+            config_file=False,
+        )
+        self._seconds: dict[str, float] = {}
+        self._failed: set[str] = set()
+        self._coverage.start()
+        import_all()
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
+        self._coverage.switch_context(item.nodeid)
+        start = perf_counter()
+        result = yield
+        self._seconds[item.nodeid] = perf_counter() - start
+        return result
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.failed:
+            self._failed.add(report.nodeid)
+
+    def stop(self) -> None:
+        """Count no further."""
+        self._coverage.stop()
+
+    def result(self) -> Reach:
+        """All that was seen."""
+        self.stop()
+        data = self._coverage.get_data()
+        tests: Lines = {}
+        for file in data.measured_files():
+            lines = data.contexts_by_lineno(file)
+            tests[str(Path(file).relative_to(self._root))] = {n: set(ids) for n, ids in lines.items()}
+        passed = {test: s for test, s in self._seconds.items() if test not in self._failed}
+        return Reach(passed, tests, sorted(self._failed))
+
+
+def keep(reach: Reach, file: Path) -> None:
+    """Write it to a file. Each id is written once."""
+    ids = sorted({test for lines in reach.tests.values() for found in lines.values() for test in found})
+    number = {test: k for k, test in enumerate(ids)}
+    tests = {f: {n: sorted(number[t] for t in found) for n, found in lines.items()} for f, lines in reach.tests.items()}
+    file.parent.mkdir(parents=True, exist_ok=True)
+    part = file.with_suffix(f".{os.getpid()}")
+    text = json.dumps({"ids": ids, "seconds": reach.seconds, "tests": tests, "failed": reach.failed})
+    part.write_text(text, encoding="utf-8")
+    part.replace(file)
+
+
+def kept(file: Path) -> Reach | None:
+    """What `keep` wrote, None where there is no such file."""
+    if not file.exists():
+        return None
+    told = json.loads(file.read_text(encoding="utf-8"))
+    tests: Lines = defaultdict(dict)
+    for name, lines in told["tests"].items():
+        tests[name] = {int(n): {told["ids"][k] for k in found} for n, found in lines.items()}
+    return Reach(told["seconds"], tests, told["failed"])
+
+
+def measured(root: Path, folders: Sequence[str], tests: Sequence[str]) -> Reach:
+    """What these tests reach in these folders or files: as kept, or measured now."""
+    file = root / ".mutants" / f"reach_{_fingerprint(root, *folders, *tests)}.json"
+    reach = kept(file)
+    if reach is None:
+        command = [sys.executable, "-m", "tests.mutants.reach", str(file), ",".join(folders), *tests]
+        subprocess.run(command, cwd=root, check=True, stdout=sys.stderr)
+        reach = kept(file)
+        assert reach is not None
+    return reach
+
+
+def _fingerprint(root: Path, *words: str) -> str:
+    """A name for the state of all code and tests."""
+    digest = hashlib.sha256("\n".join(words).encode())
+    for file in sorted(f for folder in ("irload", "tests", "cli", "models") for f in (root / folder).rglob("*.py")):
+        digest.update(str(file.relative_to(root)).encode() + b"\0" + file.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+if __name__ == "__main__":
+    watch = Watch(Path.cwd(), sys.argv[2].split(","))
+    pytest.main(["-q", "-p", "no:cacheprovider", "-p", "no:xdist", *sys.argv[3:]], plugins=[watch])
+    keep(watch.result(), Path(sys.argv[1]))

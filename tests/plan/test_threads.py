@@ -1,0 +1,227 @@
+"""The thread pool: parts run at the same time, and neither errors, interrupts, forks nor other callers disturb it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import irload
+from irload.plan.kernels.calls import Part
+from irload.plan.threads import ThreadPool, pool, processors
+from tests.plan.nets import convolutions
+
+ROOT = Path(__file__).parents[2]
+HANGING = 300
+"""Seconds after which a process is taken to be hanging."""
+
+SETUP = """
+import os, signal, sys, threading, warnings
+import numpy as np
+import irload
+from tests.plan.nets import convolutions
+
+warnings.simplefilter("ignore")  # Python warns of forks beside threads: they are what this is about
+compiled = irload.compile_model(convolutions(3, 128, 128, 128), 2)
+x = np.random.default_rng(1).standard_normal((1, 3, 24, 24)).astype(np.float32)
+expected = compiled(x)[0].copy()
+assert "irload" in [thread.name for thread in threading.enumerate()]
+"""
+
+INTERRUPTED = """
+from time import perf_counter, sleep
+start = perf_counter()
+compiled(x)
+usual = perf_counter() - start
+rng = np.random.default_rng(0)
+caught = 0
+while caught < 40:
+    try:
+        signal.setitimer(signal.ITIMER_REAL, rng.uniform(0.1, 0.9) * usual)
+        compiled(x)
+        signal.setitimer(signal.ITIMER_REAL, 0)
+    except KeyboardInterrupt:
+        caught += 1
+    assert np.array_equal(compiled(x)[0], expected)
+print(caught)
+"""
+
+FORKED = """
+def hammer():
+    while not stop.is_set():
+        compiled(x)
+
+stop = threading.Event()
+hammering = [threading.Thread(target=hammer) for _ in range(int(sys.argv[1]))]
+for thread in hammering:
+    thread.start()
+for _ in range(8):
+    child = os.fork()
+    if not child:
+        signal.alarm(300)
+        same = all(np.array_equal(compiled(x)[0], expected) for _ in range(3))
+        other = irload.compile_model(compiled.model, 3)(x)[0]
+        os._exit(0 if same and np.allclose(other, expected, rtol=1e-4, atol=1e-4) else 1)
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+stop.set()
+for thread in hammering:
+    thread.join()
+"""
+
+
+def script(text: str, *words: str) -> str:
+    """What a script prints, in a process of its own."""
+    done = subprocess.run(
+        [sys.executable, "-c", SETUP + text, *words],
+        capture_output=True,
+        text=True,
+        timeout=HANGING,
+        cwd=ROOT,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    return done.stdout
+
+
+@pytest.fixture
+def mine() -> Iterator[ThreadPool]:
+    """A pool that nobody else uses; its threads end with the test."""
+    own = ThreadPool()
+    yield own
+    own._end(list(own._threads))  # pyright: ignore[reportPrivateUsage]
+
+
+def part(*functions: Callable[[], object]) -> Part:
+    return [(function, ()) for function in functions]
+
+
+def test_parts_run_at_the_same_time(mine: ThreadPool) -> None:
+    together = threading.Barrier(3, timeout=HANGING)
+    mine.run([part(together.wait)] * 3)  # nobody would pass alone
+    assert len(mine) == 2
+
+
+@pytest.mark.parametrize("failing", [0, 1, 2])
+def test_an_exception_reaches_the_caller_when_no_part_is_running(mine: ThreadPool, failing: int) -> None:
+    running: list[int] = []
+    failed = threading.Event()
+
+    def fail() -> None:
+        failed.set()
+        raise ZeroDivisionError("on purpose")
+
+    def other() -> None:
+        running.append(1)
+        if threading.current_thread() is not threading.main_thread():
+            failed.wait(HANGING)
+        running.pop()
+
+    for _ in range(5):
+        failed.clear()
+        with pytest.raises(ZeroDivisionError, match="on purpose"):
+            mine.run([part(fail if k == failing else other) for k in range(3)])
+        assert not running
+    done: list[int] = []
+    mine.run([part(lambda: done.append(1))] * 3)
+    assert done == [1] * 3
+
+
+@pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="signals go to threads on POSIX only")
+def test_an_interrupt_leaves_when_no_part_is_running(mine: ThreadPool) -> None:
+    main = threading.main_thread().ident
+    assert main is not None
+    written = np.zeros(1)
+    waiting = threading.Event()
+
+    def interrupt() -> None:
+        signal.pthread_kill(main, signal.SIGINT)
+        waiting.wait(0.2)  # the caller now waits for this part
+        written[:] += 1
+
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        for _ in range(5):
+            with pytest.raises(KeyboardInterrupt):
+                mine.run([part(), part(interrupt)])
+            assert written[0] == 1
+            written[:] = 0
+    finally:
+        signal.signal(signal.SIGINT, before)
+    done: list[int] = []
+    mine.run([part(lambda: done.append(1))] * 2)
+    assert done == [1, 1]
+
+
+def test_a_part_may_use_the_pool_itself(mine: ThreadPool) -> None:
+    done: list[int] = []
+
+    def inner() -> None:
+        mine.run([part(lambda: done.append(1))] * 3)
+
+    mine.run([part(inner)] * 3)
+    assert done == [1] * 9
+
+
+def test_without_further_threads_the_caller_does_all(mine: ThreadPool, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(self: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    who: list[str] = []
+    mine.run([part(lambda: who.append(threading.current_thread().name))] * 3)
+    assert who == [threading.current_thread().name] * 3
+    assert len(mine) == 0
+
+
+def test_callers_share_the_threads(mine: ThreadPool) -> None:
+    sums = np.zeros((8, 3))
+
+    def call(k: int) -> None:
+        for _ in range(200):
+            mine.run([[(np.add, (sums[k, j : j + 1], 1, sums[k, j : j + 1]))] for j in range(3)])
+
+    with ThreadPoolExecutor(8) as callers:
+        list(callers.map(call, range(8)))
+    assert (sums == 200).all()
+    assert len(mine) <= max(2, processors() - 1)
+
+
+def test_plans_of_all_shapes_and_models_share_one_pool() -> None:
+    model = convolutions(3, 128, 128, size="?")
+    first, second = irload.compile_model(model, 4), irload.compile_model(model, 3)
+    for size in range(24, 32):
+        x = np.ones((1, 3, size, size), np.float32)
+        np.testing.assert_allclose(first(x)[0], second(x)[0], rtol=1e-4, atol=1e-5)
+    alive = [t for t in threading.enumerate() if t.name == "irload"]
+    assert 0 < len(alive) == len(pool) <= max(3, processors() - 1)
+
+
+def test_inferences_of_several_models_at_once_are_right() -> None:
+    models = [irload.compile_model(convolutions(3, 128, 128 + k), threads) for k, threads in enumerate((2, 3, 4))]
+    x = np.random.default_rng(1).standard_normal((1, 3, 24, 24)).astype(np.float32)
+    alone = [compiled(x)[0].copy() for compiled in models]
+    with ThreadPoolExecutor(6) as callers:
+        found = list(callers.map(lambda k: models[k % 3](x)[0], range(60)))
+    for k, result in enumerate(found):
+        np.testing.assert_array_equal(result, alone[k % 3])
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="there is no such timer on Windows")
+def test_an_interrupted_inference_leaves_the_model_usable() -> None:
+    text = "signal.signal(signal.SIGALRM, signal.default_int_handler)\n" + INTERRUPTED
+    assert int(script(text)) == 40
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork on Windows")
+@pytest.mark.parametrize("others", [0, 2])
+def test_a_forked_child_can_infer(others: int) -> None:
+    """Even while other threads of the parent are inferring."""
+    assert script(FORKED, str(others)).split() == ["0"] * 8

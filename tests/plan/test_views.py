@@ -1,0 +1,42 @@
+"""Views of bound memory are taken by plan/kernels/views.py alone, as NumPy's reshape copies in silence."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import irload.plan
+from irload.plan.kernels.views import frozen, is_constant, leading, merged, relaid, shaped
+
+PLAN = Path(irload.plan.__file__).parent
+COPYING = {"reshape", "ravel", "flatten", "resize"}
+"""What gives a view or a copy, as it happens."""
+
+
+@pytest.mark.parametrize("file", sorted([*PLAN.glob("kernels/*.py"), *PLAN.glob("binders/*.py")]), ids=lambda f: f.name)
+def test_nobody_reshapes_bound_memory_otherwise(file: Path) -> None:
+    if file.name == "views.py":
+        return
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Attribute) and node.attr in COPYING:
+            pytest.fail(f"{file.name}:{node.lineno}: .{node.attr} may copy; use kernels/views.py")
+
+
+def test_a_view_in_another_shape_is_one_or_an_error() -> None:
+    array = np.arange(6.0).reshape(2, 3)
+    assert np.shares_memory(shaped(array, 3, 2), array)
+    with pytest.raises(ValueError, match="copy"):
+        shaped(array.T, 6)
+    assert merged(array.T, 6) is None
+    assert leading(array, 4).shape == (1, 1, 2, 3)
+
+
+def test_constants_are_told_from_what_steps_compute() -> None:
+    array = np.ones((2, 3))
+    assert not is_constant(np.broadcast_to(array, (4, 2, 3)))
+    assert is_constant(relaid(array.T, 6))
+    assert not is_constant(relaid(array, 6))
+    assert is_constant(frozen(array)[:, 1])
