@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-from bisect import bisect_right
 from collections import OrderedDict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from statistics import median
 from threading import Lock
@@ -13,7 +12,6 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from weakref import WeakSet
 
 import numpy as np
-from numpy.lib.array_utils import byte_bounds
 
 from irload.core.element import ElementType, dynamic
 from irload.core.shape import Shape
@@ -33,7 +31,7 @@ from irload.inputs import bind
 from irload.ops.casting import convert
 from irload.plan.fast import FastPlan, Shared, fast_plan
 from irload.plan.order import Plan, plan_graph
-from irload.plan.running import Run, TimedRun
+from irload.plan.running import Run, TimedRun, apart
 from irload.plan.threads import thread_count
 from irload.plan.tuning import Tuner
 from irload.result import Result
@@ -296,7 +294,7 @@ class InferRequest:
         except LimitExceeded as error:
             raise error.at(Where(compiled.model.file)) from None
         # What the caller holds may change under his hands; the state must not.
-        self.variables = _apart(run.variables, (*arrays, *results))
+        self.variables = apart(run.variables, (*arrays, *results))
         return Result(compiled.outputs, results)
 
     def query_state(self) -> list[VariableState]:
@@ -383,23 +381,6 @@ def _owned(result: Array, inputs: Collection[int]) -> Array:
     """The result, copied where it is a view, a constant of the model, or one of the inputs, given by their ids."""
     own = result.flags.owndata and result.flags.writeable and id(result) not in inputs
     return result if own else result.copy()
-
-
-def _apart(arrays: Mapping[str, Array], others: Sequence[Array]) -> dict[str, Array]:
-    """The arrays, copied where they share memory with one of the others."""
-    ends: list[int] = []  # of disjoint stretches of memory: begin, end, begin, end …
-    for low, high in sorted(map(byte_bounds, others)) if arrays else ():
-        if ends and low <= ends[-1]:
-            ends[-1] = max(ends[-1], high)
-        else:
-            ends += [low, high]
-    found: dict[str, Array] = {}
-    for name, array in arrays.items():
-        low, high = byte_bounds(array)
-        at = bisect_right(ends, low)
-        shared = at % 2 or (at < len(ends) and ends[at] < high)
-        found[name] = array.copy() if shared else array
-    return found
 
 
 def _shape(array: Array) -> Shape:

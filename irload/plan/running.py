@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from bisect import bisect_right
+from collections.abc import Callable, Mapping, Sequence
 from time import perf_counter
 from typing import Protocol, cast
+
+from numpy.lib.array_utils import byte_bounds
 
 from irload.core.element import ElementType, dynamic, element_of_dtype
 from irload.core.op import evaluate, infer_outputs
@@ -156,6 +159,23 @@ class TimedRun(Run):
         self._within = False
         self.timed.append(([r.shape for r in results], sum(a.nbytes for a in (*inputs, *results)), seconds))
         return results
+
+
+def apart(arrays: Mapping[str, Array], others: Sequence[Array]) -> dict[str, Array]:
+    """The arrays, copied where they share memory with one of the others."""
+    ends: list[int] = []  # of disjoint stretches of memory: begin, end, begin, end …
+    for low, high in sorted(map(byte_bounds, others)) if arrays else ():
+        if ends and low <= ends[-1]:
+            ends[-1] = max(ends[-1], high)
+        else:
+            ends += [low, high]
+    found: dict[str, Array] = {}
+    for name, array in arrays.items():
+        low, high = byte_bounds(array)
+        at = bisect_right(ends, low)
+        shared = at % 2 or (at < len(ends) and ends[at] < high)
+        found[name] = array.copy() if shared else array
+    return found
 
 
 def _element(tensor: TensorType, array: Array) -> ElementType:
