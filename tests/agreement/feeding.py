@@ -98,13 +98,13 @@ def _random(wanted: Wanted, sizes: tuple[int, ...], rng: np.random.Generator) ->
 
 
 def _picture(sizes: Sequence[int], rng: np.random.Generator) -> Any:
-    """A smooth random picture with some noise and values in 0..255, which is what most detectors take."""
+    """A smooth random picture with some noise, of integers in 0..255, which is what most detectors take."""
     n, c, h, w = sizes
     y, x = np.mgrid[0:h, 0:w] / max(h, w, 1)
     smooth = np.zeros((n, c, h, w))
     for height, down, right in rng.normal(size=(6, 3, n, c, 1, 1)):
         smooth += 40 * height * np.sin(36 * (down * y + right * x))
-    return np.clip(128 + smooth + rng.normal(size=(n, c, h, w)) * 8, 0, 255)
+    return np.clip(np.rint(128 + smooth + rng.normal(size=(n, c, h, w)) * 8), 0, 255)
 
 
 def index_limit(port: Any) -> int | None:

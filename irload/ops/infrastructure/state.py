@@ -43,7 +43,7 @@ class ReadValue6(_Variable, type="ReadValue", since=6):
     """The value of a variable: what Assign stored in the inference before, `init_value` in the first one, else zeros.
 
     Specification: ReadValue-6. `variable_type` and `variable_shape` must allow whatever `init_value` may be; the
-    output has that type and shape. Without `init_value` the first value is zeros of `variable_shape`, dynamic axes as
+    output has that type and shape, or those of `init_value` where neither is given. Without `init_value` the first value is zeros of `variable_shape`, dynamic axes as
     short as it permits.
     """
 
@@ -52,7 +52,9 @@ class ReadValue6(_Variable, type="ReadValue", since=6):
 
     def infer(self, init_value: TensorType | None = None, *, context: InferContext) -> TensorType:
         variable = TensorType(self.variable_type, self.variable_shape)
-        if init_value is not None:
+        if init_value is not None and variable.element is dynamic and variable.rank is None:
+            variable = init_value.untold()  # the file says nothing of the variable, so the runtime goes by this
+        elif init_value is not None:
             if variable.element not in (dynamic, init_value.element):
                 raise TypeMismatch(
                     f"variable_type {variable.element} of '{self.variable_id}' does not allow "

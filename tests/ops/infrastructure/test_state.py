@@ -211,3 +211,17 @@ def test_unranked_variable_without_initial_value_cannot_begin() -> None:
     run = request(accumulator(init=False, shape="..."))
     with pytest.raises(IRError, match="do not tell which zeros"):
         run.infer([f32(1, 2)])
+
+
+def test_a_variable_of_which_the_file_says_nothing_is_like_its_initial_value():
+    for shape in ("1,2", "?,2"):
+        graph = Body(bytearray())
+        value, initial = graph.parameter(et.f32, "1,2"), graph.parameter(et.f32, shape)
+        total = graph.op("Add", value, graph.op("ReadValue", initial, version="opset6", variable_id="sum"))
+        graph.result(total)
+        graph.op("Assign", total, version="opset6", variable_id="sum")
+        text, weights = graph.model()
+        read = next(n for n in irload.read_model(text, weights).nodes if n.type == "ReadValue")
+        theirs = core().read_model(text, tensor(np.frombuffer(weights or b"\0", np.uint8), et.u8))
+        expected = next(o for o in theirs.get_ordered_ops() if o.get_type_name() == "ReadValue").output(0)
+        assert str(read.outputs[0].type) == f"f32{expected.get_partial_shape()}".replace(" ", "") == f"f32[{shape}]"
