@@ -22,7 +22,7 @@ KEPT = 10_000
 
 def note_differences(model: Model) -> None:
     """Compare every port of a model that was just inferred and keep what differs, also among its warnings."""
-    search = _Search(model)
+    search = _Search(model, at_runs=False)
     found = (d for graph in model.walk() for d in search.graph(graph, own_type))
     model.differences = list(islice(found, KEPT))
     model.compared = [p.outputs[0].type.shape for p in model.parameters if p.outputs]
@@ -45,7 +45,7 @@ class RunDifferences:
     def __init__(self, model: Model, *, strict: bool) -> None:
         self.strict = strict
         self.found: list[DeclaredDiffers] = []
-        self._search = _Search(model)
+        self._search = _Search(model, at_runs=True)
         self._model = model
         self._known = {(d.where, d.port) for d in model.differences}
 
@@ -86,14 +86,18 @@ class RunDifferences:
 
 
 class _Search:
-    """Looks for ports of a model that contradict types. Nearly all agree, so agreement must cost little."""
+    """Looks for ports of a model that contradict types. Nearly all agree, so agreement must cost little.
 
-    def __init__(self, model: Model) -> None:
+    `at_runs`: a port without dims is right, as its rank may be what only a run tells.
+    """
+
+    def __init__(self, model: Model, *, at_runs: bool) -> None:
         self._model = model
+        self._at_runs = at_runs
 
     @cached_property
     def _static_file(self) -> bool:
-        return declares_static(self._model)
+        return not self._at_runs and declares_static(self._model)
 
     def graph(self, graph: Graph, type_of: TypeOf) -> Iterator[DeclaredDiffers]:
         """The ports of the graph's own layers that differ, in topological order."""

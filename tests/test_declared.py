@@ -184,6 +184,19 @@ def test_shapes_that_depend_on_values():
         strict([x, [3, 2]])
 
 
+def test_a_rank_that_only_a_run_tells_is_not_declared():
+    block = Block(
+        layer(0, "x", "Parameter", [], [f32(4, 3)], 'shape="4,3" element_type="f32"', names=["x"])
+        + layer(1, "axes", "Parameter", [], [i64(2)], 'shape="2" element_type="i64"', names=["axes"])
+        + layer(2, "sum", "ReduceSum", [f32(4, 3), i64(2)], [f32()], 'keep_dims="false"', names=["y"])
+        + layer(3, "out", "Result", [f32()], names=["y"]),
+        edges((0, 0, 2, 0), (1, 0, 2, 1), (2, 2, 3, 0)),
+    )
+    compiled = irload.compile_model(read(block), strict=True)
+    assert compiled([np.ones((4, 3), np.float32), [1, 1]])[0].shape == (4,)  # one axis, named twice
+    assert compiled.warnings == []
+
+
 def test_bodies_that_only_a_run_tells_the_shapes_of():
     step = f32(-1, -1)
     block = Block(
