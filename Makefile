@@ -69,6 +69,7 @@ fuzz-reader: .venv-fuzz/.ready  ## Let atheris look for files that break the rea
 DIR ?= models
 models: .venv-test/.ready  ## Run every IR below DIR=... against OpenVINO and plain execution (OPTIONS=--json).
 	@.venv-test/bin/python -m tests.agreement $(DIR) $(OPTIONS)
+
 OF ?=
 mutants: .venv-mutants/.ready  ## Change the code in N places, one at a time (OF=irload/plan), and list what no test notices.
 	.venv-mutants/bin/python -m tests.mutants $(N) --seed $(SEED) $(if $(OF),--of $(OF))

@@ -145,7 +145,9 @@ def _window(step: Window) -> None:
         raise PlanInvalid("the weights are no constant")
     _equal("the channels of the data", x.shape[1], groups * depth)
     geometry = zip(x.shape[2:], kernel, step.strides, step.dilations, step.pads_begin, step.pads_end, strict=True)
-    sizes = ((n + b + e - (k - 1) * d - 1) // s + 1 for n, k, s, d, b, e in geometry)
+    sizes = [(n + b + e - (k - 1) * d - 1) // s + 1 for n, k, s, d, b, e in geometry]
+    # Where there is but one element, any stride will do, and the step has 1.
+    sizes = [1 if n == 1 and size > 1 else size for n, size in zip(step.output.shape[2:], sizes, strict=True)]
     _equal("the shape", step.output.shape, (x.shape[0], groups * per_group, *sizes))
     _expression(step.epilogue, [step.output], extra, step.output.shape)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import islice
@@ -72,11 +73,13 @@ def _places(source: Source) -> Iterator[tuple[str, int, tuple[int, int]]]:
 
 
 def _compiles(text: str) -> bool:
-    """False for what is no Python: `def f(a, <<, b)`."""
-    try:
-        compile(text, "", "exec")
-    except SyntaxError:
-        return False
+    """False for what is no Python, `def f(a, <<, b)`, or what Python warns of, `x is not (1,)`."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        try:
+            compile(text, "", "exec")
+        except (SyntaxError, SyntaxWarning):
+            return False
     return True
 
 

@@ -202,18 +202,19 @@ def padded_band(conv: Conv, sample: int, start: int, stop: int, scratch: Scratch
     if conv.frame is not None:
         band = conv.frame[sample, top + first : top + last]
         above, below = max(-first, 0), max(last - height, 0)
-        borders = band[:above], band[len(band) - below :], band[:, :left], band[:, left + width :]
+        borders = band[:above], band[max(len(band) - below, 0) :], band[:, :left], band[:, left + width :]
         part += [(border.fill, (0,)) for border in borders if border.size]
         return band
-    inside = max(first, 0), min(last, height)
-    if (first, last) == inside and left == right == 0:
+    begin = max(first, 0)
+    count = max(min(last, height) - begin, 0)  # none where all is padding
+    if count == last - first and left == right == 0:
         return conv.x[sample, first:last]
     band = scratch.take((last - first, width + left + right, channels))
-    above, below = inside[0] - first, last - inside[1]
-    for border in (band[:above], band[len(band) - below :], band[:, :left], band[:, width + left :]):
+    above = max(-first, 0)
+    for border in (band[:above], band[above + count :], band[:, :left], band[:, width + left :]):
         if border.size:
             part.append((border.fill, (0,)))
-    part.append((np.copyto, (band[above : len(band) - below, left : left + width], conv.x[sample, slice(*inside)])))
+    part.append((np.copyto, (band[above : above + count, left : left + width], conv.x[sample, begin : begin + count])))
     return band
 
 

@@ -1,0 +1,104 @@
+"""Plans against `compute`, bit for bit: numbers so small and round that sums are exact in any order.
+
+Every kernel that could run a step is made to run it, not only the one that the rule prefers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+
+import irload
+from irload.core.tensor import Array
+from irload.graph import Model
+from irload.plan.fast import FastPlan
+from irload.plan.program import Step
+from irload.plan.sanitizer import sanitizing
+from irload.plan.tuning import Phases
+from models import ir
+from tests.plan.graphs import Net
+
+INEXACT = {"winograd"}
+
+
+class Exact(Net):
+    """A net whose constants are halves between −2 and 2."""
+
+    def weights(self, *shape: int) -> ir.Ref:
+        return self.constant((self._rng.integers(-4, 5, shape) / 2).astype(np.float32))
+
+
+class Choice:
+    """Stands in the place of the tuner: takes the k-th of the kernels that could run each step."""
+
+    def __init__(self, k: int) -> None:
+        self.k = k
+        self.most = 1
+        """The most kernels that there were for one step."""
+
+    def told(self, step: Step, threads: int) -> str | None:
+        """Nothing, so that it is asked with the kernels at hand."""
+        return None
+
+    def learn(
+        self, step: Step, threads: int, ways: Mapping[str, Callable[[], Phases]], run: Callable[[Phases], None]
+    ) -> str:
+        """The name of the kernel."""
+        self.most = max(self.most, len(ways))
+        return list(ways)[min(self.k, len(ways) - 1)]
+
+    def save(self) -> None:
+        """Nothing is kept."""
+
+
+def given(shapes: Sequence[Sequence[int]], seed: int = 7) -> list[Array]:
+    """Inputs: halves between −4 and 4."""
+    rng = np.random.default_rng(seed)
+    return [(rng.integers(-8, 9, shape) / 2).astype(np.float32) for shape in shapes]
+
+
+def same(model: Model, shapes: Sequence[Sequence[int]], *, threads: Sequence[int] = (1, 2, 3)) -> set[str]:
+    """Check the plan against `compute`, with every kernel that could run its steps. Returns the names of them all."""
+    inputs = given(shapes), given(shapes, 8)
+    plain = irload.compile_model(model, optimize=False)
+    expected = [list(plain(arrays).values()) for arrays in inputs]
+    names: set[str] = set()
+    for count in threads:
+        k, most = 0, 1
+        while k < most:
+            choice = Choice(k)
+            used, results = _run(model, inputs, count, choice)
+            names |= used
+            for found, wanted in zip(results, expected, strict=True):
+                for a, b in zip(found, wanted, strict=True):
+                    if used & INEXACT:
+                        np.testing.assert_allclose(a, b, rtol=1e-3, atol=1e-3 * float(np.std(b)))
+                    else:
+                        np.testing.assert_array_equal(a, b, f"{used} at {count} threads")
+            k, most = k + 1, choice.most
+    return names
+
+
+def plan_of(model: Model, shapes: Sequence[Sequence[int]], threads: int = 1, choice: object = None) -> FastPlan:
+    """The fast plan that an inference on inputs of these shapes uses."""
+    compiled = irload.compile_model(model, threads)
+    compiled._shared.tuner = choice  # pyright: ignore
+    compiled(given(shapes))
+    ((plan,),) = compiled._pools.values()
+    return plan
+
+
+def kernels(model: Model, shapes: Sequence[Sequence[int]], threads: int = 1) -> list[str]:
+    """The kernels of the plan, in order; views have none."""
+    return [bound.kernel for bound in plan_of(model, shapes, threads).bound]
+
+
+def _run(
+    model: Model, inputs: Sequence[Sequence[Array]], threads: int, choice: Choice
+) -> tuple[set[str], list[list[Array]]]:
+    with sanitizing():
+        compiled = irload.compile_model(model, threads)
+        compiled._shared.tuner = choice  # pyright: ignore
+        results = [list(compiled(arrays).values()) for arrays in inputs]
+    return {b.kernel for plans in compiled._pools.values() for plan in plans for b in plan.bound}, results

@@ -1,0 +1,1 @@
+"""Graphs of single operations, and the kernels that their plans have."""

@@ -1,0 +1,53 @@
+"""What only moves."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tests.plan.lowering.nodes import Build, with_constant
+
+CASES: dict[str, tuple[Build, list[str]]] = {
+    "Split": (lambda net: net.ops("Split", net.input(2, 6), net.constant(-1), outputs=3, num_splits=3)[1], []),
+    "VariadicSplit": (
+        lambda net: net.ops("VariadicSplit", net.input(2, 6), net.constant(1), net.constant([1, -1]), outputs=2)[1],
+        [],
+    ),
+    "Slice": (
+        lambda net: net.op(
+            "Slice", net.input(4, 6), *(net.constant(v) for v in ([1, -1], [4, 0], [2, -2], [0, 1])), version="opset8"
+        ),
+        [],
+    ),
+    "Slice without axes": (
+        lambda net: net.op(
+            "Slice", net.input(4, 6), *(net.constant(v) for v in ([1, 2], [4, 100], [1, 3])), version="opset8"
+        ),
+        [],
+    ),
+    "Slice of bounds computed": (
+        lambda net: net.op(
+            "Slice",
+            net.input(4, 6),
+            net.constant([1]),
+            net.constant([3]),
+            net.constant([1]),
+            net.constant([1]),
+            version="opset8",
+        ),
+        [],
+    ),
+    "Broadcast": (with_constant("Broadcast", (3, 1), [2, 3, 4], version="opset3", mode="numpy"), []),
+    "Broadcast, both ways": (with_constant("Broadcast", (3, 1), [1, 4], version="opset3", mode="bidirectional"), []),
+    "Broadcast, explicit": (
+        lambda net: net.op(
+            "Broadcast", net.input(3), net.constant([3, 2]), net.constant([0]), version="opset3", mode="explicit"
+        ),
+        ["compute"],
+    ),
+    "Transpose": (with_constant("Transpose", (2, 3, 4), [2, 0, 1]), []),
+    "Transpose without an order": (with_constant("Transpose", (2, 3, 4), np.zeros(0, np.int64)), []),
+    "Squeeze": (with_constant("Squeeze", (2, 1, 4), [1]), []),
+    "Unsqueeze": (with_constant("Unsqueeze", (2, 4), [1, 3]), []),
+    "Reshape of a transpose": (lambda net: net.reshape(net.transpose(net.input(2, 3, 4), 0, 2, 1), 2, 12), ["copy"]),
+    "Concat": (lambda net: net.concat(net.input(2, 3), net.input(2, 4), axis=-1), ["slices"]),
+}

@@ -1,0 +1,125 @@
+"""Normalisations, reductions, products, attention and sequences."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tests.plan.lowering.nodes import Build, attention, batch_norm, mvn, of, quantize, sequence, with_constant
+
+CASES: dict[str, tuple[Build, list[str]]] = {
+    "MVN": (mvn((2, 3, 5), [-1]), ["rows"]),
+    "MVN of two axes": (mvn((2, 3, 5), [2, 1]), ["rows"]),
+    "MVN of all axes": (mvn((2, 3), [0, 1]), ["rows"]),
+    "MVN of the first axis": (mvn((2, 3, 5), [0]), ["compute"]),
+    "MVN of the outer axes": (mvn((2, 3, 5), [0, 2]), ["compute"]),
+    "MVN, mean alone": (mvn((2, 3, 5), [2], normalize_variance=False), ["compute"]),
+    "MVN, eps outside": (mvn((2, 3, 5), [2], eps_mode="outside_sqrt"), ["compute"]),
+    "MVN of opset1": (of("MVN", 2, 3, 4, 5, eps=1e-3, across_channels=False, normalize_variance=True), ["compute"]),
+    "SoftMax": (of("SoftMax", 2, 3, 5, axis=2), ["rows"]),
+    "SoftMax of the middle": (of("SoftMax", 2, 3, 5, axis=1), ["rows, moved"]),
+    "SoftMax-8 from the end": (of("SoftMax", 2, 3, 5, axis=-3, version="opset8"), ["rows, moved"]),
+    **{
+        f"{type} {axes} {keep}": (with_constant(type, (2, 3, 4, 5), list(axes), keep_dims=keep), [f"{kind} of rows"])
+        for type, kind in {"ReduceMean": "mean", "ReduceSum": "sum", "ReduceMax": "max", "ReduceMin": "min"}.items()
+        for axes, keep in (((0,), True), ((2, 1), False), ((-1,), False), ((0, 1, 2, 3), False), ((2, 3), True))
+    },
+    "ReduceMean of axes that lie apart": (with_constant("ReduceMean", (2, 3, 4), [0, 2], keep_dims=True), ["compute"]),
+    "ReduceProd": (with_constant("ReduceProd", (2, 3, 4), [1], keep_dims=True), ["compute"]),
+    "GroupNormalization": (
+        lambda net: net.op(
+            "GroupNormalization",
+            net.input(2, 6, 4, 5),
+            net.weights(6),
+            net.weights(6),
+            version="opset12",
+            num_groups=3,
+            epsilon=0.01,
+        ),
+        ["groups"],
+    ),
+    "GroupNormalization of a plane": (
+        lambda net: net.op(
+            "GroupNormalization",
+            net.input(2, 6),
+            net.weights(6),
+            net.weights(6),
+            version="opset12",
+            num_groups=3,
+            epsilon=0.01,
+        ),
+        ["compute"],
+    ),
+    "BatchNormInference-1": (batch_norm("opset1", (2, 3, 4)), ["tiles"]),
+    "BatchNormInference-5": (batch_norm("opset5", (2, 3, 4, 5)), ["tiles"]),
+    "BatchNormInference-5 of a plane": (batch_norm("opset5", (2, 3)), ["tiles"]),
+    "BatchNormInference of no numbers": (batch_norm("opset5", (2, 3), -1.0), ["compute"]),
+    "FakeQuantize": (quantize(-1, 1, -1, 1, levels=17), ["tiles"]),
+    "FakeQuantize of channels": (quantize([[-1], [0], [-2]], [[1], [2], [3]], -1, 1, levels=17), ["tiles"]),
+    "FakeQuantize from zero": (quantize(0, 1, 0, 2, levels=5), ["tiles"]),
+    "FakeQuantize to channels": (quantize(-1, 1, [[-1], [0], [-2]], [[1], [2], [3]], levels=9), ["tiles"]),
+    "FakeQuantize of a higher rank": (quantize([[[[-1]]]], [[[[1]]]], [[[[0]]]], [[[[1]]]], levels=9), ["tiles"]),
+    "FakeQuantize, a step": (quantize(0.25, 0.25, -1, 1, levels=2), ["compute"]),
+    "FakeQuantize, turned": (quantize(1, -1, -1, 1, levels=9), ["compute"]),
+    "FakeQuantize, pdpd": (quantize([-1, 0], [1, 2], [-1, -1], [1, 1], levels=9, auto_broadcast="pdpd"), ["compute"]),
+    "FakeQuantize, bounds computed": (
+        lambda net: net.op(
+            "FakeQuantize",
+            net.input(2, 3),
+            net.constant(np.float32(-1)),
+            net.op("Exp", net.input(1)),
+            net.constant(np.float32(-1)),
+            net.constant(np.float32(1)),
+            levels=9,
+        ),
+        ["tiles", "compute"],
+    ),
+    "MatMul": (
+        with_constant("MatMul", (3, 4), np.ones((4, 2), np.float32), transpose_a=False, transpose_b=False),
+        ["matmul by columns"],
+    ),
+    "MatMul by a vector": (
+        with_constant("MatMul", (3, 4), np.ones(4, np.float32), transpose_a=False, transpose_b=False),
+        ["compute"],
+    ),
+    "MatMul of a vector": (
+        with_constant("MatMul", (4,), np.ones((4, 2), np.float32), transpose_a=False, transpose_b=False),
+        ["compute"],
+    ),
+    "MatMul of nothing": (
+        with_constant("MatMul", (3, 0), np.ones((0, 2), np.float32), transpose_a=False, transpose_b=False),
+        ["compute"],
+    ),
+    "attention": (attention(), ["head by head"]),
+    "attention, causal": (attention(causal=True), ["head by head"]),
+    "attention with a mask": (attention(lambda net: net.weights(4, 4)), ["head by head"]),
+    "attention with a mask computed": (attention(lambda net: net.input(2, 1, 4, 4)), ["head by head"]),
+    "attention with a boolean mask": (attention(lambda net: net.constant(np.tri(4, dtype=bool))), ["head by head"]),
+    "attention with a scalar for a mask": (attention(lambda net: net.constant(np.float32(0))), ["head by head"]),
+    "attention with a mask and a scale": (
+        attention(lambda net: net.weights(4, 4), lambda net: net.constant(np.float32(0.3))),
+        ["head by head"],
+    ),
+    "attention with a scale of one axis": (
+        attention(lambda net: net.weights(4, 4), lambda net: net.constant(np.float32([0.3]))),
+        ["head by head"],
+    ),
+    "attention with a scale computed": (
+        attention(lambda net: net.weights(4, 4), lambda net: net.input(1)),
+        ["compute"],
+    ),
+    "LSTMSequence": (sequence("LSTMSequence", 4), ["a product, then step by step", "slices"]),
+    "LSTMSequence, both ways": (sequence("LSTMSequence", 4, directions=2), ["a product, then step by step", "slices"]),
+    "GRUSequence": (sequence("GRUSequence", 3, bias=3), ["a product, then step by step", "slices"]),
+    "GRUSequence, linear": (
+        sequence("GRUSequence", 3, bias=4, linear_before_reset=True),
+        ["a product, then step by step", "slices"],
+    ),
+    "RNNSequence": (sequence("RNNSequence", 1), ["a product, then step by step", "slices"]),
+    "RNNSequence, tanh told": (
+        sequence("RNNSequence", 1, activations="tanh"),
+        ["a product, then step by step", "slices"],
+    ),
+    "RNNSequence, relu": (sequence("RNNSequence", 1, activations="relu"), ["compute", "slices"]),
+    "LSTMSequence, clipped": (sequence("LSTMSequence", 4, clip=0.5), ["compute", "slices"]),
+    "LSTMSequence, short": (sequence("LSTMSequence", 4, lengths=3), ["compute", "slices"]),
+}

@@ -1,0 +1,132 @@
+"""What works on rows, in blocks so small that each step meets several: against `compute`, over shapes and layouts."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+
+import numpy as np
+import pytest
+
+from models import ir
+from tests.fuzz.programs.thresholds import lowered
+from tests.plan.exact import Exact, same
+from tests.plan.graphs import Net, agrees
+from tests.plan.test_exact_maps import lying
+from tests.plan.test_exact_products import operand
+
+blocks = pytest.mark.parametrize("small", [False, True], ids=["as it is", "small blocks"])
+
+
+@blocks
+@pytest.mark.parametrize("seed", range(30))
+def test_reductions(seed: int, small: bool) -> None:
+    rng = np.random.default_rng([seed, 8])
+    net = Exact(seed)
+    shape = tuple(int(n) for n in rng.choice([1, 2, 4, 8], 1 + seed % 4))
+    first = int(rng.integers(0, len(shape)))
+    axes = list(range(first, int(rng.integers(first, len(shape))) + 1))
+    type = ("ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin")[seed % 4]
+    x = lying(net, rng, shape)
+    y = net.op(type, x, net.constant(axes), keep_dims=bool(rng.random() < 0.5))
+    y = net.op("Add", y, net.weights(1)) if rng.random() < 0.5 else y
+    with lowered() if small else nullcontext():
+        assert f"{type.removeprefix('Reduce').lower()} of rows" in same(net.model(y), net.shapes)
+
+
+def behind(net: Net, rng: np.random.Generator, y: ir.Ref, shape: tuple[int, ...]) -> ir.Ref:
+    """Scale and shift, constant or computed."""
+    for type in ("Multiply", "Add", "Add")[: int(rng.integers(0, 4))]:
+        other = operand(net, rng, shape)  # type: ignore[arg-type]
+        y = net.op(type, *((y, other) if rng.random() < 0.7 else (other, y)))
+    return y
+
+
+@blocks
+@pytest.mark.parametrize("kind", ["mvn", "rms", "softmax", "groups"])
+@pytest.mark.parametrize("seed", range(12))
+def test_normalizations(seed: int, kind: str, small: bool) -> None:
+    rng = np.random.default_rng([seed, 9])
+    net = Net(seed)
+    shape = tuple(int(n) for n in rng.integers(2, 8, 2 + seed % 3))
+    if kind == "groups":
+        shape = (int(rng.integers(1, 3)), 6, *(int(n) for n in rng.integers(1, 5, 1 + seed % 3)))
+    x = lying(net, rng, shape)  # type: ignore[arg-type]
+    if kind == "mvn":
+        axes = [k - len(shape) for k in range(int(rng.integers(1, len(shape))), len(shape))]
+        y = net.op(
+            "MVN", x, net.constant(axes), version="opset6", eps=1e-3, eps_mode="inside_sqrt", normalize_variance=True
+        )
+    elif kind == "softmax":
+        y = net.op("SoftMax", x, axis=int(rng.integers(0, len(shape))))
+    elif kind == "rms":
+        mean = net.op("ReduceMean", net.op("Multiply", x, x), net.constant([-1]), keep_dims=True)
+        y = net.op("Divide", x, net.op("Sqrt", net.op("Add", mean, net.constant(np.float32(1e-3)))))
+    else:
+        y = net.op(
+            "GroupNormalization", x, net.weights(6), net.weights(6), version="opset12",
+            num_groups=int(rng.choice([1, 2, 3, 6])), epsilon=1e-2,
+        )  # fmt: skip
+    model = net.model(behind(net, rng, y, shape))
+    with lowered() if small else nullcontext():
+        agrees(model, net.shapes, tolerance=1e-4)
+
+
+@blocks
+@pytest.mark.parametrize("seed", range(16))
+def test_attention(seed: int, small: bool) -> None:
+    rng = np.random.default_rng([seed, 10])
+    net = Net(seed)
+    lead = tuple(int(n) for n in rng.integers(1, 4, 1 + seed % 3))
+    rows, keys, width, values = (int(n) for n in rng.integers(1, 7, 4))
+    q, k, v = (lying(net, rng, (*lead, *s)) for s in ((rows, width), (keys, width), (keys, values)))  # type: ignore[arg-type]
+    masks: list[ir.Ref] = []
+    if seed % 4 == 1:
+        masks = [net.input(*(n if rng.random() < 0.6 else 1 for n in lead), rows, keys)]
+    elif seed % 4 == 2:
+        masks = [net.constant(np.tri(rows, keys, dtype=bool))]
+    y = net.op("ScaledDotProductAttention", q, k, v, *masks, version="opset13", causal=seed % 4 == 3)
+    with lowered() if small else nullcontext():
+        agrees(net.model(y), net.shapes, tolerance=1e-4)
+
+
+@blocks
+@pytest.mark.parametrize("mode", ["nearest", "linear_onnx", "cubic", "linear"])
+@pytest.mark.parametrize("seed", range(5))
+def test_resampling(seed: int, mode: str, small: bool) -> None:
+    rng = np.random.default_rng([seed, 11])
+    net = Net(seed)
+    shape = (int(rng.integers(1, 3)), int(rng.integers(1, 5)), *(int(n) for n in rng.integers(2, 9, 2)))
+    x = net.input(*shape)
+    x = net.conv(x, shape[1], shape[1]) if seed % 2 else x
+    sizes = [int(n * rng.choice([0.5, 1, 2, 2.5])) or 1 for n in shape[2:]]
+    y = net.op(
+        "Interpolate", x, net.constant(sizes), net.constant([2, 3]), version="opset11", mode=mode,
+        shape_calculation_mode="sizes", coordinate_transformation_mode="asymmetric" if seed % 3 else "half_pixel",
+        nearest_mode="floor", antialias=False, pads_begin="0,0,0,0", pads_end="0,0,0,0", cube_coeff=-0.75,
+    )  # fmt: skip
+    y = net.op("ReLU", y) if seed % 2 else y
+    with lowered() if small else nullcontext():
+        agrees(net.model(y), net.shapes, tolerance=1e-5)
+
+
+@pytest.mark.parametrize("directions", [1, 2])
+@pytest.mark.parametrize("batch", [1, 3])
+@pytest.mark.parametrize("kind", ["LSTMSequence", "GRUSequence", "GRUSequence, linear", "RNNSequence"])
+@pytest.mark.parametrize("reverse", [False, True])
+def test_sequences(kind: str, batch: int, directions: int, reverse: bool) -> None:
+    net = Net(1)
+    type, linear = kind.split(",")[0], "linear" in kind
+    gates = {"LSTMSequence": 4, "GRUSequence": 3, "RNNSequence": 1}[type]
+    x, length, size = net.input(batch, 5, 3), 5, 4
+    states = [net.input(batch, directions, size) for _ in range(2 if type == "LSTMSequence" else 1)]
+    w, r = net.weights(directions, gates * size, 3), net.weights(directions, gates * size, size)
+    b = net.weights(directions, (gates + linear) * size)
+    told = {
+        "hidden_size": size,
+        "direction": "bidirectional" if directions == 2 else "reverse" if reverse else "forward",
+    }
+    told |= {"linear_before_reset": True} if linear else {}
+    outputs = net.ops(
+        type, x, *states, net.constant([length] * batch), w, r, b, version="opset5", outputs=len(states) + 1, **told
+    )
+    agrees(net.model(*outputs), net.shapes, tolerance=1e-5)
