@@ -26,7 +26,8 @@ def broken(tmp_path, *replacements: tuple[str, str], weights: bool = True):
 
 def test_the_report(irrun):
     found = irrun("inspect", DIGITS, "--json").json
-    assert found["inputs"] == [{"name": "image", "names": ["image"], "type": "f32", "shape": "[?,1,8,8]"}]
+    image = {"name": "image", "names": ["image"], "type": "f32", "shape": "[?,1,8,8]", "graph_type": "f32"}
+    assert found["inputs"] == [image]
     assert found["outputs"][0]["shape"] == "[?,10]"
     assert {(o["type"], o["count"]) for o in found["operations"]} >= {("Convolution", 2), ("Const", 8), ("MatMul", 1)}
     floats, integers = found["constants"]
