@@ -6,67 +6,23 @@ one of these places either avoids it or compares with the side that follows the 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from tests.harness.deviation import Deviation
+from tests.harness.deviations_layers import LAYERS
 
-
-@dataclass(frozen=True)
-class Deviation:
-    """`rows`: types concerned; `where`: which part of the runtime departs; `what`: how, and what irload does."""
-
-    rows: tuple[str, ...]
-    where: str
-    what: str
-
-
-DEVIATIONS: tuple[Deviation, ...] = (
+TENSORS: tuple[Deviation, ...] = (
     Deviation(
         ("Add", "Subtract", "Multiply", "SquaredDifference", "BitwiseLeftShift"),
         "CPU plugin",
         "saturates narrow integers; the reference and irload wrap",
     ),
-    Deviation(
-        ("ConvolutionBackpropData", "GroupConvolutionBackpropData"),
-        "specification",
-        "says that output_shape makes the pads be ignored and lost elements be split for every auto_pad; the runtime "
-        "splits for same_upper and same_lower only, and irload does as the runtime, on which exported models rely",
-    ),
-    Deviation(
-        ("ConvolutionBackpropData", "GroupConvolutionBackpropData"),
-        "shape inference",
-        "gives rank 2 for an output_shape of unknown length; irload takes the rank of the data",
-    ),
-    Deviation(
-        ("ConvolutionBackpropData", "GroupConvolutionBackpropData"),
-        "CPU plugin",
-        "fails for an output_shape that comes at run time, and GroupConvolutionBackpropData for one group; irload "
-        "computes both",
-    ),
     Deviation(("TopK",), "CPU plugin", "orders equal elements at random in the types that the reference does not sort"),
     Deviation(("TopK",), "CPU plugin", "rejects k = 0, or crashes on it; irload returns empty outputs"),
     Deviation(
-        ("NonMaxSuppression",),
-        "shape inference of versions 1 to 4",
-        "a fixed number of rows (filled up with -1 by the specification, for one batch only in versions 1 and 3), "
-        "while the CPU plugin returns just the selected ones; irload returns those too and infers an upper bound",
-    ),
-    Deviation(
-        ("NonMaxSuppression",),
+        ("Range",),
         "CPU plugin",
-        "suppresses at iou = iou_threshold, where the specification says above it; so with the default of 0 it keeps "
-        "one box a class. Leaves the number of rows uninitialized when max_output_boxes_per_class is 0",
-    ),
-    Deviation(
-        ("Interpolate",),
-        "reference",
-        "takes the scales of the wrong axes for linear_onnx over the three spatial axes of rank 5 when the depth "
-        "stays; its f32 coefficients for cube_coeff -0.6 do not sum to 1, which moves integers of axes that stay; "
-        "crashes on empty outputs of the Pillow modes",
-    ),
-    Deviation(
-        ("Interpolate",),
-        "CPU plugin",
-        "of version 1, confuses pads and run-time sizes unless axes are 2,3 and resizes spatial axes only; rounds "
-        "integers in linear_onnx, where the reference truncates; ignores antialias in mode linear",
+        "of version 4, steps in f32 and rounds each value when an integer type is made of floats that come at run "
+        "time; by the specification “the calculations are done after casting”, and “the rounding for casting values "
+        "are done towards zero”, as the reference and irload do",
     ),
     Deviation(
         ("Range",),
@@ -85,16 +41,24 @@ DEVIATIONS: tuple[Deviation, ...] = (
         "saturates narrow integers and multiplies integers in f32; irload wraps, as the reference does for i32 and i64",
     ),
     Deviation(
+        ("ReduceMax", "ReduceMin"),
+        "CPU plugin",
+        "gives NaN or not, by where it stands in the lane of a vector; the reference and irload leave NaN aside",
+    ),
+    Deviation(
+        ("ReduceMax", "MaxPool"),
+        "reference and CPU plugin",
+        "give the lowest finite f32 where all elements are −∞; irload does so too",
+    ),
+    Deviation(
+        ("Gelu",), "CPU plugin", "multiplies beyond f32 above 1.7e38, so gives infinity there and NaN of infinity"
+    ),
+    Deviation(
         ("ReduceMin",), "CPU plugin", "gives the greatest finite number of none; the reference and irload infinity"
     ),
     Deviation(("MatMul",), "reference", "divides by zero (SIGFPE) where the inner axis is empty; irload gives zeros"),
     Deviation(
         ("Einsum",), "CPU plugin", "mixes up the axes of an ellipsis when a third operand has none; no reference kernel"
-    ),
-    Deviation(
-        ("FakeQuantize",),
-        "CPU plugin",
-        "in f16 fails without broadcasting and gives output_low for some bounds per channel; no reference kernel",
     ),
     Deviation(("Einsum",), "model reader", "rejects blanks in the equation, which the specification allows"),
     Deviation(
@@ -111,70 +75,6 @@ DEVIATIONS: tuple[Deviation, ...] = (
         ("Inverse",),
         "CPU plugin",
         "with adjoint gives the transposed inverse; the specification and irload det(A) · inverse",
-    ),
-    Deviation(
-        ("FakeConvert",),
-        "reference",
-        "rounds through f16 and truncates subnormals; irload rounds once to the nearest, as the CPU plugin does",
-    ),
-    Deviation(
-        ("FakeQuantize",),
-        "shape inference",
-        "takes levels below 2, no levels, bounds larger than the data and integers; the specification allows none",
-    ),
-    Deviation(
-        ("EmbeddingBagOffsetsSum", "EmbeddingBagOffsets"),
-        "reference",
-        "refuses an empty bag behind the last index; the specification allows offsets up to the number of indices",
-    ),
-    Deviation(
-        ("EmbeddingSegmentsSum",), "CPU plugin", "reads row −1 of the table for default_index −1; irload gives zeros"
-    ),
-    Deviation(
-        ("GroupedMatMul",),
-        "both",
-        "have no kernel; irload's results are compared with products computed group by group",
-    ),
-    Deviation(("LRN",), "CPU plugin", "truncates bias to an integer; irload keeps it, as the specification says"),
-    Deviation(
-        ("AvgPool", "MaxPool"),
-        "CPU plugin and reference",
-        "crash or read uninitialised dilations where AvgPool-16, MaxPool-8 and MaxPool-14 leave them to their default; "
-        "irload reads ones, the default of the specification",
-    ),
-    Deviation(
-        ("AvgPool",),
-        "CPU plugin",
-        "divides by zero for a window without any element of the input, which rounding_type ceil can add; irload gives "
-        "zero, as the reference kernel",
-    ),
-    Deviation(
-        ("AvgPool",),
-        "reference",
-        "truncates the mean of integers wider than 8 bits; irload rounds all of them half to even, as the CPU plugin",
-    ),
-    Deviation(
-        ("MatrixNms",),
-        "reference and CPU plugin",
-        "with sort_result_type classid each image's rows stay sorted by score unless sort_result_across_batch is true; "
-        "by the specification, and in irload, they are sorted by class",
-    ),
-    Deviation(
-        ("MatrixNms", "MulticlassNms"),
-        "CPU plugin",
-        "leaves the third output uninitialized when no box at all is selected, and crashes when all classes are the "
-        "background class; irload returns zeros",
-    ),
-    Deviation(
-        ("Convolution", "GroupConvolution"),
-        "CPU plugin",
-        "computes something else for i8 over three spatial axes, and crashes on 8-bit data where a window sees nothing "
-        "but padding; irload convolves",
-    ),
-    Deviation(
-        ("GridSample",),
-        "CPU plugin",
-        "computes u8 in f32 and rounds modes bilinear and bicubic, where the reference's source truncates integers",
     ),
     Deviation(
         ("ScatterUpdate",),
@@ -201,11 +101,6 @@ DEVIATIONS: tuple[Deviation, ...] = (
         "an axis that is no constant. irload gives zeros for indices out of range and is compared with a plain loop",
     ),
     Deviation(("Broadcast", "Tile"), "reference", "dies of empty tensors, which the case generators leave out"),
-    Deviation(
-        ("BinaryConvolution",),
-        "CPU plugin",
-        "reads numeric data as packed bits unless it comes from a FakeQuantize; irload compares the numbers",
-    ),
     Deviation(
         ("Divide",),
         "CPU plugin",
@@ -280,23 +175,6 @@ DEVIATIONS: tuple[Deviation, ...] = (
         "draws f64 and f16 as f32 and i64 as i32; for Multinomial it draws from another generator altogether",
     ),
     Deviation(
-        ("AvgPool", "MaxPool"),
-        "shape inference",
-        "of ceil_torch counts one window too many as the least for a dim that may be 0, when there is padding at the "
-        "end; irload bounds it rightly",
-    ),
-    Deviation(
-        ("LRN",),
-        "specification",
-        "writes size / 2 elements on either side; reference and CPU plugin take (size - 1) // 2, which differs for "
-        "even sizes, and so does irload",
-    ),
-    Deviation(
-        ("RNNSequence", "GRUSequence", "LSTMSequence"),
-        "CPU plugin",
-        "reads absent activations as an empty list and fails on it; irload takes the specification's defaults",
-    ),
-    Deviation(
         ("ReadValue",),
         "CPU plugin",
         "begins with zeros where the initial value is the very tensor that Assign stores; irload takes that value. A "
@@ -330,16 +208,6 @@ DEVIATIONS: tuple[Deviation, ...] = (
         "shape inference",
         "joins a scalar and a 1-D branch to [?], which admits no scalar; irload leaves the rank open. Infers both "
         "branches also where the condition is known; irload only the one that runs",
-    ),
-    Deviation(
-        ("CTCLoss",),
-        "CPU plugin",
-        "crashes on an empty labelling and on an impossible one; irload counts the path of blanks, and infinity",
-    ),
-    Deviation(
-        ("ScaledDotProductAttention",),
-        "shape inference",
-        "lets attention_mask stretch a source of one key; nothing can compute that, and irload refuses it",
     ),
     Deviation(
         ("RDFT", "IRDFT"),
@@ -377,24 +245,8 @@ DEVIATIONS: tuple[Deviation, ...] = (
     ),
     Deviation(("SpaceToBatch",), "reference", "dies of many valid inputs; irload is compared with the CPU plugin"),
     Deviation(("Roll",), "CPU plugin", "refuses one scalar shift for several axes; irload takes it"),
-    Deviation(
-        ("PriorBox",),
-        "CPU plugin",
-        "halves odd fixed_size exactly where the reference halves whole numbers; takes no run-time sizes in opset8",
-    ),
-    Deviation(("PriorBox", "PriorBoxClustered"), "Model.evaluate", "crashes, so the CPU plugin is the oracle"),
-    Deviation(("ROIAlignRotated",), "CPU plugin", "corrupts its memory on f16 and bf16; irload computes them in f32"),
-    Deviation(("Proposal",), "CPU plugin", "crashes below 8 candidates (pre_nms_topn, or all there are)"),
-    Deviation(
-        ("Proposal",),
-        "reference",
-        "cuts and normalizes the first coordinate by the width with framework tensorflow too, although y is first "
-        "then; the CPU plugin and irload use the height",
-    ),
-    Deviation(
-        ("DetectionOutput",),
-        "reference and CPU plugin",
-        "divide priors that a first stage refined by the size of the image a second time unless normalized",
-    ),
     Deviation(("NonZero",), "reference", "leaves the indices of a single element unset where it has several axes"),
 )
+"""Those of the operations on tensors: arithmetic, reductions, types, movement, shapes, control flow."""
+
+DEVIATIONS = TENSORS + LAYERS

@@ -12,10 +12,11 @@ from irload.core import attribute as attr
 from irload.core.bounds import bounds_of
 from irload.core.element import follow, merge
 from irload.core.op import Op
+from irload.core.remarks import remark
 from irload.core.shape import Shape
 from irload.core.tensor import Array, Bounds, TensorType
 from irload.errors import AttributeInvalid, ShapeMismatch
-from irload.ops.elementwise import FloatUnary, Unary, require_float
+from irload.ops.elementwise import FloatUnary, Unary, require_float, require_numeric
 
 
 class ReLU(Unary, since=1):
@@ -107,13 +108,15 @@ class HSwish(FloatUnary, since=4):
 class PReLU(Op, since=1):
     """x for x ≥ 0, slope · x below. A slope of one axis as long as axis 1 of x is by channel; others broadcast.
 
-    Specification: PReLU-1. A slope of another type than x is a remark, and the result has the type of x, as in the
-    runtime: Model Optimizer wrote f32 slopes into f16 models.
+    Specification: PReLU-1, for floats; integers, which the runtime takes too, wrap. A slope of another type than x is a
+    remark, and the result has the type of x, as in the runtime: Model Optimizer wrote f32 slopes into f16 models.
     """
 
     def infer(self, x: TensorType, slope: TensorType) -> TensorType:
         element = follow(x.element, slope.element)
-        require_float("x and slope", element)
+        require_numeric("x and slope", element)
+        if element.is_integer:
+            remark(f"x and slope must be of a floating-point type by the specification, found {element}")
         if x.rank is not None and slope.rank is not None and not _by_channel(x.shape, slope.shape):
             joined = x.shape.broadcast(slope.shape)
             if joined.meet(x.shape) is None:

@@ -60,12 +60,16 @@ class Remainder(Binary):
 
 
 class Mod(Remainder, since=1):
-    """The remainder of the truncated division, with the sign of a. Specification: Mod-1."""
+    """The remainder of the truncated division, a − trunc(a / b) · b, with the sign of a. Specification: Mod-1.
+
+    Of floats the quotient is rounded before it is truncated, so that 0.3 is a multiple of 0.1, as in the runtime.
+    """
 
     def apply(self, a: Array, b: Array) -> Array:
         if a.dtype.kind != "f":
             refuse_zero(b)
-        return np.fmod(a, b)
+            return np.fmod(a, b)
+        return a - np.trunc(a / b) * b
 
 
 class FloorMod(Remainder, since=1):
@@ -74,7 +78,9 @@ class FloorMod(Remainder, since=1):
     def apply(self, a: Array, b: Array) -> Array:
         if a.dtype.kind != "f":
             refuse_zero(b)
-        return np.mod(a, b)
+            return np.mod(a, b)
+        wide, divisor = a.astype(np.float64), b.astype(np.float64)
+        return (wide - np.floor(wide / divisor) * divisor).astype(a.dtype)
 
 
 def refuse_zero(divisor: Array) -> None:

@@ -50,12 +50,14 @@ class PriorBase(Op):
 
     def compute(self, output_size: Array, image_size: Array) -> Array:
         boxes = self.boxes(output_size.tolist(), image_size.tolist())
-        if boxes.shape[2] != self.count:
+        if boxes.shape[2] < self.count:
             raise ExecutionError(
                 f"the attributes make {boxes.shape[2]} boxes a cell, but the specification counts {self.count}"
             )
+        # Where the attributes make more boxes than the specification counts, the last ones have no place.
+        places = boxes.shape[0] * boxes.shape[1] * self.count
         variance = np.resize(np.array(self.variance or (0.1,), F), 4)
-        return np.stack([boxes.ravel(), np.broadcast_to(variance, boxes.shape).ravel()])
+        return np.stack([boxes.ravel()[: 4 * places], np.tile(variance, places)])
 
     def boxes(self, grid: Sequence[int], image: Sequence[int]) -> Array:
         """The boxes [height, width, priors, 4] as fractions of the image."""

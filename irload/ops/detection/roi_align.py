@@ -49,8 +49,8 @@ class ROIAlign(RoiAlignBase, since=3):
     """Pools regions (x1, y1, x2, y2) to a fixed size by bilinear samples, without rounding their corners.
 
     Specification: ROIAlign-3. `spatial_scale` takes the regions to the cells of `data`. Each of `pooled_h` × `pooled_w`
-    bins is the mean or the maximum of `sampling_ratio`² samples (0: about one a cell). Regions are at least one cell
-    large.
+    bins is the mean or the maximum of `sampling_ratio`² samples (0: about one a cell). The maximum starts from 0, as in
+    the runtime, so it is never negative. Regions are at least one cell large.
     """
 
     mode = attr.choice("avg", "max", default="avg", spec_required=True)

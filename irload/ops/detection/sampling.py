@@ -63,8 +63,8 @@ def sample_bins(
 ) -> Array:
     """One region of a map [channels, height, width], pooled to [channels, *bins].
 
-    Each bin averages (or, mode max, takes the greatest of) `ratio` × `ratio` samples spread evenly over it; ratio 0
-    takes as many as the bin is cells large, rounded up. Samples more than a cell outside the map are 0. `start` and
+    Each bin averages (or, mode max, takes the greatest of 0 and) `ratio` × `ratio` samples spread evenly over it; ratio
+    0 takes as many as the bin is cells large, rounded up. Samples more than a cell outside the map are 0. `start` and
     `size` are (y, x) in cells; `place` may move the samples.
     """
     channels, height, width = image.shape
@@ -85,4 +85,4 @@ def sample_bins(
     inside = (y >= -1) & (y <= height) & (x >= -1) & (x <= width)
     values = bilinear(cells(image), y, x, (height, width)) * inside
     values = values.reshape(channels, bins[0], counts[0], bins[1], counts[1])
-    return values.max((2, 4)) if mode == "max" else values.mean((2, 4))
+    return values.max((2, 4), initial=0) if mode == "max" else values.mean((2, 4))

@@ -15,7 +15,12 @@ from irload.errors import AttributeInvalid, ShapeMismatch, TypeMismatch
 
 
 def length(start: float, stop: float, step: float) -> int:
-    """The number of values from `start` in steps of `step` before `stop`: max(ceil((stop − start) / step), 0)."""
+    """The number of values from `start` in steps of `step` before `stop`: max(ceil((stop − start) / step), 0).
+
+    Steps of 0, which a fraction becomes in an integer type, give none.
+    """
+    if step == 0:
+        return 0
     if isinstance(start, int) and isinstance(stop, int) and isinstance(step, int):
         return max(-((start - stop) // step), 0)
     return max(math.ceil((stop - start) / step), 0)
@@ -39,8 +44,8 @@ class Progression(Op):
                 if not math.isfinite(number):
                     raise ShapeMismatch(f"{name} must be finite, found {number}")
                 numbers.append(math.trunc(number) if element.is_integer else float(number))
-        if step.value is not None and numbers and numbers[-1] == 0:
-            raise ShapeMismatch(f"step must not be 0, found {step.value} as {element}")
+        if step.value is not None and not step.value.any():
+            raise ShapeMismatch(f"step must not be 0, found {step.value}")
         return TensorType(element, Shape(Dim.of(length(*numbers)) if len(numbers) == 3 else ANY))
 
     @staticmethod
@@ -69,7 +74,8 @@ class Range(Progression, since=1):
 class Range4(Progression, type="Range", since=4):
     """Range whose inputs may be of different types and are converted to `output_type` before anything else.
 
-    Specification: Range-4. Conversion to an integer type truncates; step must not become 0 by it.
+    Specification: Range-4. Conversion to an integer type truncates; a step that becomes 0 by it gives no
+    values.
     """
 
     output_type = attr.element_type(default=dynamic, spec_required=True)

@@ -12,7 +12,7 @@ from irload.core.op import Op
 from irload.core.scratch import require_scratch
 from irload.core.shape import Dim, Shape
 from irload.core.tensor import Array, TensorType, length_of
-from irload.errors import AttributeInvalid, ShapeMismatch, TypeMismatch
+from irload.errors import ShapeMismatch, TypeMismatch
 from irload.ops.image.resize import Resized, Sampling, resize
 
 COORDINATES = ("half_pixel", "pytorch_half_pixel", "asymmetric", "tf_half_pixel_for_nn", "align_corners")
@@ -194,8 +194,8 @@ class Interpolate4(Resizing, type="Interpolate", since=4):
         if chosen is None:
             return TensorType(data.element, Shape.any(data.rank))
         _check_axes(chosen, data.rank)
-        if "pillow" in self.mode and len(chosen) != 2:
-            raise ShapeMismatch(f"mode {self.mode} resizes exactly 2 axes, found {list(chosen)}")
+        if "pillow" in self.mode and len(chosen) > 2:
+            raise ShapeMismatch(f"mode {self.mode} resizes 2 axes at the most, found {list(chosen)}")
         padded = Shape(*(d + (b + e) for d, (b, e) in zip(data.shape, self.pads(data.rank), strict=True)))
         by_scale = self.shape_calculation_mode == "scales"
         result = self._scaled(padded, chosen, targets) if by_scale else self.sized(padded, chosen, targets)
@@ -242,15 +242,11 @@ class Interpolate4(Resizing, type="Interpolate", since=4):
 class Interpolate11(Interpolate4, type="Interpolate", since=11):
     """Interpolate with one input for scales or sizes, and with the two modes of the Pillow library.
 
-    Specification: Interpolate-11. The Pillow modes always smooth when they shrink, resize exactly two axes (height,
-    then width), and take no pads and no coordinate mode.
+    Specification: Interpolate-11. The Pillow modes always smooth when they shrink, resize two axes at the most (height,
+    then width), and take no coordinate mode.
     """
 
     mode = attr.choice(*MODES, "bilinear_pillow", "bicubic_pillow", default="nearest", spec_required=True)
-
-    def validate(self) -> None:
-        if "pillow" in self.mode and any((*self.pads_begin, *self.pads_end)):
-            raise AttributeInvalid(f"mode {self.mode} takes no pads")
 
     def infer(self, data: TensorType, scales_or_sizes: TensorType, axes: TensorType | None = None) -> TensorType:
         by_scale = self.shape_calculation_mode == "scales"

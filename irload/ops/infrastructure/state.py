@@ -43,8 +43,8 @@ class ReadValue6(_Variable, type="ReadValue", since=6):
     """The value of a variable: what Assign stored in the inference before, `init_value` in the first one, else zeros.
 
     Specification: ReadValue-6. `variable_type` and `variable_shape` must allow whatever `init_value` may be; the
-    output has that type and shape, or those of `init_value` where neither is given. Without `init_value` the first value is zeros of `variable_shape`, dynamic axes as
-    short as it permits.
+    output has that type and shape, or those of `init_value` where neither is given. Without `init_value` the first
+    value is zeros of `variable_shape`, dynamic axes as short as it permits.
     """
 
     variable_type = attr.element_type(default=dynamic, spec_required=True)

@@ -102,12 +102,36 @@ class Broadcast(Op, since=3):
 
 
 class Broadcast1(Broadcast, type="Broadcast", since=1):
-    """Broadcast without the mode bidirectional (Broadcast-1). An axes_mapping that the mode does not use is ignored."""
+    """Broadcast without the mode bidirectional (Broadcast-1). An axes_mapping that the mode does not use is ignored.
 
-    mode = attr.choice("numpy", "explicit", default="numpy", aliases={"none": "explicit"})  # as OpenVINO writes it
+    Mode `pdpd`, which the runtime has beside those of the specification, lays data from axis `mode.auto_broadcast_axis`
+    of the target on (−1: as far as fits) over all its last axes; where the target is 1, it keeps what the data has.
+    """
+
+    # "none" is what OpenVINO writes for explicit.
+    mode = attr.choice("numpy", "explicit", "pdpd", default="numpy", aliases={"none": "explicit"})
+    first_axis = attr.integer(default=0, rule=attr.at_least(-1), name="mode.auto_broadcast_axis")
 
     def check_mapping_absent(self, axes_mapping: TensorType | None) -> None:
         return
+
+    def infer(self, data: TensorType, target_shape: TensorType, axes_mapping: TensorType | None = None) -> TensorType:
+        if self.mode != "pdpd":
+            return super().infer(data, target_shape, axes_mapping)
+        require_integer(target_shape=target_shape)
+        require_rank("target_shape", target_shape, 1)
+        target = self._target(target_shape)
+        if data.rank is None or target_shape.dims is None:
+            return TensorType(data.element, Shape.any(target.rank))
+        first = len(target) - data.rank if self.first_axis < 0 else self.first_axis
+        if first < 0 or first + data.rank != len(target):
+            raise ShapeMismatch(f"data {data.shape} does not fill target_shape {target} from axis {first} on")
+        return TensorType(data.element, target.broadcast(data.shape))
+
+    def compute(self, data: Array, target_shape: Array, axes_mapping: Array | None = None) -> Array:
+        if self.mode != "pdpd":
+            return super().compute(data, target_shape, axes_mapping)
+        return np.broadcast_to(data, np.broadcast_shapes(tuple(target_shape.tolist()), data.shape))
 
 
 class Tile(Op, since=1):

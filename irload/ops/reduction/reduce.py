@@ -138,11 +138,10 @@ def divide_truncating(total: Array, count: Array) -> Array:
 
 
 class ReduceMax(Reduction, since=1):
-    """Greatest element, NaNs left aside. Of none it is the lowest finite number of the type."""
+    """Greatest element, NaNs left aside, but no less than the lowest finite number of the type, as in the runtime."""
 
     def reduce(self, x: Array, axes: Axes) -> Array:
-        none: dict[str, Any] = {"initial": _limits(x).min} if not x.size else {}
-        return np.fmax.reduce(x, axes, keepdims=self.keep_dims, **none)
+        return np.fmax.reduce(x, axes, keepdims=self.keep_dims, initial=_limits(x).min)
 
     def bounds(self, x: TensorType, axes: TensorType) -> Sequence[Bounds | None] | None:
         return _bounded(self, x, axes, np.max)
@@ -153,8 +152,7 @@ class ReduceMin(Reduction, since=1):
 
     def reduce(self, x: Array, axes: Axes) -> Array:
         greatest = np.inf if x.dtype.kind == "f" else _limits(x).max
-        none: dict[str, Any] = {"initial": greatest} if not x.size else {}
-        return np.fmin.reduce(x, axes, keepdims=self.keep_dims, **none)
+        return np.fmin.reduce(x, axes, keepdims=self.keep_dims, initial=greatest)
 
     def bounds(self, x: TensorType, axes: TensorType) -> Sequence[Bounds | None] | None:
         return _bounded(self, x, axes, np.min)

@@ -77,10 +77,10 @@ class LSTMCell4(LSTM, Cell, type="LSTMCell", since=4):
 
 
 class LSTMCell1(LSTM, Cell, type="LSTMCell", since=1):
-    """LSTMCell with optional bias and peepholes, by its specification (LSTMCell-1).
+    """LSTMCell with an optional bias. Specification: LSTMCell-1.
 
-    P [3 · hidden] lets the gates f, i and o look at the cell: f and i at the one before, o at the new one. With
-    `input_forget`, i is 1 − f. `weights_format` is read and means nothing: the order is always f, i, c, o.
+    The runtime also reads the peepholes P [3 · hidden], `input_forget` and `weights_format`, of which the specification
+    does not speak, and makes nothing of them: the gates are always f, i, c, o, and independent. So does irload.
     """
 
     hidden_size = attr.integer(rule=attr.positive)
@@ -109,10 +109,4 @@ class LSTMCell1(LSTM, Cell, type="LSTMCell", since=1):
     def compute(
         self, x: Array, h: Array, c: Array, w: Array, r: Array, b: Array | None = None, p: Array | None = None
     ) -> tuple[Array, ...]:
-        gates = x @ w.T + h @ r.T + (0 if b is None else b)
-        f, i, new, o = np.split(gates, 4, -1)
-        look_f, look_i, look_o = np.split(np.zeros(3 * h.shape[-1], h.dtype) if p is None else p, 3)
-        forget = self.gate(0, f + look_f * c)
-        take = 1 - forget if self.input_forget else self.gate(0, i + look_i * c)
-        cell = forget * c + take * self.gate(1, new)
-        return self.gate(0, o + look_o * cell) * self.activate(2, cell), cell
+        return self.step(x @ w.T, (h, c), r, np.zeros(len(w), w.dtype) if b is None else b)

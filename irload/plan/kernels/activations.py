@@ -146,8 +146,8 @@ def _half_of_one_more(x: Array, t: Array, out: Array) -> Part:
     """x/2·(1 + t)."""
     return [
         (np.add, (t, np.float32(1), t)),
+        (np.multiply, (t, np.float32(0.5), t)),  # before x, which may be too large to be doubled
         (np.multiply, (t, x, out)),
-        (np.multiply, (out, np.float32(0.5), out)),
     ]
 
 

@@ -49,9 +49,12 @@ def pool(
             stages.append(scratch.take((*shape, x.shape[-1])))
         target, source = _overlap(first, band.shape[:-1], sizes)
         for sample in range(len(x)):
-            if band[target].size < band.size:
+            # A maximum starts from the lowest finite number, below which no NaN and no infinity leads it.
+            if kind == "max" or band[target].size < band.size:
                 part.append((band.fill, (fill,)))
-            if band[target].size:
+            if band[target].size and kind == "max":
+                part.append((np.fmax, (band[target], x[sample][source], band[target])))
+            elif band[target].size:
                 part.append((np.copyto, (band[target], x[sample][source])))
             result = out[sample, start:stop]
             for k, axis in enumerate(axes):

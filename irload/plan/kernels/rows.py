@@ -95,9 +95,10 @@ def reduce(kind: str, x: Array, out: Array, threads: int) -> list[Part]:
         if columns > 1:
             return [[(np.matmul, (weight, x[a:b], out[a:b, None]))] for a, b in parts]
         return [[(np.matmul, (x[a:b, :, 0], weight, out[a:b]))] for a, b in parts]
-    function = {"max": np.maximum, "min": np.minimum}[kind]
-    return [[(_reduced, (function, x[a:b], out[a:b]))] for a, b in cut(rows, threads if x.size >= ELEMENTS else 1)]
+    function, start = {"max": (np.fmax, np.finfo(np.float32).min), "min": (np.fmin, np.float32(np.inf))}[kind]
+    parts = cut(rows, threads if x.size >= ELEMENTS else 1)
+    return [[(_reduced, (function, start, x[a:b], out[a:b]))] for a, b in parts]
 
 
-def _reduced(function: np.ufunc, x: Array, out: Array) -> None:
-    function.reduce(x, axis=1, out=out)
+def _reduced(function: np.ufunc, start: np.float32, x: Array, out: Array) -> None:
+    function.reduce(x, axis=1, out=out, initial=start)

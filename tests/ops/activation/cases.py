@@ -78,7 +78,7 @@ def swish(rng: Random, version: str) -> Case:
 
 @cases("PReLU", "opset1")
 def prelu(rng: Random, version: str) -> Case:
-    element = pick(rng, FLOATS)
+    element = pick(rng, (*FLOATS, *FLOATS, et.i32, et.i8))
     shape = random_shape(rng, (1, 4))
     by_channel = shape[1:2] if len(shape) > 1 else shape
     slope = pick(rng, ((1,), by_channel, shape, (1,) * len(shape)))

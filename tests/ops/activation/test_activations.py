@@ -82,6 +82,11 @@ def test_prelu_slopes(x: tuple[int, ...], slope: tuple[int, ...], factor: Any) -
     assert np.array_equal(found, -np.broadcast_to(factor(*np.indices(x)), x))
 
 
+def test_prelu_of_integers() -> None:
+    (found,) = computed("PReLU", "opset1", np.array([[-3, 2], [-7, 5]], np.int32), np.array([2, 3], np.int32))
+    assert found.tolist() == [[-6, 2], [-14, 5]]
+
+
 def test_selu_and_hard_sigmoid() -> None:
     x = np.array([-1, 0, 2], np.float32)
     (found,) = computed("Selu", "opset1", x, np.array([2], np.float32), np.array([3], np.float32))

@@ -81,7 +81,10 @@ def division(type: str, rng: Random, version: str) -> Case:
     inputs, attributes = operands(rng, element, low, 20, pdpd=element in REFERENCE.get(type, WIDE))
     divisor = inputs[1].value
     divisor = divisor + (divisor == 0).astype(divisor.dtype) if element.is_integer else divisor
-    return Case(type, version, [inputs[0], Input(divisor, element, inputs[1].constant)], attributes)
+    inputs = [inputs[0], Input(divisor, element, inputs[1].constant)]
+    if element is et.f32 and attributes.get("auto_broadcast") != "pdpd" and rng.random() < 0.3:  # exact multiples
+        inputs[0] = param(np.float32(rng.integers(-9, 10)) * divisor, element)
+    return Case(type, version, inputs, attributes)
 
 
 for _type in ("Mod", "FloorMod"):

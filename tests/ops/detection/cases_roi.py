@@ -43,7 +43,7 @@ def roi_align(rng: Random, version: str) -> Case:
     count = int(rng.integers(1, 5))
     make = pick(rng, (param, const))
     inputs = [
-        param(random_array(rng, shape, element, 0.1, 4), element),
+        param(random_array(rng, shape, element), element),
         param(random_boxes(rng, (count,), element, scale=pick(rng, [6, 16])), element),
         make(rng.integers(0, shape[0], count), pick(rng, INDICES)),
     ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -72,10 +73,28 @@ def test_number_of_priors(attributes: dict[str, Any], count: int) -> None:
     assert op.compute(*(t.value for t in given)).shape == (2, 4 * 6 * count)
 
 
-def test_fixed_ratios_that_the_count_does_not_know_of() -> None:
-    op = make("PriorBox", "opset8", fixed_size=(8.0,), density=(2.0,), fixed_ratio=(1.0, 2.0))
+def test_priors_that_the_count_does_not_know_of_move_the_others_on() -> None:
+    # Density 2 of two ratios makes eight boxes a cell; seven are counted, so the second cell begins one box late.
+    op = make("PriorBox", "opset8", fixed_size=(8.0,), density=(2.0,), fixed_ratio=(1.0, 2.0), offset=0.5)
+    boxes, variances = op.compute(np.array([1, 2]), np.array([40, 60])).reshape(2, 14, 4)
+    half = 4 * math.sqrt(2), 4 / math.sqrt(2)  # of ratio 2, whose last place in the first cell is (17, 22)
+    edges = 17 - half[0], 22 - half[1], 17 + half[0], 22 + half[1]
+    assert boxes[7] == pytest.approx(np.array(edges) / [60, 40, 60, 40])
+    assert boxes[8] == pytest.approx(boxes[0] + np.array([0.5, 0, 0.5, 0]))
+    assert np.all(variances == F(0.1))
+
+
+def test_max_size_counts_without_scale_all_sizes() -> None:
+    op = make("PriorBox", "opset8", min_size=(10.0,), max_size=(20.0,), scale_all_sizes=False, offset=0.5)
+    boxes = op.compute(np.array([1, 2]), np.array([40, 60]))[0].reshape(2, 4)
+    # One box a cell is counted, two are made: the square of 10 · 40 pixels, and its mean with 20 pixels.
+    assert boxes[:, 2] - boxes[:, 0] == pytest.approx([400 / 60, math.sqrt(400 * 20) / 60])
+    assert boxes[:, 0] + boxes[:, 2] == pytest.approx([0.5, 0.5])
+
+
+def test_fewer_priors_than_counted_are_refused() -> None:
     with pytest.raises(ExecutionError):
-        op.compute(np.array([1, 1]), np.array([60, 60]))
+        make("PriorBox", "opset8", min_size=(10.0,), density=(2.0,)).compute(np.array([1, 1]), np.array([60, 60]))
 
 
 def test_clustered_priors_clip_by_default() -> None:

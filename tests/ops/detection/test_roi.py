@@ -44,6 +44,11 @@ def test_roi_align(attributes: dict[str, Any], corners: tuple[float, ...], expec
     assert found.ravel() == pytest.approx([expected])
 
 
+def test_the_maximum_of_a_region_starts_from_zero() -> None:
+    op = make("ROIAlign", "opset9", **{**POOL, "sampling_ratio": 2, "mode": "max"})
+    assert op.compute(-RAMP - 1, roi(0, 0, 2, 2), np.array([0])).tolist() == [[[[0]]]]
+
+
 def test_rotation_by_a_right_angle_turns_the_bins() -> None:
     attributes: dict[str, Any] = {"pooled_h": 2, "pooled_w": 2, "spatial_scale": 1.0, "sampling_ratio": 1}
     regions = roi(2, 2, 2, 2, np.pi / 2)

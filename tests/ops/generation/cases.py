@@ -29,7 +29,12 @@ def _progression(rng: Random, elements: list[et.ElementType], signed: bool) -> l
     start, stop = rng.integers(-20 if signed else 0, 20, 2)
     if not signed:
         start, stop = min(start, stop), max(start, stop)  # unsigned subtraction would wrap
-    numbers = np.array([start, stop, rng.integers(1, 6)]) + (rng.integers(0, 8, 3) / 8 if rng.random() < 0.5 else 0)
+    numbers = np.array([start, stop, rng.integers(1, 6)], float) + (
+        rng.integers(0, 8, 3) / 8 if rng.random() < 0.5 else 0
+    )
+    if rng.random() < 0.1:
+        numbers[2] = 0.5  # in an integer type no step at all
+        elements = [e if e.is_float else et.f32 for e in elements]
     if signed and rng.random() < 0.4:
         numbers[2] *= -1
     make = pick(rng, (const, const, param))

@@ -30,6 +30,7 @@ def made(start: Any, stop: Any, step: Any, output_type: et.ElementType) -> Any:
         (23, 2, -3, et.i32, [23, 20, 17, 14, 11, 8, 5]),
         (1.0, 2.5, 0.5, et.f32, [1.0, 1.5, 2.0]),
         (0.5, 3.9, 1.5, et.i64, [0, 1, 2]),  # all three are truncated first
+        (0.0, 5.0, 0.5, et.i64, []),  # the step too, to 0
         (3, 3, 1, et.i64, []),
         (5, 0, 1, et.i64, []),
         (0, 5, -1, et.i64, []),
@@ -57,7 +58,7 @@ def test_unknown_length() -> None:
 @pytest.mark.parametrize(
     ("version", "inputs", "error"),
     [
-        ("opset4", (0.0, 5.0, 0.5), ShapeMismatch),  # the step is 0 as i64
+        ("opset4", (0.0, 5.0, 0.0), ShapeMismatch),
         ("opset4", (0, np.inf, 1), ShapeMismatch),
         ("opset4", ([0], 5, 1), ShapeMismatch),
         ("opset4", (True, 5, 1), TypeMismatch),

@@ -59,7 +59,7 @@ def variadic_split(rng: Random, version: str) -> Case:
 
 @cases("Broadcast", "opset1", "opset3")
 def broadcast(rng: Random, version: str) -> Case:
-    mode = pick(rng, ["numpy", "explicit"] + ["bidirectional"] * (version == "opset3"))
+    mode = pick(rng, ["numpy", "explicit", "bidirectional" if version == "opset3" else "pdpd"])
     target = some_shape(rng, (1, 4), empty=False)  # the reference dies of empty ones
     if mode == "explicit":
         kept = sorted(rng.permutation(len(target))[: rng.integers(1, len(target) + 1)].tolist())
@@ -67,6 +67,12 @@ def broadcast(rng: Random, version: str) -> Case:
         return Case(
             "Broadcast", version, [data(rng, shape), index(rng, target), index(rng, kept)], {"mode": "explicit"}
         )
+    if mode == "pdpd":  # the runtime wants axes, of which it makes nothing
+        start = pick(rng, [0, int(rng.integers(len(target)))])
+        shape = tuple(1 if rng.random() < 0.4 else n for n in target[start:])
+        target = tuple(1 if rng.random() < 0.2 else n for n in target)
+        attributes = {"mode": "pdpd"} | ({"mode.auto_broadcast_axis": pick(rng, [start, -1])} if start else {})
+        return Case("Broadcast", version, [data(rng, shape), index(rng, target), index(rng, [0])], attributes)
     start = int(rng.integers(len(target) + 1))
     shape = tuple(1 if rng.random() < 0.4 else n for n in target[start:])
     if mode == "bidirectional":

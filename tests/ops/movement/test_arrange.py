@@ -40,12 +40,21 @@ def types(*values: Any) -> list[TensorType]:
         (Broadcast(mode="bidirectional"), ("2,1", [3]), "[2,3]"),
         (Broadcast(mode="explicit"), ("3", [2, 3, 4], [1]), "[2,3,4]"),
         (Broadcast1(mode="numpy"), ("3", [2, 3], [7]), "[2,3]"),
+        (Broadcast1(mode="pdpd"), ("2,1,?", [1, 3, 4], [0]), "[2,3,4]"),
+        (Broadcast1(mode="pdpd", first_axis=1), ("2,1", [5, 2, 3], [0]), "[5,2,3]"),
+        (Broadcast1(mode="pdpd", first_axis=-1), ("3", [2, 3], [0]), "[2,3]"),
+        (Broadcast1(mode="pdpd"), ("...", [1, 3], [0]), "[?,?]"),
     ],
 )
 def test_shapes(op: Op, inputs: tuple[Any, ...], expected: str) -> None:
     (result,) = infer_outputs(op, types(*inputs), Inference())
     assert isinstance(result, TensorType)
     assert str(result.shape) == expected
+
+
+def test_pdpd_keeps_the_rank() -> None:
+    found = Broadcast1(mode="pdpd").compute(A([[1], [2]]), A([1, 3]), A([0]))
+    assert found.tolist() == [[1, 1, 1], [2, 2, 2]]
 
 
 def test_splits() -> None:
@@ -125,6 +134,10 @@ def test_patches_of_the_specification() -> None:
         (Broadcast(mode="explicit"), ("3", [3]), ShapeMismatch),
         (Broadcast(mode="explicit"), ("3,2", [3, 2], [1, 0]), ShapeMismatch),
         (Broadcast(mode="bidirectional"), ("3", [2]), ShapeMismatch),
+        (Broadcast1(mode="pdpd"), ("3", [2, 3]), ShapeMismatch),
+        (Broadcast1(mode="pdpd", first_axis=1), ("2,3", [2, 3]), ShapeMismatch),
+        (Broadcast1(mode="pdpd", first_axis=-1), ("1,2,3", [2, 3]), ShapeMismatch),
+        (Broadcast1(mode="pdpd"), ("2,3", [2, 2]), ShapeMismatch),
         (Tile(), ("3", [[1]]), ShapeMismatch),
         (DepthToSpace(block_size=2), ("1,6,2,2",), ShapeMismatch),
         (SpaceToDepth(block_size=2), ("1,6",), ShapeMismatch),

@@ -63,7 +63,15 @@ def maximum(rng: Random, version: str) -> Case:
     attributes, shape = geometry(rng, version, dilated=False)
     # The CPU plugin computes f64 as f32, whose lowest value a window of nothing but padding then has.
     element: ElementType = pick(rng, [e for e in ELEMENTS if e is not et.f64])
-    return Case("MaxPool", version, [param(random_array(rng, shape, element, -9, 9), element)], attributes)
+    return Case("MaxPool", version, [param(some_infinite(rng, shape, element), element)], attributes)
+
+
+def some_infinite(rng: Random, shape: Sequence[int], element: ElementType) -> Array:
+    """Values to take the greatest of; in f32 at times mostly infinities, whole windows of them."""
+    data = random_array(rng, shape, element, -9, 9)
+    if element is et.f32 and rng.random() < 0.2:
+        data[rng.random(data.shape) < 0.8] = pick(rng, (np.inf, -np.inf, -np.inf))
+    return data
 
 
 @cases("MaxPool", "opset8", "opset14")
@@ -74,7 +82,7 @@ def maximum_with_indices(rng: Random, version: str) -> Case:
         attributes["axis"] = int(rng.integers(-len(shape), len(shape)))
     if rng.random() < 0.6:
         attributes["index_element_type"] = pick(rng, (et.i32, et.i64))
-    data = random_array(rng, shape, element, -9, 9)
+    data = some_infinite(rng, shape, element)
     return Case("MaxPool", version, [param(data, element)], attributes, outputs=2, wider=torch_from_zero(attributes))
 
 

@@ -59,8 +59,12 @@ def old_cell(rng: Random, version: str) -> Case:
     attributes = _attributes(rng, "LSTM", hidden)
     states = [_made(rng, element, batch, hidden) for _ in range(2)]
     weights = _weights(rng, element, "LSTM", attributes, size)[: int(rng.integers(2, 4))]
+    if len(weights) == 3 and rng.random() < 0.4:
+        weights.append(const(random_array(rng, (3 * hidden,), element, -1, 1), element))
     if rng.random() < 0.3:
         attributes["weights_format"] = pick(rng, ("fico", "ifco", "ICOF"))
+    if rng.random() < 0.4:
+        attributes["input_forget"] = pick(rng, (True, False))
     inputs = [_made(rng, element, batch, size), *states, *weights]
     return Case("LSTMCell", version, inputs, attributes, outputs=2, rtol=1e-4, atol=1e-4)
 
@@ -90,7 +94,7 @@ def _sequence(rng: Random, version: str, kind: str) -> Case:
     attributes.setdefault(
         "activations", {"RNN": ["tanh"], "GRU": ["sigmoid", "tanh"]}.get(kind, ["sigmoid", "tanh", "tanh"])
     )
-    lengths = rng.integers(1, length + 1, batch) if rng.random() < 0.6 else np.full(batch, length)
+    lengths = rng.integers(0, length + 1, batch) if rng.random() < 0.6 else np.full(batch, length)
     states = [_made(rng, element, batch, directions, hidden) for _ in range(2 if kind == "LSTM" else 1)]
     inputs = [
         _made(rng, element, batch, length, size),

@@ -57,19 +57,13 @@ def test_clip_bounds_what_goes_into_the_activation() -> None:
     np.testing.assert_allclose(got, [[0.5], [0], [0.25]])
 
 
-def test_peepholes_look_at_the_cell_before_and_at_the_new_one() -> None:
-    weights = np.zeros((4, 1))
-    bias, peepholes = np.array([0, 0, 1.0, 0]), np.array([1.0, 2, 3])
-    h, c = LSTMCell1(hidden_size=1).compute(ZERO, ZERO, row(2), weights, weights, bias, peepholes)
-    cell = sigmoid(2) * 2 + sigmoid(4) * math.tanh(1)
-    np.testing.assert_allclose([h, c], [[[sigmoid(3 * cell) * math.tanh(cell)]], [[cell]]], rtol=1e-6)
-
-
-def test_input_forget_couples_the_gates() -> None:
-    weights = np.zeros((4, 1))
-    cell = LSTMCell1(hidden_size=1, input_forget=True)
-    _, c = cell.compute(ZERO, ZERO, row(2), weights, weights, np.array([1.0, 9, 1, 0]))
-    np.testing.assert_allclose(c, [[sigmoid(1) * 2 + (1 - sigmoid(1)) * math.tanh(1)]], rtol=1e-6)
+@pytest.mark.parametrize(("input_forget", "peepholes"), [(True, ()), (False, (np.array([1.0, 2, 3]),))])
+def test_old_lstm_has_neither_coupled_gates_nor_peepholes(input_forget: bool, peepholes: tuple[Any, ...]) -> None:
+    weights, bias = np.zeros((4, 1)), np.array([1.0, 2, 3, 4])
+    cell = LSTMCell1(hidden_size=1, input_forget=input_forget)
+    h, c = cell.compute(ZERO, ZERO, row(5), weights, weights, bias, *peepholes)
+    inner = sigmoid(1) * 5 + sigmoid(2) * math.tanh(3)
+    np.testing.assert_allclose([h, c], [[[sigmoid(4) * math.tanh(inner)]], [[inner]]], rtol=1e-6)
 
 
 # A network that adds: h = relu(x + h), so states are running sums.
