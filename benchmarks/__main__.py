@@ -13,12 +13,14 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from benchmarks.decoder import Decoder, decoder
-from benchmarks.measure import Latencies, Start, latencies, start
+from benchmarks.measure import Latencies, Start, help_seconds, latencies, start
 from benchmarks.worker import PEERS
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent
 BUILT = HERE / ".models"
+HELP_MS = 150
+"""What `irrun --help` may take, on a machine with nothing else to do."""
 ARCHITECTURES = ("resnet50", "mobilenet_v2", "vgg11", "bert_base")
 MODULES = {
     "irload": "irload",
@@ -50,7 +52,8 @@ def main() -> None:
             print(error, file=sys.stderr)
         if "decoder" in folder.name:
             decoders[folder.name] = decoder(folder)
-    arguments.out.write_text(report(arguments.rounds, found, starts, decoders), encoding="utf-8")
+    text = report(arguments.rounds, found, starts, decoders, help_seconds(arguments.rounds))
+    arguments.out.write_text(text, encoding="utf-8")
     print(f"wrote {arguments.out}")
 
 
@@ -91,6 +94,7 @@ def report(
     found: dict[int, dict[str, Latencies]],
     starts: dict[str, dict[str, Start]],
     decoders: dict[str, list[Decoder]],
+    help_time: float,
 ) -> str:
     lines = ["# Benchmarks", "", "Written by `make bench`. Times are medians; ×: irload's time over the peer's, "]
     lines[-1] += "so below 1 irload is faster."
@@ -128,6 +132,7 @@ def report(
         lines.append(
             row([name, f"{a.seconds:.2f}", seconds, f"{a.memory:.0f}", f"{b.memory:.0f} ({a.memory / b.memory:.2f}×)"])
         )
+    lines += ["", f"`irrun --help` takes {help_time * 1e3:.0f} ms, of {HELP_MS} that it may take."]
     for name, entries in decoders.items():
         lines += ["", f"## Decoding with state: {name}, 1 thread", "", row(["tokens before", "irload ms a token"])]
         lines += [row(["---:", "---:"])]

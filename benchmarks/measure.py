@@ -125,6 +125,11 @@ def start(folder: Path, threads: int, rounds: int) -> dict[str, Start]:
     return {peer: Start(*(median(values) for values in zip(*each, strict=True))) for peer, each in found.items()}
 
 
+def help_seconds(rounds: int) -> float:
+    """The least time that `irrun --help` takes, from the start of the process to its end."""
+    return min(_once([sys.executable, "-m", "irrun", "--help"])[0] for _ in range(rounds))
+
+
 def _once(command: list[str]) -> tuple[float, float]:
     """Seconds and peak MiB of a process."""
     silent = [(os.POSIX_SPAWN_OPEN, fd, os.devnull, os.O_WRONLY, 0) for fd in (1, 2)]

@@ -75,8 +75,8 @@ def main(count: int, seed: int, wanted: list[str], *, every: bool = False) -> in
     for row in [r for r in GENERATORS if wanted and not any(w in "-".join(r) for w in wanted)]:
         del GENERATORS[row]
     preload()
-    mine = in_children(lambda k: ours(mutant(seed, k)), count, 30, MEMORY)
-    other = in_children(lambda k: theirs(mutant(seed, k)), count, 30)
+    mine = in_children(lambda k: ours(mutant(seed, k)), count, memory=MEMORY)
+    other = in_children(lambda k: theirs(mutant(seed, k)), count)
     table: Counter[str] = Counter()
     broken = 0
     for k, (a, b) in enumerate(zip(list(mine), list(other), strict=True)):

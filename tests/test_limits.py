@@ -208,7 +208,7 @@ def test_a_check_reports_what_passes_one() -> None:
 def test_every_command_takes_them(command: str, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     np.save(tmp_path / "x.npy", np.zeros((1, 1, 8, 8), np.float32))
     rest = {"run": ["--random", "0"], "batch": [str(tmp_path / "x.npy"), "-o", str(tmp_path / "out")]}.get(command, [])
-    words = [command, str(MODELS / "digits" / "model.xml"), *rest, "--limit", "wall-time=60", "--limit", "layers=3"]
+    words = [command, str(MODELS / "digits" / "model.xml"), *rest, "--limit", "wall-time=6000", "--limit", "layers=3"]
     assert main(words) == 3
     shown = capsys.readouterr()
     said = " ".join((shown.out + shown.err).split())

@@ -21,6 +21,8 @@ import numpy as np
 
 import irload
 
+HANGING = 1800
+"""Seconds after which a job is taken to be hanging: far beyond what the slowest machine needs."""
 MODEL = Path(__file__).parents[2] / "models" / "digits" / "model.xml"
 
 
@@ -83,7 +85,7 @@ def torture(folder: Path, kills: int, seed: int, items: int, form: str, delay: f
             if hit != "nothing":
                 hits[hit] += 1
         if job.poll() is None:  # the last kill hit a worker: the job goes on
-            job.wait(timeout=300)
+            job.wait(timeout=HANGING)
         report, errors = job.communicate()
         assert job.returncode in (0, -signal.SIGKILL), errors
         if job.returncode == 0 and hits["parent"] + hits["worker"] < kills:
@@ -91,7 +93,7 @@ def torture(folder: Path, kills: int, seed: int, items: int, form: str, delay: f
             hits["rounds"] += 1
             output = output.with_name(f"{hits['rounds']}{output.name}")
     last = start(folder / "in", output, 2)
-    report, errors = last.communicate(timeout=300)
+    report, errors = last.communicate(timeout=HANGING)
     assert last.returncode == 0, errors
     check(output, form, samples, json.loads(report))
     return hits

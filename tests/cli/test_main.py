@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 
 import pytest
 
@@ -23,19 +22,14 @@ def test_help_names_every_command_and_code(irrun):
     assert all(name in shown.out for name in (*app.COMMANDS, "Exit codes", "130"))
 
 
-def test_help_imports_neither_numpy_nor_rich():
-    probe = "import sys; from irrun.main import main; main(['--help']); print(*sorted(sys.modules), file=sys.stderr)"
+def test_help_imports_little():
+    """90 modules, in 0.05 s: `make bench` measures it."""
+    probe = "import sys; before = set(sys.modules); from irrun.main import main; main(['--help']); "
+    probe += "print(*set(sys.modules) - before, file=sys.stderr)"
     shown = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=True)
-    assert not {"numpy", "lxml", "rich", "irload.core"} & set(shown.stderr.split())
-
-
-def test_help_is_quick():
-    def seconds() -> float:
-        started = time.perf_counter()
-        assert irrun_process("--help").returncode == 0
-        return time.perf_counter() - started
-
-    assert min(seconds() for _ in range(5)) < 0.5  # 0.05 s on an idle machine; the suite runs on busy ones
+    imported = set(shown.stderr.split())
+    assert not {"numpy", "lxml", "rich", "irload.core"} & imported
+    assert 0 < len(imported) < 150
 
 
 def test_version(irrun):

@@ -28,9 +28,12 @@ MEMORY = 1 << 31
 """Bytes of address space that a mutant may add."""
 LARGEST_FILE = 1 << 26
 """Bytes of a file that a mutant may write where it is asked to."""
-SECONDS = 10
-PATIENCE = 3
-"""How many times `SECONDS` may pass on the clock, where other processes take the processor."""
+SECONDS = 60
+"""Processor time after which a mutant is taken to be hanging: far beyond what the slowest machine needs."""
+PATIENCE = 10
+"""How many times that may pass on the clock, where other processes take the processor."""
+GRACE = 60
+"""Seconds that a child which is asked where it hangs has for its answer."""
 Task = Callable[[Path, Callable[[str], None]], dict[str, Any]]
 
 
@@ -40,6 +43,7 @@ class Confinement:
 
     folder: Path
     seconds: int = SECONDS
+    patience: float = PATIENCE
 
     def run(self, task: Task) -> dict[str, Any]:
         """What the task returned, with "seconds" and "peak" (bytes, those of this process included) of its process.
@@ -57,7 +61,7 @@ class Confinement:
             os.close(here)
             _child(task, inside, there, self.seconds)
         os.close(there)
-        lines, late = _heard(here, child, start + self.seconds * PATIENCE)
+        lines, late = _heard(here, child, start + self.seconds * self.patience)
         _, status, usage = os.wait4(child, 0)
         os.close(here)
         found = _told(lines)
@@ -83,8 +87,10 @@ def _heard(pipe: int, child: int, deadline: float) -> tuple[list[str], bool]:
             if not piece:
                 break
             data += piece
+            if late:  # the rest of the answer comes at once
+                deadline = time.perf_counter() + 1
         elif not late:  # ask where it is, then stop it
-            late, deadline = True, time.perf_counter() + 1
+            late, deadline = True, time.perf_counter() + GRACE
             os.kill(child, signal.SIGUSR1)
         else:
             os.kill(child, signal.SIGKILL)

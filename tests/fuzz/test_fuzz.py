@@ -71,13 +71,14 @@ from tests.fuzz.confine import Confinement, confine
 def dies(folder, stage): stage("here"); os.abort()
 def hangs(folder, stage):
     while True: pass
-def sleeps(folder, stage): time.sleep(60)
+def sleeps(folder, stage): time.sleep(3600)
 def leaves(folder, stage): (folder / "new.txt").touch(); return {"outcome": "ran"}
 def eats(folder, stage): confine(); return {"outcome": "ran", "data": len(bytearray(1 << 33))}
 def writes(folder, stage): confine(); (folder / "model.bin").write_bytes(b"x"); return {"outcome": "ran"}
 def runs(folder, stage): return {"outcome": "ran"}
-confinement = Confinement(Path(sys.argv[1]), 1)
-print(json.dumps([confinement.run(t) for t in (dies, hangs, sleeps, leaves, eats, writes, runs)]))
+long, short = Confinement(Path(sys.argv[1])), Confinement(Path(sys.argv[1]), 1, 2)
+tasks = {dies: long, hangs: short, sleeps: short, leaves: long, eats: long, writes: long, runs: long}
+print(json.dumps([confinement.run(task) for task, confinement in tasks.items()]))
 """
 
 

@@ -14,6 +14,9 @@ from typing import Any
 import irload.ops
 import irload.plan
 
+HANGING = 600
+"""Seconds without a result after which a task is taken to be hanging: far beyond what the slowest machine needs."""
+
 
 @dataclass(frozen=True)
 class Died:
@@ -34,7 +37,7 @@ def preload() -> None:
 
 
 def in_children(
-    task: Callable[[int], Any], count: int, seconds: float = 60, memory: int | None = None
+    task: Callable[[int], Any], count: int, seconds: float = HANGING, memory: int | None = None
 ) -> Iterator[Any]:
     """The results of `task(0)`, `task(1)`, … in order, computed by a child process, or Died where it did not survive.
 

@@ -7,7 +7,6 @@ prints what is neither a typed error nor a result of the inferred shape.
 from __future__ import annotations
 
 import sys
-import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -32,7 +31,8 @@ FLOATS = (0.0, -1.0, 1e-30, 1e30, 3e38, np.nan, np.inf, -np.inf)
 HUGE = 100_000
 """Items of a list that nobody would write."""
 
-MEMORY, SECONDS = 3 << 29, 300
+MEMORY, SECONDS = 3 << 29, 600
+"""Bytes that a child may add, and seconds after which a case is taken to be hanging."""
 LIMITS = irload.Limits(tensor_bytes=1 << 28, iterations=200)
 Verdict = tuple[str, str]
 """("typed" | "computed" | "failed", words)."""
@@ -102,7 +102,6 @@ def extreme(rng: Random, given: Input) -> Input:
 def tried(case: Case) -> Verdict:
     """What irload makes of a case, by the plain and by the fast plan."""
     arrays = [i.value for i in case.inputs if not i.constant]
-    start = time.process_time()
     try:
         model = irload.read_model(*ir_of(case), limits=LIMITS)
         found: list[list[np.ndarray]] = []
@@ -118,8 +117,7 @@ def tried(case: Case) -> Verdict:
         return ("failed" if loose else "typed"), words
     except Exception as error:
         return "failed", f"{type(error).__name__}: {error}"
-    spent = time.process_time() - start
-    return ("failed", f"took {spent:.1f} s") if spent > SECONDS / 2 else ("computed", "")
+    return "computed", ""
 
 
 def verdicts(seed: int, count: int, rows: Sequence[tuple[str, str]]) -> list[tuple[int, Verdict]]:

@@ -331,7 +331,9 @@ def test_an_archive_of_2_mb_that_holds_2_gb(tmp_path, told, name, word):
 
 def test_the_same_in_a_batch(tmp_path):
     bomb(tmp_path / "x.npz", "other")
-    found = irrun_confined("batch", DIGITS, tmp_path / "x.npz", "-o", tmp_path / "out", memory=2 * MEMORY, seconds=30)
+    found = irrun_confined(
+        "batch", DIGITS, tmp_path / "x.npz", "-o", tmp_path / "out", memory=2 * MEMORY, seconds=SECONDS
+    )
     assert found.returncode == 1, found.stderr
     assert "memory" not in found.stdout + found.stderr
     assert "has shape [2147483648]" in found.stdout + found.stderr

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from models.ir import Graph, save
+import irload
+from models.ir import save
+from tests.harness.growth import FACTOR, LINEAR, calls
 from tests.hostile import chains
 from tests.hostile.confined import confined
 
@@ -15,13 +18,31 @@ MANY, SOME = 100_000, 10_000
 
 RUN = """
 import sys, numpy as np, irload
-model = irload.read_model(sys.argv[1])
-ones = [np.ones(p.shape, np.float32) for p in model.inputs]
-for optimize in True, False:
-    (*_, result) = irload.compile_model(model, threads=2, optimize=optimize)(ones).values()
-    print(result.ravel()[0], len(model.nodes))
+from tests.harness.growth import FACTOR, growth
+
+def prepare(links):
+    shown = []
+    def task():
+        model = irload.read_model(f"{sys.argv[1]}/{links}/model.xml")
+        ones = [np.ones(p.shape, np.float32) for p in model.inputs]
+        for optimize in True, False:
+            (*_, result) = irload.compile_model(model, threads=2, optimize=optimize)(ones).values()
+            shown.append((result.ravel()[0], len(model.nodes)))
+    results[links] = shown
+    return task
+
+results = {}
+links = int(sys.argv[2])
+if len(sys.argv) > 3:
+    print(growth(prepare, links))
+else:
+    prepare(links)()
+    print(0)
+for first, count in results[links][:2]:
+    print(first, count)
 """
-"""Reads, infers and runs, by the fast plan and plainly; prints the first element of the last result each time."""
+"""Reads, infers and runs, by the fast plan and plainly. Prints how the work grows with the number of links, then the
+first element of the last result and the number of layers, by either plan."""
 
 LINKS = {
     "add": (SOME // 2, 1 + SOME // 2),
@@ -40,26 +61,45 @@ LINKS = {
 """Of each kind of graph how many links, and what the first element of an input of ones becomes."""
 
 
-def written(folder: Path, graph: Graph) -> Path:
-    """The path of the graph's file."""
-    save(graph, folder, "hostile")
-    return folder / "model.xml"
-
-
-def run(path: Path) -> list[tuple[float, int]]:
-    """What RUN prints for a file, in a process of its own."""
-    done = confined(["-c", RUN, path])
+def run(folder: Path, kind: str, links: int, *, compared: bool = True) -> tuple[float, list[tuple[float, int]]]:
+    """What RUN prints for a chain, in a process of its own; `compared` with a short one of the kind."""
+    for count in {links, links // FACTOR} if compared else {links}:
+        save(chains.KINDS[kind](count), folder / str(count), "hostile")
+    done = confined(["-c", RUN, folder, links, *(["compared"] if compared else [])])
     assert done.returncode == 0, done.stderr[-2000:]
-    lines = [line.split() for line in done.stdout.splitlines()]
-    return [(float(first), int(layers)) for first, layers in lines]
+    grown, *lines = done.stdout.splitlines()
+    return float(grown), [(float(first), int(layers)) for first, layers in map(str.split, lines)]
 
 
 def test_a_chain_of_100_000_layers_is_read_inferred_and_run_within_2_gib(tmp_path: Path) -> None:
-    assert run(written(tmp_path, chains.relu(MANY - 2))) == [(1, MANY)] * 2
+    grown, found = run(tmp_path, "relu", MANY - 2)
+    assert found == [(1, MANY)] * 2
+    assert grown < LINEAR
 
 
 @pytest.mark.parametrize("kind", LINKS)
 def test_chains_and_wide_graphs_run(kind: str, tmp_path: Path) -> None:
     links, expected = LINKS[kind]
-    for first, _ in run(written(tmp_path, chains.KINDS[kind](links))):
+    grown, found = run(tmp_path, kind, links, compared=links > FACTOR**2)
+    for first, _ in found:
         assert first == pytest.approx(expected)
+    assert grown < LINEAR, f"{FACTOR} times as many links take {FACTOR * grown:.0f} times as long"
+
+
+@pytest.mark.parametrize("kind", [kind for kind, (links, _) in LINKS.items() if links > FACTOR**2])
+def test_calls_grow_with_the_length(kind: str, tmp_path: Path) -> None:
+    """Twice as many links make twice as many calls. Counted, so that quadratic work shows even in short chains."""
+
+    def work(links: int) -> int:
+        save(chains.KINDS[kind](links), tmp_path / str(links), "hostile")
+
+        def task() -> None:
+            model = irload.read_model(tmp_path / str(links) / "model.xml")
+            ones = [np.ones(p.shape, np.float32) for p in model.inputs]
+            for optimize in True, False:
+                irload.compile_model(model, threads=1, optimize=optimize)(ones)
+
+        task()  # the first one imports
+        return calls(task)
+
+    assert work(600) / work(300) < 2.2

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tests.batch.kill import MODEL, digits
+from tests.batch.kill import HANGING, MODEL, digits
 
 ROOT = Path(__file__).parents[2]
 
@@ -32,7 +32,7 @@ def begin(*words, **variables):
 
 
 def finish(job, code=0):
-    report, errors = job.communicate(timeout=240)
+    report, errors = job.communicate(timeout=HANGING)
     assert job.returncode == code, errors
     return json.loads(report)
 
@@ -91,7 +91,7 @@ def test_a_killed_actor_loses_nothing(tmp_path):
     table(tmp_path / "in.parquet", samples, 500)
     words = (MODEL, tmp_path / "in.parquet", "--batch-size", 2, "--workers", 2)
     job = begin(*words, "-o", tmp_path / "ray.parquet", "--engine", "ray")
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + HANGING
     while not list((tmp_path / "ray.parquet.batch" / "parts").rglob("*.parquet")):
         assert time.monotonic() < deadline
         assert job.poll() is None, job.communicate()
@@ -133,4 +133,4 @@ def test_a_running_cluster_by_its_address(tmp_path):
         words = (MODEL, tmp_path / "in.parquet", "-o", tmp_path / "o.parquet", "--engine", "ray", "--address", address)
         assert finish(begin(*words, **key))["done"] == 20
     finally:
-        cluster.communicate("\n", timeout=60)
+        cluster.communicate("\n", timeout=HANGING)
