@@ -102,4 +102,4 @@ def test_calls_grow_with_the_length(kind: str, tmp_path: Path) -> None:
         task()  # the first one imports
         return calls(task)
 
-    assert work(600) / work(300) < 2.2
+    assert work(200) / work(100) < 2.2
