@@ -14,6 +14,7 @@ from weakref import WeakSet
 import numpy as np
 
 from irload.core.element import ElementType, dynamic
+from irload.core.pause import uncollected
 from irload.core.shape import Shape
 from irload.core.tensor import Array, TensorType
 from irload.differences import RunDifferences, refusal
@@ -213,7 +214,8 @@ class CompiledModel:
             if idle:
                 return idle.pop()
         try:
-            return fast_plan(self.model, plan, self.threads, self._shared)
+            with uncollected():
+                return fast_plan(self.model, plan, self.threads, self._shared)
         except MemoryError as error:
             raise ExecutionError(f"there is not enough memory for the plan: {error}") from None
 
@@ -226,7 +228,8 @@ class CompiledModel:
         with self._lock:
             found = self._plans.get(key)
             if found is None:
-                found = plan_graph(graph, given, self._shared.folding if self.optimize else None, self.limits)
+                with uncollected():
+                    found = plan_graph(graph, given, self._shared.folding if self.optimize else None, self.limits)
                 if differences is not None:
                     differences.compare_graph(graph, given, found.types)
                 self._plans[key] = found

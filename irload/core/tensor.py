@@ -104,7 +104,7 @@ class TensorType:
 
     def untold(self) -> Self:
         """The same type without its value and bounds."""
-        return replace(self, value=None, bounds=None)
+        return self if self.value is None and self.bounds is None else replace(self, value=None, bounds=None)
 
     def contains(self, other: TensorType) -> bool:
         """True when every tensor that `other` allows is one that this type allows."""

@@ -40,6 +40,10 @@ class Expression:
     def then(self, other: Expression, at: int) -> Expression:
         """`other` with this expression's result as its operand `at`; this one's operands first, then other's rest."""
         mine, theirs = self.operands, other.operands - 1
+        if mine == 1 and not theirs:  # both of one operand: no number changes but for those of `other`
+            shift = len(self.instructions)
+            moved = (Instruction(i.function, tuple(a + shift for a in i.args), i.numbers) for i in other.instructions)
+            return Expression(1, (*self.instructions, *moved))
         shift = {r: r if r < mine else r + theirs for r in range(mine + len(self.instructions))}
         placed = [Instruction(i.function, tuple(shift[a] for a in i.args), i.numbers) for i in self.instructions]
         result = shift[self.result]

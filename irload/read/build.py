@@ -8,6 +8,7 @@ from typing import Any
 
 from irload.core.element import element_of_precision
 from irload.core.op import Op
+from irload.core.pause import uncollected
 from irload.core.registry import resolve
 from irload.core.subgraph import Subgraph
 from irload.errors import IRError, ReadError, UnknownOperation, Where
@@ -15,7 +16,6 @@ from irload.graph import Declared, Graph, Model, Node, Output, UnknownOp, topolo
 from irload.read.constants import constant
 from irload.read.faults import WARNINGS, Report, counted, raise_first
 from irload.read.means import subtract_means
-from irload.read.pause import uncollected
 from irload.read.raw import RawEdge, RawGraph, RawLayer, RawNet, RawPort, RawPreprocess
 from irload.read.weights import Weights
 from irload.read.wiring import wired

@@ -9,12 +9,12 @@ from typing import Any, BinaryIO
 
 from lxml import etree
 
+from irload.core.pause import uncollected
 from irload.errors import IRError, LimitExceeded, ReadError, Where
 from irload.read.elements import BODIES, Element, Elements
 from irload.read.faults import Report, counted, raise_first
 from irload.read.files import HEAD, open_regular
 from irload.read.metadata import OLD, check_old, preprocess, tree
-from irload.read.pause import uncollected
 from irload.read.prolog import BOM, root_tag
 from irload.read.raw import RawGraph, RawNet
 from irload.safety import DEFAULT, Deadline, Limits

@@ -1,4 +1,4 @@
-"""Making a graph without the garbage collector looking on."""
+"""Making graphs and plans without the garbage collector looking on."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def uncollected() -> Generator[None]:
-    """No garbage collection within: what reading makes all stays, and looking at it would take half the time."""
+    """No garbage collection within: what is made there all stays, and looking at it would take half the time."""
     enabled = gc.isenabled()
     gc.disable()
     try:
