@@ -1,0 +1,141 @@
+"""A plan in words and a profile, whole: every number that they say."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import irload
+from irload.plan import profile
+from irload.plan.explain import REASONS
+from irload.plan.fast import FastPlan
+from irload.plan.steps import Attention, Product, Window
+from models import ir
+from tests.plan.exact import plan_of
+from tests.plan.graphs import Net
+from tests.plan.programs import constant, random, value
+
+
+def mixed() -> tuple[Net, ir.Ref, ir.Ref]:
+    """A convolution with a bias, a view, a product, a softmax and what no kernel takes."""
+    net = Net()
+    x = net.input(1, 3, 6, 8)
+    doubled = net.op("Multiply", net.weights(1, 4, 1, 1), net.constant(np.float32(2)))
+    y = net.op("ReLU", net.op("Add", net.conv(x, 3, 4, 2), doubled))
+    flat = net.reshape(y, 4, 35)
+    z = net.op("MatMul", flat, net.weights(35, 600), transpose_a=False, transpose_b=False)
+    return net, net.op("SoftMax", z, axis=1), net.op("ReduceProd", flat, net.constant([0]), keep_dims=False)
+
+
+EXPECTED = """\
+fast plan for x1 f32[1,3,6,8], THREADS
+layers: 8, of which 1 are constant and computed already
+steps: 4, and 1 that are views of memory and cost nothing
+memory: values 0.0 MB, working memory 1.0 MB, constants 0.0 MB, laid out for kernels 0.1 MB
+
+kernels:
+     1 × im2col: windows copied into rows in the cache, then a matmul
+     1 × matmul by columns: few rows: threads share the columns, so that each reads a part of the weights
+     1 × rows: rows that stay in the cache
+     1 × compute: by its own readable compute: no kernel takes it
+
+fused:
+     1 × Convolution+Add+ReLU
+
+steps:
+     0  Convolution+Add+ReLU → [1×4×5×7] by im2col  (ReLU_7)
+     1  MatMul → [4×600] by matmul by columns  (MatMul_11)
+     2  SoftMax → [4×600] by rows  (SoftMax_12)
+     3  ReduceProd → [35] by compute  (ReduceProd_14)"""
+
+
+@pytest.mark.parametrize(("threads", "said"), [(1, "1 thread"), (2, "2 threads")])
+def test_the_words_of_a_plan(threads: int, said: str) -> None:
+    net, *outputs = mixed()
+    compiled = irload.compile_model(net.model(*outputs), threads)
+    expected = EXPECTED.replace("THREADS", said)
+    if threads > 1:
+        expected = expected.replace(
+            "im2col: windows copied into rows in the cache, then a matmul",
+            "im2col of a small map: small maps: threads share the channels, so that each reads a part of the weights",
+        )
+        expected = expected.replace("by im2col ", "by im2col of a small map ")
+    assert compiled.explain() == expected
+
+
+def test_the_words_of_a_plan_without_steps() -> None:
+    net = Net()
+    text = irload.compile_model(net.model(net.reshape(net.input(2, 3), 6)), 1).explain()
+    assert "fused: nothing" in text
+    assert text.endswith("steps:")
+
+
+def test_the_words_of_constants() -> None:
+    net = Net()
+    y = net.op("Multiply", net.input(1000, 1000), net.weights(1000, 1000))
+    first, second = net.ops("Split", y, net.constant(0), outputs=2, num_splits=2)
+    text = irload.compile_model(net.model(net.op("Add", first, second)), 1).explain()
+    assert "constants 4.0 MB, laid out for kernels 0.0 MB" in text
+
+
+def test_the_words_of_a_plain_plan() -> None:
+    net, *outputs = mixed()
+    compiled = irload.compile_model(net.model(*outputs), 1, optimize=False)
+    assert compiled.explain() == (
+        "plain plan for x1 f32[1,3,6,8]: each operation by its own compute, because optimize=False asks for it\n"
+        "steps: 8; constants 0.1 MB\n\noperations:\n"
+        "     1 × Multiply\n     1 × Convolution\n     1 × Add\n     1 × ReLU\n     1 × Reshape\n     1 × MatMul\n"
+        "     1 × SoftMax\n     1 × ReduceProd"
+    )
+
+
+def test_every_kernel_has_a_reason() -> None:
+    net, *outputs = mixed()
+    plan = plan_of(net.model(*outputs), net.shapes)
+    assert {b.kernel for b in plan.bound} <= REASONS.keys()
+
+
+def test_what_is_counted() -> None:
+    window = Window(
+        [value(1, 6, 9, 9), constant(random(2, 4, 3, 3, 2))], [value(1, 8, 7, 8)],
+        strides=(1, 1), dilations=(1, 1), pads_begin=(0, 0), pads_end=(0, 0),
+    )  # fmt: skip
+    assert profile.flops(window) == 2 * (8 * 7 * 8) * (3 * 3 * 2)
+    assert profile.flops(Product([value(5, 6), value(6, 7)], [value(5, 7)])) == 2 * 5 * 6 * 7
+    assert profile.flops(Product([value(6, 5), value(6, 7)], [value(5, 7)], transpose_a=True)) == 2 * 5 * 6 * 7
+    q, k, v, out = value(2, 5, 4), value(2, 7, 4), value(2, 7, 3), value(2, 5, 3)
+    assert profile.flops(Attention([q, k, v], [out], scale=1.0)) == 2 * 2 * (5 * 7 * 4 + 5 * 7 * 3)
+
+
+def test_a_profile_says_what_a_step_moves() -> None:
+    net, *outputs = mixed()
+    model = net.model(*outputs)
+    entries = irload.compile_model(model, 1).profile(random(1, 3, 6, 8), 1)
+    assert [(e.operation, e.layer, e.kernel, e.shape, e.flops) for e in entries] == [
+        ("Convolution+Add+ReLU", "ReLU_7", "im2col", (1, 4, 5, 7), 2 * 140 * 12),
+        ("MatMul", "MatMul_11", "matmul by columns", (4, 600), 2 * 4 * 35 * 600),
+        ("SoftMax", "SoftMax_12", "rows", (4, 600), 0),
+        ("ReduceProd", "ReduceProd_14", "compute", (35,), 0),
+    ]
+    assert [e.nbytes for e in entries] == [
+        4 * (144 + 48 + 4 + 140), 4 * (140 + 35 * 600 + 2400), 4 * (2400 + 2400), 4 * (140 + 35) + 8,
+    ]  # fmt: skip
+    plain = irload.compile_model(model, 1, optimize=False).profile(random(1, 3, 6, 8), 1)
+    assert [(e.operation, e.shape, e.flops) for e in plain][:2] == [
+        ("Multiply", (1, 4, 1, 1), 0),
+        ("Convolution", (1, 4, 5, 7), 0),
+    ]
+
+
+def test_a_rate_is_of_what_counts() -> None:
+    entry = profile.StepTime("a", "b", "c", (1,), 0.5, 3_000_000_000, 8_000_000_000)
+    assert entry.rate == "6 GFLOP/s"
+    assert profile.StepTime("a", "b", "c", (1,), 0.5, 0, 8_000_000_000).rate == "16 GB/s"
+    assert profile.StepTime("a", "b", "c", (1,), 0.0, 1, 1).rate == ""
+
+
+def test_the_median_of_the_rounds_counts() -> None:
+    net = Net()
+    plan: FastPlan = plan_of(net.model(net.op("Tanh", net.input(3))), net.shapes)
+    (entry,) = profile.of_fast(plan, [[3.0], [1.0], [2.0]])
+    assert entry.seconds == 2.0

@@ -1,0 +1,223 @@
+"""Patterns, each with one thing changed: the plan computes what is written, whether it is recognised or not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+import pytest
+
+from models import ir
+from tests.plan.exact import kernels, plan_of
+from tests.plan.graphs import Net, agrees
+
+Build = Callable[[Net, Mapping[str, float]], ir.Ref]
+
+
+def number(net: Net, value: float) -> ir.Ref:
+    return net.constant(np.float32(value))
+
+
+def binary(net: Net, type: str, x: ir.Ref, value: float) -> ir.Ref:
+    """An operation with a number."""
+    return net.op(type, x, number(net, value))
+
+
+def gelu(net: Net, n: Mapping[str, float]) -> ir.Ref:
+    x = net.input(3, 40)
+    inner = binary(net, "Add", net.op("Erf", binary(net, "Multiply", x, n["root"])), n["one"])
+    return net.op("Multiply", binary(net, "Multiply", x, n["half"]), inner)
+
+
+def gelu_tanh(net: Net, n: Mapping[str, float]) -> ir.Ref:
+    x = net.input(3, 40)
+    cube = binary(net, "Multiply", binary(net, "Power", x, n["three"]), n["cubic"])
+    inner = binary(net, "Multiply", net.op("Add", binary(net, "Multiply", x, n["linear"]), cube), n["root"])
+    return net.op(
+        "Multiply", binary(net, "Multiply", x, n["half"]), binary(net, "Add", net.op("Tanh", inner), n["one"])
+    )
+
+
+def mish(net: Net, n: Mapping[str, float]) -> ir.Ref:
+    x = net.input(3, 40)
+    inner = binary(net, "Add", net.op("Exp", binary(net, "Multiply", x, n["slope"])), n["one"])
+    outer = net.op("Tanh", binary(net, "Multiply", net.op("Log", inner), n["factor"]))
+    return binary(net, "Multiply", net.op("Multiply", x, outer), n["scale"])
+
+
+def hard_swish(net: Net, n: Mapping[str, float]) -> ir.Ref:
+    x = net.input(3, 40)
+    inner = net.op("Clamp", binary(net, "Add", x, n["shift"]), min=n["low"], max=n["high"])
+    return binary(net, "Divide", net.op("Multiply", x, inner), n["six"])
+
+
+def swish(net: Net, n: Mapping[str, float]) -> ir.Ref:
+    x = net.input(3, 40)
+    inner = net.op("Sigmoid", binary(net, "Add", binary(net, "Multiply", x, n["slope"]), n["shift"]))
+    return binary(net, "Multiply", net.op("Multiply", x, inner), n["scale"])
+
+
+def relu_and_clamp(net: Net, n: Mapping[str, float]) -> ir.Ref:
+    x = net.op("ReLU", net.input(3, 40)) if n["relu"] else net.op("Abs", net.input(3, 40))
+    return net.op("Clamp", x, min=n["low"], max=n["high"])
+
+
+FUNCTIONS: dict[str, tuple[Build, dict[str, float]]] = {
+    "gelu": (gelu, {"root": 0.5**0.5, "one": 1, "half": 0.5}),
+    "gelu_tanh": (
+        gelu_tanh,
+        {"three": 3, "cubic": 0.044715, "linear": 1, "root": (2 / np.pi) ** 0.5, "half": 0.5, "one": 1},
+    ),
+    "mish": (mish, {"slope": 1, "one": 1, "factor": 1, "scale": 1}),
+    "hard_swish": (hard_swish, {"shift": 3, "low": 0, "high": 6, "six": 6}),
+    "swish": (swish, {"slope": 1, "shift": 0, "scale": 1}),
+    "clamp": (relu_and_clamp, {"relu": 1, "low": 0, "high": 2}),
+}
+
+
+def expression(build: Build, numbers: Mapping[str, float]) -> str:
+    """The instructions of the only step."""
+    net = Net()
+    model = net.model(build(net, numbers))
+    (bound,) = plan_of(model, net.shapes).bound
+    return str(bound.step.expression)  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("by", [1.001, 0.5, -1.0, 2.0, None])
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_functions(name: str, by: float | None) -> None:
+    build, numbers = FUNCTIONS[name]
+    for key, value in numbers.items():
+        if name == "gelu_tanh" and key == "three" and by not in (None, 2.0):
+            continue  # a power of negative numbers
+        near = {**numbers, key: value + 0.25 if by is None else value * by if value else value + by - 1}
+        if near.get("low", 0) > near.get("high", 0):
+            continue
+        net = Net()
+        agrees(net.model(build(net, near)), net.shapes)
+        recognised = {k: v for k, v in near.items() if v != numbers[k]}
+        if name != "clamp" and recognised and not (name == "swish" and "slope" in recognised):
+            assert expression(build, near) != name, near
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_they_are_recognised(name: str) -> None:
+    build, numbers = FUNCTIONS[name]
+    said = expression(build, numbers)
+    assert said.split("+")[0] == name, said
+
+
+def normal(net: Net, n: Mapping[str, float]) -> ir.Ref:
+    """(x − mean) / sqrt(variance + eps), or with one thing changed."""
+    x = net.input(2, 3, 8)
+
+    def mean(of: ir.Ref) -> ir.Ref:
+        axis = 1 if n.get("axis") else -1
+        return net.op(("ReduceMean", "ReduceSum")[int(n.get("sum", 0))], of, net.constant([axis]), keep_dims=True)
+
+    middle = net.op("Subtract", x, mean(x) if not n.get("of other") else mean(net.op("Sin", x)))
+    middle = binary(net, "Multiply", middle, n["scale"])
+    square = net.op("Multiply", middle, middle) if not n.get("cube") else net.op("Abs", middle)
+    variance = net.op("ReduceMean", square, net.constant([-1]), keep_dims=True)
+    variance = binary(net, "Multiply", variance, n["share"])
+    root = binary(net, "Power", binary(net, "Add", variance, n["eps"]), n["power"])
+    top = middle if not n.get("uncentred") else x
+    y = net.op("Divide", top, root)
+    y = net.op("Multiply", y, net.weights(8)) if n["gamma"] else y
+    return net.op("Add", y, net.weights(8)) if n["beta"] else y
+
+
+USUAL = {"scale": 1, "share": 1, "eps": 1e-3, "power": 0.5, "gamma": 1, "beta": 1}
+
+
+@pytest.mark.parametrize(
+    ("changed", "recognised"),
+    [
+        ({}, True),
+        ({"gamma": 0}, True),
+        ({"beta": 0}, True),
+        ({"gamma": 0, "beta": 0}, True),
+        ({"scale": 1.5}, False),
+        ({"share": 1.5}, False),
+        ({"eps": 0.5}, True),
+        ({"eps": 0.0}, True),
+        ({"power": 0.25}, False),
+        ({"power": 1}, False),
+        ({"axis": 1}, False),
+        ({"sum": 1}, False),
+        ({"of other": 1}, False),
+        ({"cube": 1}, False),
+        ({"uncentred": 1}, False),
+    ],
+)
+def test_normalizations(changed: dict[str, float], recognised: bool) -> None:
+    net = Net()
+    model = net.model(normal(net, {**USUAL, **changed}))
+    agrees(model, net.shapes, tolerance=1e-4)
+    names = kernels(model, net.shapes)
+    assert (names == ["rows"]) == recognised, names
+
+
+@pytest.mark.parametrize("change", ["none", "share", "eps", "other", "axis", "power"])
+def test_root_mean_square(change: str) -> None:
+    net = Net()
+    x = net.input(2, 3, 8)
+    axes = [1] if change == "axis" else [-1]
+    mean = net.op("ReduceMean", net.op("Multiply", x, x), net.constant(axes), keep_dims=True)
+    mean = binary(net, "Multiply", mean, 1.5) if change == "share" else mean
+    mean = binary(net, "Add", mean, 1e-3) if change != "eps" else net.op("Add", mean, net.weights(3, 1))
+    mean = net.op("Abs", mean) if change == "eps" else mean
+    root = binary(net, "Power", mean, -0.25 if change == "power" else -0.5)
+    y = net.op("Multiply", net.op("Sin", x) if change == "other" else x, root)
+    model = net.model(net.op("Multiply", y, net.weights(8)))
+    agrees(model, net.shapes, tolerance=1e-4)
+    assert (kernels(model, net.shapes) == ["rows"]) == (change == "none")
+
+
+@pytest.mark.parametrize(
+    "change", ["none", "thirds", "not negated", "swapped", "other axis", "of another", "a part", "wide", "doubled"]
+)
+def test_rotary(change: str) -> None:
+    net = Net()
+    x, other = net.input(2, 6, 8), net.input(2, 6, 8)
+    axis = 1 if change == "other axis" else -1
+    lengths = [3, 5] if change == "thirds" else [4, 4] if axis == -1 else [3, 3]
+    first, second = net.ops("VariadicSplit", x, net.constant(axis), net.constant(lengths), outputs=2)
+    if change == "a part":
+        second = net.op("Slice", x, *(net.constant(v) for v in ([4], [8], [1], [-1])), version="opset8")
+        first = net.op("Slice", x, *(net.constant(v) for v in ([0], [4], [1], [-1])), version="opset8")
+    negated = second if change == "not negated" else binary(net, "Multiply", second, -2 if change == "doubled" else -1)
+    turned = net.concat(*((first, negated) if change == "swapped" else (negated, first)), axis=axis)
+    cosine, sine = net.weights(2, 6, 8) if change == "wide" else net.weights(6, 8), net.weights(6, 8)
+    plain = net.op("Multiply", other if change == "of another" else x, cosine)
+    model = net.model(net.op("Add", plain, net.op("Multiply", sine, turned)))
+    agrees(model, net.shapes)
+    assert ("halves" in kernels(model, net.shapes)) == (change in ("none", "a part", "wide"))
+
+
+@pytest.mark.parametrize("mask", [None, (1, 1, 5, 5), (2, 6, 5, 5), (1, 6, 1, 5), (5, 5), (5,)])
+@pytest.mark.parametrize("change", ["none", "keys alone", "another group", "repeated inside", "axis", "not attention"])
+def test_heads(change: str, mask: tuple[int, ...] | None) -> None:
+    net = Net()
+    q = net.input(2, 6, 5, 4)
+
+    def repeated(heads: int) -> ir.Ref:
+        x = net.input(2, heads, 5, 4)
+        inside = change == "repeated inside"
+        wide = net.reshape(x, 2, 1, heads, 5, 4) if inside else net.reshape(x, 2, heads, 1, 5, 4)
+        shape = [2, 6 // heads, heads, 5, 4] if inside else [2, heads, 6 // heads, 5, 4]
+        spread = net.op("Broadcast", wide, net.constant(shape), version="opset3", mode="numpy")
+        return net.reshape(spread, 2, 6, 5, 4)
+
+    k = repeated(2)
+    v = net.input(2, 6, 5, 4) if change == "keys alone" else repeated(3 if change == "another group" else 2)
+    scores = net.op("MatMul", q, k, transpose_a=False, transpose_b=True)
+    scores = binary(net, "Multiply", scores, 0.5)
+    scores = scores if mask is None else net.op("Add", scores, net.input(*mask))
+    weights = net.op("SoftMax", scores, axis=2 if change == "axis" else 3)
+    weights = net.op("Abs", weights) if change == "not attention" else weights
+    model = net.model(net.op("MatMul", weights, v, transpose_a=False, transpose_b=False))
+    agrees(model, net.shapes)
+    names = kernels(model, net.shapes)
+    assert ("head by head" in names) == (change not in ("axis", "not attention"))
+    assert ("copy" in names) == (change not in ("none",)), names
