@@ -28,7 +28,7 @@ def test_a_damaged_model_is_named_and_fails(tmp_path: Path, capsys: pytest.Captu
     (tmp_path / "other.xml").write_text("<annotation/>")
     assert main([str(tmp_path), "--json"]) == 1
     found = json.loads(capsys.readouterr().out)
-    assert [m["model"] for m in found["models"]] == ["model.xml"]
+    assert [m["model"] for m in found["models"]] == [tmp_path.name]
     assert found["failed"] == 1
     assert "Odd" in found["models"][0]["load"]
 

@@ -102,6 +102,7 @@ def plan_graph(
         if s not in kept and s >= len(constants):
             ends[k].append(s)
     steps: list[Step] = []
+    # A file may list more ports than the operation has, or less: inferred at the step, so the plan stays plain.
     for k, node in enumerate(nodes):
         before = tuple(types.get(i, UNKNOWN).untold() for i in node.inputs)
         after = tuple(types.get(o, UNKNOWN).untold() for o in node.outputs)
@@ -113,14 +114,11 @@ def plan_graph(
                 tuple(ends[k]),
                 before,
                 after,
-                all(t.is_static for t in (*before, *after)),
+                all(t.is_static for t in (*before, *after)) and inference.counts[node] == len(node.outputs),
             )
         )
-    is_static = (
-        all(s.known and all(_is_flat(t) for t in (*s.input_types, *s.types)) for s in steps)
-        and all(_is_flat(types.get(o, UNKNOWN)) for o in (*(p.outputs[0] for p in graph.parameters), *returned))
-        # A file may list more ports than the operation has, or less; only the plain plan bears that.
-        and all(inference.counts[s.node] == len(s.node.outputs) for s in steps)
+    is_static = all(s.known and all(_is_flat(t) for t in (*s.input_types, *s.types)) for s in steps) and all(
+        _is_flat(types.get(o, UNKNOWN)) for o in (*(p.outputs[0] for p in graph.parameters), *returned)
     )
     if folding is None or not is_static:  # the memory of a fast plan is counted exactly when it is laid out
         _require_peak(graph, types, constant_bytes, limits)

@@ -30,8 +30,10 @@ def find(words: Sequence[str]) -> list[tuple[Path, str]]:
     for folder in map(Path, words):
         files = [folder] if folder.is_file() else sorted(folder.rglob("*.xml"))
         for file in filter(is_ir, files):
-            inside = file.relative_to(folder.parent.parent if folder.is_file() else folder)
-            found.append((file, str(inside.parent if inside.name == "model.xml" and inside.parent.name else inside)))
+            base = folder.parent.parent if folder.is_file() else folder
+            inside = file.relative_to(base)
+            name = inside.parent if inside.name == "model.xml" and inside.parent.name else inside
+            found.append((file, base.name if str(name) == "model.xml" else str(name)))
     return found
 
 

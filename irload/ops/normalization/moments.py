@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from irload.core import attribute as attr
-from irload.core.element import ElementType, merge
+from irload.core.element import ElementType, follow, merge
 from irload.core.op import Op
 from irload.core.shape import ANY, Dim, Shape, normalize_axes
 from irload.core.tensor import Array, TensorType
@@ -104,7 +104,7 @@ class GroupNormalization(Op, since=12):
     epsilon = attr.number(default=0.0, rule=attr.non_negative, spec_required=True)
 
     def infer(self, data: TensorType, scale: TensorType, bias: TensorType) -> TensorType:
-        element = merge(data.element, scale.element, bias.element)
+        element = follow(data.element, scale.element, bias.element)
         require_float("data", element)
         channels = _channels(data, {"scale": scale, "bias": bias})
         if channels.is_static and (channels.lo % self.num_groups or not channels.lo):

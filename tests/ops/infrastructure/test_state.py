@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -225,3 +226,14 @@ def test_a_variable_of_which_the_file_says_nothing_is_like_its_initial_value():
         theirs = core().read_model(text, tensor(np.frombuffer(weights or b"\0", np.uint8), et.u8))
         expected = next(o for o in theirs.get_ordered_ops() if o.get_type_name() == "ReadValue").output(0)
         assert str(read.outputs[0].type) == f"f32{expected.get_partial_shape()}".replace(" ", "") == f"f32[{shape}]"
+
+
+def test_an_assign_may_list_no_output_port():
+    graph = accumulator()
+    text, weights = graph.model()
+    tail = re.search(rb'(<layer [^>]*type="Assign".*?)<output>.*?</output>', text, re.S)
+    assert tail is not None
+    compiled = irload.compile_model(irload.read_model(text.replace(tail[0], tail[1]), weights))
+    running = compiled.create_infer_request()
+    x = f32(1, 2)
+    assert [running.infer([x, x])[0].tolist() for _ in range(2)] == [[[2, 4]], [[3, 6]]]
