@@ -61,3 +61,12 @@ def test_inputs_of_unknown_size_are_offered_in_several():
         assert picture.shape[0] == indices.shape[0]
         assert 16 <= picture.shape[2] <= 32
         assert 0 <= indices.min() <= indices.max() < 3
+
+
+def test_a_quantized_model_may_be_as_far_as_a_rounding_carries():
+    row = judging.Row("m", "f32", plan={"1": 0.3}, runtime=0.3, sensitivity=0.1)
+    assert len(row.faults) == 1
+    row.quantized = True
+    assert row.faults == []
+    row.sensitivity = 0.01
+    assert len(row.faults) == 2
