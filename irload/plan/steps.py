@@ -136,9 +136,14 @@ class Pool(Step):
 
 @dataclass(slots=True, eq=False)
 class Resample(Step):
-    """A matrix times the data along one axis. Inputs: data, matrix [new size, old size] (constant)."""
+    """Each position along one axis a sum of weighted elements of the data: its taps, of weight 0 perhaps.
+
+    `index` and `weight` are [new size, taps].
+    """
 
     axis: int = field(kw_only=True)
+    index: Array = field(kw_only=True)
+    weight: Array = field(kw_only=True)
 
 
 @dataclass(slots=True, eq=False)

@@ -188,11 +188,13 @@ def _pool(step: Pool) -> None:
 
 
 def _resample(step: Resample) -> None:
-    _counts(step, 2)
-    x, matrix = step.inputs
-    _f32(x, matrix, step.output)
-    _equal("the matrix", (matrix.is_constant, matrix.shape), (True, (step.output.shape[step.axis], x.shape[step.axis])))
-    _equal("the shape", step.output.shape, (*x.shape[: step.axis], matrix.shape[0], *x.shape[step.axis + 1 :]))
+    _counts(step, 1)
+    (x,) = step.inputs
+    _f32(x, step.output)
+    _equal("the weights", step.weight.shape, step.index.shape)
+    _equal("the shape", step.output.shape, (*x.shape[: step.axis], len(step.index), *x.shape[step.axis + 1 :]))
+    if step.index.min() < 0 or step.index.max() >= x.shape[step.axis]:
+        raise PlanInvalid(f"taps lie outside the {x.shape[step.axis]} elements of axis {step.axis}")
 
 
 def _reduce(step: Reduce) -> None:

@@ -103,7 +103,7 @@ def agrees(
 
 def _close(found: Array, wanted: Array, tolerance: float) -> None:
     finite = np.isfinite(wanted)
-    spread = float(np.std(wanted[finite])) if finite.any() else 0.0
+    spread = float(np.std(wanted[finite], dtype=np.float64)) if finite.any() else 0.0
     scale = tolerance * max(spread, 1e-3)
     np.testing.assert_array_equal(np.isnan(found), np.isnan(wanted))
     np.testing.assert_array_equal(found[~finite], wanted[~finite])

@@ -11,7 +11,7 @@ from irload.plan.expression import Expression, Instruction
 from irload.plan.fast import FastPlan, Shared
 from irload.plan.passes import optimize
 from irload.plan.program import Program, Step, Value
-from irload.plan.steps import Map
+from irload.plan.steps import Map, Resample
 
 F32 = np.dtype(np.float32)
 
@@ -54,6 +54,14 @@ def mapped(function: str, *operands: Value | float, numbers: tuple[float, ...] =
     shape = np.broadcast_shapes(*(v.shape for v in values))
     expression = Expression(len(values), (Instruction(function, tuple(range(len(values))), numbers),))
     return Map(values, [value(*shape)], expression=expression)
+
+
+def resampled(x: Value, matrix: Array, axis: int) -> Resample:
+    """A Resample whose taps are the elements of each row of a matrix that are not zero."""
+    count = int(np.count_nonzero(matrix, axis=1).max())
+    index = np.argsort(matrix == 0, axis=1, kind="stable")[:, :count]
+    out = value(*x.shape[:axis], len(matrix), *x.shape[axis + 1 :])
+    return Resample([x], [out], axis=axis, index=index, weight=np.take_along_axis(matrix, index, 1))
 
 
 class Chain:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from irload.plan.steps import Attention, GroupNormalize, Pool, Recurrent, Resample, TransposedWindow
-from tests.plan.programs import constant, random, run, value
+from irload.plan.steps import Attention, GroupNormalize, Pool, Recurrent, TransposedWindow
+from tests.plan.programs import constant, random, resampled, run, value
 
 THREADS = (1, 3)
 
@@ -51,12 +51,11 @@ def test_resample(axis: int, kind: str, last: bool, threads: int) -> None:
     n = x.shape[axis]
     eye = np.eye(n, dtype=np.float32)
     matrix = {"dense": random(n + 5, n, seed=1), "repeated": eye.repeat(2, 0), "picked": eye[::-1]}[kind]
-    a, out = value(*x.shape), value(*x.shape[:axis], len(matrix), *x.shape[axis + 1 :])
-    out.channels_last = a.channels_last = last
-    step = Resample([a, constant(np.ascontiguousarray(matrix))], [out], axis=axis)
-    close(
-        run([step], {a: x}, [out], threads, passes=False)[0], np.moveaxis(np.tensordot(matrix, x, (1, axis)), 0, axis)
-    )
+    a = value(*x.shape)
+    step = resampled(a, matrix, axis)
+    step.output.channels_last = a.channels_last = last
+    found = run([step], {a: x}, step.outputs, threads, passes=False)[0]
+    close(found, np.moveaxis(np.tensordot(matrix, x, (1, axis)), 0, axis))
 
 
 @pytest.mark.parametrize("threads", THREADS)

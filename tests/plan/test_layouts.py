@@ -148,3 +148,57 @@ def test_a_sequence_of_transposed_data() -> None:
         version="opset5", outputs=2, hidden_size=4, direction="forward",
     )  # fmt: skip
     agrees(net.model(y), net.shapes)
+
+
+def test_an_instance_normalisation_by_computed_operands() -> None:
+    """As ONNX's InstanceNormalization is converted, here with an epsilon that counts."""
+    net = Net()
+    x, g, b = net.input(2, 3, 4, 5), net.input(3), net.input(3)
+    axes = net.constant([2, 3])
+    normal = net.op("MVN", x, axes, version="opset6", eps=1e-2, eps_mode="inside_sqrt", normalize_variance=True)
+    scaled = net.op("Multiply", normal, net.reshape(g, 1, 3, 1, 1))
+    agrees(net.model(net.op("Add", scaled, net.reshape(b, 1, 3, 1, 1))), net.shapes)
+
+
+def test_an_interleaved_rotary_embedding_of_some_dimensions() -> None:
+    """As ONNX's RotaryEmbedding is converted: pairs are turned apart, rotated, put together, and joined to the rest."""
+    net = Net()
+    x, cosine, sine = net.input(2, 4, 3, 8), net.input(2, 1, 3, 2), net.input(2, 1, 3, 2)
+    turned, rest = net.ops("VariadicSplit", x, net.constant(-1), net.constant([4, 4]), outputs=2)
+    halves = net.reshape(net.transpose(net.reshape(turned, 2, 4, 3, 2, 2), 0, 1, 2, 4, 3), 2, 4, 3, 4)
+    a, b = net.ops("VariadicSplit", halves, net.constant(-1), net.constant([2, 2]), outputs=2)
+    real = net.op("Subtract", net.op("Multiply", cosine, a), net.op("Multiply", sine, b))
+    other = net.op("Add", net.op("Multiply", sine, a), net.op("Multiply", cosine, b))
+    both = net.reshape(net.concat(real, other, axis=-1), 2, 4, 3, 2, 2)
+    agrees(
+        net.model(net.concat(net.reshape(net.transpose(both, 0, 1, 2, 4, 3), 2, 4, 3, 4), rest, axis=-1)), net.shapes
+    )
+
+
+@pytest.mark.parametrize("groups", [1, 2])
+@pytest.mark.parametrize("batch", [1, 2])
+def test_transposed_convolutions_into_a_concat(batch: int, groups: int) -> None:
+    net = Net()
+    x, y = net.input(batch, 4, 5, 6), net.input(batch, 4, 10, 12)
+    attributes = {"strides": "2,2", "dilations": "1,1", "pads_begin": "0,0", "pads_end": "0,0"}
+    w = net.weights(groups, 4 // groups, 4 // groups, 2, 2)
+    larger = net.op("GroupConvolutionBackpropData", net.op("ReLU", x), w, **attributes)
+    turned = net.reshape(net.transpose(larger, 0, 3, 1, 2), batch, 4, 10, 12)
+    outputs = [net.concat(net.op("ReLU", larger), y, axis=k) for k in (1, 2, 3)]
+    agrees(net.model(*outputs, net.concat(turned, y)), net.shapes)
+
+
+def test_patches_around_attention() -> None:
+    """MobileViT's blocks: a map unfolded to patches, attention among them, folded back to a map, and joined."""
+    net = Net()
+    x = net.input(2, 8, 8, 8)
+    y = net.conv(x, 8, 12)
+    patches = net.reshape(net.transpose(net.reshape(y, 2 * 12 * 4, 2, 4, 2), 0, 2, 1, 3), 2, 12, 16, 4)
+    tokens = net.reshape(net.transpose(patches, 0, 3, 2, 1), 8, 16, 12)
+    made = [net.op("MatMul", tokens, net.weights(12, 12), transpose_a=False, transpose_b=False) for _ in range(3)]
+    heads = [net.transpose(net.reshape(head, 8, 16, 3, 4), 0, 2, 1, 3) for head in made]
+    mixed = net.op("ScaledDotProductAttention", *heads, version="opset13", causal=False)
+    tokens = net.op("Add", tokens, net.reshape(net.transpose(mixed, 0, 2, 1, 3), 8, 16, 12))
+    folded = net.transpose(net.reshape(tokens, 2, 4, 16, 12), 0, 3, 2, 1)
+    folded = net.reshape(net.transpose(net.reshape(folded, 2 * 12 * 4, 4, 2, 2), 0, 2, 1, 3), 2, 12, 8, 8)
+    agrees(net.model(net.concat(net.input(2, 8, 8, 8), folded)), net.shapes)

@@ -6,8 +6,8 @@ import numpy as np
 
 from irload.plan.passes.channels_last import choose_layouts
 from irload.plan.program import Program
-from irload.plan.steps import Join, Permute, Resample, View
-from tests.plan.programs import constant, random, run, value
+from irload.plan.steps import Join, Permute, View
+from tests.plan.programs import random, resampled, run, value
 
 
 def test_a_join_of_transposed_tokens_lies_channels_last():
@@ -25,9 +25,10 @@ def test_a_join_of_transposed_tokens_lies_channels_last():
 
 
 def test_resampling_keeps_the_layout_of_a_view():
-    tokens, image, out = value(2, 3, 4, 5), value(2, 5, 3, 4), value(2, 5, 6, 4)
+    tokens, image = value(2, 3, 4, 5), value(2, 5, 3, 4)
     matrix = np.eye(3, dtype=np.float32).repeat(2, 0)
-    steps = [Permute([tokens], [image], order=(0, 3, 1, 2)), Resample([image, constant(matrix)], [out], axis=2)]
+    resample = resampled(image, matrix, 2)
+    steps, out = [Permute([tokens], [image], order=(0, 3, 1, 2)), resample], resample.output
     a = random(2, 3, 4, 5)
     (result,) = run(steps, {tokens: a}, [out])
     assert out.channels_last

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from irload.plan.program import Value
-from irload.plan.steps import Join, Resample, Step, Window
-from tests.plan.programs import Chain, constant, random, run, value
+from irload.plan.steps import Join, Step, Window
+from tests.plan.programs import Chain, constant, random, resampled, run, value
 
 
 def up(c: Chain, x: Value, *axes: int) -> Value:
@@ -18,7 +18,7 @@ def up(c: Chain, x: Value, *axes: int) -> Value:
         for k in range(2 * n):
             matrix[k, k // 2] += 0.75
             matrix[k, min(max(k // 2 + (1 if k % 2 else -1), 0), n - 1)] += 0.25
-        x = c.add(Resample([x, constant(matrix)], [value(*x.shape[:axis], 2 * n, *x.shape[axis + 1 :])], axis=axis))
+        x = c.add(resampled(x, matrix, axis))
     return x
 
 
@@ -77,7 +77,7 @@ def test_where_it_does_not_pay_or_is_not_the_same_it_stays(case: str) -> None:
     x, c = value(1, 4, 6, 6), Chain()
     larger = up(c, x, 1) if case == "resampled channels" else up(c, x, 2, 3)
     if case == "smaller":
-        larger = c.add(Resample([x, constant(np.eye(7, 6, dtype=np.float32))], [value(1, 4, 7, 6)], axis=2))
+        larger = c.add(resampled(x, np.eye(7, 6, dtype=np.float32), 2))
     out = pointwise(c, larger, 9 if case == "channels" else 4, 2 if case == "stride" else 1, 3 if case == "taps" else 1)
     steps = c.optimized([x], [out, larger] if case == "seen" else [out])
     assert kinds(steps)[-1] == "Window"

@@ -78,7 +78,9 @@ BROKEN: dict[str, Callable[[], Step]] = {
         dilations=(1, 1),
         pads_begin=(0, 0),
     ),
-    "the matrix": lambda: Resample([value(2, 3), weights(5, 4)], [value(2, 5)], axis=1),
+    "taps lie outside": lambda: Resample(
+        [value(2, 3)], [value(2, 5)], axis=1, index=np.full((5, 1), 3), weight=np.ones((5, 1), np.float32)
+    ),
     "no neighbours": lambda: Reduce([value(2, 3, 4)], [value(3)], kind="sum", axes=(0, 2)),
     "expected (2, 1, 4) or (2, 4)": lambda: Reduce([value(2, 3, 4)], [value(3, 4)], kind="sum", axes=(1,)),
     "out of range": lambda: Softmax([value(2, 3)], [value(2, 3)], axis=2),

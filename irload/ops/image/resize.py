@@ -13,6 +13,9 @@ from irload.core.tensor import Array
 from irload.ops.image import taps
 from irload.ops.image.taps import F32, Taps
 
+PILLOW = {"bilinear_pillow": 1, "bicubic_pillow": 2}
+"""The modes of the Pillow library, and how far they look."""
+
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
@@ -46,10 +49,9 @@ def resize(data: Array, axes: Sequence[Resized], how: Sampling) -> Array:
         for a in moving:
             data = np.take(data, taps.nearest(how.nearest, a.at(how), a.size, a.scale), a.axis)
         return data
-    if how.mode in ("bilinear_pillow", "bicubic_pillow"):
-        support = 1 if how.mode == "bilinear_pillow" else 2
+    if how.mode in PILLOW:
         for a in reversed(moving):  # the width first; each pass ends in the data's own type
-            data = _settled(mixed(data, a.axis, taps.pillow(a.size, a.out, support, how.cube_coeff)), data.dtype)
+            data = _settled(mixed(data, a.axis, axis_taps(a, how)), data.dtype)
         return data
     if data.dtype.kind in "iu":
         if how.mode == "linear_onnx":  # a kept height or width takes part in the sum, as two halves of its last element
@@ -58,6 +60,17 @@ def resize(data: Array, axes: Sequence[Resized], how: Sampling) -> Array:
     for axis, tap in _steps(axes, moving, how):
         data = mixed(data, axis, _normalized(tap) if how.mode == "linear" else tap).astype(data.dtype, copy=False)
     return data
+
+
+def axis_taps(axis: Resized, how: Sampling) -> Taps:
+    """What each position along one axis is mixed of in f32, when that axis alone is resized without antialiasing."""
+    if how.mode == "nearest":
+        at = taps.nearest(how.nearest, axis.at(how), axis.size, axis.scale)[:, None]
+        return Taps(at, np.ones(at.shape, F32))
+    if how.mode in PILLOW:
+        return taps.pillow(axis.size, axis.out, PILLOW[how.mode], how.cube_coeff)
+    ((_, tap),) = _steps([axis], [axis], how)
+    return _normalized(tap) if how.mode == "linear" else tap
 
 
 def _steps(axes: Sequence[Resized], moving: Sequence[Resized], how: Sampling) -> list[tuple[int, Taps]]:

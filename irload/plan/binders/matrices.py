@@ -73,16 +73,14 @@ def _by_matrix(step: Product, binder: Binder, a: Array, out: Array, extra: list[
 def attention(step: Attention, binder: Binder) -> tuple[str, Phases]:
     """Attention."""
     q, k, v, *rest = (binder.view(x) for x in step.inputs)
-    mask = rest[0] if rest else None
+    mask, dropped = rest[0] if rest else None, None
     phases: Phases = []
     if step.causal:
-        seen = np.tri(q.shape[-2], k.shape[-2], dtype=bool)
-        mask = frozen(np.where(seen, np.float32(0), np.float32(-np.inf)))
+        dropped = frozen(~np.tri(q.shape[-2], k.shape[-2], dtype=bool))
     elif mask is not None and mask.dtype == bool:
-        told, mask = mask, binder.scratch.take(mask.shape)
-        phases.append([[(kernels.keep, (told, mask))]])
+        kept, mask = mask, None
+        dropped = binder.scratch.take(kept.shape, bool)
+        phases.append([[(np.logical_not, (kept, dropped))]])
     out = binder.view(step.output)
-    return "head by head", [
-        *phases,
-        kernels.attention(q, k, v, mask, out, step.scale, binder.scratch, binder.threads),
-    ]
+    parts = kernels.attention(q, k, v, mask, dropped, out, step.scale, binder.scratch, binder.threads)
+    return "head by head", [*phases, parts]

@@ -12,17 +12,29 @@ from irload.plan.kernels.rows import softmax_calls
 from irload.plan.kernels.tiles import PRODUCTS, cut, cut_range
 from irload.plan.kernels.views import frozen, shaped
 
+LOWEST = np.float32(-np.inf)
+
 
 def attention(
-    q: Array, k: Array, v: Array, mask: Array | None, out: Array, scale: float, scratch: Scratch, threads: int
+    q: Array,
+    k: Array,
+    v: Array,
+    mask: Array | None,
+    dropped: Array | None,
+    out: Array,
+    scale: float,
+    scratch: Scratch,
+    threads: int,
 ) -> list[Part]:
     """softmax(q kᵀ · scale + mask) v over [heads…, rows, width]. All broadcast to the leading axes of `out`.
+
+    Scores are −∞ where the boolean `dropped` says so, whatever they were.
 
     The rows of q, k, v and out may lie anywhere: heads that share keys share them as views.
     """
     lead, rows, keys, width = out.shape[:-2], q.shape[-2], k.shape[-2], q.shape[-1]
     q, k, v = (np.broadcast_to(x, lead + x.shape[-2:]) for x in (q, k, v))
-    mask = None if mask is None else np.broadcast_to(mask, (*lead, rows, keys))
+    mask, dropped = (None if x is None else np.broadcast_to(x, (*lead, rows, keys)) for x in (mask, dropped))
     blocks, size = [(slice(None),) * len(lead)], lead  # all in one
     if lead and prod(lead) * rows * keys > TILE:
         most = max(1, TILE // (rows * keys))
@@ -41,13 +53,9 @@ def attention(
             part += [(np.multiply, (a, np.float32(scale), t)), (np.matmul, (t, b.swapaxes(-1, -2), s))]
             if mask is not None:
                 part.append((np.add, (s, mask[at], s)))
+            if dropped is not None:
+                part.append((np.copyto, (s, LOWEST, "same_kind", dropped[at])))
             part += softmax_calls(flat, flat, sums[: len(flat)], ones)
             part.append((np.matmul, (s, c, o)))
         parts.append(part)
     return parts
-
-
-def keep(mask: Array, out: Array) -> None:
-    """0 where the boolean mask keeps, −∞ where it drops."""
-    out.fill(-np.inf)
-    np.copyto(out, 0, where=mask)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from irload.core.tensor import Array
-from irload.plan.kernels.calls import Part, Scratch, maximum
+from irload.plan.kernels.calls import Part, Scratch
 from irload.plan.kernels.tiles import cut
 from irload.plan.kernels.views import frozen
 
@@ -32,7 +32,7 @@ def pool(
     kind: str, x: Array, out: Array, axes: Sequence[Axis], divisor: str, scratch: Scratch, threads: int
 ) -> list[list[Part]]:
     """X [N,X…,C] → out [N,Y…,C]. Threads share the first spatial axis."""
-    combine = maximum if kind == "max" else np.add
+    combine = np.fmax if kind == "max" else np.add
     fill = float(np.finfo(np.float32).min) if kind == "max" else 0.0
     scale = _scale(x.shape, out.shape, axes, divisor) if kind == "mean" else None
     sizes, counts = x.shape[1:-1], out.shape[1:-1]
@@ -49,12 +49,9 @@ def pool(
             stages.append(scratch.take((*shape, x.shape[-1])))
         target, source = _overlap(first, band.shape[:-1], sizes)
         for sample in range(len(x)):
-            # A maximum starts from the lowest finite number, below which no NaN and no infinity leads it.
-            if kind == "max" or band[target].size < band.size:
+            if band[target].size < band.size:
                 part.append((band.fill, (fill,)))
-            if band[target].size and kind == "max":
-                part.append((np.fmax, (band[target], x[sample][source], band[target])))
-            elif band[target].size:
+            if band[target].size:
                 part.append((np.copyto, (band[target], x[sample][source])))
             result = out[sample, start:stop]
             for k, axis in enumerate(axes):
@@ -66,6 +63,8 @@ def pool(
                     for i in range(axis.kernel)
                 ]
                 part += _combined(combine, shifted, stage)
+            if kind == "max":  # NaN never wins, and of nothing else the lowest number is the largest
+                part.append((np.fmax, (result, np.float32(fill), result)))
             if scale is not None:
                 part.append((np.multiply, (result, scale[start:stop], result)))
         parts.append(part)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -24,9 +23,9 @@ LARGEST = 1 << 22
 
 @lowers("Interpolate")
 def interpolate(node: Node, inputs: list[Value], outputs: list[Value]) -> list[Step] | None:
-    """What the operation itself makes of the identity is the matrix of an axis. Pads are left to it."""
+    """One axis after the other, the one that grows least first. Pads and antialiasing are left to the operation."""
     from irload.ops.image.interpolate import Interpolate, Interpolate4  # heavy, and few models resample
-    from irload.ops.image.resize import resize
+    from irload.ops.image.resize import axis_taps
 
     op, data, told = node.op, inputs[0], [v.constant for v in inputs[1:]]
     if not isinstance(op, Interpolate | Interpolate4) or not all_f32([data, *outputs]) or not outputs[0].size:
@@ -39,10 +38,10 @@ def interpolate(node: Node, inputs: list[Value], outputs: list[Value]) -> list[S
         return None
     steps: list[Step] = []
     for job in moving:
-        matrix = resize(np.eye(job.size, dtype=np.float32), [replace(job, axis=0)], how)
+        taps = axis_taps(job, how)
         shape = (*data.shape[: job.axis], job.out, *data.shape[job.axis + 1 :])
         result = outputs[0] if job is moving[-1] else Value(shape, data.dtype, name=outputs[0].name)
-        steps.append(Resample([data, Value.of(matrix)], [result], axis=job.axis))
+        steps.append(Resample([data], [result], axis=job.axis, index=taps.index, weight=taps.weight))
         data = result
     return steps or [View([data], outputs)]
 

@@ -7,6 +7,7 @@ maps of several sizes have this pattern.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import accumulate
 from math import prod
 
@@ -70,7 +71,7 @@ def _moved(window: Window, parts: Sequence[Value], chains: Sequence[list[Resampl
         for step in chain:
             n, c = value.shape[:2]
             larger = Value((n, c, *step.output.shape[2:]), value.dtype, name=step.output.name)
-            steps.append(Resample([value, step.inputs[1]], [larger], axis=step.axis, origin=step.origin))
+            steps.append(replace(step, inputs=[value], outputs=[larger]))
             value = larger
         terms.append(value)
     if rest:

@@ -22,7 +22,7 @@ def fold_scale(program: Program) -> None:
         weights = step.inputs[1]
         channels = step.output.shape[1]
         scale = _per_channel(factor, channels, len(step.output.shape))
-        if scale is None or weights.source is None or taker.output.shape != step.output.shape:
+        if scale is None or not _harmless(scale) or weights.source is None or taker.output.shape != step.output.shape:
             continue
         wide = scale.reshape(*weights.shape[:2], *(1,) * (len(weights.shape) - 2))
         scaled = weights.source.derived((*wide.shape, wide.tobytes()), weights.shape, lambda w, wide=wide: w * wide)
@@ -37,6 +37,12 @@ def fold_scale(program: Program) -> None:
         )
         program.replace([step, taker], [fused])
         pending.append(fused)
+
+
+def _harmless(scale: np.ndarray[tuple[int], np.dtype[np.float32]]) -> bool:
+    """True where a product with weights is finite and is zero only where one of them is."""
+    size = np.abs(scale)
+    return bool(np.all((size == 0) | ((size > 2.0**-60) & (size < 2.0**60))))
 
 
 def _per_channel(value: Value, channels: int, rank: int) -> np.ndarray[tuple[int], np.dtype[np.float32]] | None:
