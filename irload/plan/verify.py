@@ -240,6 +240,7 @@ def _group_normalize(step: GroupNormalize) -> None:
 
 def _attention(step: Attention) -> None:
     q, k, v, *masks = step.inputs
+    _equal("more than one mask", len(masks) > 1, False)
     _f32(q, k, v, step.output)
     _equal("the width of the keys", k.shape[-1], q.shape[-1])
     _equal("the number of values", v.shape[-2], k.shape[-2])
@@ -247,6 +248,7 @@ def _attention(step: Attention) -> None:
     _equal("the shape", step.output.shape, (*lead, q.shape[-2], v.shape[-1]))
     for mask in masks:
         _broadcasts(mask, (*lead, q.shape[-2], k.shape[-2]))
+        _equal("the mask is f32 or boolean", mask.dtype.name in ("float32", "bool"), True)
 
 
 def _rotate(step: Rotate) -> None:

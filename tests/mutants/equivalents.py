@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Iterator
 from dataclasses import dataclass
+from fnmatch import fnmatch
 from pathlib import Path
 
 from tests.mutants.mutant import Mutant
@@ -13,19 +15,42 @@ LIST = Path(__file__).with_name("equivalent.toml")
 
 @dataclass(frozen=True, slots=True)
 class Equivalent:
-    """An entry: the changed lines are `code`, and become `mutant`, or whatever they like where that is missing."""
+    """An entry: in the files that `file` matches, the changed line is `code` and becomes `mutant`.
+
+    Without `mutant` it may become whatever it likes. Instead of `code`, `change` names a part of any line and what it
+    becomes.
+    """
 
     file: str
-    code: str
     reason: str
+    code: str | None = None
     mutant: str | None = None
+    change: tuple[str, str] | None = None
 
     def covers(self, mutant: Mutant) -> bool:
         """True for a mutant that the entry speaks of."""
-        old, new = mutant.changed
-        return mutant.file == self.file and old == self.code and self.mutant in (None, " ".join(new.split()))
+        if not fnmatch(mutant.file, self.file):
+            return False
+        old, new = map(_bare, mutant.changed)
+        if self.change is not None:
+            return new in _replacements(old, *map(_bare, self.change))
+        return old == _bare(self.code or "") and (self.mutant is None or new == _bare(self.mutant))
+
+
+def _bare(line: str) -> str:
+    """Without blanks, of which tools leave more or less."""
+    return "".join(line.split())
+
+
+def _replacements(line: str, old: str, new: str) -> Iterator[str]:
+    """The line with `old` replaced at one place or another."""
+    at = line.find(old)
+    while at >= 0:
+        yield line[:at] + new + line[at + len(old) :]
+        at = line.find(old, at + 1)
 
 
 def equivalents(file: Path = LIST) -> list[Equivalent]:
     """All entries."""
-    return [Equivalent(**entry) for entry in tomllib.loads(file.read_text(encoding="utf-8"))["equivalent"]]
+    entries = tomllib.loads(file.read_text(encoding="utf-8"))["equivalent"]
+    return [Equivalent(**{k: tuple(v) if k == "change" else v for k, v in e.items()}) for e in entries]
