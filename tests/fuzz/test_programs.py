@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 import irload
@@ -7,8 +9,16 @@ from tests.fuzz.programs import near
 from tests.fuzz.programs.graph import ir
 from tests.fuzz.programs.make import make
 from tests.fuzz.programs.play import Wrong, plainly, play
+from tests.fuzz.programs.replay import replayed
 from tests.fuzz.programs.shrink import shrunk
 from tests.fuzz.programs.thresholds import lowered
+
+REGRESSIONS = sorted((Path(__file__).parent / "regressions" / "programs").glob("*.xml"))
+
+
+@pytest.mark.parametrize("file", REGRESSIONS, ids=lambda file: file.stem)
+def test_what_once_was_wrong(file):
+    assert replayed(file) == []
 
 
 def test_the_same_seed_makes_the_same():

@@ -114,13 +114,24 @@ def group_norm(b: Build, x: Value) -> Value:
     return b.add(b.mul(y, b.positive(*column)), b.weights(*column))
 
 
+def a_channel(b: Build, x: Value, values: Value) -> Value:
+    """Numbers of the channels of x, [1,C,1…]: constant, or given and reshaped, as exporters of ONNX write them."""
+    column = (1, x.shape[1], *(1,) * (x.rank - 2))
+    if b.chance(0.6):
+        return b.reshape(values, *column) if b.chance(0.2) else b.weights(*column)
+    given = b.parameter((x.shape[1],))
+    if b.chance(0.5):
+        return b.op("Reshape", given, b.ints(*column), special_zero=False)
+    return b.op("Unsqueeze", given, b.ints(0, *range(2, x.rank)))
+
+
 def instance_norm(b: Build, x: Value) -> Value:
     """A normalization of each channel of each sample, written out or by MVN, with epsilons of any size."""
     if x.rank < 3 or prod(x.shape[2:]) < 2:
         raise DoesNotFit("no spatial axes")
     axes = tuple(range(2, x.rank))
     eps = b.pick((1e-5, 1e-2, 1.0))
-    column = (1, x.shape[1], *(1,) * len(axes))
+    scale, shift = b.positive(x.shape[1]), b.weights(x.shape[1])
     if b.chance(0.5):
         y = mvn(b, x, axes, eps)
     else:
@@ -128,7 +139,7 @@ def instance_norm(b: Build, x: Value) -> Value:
         middle = b.binary("Subtract", x, mean)
         variance = b.op("ReduceMean", b.mul(middle, middle), b.ints(*axes), keep_dims=True)
         y = b.binary("Divide", middle, b.op("Sqrt", b.add(variance, b.scalar(eps))))
-    return b.add(b.mul(y, b.positive(*column)), b.weights(*column)) if b.chance(0.7) else y
+    return b.add(b.mul(y, a_channel(b, x, scale)), a_channel(b, x, shift)) if b.chance(0.8) else y
 
 
 def unit_length(b: Build, x: Value) -> Value:

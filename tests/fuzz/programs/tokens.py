@@ -189,17 +189,11 @@ def rotary(b: Build, x: Value) -> Value:
             array = np.round(array * 4) / 4
         return b.const(array.reshape(*lead, *array.shape)) if b.chance(0.7) else b.parameter((*lead, *array.shape))
 
-    pairs = b.chance(0.35)
+    pairs = b.chance(0.5)
     cos, sin = table(np.cos), table(np.sin)
     if interleaved:
-        split = b.reshape(x, *x.shape[:-1], half, 2)
         axis = x.rank
-        zero = b.const(np.int64(axis))
-        first, second = (
-            (b.op("Gather", split, b.const(np.int64(j)), zero, version="opset8", batch_dims=0) for j in (0, 1))
-            if b.chance(0.5)
-            else _evens(b, split)
-        )
+        first, second = _evens(b, x)
         if pairs:
             one = b.binary("Subtract", b.mul(first, cos), b.mul(second, sin))
             two = b.add(b.mul(second, cos), b.mul(first, sin))
@@ -226,10 +220,21 @@ def rotary(b: Build, x: Value) -> Value:
     return b.concat([y, *rest], -1) if rest else y
 
 
-def _evens(b: Build, split: Value) -> tuple[Value, Value]:
-    """The first and second of each pair, squeezed."""
-    one, two = b.many("Split", split, b.const(np.int64(split.rank - 1)), num_splits=2)
-    axes = b.ints(split.rank - 1)
+def _evens(b: Build, x: Value) -> tuple[Value, Value]:
+    """The elements of even and those of odd position along the last axis."""
+    last, half = x.rank - 1, x.shape[-1] // 2
+    roll = b.rng.random()
+    if roll < 0.35:
+        step, end, axis = b.ints(2), b.ints(1 << 30), b.ints(last)
+        one, two = (b.op("Slice", x, b.ints(j), end, step, axis, version="opset8") for j in (0, 1))
+        return one, two
+    split = b.reshape(x, *x.shape[:-1], half, 2)
+    axis = b.const(np.int64(x.rank))
+    if roll < 0.7:
+        one, two = (b.op("Gather", split, b.const(np.int64(j)), axis, version="opset8", batch_dims=0) for j in (0, 1))
+        return one, two
+    one, two = b.many("Split", split, axis, num_splits=2)
+    axes = b.ints(x.rank)
     return b.op("Squeeze", one, axes), b.op("Squeeze", two, axes)
 
 
