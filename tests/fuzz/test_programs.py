@@ -6,6 +6,7 @@ import pytest
 
 import irload
 from tests.fuzz.programs import near
+from tests.fuzz.programs.__main__ import Report, outcomes
 from tests.fuzz.programs.graph import ir
 from tests.fuzz.programs.make import make
 from tests.fuzz.programs.play import Wrong, plainly, play
@@ -13,12 +14,25 @@ from tests.fuzz.programs.replay import replayed
 from tests.fuzz.programs.shrink import shrunk
 from tests.fuzz.programs.thresholds import lowered
 
+COUNT, SEED = 300, 2026
 REGRESSIONS = sorted((Path(__file__).parent / "regressions" / "programs").glob("*.xml"))
 
 
 @pytest.mark.parametrize("file", REGRESSIONS, ids=lambda file: file.stem)
 def test_what_once_was_wrong(file):
     assert replayed(file) == []
+
+
+def test_random_programs(tmp_path):
+    report = Report(SEED)
+    for found in outcomes(COUNT, SEED, tmp_path, workers=2, start=0, share=0.05):
+        report.add(found)
+    assert report.failures == [], report.text(tmp_path)
+    assert report.count == COUNT
+    assert report.outputs["exact"] > 100
+    assert report.outputs["blunt"] < 0.15 * report.outputs["outputs"]
+    assert sum(report.refused.values()) < 0.1 * COUNT
+    assert report.runtime["agrees"] > 3
 
 
 def test_the_same_seed_makes_the_same():

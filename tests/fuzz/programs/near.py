@@ -73,8 +73,8 @@ def differs(plain: Array, fast: Array, tolerance: float | None) -> str | None:
     if plain.dtype.kind not in "fV":
         wrong = plain != fast
     else:
-        a, b = plain.astype(np.float64), fast.astype(np.float64)
         with np.errstate(all="ignore"):
+            a, b = plain.astype(np.float64), fast.astype(np.float64)
             same = (a == b) | (np.isnan(a) & np.isnan(b))
             wrong = ~(same | (np.abs(a - b) <= tolerance)) if tolerance is not None else ~same
     if not wrong.any():
