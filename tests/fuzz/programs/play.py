@@ -98,10 +98,13 @@ def plainly(model: Model) -> Expected:
     ]
     shaken: list[float] = [0.0] * len(model.outputs)
     if any(rounded):
-        for plain, moved in zip(expected.results, _shaken(model, feeds[:-1] if stateless else feeds), strict=False):
+        again, overflows = _shaken(model, feeds[:-1] if stateless else feeds)
+        for plain, moved in zip(expected.results, again, strict=False):
             if not isinstance(plain, str) and not isinstance(moved, str):
                 gaps = [distance(a, b) for a, b in zip(plain, moved, strict=True)]
                 shaken = [max(a, b) for a, b in zip(shaken, gaps, strict=True)]
+        if overflows:
+            shaken = [np.inf] * len(shaken)
     least = [max(_least(r[k]) for r in good) for k in range(len(model.outputs))]
     expected.tolerances = [
         FACTOR * max(s, low) if r else None for s, low, r in zip(shaken, least, rounded, strict=True)
@@ -142,19 +145,22 @@ def _outcome(request: InferRequest, feed: Sequence[Array]) -> list[Array] | str:
         return f"{type(error).__name__}: {error}"
 
 
-def _shaken(model: Model, feeds: Sequence[Sequence[Array]]) -> list[list[Array] | str]:
+def _shaken(model: Model, feeds: Sequence[Sequence[Array]]) -> tuple[list[list[Array] | str], bool]:
+    """The results of plain runs in which operands move, and whether numbers came close to overflowing."""
     compiled = CompiledModel(model, 1, optimize=False)
     variables: dict[str, Array] = {}
     found: list[list[Array] | str] = []
+    overflows = False
     for feed in feeds:
         run = Shaken(compiled, dict(variables))
         try:
             arrays, given = compiled._bound([a.copy() for a in feed])
             found.append([np.array(a) for a in compiled.execute(run, given, arrays)])
             variables = run.variables
+            overflows |= run.overflows
         except irload.IRError as error:
             found.append(str(error))
-    return found
+    return found, overflows
 
 
 def _planned(model: Model, expected: Expected, threads: int, *, precise: bool) -> None:
