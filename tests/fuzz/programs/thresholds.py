@@ -8,6 +8,9 @@ from contextlib import ExitStack, contextmanager
 from typing import Any
 from unittest.mock import patch
 
+from irload.plan import binders
+from irload.plan.kernels import winograd
+
 SMALL: dict[str, Any] = {
     "ELEMENTS": 16, "PRODUCTS": 64, "TAPS": 32, "TILE": 48, "SHARED": 96, "COLUMNS": 200, "POSITIONS": 4, "BLOCK": 96,
     "PANEL": 3000, "TILES": 2, "PACKED": 64, "RESIDENT": 64, "ELSEWHERE": 256, "WORK": 2000, "FEW_CHANNELS": 4,
@@ -21,6 +24,7 @@ SMALL: dict[str, Any] = {
 @contextmanager
 def lowered() -> Generator[None]:
     """Have each of these numbers small, wherever a module of the plan has it, and Winograd run what it can."""
+    assert binders  # which imports every kernel
     with ExitStack() as stack:
         for name, module in list(sys.modules.items()):
             if not name.startswith("irload.plan"):
@@ -28,6 +32,5 @@ def lowered() -> Generator[None]:
             for constant, value in SMALL.items():
                 if constant in vars(module):
                     stack.enter_context(patch.object(module, constant, value))
-        winograd: Any = sys.modules["irload.plan.kernels.winograd"]
         stack.enter_context(patch.object(winograd, "suits", winograd.can))
         yield
