@@ -10,7 +10,7 @@ from irload.core.shape import ANY, Dim, Shape
 from irload.core.tensor import Array, TensorType
 from irload.errors import AttributeInvalid, ShapeMismatch
 from irload.ops.detection.boxes import by_score, iou, suppress
-from irload.ops.detection.ports import dim_of, require_floats, require_shape
+from irload.ops.detection.ports import dim_of, follow_floats, require_floats, require_shape
 
 CORNER, CENTER = "caffe.PriorBoxParameter.CORNER", "caffe.PriorBoxParameter.CENTER_SIZE"
 
@@ -59,7 +59,8 @@ class DetectionOutputBase(Op):
             raise ShapeMismatch("aux_class_preds asks for aux_box_preds too")
         if aux_class_preds is not None and aux_box_preds is not None:
             given |= {"aux_class_preds": aux_class_preds, "aux_box_preds": aux_box_preds}
-        element = require_floats(**given)
+        require_floats(**{name: tensor for name, tensor in given.items() if name != "proposals"})
+        element = follow_floats(**given)
         for name, tensor in given.items():
             require_shape(name, tensor, *(None,) * (3 if name == "proposals" else 2))
         priors, classes = self.counts(*given.values())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from irload.core.element import ElementType, follow
+from irload.core.element import ElementType, follow, merge
 from irload.core.shape import ANY, Dim, Shape
 from irload.core.tensor import TensorType
 from irload.errors import ShapeMismatch, TypeMismatch
@@ -16,10 +16,20 @@ def require_shape(name: str, tensor: TensorType, *dims: Dim | int | None) -> Non
 
 
 def require_floats(**ports: TensorType) -> ElementType:
-    """The one floating-point type that the ports have, else that of the first of them. Raises TypeMismatch."""
-    element = follow(*(tensor.element for tensor in ports.values()))
+    """The one floating-point type that the ports have. Raises TypeMismatch."""
+    return _float(merge(*(tensor.element for tensor in ports.values())), *ports)
+
+
+def follow_floats(**ports: TensorType) -> ElementType:
+    """The floating-point type of the first port; others may have other ones, which is a remark. Raises TypeMismatch."""
+    for name, tensor in ports.items():
+        _float(tensor.element, name)
+    return follow(*(tensor.element for tensor in ports.values()))
+
+
+def _float(element: ElementType, *names: str) -> ElementType:
     if not (element.is_float or element.is_dynamic):
-        raise TypeMismatch(f"{', '.join(ports)} must be of a floating-point type, found {element}")
+        raise TypeMismatch(f"{', '.join(names)} must be of a floating-point type, found {element}")
     return element
 
 

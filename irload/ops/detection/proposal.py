@@ -12,7 +12,7 @@ from irload.core.tensor import Array, TensorType
 from irload.errors import ShapeMismatch
 from irload.ops.detection.boxes import by_score, iou, sizes, suppress
 from irload.ops.detection.decode import clip, refine
-from irload.ops.detection.ports import agreed, dim_of, require_floats, require_shape
+from irload.ops.detection.ports import agreed, dim_of, follow_floats, require_shape
 from irload.ops.detection.sampling import round_away
 from irload.ops.ports import require_rank
 
@@ -51,7 +51,7 @@ class Proposal(Op, since=1):
     def _rows(
         self, class_probs: TensorType, bbox_deltas: TensorType, image_shape: TensorType
     ) -> tuple[ElementType, Shape]:
-        element = require_floats(class_probs=class_probs, bbox_deltas=bbox_deltas, image_shape=image_shape)
+        element = follow_floats(class_probs=class_probs, bbox_deltas=bbox_deltas, image_shape=image_shape)
         require_rank("class_probs", class_probs, 4)
         require_rank("bbox_deltas", bbox_deltas, 4)
         require_rank("image_shape", image_shape, 1)
