@@ -87,7 +87,8 @@ def torture(folder: Path, kills: int, seed: int, items: int, form: str, delay: f
         if job.poll() is None:  # the last kill hit a worker: the job goes on
             job.wait(timeout=HANGING)
         report, errors = job.communicate()
-        assert job.returncode in (0, -signal.SIGKILL), errors
+        given_up = "workers died while loading" in errors  # killed thrice before they could begin: resumed, too
+        assert job.returncode in (0, -signal.SIGKILL) or given_up, errors
         if job.returncode == 0 and hits["parent"] + hits["worker"] < kills:
             check(output, form, samples, json.loads(report))
             hits["rounds"] += 1

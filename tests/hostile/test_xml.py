@@ -131,7 +131,7 @@ def test_316_mb_with_1_7_million_layers(tmp_path: Path) -> None:
 def test_a_long_file_is_streamed(tmp_path: Path) -> None:
     """Read to its end in memory that a tree of it does not fit into. What stays is what the layers say, not how."""
     file = tmp_path / "model.xml"
-    layers = "".join(LAYER.format(k) + "<junk/>" * 1_500 for k in range(2_000))
+    layers = "".join(LAYER.format(k) + "<junk/>" * 2_500 for k in range(2_000))
     file.write_text(f'<net version="11"><layers>{layers}</layers></net>')
     code = "import sys; from irload.read import read_xml; print(len(read_xml(sys.argv[1]).graph.layers))"
     found = confined(["-c", code, file], memory=MEMORY // 2, seconds=2 * SECONDS)
