@@ -7,15 +7,18 @@ holds more at once than it did, is noticed without a clock. `python -m tests.pla
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Callable, Generator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import Any
 from unittest.mock import patch
 
 import numpy as np
 
+from irload.core.tensor import Array
 from irload.plan.bind import Bound
 from irload.plan.kernels import packing, streamed, winograd
+from irload.plan.kernels.calls import Scratch
 from irload.plan.tuning import Phases
 from models import ir
 from tests.fuzz.programs.thresholds import lowered
@@ -147,12 +150,28 @@ def counted(build: Callable[[Exact], ir.Ref]) -> dict[str, list[str]]:
                     stack.enter_context(lowered())
                     for module in (packing, streamed, winograd):
                         stack.enter_context(patch.object(module, "small_kernels", lambda small=small: small))
+                    taken = stack.enter_context(_scratch_taken())
                     choice = Choice(k)
                     plan = plan_of(model, net.shapes, threads, choice)
                 key = f"{threads} threads, {'in place' if small else 'copied'}, choice {k}"
-                found[key] = [*map(row, plan.bound), f"scratch {plan.scratch_bytes}, arena {plan.storage.nbytes}"]
+                found[key] = [*map(row, plan.bound), f"scratch {sum(taken)}, arena {plan.storage.nbytes}"]
                 k, most = k + 1, choice.most
     return found
+
+
+@contextmanager
+def _scratch_taken() -> Generator[list[int]]:
+    """The bytes of every piece of working memory that kernels take."""
+    taken: list[int] = []
+    take = Scratch.take
+
+    def noted(self: Scratch, shape: Sequence[int], dtype: Any = np.float32) -> Array:
+        array = take(self, shape, dtype)
+        taken.append(array.nbytes)
+        return array
+
+    with patch.object(Scratch, "take", noted):
+        yield taken
 
 
 def row(bound: Bound) -> str:

@@ -16,15 +16,23 @@ from irload.core.tensor import Array
 
 def shaped(array: Array, *shape: int) -> Array:
     """The view in another shape. Raises ValueError where memory allows none."""
-    return np.reshape(array, shape, copy=False)
+    return np.reshape(array, _told(shape), copy=False)
 
 
 def merged(array: Array, *shape: int) -> Array | None:
     """The view in another shape, None where memory allows none."""
+    shape = _told(shape)
     try:
         return np.reshape(array, shape, copy=False)
     except ValueError:
         return None
+
+
+def _told(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The shape. NumPy takes any negative length for an open one; what is below −1 is a mistake."""
+    if min(shape, default=0) < -1:
+        raise ValueError(f"no shape: {shape}")
+    return shape
 
 
 def relaid(weights: Array, *shape: int) -> Array:

@@ -1,0 +1,224 @@
+"""Which values share memory, and which must not."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from irload.errors import LimitExceeded
+from irload.plan.fast import FastPlan
+from irload.plan.program import Program, Value
+from irload.plan.steps import Cut, Join, Map, Normalize, Permute, Softmax, View
+from irload.plan.storage import Storage, blank
+from irload.safety import Limits
+from models import ir
+from tests.plan.exact import Exact, plan_of
+from tests.plan.graphs import agrees
+from tests.plan.programs import constant, mapped, random, value
+
+
+def storage(steps: list[object], inputs: list[Value], outputs: list[Value]) -> Storage:
+    return Storage(Program(steps, inputs, outputs))  # type: ignore[arg-type]
+
+
+def source_of_last(*functions: str) -> tuple[Storage, list[Map], Value]:
+    """A chain of functions of one operand."""
+    x = value(3, 4)
+    steps: list[Map] = []
+    for function in functions:
+        steps.append(mapped(function, steps[-1].output if steps else x))
+    return storage(list(steps), [x], [steps[-1].output]), steps, x
+
+
+def test_elementwise_results_take_the_place_of_what_nobody_needs() -> None:
+    made, (first, second, third), x = source_of_last("relu", "exp", "tanh")
+    assert made.source(first.output) is None, "an input stays"
+    assert made.source(second.output) is first.output
+    assert made.source(third.output) is None, "two at most share a place"
+    assert made.root(second.output) is first.output
+    assert not made.is_view(second.output)
+    assert made.nbytes == 2 * 64
+    assert np.shares_memory(made.view(second.output), made.view(first.output))
+    assert np.shares_memory(made.view(third.output), made.view(x)), "what is dead makes room"
+    assert not np.shares_memory(made.view(first.output), made.view(x))
+
+
+def test_an_operand_that_is_taken_again_stays() -> None:
+    x = value(3, 4)
+    first = mapped("relu", x)
+    second, third = mapped("exp", first.output), mapped("tanh", first.output)
+    made = storage([first, second, third], [x], [second.output, third.output])
+    assert [made.source(s.output) for s in (second, third)] == [None, None]
+
+
+def test_an_output_stays() -> None:
+    x = value(3, 4)
+    first = mapped("relu", x)
+    second = mapped("exp", first.output)
+    made = storage([first, second], [x], [first.output, second.output])
+    assert made.source(second.output) is None
+
+
+def test_a_value_that_is_taken_twice_by_one_map_is_written_over() -> None:
+    x = value(3, 4)
+    first = mapped("relu", x)
+    second = mapped("multiply", first.output, first.output)
+    assert storage([first, second], [x], [second.output]).source(second.output) is first.output
+
+
+@pytest.mark.parametrize("kind", ["softmax", "normalize"])
+def test_rows_are_written_over_unless_their_epilogue_takes_them_again(kind: str) -> None:
+    x = value(3, 4)
+    first = mapped("relu", x)
+
+    def step(*inputs: Value) -> Softmax | Normalize:
+        if kind == "softmax":
+            return Softmax([inputs[0]], [value(3, 4)], axis=1)
+        expression = mapped("add", *inputs).expression if len(inputs) > 1 else mapped("relu", inputs[0]).expression
+        return Normalize(list(inputs), [value(3, 4)], axes=(1,), eps=1.0, epilogue=expression)
+
+    alone = step(first.output)
+    assert storage([first, alone], [x], [alone.output]).source(alone.output) is first.output
+    if kind == "normalize":
+        again = step(first.output, first.output)
+        assert storage([first, again], [x], [again.output]).source(again.output) is None
+        other = mapped("exp", x)
+        extra = step(first.output, other.output)
+        made = storage([first, other, extra], [x], [extra.output])
+        assert made.source(extra.output) is first.output, "never an operand of the epilogue"
+
+
+def test_another_shape_layout_or_type_needs_memory_of_its_own() -> None:
+    x, wide = value(1, 4), value(3, 4)
+    first = mapped("relu", x)
+    second = mapped("add", first.output, wide)
+    assert storage([first, second], [x, wide], [second.output]).source(second.output) is None
+    x = value(1, 2, 3, 4)
+    first = mapped("relu", x)
+    second = mapped("exp", first.output)
+    first.output.channels_last = True
+    assert storage([first, second], [x], [second.output]).source(second.output) is None
+
+
+def test_what_is_seen_through_a_view_stays() -> None:
+    x = value(3, 4)
+    first = mapped("relu", x)
+    turned = Permute([first.output], [value(4, 3)], order=(1, 0))
+    second = mapped("exp", first.output)
+    third = mapped("tanh", turned.output)
+    made = storage([first, turned, second, third], [x], [second.output, third.output])
+    assert made.is_view(turned.output)
+    assert made.source(turned.output) is first.output
+    assert made.source(second.output) is None
+    assert made.source(third.output) is None, "nor is a view written over"
+
+
+def test_several_operands_of_which_the_second_is_free() -> None:
+    x = value(3, 4)
+    first, kept = mapped("relu", x), mapped("exp", x)
+    both = mapped("add", kept.output, first.output)
+    made = storage([first, kept, both], [x], [kept.output, both.output])
+    assert made.source(both.output) is first.output
+
+
+def test_joins_are_written_by_their_makers() -> None:
+    x = value(3, 4)
+    first, second = mapped("relu", x), mapped("exp", x)
+    join = Join([first.output, x, second.output], [value(3, 12)], axis=1)
+    made = storage([first, second, join], [x], [join.output])
+    assert made.joined == {(join, 0), (join, 2)}
+    whole = made.view(join.output)
+    for k, step in ((0, first), (2, second)):
+        np.testing.assert_array_equal(
+            np.lib.array_utils.byte_bounds(made.view(step.output)),
+            np.lib.array_utils.byte_bounds(whole[:, 4 * k : 4 * k + 4]),
+        )
+
+
+@pytest.mark.parametrize("why", ["taken twice", "taken by another", "returned", "a view", "another layout", "constant"])
+def test_what_is_not_written_into_a_join(why: str) -> None:
+    x = value(1, 2, 3, 4)
+    first = mapped("relu", x)
+    steps: list[object] = [first]
+    part, outputs = first.output, list[Value]()
+    if why == "a view":
+        look = Cut([first.output], [value(1, 2, 3, 4)], index=(slice(None),) * 4)
+        steps.append(look)
+        part = look.output
+    elif why == "another layout":
+        part.channels_last = True
+    elif why == "constant":
+        part = constant(random(1, 2, 3, 4))
+    elif why == "taken by another":
+        other = mapped("exp", part)
+        steps.append(other)
+        outputs.append(other.output)
+    elif why == "returned":
+        outputs.append(part)
+    inputs = [part, part] if why == "taken twice" else [part, x]
+    join = Join(inputs, [value(1, 4, 3, 4)], axis=1)
+    made = storage([*steps, join], [x], [join.output, *outputs])
+    assert made.joined == ({(join, 0)} if why == "taken twice" else set())
+
+
+def test_views_of_views() -> None:
+    x = value(2, 3, 4)
+    first = mapped("relu", x)
+    turned = Permute([first.output], [value(3, 2, 4)], order=(1, 0, 2))
+    flat = View([turned.output], [value(3, 8)])
+    cut = Cut([turned.output], [value(3, 1, 4)], index=(slice(None), slice(1, 2), slice(None)))
+    outputs = [flat.output, cut.output]
+    made = storage([first, turned, flat, cut], [x], outputs)
+    assert not made.is_view(flat.output), "a copy"
+    assert made.is_view(cut.output)
+    assert made.root(cut.output) is first.output
+    assert made.view(cut.output).strides == (16, 48, 4)
+
+
+def test_a_blank_lies_as_its_value_does() -> None:
+    plain, last = value(2, 3, 4, 5), value(2, 3, 4, 5)
+    last.channels_last = True
+    assert blank(plain).strides == (240, 80, 20, 4)
+    assert blank(last).strides == (240, 4, 60, 12)
+    assert blank(value(2, 3)).strides == (12, 4)
+
+
+def test_the_peak_counts_constants_once() -> None:
+    x, w = value(16), constant(random(16))
+    first, second = mapped("add", x, w), mapped("multiply", x, w)
+    steps, outputs = [first, second], [first.output, second.output]
+    needed = 3 * 64 + 64
+    Storage(Program(steps, [x], outputs), Limits(peak_bytes=needed))
+    with pytest.raises(LimitExceeded, match=f"{needed} bytes"):
+        Storage(Program(steps, [x], outputs), Limits(peak_bytes=needed - 1))
+
+
+def framed(net: Exact, change: str) -> ir.Ref:
+    """A 1×1 convolution before a depthwise one with pads, with one thing changed."""
+    x = net.input(1, 4, 13, 14)
+    y = net.conv(x, 4, 6, 3 if change == "3×3" else 1)
+    y = net.op("ReLU", y)
+    pads = {} if change == "no pads" else {"pads_begin": "1,2", "pads_end": "0,1"}
+    if change == "small":
+        x = net.input(1, 4, 12, 13)
+        y = net.conv(x, 4, 6)
+    z = net.depthwise(y, 6, 3, **pads) if change != "dense" else net.conv(y, 6, 6, 3, **pads)
+    if change == "taken twice":
+        return net.concat(net.reshape(net.op("Abs", y), -1), net.reshape(z, -1), axis=0)
+    return z
+
+
+@pytest.mark.parametrize("change", ["none", "3×3", "no pads", "small", "dense", "taken twice"])
+def test_frames(change: str) -> None:
+    net = Exact()
+    model = net.model(framed(net, change))
+    plan: FastPlan = plan_of(model, net.shapes)
+    frames = plan.storage._framed
+    assert bool(frames) == (change == "none")
+    if frames:
+        ((value, frame),) = frames.items()
+        assert frame.shape == (1, 13 + 1, 14 + 3, 6)
+        inner = np.moveaxis(frame[:, 1:14, 2:16], -1, 1)
+        view = plan.storage.view(value)
+        assert (view.shape, view.strides, view.ctypes.data) == (inner.shape, inner.strides, inner.ctypes.data)
+    agrees(model, net.shapes)
