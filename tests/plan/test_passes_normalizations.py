@@ -152,6 +152,25 @@ def test_what_only_looks_alike_stays(write: Write) -> None:
     assert not any(isinstance(s, Normalize) for s in chain.optimized([x], [out]))
 
 
+@pytest.mark.parametrize("gamma", [np.inf, -np.inf, np.nan])
+@pytest.mark.parametrize("computed", [True, False])
+def test_a_scale_that_is_not_finite_gives_what_the_steps_give(gamma: float, computed: bool) -> None:
+    scales = GAMMA.copy()
+    scales[3] = gamma
+    given, results = random(4, 8), list[Array]()
+    for passes in (True, False):
+        x, scale, chain = value(4, 8), value(8), Chain()
+        m = mean(chain, x)
+        d = chain("subtract", x, m)
+        root = chain("divide", 1, chain("sqrt", chain("add", 1e-5, mean(chain, chain("square", d)))))
+        inverse = chain("multiply", root, scale if computed else constant(scales))
+        out = chain(
+            "add", chain("multiply", x, inverse), chain("subtract", constant(BETA), chain("multiply", m, inverse))
+        )
+        results += run(chain.steps, {x: given, scale: scales}, [out], passes=passes)
+    np.testing.assert_allclose(results[0], results[1], 1e-5, 1e-5)
+
+
 @pytest.mark.parametrize("write", [other_mean, not_squared, no_root, less_eps, halved])
 def test_and_gives_the_same(write: Write) -> None:
     given = random(4, 8)

@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import isclose
 
+import numpy as np
+
 from irload.plan.algebra import Algebra, Form, Monomial, Unwieldy
 from irload.plan.expression import Expression, Instruction
 from irload.plan.program import Program, Step, Value
@@ -174,7 +176,14 @@ def _normalised(cone: _Cone, step: Map, center: bool) -> _Found | None:
     if any(len(m) > 1 or any(e != 1 or atom not in cone.unknown for atom, e in m) for m in (gamma, shift)):
         return None
     scaled, shifted = (cone.unknown[m[0][0]] if m else None for m in (gamma, shift))
+    if center and scaled is not None and not _is_finite(scaled):
+        return None  # an infinite γ gives ∞ − ∞ where it is drawn in, and ∞ where it is drawn out
     return _Found(step, cone.x, cone.axes, eps, center, cone.through(step), scaled, shifted)
+
+
+def _is_finite(value: Value) -> bool:
+    """True for constants without infinities and NaN."""
+    return value.constant is not None and bool(np.isfinite(value.constant).all())
 
 
 def _atom(form: Form) -> int:
