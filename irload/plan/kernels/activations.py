@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from irload.core.tensor import Array
-from irload.plan.kernels.calls import INFINITE, Part, clip, maximum
+from irload.plan.kernels.calls import INFINITE, Part, clip, maximum, negative
 from irload.plan.kernels.views import frozen, shaped
 
 Take = Callable[[], Array]
@@ -36,7 +36,7 @@ def sigmoid(args: Sequence[Array], out: Array, numbers: Sequence[np.float32], ta
     """1 / (1 + e^−x)."""
     one = np.float32(1)
     return [
-        (np.negative, (args[0], out)),
+        (negative, (args[0], out)),
         (np.exp, (out, out)),
         (np.add, (out, one, out)),
         (np.divide, (one, out, out)),
@@ -47,7 +47,7 @@ def swish(args: Sequence[Array], out: Array, numbers: Sequence[np.float32], take
     """X · sigmoid(b·x), where b is the number, or 1."""
     t, one = take(), np.float32(1)
     return [
-        (np.multiply, (args[0], -numbers[0], t)) if numbers else (np.negative, (args[0], t)),
+        (np.multiply, (args[0], -numbers[0], t)) if numbers else (negative, (args[0], t)),
         (np.exp, (t, t)),
         (np.add, (t, one, t)),
         (np.divide, (args[0], t, out)),
@@ -73,7 +73,7 @@ def softplus(args: Sequence[Array], out: Array, numbers: Sequence[np.float32], t
     t = take()
     return [
         (np.absolute, (args[0], t)),
-        (np.negative, (t, t)),
+        (negative, (t, t)),
         (np.exp, (t, t)),
         (np.log1p, (t, t)),
         *relu(args, out, numbers, take),

@@ -25,7 +25,13 @@ def minimum(a: Array, b: Any, out: Array) -> None:
     np.minimum(a, b, out=out)
 
 
+def negative(a: Array, out: Array) -> None:
+    """−a, as a product: np.negative of NumPy 2.4 goes wrong where both lie four elements apart."""
+    np.multiply(a, MINUS_ONE, out)
+
+
 INFINITE = np.float32(np.inf)
+MINUS_ONE = np.float32(-1)
 
 
 def clip(a: Array, low: np.float32, high: np.float32, out: Array) -> Call:

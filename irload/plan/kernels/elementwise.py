@@ -10,7 +10,7 @@ from irload.core.tensor import Array
 from irload.plan.expression import Expression
 from irload.plan.kernels import activations
 from irload.plan.kernels.activations import Emit
-from irload.plan.kernels.calls import INFINITE, Call, clip, maximum, minimum
+from irload.plan.kernels.calls import INFINITE, Call, clip, maximum, minimum, negative
 
 
 def _ufunc(function: Callable[..., object]) -> Emit:
@@ -43,7 +43,7 @@ TABLE: dict[str, Emit] = {
     "number_divide": _number_first(np.divide),
     "square": _ufunc(np.square),
     "sqrt": _ufunc(np.sqrt),
-    "negative": _ufunc(np.negative),
+    "negative": _ufunc(negative),
     "abs": _ufunc(np.absolute),
     "exp": _ufunc(np.exp),
     "log": _ufunc(np.log),

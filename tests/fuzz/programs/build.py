@@ -203,9 +203,10 @@ class Build:
         given = [(v.exact, v.shape, c, v.element) for v, c in zip(inputs, constants, strict=True)]
         if type == "ReduceMean" and self.dynamic:
             return None  # over another batch the mean may be a third
-        if type == "Convolution" and not self.precise and inputs[1].shape[2:] == (3, 3):
+        if type in ("Convolution", "GroupConvolution") and not self.precise:
             dense = set(data["strides"]) == set(data["dilations"]) == {1}
-            if dense:
+            one = type == "Convolution" or inputs[1].shape[0] == 1
+            if dense and one and inputs[1].shape[-3:] == (inputs[0].shape[1], 3, 3):
                 return None  # Winograd's algorithm may run it
         return after(type, data, given, shape, element)
 
