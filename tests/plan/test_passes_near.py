@@ -83,12 +83,12 @@ def expression(build: Build, numbers: Mapping[str, float]) -> str:
     return str(bound.step.expression)  # type: ignore[attr-defined]
 
 
-@pytest.mark.parametrize("by", [1.001, 0.5, -1.0, 2.0, None])
+@pytest.mark.parametrize("by", [1.001, -1.0, None])
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_functions(name: str, by: float | None) -> None:
     build, numbers = FUNCTIONS[name]
     for key, value in numbers.items():
-        if name == "gelu_tanh" and key == "three" and by not in (None, 2.0):
+        if name == "gelu_tanh" and key == "three" and by is not None:
             continue  # a power of negative numbers
         near = {**numbers, key: value + 0.25 if by is None else value * by if value else value + by - 1}
         if near.get("low", 0) > near.get("high", 0):

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from irload.plan.program import PlanInvalid, Program, Step, Value
-from irload.plan.steps import Attention, Compute, Cut, Pool, Recurrent, Reduce, Spread, TransposedWindow
+from irload.plan.steps import Attention, Compute, Cut, Pool, Recurrent, Reduce, Resample, Spread, TransposedWindow
 from models import ir
 from tests.plan.exact import Exact, plan_of
 from tests.plan.graphs import PAIRS
@@ -116,6 +116,8 @@ def passed_over(step: Step, what: str) -> bool:
         return what.endswith(("axis 2", "axis 3", "axis 4"))
     if isinstance(step, Reduce | Cut):
         return what == "inputs 0 axis 1"  # any number of elements is summed, or left out
+    if isinstance(step, Resample):
+        return what == "inputs 0 axis 2"  # what lies behind the last tap
     if isinstance(step, Attention):
         return what == "inputs less"  # the mask
     if isinstance(step, Spread):

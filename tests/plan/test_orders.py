@@ -1,0 +1,174 @@
+"""The plain plan: slots and when they end, what inference knew, and the limits that are checked before a run."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import irload
+from irload.core.element import f32
+from irload.core.shape import Shape
+from irload.core.tensor import TensorType
+from irload.errors import LimitExceeded
+from irload.plan import folding
+from irload.plan.fast import _merged
+from irload.plan.folding import Folding
+from irload.plan.order import Plan, plan_graph, require_size
+from irload.plan.running import Run
+from irload.safety import Limits
+from tests.plan.exact import Exact
+from tests.plan.graphs import Net
+
+
+def tensor(*shape: int) -> TensorType:
+    return TensorType(f32, Shape(*shape))
+
+
+def planned(net: Net, model: irload.Model, fold: bool = False, **limits: int) -> Plan:
+    given = [p.outputs[0].type for p in model.parameters]
+    return plan_graph(model, given, Folding() if fold else None, Limits(**limits))
+
+
+def test_a_tensor_is_as_large_as_the_limit_at_most() -> None:
+    require_size(tensor(5, 2), Limits(tensor_bytes=40))
+    with pytest.raises(LimitExceeded, match="too large"):
+        require_size(tensor(5, 2), Limits(tensor_bytes=39))
+
+
+def test_an_empty_tensor_has_a_shape_that_numpy_holds() -> None:
+    require_size(tensor(0, (1 << 61) - 1), Limits())
+    require_size(tensor(0, 5), Limits())
+    with pytest.raises(LimitExceeded, match="more than NumPy holds"):
+        require_size(tensor(0, 1 << 61), Limits())
+    with pytest.raises(LimitExceeded, match="more than NumPy holds"):
+        require_size(tensor(1 << 61, 0), Limits())
+
+
+def graph() -> tuple[Net, irload.Model]:
+    """s = x + c, t = relu(s), results t · s and exp(c) + t."""
+    net = Exact()
+    x, c = net.input(2, 3), net.weights(2, 3)
+    s = net.op("Add", x, c)
+    t = net.op("ReLU", s)
+    return net, net.model(net.op("Multiply", t, s), net.op("Add", net.op("Exp", c), t))
+
+
+def test_slots_end_with_their_last_use() -> None:
+    net, model = graph()
+    plan = planned(net, model)
+    names = [s.node.type for s in plan.steps]
+    assert names == ["Add", "ReLU", "Multiply", "Exp", "Add"]
+    (c,) = (slot for slot, _ in plan.constants)
+    (x,) = plan.parameters
+    add, relu, times, exp, last = plan.steps
+    assert add.inputs == (x, c)
+    assert [set(s.last_use) for s in plan.steps] == [
+        {x}, set(), set(add.outputs), set(), {*exp.outputs, *relu.outputs},
+    ]  # fmt: skip
+    assert plan.results == (times.outputs[0], last.outputs[0])
+    assert plan.slots == 7
+    assert all(s.known for s in plan.steps)
+    assert plan.is_static
+
+
+def test_an_output_that_nothing_takes_ends_at_once() -> None:
+    net = Exact()
+    first, _ = net.ops("Split", net.input(2, 4), net.constant(1), outputs=2, num_splits=2)
+    plan = planned(net, net.model(first))
+    (split,) = plan.steps
+    assert set(split.last_use) == {*plan.parameters, split.outputs[1]}
+
+
+def test_what_is_constant_is_folded() -> None:
+    net, model = graph()
+    plan = planned(net, model, fold=True)
+    assert [s.node.type for s in plan.steps] == ["Add", "ReLU", "Multiply", "Add"]
+    assert len(plan.constants) == 2
+
+
+def folded(model: irload.Model, **limits: int) -> int:
+    """The operations that a plan leaves to the run."""
+    given = [p.outputs[0].type for p in model.parameters]
+    return len(plan_graph(model, given, Folding(), Limits(**limits)).steps)
+
+
+@pytest.mark.parametrize(("times", "steps"), [(8, 1), (9, 2)])
+def test_constants_do_not_grow_without_bounds(times: int, steps: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    net = Exact()
+    wide = net.op("Tile", net.weights(100_000, 1), net.constant([1, times]))
+    model = net.model(net.op("Add", net.op("Exp", wide), net.input(1)))
+    monkeypatch.setattr(folding, "LARGE", 1)
+    grown = folded(model)
+    monkeypatch.setattr(folding, "LARGE", 1 << 22)
+    assert folded(model) == 1
+    assert (grown == 1) == (steps == 1)
+
+
+def test_folding_keeps_to_the_memory_that_there_is() -> None:
+    net = Exact()
+    wide = [net.op("Tile", net.op("Exp", net.weights(100_000)), net.constant([2])) for _ in range(3)]
+    model = net.model(*(net.op("Add", w, net.input(1)) for w in wide))
+    left = [folded(model, peak_bytes=n) for n in (1 << 30, 3_600_000, 3_599_999, 2_400_000, 2_399_999, 1_300_000)]
+    assert left == [3, 3, 4, 5, 5, 7]
+
+
+def test_the_peak_of_a_plain_plan_is_said_with_its_layer() -> None:
+    net = Exact()
+    x = net.input(1000)
+    y = net.concat(net.op("Exp", x), net.op("Sin", x), axis=0)
+    model = net.model(net.op("ReduceSum", y, net.constant([0]), keep_dims=False))
+    planned(net, model, peak_bytes=1 << 20)
+    with pytest.raises(LimitExceeded, match=r"Concat 'Concat_3'.*alive when this layer runs"):
+        planned(net, model, peak_bytes=15_000)
+
+
+def test_the_constants_alone_may_be_too_many() -> None:
+    net = Exact()
+    model = net.model(net.op("Add", net.input(1000), net.weights(1000)))
+    with pytest.raises(LimitExceeded, match="the constants are too large"):
+        planned(net, model, peak_bytes=3999)
+    with pytest.raises(LimitExceeded, match="alive when this layer runs"):
+        planned(net, model, peak_bytes=4000)
+
+
+def test_the_tensor_that_is_too_large_is_said_with_its_layer() -> None:
+    net = Exact()
+    model = net.model(net.op("Tile", net.input(10), net.constant([10])))
+    planned(net, model, tensor_bytes=400)
+    with pytest.raises(LimitExceeded, match="Tile 'Tile_2'"):
+        planned(net, model, tensor_bytes=399)
+
+
+def test_phases_of_one_part_are_merged() -> None:
+    def call(name: str) -> tuple[object, tuple[str]]:
+        return print, (name,)
+
+    a, b, c, d, e, f = ([call(n)] for n in "abcdef")
+    table = _merged([[a], [b], [c, d], [e], [f]])  # type: ignore[list-item]
+    assert table == [[[*a, *b]], [c, d], [[*e, *f]]]
+    assert _merged([[c, d], [a, b]]) == [[c, d], [a, b]]  # type: ignore[list-item]
+    assert a == [call("a")], "what is merged is copied"
+
+
+def test_iterations_are_counted() -> None:
+    class Planner:
+        model = None
+        limits = Limits(iterations=3)
+
+    run = Run(Planner(), {})  # type: ignore[arg-type]
+    for _ in range(3):
+        run.spend_iteration()
+    with pytest.raises(LimitExceeded, match="more than 3 iterations"):
+        run.spend_iteration()
+
+
+def test_a_slot_is_let_go_of_after_its_last_use() -> None:
+    net = Exact()
+    y = net.input(1000)
+    for _ in range(10):
+        y = net.op("Exp", net.op("Negative", y))
+    model = net.model(y)
+    compiled = irload.compile_model(model, optimize=False, limits=Limits(peak_bytes=13_000))
+    compiled(np.zeros(1000, np.float32))
+    with pytest.raises(LimitExceeded):
+        irload.compile_model(model, optimize=False, limits=Limits(peak_bytes=7_000))(np.zeros(1000, np.float32))
