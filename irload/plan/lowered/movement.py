@@ -12,14 +12,14 @@ from irload.plan.steps import Cut, Join, Permute, Spread, View
 @lowers("Reshape", "Squeeze", "Unsqueeze", "Identity")
 def view(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
     """What changes the shape alone."""
-    return View(inputs[:1], outputs) if inputs[0].dtype != object else None
+    return View(inputs[:1], outputs)
 
 
 @lowers("Transpose")
 def permute(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
     """Transpose by a constant order."""
     order = inputs[1].constant
-    if order is None or inputs[0].dtype == object:
+    if order is None:
         return None
     rank = len(inputs[0].shape)
     axes = tuple(int(k) % rank for k in order.tolist()) if order.size else tuple(reversed(range(rank)))
@@ -29,8 +29,6 @@ def permute(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | Non
 @lowers("Concat")
 def join(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
     """Concat."""
-    if inputs[0].dtype == object:
-        return None
     return Join(inputs, outputs, axis=int(node.op.attributes["axis"]) % len(outputs[0].shape))
 
 
@@ -38,7 +36,7 @@ def join(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
 def split(node: Node, inputs: list[Value], outputs: list[Value]) -> list[Step] | None:
     """One cut an output."""
     axis_value = inputs[1].constant
-    if axis_value is None or inputs[0].dtype == object:
+    if axis_value is None:
         return None
     axis = int(axis_value.reshape(-1)[0]) % len(inputs[0].shape)
     start, cuts = 0, list[Step]()
@@ -53,7 +51,7 @@ def split(node: Node, inputs: list[Value], outputs: list[Value]) -> list[Step] |
 def cut(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
     """Slice by known bounds."""
     told = [v.constant for v in inputs[1:]]
-    if any(t is None for t in told) or inputs[0].dtype == object or not outputs[0].size:
+    if any(t is None for t in told) or not outputs[0].size:
         return None
     starts, stops, steps, *rest = ([int(n) for n in t.reshape(-1).tolist()] for t in told if t is not None)
     shape = inputs[0].shape
@@ -66,6 +64,6 @@ def cut(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
 @lowers("Broadcast")
 def spread(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
     """Broadcast by NumPy's rules."""
-    if node.op.attributes["mode"] == "explicit" or inputs[0].dtype == object:
+    if node.op.attributes["mode"] == "explicit":
         return None
     return Spread(inputs[:1], outputs)

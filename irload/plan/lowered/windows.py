@@ -43,7 +43,7 @@ def convolution(node: Node, inputs: list[Value], outputs: list[Value]) -> Step |
     weights = weights if node.type == "GroupConvolution" else _one_group(weights, weights.source)
     op = cast(Windowed, node.op)
     pads = op.pads(data.shape[2:], weights.shape[3:])
-    if min(p for pair in pads for p in pair) < 0 or not _is_near(op, weights.shape[3:], data, outputs[0]):
+    if not _is_near(op, weights.shape[3:], data, outputs[0]):
         return None
     return Window(
         [data, weights],
