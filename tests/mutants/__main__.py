@@ -62,7 +62,7 @@ def report(outcomes: list[Outcome]) -> int:
         old, new = outcome.mutant.changed
         reason = f" (equivalent: {equivalent[id(outcome)].reason})" if id(outcome) in equivalent else ""
         print(f"{outcome.mutant.place} {outcome.mutant.operator} {outcome.how}{reason}\n  - {old}\n  + {new}")
-    wrong = [o for o in outcomes if o.noticed and id(o) in equivalent]
+    wrong = [o for o in outcomes if o.noticed and id(o) in equivalent and equivalent[id(o)].exact]
     for outcome in wrong:
         print(f"{outcome.mutant.place} is listed as equivalent, but {outcome.how} by {outcome.by}")
     explained = sum(id(o) in equivalent for o in alive)

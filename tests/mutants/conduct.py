@@ -18,7 +18,7 @@ from tests.mutants.job import Job, play
 from tests.mutants.mutant import Mutant, Source
 from tests.mutants.reach import Reach
 
-BUDGET = 12.0
+BUDGET = 20.0
 """Seconds of tests, as measured without mutants, that a mutant has to survive."""
 PATIENCE = 30.0
 """Seconds in which a child uses no processor before it is said to hang."""

@@ -17,8 +17,8 @@ LIST = Path(__file__).with_name("equivalent.toml")
 class Equivalent:
     """An entry: in the files that `file` matches, the changed line is `code` and becomes `mutant`.
 
-    Without `mutant` it may become whatever it likes. Instead of `code`, `change` names a part of any line and what it
-    becomes.
+    Without `mutant` it speaks of all survivors among the mutants of the line: of another size of a block, say, but not
+    of the size 0, which fails. Instead of `code`, `change` names a part of any line and what it becomes.
     """
 
     file: str
@@ -26,6 +26,11 @@ class Equivalent:
     code: str | None = None
     mutant: str | None = None
     change: tuple[str, str] | None = None
+
+    @property
+    def exact(self) -> bool:
+        """True for an entry of one mutant, which no test may notice."""
+        return self.mutant is not None
 
     def covers(self, mutant: Mutant) -> bool:
         """True for a mutant that the entry speaks of."""

@@ -39,19 +39,28 @@ class Reach:
     """Tests that fail without any mutant while lines are counted, which are of no use here."""
 
     def of(self, file: str, lines: range, budget: float) -> list[str]:
-        """The tests that reach one of the lines, the fastest first, as many as take `budget` seconds."""
-        return self._fastest(self._at(file, lines), budget)
+        """The tests that reach one of the lines, the most promising first, as many as take `budget` seconds."""
+        return self._promising(self._at(file, lines), budget)
 
     def around(self, file: str, budget: float) -> list[str]:
-        """The same for a whole file; for one of declarations, which no test enters, of all tests."""
-        return self._fastest(self._at(file, self.tests.get(file, ())) or set(self.seconds), budget)
+        """For what runs at import: half of the time for tests that reach the file, then any others."""
+        first = self._promising(self._at(file, self.tests.get(file, ())), budget / 2)
+        used = sum(self.seconds[t] for t in first)
+        return [*first, *self._promising(self.seconds.keys() - set(first), budget - used)]
 
     def _at(self, file: str, lines: Iterable[int]) -> set[str]:
         reached = self.tests.get(file, {})
         return set().union(*(reached.get(n, set()) for n in lines)) & self.seconds.keys()
 
-    def _fastest(self, tests: set[str], budget: float) -> list[str]:
-        ordered = sorted(tests, key=lambda t: (self.seconds[t], t))
+    def _promising(self, tests: set[str], budget: float) -> list[str]:
+        """Fast ones first, but not all cases of one test before the first of another."""
+        cases: dict[str, int] = defaultdict(int)
+        order: dict[str, float] = {}
+        for test in sorted(tests, key=lambda t: (self.seconds[t], t)):
+            name = test.split("[")[0]
+            cases[name] += 1
+            order[test] = self.seconds[test] * cases[name]
+        ordered = sorted(tests, key=lambda t: (order[t], t))
         ends = accumulate(self.seconds[t] for t in ordered)
         return [test for test, end in zip(ordered, ends, strict=True) if end <= budget]
 
