@@ -18,14 +18,14 @@ class Equivalent:
     """An entry: in the files that `file` matches, the changed line is `code` and becomes `mutant`.
 
     Without `mutant` it speaks of all survivors among the mutants of the line: of another size of a block, say, but not
-    of the size 0, which fails. Instead of `code`, `change` names a part of any line and what it becomes.
+    of the size 0, which fails. Instead of `code`, `change` names a part of any line and, after it, what it may become.
     """
 
     file: str
     reason: str
     code: str | None = None
     mutant: str | None = None
-    change: tuple[str, str] | None = None
+    change: tuple[str, ...] | None = None
 
     @property
     def exact(self) -> bool:
@@ -38,7 +38,8 @@ class Equivalent:
             return False
         old, new = map(_bare, mutant.changed)
         if self.change is not None:
-            return new in _replacements(old, *map(_bare, self.change))
+            part, *others = map(_bare, self.change)
+            return any(new in _replacements(old, part, other) for other in others)
         return old == _bare(self.code or "") and (self.mutant is None or new == _bare(self.mutant))
 
 

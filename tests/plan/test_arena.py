@@ -38,3 +38,17 @@ def test_buffers_that_follow_each_other_share_their_place(many: int) -> None:
     with patch.object(arena, "MANY", many):
         _, total = place({0: Lifetime(640, 0, 1), 1: Lifetime(640, 2, 3), 2: Lifetime(640, 4, 4)})
     assert total == 640
+
+
+def test_the_lowest_gap_that_is_large_enough_is_filled() -> None:
+    lives = {
+        0: Lifetime(64 * 10, 0, 9),
+        1: Lifetime(64 * 9, 0, 3),
+        2: Lifetime(64 * 8, 0, 9),
+        3: Lifetime(64 * 4, 4, 9),
+        4: Lifetime(64 * 5, 4, 9),
+        5: Lifetime(64 * 3, 4, 9),
+    }
+    offsets, total = place(lives)
+    assert [offsets[k] // 64 for k in range(6)] == [0, 10, 19, 15, 10, 27]
+    assert total == 64 * 30

@@ -12,7 +12,8 @@ from irload.plan.steps import Cut, Join, Map, Normalize, Permute, Softmax, View
 from irload.plan.storage import Storage, blank
 from irload.safety import Limits
 from models import ir
-from tests.plan.exact import Exact, plan_of
+from tests.fuzz.programs.thresholds import lowered
+from tests.plan.exact import Exact, plan_of, same
 from tests.plan.graphs import agrees
 from tests.plan.programs import constant, mapped, random, value
 
@@ -222,3 +223,14 @@ def test_frames(change: str) -> None:
         view = plan.storage.view(value)
         assert (view.shape, view.strides, view.ctypes.data) == (inner.shape, inner.strides, inner.ctypes.data)
     agrees(model, net.shapes)
+
+
+def test_a_frame_whose_rows_are_padding_alone() -> None:
+    net = Exact()
+    y = net.op("ReLU", net.conv(net.input(1, 4, 13, 14), 4, 6))
+    w = net.weights(6, 1, 1, 2, 3)
+    told = {"strides": "1,1", "dilations": "1,1", "pads_begin": "5,1", "pads_end": "6,1"}
+    model = net.model(net.op("GroupConvolution", y, w, **told))
+    with lowered():
+        assert plan_of(model, net.shapes, 3).storage._framed
+        same(model, net.shapes, threads=(1, 2, 3, 7))
