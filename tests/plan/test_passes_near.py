@@ -113,7 +113,9 @@ def normal(net: Net, n: Mapping[str, float]) -> ir.Ref:
 
     def mean(of: ir.Ref) -> ir.Ref:
         axis = 1 if n.get("axis") else -1
-        return net.op(("ReduceMean", "ReduceSum")[int(n.get("sum", 0))], of, net.constant([axis]), keep_dims=True)
+        return net.op(
+            ("ReduceMean", "ReduceSum", "ReduceMax")[int(n.get("sum", 0))], of, net.constant([axis]), keep_dims=True
+        )
 
     middle = net.op("Subtract", x, mean(x) if not n.get("of other") else mean(net.op("Sin", x)))
     middle = binary(net, "Multiply", middle, n["scale"])
@@ -145,6 +147,7 @@ USUAL = {"scale": 1, "share": 1, "eps": 1e-3, "power": 0.5, "gamma": 1, "beta": 
         ({"power": 1}, False),
         ({"axis": 1}, False),
         ({"sum": 1}, False),
+        ({"sum": 2}, False),
         ({"of other": 1}, False),
         ({"cube": 1}, False),
         ({"uncentred": 1}, False),
@@ -221,3 +224,63 @@ def test_heads(change: str, mask: tuple[int, ...] | None) -> None:
     names = kernels(model, net.shapes)
     assert ("head by head" in names) == (change not in ("axis", "not attention"))
     assert ("copy" in names) == (change not in ("none",)), names
+
+
+def test_heads_without_a_batch() -> None:
+    net = Net()
+    q = net.input(6, 5, 4)
+    k, v = (
+        net.reshape(
+            net.op(
+                "Broadcast", net.reshape(net.input(2, 5, 4), 2, 1, 5, 4), net.constant([2, 3, 5, 4]),
+                version="opset3", mode="numpy",
+            ),
+            6, 5, 4,
+        )
+        for _ in range(2)
+    )  # fmt: skip
+    weights = net.op("SoftMax", net.op("MatMul", q, k, transpose_a=False, transpose_b=True), axis=2)
+    model = net.model(net.op("MatMul", weights, v, transpose_a=False, transpose_b=False))
+    agrees(model, net.shapes)
+    assert kernels(model, net.shapes) == ["head by head"]
+
+
+@pytest.mark.parametrize("looks", ["turned", "turned twice", "flat", "turned and flat", "flat and turned"])
+@pytest.mark.parametrize("other", ["number", "scalar", "constant", "computed", "turned alike", "its own"])
+def test_elementwise_work_behind_views(looks: str, other: str) -> None:
+    net = Net()
+    y = net.op("MatMul", net.input(2, 3, 4), net.weights(4, 6), transpose_a=False, transpose_b=False)
+    z = net.input(2, 3, 6)
+
+    def seen(x: ir.Ref) -> ir.Ref:
+        if looks == "flat":
+            return net.reshape(x, 2, 18)
+        if looks == "flat and turned":
+            return net.transpose(net.reshape(x, 2, 18), 1, 0)
+        x = net.transpose(x, 0, 2, 1)
+        if looks == "turned twice":
+            return net.transpose(x, 2, 0, 1)
+        return net.reshape(x, 2, 18) if looks == "turned and flat" else x
+
+    wide = {
+        "turned": (2, 6, 3), "turned twice": (3, 2, 6), "flat": (2, 18), "turned and flat": (2, 18),
+        "flat and turned": (18, 2),
+    }[looks]  # fmt: skip
+    operand = {
+        "number": lambda: number(net, 2),
+        "scalar": lambda: net.constant(np.full((1,) * len(wide), 3, np.float32)),
+        "constant": lambda: net.weights(*wide[1:]),
+        "computed": lambda: net.input(*wide),
+        "turned alike": lambda: seen(net.op("Sin", z)),
+        "its own": lambda: None,
+    }[other]()
+    x = seen(y)
+    out = net.op("Multiply", x, x if operand is None else operand)
+    model = net.model(out, *([] if other == "turned alike" else [net.op("Sin", z)]))
+
+    agrees(model, net.shapes)
+    plan = plan_of(model, net.shapes)
+    products = [b for b in plan.bound if "matmul" in b.kernel]
+    sunk = "multiply" in str(products[0].step.epilogue)  # type: ignore[attr-defined]
+    expected = other in ("number", "scalar", "its own") or (other == "constant" and "flat" not in looks)
+    assert sunk == (expected or (other, looks) == ("turned alike", "turned"))

@@ -46,6 +46,7 @@ CASES: dict[str, tuple[Build, list[str]]] = {
     "Gelu, tanh": (of("Gelu", 3, 4, version="opset7", approximation_mode="tanh"), ["tiles"]),
     "Gelu of opset2": (of("Gelu", 3, 4, version="opset2"), ["tiles"]),
     "Swish, slope": (with_constant("Swish", (3, 4), np.float32(1.5), version="opset4"), ["tiles"]),
+    "Swish, slope 2": (with_constant("Swish", (3, 4), np.float32(2), version="opset4"), ["tiles"]),
     "Swish, slope 1": (with_constant("Swish", (3, 4), np.float32(1), version="opset4"), ["tiles"]),
     "HardSigmoid": (
         lambda net: net.op(
