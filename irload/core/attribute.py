@@ -13,7 +13,9 @@ The text rules are those of the real reader (docs/ir-format.md): what it lets pa
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 from irload.core.element import ElementType, element
@@ -84,6 +86,8 @@ class Attribute:
         except IRError as error:
             raise AttributeInvalid(f"attribute {self.xml_name}: {error.message}") from None
         notes += [f"attribute {self.xml_name}: {note}" for note in heard]
+        if isinstance(self.rule, Advice) and value is not UNSAID and (complaint := self.rule.rule(value)):
+            notes.append(f"attribute {self.xml_name} {complaint} by the specification, found {_shown(value)}")
         # A text that says nothing usable leaves the default, as in the runtime.
         return (None if self.required else self.default) if value is UNSAID else value
 
@@ -241,11 +245,31 @@ def finite(value: Any) -> str | None:
     return None if all(math.isfinite(v) for v in _each(value)) else "must be finite"
 
 
+@dataclass(frozen=True)
+class Advice:
+    """A rule of the specification that the runtime holds nobody to: a text that breaks it is read with a warning."""
+
+    rule: Rule
+
+    def __call__(self, value: Any) -> str | None:
+        return None
+
+
+def advised(rule: Rule) -> Rule:
+    """Rule: `rule`, but breaking it is a warning only."""
+    return Advice(rule)
+
+
 def _each(value: Any) -> Sequence[Any]:
     return value if isinstance(value, tuple) else (value,)  # pyright: ignore[reportUnknownVariableType]
 
 
 # -- text ------------------------------------------------------------------------------------------------------------
+
+# The runtime reads numbers as C++ streams do: the longest beginning that is one, and nothing of what follows. Only an
+# exponent that was begun must have digits.
+_INTEGER: Final = re.compile(r"[-+]?[0-9]+")
+_NUMBER: Final = re.compile(r"([-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?)([eE]?)")
 
 
 def _attribute(
@@ -267,15 +291,15 @@ def _items(text: str) -> tuple[str, ...]:
 
 def _parse_integer(text: str, notes: list[str]) -> int:
     word = text.strip()
-    whole = _is_integer(word)
-    number = int(word) if whole else _parse_number(word, notes)
-    if not math.isfinite(number):
+    found = _INTEGER.match(word)
+    if found is None:
         raise AttributeInvalid(f"'{_short(word)}' is no integer")
+    number = int(found[0]) if len(found[0]) <= 32 else 2**64
     if not -(2**63) <= number < 2**64:
         raise AttributeInvalid(f"'{_short(word)}' does not fit 64 bits")
-    if not whole:
-        notes.append(f"'{word}' is no integer; the runtime reads {int(number)}")
-    return int(number)
+    if found[0] != word:
+        notes.append(f"'{_short(word)}' is no integer; the runtime reads {number}")
+    return number
 
 
 def _parse_integers(text: str, notes: list[str]) -> tuple[int, ...]:
@@ -294,18 +318,14 @@ def _number_items(text: str) -> list[str]:
 
 def _parse_number(text: str, notes: list[str]) -> float:
     word = text.strip()
-    # float() would also take underscores and digits of other scripts, which no IR holds.
-    if word.isascii() and "_" not in word:
-        try:
-            return float(word)
-        except ValueError:
-            pass
-    raise AttributeInvalid(f"'{_short(word)}' is no number")
-
-
-def _is_integer(word: str) -> bool:
-    digits = word[1:] if word[:1] in ("-", "+") else word
-    return digits.isascii() and digits.isdigit() and len(digits) <= 32
+    if word in ("nan", "inf", "-inf"):
+        return float(word)
+    found = _NUMBER.match(word)
+    if found is None or found[2] or not math.isfinite(number := float(found[1])):
+        raise AttributeInvalid(f"'{_short(word)}' is no number")
+    if found[0] != word:
+        notes.append(f"'{_short(word)}' is no number; the runtime reads {number:g}")
+    return number
 
 
 def _join(value: Sequence[Any]) -> str:

@@ -14,6 +14,7 @@ from irload.core.attribute import Attribute
 from irload.core.context import InferContext, RunContext
 from irload.core.element import ELEMENTS, ElementType, f32, nf4
 from irload.core.half import widened
+from irload.core.rounding import as_real, rounded
 from irload.core.shape import Shape
 from irload.core.tensor import Array, Bounds, TensorType
 from irload.errors import AttributeInvalid, ExecutionError, IRError, ShapeMismatch
@@ -93,6 +94,10 @@ class Op:
 
     folds: ClassVar[bool] = True
     """False for operations whose result is no function of their inputs (state, random numbers, control flow)."""
+
+    rounds: ClassVar[Collection[int]] = ()
+    """The inputs that hold real numbers by the specification, where the runtime takes integers, too, and rounds the
+    result. `compute` takes those as f32."""
 
     widens: ClassVar[bool] = True
     """False for operations that only move values: they take low-precision floats as they are."""
@@ -217,6 +222,8 @@ def evaluate(
     ExecutionError where `compute` itself fails.
     """
     widened = [_widen(a) for a in inputs] if op.widens else list(inputs)
+    for k in op.rounds:
+        widened[k] = as_real(widened[k])
     extra: dict[str, Any] = {"context": context} if op.signature.compute_context else {}
     try:
         if not extra and outputs and all(map(_is_empty, outputs)) and is_builtin(op):
@@ -225,7 +232,7 @@ def evaluate(
         with np.errstate(all="ignore"):
             result = op.compute(*widened, **extra)
             results = result if isinstance(result, tuple) else (result,)
-            narrowed = tuple(_narrow(a, t.element) for a, t in zip(results, outputs, strict=True))
+            narrowed = tuple(_narrow(a, t.element, bool(op.rounds)) for a, t in zip(results, outputs, strict=True))
     except IRError:
         raise
     except MemoryError as error:
@@ -271,8 +278,10 @@ def _widen(array: Array) -> Array:
     return array.astype(np.float32) if array.dtype in _NARROW else array
 
 
-def _narrow(array: Array, to: ElementType) -> Array:
+def _narrow(array: Array, to: ElementType, rounds: bool) -> Array:
     array = np.asarray(array)
     if to.is_low_precision and to is not nf4 and array.dtype == f32.dtype:
         return array.astype(to.dtype)
+    if rounds and to.dtype.kind in "iub":
+        return rounded(array, to)
     return array

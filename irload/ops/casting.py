@@ -14,6 +14,7 @@ from irload.core import element as et
 from irload.core.element import ElementType
 from irload.core.half import widened
 from irload.core.packing import NF4_TABLE
+from irload.core.rounding import wrapped
 from irload.core.tensor import Array
 
 
@@ -35,16 +36,6 @@ def _to_signed(x: Array, bits: int) -> Array:
     limit = x.dtype.type(2.0 ** (bits - 1))
     fits = (x >= -limit) & (x < limit)
     return np.where(fits, x, -limit).astype(np.int32 if bits == 32 else np.int64)
-
-
-def wrapped(values: Array, element: ElementType) -> Array:
-    """Integers cut to the element's width: the low bits, the highest of them being the sign where it has one."""
-    values = values.astype(element.dtype, copy=False)
-    if element.bits >= 8:
-        return values
-    sign = element.dtype.type(1 << (element.bits - 1))
-    low = values & element.dtype.type((1 << element.bits) - 1)
-    return (low ^ sign) - sign if element.is_signed else low
 
 
 def convert(x: Array, to: ElementType) -> Array:

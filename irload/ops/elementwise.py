@@ -10,7 +10,7 @@ import numpy as np
 
 from irload.core import attribute as attr
 from irload.core.bounds import bounds_of
-from irload.core.element import ElementType, boolean, merge
+from irload.core.element import ElementType, boolean, merge, string
 from irload.core.op import Op
 from irload.core.remarks import remark
 from irload.core.shape import Dim, Shape
@@ -31,6 +31,17 @@ def require_float(name: str, element: ElementType) -> None:
         raise TypeMismatch(f"{name} must be of a floating-point type, found {element}")
 
 
+def prefer_float(name: str, element: ElementType) -> None:
+    """Raise TypeMismatch for strings. Integers and booleans, of operations that round (`Op.rounds`), are a remark."""
+    if element is string:
+        require_float(name, element)
+    if element.is_integer or element is boolean:
+        remark(
+            f"{name} must be of a floating-point type by the specification, found {element}; it is computed in f32 "
+            f"and rounded"
+        )
+
+
 class Unary(Op):
     """One numeric input, one output of the same type and shape."""
 
@@ -43,7 +54,7 @@ class FloatUnary(Op):
     """One floating-point input, one output of the same type and shape."""
 
     def infer(self, x: TensorType) -> TensorType:
-        require_float("x", x.element)
+        (prefer_float if self.rounds else require_float)("x", x.element)
         return x.untold()
 
 

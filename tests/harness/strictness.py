@@ -51,11 +51,6 @@ _REDUCTIONS = "ReduceL1 ReduceL2 ReduceLogicalAnd ReduceLogicalOr ReduceMax Redu
 STRICTNESS: tuple[Strictness, ...] = (
     # -- irload rejects what the runtime accepts
     _rejected(
-        "",
-        "is no number|is no integer",
-        "text that is no number, or only begins with one (1;2): the runtime reads the beginning and drops the rest",
-    ),
-    _rejected(
         "BatchToSpace SpaceToBatch",
         "the first value of",
         "blocks, pads or crops of the batch: the specification wants 1 and 0, the runtime infers without them",

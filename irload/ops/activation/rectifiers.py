@@ -51,7 +51,8 @@ class Clamp(Unary, since=1):
 class Elu(FloatUnary, since=1):
     """x for x ≥ 0, alpha · (e^x − 1) below. Specification: Elu-1."""
 
-    alpha = attr.number(default=0.0, rule=attr.non_negative, spec_required=True)
+    alpha = attr.number(default=0.0, rule=attr.advised(attr.non_negative), spec_required=True)
+    rounds = (0,)
 
     def compute(self, x: Array) -> Array:
         return np.where(x < 0, x.dtype.type(self.alpha) * np.expm1(np.minimum(x, 0)), x)
@@ -94,12 +95,24 @@ class HardSigmoid(Op, since=1):
 class HSigmoid(FloatUnary, since=5):
     """min(max(x + 3, 0), 6) / 6. Specification: HSigmoid-5."""
 
+    rounds = (0,)
+
+    def infer(self, x: TensorType) -> TensorType:
+        require_numeric("x", x.element)
+        return super().infer(x)
+
     def compute(self, x: Array) -> Array:
         return np.clip(x + 3, 0, 6) / 6
 
 
 class HSwish(FloatUnary, since=4):
     """x · min(max(x + 3, 0), 6) / 6. Specification: HSwish-4."""
+
+    rounds = (0,)
+
+    def infer(self, x: TensorType) -> TensorType:
+        require_numeric("x", x.element)
+        return super().infer(x)
 
     def compute(self, x: Array) -> Array:
         return x * (np.clip(x + 3, 0, 6) / 6)

@@ -5,19 +5,22 @@ from __future__ import annotations
 import numpy as np
 
 from irload.core import attribute as attr
+from irload.core.element import element_of_dtype
 from irload.core.op import Op
+from irload.core.rounding import fitted, held
 from irload.core.shape import normalize_axis
 from irload.core.tensor import Array, TensorType
-from irload.ops.elementwise import require_float
+from irload.ops.elementwise import prefer_float, require_numeric
 
 
 class SoftMax(Op, since=1):
     """e^x divided by its sum along `axis`, counted from the front. Specification: SoftMax-1."""
 
     axis = attr.integer(default=0, rule=attr.non_negative, spec_required=True)
+    rounds = (0,)
 
     def infer(self, x: TensorType) -> TensorType:
-        require_float("x", x.element)
+        prefer_float("x", x.element)
         if x.rank is not None:
             normalize_axis(self.axis, max(x.rank, 1))
         return x.untold()
@@ -34,19 +37,33 @@ class SoftMax8(SoftMax, type="SoftMax", since=8):
 
 
 class LogSoftmax(Op, since=5):
-    """The logarithm of SoftMax along `axis`. Specification: LogSoftmax-5."""
+    """The logarithm of SoftMax along `axis`. Specification: LogSoftmax-5.
+
+    Of integers, which only the runtime takes, every step is rounded: the differences to the maximum, less the logarithm
+    of how often it occurs.
+    """
 
     axis = attr.integer(default=1)
 
     def infer(self, x: TensorType) -> TensorType:
-        require_float("x", x.element)
+        require_numeric("x", x.element)
+        prefer_float("x", x.element)
         if x.rank is not None:
             normalize_axis(self.axis, max(x.rank, 1))
         return x.untold()
 
     def compute(self, x: Array) -> Array:
+        if x.dtype.kind in "iu":
+            return self._of_integers(x)
         low = shifted(x, self.axis)
         return low - np.log(np.exp(low).sum(self.axis, keepdims=True))
+
+    def _of_integers(self, x: Array) -> Array:
+        element = element_of_dtype(x.dtype)
+        held_as = element_of_dtype(held(x).dtype)
+        low = fitted(shifted(held(x).astype(np.int64), self.axis), held_as).astype(np.int64)
+        total = fitted(np.rint(np.exp(low)).astype(np.int64).sum(self.axis, keepdims=True), held_as)
+        return fitted(low - np.rint(np.log(total)).astype(np.int64), element)
 
 
 def shifted(x: Array, axis: int) -> Array:

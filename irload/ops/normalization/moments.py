@@ -7,17 +7,12 @@ import math
 import numpy as np
 
 from irload.core import attribute as attr
-from irload.core.element import ElementType, follow, merge
+from irload.core.element import follow, merge
 from irload.core.op import Op
 from irload.core.shape import ANY, Dim, Shape, normalize_axes
 from irload.core.tensor import Array, TensorType
 from irload.errors import AttributeInvalid, ShapeMismatch, TypeMismatch
-
-
-def require_float(name: str, element: ElementType) -> None:
-    """Raise TypeMismatch for a type that is no float."""
-    if not (element.is_float or element.is_dynamic):
-        raise TypeMismatch(f"{name} must be of a floating-point type, found {element}")
+from irload.ops.elementwise import prefer_float, require_float
 
 
 def mean_over(data: Array, axes: tuple[int, ...]) -> Array:
@@ -40,9 +35,10 @@ class MVN(Op, since=2, also_in=(1,)):
     across_channels = attr.boolean(default=False, spec_required=True)
     normalize_variance = attr.boolean(default=False, spec_required=True)
     reduction_axes = attr.integers(default=(), rule=attr.non_negative)
+    rounds = (0,)
 
     def infer(self, data: TensorType) -> TensorType:
-        require_float("data", data.element)
+        prefer_float("data", data.element)
         if data.rank is not None:
             normalize_axes(self.reduction_axes, data.rank, "reduction_axes")
         return data.untold()
@@ -66,9 +62,16 @@ class MVN6(Op, type="MVN", since=6):
     normalize_variance = attr.boolean(default=False, spec_required=True)
     eps_mode = attr.choice("inside_sqrt", "outside_sqrt", default="inside_sqrt", upper=True, spec_required=True)
 
+    rounds = (0,)
+
     def infer(self, data: TensorType, axes: TensorType) -> TensorType:
-        require_float("data", data.element)
+        prefer_float("data", data.element)
         check_axes(data, axes)
+        if data.rank is not None and axes.ints is not None and not (data.element.is_float or data.element.is_dynamic):
+            over = sorted(set(normalize_axes(axes.ints, data.rank)))
+            if over not in (list(range(min(first, data.rank - 1), data.rank)) for first in (1, 2)):
+                # The runtime splits it into operations on integers there, and divides by a variance rounded to zero.
+                raise TypeMismatch(f"data must be of a floating-point type over axes {over}, found {data.element}")
         return data.untold()
 
     def compute(self, data: Array, axes: Array) -> Array:

@@ -9,7 +9,8 @@ from irload.core.op import Op
 from irload.core.shape import normalize_axes
 from irload.core.tensor import Array, TensorType
 from irload.errors import ShapeMismatch
-from irload.ops.normalization.moments import check_axes, require_float
+from irload.ops.elementwise import prefer_float, require_float
+from irload.ops.normalization.moments import check_axes
 from irload.ops.sliding import Axis, reduce_windows
 
 
@@ -23,9 +24,10 @@ class LRN(Op, since=1):
     beta = attr.number(default=0.0, spec_required=True)
     bias = attr.number(default=0.0, spec_required=True)
     size = attr.integer(default=0, rule=attr.non_negative, spec_required=True)
+    rounds = (0,)
 
     def infer(self, data: TensorType, axes: TensorType) -> TensorType:
-        require_float("data", data.element)
+        prefer_float("data", data.element)
         check_axes(data, axes)
         return data.untold()
 
@@ -51,8 +53,11 @@ class NormalizeL2(Op, since=1):
     eps = attr.number(default=0.0, rule=attr.non_negative, spec_required=True)
     eps_mode = attr.choice("add", "max", default="add", spec_required=True)
 
+    rounds = (0,)
+
     def infer(self, data: TensorType, axes: TensorType) -> TensorType:
-        require_float("data", data.element)
+        # The runtime has no kernel for the wider integers.
+        (prefer_float if data.element.bits <= 8 else require_float)("data", data.element)
         check_axes(data, axes, ranks=(0, 1))
         return data.untold()
 
@@ -71,9 +76,10 @@ class GRN(Op, since=1):
     """
 
     bias = attr.number(default=1.0, spec_required=True)
+    rounds = (0,)
 
     def infer(self, data: TensorType) -> TensorType:
-        require_float("data", data.element)
+        prefer_float("data", data.element)
         if data.rank not in (None, 2, 3, 4):
             raise ShapeMismatch(f"data must have rank 2, 3 or 4, found shape {data.shape}")
         return data.untold()

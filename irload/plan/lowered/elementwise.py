@@ -140,9 +140,11 @@ def hard_sigmoid(node: Node, inputs: list[Value], outputs: list[Value]) -> Step 
 @lowers("Elu")
 def elu(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
     """X above zero, alpha · (eˣ − 1) below."""
-    if not all_f32([*inputs, *outputs]):
+    alpha = node.op.attributes["alpha"]
+    # The kernel multiplies alpha by zero where x is positive.
+    if not all_f32([*inputs, *outputs]) or not abs(alpha) < float(np.finfo(np.float32).max):
         return None
-    return _map(inputs, outputs, Instruction("elu", (0,), (node.op.attributes["alpha"],)))
+    return _map(inputs, outputs, Instruction("elu", (0,), (alpha,)))
 
 
 def _scalar(value: Value) -> float | None:

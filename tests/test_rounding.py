@@ -1,0 +1,126 @@
+"""Integers where the specification wants real numbers: as the runtime takes them, computed in f32 and rounded."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import irload
+from irload.core import element as et
+from irload.core.element import ElementType
+from tests.harness import runtime
+from tests.harness.case import Case, Input
+from tests.harness.ir import ir_of
+
+AXES = Input(np.array([1]), et.i64, True)
+MVN = {"eps": 0, "normalize_variance": "false", "eps_mode": "inside_sqrt"}
+
+ROWS: list[tuple[str, str, dict[str, Any], ElementType, Any, Any]] = [
+    # 1.5 · (e^−1 − 1) = −0.948 and 1.5 · (e^−9 − 1) = −1.4998
+    ("Elu", "opset1", {"alpha": 1.5}, et.i32, [[-1, 0, 7], [-9, 1, 2]], [[-1, 0, 7], [-1, 1, 2]]),
+    ("Elu", "opset1", {"alpha": -2}, et.i8, [[-1, 0, 7], [-9, 1, 2]], [[1, 0, 7], [2, 1, 2]]),
+    ("Elu", "opset1", {"alpha": 1}, et.boolean, [[True, False]], [[True, False]]),
+    # ½ goes to the even 0; an i64 keeps its low 32 bits
+    ("HSigmoid", "opset5", {}, et.i64, [[0, 1, -3, 2**32 + 1]], [[0, 1, 0, 1]]),
+    ("HSwish", "opset4", {}, et.i16, [[-2, -1, 1, 2, 300]], [[0, 0, 1, 2, 300]]),
+    # what exceeds an i32 after rounding to f32 becomes the smallest i32
+    ("HSwish", "opset4", {}, et.i32, [[2**31 - 1, 5]], [[-(2**31), 5]]),
+    ("SoftMax", "opset8", {"axis": 1}, et.i32, [[0, 1, 0], [5, 5, 5]], [[0, 1, 0], [0, 0, 0]]),
+    ("LogSoftmax", "opset5", {"axis": 1}, et.i32, [[0, 3, 1], [5, 5, 5]], [[-3, 0, -2], [-1, -1, -1]]),
+    ("LogSoftmax", "opset5", {"axis": 1}, et.u8, [[0, 3, 1], [5, 5, 5]], [[0, 0, 0], [0, 0, 0]]),
+    # the means are −2.5 and 34.5
+    ("MVN", "opset6", MVN, et.i32, [[-9, -4, -1, 4], [30, 40, 33, 35]], [[-6, -2, 2, 6], [-4, 6, -2, 0]]),
+    ("MVN", "opset6", MVN, et.u8, [[1, 2, 255], [0, 0, 6]], [[0, 0, 169], [0, 0, 4]]),
+    ("MVN", "opset6", MVN, et.u16, [[1, 2, 255], [0, 0, 6]], [[65451, 65452, 169], [65534, 65534, 4]]),
+    ("GRN", "opset1", {"bias": 0}, et.i32, [[3, 4], [-1, 0]], [[1, 1], [-1, 0]]),
+    ("NormalizeL2", "opset1", {"eps": 0, "eps_mode": "add"}, et.i8, [[3, -4], [-1, 0]], [[1, -1], [-1, 0]]),
+    ("LRN", "opset1", {"alpha": 1, "beta": 0.5, "bias": 0, "size": 1}, et.i32, [[9, -9], [2, 1]], [[1, -1], [1, 1]]),
+]
+
+
+def case_of(type_: str, version: str, attributes: dict[str, Any], element: ElementType, x: Any) -> Case:
+    with_axes = [AXES] if type_ in ("MVN", "NormalizeL2", "LRN") else []
+    return Case(type_, version, [Input(np.array(x, element.dtype), element), *with_axes], attributes)
+
+
+@pytest.mark.parametrize(("type_", "version", "attributes", "element", "x", "expected"), ROWS)
+def test_rounded_as_in_the_runtime(
+    type_: str, version: str, attributes: dict[str, Any], element: ElementType, x: Any, expected: Any
+) -> None:
+    case = case_of(type_, version, attributes, element, x)
+    model = irload.read_model(*ir_of(case))
+    assert sum("floating-point type by the specification" in w for w in model.warnings) == 1
+    for optimize in (False, True):
+        found = irload.compile_model(model, optimize=optimize)(case.inputs[0].value)[0]
+        assert found.dtype == element.dtype
+        assert found.tolist() == expected
+    assert runtime.outputs(case)[0].tolist() == expected
+
+
+@pytest.mark.parametrize(
+    ("type_", "version", "attributes", "element"),
+    [
+        ("HSwish", "opset4", {}, et.boolean),  # not read
+        ("LogSoftmax", "opset5", {"axis": 1}, et.boolean),  # not run, as the next
+        ("NormalizeL2", "opset1", {"eps": 0, "eps_mode": "add"}, et.i32),
+    ],
+)
+def test_refused_where_the_runtime_has_nothing_to_run(
+    type_: str, version: str, attributes: dict[str, Any], element: ElementType
+) -> None:
+    case = case_of(type_, version, attributes, element, [[1, 0], [1, 1]])
+    with pytest.raises(irload.IRError, match="must be of a"):
+        irload.read_model(*ir_of(case))
+    with pytest.raises((runtime.Rejected, runtime.NoKernel)):
+        runtime.outputs(case)
+
+
+def test_other_axes_that_the_runtime_takes_apart_are_refused() -> None:
+    axes = Input(np.array([0]), et.i64, True)
+    case = Case("MVN", "opset6", [Input(np.array([[1, 2], [4, 8]]), et.i64), axes], MVN)
+    with pytest.raises(irload.IRError, match="over axes"):
+        irload.read_model(*ir_of(case))
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        *(("2;1", 2.0), ("2,,1", 2.0), ("0x10", 0.0), ("1.5.5", 1.5), ("+2", 2.0), (".5", 0.5), ("2.", 2.0)),
+        *(("1e1x", 10.0), ("1-", 1.0), (" 2 1", 2.0), ("nan", float("nan"))),
+        *((text, None) for text in ("x", "", " ", "--1", "-", ".", "1e", "1e+", "1e400", "Infinity", "nanx", "+inf")),
+    ],
+)
+def test_numbers_are_read_as_far_as_they_go(text: str, value: float | None) -> None:
+    case = case_of("Elu", "opset1", {"alpha": text}, et.f32, [-1.0, 2.0])
+    if value is None:
+        with pytest.raises(irload.IRError, match="alpha"):
+            irload.read_model(*ir_of(case))
+        with pytest.raises(runtime.Rejected):
+            runtime.read(case)
+        return
+    model = irload.read_model(*ir_of(case))
+    plain = text.strip() in ("+2", ".5", "2.", "nan")
+    assert any("is no number; the runtime reads" in w for w in model.warnings) == (not plain)
+    found = irload.compile_model(model)(case.inputs[0].value)[0]
+    assert found.tolist() == pytest.approx([value * np.expm1(-1.0), 2], nan_ok=True)
+    assert runtime.outputs(case)[0].tolist() == pytest.approx(found.tolist(), nan_ok=True)
+
+
+@pytest.mark.parametrize(
+    ("text", "blocks"),
+    [*(("2;1", 2), ("2,,1", 2), ("2e1", 2), ("2e", 2), ("2.9", 2)), *((t, None) for t in (".5", "inf", "x", "--2"))],
+)
+def test_integers_are_read_as_far_as_they_go(text: str, blocks: int | None) -> None:
+    attributes = {"mode": "blocks_first", "block_size": text}
+    case = Case("DepthToSpace", "opset1", [Input(np.zeros((1, 16, 1, 1), np.float32), et.f32)], attributes)
+    if blocks is None:
+        with pytest.raises(irload.IRError, match="block_size"):
+            irload.read_model(*ir_of(case))
+        with pytest.raises(runtime.Rejected):
+            runtime.read(case)
+        return
+    model = irload.read_model(*ir_of(case))
+    assert any("is no integer; the runtime reads 2" in w for w in model.warnings)
+    assert list(runtime.read(case).output(0).shape) == list(model.outputs[0].shape) == [1, 4, 2, 2]
