@@ -143,7 +143,7 @@ def counted(build: Callable[[Exact], ir.Ref]) -> dict[str, list[str]]:
     model = net.model(build(net))
     found: dict[str, list[str]] = {}
     for small in (True, False):
-        for threads in (1, 3):
+        for threads in (1, 2, 3):
             k, most = 0, 1
             while k < most:
                 with ExitStack() as stack:

@@ -164,3 +164,35 @@ def test_transposed_convolutions(seed: int) -> None:
     y = net.op(type, x, net.weights(*lead, *kernel), **{k: text(v) for k, v in told.items()})
     y = net.op("Add", y, net.weights(1, groups * per_group, *(1,) * axes)) if seed % 2 else y
     assert "matmul, then taps" in same(net.model(y), net.shapes)
+
+
+@pytest.mark.parametrize("pads", ["1,1 1,1", "0,1 2,0", "2,0 0,1", "0,2 1,0", "1,0 0,2"])
+@pytest.mark.parametrize("size", [(12, 13), (5, 6), (4, 20)])
+def test_three_by_three(size: tuple[int, int], pads: str) -> None:
+    begin, end = pads.split()
+    net = Exact(2)
+    told = {"strides": "1,1", "dilations": "1,1", "pads_begin": begin, "pads_end": end}
+    y = net.op("Convolution", net.input(2, 3, *size), net.weights(4, 3, 3, 3), **told)
+    with lowered():
+        assert "winograd" in same(net.model(net.op("Add", y, net.weights(1, 4, 1, 1))), net.shapes)
+
+
+@pytest.mark.parametrize("other", ["strides", "dilations", "groups"])
+def test_what_winograd_cannot(other: str) -> None:
+    net = Exact(2)
+    told = {"strides": "1,1", "dilations": "1,1", "pads_begin": "1,1", "pads_end": "1,1"}
+    x = net.input(1, 4, 14, 15)
+    if other == "groups":
+        y = net.op("GroupConvolution", x, net.weights(2, 2, 2, 3, 3), **told)
+    else:
+        y = net.op("Convolution", x, net.weights(4, 4, 3, 3), **{**told, other: "1,2"})
+    with lowered():
+        assert "winograd" not in same(net.model(y), net.shapes)
+
+
+def test_winograd_is_for_squares_of_three() -> None:
+    net = Exact(2)
+    told = {"strides": "1,1", "dilations": "1,1", "pads_begin": "1,1", "pads_end": "1,1"}
+    y = net.op("Convolution", net.input(1, 4, 14, 15), net.weights(4, 4, 3, 2), **told)
+    with lowered():
+        assert "winograd" not in same(net.model(y), net.shapes)
