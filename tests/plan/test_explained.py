@@ -7,7 +7,7 @@ import pytest
 
 import irload
 from irload.plan import profile
-from irload.plan.explain import REASONS
+from irload.plan.explain import REASONS, _bytes
 from irload.plan.fast import FastPlan
 from irload.plan.steps import Attention, Product, Window
 from models import ir
@@ -139,3 +139,10 @@ def test_the_median_of_the_rounds_counts() -> None:
     plan: FastPlan = plan_of(net.model(net.op("Tanh", net.input(3))), net.shapes)
     (entry,) = profile.of_fast(plan, [[3.0], [1.0], [2.0]])
     assert entry.seconds == 2.0
+
+
+def test_memory_counts_once() -> None:
+    whole, other = np.zeros(100, np.float32), np.zeros((3, 4), np.float32)
+    assert _bytes([whole, whole[:5], whole[5:].reshape(5, 19), None, other.T, None]) == 400 + 48
+    assert _bytes([]) == 0
+    assert _bytes([np.frombuffer(b"abcdefgh", np.float32)]) == 8

@@ -86,6 +86,13 @@ def test_what_is_constant_is_folded() -> None:
     assert len(plan.constants) == 2
 
 
+def test_what_is_folded_is_read_only() -> None:
+    net = Exact()
+    model = net.model(net.op("Add", net.op("Exp", net.weights(100_000)), net.input(1)))
+    ((_, constant),) = planned(net, model, fold=True).constants
+    assert not constant.array.flags.writeable
+
+
 def folded(model: irload.Model, **limits: int) -> int:
     """The operations that a plan leaves to the run."""
     given = [p.outputs[0].type for p in model.parameters]

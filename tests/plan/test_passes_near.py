@@ -199,15 +199,17 @@ def test_rotary(change: str) -> None:
 
 
 @pytest.mark.parametrize("mask", [None, (1, 1, 5, 5), (2, 6, 5, 5), (1, 6, 1, 5), (5, 5), (5,)])
-@pytest.mark.parametrize("change", ["none", "keys alone", "another group", "repeated inside", "axis", "not attention"])
+@pytest.mark.parametrize(
+    "change", ["none", "keys alone", "another group", "repeated inside", "batch", "rows", "axis", "not attention"]
+)
 def test_heads(change: str, mask: tuple[int, ...] | None) -> None:
     net = Net()
     q = net.input(2, 6, 5, 4)
 
     def repeated(heads: int) -> ir.Ref:
-        x = net.input(2, heads, 5, 4)
+        x = net.input(1 if change == "batch" else 2, heads, 1 if change == "rows" else 5, 4)
         inside = change == "repeated inside"
-        wide = net.reshape(x, 2, 1, heads, 5, 4) if inside else net.reshape(x, 2, heads, 1, 5, 4)
+        wide = net.op("Unsqueeze", x, net.constant([1 if inside else 2]))
         shape = [2, 6 // heads, heads, 5, 4] if inside else [2, heads, 6 // heads, 5, 4]
         spread = net.op("Broadcast", wide, net.constant(shape), version="opset3", mode="numpy")
         return net.reshape(spread, 2, 6, 5, 4)
