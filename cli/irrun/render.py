@@ -7,6 +7,7 @@ import json
 import os
 import sys
 import threading
+from collections import Counter
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from typing import Any, TextIO
@@ -18,7 +19,7 @@ from rich.markup import escape
 from rich.table import Table
 
 WARNINGS = 20
-"""Warnings shown; files of a future opset could have one for each of their layers."""
+"""Kinds of warnings shown; files of a future opset could have many for each of their layers."""
 
 PATIENCE = 1.0
 """Seconds of silence before progress is shown."""
@@ -74,11 +75,21 @@ def show_json(document: dict[str, Any]) -> None:
 
 
 def show_warnings(warnings: Sequence[str]) -> None:
-    """The first of the warnings, and how many more there are."""
-    for warning in warnings[:WARNINGS]:
-        stdout().print(f"[yellow]warning:[/] {safe(warning)}", soft_wrap=True)
-    if len(warnings) > WARNINGS:
-        stdout().print(f"[yellow]and {len(warnings) - WARNINGS} more warnings[/] (--json lists them all)")
+    """The first warning of each kind and how many more there are, of the first few kinds."""
+    alike = Counter(_kind(warning) for warning in warnings)
+    firsts = {_kind(warning): warning for warning in reversed(warnings)}
+    shown = list(alike)[:WARNINGS]
+    for kind in shown:
+        more = f" ({alike[kind] - 1} more of this kind)" if alike[kind] > 1 else ""
+        stdout().print(f"[yellow]warning:[/] {safe(firsts[kind])}{more}", soft_wrap=True)
+    rest = sum(alike.values()) - sum(alike[kind] for kind in shown)
+    if rest:
+        stdout().print(f"[yellow]and {rest} more warnings[/] (--json lists them all)")
+
+
+def _kind(warning: str) -> str:
+    """What a warning says, without the place: layers of a model often share one."""
+    return warning.partition(" (id ")[2].partition("): ")[2] or warning
 
 
 def size_text(count: int) -> str:

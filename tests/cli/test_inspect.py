@@ -83,9 +83,21 @@ def test_unknown_operations_are_marked(irrun, tmp_path):
 
 
 def test_long_lists_of_warnings_are_cut(irrun, tmp_path):
-    unknown = "".join(f'<layer id="{900 + k}" name="z" type="Zzz" version="opset1"/>' for k in range(30))
+    unknown = "".join(f'<layer id="{900 + k}" name="z" type="Zzz{k}" version="opset1"/>' for k in range(30))
     file = broken(tmp_path, ("</layers>", unknown + "</layers>"))
     assert "more warnings" in irrun("inspect", file).out
+
+
+def test_warnings_of_one_kind_are_one_line(irrun, tmp_path):
+    xml = DIGITS.read_text()
+    (tmp_path / "model.xml").write_text(xml.replace('<data strides="', '<data output_padding="" strides="'))
+    found = irrun("inspect", tmp_path / "model.xml")
+    count = xml.count('<data strides="')
+    assert count > 1
+    assert next(line for line in found.out.splitlines() if "output_padding" in line).endswith(
+        f"unknown attribute output_padding ({count - 1} more of this kind)"
+    )
+    assert found.out.count("output_padding") == 1
 
 
 def test_what_is_no_model(irrun, tmp_path):
