@@ -72,8 +72,8 @@ STRICTNESS: tuple[Strictness, ...] = (
         "with pdpd only b is stretched; the runtime also lets a become empty where b is",
     ),
     _rejected(
-        "Einsum FakeQuantize Interpolate PriorBoxClustered",
-        "attribute (equation|levels|mode|axes|width|height) is missing",
+        "Einsum Interpolate PriorBoxClustered",
+        "attribute (equation|mode|axes|width|height) is missing",
         "attributes that the specification requires and that have no meaningful default",
     ),
     _rejected(
@@ -103,9 +103,9 @@ STRICTNESS: tuple[Strictness, ...] = (
         "EmbeddingSegmentsSum FakeQuantize GRN Gather GatherElements GatherND GenerateProposals GridSample "
         "GroupNormalization HSigmoid HSwish Interpolate LRN LogSoftmax MVN MaxPool Multinomial NMSRotated "
         "NonMaxSuppression NonZero NormalizeL2 OneHot PReLU PSROIPooling Pad PriorBox PriorBoxClustered Proposal "
-        "ROIAlign Range Reshape Reverse ReverseSequence Round ScatterElementsUpdate ScatterUpdate SegmentMax Slice "
-        "SliceScatter SoftMax SpaceToBatch Split SparseFillEmptyRows Squeeze StridedSlice Tile TopK Transpose Unique "
-        "Unsqueeze VariadicSplit",
+        "ROIAlign ROIAlignRotated Range Reshape Reverse ReverseSequence Round ScatterElementsUpdate ScatterUpdate "
+        "SegmentMax Slice SliceScatter SoftMax SpaceToBatch Split SparseFillEmptyRows Squeeze StridedSlice Tile TopK "
+        "Transpose Unique Unsqueeze VariadicSplit",
         "TypeMismatch",
         "element types that the specification does not list, or that must agree; the runtime leaves them unchecked and "
         "fails later or converts in silence",
@@ -129,8 +129,8 @@ STRICTNESS: tuple[Strictness, ...] = (
     ),
     _rejected(
         _RECURRENT,
-        "input_size differs|attribute hidden_size is",
-        "sizes of inputs and attributes that contradict each other; nothing can be computed from them",
+        "input_size differs",
+        "sizes of inputs that contradict each other; the runtime finds no weights for some of them when it runs",
     ),
     _rejected(
         "DetectionOutput DeformablePSROIPooling ExperimentalDetectronGenerateProposalsSingleImage "
@@ -158,6 +158,11 @@ STRICTNESS: tuple[Strictness, ...] = (
         "masks and sinks that stretch the scores, and inputs that the operation does not have",
     ),
     # -- irload accepts what the runtime rejects
+    _accepted(
+        "If",
+        "number of values in the If condition constant",
+        "the first of several elements decides, known or not; the runtime takes them only where they are not known",
+    ),
     _accepted(
         "CumSum",
         "index '1' out of range",

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 from irload.core import attribute as attr
 from irload.core.context import InferContext, RunContext
-from irload.core.element import boolean, dynamic, merge
+from irload.core.element import boolean, dynamic, i8, merge, u8
 from irload.core.op import Op
+from irload.core.remarks import remark
 from irload.core.shape import ANY, Shape
 from irload.core.subgraph import Subgraph
 from irload.core.tensor import Array, TensorType
@@ -17,8 +18,8 @@ from irload.errors import ExecutionError, ShapeMismatch, TypeMismatch
 class If(Op, since=8):
     """Runs `then_body` when the condition is true, else `else_body`.
 
-    Specification: If-8. The condition has one element. Each output stands for one result of either body; their types
-    must agree, their shapes need not. A known condition makes only its own branch count.
+    Specification: If-8. The condition has one element; of several the first decides. Each output stands for one result
+    of either body; their types must agree, their shapes need not. A known condition makes only its own branch count.
     """
 
     then_body: Subgraph = attr.supplied()
@@ -28,10 +29,7 @@ class If(Op, since=8):
     widens = False
 
     def infer(self, cond: TensorType, *inputs: TensorType, context: InferContext) -> tuple[TensorType, ...]:
-        if cond.shape.meet(Shape()) is None and cond.shape.meet(Shape(1)) is None:
-            raise ShapeMismatch(f"cond must be a scalar or have one element, found {cond.shape}")
-        if cond.element not in (boolean, dynamic):
-            raise TypeMismatch(f"cond must be boolean, found {cond.element}")
+        self._check_condition(cond)
         ports = (cond, *inputs)
         if cond.value is not None:
             # The other branch may rightly not fit shapes for which it never runs.
@@ -45,6 +43,18 @@ class If(Op, since=8):
             for a, b in zip(then_types, else_types, strict=True)
         )
 
+    def _check_condition(self, cond: TensorType) -> None:
+        """The runtime takes the first of several elements, bytes, and any number that is known before."""
+        if cond.shape.meet(Shape()) is None and cond.shape.meet(Shape(1)) is None:
+            if cond.rank != 1 or cond.shape.size.hi == 0:
+                raise ShapeMismatch(f"cond must be a scalar or have one element, found {cond.shape}")
+            remark(f"cond must have one element by the specification, found {cond.shape}; the first decides")
+        if cond.element not in (boolean, dynamic):
+            fact = f"cond must be boolean{{}}, found {cond.element}"
+            if not cond.element.is_numeric or (cond.value is None and cond.element not in (i8, u8)):
+                raise TypeMismatch(fact.format(""))  # of wider types the runtime looks at one byte: 1.0 is false
+            remark(fact.format(" by the specification") + "; whatever is not zero is true")
+
     def compute(self, cond: Array, *inputs: Array, context: RunContext) -> tuple[Array, ...]:
         branch = self._chosen(cond)
         ports = (cond, *inputs)
@@ -53,8 +63,8 @@ class If(Op, since=8):
         return tuple(results[inner] for inner in _outputs(branch))
 
     def _chosen(self, cond: Array) -> Subgraph:
-        if cond.size != 1:
-            raise ExecutionError(f"cond must have one element, found shape {list(cond.shape)}")
+        if not cond.size:
+            raise ExecutionError(f"cond must have an element, found shape {list(cond.shape)}")
         return self.then_body if cond.reshape(-1)[0] else self.else_body
 
 

@@ -19,7 +19,7 @@ class RoiAlignBase(Op):
 
     pooled_h = attr.integer(default=0, rule=attr.positive, spec_required=True)
     pooled_w = attr.integer(default=0, rule=attr.positive, spec_required=True)
-    sampling_ratio = attr.integer(default=0, rule=attr.non_negative, spec_required=True)
+    sampling_ratio = attr.integer(default=0, rule=attr.advised(attr.non_negative), spec_required=True)
     spatial_scale = attr.number(default=0.0, spec_required=True)
 
     roi_size = 4
@@ -119,7 +119,7 @@ class ExperimentalDetectronROIFeatureExtractor(Op, since=6):
     """
 
     output_size = attr.integer(default=0, rule=attr.positive, spec_required=True)
-    sampling_ratio = attr.integer(default=0, rule=attr.non_negative, spec_required=True)
+    sampling_ratio = attr.integer(default=0, rule=attr.advised(attr.non_negative), spec_required=True)
     pyramid_scales = attr.integers(default=(), rule=attr.positive, spec_required=True)
     aligned = attr.boolean(default=False)
 

@@ -64,15 +64,15 @@ def sample_bins(
     """One region of a map [channels, height, width], pooled to [channels, *bins].
 
     Each bin averages (or, mode max, takes the greatest of 0 and) `ratio` × `ratio` samples spread evenly over it; ratio
-    0 takes as many as the bin is cells large, rounded up. Samples more than a cell outside the map are 0. `start` and
-    `size` are (y, x) in cells; `place` may move the samples.
+    0 takes as many as the bin is cells large, rounded up, a negative one takes none, which gives 0. Samples more than a
+    cell outside the map are 0. `start` and `size` are (y, x) in cells; `place` may move the samples.
     """
     channels, height, width = image.shape
     steps = [np.float32(length) / np.float32(count) for length, count in zip(size, bins, strict=True)]
     if not ratio and not np.isfinite(steps).all():
         raise ExecutionError(f"a region of interest is {size[0]:g} × {size[1]:g} cells large")
     counts = [ratio or max(int(np.ceil(step)), 0) for step in steps]
-    if not all(counts):
+    if min(counts) <= 0:
         return np.zeros((channels, *bins), image.dtype)
     check_samples(channels * math.prod(bins) * math.prod(counts))
     y, x = (

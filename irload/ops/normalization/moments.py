@@ -31,7 +31,7 @@ class MVN(Op, since=2, also_in=(1,)):
     Specification: MVN-1. `reduction_axes` of newer files replaces both.
     """
 
-    eps = attr.number(default=0.0, rule=attr.non_negative, spec_required=True)
+    eps = attr.number(default=0.0, rule=attr.advised(attr.non_negative), spec_required=True)
     across_channels = attr.boolean(default=False, spec_required=True)
     normalize_variance = attr.boolean(default=False, spec_required=True)
     reduction_axes = attr.integers(default=(), rule=attr.non_negative)
@@ -58,7 +58,7 @@ class MVN6(Op, type="MVN", since=6):
     Specification: MVN-6. Axes may be negative.
     """
 
-    eps = attr.number(default=0.0, rule=attr.non_negative, spec_required=True)
+    eps = attr.number(default=0.0, rule=attr.advised(attr.non_negative), spec_required=True)
     normalize_variance = attr.boolean(default=False, spec_required=True)
     eps_mode = attr.choice("inside_sqrt", "outside_sqrt", default="inside_sqrt", upper=True, spec_required=True)
 
@@ -104,7 +104,7 @@ class GroupNormalization(Op, since=12):
     """
 
     num_groups = attr.integer(rule=attr.positive)
-    epsilon = attr.number(default=0.0, rule=attr.non_negative, spec_required=True)
+    epsilon = attr.number(default=0.0, rule=attr.advised(attr.non_negative), spec_required=True)
 
     def infer(self, data: TensorType, scale: TensorType, bias: TensorType) -> TensorType:
         element = follow(data.element, scale.element, bias.element)

@@ -50,16 +50,24 @@ class NormalizeL2(Op, since=1):
     Specification: NormalizeL2-1. Without axes every element is divided by itself: 1, and 0 for zeros.
     """
 
-    eps = attr.number(default=0.0, rule=attr.non_negative, spec_required=True)
+    eps = attr.number(default=0.0, rule=attr.advised(attr.non_negative), spec_required=True)
     eps_mode = attr.choice("add", "max", default="add", spec_required=True)
 
     rounds = (0,)
 
     def infer(self, data: TensorType, axes: TensorType) -> TensorType:
-        # The runtime has no kernel for the wider integers.
-        (prefer_float if data.element.bits <= 8 else require_float)("data", data.element)
         check_axes(data, axes, ranks=(0, 1))
+        # The runtime takes other axes apart into operations on integers, and has no kernel for wider ones.
+        whole = data.element.bits <= 8 and self._kernel_takes(data, axes)
+        (prefer_float if whole else require_float)("data", data.element)
         return data.untold()
+
+    @staticmethod
+    def _kernel_takes(data: TensorType, axes: TensorType) -> bool:
+        """Whether the runtime does not take the operation apart: along the channels, or all axes but the first."""
+        if data.rank is None or axes.ints is None or not 2 <= data.rank <= 4:
+            return False
+        return sorted(set(normalize_axes(axes.ints, data.rank))) in ([1], list(range(1, data.rank)))
 
     def compute(self, data: Array, axes: Array) -> Array:
         over = tuple(set(normalize_axes(axes.ravel().tolist(), data.ndim)))

@@ -16,10 +16,16 @@ class FakeQuantize(AutoBroadcast, since=1):
 
     Halves round to even. What lies at or below the lower of the input bounds becomes output_low, what lies above the
     higher one output_high, so that equal input bounds make a step. The four bounds broadcast to the shape of `x`;
-    leading axes of length 1 that `x` lacks are let pass, as old files have them.
+    leading axes of length 1 that `x` lacks are let pass, as old files have them. Without levels, or with a negative
+    number of them, next to nothing is rounded, as in the runtime, which counts them as an unsigned number.
     """
 
-    levels = attr.integer(rule=attr.at_least(2))
+    levels = attr.integer(default=0, rule=attr.advised(attr.at_least(2)), spec_required=True)
+
+    @property
+    def steps(self) -> int:
+        """The steps between the levels: the unsigned 64 bits of levels − 1."""
+        return (self.levels - 1) % 2**64
 
     def infer(
         self,
@@ -42,7 +48,7 @@ class FakeQuantize(AutoBroadcast, since=1):
             self.aligned(bound.reshape(bound.shape[max(bound.ndim - x.ndim, 0) :]), x.ndim)
             for bound in (input_low, input_high, output_low, output_high)
         )
-        steps = x.dtype.type(self.levels - 1)
+        steps = x.dtype.type(self.steps)
         rounded = np.rint((x - low) / (high - low) * steps) / steps * (out_high - out_low) + out_low
         below, above = x <= np.minimum(low, high), x > np.maximum(low, high)
         return np.where(below, out_low, np.where(above, out_high, rounded)).astype(x.dtype)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from irload.core import attribute as attr
-from irload.core.shape import Shape
+from irload.core.shape import Dim, Shape
 from irload.core.tensor import Array, TensorType
 from irload.errors import ShapeMismatch
 from irload.ops.sequence.recurrent import GRU, LSTM, RNN, Recurrent, float_type, merged, of_rank
@@ -105,6 +105,11 @@ class LSTMCell1(LSTM, Cell, type="LSTMCell", since=1):
             if size.is_static and rows.meet(size * 3) is None:
                 raise ShapeMismatch(f"P must have 3 · {size} rows, found {rows}")
         return state, state
+
+    def agree(self, size: Dim) -> None:
+        """The runtime makes up P by `hidden_size`, and rejects the cell where that is not the size of the inputs."""
+        if not size.contains(self.hidden_size):
+            raise ShapeMismatch(f"attribute hidden_size is {self.hidden_size}, the inputs say {size}")
 
     def compute(
         self, x: Array, h: Array, c: Array, w: Array, r: Array, b: Array | None = None, p: Array | None = None

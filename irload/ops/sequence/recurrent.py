@@ -14,6 +14,7 @@ import numpy as np
 from irload.core import attribute as attr
 from irload.core.element import dynamic, merge
 from irload.core.op import Op
+from irload.core.remarks import remark
 from irload.core.shape import ANY, Dim, Shape
 from irload.core.tensor import Array, TensorType
 from irload.errors import AttributeInvalid, ShapeMismatch, TypeMismatch
@@ -45,7 +46,7 @@ class Recurrent(Op):
     defaults: ClassVar[tuple[str, ...]]
     """The activations f, g, h that an absent or empty attribute stands for."""
 
-    hidden_size = attr.integer(default=0, rule=attr.non_negative, spec_required=True)
+    hidden_size = attr.integer(default=0, spec_required=True)
     activations = attr.words(default=())
     activations_alpha = attr.numbers(default=())
     activations_beta = attr.numbers(default=())
@@ -90,9 +91,16 @@ class Recurrent(Op):
             for name, dim, times in blocks:
                 if dim.meet(size * times) is None:
                     raise ShapeMismatch(f"{name} must have {times} · {size} rows, found {dim}")
-        if self.hidden_size and size.meet(Dim(self.hidden_size, self.hidden_size)) is None:
-            raise ShapeMismatch(f"attribute hidden_size is {self.hidden_size}, the inputs say {size}")
+        self.agree(size)
         return size
+
+    def agree(self, size: Dim) -> None:
+        """Remark on a `hidden_size` that is not that of the inputs, which the runtime goes by."""
+        if self.hidden_size < 0 or (self.hidden_size and not size.contains(self.hidden_size)):
+            remark(
+                f"attribute hidden_size must be {size}, as in the inputs, by the specification, found "
+                f"{self.hidden_size}"
+            )
 
 
 class RNN(Recurrent):

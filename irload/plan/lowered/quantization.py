@@ -27,7 +27,9 @@ def fake_quantize(node: Node, inputs: list[Value], outputs: list[Value]) -> Step
     low, high, out_low, out_high = (b.reshape(b.shape[max(b.ndim - rank, 0) :]) for b in bounds)
     if np.any(high <= low):
         return None  # a step function, or bounds the other way round
-    steps = np.float32(node.op.attributes["levels"] - 1)
+    steps = np.float32((node.op.attributes["levels"] - 1) % 2**64)
+    if not steps:
+        return None  # not a number between the bounds
     chain = _Chain(inputs[0])
     if low.size == high.size == 1:
         chain.add("clamp", float(low.reshape(-1)[0]), float(high.reshape(-1)[0]))

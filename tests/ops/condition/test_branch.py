@@ -12,6 +12,7 @@ from irload.core import element as et
 from irload.errors import IRError, ReadError, ShapeMismatch, TypeMismatch
 from tests.harness.body import Body, given, port_map, taken
 from tests.harness.case import Case, const, param
+from tests.harness.runtime import outputs
 from tests.harness.verify import load
 
 DATA = np.array([[1, 2, 3]], np.float32)
@@ -72,13 +73,31 @@ def test_a_branch_that_never_runs_need_not_fit() -> None:
     ("case", "error", "message"),
     [
         (branches(ones(1), np.ones(1, np.int32)), TypeMismatch, "must agree, found f32, i32"),
-        (branches(ones(1), ones(1), [True, False]), ShapeMismatch, "cond must be a scalar or have one element"),
+        (branches(ones(1), ones(1), [[True, False]]), ShapeMismatch, "cond must be a scalar or have one element"),
+        (branches(ones(1), ones(1), np.zeros(0, bool)), ShapeMismatch, "cond must be a scalar or have one element"),
+        (branches(ones(1), ones(1), np.float32(1)), TypeMismatch, "cond must be boolean, found f32"),
         (branches(ones(1), ones(1), 1), TypeMismatch, "cond must be boolean, found i64"),
     ],
 )
 def test_refused(case: Case, error: type[IRError], message: str) -> None:
     with pytest.raises(error, match=message):
         load(case)
+
+
+@pytest.mark.parametrize(
+    ("cond", "constant", "expected"),
+    [
+        *((([True, False], False, 1), ([False, True], False, 5), (np.uint8(7), False, 1), (np.int8(0), False, 5))),
+        *(((np.float32(0.5), True, 1), (np.int64(256), True, 1), (np.float32(0), True, 5))),
+    ],
+)
+def test_other_conditions_that_the_runtime_takes(cond: Any, constant: bool, expected: int) -> None:
+    case = branches(ones(2), ones(2) * 5, cond, constant=constant)
+    model = load(case)
+    assert sum("by the specification" in w for w in model.warnings) == 1
+    given = [] if constant else [np.asarray(cond)]
+    assert irload.compile_model(model)(given)[0].tolist() == [expected, expected]
+    assert outputs(case)[0].tolist() == [expected, expected]
 
 
 def test_both_branches_give_the_same_outputs() -> None:

@@ -11,7 +11,7 @@ from irload.core import element as et
 from irload.core.registry import resolve
 from irload.core.shape import Shape
 from irload.core.tensor import TensorType
-from irload.errors import AttributeInvalid, IRError, ShapeMismatch, TypeMismatch
+from irload.errors import IRError, ShapeMismatch, TypeMismatch
 
 
 def operation(type: str, **attributes: Any) -> Any:
@@ -68,12 +68,6 @@ def test_fake_quantize_errors(
 ) -> None:
     with pytest.raises(error):
         operation("FakeQuantize", levels=4, **attributes).infer(x, bound, ONE, ONE, ONE)
-
-
-@pytest.mark.parametrize("attributes", [{}, {"levels": 1}, {"levels": -5}])
-def test_levels_must_be_at_least_two(attributes: dict[str, int]) -> None:
-    with pytest.raises(AttributeInvalid):
-        operation("FakeQuantize", **attributes)
 
 
 @pytest.mark.parametrize(
