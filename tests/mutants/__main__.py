@@ -18,7 +18,7 @@ from tests.mutants.sample import sample
 OF = ("irload/plan", "irload/inference.py", "irload/read")
 # What runs programs in processes of its own notices nothing: these import what stands on disk.
 TESTS = (
-    *("tests/plan", "tests/read", "tests/write", "tests/checks", "tests/hostile", "tests/fuzz/test_reader.py"),
+    *("tests/plan", "tests/read", "tests/write", "tests/checks", "tests/fuzz/test_reader.py"),
     *("tests/fuzz/test_programs.py", "--deselect=tests/fuzz/test_programs.py::test_random_programs"),
     *("tests/test_models.py", "tests/test_reshape.py", "tests/test_half.py", "tests/test_public_api.py"),
     *("tests/test_integrity.py", "tests/test_macs.py", "tests/test_extensions.py", "tests/test_config.py"),

@@ -20,6 +20,10 @@ MEMORY, FILE = 8 << 30, 1 << 30
 """Bytes of address space, and of a file, that a process may use: mutants of sizes ask for absurd ones."""
 
 
+UNCHANGED = "none"
+"""The operator of what is no mutant: all of its tests run, to see which of them fail in a forked process anyway."""
+
+
 @dataclass(frozen=True, slots=True)
 class Job:
     """A mutant, and the ids of its tests with the seconds that each takes."""
@@ -48,7 +52,7 @@ def play(job: Job, root: Path, session: pytest.Session) -> int:
     swap(file, functions)
     items = {item.nodeid: item for item in session.items}
     session.items = [items[test] for test in job.tests]
-    session.config.option.maxfail = 1
+    session.config.option.maxfail = 0 if job.mutant.operator == UNCHANGED else 1
     session.config.pluginmanager.register(Guard(job))
     session.config.hook.pytest_runtestloop(session=session)
     return 1 if session.testsfailed else 0
@@ -76,7 +80,8 @@ def confine(job: Job) -> None:
 
 
 def _killed(job: Job, by: str) -> int:
-    Path(job.folder, "killer").write_text(by, encoding="utf-8")
+    with open(Path(job.folder, "killer"), "a", encoding="utf-8") as file:
+        file.write(by.replace("\n", " ") + "\n")
     return 1
 
 
