@@ -21,6 +21,8 @@ UNITS = {"float32": 2.0**-23, "float16": 2.0**-10, "bfloat16": 2.0**-7, "float64
 FACTOR = 32
 """How many times the measured distance a plan may be away: few runs do not find the largest, and Winograd's
 convolutions err ten times as much as sums do."""
+GATED = {"LSTMSequence", "GRUSequence", "RNNSequence"}
+"""Their kernels take sigmoids as (1 + tanh(x/2))/2, which errs by a unit in the last place of 1."""
 STILL = MOVES | {"Parameter", "Const", "Result", "Assign"}
 
 
@@ -43,15 +45,17 @@ class Shaken(Run):
         moved = [a if k in still else self._moved(a) for k, a in enumerate(inputs)]
         results = super().step(step, moved)
         self.overflows |= any(_is_huge(a) for a in results)
-        return tuple(self._moved(a) for a in results)
+        return tuple(self._moved(a, 1.0 if node.type in GATED else 0.0) for a in results)
 
-    def _moved(self, array: Array) -> Array:
+    def _moved(self, array: Array, least: float = 0.0) -> Array:
+        """The array, each element moved by a unit in its last place, or in that of `least` where this is larger."""
         unit = UNITS.get(array.dtype.name)
         if unit is None or not array.size:
             return array
         signs = self._rng.integers(0, 2, array.shape, np.int8).astype(np.float32) * 2 - 1
         with np.errstate(all="ignore"):
-            return np.asarray(array.astype(np.float32) * (1 + signs * unit)).astype(array.dtype)
+            wide = array.astype(np.float32)
+            return np.asarray(wide + signs * unit * np.maximum(np.abs(wide), np.float32(least))).astype(array.dtype)
 
 
 HUGE = 1e30
