@@ -51,3 +51,19 @@ def wrapped(values: Array, element: ElementType) -> Array:
     sign = element.dtype.type(1 << (element.bits - 1))
     low = values & element.dtype.type((1 << element.bits) - 1)
     return (low ^ sign) - sign if element.is_signed else low
+
+
+def reordered(x: Array, to: ElementType) -> Array:
+    """Numbers or booleans as another type of numbers: rounded to the nearest, and cut to what the plugin holds."""
+    if x.dtype.kind in "iub":
+        x = held(x)
+    if to.is_float:
+        return x.astype(np.float32).astype(to.dtype)
+    inner = held(np.zeros(0, to.dtype)).dtype
+    limits = np.iinfo(inner)
+    low, high = float(limits.min), float(limits.max)
+    if x.dtype.kind in "iu":
+        return wrapped(np.clip(x.astype(np.int64), limits.min, limits.max).astype(inner), to)
+    x = x.astype(np.float32)
+    high = min(high, 2147483520.0)  # the greatest f32 that fits an i32
+    return wrapped(np.rint(np.clip(np.where(np.isnan(x), np.float32(low), x), low, high)).astype(inner), to)

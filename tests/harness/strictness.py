@@ -59,7 +59,8 @@ STRICTNESS: tuple[Strictness, ...] = (
         "If Loop TensorIterator",
         "",
         "the runtime does not hold bodies to what is outside: parts that do not divide an axis, lengths that differ, "
-        "types that the body's operations cannot combine, conditions that are no boolean of one element",
+        "types that the body's operations cannot combine end in errors of its kernels when it runs; of a number that "
+        "decides it looks at one byte",
     ),
     _rejected(
         _BROADCASTING + "Broadcast DeformablePSROIPooling GRUSequence Interpolate LSTMSequence Proposal RNNSequence",

@@ -60,13 +60,21 @@ class Iterated(Op):
             if m.port is None or m.purpose:
                 types[m.inner] = declared(self.body.body, m.inner)
             elif m.axis is None:
-                types[m.inner] = ports[m.port].untold()
+                types[m.inner] = self.admitted_type(m.inner, ports[m.port].untold())
             else:
-                types[m.inner] = part_type(m, ports[m.port])
+                types[m.inner] = self.admitted_type(m.inner, part_type(m, ports[m.port]))
         for k, parameter in enumerate(self.body.body.parameters):
             if k not in types:
                 raise ShapeMismatch(f"the parameter '{parameter.name}' of the body is fed by nothing")
         return [types[k] for k in range(len(types))]
+
+    def admitted_type(self, inner: int, tensor: TensorType) -> TensorType:
+        """The type of a parameter of the body that takes `tensor` from outside."""
+        return tensor
+
+    def admitted(self, inner: int, array: Array) -> Array:
+        """The value of a parameter of the body that takes `array` from outside."""
+        return array
 
     def settled(
         self, parameters: list[TensorType], results: tuple[TensorType, ...], context: InferContext
@@ -115,7 +123,7 @@ class Iterated(Op):
         values: list[Array] = [np.zeros(0)] * len(wiring.body.parameters)
         for m in wiring.inputs:
             if m.port is not None and m.axis is None:
-                values[m.inner] = inputs[m.port]
+                values[m.inner] = self.admitted(m.inner, inputs[m.port])
             elif m.purpose:
                 values[m.inner] = self._counter(m, 0)
         initial = tuple(values)
@@ -127,7 +135,7 @@ class Iterated(Op):
         while going and (limit is None or k < limit):
             context.spend_iteration()
             for m in sliced:
-                values[m.inner] = part(inputs[m.outer], m, k)
+                values[m.inner] = self.admitted(m.inner, part(inputs[m.outer], m, k))
             for m in counters:
                 if m.inner not in merged:
                     values[m.inner] = self._counter(m, k)

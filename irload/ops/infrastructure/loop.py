@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from irload.core.context import InferContext, RunContext
 from irload.core.element import boolean, dynamic
+from irload.core.remarks import remark
+from irload.core.rounding import reordered
 from irload.core.shape import Dim, Shape
+from irload.core.subgraph import declared
 from irload.core.tensor import Array, TensorType
 from irload.errors import AttributeInvalid, ShapeMismatch, TypeMismatch
 from irload.ops.infrastructure.iteration import Iterated, joined_type, part_count, truth
@@ -17,9 +21,24 @@ class TensorIterator(Iterated, since=1):
 
     Specification: TensorIterator-1. All sliced inputs must give the same number of parts. Without any, the `start` and
     `end` of the first concatenated output tell the number of iterations; without those, it is one.
+    Inputs are converted to the types that the body's Parameters declare, as in the runtime, with a remark: to integers
+    they are rounded, ties to even.
     """
 
     equal_parts = True
+
+    def admitted_type(self, inner: int, tensor: TensorType) -> TensorType:
+        told, given = declared(self.body.body, inner).element, tensor.element
+        if told is given or dynamic in (told, given):
+            return tensor
+        if not (told.is_numeric and (given.is_numeric or given is boolean)):
+            raise TypeMismatch(f"parameter {inner} of the body is {told}, the tensor for it {given}")
+        remark(f"parameter {inner} of the body must be {given} by the specification, found {told}; it is converted")
+        return replace(tensor, element=told)
+
+    def admitted(self, inner: int, array: Array) -> Array:
+        told = declared(self.body.body, inner).element
+        return array if told is dynamic or told.dtype == array.dtype else reordered(array, told)
 
     def infer(self, *inputs: TensorType, context: InferContext) -> tuple[TensorType, ...]:
         count = self._count([t.shape for t in inputs])

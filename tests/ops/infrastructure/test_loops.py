@@ -9,9 +9,19 @@ import pytest
 
 import irload
 from irload.core import element as et
-from irload.errors import AttributeInvalid, ExecutionError, IRError, LimitExceeded, ReadError, ShapeMismatch
+from irload.core.element import ElementType
+from irload.errors import (
+    AttributeInvalid,
+    ExecutionError,
+    IRError,
+    LimitExceeded,
+    ReadError,
+    ShapeMismatch,
+    TypeMismatch,
+)
 from tests.harness.body import Body, Value, back_edges, given, port_map, taken
 from tests.harness.case import Case, const, param
+from tests.harness.runtime import outputs
 from tests.harness.verify import load
 
 ROW = np.arange(6, dtype=np.float32)
@@ -255,3 +265,42 @@ def test_types_of_deeply_nested_bodies_settle_within_a_budget() -> None:
     model.limits = irload.Limits(body_passes=1)
     with pytest.raises(LimitExceeded, match=r"have not settled after 1 passes.*--limit body-passes="):
         irload.infer(model)
+
+
+@pytest.mark.parametrize(
+    ("outer", "inner", "given_", "expected"),
+    [
+        (et.f32, et.i32, [0.5, 1.5, -2.5, 3e9], [0, 2, 2, 2147483520]),
+        (et.f32, et.u8, [0.6, 300, -1.5, 7], [1, 255, 0, 7]),
+        (et.i32, et.i8, [300, -100, 1, -3], [127, 100, 1, 3]),
+        (et.i64, et.f32, [2**40 + 1, -7, 3, 0], [1, 7, 3, 0]),
+        (et.f16, et.f32, [0.5, -1, 2, 0], [0.5, 1, 2, 0]),
+        (et.boolean, et.f32, [True, False, True, True], [1, 0, 1, 1]),
+    ],
+)
+def test_inputs_become_what_the_parameters_of_the_body_declare(
+    outer: ElementType, inner: ElementType, given_: Any, expected: Any
+) -> None:
+    weights = bytearray()
+    body = Body(weights)
+    data = body.parameter(inner, "4")
+    result = body.result(body.op("Abs", data))
+    xml = port_map(taken(0, data), given(1, result)) + body.xml("body")
+    case = Case("TensorIterator", "opset1", [param(given_, outer)], xml=xml, weights=bytes(weights), oracle="cpu")
+    model = load(case)
+    assert sum(f"must be {outer} by the specification, found {inner}" in w for w in model.warnings) == 1
+    for optimize in (False, True):
+        found = irload.compile_model(model, optimize=optimize)(case.inputs[0].value)[0]
+        assert found.dtype == inner.dtype
+        assert found.tolist() == expected
+    assert outputs(case)[0].tolist() == expected
+
+
+def test_text_does_not_become_a_number() -> None:
+    weights = bytearray()
+    body = Body(weights)
+    data = body.parameter(et.f32, "1")
+    xml = port_map(taken(0, data), given(1, body.result(body.op("Abs", data)))) + body.xml("body")
+    case = Case("TensorIterator", "opset1", [param(["a"], et.string)], xml=xml, weights=bytes(weights))
+    with pytest.raises(TypeMismatch, match="parameter 0 of the body is f32, the tensor for it string"):
+        load(case)
