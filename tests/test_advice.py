@@ -107,3 +107,12 @@ def test_a_negative_epsilon_is_added_as_it_is(type_: str, attributes: dict[str, 
     found = irload.compile_model(model)(case.inputs[0].value)[0]
     assert np.allclose(found, expected, equal_nan=True)
     assert np.allclose(runtime.outputs(case)[0], expected, equal_nan=True)
+
+
+def test_an_average_leaves_pads_out_where_nothing_is_said() -> None:
+    attributes = {"kernel": "3", "strides": "1", "pads_begin": "1", "pads_end": "0", "rounding_type": "floor"}
+    case = Case("AvgPool", "opset1", [Input(np.array([[[2, 4, 9]]], np.float32), et.f32)], attributes)
+    model = irload.read_model(*ir_of(case))
+    assert any("exclude-pad is missing" in w for w in model.warnings)
+    found = irload.compile_model(model)(case.inputs[0].value)[0]
+    assert found.tolist() == runtime.outputs(case)[0].tolist() == [[[3, 5]]]

@@ -11,7 +11,7 @@ from irload.core.bounds import moved
 from irload.core.op import Op
 from irload.core.shape import Dim, Shape
 from irload.core.tensor import Array, Bounds, TensorType, length_of
-from irload.errors import ShapeMismatch
+from irload.errors import AttributeInvalid, ShapeMismatch
 from irload.ops.ports import require_integer, require_rank
 
 
@@ -110,7 +110,11 @@ class Broadcast1(Broadcast, type="Broadcast", since=1):
 
     # "none" is what OpenVINO writes for explicit.
     mode = attr.choice("numpy", "explicit", "pdpd", default="numpy", aliases={"none": "explicit"})
-    first_axis = attr.integer(default=0, rule=attr.at_least(-1), name="mode.auto_broadcast_axis")
+    first_axis = attr.integer(default=0, rule=attr.advised(attr.at_least(-1)), name="mode.auto_broadcast_axis")
+
+    def validate(self) -> None:
+        if self.mode == "pdpd" and self.first_axis < -1:
+            raise AttributeInvalid(f"attribute mode.auto_broadcast_axis must be at least -1, found {self.first_axis}")
 
     def check_mapping_absent(self, axes_mapping: TensorType | None) -> None:
         return

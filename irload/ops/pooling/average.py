@@ -23,7 +23,7 @@ class AvgPool(Pool, since=1):
     is zero. Integers round half to even.
     """
 
-    exclude_pad = attr.boolean(default=False, name="exclude-pad", spec_required=True)
+    exclude_pad = attr.boolean(default=True, name="exclude-pad", spec_required=True)
 
     def check_window(self, span: int, begin: int, end: int, axis: int) -> None:
         if self.exclude_pad and span <= max(begin, end):
