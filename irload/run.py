@@ -30,11 +30,11 @@ from irload.errors import (
 from irload.graph import Graph, Model, Node, Port, UnknownOp
 from irload.inputs import bind
 from irload.ops.casting import convert
-from irload.plan.fast import FastPlan, Shared, fast_plan
-from irload.plan.order import Plan, plan_graph
-from irload.plan.running import Run, TimedRun, apart
+from irload.plan.backends.numpy.tuning import Tuner
+from irload.plan.executor import Executor, Shared, fast_plan
+from irload.plan.interpreter import Run, TimedRun, apart
+from irload.plan.schedule import Plan, schedule_graph
 from irload.plan.threads import thread_count
-from irload.plan.tuning import Tuner
 from irload.result import Result
 from irload.safety import DEFAULT, Limits
 
@@ -75,7 +75,7 @@ class CompiledModel:
         self.optimize = optimize
         self._shared = Shared(limits=self.limits, precise=precise, tuner=Tuner() if tune else None)
         self._plans: OrderedDict[tuple[Any, ...], Plan] = OrderedDict()
-        self._pools: OrderedDict[Plan, list[FastPlan]] = OrderedDict()
+        self._pools: OrderedDict[Plan, list[Executor]] = OrderedDict()
         self._kept = PLANS * sum(1 for _ in model.walk())
         self._lock = Lock()
         self._own: InferRequest | None = None
@@ -200,11 +200,11 @@ class CompiledModel:
         """What compares a run on such inputs with the file; None where the file says nothing about them."""
         return self._by_runs if self._by_runs.applies_to(given) else None
 
-    def _give_back(self, plan: Plan, fast: FastPlan) -> None:
+    def _give_back(self, plan: Plan, fast: Executor) -> None:
         with self._lock:
             self._pools.setdefault(plan, []).append(fast)
 
-    def _take(self, plan: Plan) -> FastPlan:
+    def _take(self, plan: Plan) -> Executor:
         """A fast plan that nobody else is using: an idle one, or a new one with memory of its own."""
         with self._lock:
             idle = self._pools.setdefault(plan, [])
@@ -229,7 +229,7 @@ class CompiledModel:
             found = self._plans.get(key)
             if found is None:
                 with uncollected():
-                    found = plan_graph(graph, given, self._shared.folding if self.optimize else None, self.limits)
+                    found = schedule_graph(graph, given, self._shared.folding if self.optimize else None, self.limits)
                 if differences is not None:
                     differences.compare_graph(graph, given, found.types)
                 self._plans[key] = found

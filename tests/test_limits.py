@@ -152,9 +152,9 @@ def test_a_view_keeps_the_memory_that_it_looks_at() -> None:
     from irload.core import element as et
     from irload.core.shape import Shape
     from irload.core.tensor import TensorType
-    from irload.plan.ledger import Ledger
+    from irload.plan.memory_tracker import MemoryTracker
 
-    ledger = Ledger(Limits(peak_bytes=100))
+    ledger = MemoryTracker(Limits(peak_bytes=100))
     array = np.zeros(20, np.float32)
     view = array.reshape(4, 5)[1:]
     ledger.hold(array)

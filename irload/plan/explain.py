@@ -7,21 +7,21 @@ from collections.abc import Iterable
 
 from irload.core.tensor import Array
 from irload.graph import Graph
-from irload.plan.fast import FastPlan
-from irload.plan.order import Plan
+from irload.plan.executor import Executor
+from irload.plan.schedule import Plan
 
 REASONS = {
     "1x1": "a kernel of one tap is a matmul over all positions",
     "1x1, line by line": "the same into the middle of a frame, or into slices of another tensor",
-    "1x1, weights first": "the same for small maps: large weights pass through once, as they are stored",
-    "im2col, weights first": "small maps: large weights pass through once",
+    "1x1, weight streaming": "the same for small maps: large weights pass through once, as they are stored",
+    "im2col, weight streaming": "small maps: large weights pass through once",
     "im2col of a small map": "small maps: threads share the channels, so that each reads a part of the weights",
     "winograd": "3×3 of stride 1 with many channels on a large map: a quarter of the multiplications",
     "im2col": "windows copied into rows in the cache, then a matmul",
     "depthwise": "one filter a channel: sums of products over windows, in rows that stay in the cache",
     "matmul by rows": "threads share the rows",
     "matmul by columns": "few rows: threads share the columns, so that each reads a part of the weights",
-    "weights first": "a few dozen rows: weights as they are stored come first, and need no new layout",
+    "weight streaming": "a few dozen rows: weights as they are stored come first, and need no new layout",
     "batched matmul": "one product for each matrix of the stack",
     "head by head": "scores of a few heads stay in the cache from the first product to the second",
     "tiles": "elementwise work, tile by tile while it is in the cache",
@@ -36,7 +36,7 @@ REASONS = {
 """Why each kernel is chosen."""
 
 
-def explain_fast(graph: Graph, plan: Plan, fast: FastPlan) -> str:
+def explain_fast(graph: Graph, plan: Plan, fast: Executor) -> str:
     """The fast plan in words."""
     layers = sum(1 for n in graph.nodes if n.reachable and n.type not in ("Parameter", "Result", "Const"))
     left = len(plan.steps)

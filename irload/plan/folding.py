@@ -14,7 +14,7 @@ from irload.core.op import Op, evaluate, is_builtin
 from irload.core.tensor import Array, TensorType
 from irload.errors import ExecutionError
 from irload.graph import Node, Output
-from irload.plan.constant import DEEPEST, SMALL, Constant
+from irload.plan.ir.constant import DEEPEST, SMALL, Constant
 from irload.safety import Deadline, Limits
 
 LARGE = 1 << 26

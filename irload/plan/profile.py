@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from irload.plan.fast import FastPlan
-from irload.plan.order import Step as PlainStep
-from irload.plan.program import Step
-from irload.plan.steps import Attention, Product, Window
+from irload.plan.executor import Executor
+from irload.plan.ir.program import Step
+from irload.plan.ir.steps import Attention, Conv, MatMul
+from irload.plan.schedule import Step as PlainStep
 
 __all__ = ["StepTime", "of_fast", "of_plain"]
 
@@ -38,7 +38,7 @@ class StepTime:
         return f"{amount / self.seconds / 1e9:.3g} {unit}" if self.seconds > 0 else ""
 
 
-def of_fast(plan: FastPlan, rounds: Sequence[Sequence[float]]) -> list[StepTime]:
+def of_fast(plan: Executor, rounds: Sequence[Sequence[float]]) -> list[StepTime]:
     """The entries of a fast plan: medians over rounds of seconds, one for each step that is bound."""
     return [
         StepTime(
@@ -61,10 +61,10 @@ def of_plain(step: PlainStep, shapes: Sequence[tuple[int, ...]], nbytes: int, se
 
 def flops(step: Step) -> int:
     """Multiplications and additions; 0 where memory is what counts."""
-    if isinstance(step, Window):
+    if isinstance(step, Conv):
         _, _, depth, *kernel = step.inputs[1].shape
         return 2 * step.output.size * _product([depth, *kernel])
-    if isinstance(step, Product):
+    if isinstance(step, MatMul):
         return 2 * step.output.size * step.inputs[0].shape[-2 if step.transpose_a else -1]
     if isinstance(step, Attention):
         q, k, *_ = step.inputs

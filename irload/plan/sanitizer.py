@@ -18,14 +18,14 @@ import numpy as np
 from numpy.lib.array_utils import byte_bounds
 
 from irload.core.tensor import Array
-from irload.plan.kernels.views import is_constant, owner_of
-from irload.plan.program import PlanInvalid, Program, Value, walk_values
+from irload.plan.backends.numpy.kernels.views import is_constant, owner_of
+from irload.plan.ir.program import PlanInvalid, Program, Value, walk_values
 
 if TYPE_CHECKING:
-    from irload.plan.bind import Bound
-    from irload.plan.kernels.calls import Scratch
-    from irload.plan.storage import Storage
-    from irload.plan.tuning import Phases
+    from irload.plan.backends.numpy.kernels.calls import Scratch
+    from irload.plan.backends.numpy.selection.selector import Bound
+    from irload.plan.backends.numpy.tuning import Phases
+    from irload.plan.memory.planner import Storage
 
 _state = {"on": os.environ.get("IRLOAD_PLAN_SANITIZER") == "1"}
 

@@ -11,7 +11,7 @@ from threading import Lock, Thread
 import numpy as np
 
 from irload.errors import InputInvalid
-from irload.plan.kernels.calls import Part
+from irload.plan.backends.numpy.kernels.calls import Part
 
 
 def processors() -> int:

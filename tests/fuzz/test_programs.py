@@ -75,7 +75,7 @@ def test_a_wrong_number_is_noticed(index, monkeypatch):
 
 
 def test_thresholds_are_brought_down_and_back():
-    from irload.plan.kernels import tiles, winograd
+    from irload.plan.backends.numpy.kernels import tiles, winograd
 
     before = tiles.PRODUCTS, winograd.suits
     with lowered():
@@ -92,7 +92,7 @@ def test_a_failing_program_is_shrunk():
 
 
 def test_a_wrong_kernel_is_found(monkeypatch):
-    from irload.plan.kernels import elementwise
+    from irload.plan.backends.numpy.kernels import instructions as elementwise
 
     monkeypatch.setitem(elementwise.TABLE, "add", elementwise.TABLE["subtract"])
     graph = next(g for g in (make(2, k) for k in range(60)) if any(g.layers[r.layer].type == "Add" for r in g.results))

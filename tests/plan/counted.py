@@ -16,10 +16,11 @@ from unittest.mock import patch
 import numpy as np
 
 from irload.core.tensor import Array
-from irload.plan.bind import Bound
-from irload.plan.kernels import packing, streamed, winograd
-from irload.plan.kernels.calls import Scratch
-from irload.plan.tuning import Phases
+from irload.plan.backends.numpy.kernels import packing, winograd
+from irload.plan.backends.numpy.kernels import weight_streaming as streamed
+from irload.plan.backends.numpy.kernels.calls import Scratch
+from irload.plan.backends.numpy.selection.selector import Bound
+from irload.plan.backends.numpy.tuning import Phases
 from models import ir
 from tests.fuzz.programs.thresholds import lowered
 from tests.plan.exact import Choice, Exact, plan_of

@@ -12,10 +12,10 @@ import numpy as np
 import irload
 from irload.core.tensor import Array
 from irload.graph import Model
-from irload.plan.fast import FastPlan
-from irload.plan.program import Step
+from irload.plan.backends.numpy.tuning import Phases
+from irload.plan.executor import Executor
+from irload.plan.ir.program import Step
 from irload.plan.sanitizer import sanitizing
-from irload.plan.tuning import Phases
 from models import ir
 from tests.plan.graphs import Net
 
@@ -80,7 +80,7 @@ def same(model: Model, shapes: Sequence[Sequence[int]], *, threads: Sequence[int
     return names
 
 
-def plan_of(model: Model, shapes: Sequence[Sequence[int]], threads: int = 1, choice: object = None) -> FastPlan:
+def plan_of(model: Model, shapes: Sequence[Sequence[int]], threads: int = 1, choice: object = None) -> Executor:
     """The fast plan that an inference on inputs of these shapes uses."""
     compiled = irload.compile_model(model, threads)
     compiled._shared.tuner = choice  # pyright: ignore

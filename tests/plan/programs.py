@@ -7,11 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from irload.core.tensor import Array
-from irload.plan.expression import Expression, Instruction
-from irload.plan.fast import FastPlan, Shared
-from irload.plan.passes import optimize
-from irload.plan.program import Program, Step, Value
-from irload.plan.steps import Map, Resample
+from irload.plan.executor import Executor, Shared
+from irload.plan.ir.expression import Expression, Instruction
+from irload.plan.ir.program import Program, Step, Value
+from irload.plan.ir.steps import Elementwise, Resample
+from irload.plan.passes.pipeline import optimize
 
 F32 = np.dtype(np.float32)
 
@@ -41,19 +41,19 @@ def run(
 ) -> tuple[Array, ...]:
     """The outputs of a program, run twice: the second time must give the same."""
     program = Program(list(steps), list(inputs), list(outputs))
-    plan = FastPlan(optimize(program) if passes else program, threads, Shared())
+    plan = Executor(optimize(program) if passes else program, threads, Shared())
     first = plan.run(list(inputs.values()))
     for a, b in zip(first, plan.run(list(inputs.values())), strict=True):
         np.testing.assert_array_equal(a, b)
     return first
 
 
-def mapped(function: str, *operands: Value | float, numbers: tuple[float, ...] = ()) -> Map:
-    """A Map of one instruction over values and constants of one element."""
+def mapped(function: str, *operands: Value | float, numbers: tuple[float, ...] = ()) -> Elementwise:
+    """An Elementwise of one instruction over values and constants of one element."""
     values = [o if isinstance(o, Value) else constant(np.float32(o).reshape(1)) for o in operands]
     shape = np.broadcast_shapes(*(v.shape for v in values))
     expression = Expression(len(values), (Instruction(function, tuple(range(len(values))), numbers),))
-    return Map(values, [value(*shape)], expression=expression)
+    return Elementwise(values, [value(*shape)], expression=expression)
 
 
 def resampled(x: Value, matrix: Array, axis: int) -> Resample:

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from irload.plan import arena
-from irload.plan.arena import ALIGNMENT, MANY, Lifetime, place
+from irload.plan.memory import arena
+from irload.plan.memory.arena import ALIGNMENT, MANY, Lifetime, place
 
 LIVES = st.lists(
     st.tuples(st.integers(1, 5000), st.integers(0, 20), st.integers(0, 8)).map(

@@ -7,10 +7,10 @@ from unittest.mock import patch
 import numpy as np
 import pytest
 
-from irload.plan.kernels import unpacked
-from irload.plan.kernels.tiles import by_memory, collapse, cut, cut_range, tiles
-from irload.plan.kernels.unpacked import block_height, panel_width, products, spread
-from irload.plan.kernels.views import merged, relaid, shaped
+from irload.plan.backends.numpy.kernels import small_gemm as unpacked
+from irload.plan.backends.numpy.kernels.small_gemm import block_height, panel_width, products, spread
+from irload.plan.backends.numpy.kernels.tiles import by_memory, collapse, cut, cut_range, tiles
+from irload.plan.backends.numpy.kernels.views import merged, shaped, shaped_constant
 from irload.plan.threads import run_part
 
 
@@ -160,7 +160,7 @@ def test_axes_are_merged_where_all_arrays_allow_it() -> None:
     assert [x.shape for x in same] == [(3, 1, 1)]
 
 
-@pytest.mark.parametrize("reshape", [shaped, merged, relaid])
+@pytest.mark.parametrize("reshape", [shaped, merged, shaped_constant])
 def test_only_one_length_is_left_open(reshape: object) -> None:
     with pytest.raises(ValueError, match="-2"):
         reshape(np.ones((2, 3)), 2, -2)  # type: ignore[operator]

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from irload.core.tensor import Array
-from irload.plan.expression import Expression, Instruction
-from irload.plan.kernels.calls import Scratch
-from irload.plan.kernels.elementwise import TABLE
-from irload.plan.kernels.map import map_parts
+from irload.plan.backends.numpy.kernels.calls import Scratch
+from irload.plan.backends.numpy.kernels.elementwise import map_parts
+from irload.plan.backends.numpy.kernels.instructions import TABLE
+from irload.plan.ir.expression import Expression, Instruction
 from irload.plan.threads import run_part
 from models import ir
 from tests.fuzz.programs.thresholds import lowered

@@ -7,7 +7,8 @@ from contextlib import nullcontext
 import numpy as np
 import pytest
 
-from irload.plan.kernels import packing, streamed
+from irload.plan.backends.numpy.kernels import packing
+from irload.plan.backends.numpy.kernels import weight_streaming as streamed
 from models import ir
 from tests.fuzz.programs.thresholds import lowered
 from tests.plan.exact import Exact, kernels, same
@@ -63,7 +64,7 @@ def test_by_constant_matrices(seed: int, small: bool, in_place: bool) -> None:
     if stacked:
         assert names == {"batched matmul"}
     else:
-        dozens = {"weights first"} if 2 <= count <= 160 else set()
+        dozens = {"weight streaming"} if 2 <= count <= 160 else set()
         assert names == {"matmul by rows", "matmul by columns"} | dozens
 
 
@@ -105,10 +106,10 @@ def test_by_what_is_computed(seed: int, small: bool) -> None:
         (31, 8, 8, 2, "matmul by columns"),
         (32, 8, 8, 2, "matmul by rows"),
         (16, 512, 512, 1, "matmul by rows"),
-        (16, 512, 513, 1, "weights first"),
-        (2, 512, 513, 1, "weights first"),
+        (16, 512, 513, 1, "weight streaming"),
+        (2, 512, 513, 1, "weight streaming"),
         (1, 512, 513, 1, "matmul by columns"),
-        (160, 512, 513, 1, "weights first"),
+        (160, 512, 513, 1, "weight streaming"),
         (161, 512, 513, 1, "matmul by rows"),
     ],
 )
@@ -120,7 +121,8 @@ def test_the_rule(rows: int, k: int, n: int, threads: int, kernel: str, monkeypa
 
 
 @pytest.mark.parametrize(
-    ("rows", "kernel"), [(31, "matmul by rows"), (32, "weights first"), (160, "weights first"), (161, "matmul by rows")]
+    ("rows", "kernel"),
+    [(31, "matmul by rows"), (32, "weight streaming"), (160, "weight streaming"), (161, "matmul by rows")],
 )
 def test_the_rule_for_a_blas_that_copies(rows: int, kernel: str, monkeypatch: pytest.MonkeyPatch) -> None:
     net = Exact()

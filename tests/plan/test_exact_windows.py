@@ -88,10 +88,10 @@ def able(kernel: tuple[int, ...], told: dict[str, str], groups: int, depth: int,
         return {"depthwise", "im2col"} if depth == 1 and shape[1] == groups else {"im2col"}
     dozens = 2 <= shape[0] * int(np.prod(shape[2:])) <= 160
     if set(kernel) == {1} and not any(c in "12" for c in told["pads_begin"] + told["pads_end"]):
-        return {"1x1", "1x1, weights first"} if dozens else {"1x1"}
+        return {"1x1", "1x1, weight streaming"} if dozens else {"1x1"}
     names = {"im2col"}
     names |= {"im2col of a small map"} if shape[0] == 1 else set()
-    names |= {"im2col, weights first"} if shape[0] == 1 and dozens else set()
+    names |= {"im2col, weight streaming"} if shape[0] == 1 and dozens else set()
     plain = "2" not in told["strides"] + told["dilations"]
     return names | {"winograd"} if kernel == (3, 3) and plain else names
 

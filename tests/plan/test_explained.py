@@ -7,9 +7,9 @@ import pytest
 
 import irload
 from irload.plan import profile
+from irload.plan.executor import Executor
 from irload.plan.explain import REASONS, _bytes
-from irload.plan.fast import FastPlan
-from irload.plan.steps import Attention, Product, Window
+from irload.plan.ir.steps import Attention, Conv, MatMul
 from models import ir
 from tests.plan.exact import plan_of
 from tests.plan.graphs import Net
@@ -96,13 +96,13 @@ def test_every_kernel_has_a_reason() -> None:
 
 
 def test_what_is_counted() -> None:
-    window = Window(
+    window = Conv(
         [value(1, 6, 9, 9), constant(random(2, 4, 3, 3, 2))], [value(1, 8, 7, 8)],
         strides=(1, 1), dilations=(1, 1), pads_begin=(0, 0), pads_end=(0, 0),
     )  # fmt: skip
     assert profile.flops(window) == 2 * (8 * 7 * 8) * (3 * 3 * 2)
-    assert profile.flops(Product([value(5, 6), value(6, 7)], [value(5, 7)])) == 2 * 5 * 6 * 7
-    assert profile.flops(Product([value(6, 5), value(6, 7)], [value(5, 7)], transpose_a=True)) == 2 * 5 * 6 * 7
+    assert profile.flops(MatMul([value(5, 6), value(6, 7)], [value(5, 7)])) == 2 * 5 * 6 * 7
+    assert profile.flops(MatMul([value(6, 5), value(6, 7)], [value(5, 7)], transpose_a=True)) == 2 * 5 * 6 * 7
     q, k, v, out = value(2, 5, 4), value(2, 7, 4), value(2, 7, 3), value(2, 5, 3)
     assert profile.flops(Attention([q, k, v], [out], scale=1.0)) == 2 * 2 * (5 * 7 * 4 + 5 * 7 * 3)
 
@@ -136,7 +136,7 @@ def test_a_rate_is_of_what_counts() -> None:
 
 def test_the_median_of_the_rounds_counts() -> None:
     net = Net()
-    plan: FastPlan = plan_of(net.model(net.op("Tanh", net.input(3))), net.shapes)
+    plan: Executor = plan_of(net.model(net.op("Tanh", net.input(3))), net.shapes)
     (entry,) = profile.of_fast(plan, [[3.0], [1.0], [2.0]])
     assert entry.seconds == 2.0
 

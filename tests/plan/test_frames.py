@@ -6,18 +6,18 @@ import numpy as np
 import pytest
 
 from irload.core.tensor import Array
-from irload.plan.expression import Expression, Instruction
-from irload.plan.fast import FastPlan, Shared
-from irload.plan.kernels import packing
-from irload.plan.passes import optimize
-from irload.plan.program import Program, Step, Value
-from irload.plan.steps import Map, Window
+from irload.plan.backends.numpy.kernels import packing
+from irload.plan.executor import Executor, Shared
+from irload.plan.ir.expression import Expression, Instruction
+from irload.plan.ir.program import Program, Step, Value
+from irload.plan.ir.steps import Conv, Elementwise
+from irload.plan.passes.pipeline import optimize
 from tests.plan.programs import constant, random, run, value
 
 
-def window(x: Value, weights: Array, out: Value, stride: int = 1, pads: tuple[int, ...] = (0, 0, 0, 0)) -> Window:
+def window(x: Value, weights: Array, out: Value, stride: int = 1, pads: tuple[int, ...] = (0, 0, 0, 0)) -> Conv:
     """A convolution; `pads` begin above, left, below, right."""
-    return Window(
+    return Conv(
         [x, constant(weights)],
         [out],
         strides=(stride, stride),
@@ -67,7 +67,7 @@ def test_framed(
     middle = np.maximum(convolved(x, one), 0)
     expected = convolved(middle, many, stride, pads)
     a, made, kept, out = value(*shape), value(*middle.shape), value(*middle.shape), value(*expected.shape)
-    relu = Map([made], [kept], expression=Expression(1, (Instruction("relu", (0,)),)))
+    relu = Elementwise([made], [kept], expression=Expression(1, (Instruction("relu", (0,)),)))
     steps: list[Step] = [window(a, one, made), relu, window(kept, many, out, stride, pads)]
     result = run(steps, {a: x}, [out], threads)[0]
     np.testing.assert_allclose(result, expected, rtol=1e-4, atol=1e-4)
@@ -75,7 +75,7 @@ def test_framed(
 
 def frames(steps: list[Step], a: Value, outputs: list[Value]) -> list[Value]:
     """The values that lie in a frame."""
-    plan = FastPlan(optimize(Program(steps, [a], outputs)), 1, Shared())
+    plan = Executor(optimize(Program(steps, [a], outputs)), 1, Shared())
     return [v for s in plan.program.steps for v in s.outputs if plan.storage.frame(v) is not None]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from irload.plan.steps import Attention, GroupNormalize, Pool, Recurrent, TransposedWindow
+from irload.plan.ir.steps import Attention, ConvTranspose, GroupNormalize, Pool, Recurrent
 from tests.plan.programs import constant, random, resampled, run, value
 
 THREADS = (1, 3)
@@ -98,9 +98,7 @@ def test_transposed(groups: int, kernel: int, stride: int, dilation: int, begin:
         full[:, g * 3 : g * 3 + 3, rows, columns][:, :, :5, :6] += part
     expected = full[:, :, begin : begin + sizes[0], begin : begin + sizes[1]]
     a, out = value(*x.shape), value(*expected.shape)
-    step = TransposedWindow(
-        [a, constant(w)], [out], strides=(stride,) * 2, dilations=(dilation,) * 2, begin=(begin,) * 2
-    )
+    step = ConvTranspose([a, constant(w)], [out], strides=(stride,) * 2, dilations=(dilation,) * 2, begin=(begin,) * 2)
     close(run([step], {a: x}, [out], threads)[0], expected)
 
 

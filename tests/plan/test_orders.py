@@ -11,10 +11,10 @@ from irload.core.shape import Shape
 from irload.core.tensor import TensorType
 from irload.errors import LimitExceeded
 from irload.plan import folding
-from irload.plan.fast import _merged
+from irload.plan.executor import _merged
 from irload.plan.folding import Folding
-from irload.plan.order import Plan, plan_graph, require_size
-from irload.plan.running import Run
+from irload.plan.interpreter import Run
+from irload.plan.schedule import Plan, require_size, schedule_graph
 from irload.safety import Limits
 from tests.plan.exact import Exact
 from tests.plan.graphs import Net
@@ -26,7 +26,7 @@ def tensor(*shape: int) -> TensorType:
 
 def planned(net: Net, model: irload.Model, fold: bool = False, **limits: int) -> Plan:
     given = [p.outputs[0].type for p in model.parameters]
-    return plan_graph(model, given, Folding() if fold else None, Limits(**limits))
+    return schedule_graph(model, given, Folding() if fold else None, Limits(**limits))
 
 
 def test_a_tensor_is_as_large_as_the_limit_at_most() -> None:
@@ -96,7 +96,7 @@ def test_what_is_folded_is_read_only() -> None:
 def folded(model: irload.Model, **limits: int) -> int:
     """The operations that a plan leaves to the run."""
     given = [p.outputs[0].type for p in model.parameters]
-    return len(plan_graph(model, given, Folding(), Limits(**limits)).steps)
+    return len(schedule_graph(model, given, Folding(), Limits(**limits)).steps)
 
 
 @pytest.mark.parametrize(("times", "steps"), [(8, 1), (9, 2)])

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from irload.core.tensor import Array
-from irload.plan.fast import FastPlan, Shared
-from irload.plan.passes import optimize
-from irload.plan.program import Program, Value
-from irload.plan.steps import Attention, Permute, Product, Softmax, Step, View
+from irload.plan.executor import Executor, Shared
+from irload.plan.ir.program import Program, Value
+from irload.plan.ir.steps import Attention, MatMul, Reshape, Softmax, Step, Transpose
+from irload.plan.passes.pipeline import optimize
 from tests.plan.programs import Chain, constant, random, run, value
 
 HEADS, ROWS, KEYS, WIDTH = 3, 5, 7, 4
@@ -24,12 +24,12 @@ def plain(scale: float = 1.0, mask: Array | float = 0.0) -> Array:
 
 
 def scores_of(c: Chain, q: Value, k: Value, **transposes: bool) -> Value:
-    return c.add(Product([q, k], [value(2, HEADS, ROWS, KEYS)], **({"transpose_b": True} | transposes)))  # pyright: ignore
+    return c.add(MatMul([q, k], [value(2, HEADS, ROWS, KEYS)], **({"transpose_b": True} | transposes)))  # pyright: ignore
 
 
 def weighted(c: Chain, scores: Value, v: Value, **transposes: bool) -> Value:
     weights = c.add(Softmax([scores], [value(*scores.shape)], axis=3))
-    return c.add(Product([weights, v], [value(2, HEADS, ROWS, 6)], **transposes))  # pyright: ignore
+    return c.add(MatMul([weights, v], [value(2, HEADS, ROWS, 6)], **transposes))  # pyright: ignore
 
 
 def inputs() -> dict[Value, Array]:
@@ -61,7 +61,7 @@ def test_attention_is_one_step(form: str) -> None:
         if look:
             steps = c.optimized([*given], [out])
             assert len(attentions(steps)) == 1
-            assert not any(isinstance(s, Product | Softmax) for s in steps)
+            assert not any(isinstance(s, MatMul | Softmax) for s in steps)
         else:
             results += run(c.steps, given, [out])
     expected = {
@@ -81,7 +81,7 @@ def test_transposes_are_views() -> None:
     given = {x: np.ascontiguousarray(a.transpose(0, 1, 3, 2)) for x, a in zip((q, k, v), (Q, K, V), strict=True)}
     out = weighted(c, scores_of(c, q, k, transpose_a=True, transpose_b=False), v, transpose_b=True)
     steps = c.optimized([*given], [out])
-    assert [type(s) for s in steps] == [Permute, Permute, Permute, Attention]
+    assert [type(s) for s in steps] == [Transpose, Transpose, Transpose, Attention]
     (result,) = run(steps, given, [out], passes=False)
     np.testing.assert_allclose(result, plain(), 1e-5, 1e-6)
 
@@ -93,7 +93,7 @@ def test_what_others_take_stays(taken: str) -> None:
     s = scores_of(c, q, k)
     scaled = c("multiply", s, 0.5)
     weights = c.add(Softmax([scaled], [value(*s.shape)], axis=3))
-    out = c.add(Product([weights, v], [value(2, HEADS, ROWS, 6)]))
+    out = c.add(MatMul([weights, v], [value(2, HEADS, ROWS, 6)]))
     also = {"scores": s, "scaled": scaled, "weights": weights}[taken]
     assert not attentions(c.optimized([*given], [out, also]))
     first, second = run(c.steps, given, [out, also])
@@ -108,10 +108,10 @@ def test_other_axes_and_other_places_are_no_attention() -> None:
     given, c = inputs(), Chain()
     q, k, v = given
     weights = c.add(Softmax([scores_of(c, q, k)], [value(2, HEADS, ROWS, KEYS)], axis=2))
-    assert not attentions(c.optimized([*given], [c.add(Product([weights, v], [value(2, HEADS, ROWS, 6)]))]))
+    assert not attentions(c.optimized([*given], [c.add(MatMul([weights, v], [value(2, HEADS, ROWS, 6)]))]))
     c = Chain()
     weights = c.add(Softmax([scores_of(c, q, k)], [value(2, HEADS, ROWS, KEYS)], axis=3))
-    turned = c.add(Product([v, weights], [value(2, HEADS, 6, ROWS)], transpose_a=True, transpose_b=True))
+    turned = c.add(MatMul([v, weights], [value(2, HEADS, 6, ROWS)], transpose_a=True, transpose_b=True))
     assert not attentions(c.optimized([*given], [turned]))
 
 
@@ -119,11 +119,11 @@ def test_other_axes_and_other_places_are_no_attention() -> None:
 def test_heads_are_written_side_by_side_where_only_that_is_needed(seen: str) -> None:
     given, c = inputs(), Chain()
     heads = c.add(Attention([*given], [value(2, HEADS, ROWS, 6)], scale=1.0))
-    turned = c.add(Permute([heads], [value(2, ROWS, HEADS, 6)], order=(0, 2, 1, 3)))
-    merged = c.add(View([turned], [value(2, ROWS, HEADS * 6)]))
+    turned = c.add(Transpose([heads], [value(2, ROWS, HEADS, 6)], order=(0, 2, 1, 3)))
+    merged = c.add(Reshape([turned], [value(2, ROWS, HEADS * 6)]))
     also = {"merged": [], "returned": [turned], "taken again": [c("exp", heads)]}[seen]
-    plan = FastPlan(optimize(Program(c.steps, list(given), [merged, *also])), 1, Shared())
-    copies = [b for b in plan.bound if isinstance(b.step, View)]
+    plan = Executor(optimize(Program(c.steps, list(given), [merged, *also])), 1, Shared())
+    copies = [b for b in plan.bound if isinstance(b.step, Reshape)]
     assert len(copies) == (seen != "merged")
     first, *rest = plan.run(list(given.values()))
     expected = plain().swapaxes(1, 2)

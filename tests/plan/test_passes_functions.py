@@ -9,8 +9,8 @@ import pytest
 
 from irload.core.tensor import Array
 from irload.ops.special import erf
-from irload.plan.program import Value
-from irload.plan.steps import Map, Product
+from irload.plan.ir.program import Value
+from irload.plan.ir.steps import Elementwise, MatMul
 from tests.plan.programs import Chain, constant, random, run, value
 
 ROOT = float(np.sqrt(2 / np.pi))
@@ -73,7 +73,7 @@ def test_an_activation_is_one_instruction(name: str, k: int) -> None:
     x, chain = value(7, 300), Chain()
     out = WRITTEN[name][k](chain, x)
     (step,) = chain.optimized([x], [out])
-    assert isinstance(step, Map)
+    assert isinstance(step, Elementwise)
     assert (str(step.expression), step.inputs) == (name, [x])
     x, chain = value(7, 300), Chain()
     out = WRITTEN[name][k](chain, x)
@@ -88,10 +88,10 @@ def test_an_activation_is_one_instruction(name: str, k: int) -> None:
 @pytest.mark.parametrize("name", WRITTEN)
 def test_it_hangs_on_the_matmul_before_it(name: str) -> None:
     x, weights, bias, chain = value(5, 8), constant(random(8, 16)), constant(random(16, seed=1)), Chain()
-    product = chain.add(Product([x, weights], [value(5, 16)]))
+    product = chain.add(MatMul([x, weights], [value(5, 16)]))
     out = WRITTEN[name][0](chain, chain("add", product, bias))
     (step,) = chain.optimized([x], [out])
-    assert isinstance(step, Product)
+    assert isinstance(step, MatMul)
     assert (str(step.epilogue), step.inputs) == (f"add+{name}", [x, weights, bias])
 
 
@@ -99,7 +99,7 @@ def test_a_gate_has_a_slope() -> None:
     x, chain = value(3, 4), Chain()
     out = chain("multiply", x, chain("sigmoid", chain("multiply", x, 1.702)))
     (step,) = chain.optimized([x], [out])
-    assert isinstance(step, Map)
+    assert isinstance(step, Elementwise)
     assert str(step.expression) == "swish"
     assert step.expression.instructions[0].numbers == (float(np.float32(1.702)),)
     given = random(3, 4)
@@ -125,7 +125,7 @@ def test_what_only_looks_alike_stays(write: Callable[[Chain, Value, Value], Valu
     x, y, chain = value(3, 4), value(3, 4), Chain()
     out = write(chain, x, y)
     (step,) = chain.optimized([x, y], [out])
-    assert isinstance(step, Map)
+    assert isinstance(step, Elementwise)
     functions = {i.function for i in step.expression.instructions}
     assert not functions & set(WRITTEN), functions
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from irload.core.tensor import Array
-from irload.plan.program import Value
-from irload.plan.steps import Normalize, Product, Reduce, View
+from irload.plan.ir.program import Value
+from irload.plan.ir.steps import MatMul, Normalize, Reduce, Reshape
 from tests.plan.programs import Chain, constant, random, run, value
 
 GAMMA, BETA = random(8, seed=1), random(8, seed=2)
@@ -22,7 +22,7 @@ def mean(c: Chain, x: Value, axes: int = 1, *, keep: bool = True) -> Value:
     result = c.add(
         Reduce([x], [value(*(shape if keep else x.shape[:-axes]))], kind="mean", axes=tuple(range(rank - axes, rank)))
     )
-    return result if keep else c.add(View([result], [value(*shape)]))
+    return result if keep else c.add(Reshape([result], [value(*shape)]))
 
 
 def affine(c: Chain, n: Value) -> Value:
@@ -98,7 +98,7 @@ def test_over_two_axes() -> None:
 
 def test_the_sum_before_it_is_kept_where_it_is_taken_again() -> None:
     x, y, chain = value(4, 8), value(4, 8), Chain()
-    total = chain.add(Product([x, constant(random(8, 8))], [value(4, 8)]))
+    total = chain.add(MatMul([x, constant(random(8, 8))], [value(4, 8)]))
     total = chain("add", total, y)
     out = rms(chain, total)
     last = chain("add", out, total)

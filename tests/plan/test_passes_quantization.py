@@ -7,7 +7,7 @@ import pytest
 
 import irload
 from irload.core.tensor import Array
-from irload.plan.expression import Expression, Instruction
+from irload.plan.ir.expression import Expression, Instruction
 from irload.plan.passes.functions import simplified
 from tests.harness.case import Case, const, param
 from tests.harness.verify import load

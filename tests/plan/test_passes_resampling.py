@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from irload.plan.program import Value
-from irload.plan.steps import Join, Step, Window
+from irload.plan.ir.program import Value
+from irload.plan.ir.steps import Concat, Conv, Step
 from tests.plan.programs import Chain, constant, random, resampled, run, value
 
 
@@ -26,12 +26,12 @@ def pointwise(c: Chain, x: Value, channels: int, stride: int = 1, kernel: int = 
     weights = constant(random(1, channels, x.shape[1], kernel, kernel, seed=9))
     out = value(x.shape[0], channels, *((n - kernel) // stride + 1 for n in x.shape[2:]))
     same = {"strides": (stride,) * 2, "dilations": (1, 1), "pads_begin": (0, 0), "pads_end": (0, 0)}
-    return c.add(Window([x, weights], [out], **same))  # pyright: ignore[reportArgumentType]
+    return c.add(Conv([x, weights], [out], **same))  # pyright: ignore[reportArgumentType]
 
 
 def head(c: Chain, small: Value, middle: Value, large: Value) -> Value:
     parts = [up(c, up(c, small, 2, 3), 2, 3), large, up(c, middle, 2, 3)]
-    joined = c.add(Join(parts, [value(2, sum(p.shape[1] for p in parts), 8, 12)], axis=1))
+    joined = c.add(Concat(parts, [value(2, sum(p.shape[1] for p in parts), 8, 12)], axis=1))
     return c("relu", c("add", pointwise(c, joined, 6), constant(random(1, 6, 1, 1, seed=5))))
 
 
@@ -51,10 +51,10 @@ def test_a_head_of_several_sizes() -> None:
     np.testing.assert_allclose(results[0], results[1], 1e-5, 1e-5)
     values, c = [value(*s) for s in shapes], Chain()
     steps = c.optimized(values, [head(c, *values)])
-    assert kinds(steps) == ["Window", *["Resample"] * 4, "Window", "Resample", "Resample", "Window"]
-    assert [s.output.shape[2:] for s in steps if isinstance(s, Window)] == [(2, 3), (4, 6), (8, 12)]
+    assert kinds(steps) == ["Conv", *["Resample"] * 4, "Conv", "Resample", "Resample", "Conv"]
+    assert [s.output.shape[2:] for s in steps if isinstance(s, Conv)] == [(2, 3), (4, 6), (8, 12)]
     last = steps[-1]
-    assert isinstance(last, Window)
+    assert isinstance(last, Conv)
     assert str(last.epilogue) == "add+add+add+relu"
 
 
@@ -65,7 +65,7 @@ def test_without_a_join_and_with_two_whole_parts() -> None:
             x, others, c = value(1, 4, 3, 3), [value(1, 2, 6, 6) for _ in range(whole)], Chain()
             data = up(c, x, 2, 3)
             if whole:
-                data = c.add(Join([others[0], data, others[1]], [value(1, 8, 6, 6)], axis=1))
+                data = c.add(Concat([others[0], data, others[1]], [value(1, 8, 6, 6)], axis=1))
             out = pointwise(c, data, 5)
             given = {v: random(*v.shape, seed=k) for k, v in enumerate((x, *others))}
             results.append(run(c.steps, given, [out], passes=passes)[0])
@@ -80,4 +80,4 @@ def test_where_it_does_not_pay_or_is_not_the_same_it_stays(case: str) -> None:
         larger = c.add(resampled(x, np.eye(7, 6, dtype=np.float32), 2))
     out = pointwise(c, larger, 9 if case == "channels" else 4, 2 if case == "stride" else 1, 3 if case == "taps" else 1)
     steps = c.optimized([x], [out, larger] if case == "seen" else [out])
-    assert kinds(steps)[-1] == "Window"
+    assert kinds(steps)[-1] == "Conv"

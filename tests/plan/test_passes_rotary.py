@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from irload.core.tensor import Array
-from irload.plan.passes import optimize
-from irload.plan.program import Program, Value
-from irload.plan.steps import Attention, Cut, Join, Permute, Rotate, Spread, View
+from irload.plan.ir.program import Program, Value
+from irload.plan.ir.steps import Attention, Broadcast, Concat, Reshape, RotaryEmbedding, Slice, Transpose
+from irload.plan.passes.pipeline import optimize
 from tests.plan.programs import Chain, constant, random, run, value
 
 COS, SIN = random(1, 5, 8, seed=1), random(1, 5, 8, seed=2)
@@ -24,7 +24,7 @@ def halves(c: Chain, x: Value, middle: int = 4, axis: int = -1) -> list[Value]:
         shape = (*x.shape[:axis], part.stop - part.start, *x.shape[axis + 1 :])
         made.append(
             c.add(
-                Cut(
+                Slice(
                     [x],
                     [value(*shape)],
                     index=(*(slice(None),) * axis, part, *(slice(None),) * (len(shape) - axis - 1)),
@@ -37,7 +37,7 @@ def halves(c: Chain, x: Value, middle: int = 4, axis: int = -1) -> list[Value]:
 def turned(c: Chain, x: Value, middle: int = 4, *, negate: str = "negative") -> Value:
     first, second = halves(c, x, middle)
     numbers = (-1.0,) if negate == "multiply_number" else ()
-    return c.add(Join([c(negate, second, numbers=numbers), first], [value(*x.shape)], axis=len(x.shape) - 1))
+    return c.add(Concat([c(negate, second, numbers=numbers), first], [value(*x.shape)], axis=len(x.shape) - 1))
 
 
 def plain(x: Array) -> Array:
@@ -60,9 +60,9 @@ def test_it_is_one_step(shape: tuple[int, ...], order: str, threads: int) -> Non
         out.shape = (1, 5, 8)
     steps = c.optimized([x], [out])
     if shape == (5, 8):
-        assert not any(isinstance(s, Rotate) for s in steps)  # the result has another rank
+        assert not any(isinstance(s, RotaryEmbedding) for s in steps)  # the result has another rank
         return
-    assert [type(s) for s in steps] == [Rotate]
+    assert [type(s) for s in steps] == [RotaryEmbedding]
     given = random(*shape)
     (result,) = run(steps, {x: given}, [out], threads, passes=False)
     np.testing.assert_allclose(result, plain(given), 1e-6, 1e-6)
@@ -70,7 +70,7 @@ def test_it_is_one_step(shape: tuple[int, ...], order: str, threads: int) -> Non
 
 def test_of_a_transposed_view() -> None:
     x, c = value(2, 5, 3, 8), Chain()
-    seen = c.add(Permute([x], [value(2, 3, 5, 8)], order=(0, 2, 1, 3)))
+    seen = c.add(Transpose([x], [value(2, 3, 5, 8)], order=(0, 2, 1, 3)))
     out = c("add", c("multiply", seen, constant(COS)), c("multiply", turned(c, seen), constant(SIN)))
     (result,) = run(c.steps, {x: random(2, 5, 3, 8)}, [out])
     np.testing.assert_allclose(result, plain(random(2, 5, 3, 8).swapaxes(1, 2)), 1e-6, 1e-6)
@@ -94,7 +94,7 @@ def subtracted(c: Chain, x: Value) -> Value:
 
 def in_order(c: Chain, x: Value) -> Value:
     first, second = halves(c, x)
-    join = c.add(Join([c("negative", first), second], [value(*x.shape)], axis=len(x.shape) - 1))
+    join = c.add(Concat([c("negative", first), second], [value(*x.shape)], axis=len(x.shape) - 1))
     return c("add", c("multiply", x, constant(COS)), c("multiply", join, constant(SIN)))
 
 
@@ -107,13 +107,15 @@ def test_what_only_looks_alike_stays(write: Callable[[Chain, Value], Value]) -> 
         results += run(c.steps, {x: random(2, 5, 8)}, [out], passes=passes)
     np.testing.assert_allclose(results[0], results[1], 1e-6, 1e-6)
     x, c = value(2, 5, 8), Chain()
-    assert not any(isinstance(s, Rotate) for s in c.optimized([x], [write(c, x)]))
+    assert not any(isinstance(s, RotaryEmbedding) for s in c.optimized([x], [write(c, x)]))
 
 
 def repeated(c: Chain, x: Value, group: int) -> Value:
     n, heads, rows, width = x.shape
-    wide = c.add(Spread([c.add(View([x], [value(n, heads, 1, rows, width)]))], [value(n, heads, group, rows, width)]))
-    return c.add(View([wide], [value(n, heads * group, rows, width)]))
+    wide = c.add(
+        Broadcast([c.add(Reshape([x], [value(n, heads, 1, rows, width)]))], [value(n, heads, group, rows, width)])
+    )
+    return c.add(Reshape([wide], [value(n, heads * group, rows, width)]))
 
 
 @pytest.mark.parametrize("mask", [None, (4, 7), (2, 1, 1, 7), (6, 4, 7), (2, 6, 4, 7)])
@@ -124,7 +126,7 @@ def test_keys_and_values_are_not_repeated(mask: tuple[int, ...] | None) -> None:
     a, b, d = given
     out = c.add(Attention([a, repeated(c, b, 2), repeated(c, d, 2), *told], [value(2, 6, 4, 5)], scale=0.4))
     steps = optimize(Program(c.steps, list(given), [out])).steps
-    assert not any(isinstance(s, Spread) for s in steps)
+    assert not any(isinstance(s, Broadcast) for s in steps)
     (result,) = run(steps, given, [out], passes=False)
     scores = q.astype(np.float64) @ k.repeat(2, 1).swapaxes(-1, -2) * 0.4
     scores = scores if mask is None else scores + random(*mask, seed=3)
@@ -135,4 +137,4 @@ def test_keys_and_values_are_not_repeated(mask: tuple[int, ...] | None) -> None:
 def test_keys_alone_repeated_stay_so() -> None:
     q, k, v, c = value(2, 6, 4, 8), value(2, 3, 7, 8), value(2, 6, 7, 5), Chain()
     out = c.add(Attention([q, repeated(c, k, 2), v], [value(2, 6, 4, 5)], scale=0.4))
-    assert any(isinstance(s, Spread) for s in c.optimized([q, k, v], [out]))
+    assert any(isinstance(s, Broadcast) for s in c.optimized([q, k, v], [out]))

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from irload.core.tensor import Array
-from irload.plan.fast import FastPlan, Shared
-from irload.plan.passes import optimize
-from irload.plan.program import Program, Value
-from irload.plan.steps import Map, Normalize, Permute, Product, Step, View, Window
+from irload.plan.executor import Executor, Shared
+from irload.plan.ir.program import Program, Value
+from irload.plan.ir.steps import Conv, Elementwise, MatMul, Normalize, Reshape, Step, Transpose
+from irload.plan.passes.pipeline import optimize
 from tests.plan.programs import Chain, constant, random, run, value
 
 FIRST = (0, 3, 1, 2)
@@ -17,11 +17,11 @@ LAST = (0, 2, 3, 1)
 
 
 def permute(c: Chain, x: Value, order: tuple[int, ...]) -> Value:
-    return c.add(Permute([x], [value(*(x.shape[k] for k in order))], order=order))
+    return c.add(Transpose([x], [value(*(x.shape[k] for k in order))], order=order))
 
 
 def product(c: Chain, x: Value, channels: int) -> Value:
-    return c.add(Product([x, constant(random(x.shape[-1], channels))], [value(*x.shape[:-1], channels)]))
+    return c.add(MatMul([x, constant(random(x.shape[-1], channels))], [value(*x.shape[:-1], channels)]))
 
 
 def both(write: object, *shapes: tuple[int, ...]) -> tuple[list[Step], list[Array]]:
@@ -49,8 +49,8 @@ def block(c: Chain, x: Value) -> Value:
 
 def test_scale_and_residual_behind_a_transpose() -> None:
     steps, _ = both(block, (2, 3, 4, 6))
-    assert [type(s) for s in steps] == [Normalize, Product, Permute]
-    assert isinstance(steps[1], Product)
+    assert [type(s) for s in steps] == [Normalize, MatMul, Transpose]
+    assert isinstance(steps[1], MatMul)
     assert str(steps[1].epilogue) == "multiply+add+relu"
     assert steps[1].inputs[3] is steps[0].output
 
@@ -58,13 +58,13 @@ def test_scale_and_residual_behind_a_transpose() -> None:
 def test_a_function_behind_a_reshape() -> None:
     def write(c: Chain, x: Value) -> Value:
         same = {"strides": (1, 1), "dilations": (1, 1), "pads_begin": (0, 0), "pads_end": (0, 0)}
-        image = c.add(Window([x, constant(random(1, 5, 3, 1, 1))], [value(2, 5, 4, 6)], **same))  # pyright: ignore
-        tokens = c.add(View([image], [value(2, 5, 24)]))
+        image = c.add(Conv([x, constant(random(1, 5, 3, 1, 1))], [value(2, 5, 4, 6)], **same))  # pyright: ignore
+        tokens = c.add(Reshape([image], [value(2, 5, 24)]))
         return c("multiply", c("sigmoid", permute(c, tokens, (0, 2, 1))), 3)
 
     steps, _ = both(write, (2, 3, 4, 6))
-    assert [type(s) for s in steps] == [Window, View, Permute]
-    assert isinstance(steps[0], Window)
+    assert [type(s) for s in steps] == [Conv, Reshape, Transpose]
+    assert isinstance(steps[0], Conv)
     assert str(steps[0].epilogue) == "sigmoid+multiply_number"
 
 
@@ -72,9 +72,9 @@ def test_behind_two_transposes() -> None:
     steps, _ = both(
         lambda c, x: c("add", permute(c, product(c, x, 5), (1, 2, 0)), constant(random(4, 1, 2))), (2, 4, 7)
     )
-    assert [type(s) for s in steps] == [Product, Permute]
+    assert [type(s) for s in steps] == [MatMul, Transpose]
     steps, _ = both(lambda c, x: c("tanh", permute(c, permute(c, product(c, x, 5), LAST), FIRST)), (2, 3, 4, 6))
-    assert [type(s) for s in steps] == [Product, Permute, Permute]
+    assert [type(s) for s in steps] == [MatMul, Transpose, Transpose]
 
 
 @pytest.mark.parametrize("case", ["another operand", "a reshape between", "taken again", "no fresh result", "wider"])
@@ -85,7 +85,7 @@ def test_what_gains_nothing_stays(case: str) -> None:
         if case == "another operand":
             return c("add", turned, y)
         if case == "a reshape between":
-            return c("add", c.add(View([turned], [value(2, 24)])), constant(random(24)))
+            return c("add", c.add(Reshape([turned], [value(2, 24)])), constant(random(24)))
         if case == "taken again":
             return c("subtract", c("relu", turned), c("exp", turned))
         if case == "wider":
@@ -93,13 +93,13 @@ def test_what_gains_nothing_stays(case: str) -> None:
         return c("relu", turned)
 
     steps, _ = both(write, (2, 4, 6), (2, 6, 4))
-    assert isinstance(steps[-1], Map)
+    assert isinstance(steps[-1], Elementwise)
 
 
 def test_a_pair_of_transposes_costs_nothing() -> None:
     x, c = value(2, 3, 4, 6), Chain()
     there = permute(c, c("relu", x), FIRST)
     back = permute(c, there, LAST)
-    out = c.add(View([back], [value(24, 6)]))
-    plan = FastPlan(optimize(Program(c.steps, [x], [out])), 1, Shared())
-    assert [type(b.step) for b in plan.bound] == [Map]
+    out = c.add(Reshape([back], [value(24, 6)]))
+    plan = Executor(optimize(Program(c.steps, [x], [out])), 1, Shared())
+    assert [type(b.step) for b in plan.bound] == [Elementwise]

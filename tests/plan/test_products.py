@@ -1,4 +1,4 @@
-"""Products cut into stacks of blocks, where BLAS reads operands in place and where it copies them."""
+"""MatMuls cut into stacks of blocks, where BLAS reads operands in place and where it copies them."""
 
 from __future__ import annotations
 
@@ -6,14 +6,16 @@ import numpy as np
 import pytest
 
 from irload.core.tensor import Array
-from irload.plan.constant import Constant
-from irload.plan.expression import Expression, Instruction
-from irload.plan.kernels import packing, streamed, unpacked, winograd
-from irload.plan.kernels.calls import Part, Scratch
-from irload.plan.kernels.packing import laid_out
-from irload.plan.kernels.streamed import weights_first
-from irload.plan.kernels.unpacked import panel_width, products, spread
-from irload.plan.steps import Product
+from irload.plan.backends.numpy.kernels import packing, winograd
+from irload.plan.backends.numpy.kernels import small_gemm as unpacked
+from irload.plan.backends.numpy.kernels import weight_streaming as streamed
+from irload.plan.backends.numpy.kernels.calls import Part, Scratch
+from irload.plan.backends.numpy.kernels.packing import pack_matrix
+from irload.plan.backends.numpy.kernels.small_gemm import panel_width, products, spread
+from irload.plan.backends.numpy.kernels.weight_streaming import stream_weights
+from irload.plan.ir.constant import Constant
+from irload.plan.ir.expression import Expression, Instruction
+from irload.plan.ir.steps import MatMul
 from tests.plan.programs import constant, random, run, value
 
 RELU = Expression(2, (Instruction("add", (0, 1)), Instruction("relu", (2,))))
@@ -40,7 +42,7 @@ def in_place(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
 def test_products_of_panels(rows: int, k: int, n: int, in_place: bool) -> None:
     a, w = random(rows, k), random(k, n, seed=1)
     out = np.full((rows, n), np.nan, np.float32)
-    call([products(a, laid_out(w), out)])
+    call([products(a, pack_matrix(w), out)])
     np.testing.assert_allclose(out, a.astype(np.float64) @ w, rtol=1e-4, atol=1e-4)
 
 
@@ -48,7 +50,7 @@ def test_stacks_of_products_between_rows_that_lie_apart(in_place: bool) -> None:
     wide, w = random(3, 50, 40), random(3, 24, 96, seed=1)
     a = wide[:, :, 8:32]
     out = np.full((3, 50, 120), np.nan, np.float32)
-    call([products(a, laid_out(w), out[..., 16:112])])
+    call([products(a, pack_matrix(w), out[..., 16:112])])
     np.testing.assert_allclose(out[..., 16:112], a @ w, rtol=1e-4, atol=1e-4)
     assert np.isnan(out[..., :16]).all()
     assert np.isnan(out[..., 112:]).all()
@@ -83,7 +85,7 @@ def test_a_tiny_matrix_times_a_wide_one(n: int) -> None:
 def test_weights_first(rows: int, k: int, n: int, threads: int, in_place: bool) -> None:
     a, w, bias = random(rows, k), random(n, k, seed=1), random(n, seed=2)
     out = np.full((rows, n), np.nan, np.float32)
-    for phase in weights_first(a, w, out, [bias], RELU, Scratch(), threads):
+    for phase in stream_weights(a, w, out, [bias], RELU, Scratch(), threads):
         call(phase)
     expected = np.maximum(a.astype(np.float64) @ w.T + bias, 0)
     np.testing.assert_allclose(out, expected, rtol=1e-4, atol=1e-3)
@@ -96,7 +98,7 @@ def test_matmul_steps(rows: int, k: int, n: int, transpose_b: bool, threads: int
     a, w = random(2, rows, k), random(k, n, seed=1)
     x, out = value(2, rows, k), value(2, rows, n)
     stored = np.ascontiguousarray(w.T) if transpose_b else w
-    step = Product([x, constant(stored), constant(random(n, seed=2))], [out], transpose_b=transpose_b, epilogue=RELU)
+    step = MatMul([x, constant(stored), constant(random(n, seed=2))], [out], transpose_b=transpose_b, epilogue=RELU)
     result = run([step], {x: a}, [out], threads)[0]
     expected = np.maximum(a.astype(np.float64) @ w + random(n, seed=2), 0)
     np.testing.assert_allclose(result, expected, rtol=1e-4, atol=1e-3)

@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 
 from irload.core.tensor import Array
-from irload.plan import binders
-from irload.plan.bind import Binder, _table  # pyright: ignore[reportPrivateUsage]
-from irload.plan.fast import FastPlan, Shared
-from irload.plan.kernels.calls import Part
-from irload.plan.program import PlanInvalid, Program, Value
+from irload.plan.backends.numpy import selection as binders
+from irload.plan.backends.numpy.kernels.calls import Part
+from irload.plan.backends.numpy.selection.selector import Binder, _table  # pyright: ignore[reportPrivateUsage]
+from irload.plan.executor import Executor, Shared
+from irload.plan.ir.program import PlanInvalid, Program, Value
+from irload.plan.ir.steps import Elementwise
 from irload.plan.sanitizer import is_on, sanitizing
-from irload.plan.steps import Map
 from tests.plan.programs import mapped, random, value
 
 
@@ -46,7 +46,9 @@ def test_the_environment_switches_it_on(told: str) -> None:
 class Chain:
     """a = relu(x), b = a + x, c = b + a, whose steps note what memory holds when they run."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, broken: Callable[[Map, Binder], Part] | None = None) -> None:
+    def __init__(
+        self, monkeypatch: pytest.MonkeyPatch, broken: Callable[[Elementwise, Binder], Part] | None = None
+    ) -> None:
         self.x = value(2, 3)
         first = mapped("relu", self.x)
         second = mapped("add", first.output, self.x)
@@ -55,9 +57,9 @@ class Chain:
         self.seen: dict[int, list[Array]] = {}
         self.scratch: Array | None = None
         assert binders  # which fill the table
-        plain = _table[Map]
+        plain = _table[Elementwise]
 
-        def bind(step: Map, binder: Binder) -> tuple[str, list[list[Part]]]:
+        def bind(step: Elementwise, binder: Binder) -> tuple[str, list[list[Part]]]:
             if broken is not None and step is second:
                 return "broken", [[broken(step, binder)]]
             if self.scratch is None:
@@ -66,8 +68,8 @@ class Chain:
             k = self.steps.index(step)
             return name, [[[(self._note, (k, binder.storage))]], *phases]
 
-        monkeypatch.setitem(_table, Map, bind)
-        self.plan = FastPlan(Program(self.steps, [self.x], [third.output]), 1, Shared())
+        monkeypatch.setitem(_table, Elementwise, bind)
+        self.plan = Executor(Program(self.steps, [self.x], [third.output]), 1, Shared())
 
     def _note(self, k: int, storage: object) -> None:
         values = [self.x, *(s.output for s in self.steps)]
@@ -100,7 +102,7 @@ def test_memory_is_poison_before_it_is_made_and_after_its_last_use(monkeypatch: 
 def test_poison_of_every_type(dtype: str, poison: float) -> None:
     x, y = Value((4,), np.dtype(dtype)), value(2, 3)
     step = mapped("relu", y)
-    plan = FastPlan(Program([step], [x, y], [step.output]), 1, Shared())
+    plan = Executor(Program([step], [x, y], [step.output]), 1, Shared())
     assert plan._sanitizer is not None
     plan.storage.view(x).fill(0)
     plan._sanitizer._poison([x])
@@ -110,12 +112,12 @@ def test_poison_of_every_type(dtype: str, poison: float) -> None:
 
 def test_a_step_that_writes_to_another_step_s_input_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     chain = Chain(monkeypatch, lambda step, binder: [(binder.view(step.inputs[0]).fill, (1,))])
-    with pytest.raises(PlanInvalid, match=r"step 1, Map .* changes .* still needed"):
+    with pytest.raises(PlanInvalid, match=r"step 1, Elementwise .* changes .* still needed"):
         chain.plan.run([random(2, 3)])
 
 
 def test_a_step_may_change_what_is_needed_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    def bind(step: Map, binder: Binder) -> Part:
+    def bind(step: Elementwise, binder: Binder) -> Part:
         a, x = (binder.view(v) for v in step.inputs)
         return [(np.add, (a, x, binder.view(step.output))), (x.fill, (0,))]
 
@@ -126,7 +128,7 @@ def test_a_step_may_change_what_is_needed_no_more(monkeypatch: pytest.MonkeyPatc
 
 @pytest.mark.parametrize("where", ["argument", "list", "method"])
 def test_arrays_of_calls_lie_where_they_belong(monkeypatch: pytest.MonkeyPatch, where: str) -> None:
-    def bind(step: Map, binder: Binder) -> Part:
+    def bind(step: Elementwise, binder: Binder) -> Part:
         mine, out = np.zeros((2, 3), np.float32), binder.view(step.output)
         return {
             "argument": [(np.copyto, (out, mine))],
@@ -141,7 +143,7 @@ def test_arrays_of_calls_lie_where_they_belong(monkeypatch: pytest.MonkeyPatch, 
 def test_arrays_of_other_steps_do_not_belong(monkeypatch: pytest.MonkeyPatch) -> None:
     third: list[Value] = []
 
-    def bind(step: Map, binder: Binder) -> Part:
+    def bind(step: Elementwise, binder: Binder) -> Part:
         other = next(v for v in binder.storage._views if v.name == "far")
         third.append(other)
         return [(np.copyto, (binder.view(step.output), binder.view(other)))]
@@ -149,9 +151,9 @@ def test_arrays_of_other_steps_do_not_belong(monkeypatch: pytest.MonkeyPatch) ->
     x = value(2, 3)
     far = Value((2, 3), np.dtype(np.float32), name="far")
     first, last = mapped("relu", x), mapped("add", far, x)
-    monkeypatch.setitem(_table, Map, lambda step, binder: ("far", [[bind(step, binder)]]))
+    monkeypatch.setitem(_table, Elementwise, lambda step, binder: ("far", [[bind(step, binder)]]))
     with pytest.raises(PlanInvalid, match="neither in the buffers"):
-        FastPlan(Program([first, last], [x, far], [first.output, last.output]), 1, Shared())
+        Executor(Program([first, last], [x, far], [first.output, last.output]), 1, Shared())
     assert third
 
 

@@ -9,8 +9,8 @@ from math import prod
 import numpy as np
 import pytest
 
-from irload.plan.kernels.calls import SHARED, TILE, Scratch
-from irload.plan.kernels.copying import copy
+from irload.plan.backends.numpy.kernels.calls import SHARED, TILE, Scratch
+from irload.plan.backends.numpy.kernels.copying import copy
 from models import ir
 from tests.plan.exact import Choice, Exact, plan_of
 
@@ -57,7 +57,7 @@ SHARES: dict[str, tuple[Callable[[Exact], ir.Ref], str, str, int]] = {
     "rows": (lambda net: matmul(net, 50, 7, 9), "matmul by rows", "PRODUCTS", 50 * 7 * 9),
     "columns": (lambda net: matmul(net, 9, 7, 10), "matmul by columns", "PRODUCTS", 9 * 7 * 10),
     "columns of few rows": (lambda net: matmul(net, 5, 7, 10), "matmul by columns", "PRODUCTS", 8 * 7 * 10),
-    "weights first": (lambda net: matmul(net, 33, 7, 100), "weights first", "PRODUCTS", 33 * 7 * 100),
+    "weight streaming": (lambda net: matmul(net, 33, 7, 100), "weight streaming", "PRODUCTS", 33 * 7 * 100),
     "stacks": (
         lambda net: net.op("MatMul", net.input(5, 2, 3), net.input(5, 3, 4), transpose_a=False, transpose_b=False),
         "batched matmul", "PRODUCTS", 5 * 2 * 3 * 4,
@@ -91,7 +91,7 @@ def parts(build: Callable[[Exact], ir.Ref], kernel: str) -> int:
 def test_threads_share_what_is_worth_it(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     build, kernel, threshold, work = SHARES[name]
     for least, expected in ((work, THREADS), (work + 1, 1)):
-        for module in [m for n, m in sys.modules.items() if n.startswith("irload.plan.kernels")]:
+        for module in [m for n, m in sys.modules.items() if n.startswith("irload.plan.backends.numpy.kernels")]:
             for constant, value in ((threshold, least), ("TILE", 48), ("SHARED", 96)):
                 if constant in vars(module):
                     monkeypatch.setattr(module, constant, value)

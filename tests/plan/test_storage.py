@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from irload.errors import LimitExceeded
-from irload.plan.fast import FastPlan
-from irload.plan.program import Program, Value
-from irload.plan.steps import Cut, Join, Map, Normalize, Permute, Softmax, View
-from irload.plan.storage import Storage, blank
+from irload.plan.executor import Executor
+from irload.plan.ir.program import Program, Value
+from irload.plan.ir.steps import Concat, Elementwise, Normalize, Reshape, Slice, Softmax, Transpose
+from irload.plan.memory.planner import Storage, blank
 from irload.safety import Limits
 from models import ir
 from tests.fuzz.programs.thresholds import lowered
@@ -22,10 +22,10 @@ def storage(steps: list[object], inputs: list[Value], outputs: list[Value]) -> S
     return Storage(Program(steps, inputs, outputs))  # type: ignore[arg-type]
 
 
-def source_of_last(*functions: str) -> tuple[Storage, list[Map], Value]:
+def source_of_last(*functions: str) -> tuple[Storage, list[Elementwise], Value]:
     """A chain of functions of one operand."""
     x = value(3, 4)
-    steps: list[Map] = []
+    steps: list[Elementwise] = []
     for function in functions:
         steps.append(mapped(function, steps[-1].output if steps else x))
     return storage(list(steps), [x], [steps[-1].output]), steps, x
@@ -104,7 +104,7 @@ def test_another_shape_layout_or_type_needs_memory_of_its_own() -> None:
 def test_what_is_seen_through_a_view_stays() -> None:
     x = value(3, 4)
     first = mapped("relu", x)
-    turned = Permute([first.output], [value(4, 3)], order=(1, 0))
+    turned = Transpose([first.output], [value(4, 3)], order=(1, 0))
     second = mapped("exp", first.output)
     third = mapped("tanh", turned.output)
     made = storage([first, turned, second, third], [x], [second.output, third.output])
@@ -125,7 +125,7 @@ def test_several_operands_of_which_the_second_is_free() -> None:
 def test_joins_are_written_by_their_makers() -> None:
     x = value(3, 4)
     first, second = mapped("relu", x), mapped("exp", x)
-    join = Join([first.output, x, second.output], [value(3, 12)], axis=1)
+    join = Concat([first.output, x, second.output], [value(3, 12)], axis=1)
     made = storage([first, second, join], [x], [join.output])
     assert made.joined == {(join, 0), (join, 2)}
     whole = made.view(join.output)
@@ -143,7 +143,7 @@ def test_what_is_not_written_into_a_join(why: str) -> None:
     steps: list[object] = [first]
     part, outputs = first.output, list[Value]()
     if why == "a view":
-        look = Cut([first.output], [value(1, 2, 3, 4)], index=(slice(None),) * 4)
+        look = Slice([first.output], [value(1, 2, 3, 4)], index=(slice(None),) * 4)
         steps.append(look)
         part = look.output
     elif why == "another layout":
@@ -157,7 +157,7 @@ def test_what_is_not_written_into_a_join(why: str) -> None:
     elif why == "returned":
         outputs.append(part)
     inputs = [part, part] if why == "taken twice" else [part, x]
-    join = Join(inputs, [value(1, 4, 3, 4)], axis=1)
+    join = Concat(inputs, [value(1, 4, 3, 4)], axis=1)
     made = storage([*steps, join], [x], [join.output, *outputs])
     assert made.joined == ({(join, 0)} if why == "taken twice" else set())
 
@@ -165,9 +165,9 @@ def test_what_is_not_written_into_a_join(why: str) -> None:
 def test_views_of_views() -> None:
     x = value(2, 3, 4)
     first = mapped("relu", x)
-    turned = Permute([first.output], [value(3, 2, 4)], order=(1, 0, 2))
-    flat = View([turned.output], [value(3, 8)])
-    cut = Cut([turned.output], [value(3, 1, 4)], index=(slice(None), slice(1, 2), slice(None)))
+    turned = Transpose([first.output], [value(3, 2, 4)], order=(1, 0, 2))
+    flat = Reshape([turned.output], [value(3, 8)])
+    cut = Slice([turned.output], [value(3, 1, 4)], index=(slice(None), slice(1, 2), slice(None)))
     outputs = [flat.output, cut.output]
     made = storage([first, turned, flat, cut], [x], outputs)
     assert not made.is_view(flat.output), "a copy"
@@ -213,7 +213,7 @@ def framed(net: Exact, change: str) -> ir.Ref:
 def test_frames(change: str) -> None:
     net = Exact()
     model = net.model(framed(net, change))
-    plan: FastPlan = plan_of(model, net.shapes)
+    plan: Executor = plan_of(model, net.shapes)
     frames = plan.storage._framed
     assert bool(frames) == (change == "none")
     if frames:

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import irload
-from irload.plan.kernels.calls import Part
+from irload.plan.backends.numpy.kernels.calls import Part
 from irload.plan.threads import ThreadPool, processors
 from tests.plan.nets import convolutions
 
@@ -196,7 +196,7 @@ def test_callers_share_the_threads(mine: ThreadPool) -> None:
 
 def test_plans_of_all_shapes_and_models_share_one_pool(mine: ThreadPool, monkeypatch: pytest.MonkeyPatch) -> None:
     before = set(threading.enumerate())
-    monkeypatch.setattr("irload.plan.fast.pool", mine)  # the one of the process may have served other tests
+    monkeypatch.setattr("irload.plan.executor.pool", mine)  # the one of the process may have served other tests
     model = convolutions(3, 128, 128, size="?")
     first, second = irload.compile_model(model, 4), irload.compile_model(model, 3)
     for size in range(24, 32):
@@ -216,13 +216,13 @@ def test_inferences_of_several_models_at_once_are_right() -> None:
         np.testing.assert_array_equal(result, alone[k % 3])
 
 
-@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="there is no such timer on Windows")
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="there is no such timer on Convs")
 def test_an_interrupted_inference_leaves_the_model_usable() -> None:
     text = "signal.signal(signal.SIGALRM, signal.default_int_handler)\n" + INTERRUPTED
     assert int(script(text)) == 40
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork on Windows")
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork on Convs")
 @pytest.mark.parametrize("others", [0, 2])
 def test_a_forked_child_can_infer(others: int) -> None:
     """Even while other threads of the parent are inferring."""

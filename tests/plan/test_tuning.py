@@ -9,34 +9,34 @@ import numpy as np
 import pytest
 
 from irload import compile_model
-from irload.plan import tuning
-from irload.plan.fast import FastPlan, Shared
-from irload.plan.program import Program
-from irload.plan.steps import Product, Window
-from irload.plan.tuning import Tuner, cache_folder, describe
+from irload.plan.backends.numpy import tuning
+from irload.plan.backends.numpy.tuning import Tuner, cache_folder, describe
+from irload.plan.executor import Executor, Shared
+from irload.plan.ir.program import Program
+from irload.plan.ir.steps import Conv, MatMul
 from tests.plan.programs import constant, random, value
 
 DIGITS = Path(__file__).parents[2] / "models" / "digits"
 WAYS = {
-    1: ["winograd", "im2col", "im2col, weights first"],
-    2: ["winograd", "im2col of a small map", "im2col", "im2col, weights first"],
+    1: ["winograd", "im2col", "im2col, weight streaming"],
+    2: ["winograd", "im2col of a small map", "im2col", "im2col, weight streaming"],
 }
 """What can run the convolution below, by the number of threads."""
 
 
-def convolution() -> tuple[Program, Window]:
+def convolution() -> tuple[Program, Conv]:
     """A 3×3 convolution that several kernels can run."""
     x, out = value(1, 32, 12, 12), value(1, 32, 12, 12)
     x.channels_last = out.channels_last = True
     weights = constant(random(1, 32, 32, 3, 3))
     ones = (1, 1)
-    step = Window([x, weights], [out], strides=ones, dilations=ones, pads_begin=ones, pads_end=ones)
+    step = Conv([x, weights], [out], strides=ones, dilations=ones, pads_begin=ones, pads_end=ones)
     return Program([step], [x], [out]), step
 
 
-def plan(program: Program, file: Path, threads: int = 1) -> FastPlan:
+def plan(program: Program, file: Path, threads: int = 1) -> Executor:
     """A plan tuned with a file."""
-    return FastPlan(program, threads, Shared(tuner=Tuner(file)))
+    return Executor(program, threads, Shared(tuner=Tuner(file)))
 
 
 @pytest.mark.parametrize(("threads", "best"), [(t, name) for t, names in WAYS.items() for name in names])
@@ -56,7 +56,7 @@ def test_the_fastest_runs_and_is_remembered(
     assert tried == WAYS[threads]
     assert first.bound[-1].kernel == best
     x = random(1, 32, 12, 12, seed=1)
-    expected = FastPlan(convolution()[0], 1, Shared()).run([x])[0]
+    expected = Executor(convolution()[0], 1, Shared()).run([x])[0]
     np.testing.assert_allclose(first.run([x])[0], expected, rtol=1e-3, atol=1e-4)
     assert json.loads(file.read_text())[tuning.machine()] == {describe(step, threads): best}
     assert plan(convolution()[0], file, threads).bound[-1].kernel == best
@@ -92,7 +92,7 @@ def test_a_cache_that_cannot_be_written_is_said(tmp_path: Path) -> None:
 
 def test_the_key_tells_shapes_layouts_and_threads_apart() -> None:
     _, step = convolution()
-    product = Product([value(4, 8), constant(random(8, 16))], [value(4, 16)])
+    product = MatMul([value(4, 8), constant(random(8, 16))], [value(4, 16)])
     keys = {describe(step, 1), describe(step, 2), describe(product, 1)}
     step.inputs[0].channels_last = False
     assert len({*keys, describe(step, 1)}) == 4

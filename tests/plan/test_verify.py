@@ -7,29 +7,29 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from irload.plan import binders
-from irload.plan.bind import Binder, _table  # pyright: ignore[reportPrivateUsage]
-from irload.plan.expression import Expression, Instruction
-from irload.plan.fast import FastPlan, Shared
-from irload.plan.kernels.calls import Part
-from irload.plan.program import PlanInvalid, Program, Step, Value
-from irload.plan.steps import (
-    Cut,
+from irload.plan.backends.numpy import selection as binders
+from irload.plan.backends.numpy.kernels.calls import Part
+from irload.plan.backends.numpy.selection.selector import Binder, _table  # pyright: ignore[reportPrivateUsage]
+from irload.plan.executor import Executor, Shared
+from irload.plan.ir.expression import Expression, Instruction
+from irload.plan.ir.program import PlanInvalid, Program, Step, Value
+from irload.plan.ir.steps import (
+    Broadcast,
+    Concat,
+    Conv,
+    ConvTranspose,
+    Elementwise,
     GroupNormalize,
-    Join,
-    Map,
+    MatMul,
     Normalize,
-    Permute,
     Pool,
-    Product,
     Reduce,
     Resample,
-    Rotate,
+    Reshape,
+    RotaryEmbedding,
+    Slice,
     Softmax,
-    Spread,
-    TransposedWindow,
-    View,
-    Window,
+    Transpose,
 )
 from tests.plan.programs import constant, mapped, random, value
 
@@ -40,35 +40,37 @@ def weights(*shape: int) -> Value:
     return constant(random(*shape))
 
 
-def window(out: tuple[int, ...], w: Value | None = None) -> Window:
+def window(out: tuple[int, ...], w: Value | None = None) -> Conv:
     data, kernel = value(1, 4, 5, 5), weights(1, 6, 4, 3, 3) if w is None else w
-    return Window([data, kernel], [value(*out)], strides=(1, 1), dilations=(1, 1), pads_begin=(0, 0), pads_end=(0, 0))
+    return Conv([data, kernel], [value(*out)], strides=(1, 1), dilations=(1, 1), pads_begin=(0, 0), pads_end=(0, 0))
 
 
 BROKEN: dict[str, Callable[[], Step]] = {
-    "has no channels": lambda: Map([Value((2, 3), np.dtype("f4"), channels_last=True)], [value(2, 3)], expression=RELU),
-    "number of operands": lambda: Map([value(2), value(2)], [value(2)], expression=RELU),
-    "not made yet": lambda: Map([value(2)], [value(2)], expression=Expression(1, (Instruction("relu", (1,)),))),
-    "have together": lambda: Map([value(3)], [value(1)], expression=RELU),
-    "shape mismatch": lambda: Map([value(3)], [value(2)], expression=RELU),
-    "the dtype of": lambda: Map([Value((2,), np.dtype("f8"))], [value(2)], expression=RELU),
-    "number of elements": lambda: View([value(2, 3)], [value(5)]),
-    "sorted order": lambda: Permute([value(2, 3)], [value(3, 2)], order=(1, 1)),
-    "the shape is (2, 3)": lambda: Permute([value(2, 3)], [value(2, 3)], order=(1, 0)),
-    "the shape is (3,)": lambda: Cut([value(5)], [value(3)], index=(slice(0, 2),)),
-    "the output have together": lambda: Spread([value(2, 3)], [value(1, 3)]),
+    "has no channels": lambda: Elementwise(
+        [Value((2, 3), np.dtype("f4"), channels_last=True)], [value(2, 3)], expression=RELU
+    ),
+    "number of operands": lambda: Elementwise([value(2), value(2)], [value(2)], expression=RELU),
+    "not made yet": lambda: Elementwise([value(2)], [value(2)], expression=Expression(1, (Instruction("relu", (1,)),))),
+    "have together": lambda: Elementwise([value(3)], [value(1)], expression=RELU),
+    "shape mismatch": lambda: Elementwise([value(3)], [value(2)], expression=RELU),
+    "the dtype of": lambda: Elementwise([Value((2,), np.dtype("f8"))], [value(2)], expression=RELU),
+    "number of elements": lambda: Reshape([value(2, 3)], [value(5)]),
+    "sorted order": lambda: Transpose([value(2, 3)], [value(3, 2)], order=(1, 1)),
+    "the shape is (2, 3)": lambda: Transpose([value(2, 3)], [value(2, 3)], order=(1, 0)),
+    "the shape is (3,)": lambda: Slice([value(5)], [value(3)], index=(slice(0, 2),)),
+    "the output have together": lambda: Broadcast([value(2, 3)], [value(1, 3)]),
     "channels of the data": lambda: window((1, 6, 3, 3), w=weights(1, 6, 5, 3, 3)),
     "(1, 6, 3, 4)": lambda: window((1, 6, 3, 4)),
     "the weights are no constant": lambda: window((1, 6, 3, 3), w=value(1, 6, 4, 3, 3)),
-    "batch and channels": lambda: TransposedWindow(
+    "batch and channels": lambda: ConvTranspose(
         [value(1, 4, 5, 5), weights(1, 4, 3, 2, 2)],
         [value(1, 2, 6, 6)],
         strides=(1, 1),
         dilations=(1, 1),
         begin=(0, 0),
     ),
-    "length of the sums": lambda: Product([value(2, 3), value(4, 5)], [value(2, 5)]),
-    "(2, 4)": lambda: Product([value(2, 3), value(3, 5)], [value(2, 4)]),
+    "length of the sums": lambda: MatMul([value(2, 3), value(4, 5)], [value(2, 5)]),
+    "(2, 4)": lambda: MatMul([value(2, 3), value(3, 5)], [value(2, 4)]),
     "number of strides": lambda: Pool(
         [value(1, 2, 5, 5)],
         [value(1, 2, 4, 4)],
@@ -86,8 +88,8 @@ BROKEN: dict[str, Callable[[], Step]] = {
     "out of range": lambda: Softmax([value(2, 3)], [value(2, 3)], axis=2),
     "the axes": lambda: Normalize([value(2, 3)], [value(2, 3)], axes=(0,), eps=1.0),
     "whole groups": lambda: GroupNormalize([value(1, 3, 4), value(3), value(3)], [value(1, 3, 4)], groups=2, eps=1.0),
-    "two halves": lambda: Rotate([value(2, 3), value(2, 3), value(2, 3)], [value(2, 3)]),
-    "the shape is (2, 5)": lambda: Join([value(2, 3), value(2, 4)], [value(2, 5)], axis=1),
+    "two halves": lambda: RotaryEmbedding([value(2, 3), value(2, 3), value(2, 3)], [value(2, 3)]),
+    "the shape is (2, 5)": lambda: Concat([value(2, 3), value(2, 4)], [value(2, 5)], axis=1),
 }
 
 
@@ -104,16 +106,16 @@ def test_a_value_is_made_before_it_is_taken() -> None:
     first, x = mapped("relu", value(2)), value(2)
     second = mapped("relu", first.output)
     program = Program([second, first], [x, *first.inputs], [second.output])
-    with pytest.raises(PlanInvalid, match=r"after a pass: step 0, Map .* which no earlier step makes"):
+    with pytest.raises(PlanInvalid, match=r"after a pass: step 0, Elementwise .* which no earlier step makes"):
         program.verify("a pass")
 
 
 def test_a_value_has_one_maker() -> None:
     x, y = value(2), value(2)
     with pytest.raises(PlanInvalid, match="step 0 makes already"):
-        Program([Map([x], [y], expression=RELU), Map([x], [y], expression=RELU)], [x], [y]).verify()
+        Program([Elementwise([x], [y], expression=RELU), Elementwise([x], [y], expression=RELU)], [x], [y]).verify()
     with pytest.raises(PlanInvalid, match="which is a constant"):
-        Program([Map([x], [constant(random(2))], expression=RELU)], [x], [x]).verify()
+        Program([Elementwise([x], [constant(random(2))], expression=RELU)], [x], [x]).verify()
 
 
 def test_every_output_is_made() -> None:
@@ -124,32 +126,33 @@ def test_every_output_is_made() -> None:
 # -- what the sanitizer finds in bound plans ---------------------------------------------------------------------------
 
 
-def planned(monkeypatch: pytest.MonkeyPatch, bind: Callable[[Map, Binder], Part]) -> tuple[FastPlan, Value]:
+def planned(monkeypatch: pytest.MonkeyPatch, bind: Callable[[Elementwise, Binder], Part]) -> tuple[Executor, Value]:
     """The plan of relu(x) · 2 whose steps are bound so."""
     assert binders  # which fill the table
-    monkeypatch.setitem(_table, Map, lambda step, binder: ("broken", [[bind(step, binder)]]))
+    monkeypatch.setitem(_table, Elementwise, lambda step, binder: ("broken", [[bind(step, binder)]]))
     x = value(2, 3)
     first = mapped("relu", x)
     second = mapped("add", first.output, x)
-    return FastPlan(Program([first, second], [x], [second.output]), 1, Shared()), x
+    return Executor(Program([first, second], [x], [second.output]), 1, Shared()), x
 
 
 def test_a_copy_that_was_made_at_binding_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    def bind(step: Map, binder: Binder) -> Part:
+    def bind(step: Elementwise, binder: Binder) -> Part:
         return [(np.copyto, (binder.view(step.output), binder.view(step.inputs[0]).T.reshape(-1).reshape(2, 3)))]
 
     with pytest.raises(
-        PlanInvalid, match=r"Map \(Map, broken\): copyto takes float32\[2, 3\], .*when the step was bound"
+        PlanInvalid,
+        match=r"Elementwise \(Elementwise, broken\): copyto takes float32\[2, 3\], .*when the step was bound",
     ):
         planned(monkeypatch, bind)
 
 
 def test_a_step_that_changes_what_is_still_needed_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    def bind(step: Map, binder: Binder) -> Part:
+    def bind(step: Elementwise, binder: Binder) -> Part:
         return [(binder.view(step.inputs[0]).fill, (0,))]
 
     plan, _ = planned(monkeypatch, bind)
-    with pytest.raises(PlanInvalid, match=r"step 0, Map \(Map\), changes .*still needed"):
+    with pytest.raises(PlanInvalid, match=r"step 0, Elementwise \(Elementwise\), changes .*still needed"):
         plan.run([random(2, 3)])
 
 

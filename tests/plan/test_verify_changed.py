@@ -8,8 +8,8 @@ from copy import copy
 import numpy as np
 import pytest
 
-from irload.plan.program import PlanInvalid, Program, Step, Value
-from irload.plan.steps import Attention, Compute, Cut, Pool, Recurrent, Reduce, Resample, Spread, TransposedWindow
+from irload.plan.ir.program import PlanInvalid, Program, Step, Value
+from irload.plan.ir.steps import Attention, Broadcast, Compute, ConvTranspose, Pool, Recurrent, Reduce, Resample, Slice
 from models import ir
 from tests.plan.exact import Exact, plan_of
 from tests.plan.graphs import PAIRS
@@ -39,12 +39,12 @@ def rotated(net: Exact) -> ir.Ref:
 
 
 STEPS: dict[str, Build] = {
-    "Map": lambda net: net.op("Subtract", net.input(2, 3), net.input(3)),
-    "Window": window,
-    "TransposedWindow": lambda net: net.op(
+    "Elementwise": lambda net: net.op("Subtract", net.input(2, 3), net.input(3)),
+    "Conv": window,
+    "ConvTranspose": lambda net: net.op(
         "ConvolutionBackpropData", net.input(2, 3, 5, 6), net.weights(3, 4, 2, 2), **PAIRS
     ),
-    "Product": product,
+    "MatMul": product,
     "Pool": lambda net: net.op("MaxPool", net.input(2, 3, 7), kernel="2", strides="1", pads_begin="0", pads_end="0"),
     "Resample": lambda net: net.op(
         "Interpolate", net.input(1, 2, 4), net.constant([9]), net.constant([2]), version="opset11", mode="linear_onnx",
@@ -62,13 +62,13 @@ STEPS: dict[str, Build] = {
         "ScaledDotProductAttention", net.input(2, 5, 4), net.input(2, 7, 4), net.input(2, 7, 3), net.input(5, 7),
         version="opset13", causal=False,
     ),
-    "Rotate": rotated,
-    "Join": lambda net: net.concat(net.input(2, 3), net.input(2, 4), axis=1),
+    "RotaryEmbedding": rotated,
+    "Concat": lambda net: net.concat(net.input(2, 3), net.input(2, 4), axis=1),
     "Recurrent": sequence("LSTMSequence", 4),
-    "View": lambda net: net.reshape(net.input(2, 3), 6),
-    "Permute": lambda net: net.transpose(net.input(2, 3, 4), 2, 0, 1),
-    "Cut": lambda net: net.ops("Split", net.input(2, 6), net.constant(1), outputs=2, num_splits=2)[0],
-    "Spread": lambda net: net.op(
+    "Reshape": lambda net: net.reshape(net.input(2, 3), 6),
+    "Transpose": lambda net: net.transpose(net.input(2, 3, 4), 2, 0, 1),
+    "Slice": lambda net: net.ops("Split", net.input(2, 6), net.constant(1), outputs=2, num_splits=2)[0],
+    "Broadcast": lambda net: net.op(
         "Broadcast", net.input(3, 1), net.constant([2, 3, 4]), version="opset3", mode="numpy"
     ),
     "Compute": lambda net: net.op("ReduceProd", net.input(2, 3), net.constant([1]), keep_dims=True),
@@ -112,15 +112,15 @@ def passed_over(step: Step, what: str) -> bool:
     """What no rule speaks of: operations check their inputs, and sizes of some results are told by nothing else."""
     if isinstance(step, Compute):
         return what.startswith("inputs")
-    if isinstance(step, TransposedWindow | Pool):
+    if isinstance(step, ConvTranspose | Pool):
         return what.endswith(("axis 2", "axis 3", "axis 4"))
-    if isinstance(step, Reduce | Cut):
+    if isinstance(step, Reduce | Slice):
         return what == "inputs 0 axis 1"  # any number of elements is summed, or left out
     if isinstance(step, Resample):
         return what == "inputs 0 axis 2"  # what lies behind the last tap
     if isinstance(step, Attention):
         return what == "inputs less"  # the mask
-    if isinstance(step, Spread):
+    if isinstance(step, Broadcast):
         return what in ("outputs 0 axis 0", "outputs 0 axis 2")
     if isinstance(step, Recurrent):
         weights = [f"inputs {k}" for k in range(len(step.inputs) - 3, len(step.inputs))]

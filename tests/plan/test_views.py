@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import irload.plan
-from irload.plan.kernels.views import frozen, is_constant, leading, merged, relaid, shaped
+from irload.plan.backends.numpy.kernels.views import frozen, is_constant, leading, merged, shaped, shaped_constant
 
 PLAN = Path(irload.plan.__file__).parent
 COPYING = {"reshape", "ravel", "flatten", "resize"}
@@ -37,6 +37,6 @@ def test_a_view_in_another_shape_is_one_or_an_error() -> None:
 def test_constants_are_told_from_what_steps_compute() -> None:
     array = np.ones((2, 3))
     assert not is_constant(np.broadcast_to(array, (4, 2, 3)))
-    assert is_constant(relaid(array.T, 6))
-    assert not is_constant(relaid(array, 6))
+    assert is_constant(shaped_constant(array.T, 6))
+    assert not is_constant(shaped_constant(array, 6))
     assert is_constant(frozen(array)[:, 1])

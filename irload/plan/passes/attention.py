@@ -1,4 +1,4 @@
-"""Attention written out: Product(Softmax(Product(q, k) · scale + mask), v) → Attention(q, k, v, mask).
+"""Attention written out: MatMul(Softmax(MatMul(q, k) · scale + mask), v) → Attention(q, k, v, mask).
 
 Only where nobody else takes the scores. Transposes of q, k and v become views.
 """
@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isfinite
 
-from irload.plan.expression import Expression, Instruction
-from irload.plan.program import Program, Step, Value
-from irload.plan.steps import Attention, Map, Permute, Product, Softmax
+from irload.plan.ir.expression import Expression, Instruction
+from irload.plan.ir.program import Program, Step, Value
+from irload.plan.ir.steps import Attention, Elementwise, MatMul, Softmax, Transpose
 
 
 def recognise_attention(program: Program) -> None:
@@ -22,7 +22,7 @@ def recognise_attention(program: Program) -> None:
             continue
         weighted = program.sole_consumer(softmax.output)
         scores = _peeled(program, makers, softmax.inputs[0])
-        if scores is None or not isinstance(weighted, Product) or weighted.inputs[0] is not softmax.output:
+        if scores is None or not isinstance(weighted, MatMul) or weighted.inputs[0] is not softmax.output:
             continue
         if weighted.transpose_a or weighted.epilogue.instructions or not isfinite(scores.scale):
             continue
@@ -46,9 +46,9 @@ def recognise_attention(program: Program) -> None:
 
 @dataclass(frozen=True, eq=False)
 class _Between:
-    """A Map between the product and the softmax, what it adds if anything, and what all before it is multiplied by."""
+    """An Elementwise between product and softmax, what it adds if anything, and what all before it is multiplied by."""
 
-    step: Map
+    step: Elementwise
     mask: Value | None
     factor: float
     after: _Between | None
@@ -56,12 +56,12 @@ class _Between:
 
 @dataclass(frozen=True)
 class _Scores:
-    """Product · scale + the sum of masks, each with a factor, and the steps between."""
+    """MatMul · scale + the sum of masks, each with a factor, and the steps between."""
 
-    product: Product
+    product: MatMul
     scale: float
     masks: list[tuple[Value, float]]
-    between: list[Map]
+    between: list[Elementwise]
 
 
 def _peeled(program: Program, makers: dict[Value, Step], value: Value) -> _Scores | None:
@@ -72,9 +72,9 @@ def _peeled(program: Program, makers: dict[Value, Step], value: Value) -> _Score
         maker, factor = makers.get(at), 1.0 if after is None else after.factor
         if maker is None or program.sole_consumer(at) is None:
             continue
-        if isinstance(maker, Product) and not maker.epilogue.instructions and maker.output.dtype == "float32":
+        if isinstance(maker, MatMul) and not maker.epilogue.instructions and maker.output.dtype == "float32":
             return _scores(maker, factor, after)
-        if not isinstance(maker, Map) or len(maker.expression.instructions) != 1:
+        if not isinstance(maker, Elementwise) or len(maker.expression.instructions) != 1:
             continue
         (i,) = maker.expression.instructions
         if i.function in ("multiply_number", "divide_number") and i.numbers[0]:
@@ -88,7 +88,7 @@ def _peeled(program: Program, makers: dict[Value, Step], value: Value) -> _Score
     return None
 
 
-def _scores(product: Product, scale: float, after: _Between | None) -> _Scores:
+def _scores(product: MatMul, scale: float, after: _Between | None) -> _Scores:
     """The scores that a product becomes by the steps after it."""
     found = _Scores(product, scale, [], [])
     while after is not None:
@@ -104,7 +104,7 @@ def _turned(value: Value, steps: list[Step]) -> Value:
     *lead, rows, columns = value.shape
     turned = Value((*lead, columns, rows), value.dtype, name=value.name)
     rank = len(value.shape)
-    steps.append(Permute([value], [turned], order=(*range(rank - 2), rank - 1, rank - 2)))
+    steps.append(Transpose([value], [turned], order=(*range(rank - 2), rank - 1, rank - 2)))
     return turned
 
 
@@ -115,12 +115,12 @@ def _sum(masks: Sequence[tuple[Value, float]], steps: list[Step]) -> Value | Non
         if factor != 1:
             times = Expression(1, (Instruction("multiply_number", (0,), (factor,)),))
             scaled = Value(mask.shape, mask.dtype, name=mask.name)
-            steps.append(Map([mask], [scaled], expression=times))
+            steps.append(Elementwise([mask], [scaled], expression=times))
             mask = scaled
         if total is not None:
             shape = tuple(max(pair) for pair in zip(*_aligned(total.shape, mask.shape), strict=True))
             both = Value(shape, mask.dtype, name=mask.name)
-            steps.append(Map([total, mask], [both], expression=Expression(2, (Instruction("add", (0, 1)),))))
+            steps.append(Elementwise([total, mask], [both], expression=Expression(2, (Instruction("add", (0, 1)),))))
             mask = both
         total = mask
     return total

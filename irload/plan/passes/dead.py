@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from irload.plan.program import Program, Value
-from irload.plan.steps import Compute
+from irload.plan.ir.program import Program, Value
+from irload.plan.ir.steps import Compute
 
 
 def drop_dead(program: Program) -> None:

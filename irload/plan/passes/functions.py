@@ -11,27 +11,27 @@ from dataclasses import replace
 from math import isclose, pi
 from typing import Any
 
-from irload.plan.algebra import Algebra, Form, Unwieldy
-from irload.plan.expression import Expression, Instruction
+from irload.plan.ir.expression import Expression, Instruction
+from irload.plan.ir.program import Program, Step
+from irload.plan.ir.steps import Conv, Elementwise, MatMul, Normalize
+from irload.plan.passes.algebra import Algebra, Form, NotRepresentable
 from irload.plan.passes.epilogues import OWN_INPUTS
-from irload.plan.passes.numbers import taken_once
-from irload.plan.program import Program, Step
-from irload.plan.steps import Map, Normalize, Product, Window
+from irload.plan.passes.scalars import taken_once
 
 TELLING = {"sigmoid", "exp", "tanh", "erf", "clamp", "minimum_number"}
 """Instructions without one of which there is nothing to recognise."""
 
 
 def recognise_functions(program: Program) -> None:
-    """Rewrite the expressions of all Maps and epilogues."""
+    """Rewrite the expressions of all Elementwise steps and epilogues."""
     program.steps = [_rewritten(step) for step in program.steps]
 
 
 def _rewritten(step: Step) -> Step:
-    if isinstance(step, Map) and _tells(step.expression):
+    if isinstance(step, Elementwise) and _tells(step.expression):
         inputs, expression = taken_once(step.inputs, simplified(step.expression))
         return step if expression == step.expression else replace(step, inputs=inputs, expression=expression)
-    if isinstance(step, Window | Product | Normalize) and _tells(step.epilogue):
+    if isinstance(step, Conv | MatMul | Normalize) and _tells(step.epilogue):
         inputs, epilogue = taken_once(step.inputs, simplified(step.epilogue), OWN_INPUTS[type(step)])
         return step if epilogue == step.epilogue else replace(step, inputs=inputs, epilogue=epilogue)
     return step
@@ -52,7 +52,7 @@ def simplified(expression: Expression) -> Expression:
         unknown = algebra.atom("unknown", register)
         try:
             form = algebra.apply(i.function, [forms[a] for a in i.args], i.numbers)
-        except Unwieldy:
+        except NotRepresentable:
             form = unknown
         made.append(_recognised(algebra, form) or _merged(i, made, expression.operands))
         # What is taken twice is what functions may be of.

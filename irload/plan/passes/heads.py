@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from irload.plan.program import Program, Step, Value
-from irload.plan.steps import Attention, Spread, View
+from irload.plan.ir.program import Program, Step, Value
+from irload.plan.ir.steps import Attention, Broadcast, Reshape
 
 
 def share_heads(program: Program) -> None:
@@ -32,14 +32,14 @@ def share_heads(program: Program) -> None:
         wide = [_widened(mask, heads, group, steps) for mask in masks]
         out = Value((*members, *step.output.shape[-2:]), step.output.dtype, name=step.output.name)
         grouped = replace(step, inputs=[queries, shared[0], shared[1], *wide], outputs=[out])
-        program.replace([step], [*steps, grouped, View([out], step.outputs)])
+        program.replace([step], [*steps, grouped, Reshape([out], step.outputs)])
 
 
 def _repeated(makers: dict[Value, Step], value: Value) -> Value | None:
     """[…, heads, 1, rows, width] where the value is this, each head repeated as often as it has members."""
     merged = makers.get(value)
-    spread = makers.get(merged.inputs[0]) if isinstance(merged, View) else None
-    if not isinstance(spread, Spread) or len(value.shape) < 3:
+    spread = makers.get(merged.inputs[0]) if isinstance(merged, Reshape) else None
+    if not isinstance(spread, Broadcast) or len(value.shape) < 3:
         return None
     source, wide = spread.inputs[0], spread.output
     *lead, heads, one, rows, width = source.shape if len(source.shape) > 3 else (0, 0, 0, 0)
@@ -61,5 +61,5 @@ def _viewed(value: Value, shape: tuple[int, ...], steps: list[Step]) -> Value:
     if value.constant is not None:
         return Value.of(value.constant.reshape(shape), value.name)
     seen = Value(shape, value.dtype, name=value.name)
-    steps.append(View([value], [seen]))
+    steps.append(Reshape([value], [seen]))
     return seen

@@ -12,10 +12,10 @@ from math import isclose
 
 import numpy as np
 
-from irload.plan.algebra import Algebra, Form, Monomial, Unwieldy
-from irload.plan.expression import Expression, Instruction
-from irload.plan.program import Program, Step, Value
-from irload.plan.steps import Map, Normalize, Reduce, View
+from irload.plan.ir.expression import Expression, Instruction
+from irload.plan.ir.program import Program, Step, Value
+from irload.plan.ir.steps import Elementwise, Normalize, Reduce, Reshape
+from irload.plan.passes.algebra import Algebra, Form, Monomial, NotRepresentable
 
 REACH, MOST = 40, 16
 """Steps after a mean among which the normalised tensor is looked for, and how many of them may come of it."""
@@ -35,7 +35,7 @@ def recognise_normalizations(program: Program) -> None:
             continue
         square = makers.get(source)
         found = _search(steps[at[mean] : at[mean] + REACH], source, mean.axes, center=True)
-        if found is None and isinstance(square, Map) and square.inputs[0].shape == source.shape:
+        if found is None and isinstance(square, Elementwise) and square.inputs[0].shape == source.shape:
             found = _search(steps[at[square] : at[square] + REACH], square.inputs[0], mean.axes, center=False)
         if found is not None and found.step not in replaced:
             replaced[found.step] = found.steps()
@@ -46,7 +46,7 @@ def recognise_normalizations(program: Program) -> None:
 class _Found:
     """A normalised x, times `scale` plus `shift`, that `step` gives."""
 
-    step: Map
+    step: Elementwise
     x: Value
     axes: tuple[int, ...]
     eps: float
@@ -67,7 +67,10 @@ class _Found:
         count = 1 + len(operands)
         chain = [Instruction(f, (0 if k == 0 else count, k + 1)) for k, f in enumerate(functions)]
         expression = Expression(count, tuple(chain))
-        return [normal, Map([result, *operands], self.step.outputs, expression=expression, origin=self.step.origin)]
+        return [
+            normal,
+            Elementwise([result, *operands], self.step.outputs, expression=expression, origin=self.step.origin),
+        ]
 
 
 @dataclass
@@ -96,7 +99,7 @@ class _Cone:
             return False
         try:
             form = self._form(step)
-        except Unwieldy:
+        except NotRepresentable:
             return False
         if form is None:
             return False
@@ -109,9 +112,9 @@ class _Cone:
         if isinstance(step, Reduce) and step.kind == "mean" and step.axes == self.axes:
             source = step.inputs[0]
             return self.algebra.atom("mean", self.forms[source]) if source.shape == x.shape else None
-        if isinstance(step, View):
+        if isinstance(step, Reshape):
             return self.forms[step.inputs[0]] if step.output.shape == self.reduced else None
-        if not isinstance(step, Map) or step.output.shape not in (x.shape, self.reduced):
+        if not isinstance(step, Elementwise) or step.output.shape not in (x.shape, self.reduced):
             return None
         if any(v in self.forms and v.shape not in (x.shape, self.reduced) for v in step.inputs):
             return None
@@ -140,14 +143,14 @@ def _search(steps: Sequence[Step], x: Value, axes: tuple[int, ...], *, center: b
     for step in steps:
         if len(cone.makers) == MOST:
             break
-        if cone.take(step) and isinstance(step, Map) and step.output.shape == x.shape:
+        if cone.take(step) and isinstance(step, Elementwise) and step.output.shape == x.shape:
             found = _normalised(cone, step, center)
             if found is not None:
                 return found
     return None
 
 
-def _normalised(cone: _Cone, step: Map, center: bool) -> _Found | None:
+def _normalised(cone: _Cone, step: Elementwise, center: bool) -> _Found | None:
     """What the form of the step's output says: r·x·γ − r·mean(x)·γ + β, where γ and β are unknown values, if at all."""
     algebra, x = cone.algebra, cone.forms[cone.x]
     mean = algebra.atom("mean", x)

@@ -1,4 +1,4 @@
-"""Resampling after 1×1 convolution: Window(Join(Resample(x), y), [V W]) → Resample(Window(x, V)) + Window(y, W).
+"""Resampling after 1×1 convolution: Conv(Concat(Resample(x), y), [V W]) → Resample(Conv(x, V)) + Conv(y, W).
 
 The two commute. So the convolution runs on the small map, and what was enlarged need not be joined. Heads that gather
 maps of several sizes have this pattern.
@@ -13,9 +13,9 @@ from math import prod
 
 import numpy as np
 
-from irload.plan.expression import Expression, Instruction
-from irload.plan.program import Program, Step, Value
-from irload.plan.steps import Join, Map, Resample, Window
+from irload.plan.ir.expression import Expression, Instruction
+from irload.plan.ir.program import Program, Step, Value
+from irload.plan.ir.steps import Concat, Conv, Elementwise, Resample
 
 GAIN = 2
 """How many times larger the resampled map must be, and how many times more channels the convolution may make."""
@@ -27,11 +27,11 @@ def convolve_before_resampling(program: Program) -> None:
     """Move every 1×1 convolution before the resampling of what it takes, or of a part of what it takes."""
     makers = program.producers()
     for window in program.steps:
-        if not isinstance(window, Window) or not _is_pointwise(window):
+        if not isinstance(window, Conv) or not _is_pointwise(window):
             continue
         source = window.inputs[0]
         join = makers.get(source)
-        joined = isinstance(join, Join) and join.axis == 1 and program.sole_consumer(source) is window
+        joined = isinstance(join, Concat) and join.axis == 1 and program.sole_consumer(source) is window
         parts = join.inputs if joined and join is not None else [source]
         chains = [_chain(program, makers, part, window.output.shape[1]) for part in parts]
         if any(chains):
@@ -39,7 +39,7 @@ def convolve_before_resampling(program: Program) -> None:
             program.replace(old, _moved(window, parts, chains))
 
 
-def _is_pointwise(window: Window) -> bool:
+def _is_pointwise(window: Conv) -> bool:
     """True for one group, one tap, stride 1, no pads, and nothing after it yet."""
     groups, _, _, *kernel = window.inputs[1].shape
     plain = groups == 1 and prod(kernel) == 1 and not window.epilogue.instructions
@@ -57,7 +57,7 @@ def _chain(program: Program, makers: dict[Value, Step], value: Value, channels: 
     return chain if pays else []
 
 
-def _moved(window: Window, parts: Sequence[Value], chains: Sequence[list[Resample]]) -> list[Step]:
+def _moved(window: Conv, parts: Sequence[Value], chains: Sequence[list[Resample]]) -> list[Step]:
     """The steps in the place of the window, the join and the resamplings."""
     edges = [0, *accumulate(p.shape[1] for p in parts)]
     steps: list[Step] = []
@@ -79,19 +79,19 @@ def _moved(window: Window, parts: Sequence[Value], chains: Sequence[list[Resampl
         if len(rest) > 1:
             shape = (data.shape[0], sum(parts[k].shape[1] for k in rest), *data.shape[2:])
             data = Value(shape, data.dtype, name=data.name)
-            steps.append(Join([parts[k] for k in rest], [data], axis=1))
+            steps.append(Concat([parts[k] for k in rest], [data], axis=1))
         terms.insert(0, _convolved(window, data, [(edges[k], edges[k + 1]) for k in rest], steps))
     total = terms[0]
     for term in terms[1:]:
         both = Value(window.output.shape, window.output.dtype, name=window.output.name)
-        steps.append(Map([total, term], [both], expression=ADD))
+        steps.append(Elementwise([total, term], [both], expression=ADD))
         total = both
     last = next(s for s in reversed(steps) if total in s.outputs)
     last.outputs = window.outputs
     return steps
 
 
-def _convolved(window: Window, data: Value, ranges: Sequence[tuple[int, int]], steps: list[Step]) -> Value:
+def _convolved(window: Conv, data: Value, ranges: Sequence[tuple[int, int]], steps: list[Step]) -> Value:
     """The 1×1 convolution of other data by the weights of these ranges of channels."""
     out = Value((data.shape[0], window.output.shape[1], *data.shape[2:]), data.dtype, name=window.output.name)
     weights = window.inputs[1]
@@ -101,7 +101,7 @@ def _convolved(window: Window, data: Value, ranges: Sequence[tuple[int, int]], s
         ("channels", *ranges), shape, lambda w: np.concatenate([w[:, :, a:b] for a, b in ranges], axis=2)
     )
     steps.append(
-        Window(
+        Conv(
             [data, Value(shape, weights.dtype, part, name=weights.name)],
             [out],
             strides=window.strides,

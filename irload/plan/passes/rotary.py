@@ -1,9 +1,9 @@
-"""Rotary embedding written out: x·cos + Join(−x₂, x₁)·sin, of the halves x₁ and x₂ of x → Rotate(x, cos, sin)."""
+"""Rotary embedding written out: x·cos + Concat(−x₂, x₁)·sin, x₁ and x₂ halves of x → RotaryEmbedding(x, cos, sin)."""
 
 from __future__ import annotations
 
-from irload.plan.program import Program, Step, Value
-from irload.plan.steps import Cut, Join, Map, Rotate
+from irload.plan.ir.program import Program, Step, Value
+from irload.plan.ir.steps import Concat, Elementwise, RotaryEmbedding, Slice
 
 WIDEST = 1 << 14
 """Elements of the last axis beyond which halves are no tiles."""
@@ -23,7 +23,7 @@ def recognise_rotary(program: Program) -> None:
                 break
 
 
-def _rotate(makers: dict[Value, Step], step: Step, plain: Value, turned: Value) -> Rotate | None:
+def _rotate(makers: dict[Value, Step], step: Step, plain: Value, turned: Value) -> RotaryEmbedding | None:
     """The rotation that plain + turned is, None where it is none."""
     first, second = (_operands(makers.get(v), "multiply") for v in (plain, turned))
     if first is None or second is None:
@@ -35,23 +35,23 @@ def _rotate(makers: dict[Value, Step], step: Step, plain: Value, turned: Value) 
         cosine = first[1] if first[0] is x else first[0]
         steps = (makers[join], makers[plain], makers[turned], step)
         origin = tuple(dict.fromkeys(n for s in steps for n in s.origin))
-        return Rotate([x, cosine, sine], step.outputs, origin=origin)
+        return RotaryEmbedding([x, cosine, sine], step.outputs, origin=origin)
     return None
 
 
 def _turned(makers: dict[Value, Step], value: Value) -> Value | None:
-    """X where the value is Join(−x₂, x₁) along the last axis."""
+    """X where the value is Concat(−x₂, x₁) along the last axis."""
     join = makers.get(value)
-    if not isinstance(join, Join) or len(join.inputs) != 2 or join.axis != len(value.shape) - 1:
+    if not isinstance(join, Concat) or len(join.inputs) != 2 or join.axis != len(value.shape) - 1:
         return None
     negated = makers.get(join.inputs[0])
-    if not isinstance(negated, Map) or len(negated.expression.instructions) != 1:
+    if not isinstance(negated, Elementwise) or len(negated.expression.instructions) != 1:
         return None
     (i,) = negated.expression.instructions
     if i.function != "negative" and (i.function != "multiply_number" or i.numbers != (-1.0,)):
         return None
     second, first = makers.get(negated.inputs[0]), makers.get(join.inputs[1])
-    if not isinstance(first, Cut) or not isinstance(second, Cut) or first.inputs[0] is not second.inputs[0]:
+    if not isinstance(first, Slice) or not isinstance(second, Slice) or first.inputs[0] is not second.inputs[0]:
         return None
     x = first.inputs[0]
     half, odd = divmod(x.shape[-1], 2)
@@ -59,7 +59,7 @@ def _turned(makers: dict[Value, Step], value: Value) -> Value | None:
     return x if not odd and halves == ((0, half), (half, 2 * half)) and x.shape == value.shape else None
 
 
-def _last(cut: Cut, x: Value) -> tuple[int, int] | None:
+def _last(cut: Slice, x: Value) -> tuple[int, int] | None:
     """The range of the last axis that a cut takes, None where it cuts other axes, too, or leaves elements out."""
     if len(cut.index) != len(x.shape):
         return None
@@ -69,8 +69,8 @@ def _last(cut: Cut, x: Value) -> tuple[int, int] | None:
 
 
 def _operands(step: Step | None, function: str) -> tuple[Value, Value] | None:
-    """The two operands of a Map that is one sum or one product."""
-    if not isinstance(step, Map) or len(step.inputs) != 2 or len(step.expression.instructions) != 1:
+    """The two operands of a Elementwise that is one sum or one product."""
+    if not isinstance(step, Elementwise) or len(step.inputs) != 2 or len(step.expression.instructions) != 1:
         return None
     (i,) = step.expression.instructions
     return (step.inputs[0], step.inputs[1]) if i.function == function and len(i.args) == 2 else None

@@ -1,22 +1,22 @@
-"""A constant factor a channel behind a convolution: Map(·, Window(x, w), c) → Window(x, w·c), as batch norm has."""
+"""A constant factor a channel behind a convolution: Elementwise(·, Conv(x, w), c) → Conv(x, w·c), as batch norm has."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from irload.plan.expression import Expression, Instruction
-from irload.plan.program import Program, Step, Value
-from irload.plan.steps import Map, Window
+from irload.plan.ir.expression import Expression, Instruction
+from irload.plan.ir.program import Program, Step, Value
+from irload.plan.ir.steps import Conv, Elementwise
 
 
 def fold_scale(program: Program) -> None:
     """Multiply the factor into the weights. A sum between is passed by: (Wx + b)·c = (W·c)x + b·c is left to fusion."""
     pending: list[Step] = list(program.steps)
     for step in pending:
-        if not isinstance(step, Window) or step.epilogue.instructions:
+        if not isinstance(step, Conv) or step.epilogue.instructions:
             continue
         taker = program.sole_consumer(step.output)
-        if not isinstance(taker, Map) or taker.expression != Expression(2, (Instruction("multiply", (0, 1)),)):
+        if not isinstance(taker, Elementwise) or taker.expression != Expression(2, (Instruction("multiply", (0, 1)),)):
             continue
         factor = taker.inputs[1 - taker.inputs.index(step.output)]
         weights = step.inputs[1]
@@ -26,7 +26,7 @@ def fold_scale(program: Program) -> None:
             continue
         wide = scale.reshape(*weights.shape[:2], *(1,) * (len(weights.shape) - 2))
         scaled = weights.source.derived((*wide.shape, wide.tobytes()), weights.shape, lambda w, wide=wide: w * wide)
-        fused = Window(
+        fused = Conv(
             [step.inputs[0], Value(weights.shape, weights.dtype, scaled, name=weights.name)],
             taker.outputs,
             strides=step.strides,

@@ -1,6 +1,6 @@
-"""Transposes after elementwise work: Map(f, Permute(x), c) → Permute(Map(f, x, cᵀ)), where x is a fresh result.
+"""Transposes after elementwise work: f(Transpose(x), c) → Transpose(f(x, cᵀ)), where x is a fresh result.
 
-So the work becomes the epilogue of a Window or Product. Reshapes are passed likewise by what takes no second operand.
+So the work becomes the epilogue of a Conv or MatMul. Reshapes are passed likewise by what takes no second operand.
 The views themselves cost nothing.
 """
 
@@ -11,19 +11,19 @@ from copy import copy
 
 import numpy as np
 
+from irload.plan.ir.program import Program, Step, Value
+from irload.plan.ir.steps import Conv, ConvTranspose, Elementwise, Pool, Reshape, Transpose, ViewOp
 from irload.plan.passes.epilogues import OWN_INPUTS
-from irload.plan.program import Program, Step, Value
-from irload.plan.steps import Look, Map, Permute, Pool, TransposedWindow, View, Window
 
 HOSTS = tuple(OWN_INPUTS)
 
 
 def sink_transposes(program: Program) -> None:
-    """Move every Map before the views through which it sees a fresh result."""
+    """Move every Elementwise before the views through which it sees a fresh result."""
     makers = program.producers()
     moved: set[Step] = set()
     for step in program.steps:
-        if not isinstance(step, Map):
+        if not isinstance(step, Elementwise):
             continue
         for value in step.inputs:
             looks = _looks(program, makers, value, moved)
@@ -31,23 +31,23 @@ def sink_transposes(program: Program) -> None:
             if steps is not None:
                 program.replace([*looks, step], steps)
                 makers.update((s.output, s) for s in steps)
-                moved.update(s for s in steps if isinstance(s, Map))
+                moved.update(s for s in steps if isinstance(s, Elementwise))
                 break
 
 
-def _looks(program: Program, makers: dict[Value, Step], value: Value, moved: set[Step]) -> list[Look]:
+def _looks(program: Program, makers: dict[Value, Step], value: Value, moved: set[Step]) -> list[ViewOp]:
     """The transposes and reshapes, first to last, through which a value is a fresh result that nobody else sees."""
-    looks: list[Look] = []
+    looks: list[ViewOp] = []
     at = value
-    while isinstance(look := makers.get(at), Permute | View) and program.sole_consumer(at) is not None:
+    while isinstance(look := makers.get(at), Transpose | Reshape) and program.sole_consumer(at) is not None:
         looks.insert(0, look)
         at = look.inputs[0]
     fresh = isinstance(makers.get(at), HOSTS) or makers.get(at) in moved
     return looks if fresh and program.sole_consumer(at) is not None else []
 
 
-def _swapped(step: Map, value: Value, looks: Sequence[Look], makers: dict[Value, Step]) -> list[Step] | None:
-    """The Map on what is looked at, then the same looks. None where another operand cannot be seen from there."""
+def _swapped(step: Elementwise, value: Value, looks: Sequence[ViewOp], makers: dict[Value, Step]) -> list[Step] | None:
+    """The Elementwise on what is viewed, then the same views. None where another operand cannot be seen from there."""
     base = looks[0].inputs[0]
     if value.shape != step.output.shape or step.inputs.count(value) > 1:
         return None
@@ -60,7 +60,7 @@ def _swapped(step: Map, value: Value, looks: Sequence[Look], makers: dict[Value,
             return None
         inputs.append(seen)
     result = Value(base.shape, step.output.dtype, name=step.output.name)
-    steps.append(Map(inputs, [result], expression=step.expression, origin=step.origin))
+    steps.append(Elementwise(inputs, [result], expression=step.expression, origin=step.origin))
     for look in looks:
         again = copy(look)
         last = look is looks[-1]
@@ -71,11 +71,11 @@ def _swapped(step: Map, value: Value, looks: Sequence[Look], makers: dict[Value,
     return steps
 
 
-def _order(looks: Sequence[Look]) -> tuple[int, ...] | None:
+def _order(looks: Sequence[ViewOp]) -> tuple[int, ...] | None:
     """The transpose that the looks are together, None with a reshape among them."""
     order: tuple[int, ...] | None = None
     for look in looks:
-        if not isinstance(look, Permute):
+        if not isinstance(look, Transpose):
             return None
         order = look.order if order is None else tuple(order[k] for k in look.order)
     return order
@@ -95,10 +95,10 @@ def _seen(
         array = np.ascontiguousarray(wide.transpose(inverse))
         return Value.of(array, other.name)
     maker = makers.get(other)
-    if isinstance(maker, Permute) and maker.order == order:
+    if isinstance(maker, Transpose) and maker.order == order:
         return maker.inputs[0]
-    if isinstance(maker, Window | TransposedWindow | Pool) and order == (0, rank - 1, *range(1, rank - 1)):
+    if isinstance(maker, Conv | ConvTranspose | Pool) and order == (0, rank - 1, *range(1, rank - 1)):
         turned = Value(tuple(other.shape[k] for k in inverse), other.dtype, name=other.name)
-        steps.append(Permute([other], [turned], order=inverse))
+        steps.append(Transpose([other], [turned], order=inverse))
         return turned
     return None

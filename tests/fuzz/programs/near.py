@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from irload.core.tensor import Array
-from irload.plan.order import Step
-from irload.plan.running import Run
+from irload.plan.interpreter import Run
+from irload.plan.schedule import Step
 from tests.fuzz.programs.exact import MOVES
 
 UNITS = {"float32": 2.0**-23, "float16": 2.0**-10, "bfloat16": 2.0**-7, "float64": 2.0**-52}

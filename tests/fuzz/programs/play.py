@@ -16,7 +16,7 @@ import numpy as np
 
 import irload
 from irload.graph import Model
-from irload.plan.program import PlanInvalid
+from irload.plan.ir.program import PlanInvalid
 from irload.plan.sanitizer import sanitizing
 from irload.run import CompiledModel, InferRequest
 from tests.fuzz.programs.feed import fed

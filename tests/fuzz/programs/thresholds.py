@@ -8,8 +8,8 @@ from contextlib import ExitStack, contextmanager
 from typing import Any
 from unittest.mock import patch
 
-from irload.plan import binders
-from irload.plan.kernels import winograd
+from irload.plan.backends.numpy import selection as binders
+from irload.plan.backends.numpy.kernels import winograd
 
 SMALL: dict[str, Any] = {
     "ELEMENTS": 16, "PRODUCTS": 64, "TAPS": 32, "TILE": 48, "SHARED": 96, "COLUMNS": 200, "POSITIONS": 4, "BLOCK": 96,

@@ -1,0 +1,236 @@
+"""Convolutions on channels-last data. Each thread makes a range of output rows, from a padded copy of what it needs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.lib.stride_tricks import as_strided
+
+from irload.core.tensor import Array
+from irload.plan.backends.numpy.kernels.calls import Part, Scratch
+from irload.plan.backends.numpy.kernels.elementwise import tiled_calls
+from irload.plan.backends.numpy.kernels.epilogue import flattened
+from irload.plan.backends.numpy.kernels.matmul import BLOCK, columns_by_matrix, rows_by_matrix
+from irload.plan.backends.numpy.kernels.packing import WeightOperand, contiguous, pack_matrix
+from irload.plan.backends.numpy.kernels.small_gemm import panel_width, products
+from irload.plan.backends.numpy.kernels.tiles import PRODUCTS, TAPS, collapse, cut, cut_range
+from irload.plan.backends.numpy.kernels.views import merged, shaped, shaped_constant
+from irload.plan.ir.expression import Expression
+
+COLUMNS = 98304
+"""Elements of one im2col tile that stays in cache …"""
+
+POSITIONS = 256
+"""… and the fewest positions that a tile should have: BLAS packs the weights anew for each."""
+
+FEW_CHANNELS = 192
+"""Up to so many channels it pays to repeat depthwise weights along a row."""
+
+
+@dataclass(frozen=True, slots=True)
+class Conv2d:
+    """One convolution of two spatial axes: x [N,H,W,C], w [G,O/G,C/G,kh,kw], out [N,OH,OW,O]."""
+
+    x: Array
+    w: WeightOperand
+    out: Array
+    extra: tuple[Array, ...]
+    epilogue: Expression
+    strides: tuple[int, int]
+    dilations: tuple[int, int]
+    pads: tuple[int, int, int, int]
+    """Before and after the rows, before and after the columns."""
+    frame: Array | None = None
+    """[N,H+pads,W+pads,C] with x in its middle, where its maker has put it there."""
+
+    @property
+    def kernel(self) -> tuple[int, int]:
+        """Rows and columns of the kernel."""
+        return self.w.shape[3], self.w.shape[4]
+
+    @property
+    def reach(self) -> tuple[int, int]:
+        """Rows and columns that the dilated kernel covers."""
+        return tuple((k - 1) * d + 1 for k, d in zip(self.kernel, self.dilations, strict=True))  # pyright: ignore
+
+
+def pointwise(conv: Conv2d, scratch: Scratch, threads: int) -> list[list[Part]]:
+    """1×1 kernels: one matmul over all positions."""
+    rows, out, extra, phases = positions(conv, scratch, threads)
+    w = conv.w.packed("1x1", lambda w: pack_matrix(shaped_constant(w, *w.shape[1:3]).T))
+    make = columns_by_matrix if is_small_map(len(rows), threads) else rows_by_matrix
+    return phases + make(rows, w, out, extra, conv.epilogue, scratch, threads)
+
+
+def pointwise_lines(conv: Conv2d, scratch: Scratch, threads: int) -> list[list[Part]]:
+    """1×1 kernels whose result is no block of memory: line by line, for a frame or for slices of another tensor."""
+    n, oh, ow, o = conv.out.shape
+    w = conv.w.packed("1x1", lambda w: pack_matrix(shaped_constant(w, *w.shape[1:3]).T))
+    x = conv.x[:, :: conv.strides[0], :: conv.strides[1]][:, :oh, :ow]
+    wide = [np.broadcast_to(e, conv.out.shape) for e in conv.extra]
+    parts: list[Part] = []
+    for start, stop in cut(oh, scratch.share(threads, conv.out.size * x.shape[3], PRODUCTS)):
+        part: Part = []
+        for sample in range(n):
+            for a, b in cut_range(start, stop, max(1, max(BLOCK, scratch.tile) // (ow * o))):
+                out = conv.out[sample, a:b]
+                part += products(x[sample, a:b], w[None], out)
+                part += epilogue_calls(conv, out, [e[sample, a:b] for e in wide], scratch)
+        parts.append(part)
+    return [parts]
+
+
+def positions(conv: Conv2d, scratch: Scratch, threads: int) -> tuple[Array, Array, list[Array], list[list[Part]]]:
+    """The positions that a 1×1 kernel takes, as rows; the result and the operands likewise; the copies they need."""
+    n, oh, ow, o = conv.out.shape
+    phases: list[list[Part]] = []
+    x = conv.x[:, :: conv.strides[0], :: conv.strides[1]][:, :oh, :ow]
+    if not x.flags.c_contiguous:
+        dense = scratch.take(x.shape)
+        phases.append([[(np.copyto, (dense[:, a:b], x[:, a:b]))] for a, b in cut(oh, threads)])
+        x = dense
+    out = shaped(conv.out, n * oh * ow, o)
+    extra = [flattened(e, conv.out.shape, out.shape, scratch, phases) for e in conv.extra]
+    return shaped(x, len(out), -1), out, extra, phases
+
+
+def is_small_map(rows: int, threads: int) -> bool:
+    """True where threads had better share the channels: cut by positions, each would have to pack all the weights."""
+    return rows < (32 if threads == 1 else 128 * threads)
+
+
+def im2col(conv: Conv2d, scratch: Scratch, threads: int) -> list[list[Part]]:
+    """Any kernel: windows copied row by row into a tile, then a matmul a group."""
+    n, oh, ow, o = conv.out.shape
+    groups, per_group, depth = conv.w.shape[:3]
+    kh, kw = conv.kernel
+    k = kh * kw * depth
+    threads = scratch.share(threads, conv.out.size * k, PRODUCTS)
+    w = im2col_weights(conv)
+    wide = [np.broadcast_to(e, conv.out.shape) for e in conv.extra]
+    rows_at_once = max(1, min(oh, max(COLUMNS // (ow * k), POSITIONS // ow)))
+    parts: list[Part] = []
+    for start, stop in cut(oh, threads):
+        part: Part = []
+        tile = scratch.take((rows_at_once, ow, kh, kw, depth))
+        block = groups == 1 and merged(conv.out[0, :rows_at_once], -1, o) is not None
+        narrow = None if block else scratch.take((rows_at_once * ow, per_group))
+        for sample in range(n):
+            band = padded_band(conv, sample, start, stop, scratch, part)
+            windows = window_view(conv, band, stop - start)
+            for a, b in cut_range(0, stop - start, rows_at_once):
+                out = conv.out[sample, start + a : start + b]
+                for g in range(groups):
+                    columns = tile[: b - a]
+                    part.append((np.copyto, (columns, windows[a:b, ..., g * depth : (g + 1) * depth])))
+                    matrix = shaped(columns, (b - a) * ow, k)
+                    if narrow is None:
+                        part += products(matrix, w[0], shaped(out, -1, o))
+                    else:
+                        result = narrow[: (b - a) * ow]
+                        target = out[..., g * per_group : (g + 1) * per_group]
+                        part += products(matrix, w[g], result)
+                        part.append((np.copyto, (target, shaped(result, *target.shape))))
+                part += epilogue_calls(conv, out, [e[sample, start + a : start + b] for e in wide], scratch)
+        parts.append(part)
+    return [parts]
+
+
+def im2col_weights(conv: Conv2d) -> Array:
+    """[G, kh·kw·C/G, O/G], or each group in panels."""
+    groups, per_group, depth, kh, kw = conv.w.shape
+
+    def how(w: Array) -> Array:
+        rows = shaped(contiguous(w.transpose(0, 3, 4, 2, 1)), groups, kh * kw * depth, per_group)
+        return pack_matrix(rows) if panel_width(*rows.shape[1:]) else rows
+
+    return conv.w.packed("im2col", how)
+
+
+def depthwise(conv: Conv2d, scratch: Scratch, threads: int) -> list[list[Part]]:
+    """One filter a channel: sums of products over windows, in blocks of rows that stay in cache.
+
+    Where columns are neither strided nor dilated, a row of windows is one long run of memory, and the weights are
+    repeated along it, so that the innermost loop runs over the whole row.
+    """
+    n, oh, ow, channels = conv.out.shape
+    kh, kw = conv.kernel
+    w = conv.w.packed(
+        "depthwise", lambda w: np.ascontiguousarray(shaped_constant(w, channels, kh, kw).transpose(1, 2, 0))
+    )
+    wide = [np.broadcast_to(e, conv.out.shape) for e in conv.extra]
+    threads = scratch.share(threads, conv.out.size * kh * kw, TAPS)
+    rows_at_once = max(1, min(oh, 2 * scratch.tile // (ow * channels)))
+    runs = conv.strides[1] == conv.dilations[1] == 1 and channels <= FEW_CHANNELS
+    runs = runs and _lines(conv.x) and _lines(conv.out)
+    long = (kh, kw, ow * channels)
+    if runs:
+        w = shaped_constant(np.broadcast_to(w[:, :, None], (kh, kw, ow, channels)), *long)
+    sum_of = "hijn,ijn->hn" if runs else "hijwc,ijc->hwc"
+    parts: list[Part] = []
+    for start, stop in cut(oh, threads):
+        part: Part = []
+        for sample in range(n):
+            band = padded_band(conv, sample, start, stop, scratch, part)
+            windows = window_view(conv, band, stop - start).transpose(0, 2, 3, 1, 4)
+            if runs:
+                windows = as_strided(windows, (stop - start, *long), (*windows.strides[:3], windows.itemsize))
+            for a, b in cut_range(0, stop - start, rows_at_once):
+                out = conv.out[sample, start + a : start + b]
+                target = shaped(out, b - a, -1) if runs else out
+                part.append((_sum_of_products, (sum_of, windows[a:b], w, target)))
+                part += epilogue_calls(conv, out, [e[sample, start + a : start + b] for e in wide], scratch)
+        parts.append(part)
+    return [parts]
+
+
+def _lines(a: Array) -> bool:
+    """True where the elements of a line lie one after the other, channels innermost."""
+    return a.strides[3] == a.itemsize and a.strides[2] == a.shape[3] * a.itemsize
+
+
+def _sum_of_products(subscripts: str, windows: Array, weights: Array, out: Array) -> None:
+    np.einsum(subscripts, windows, weights, out=out)
+
+
+def padded_band(conv: Conv2d, sample: int, start: int, stop: int, scratch: Scratch, part: Part) -> Array:
+    """The input rows that output rows start..stop need, with zeros where the padding is. Adds the copying to `part`."""
+    _, height, width, channels = conv.x.shape
+    top, _, left, right = conv.pads
+    first = start * conv.strides[0] - top
+    last = (stop - 1) * conv.strides[0] - top + conv.reach[0]
+    if conv.frame is not None:
+        band = conv.frame[sample, top + first : top + last]
+        above, below = max(-first, 0), max(last - height, 0)
+        borders = band[:above], band[max(len(band) - below, 0) :], band[:, :left], band[:, left + width :]
+        part += [(border.fill, (0,)) for border in borders if border.size]
+        return band
+    begin = max(first, 0)
+    count = max(min(last, height) - begin, 0)  # none where all is padding
+    if count == last - first and left == right == 0:
+        return conv.x[sample, first:last]
+    band = scratch.take((last - first, width + left + right, channels))
+    above = max(-first, 0)
+    for border in (band[:above], band[above + count :], band[:, :left], band[:, width + left :]):
+        if border.size:
+            part.append((border.fill, (0,)))
+    part.append((np.copyto, (band[above : above + count, left : left + width], conv.x[sample, begin : begin + count])))
+    return band
+
+
+def window_view(conv: Conv2d, band: Array, rows: int) -> Array:
+    """[rows, OW, kh, kw, C] windows of a band, as a view."""
+    (sh, sw), (dh, dw), (kh, kw) = conv.strides, conv.dilations, conv.kernel
+    r, c, e = band.strides
+    shape = (rows, conv.out.shape[2], kh, kw, band.shape[2])
+    return as_strided(band, shape, (sh * r, sw * c, dh * r, dw * c, e), writeable=False)
+
+
+def epilogue_calls(conv: Conv2d, out: Array, extra: Sequence[Array], scratch: Scratch) -> Part:
+    """The epilogue over a block of output rows."""
+    if not conv.epilogue.instructions:
+        return []
+    flat, *operands = collapse([out, *extra])
+    return tiled_calls(conv.epilogue, [flat, *operands], flat, 0, len(flat), scratch)

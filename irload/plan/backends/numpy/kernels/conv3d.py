@@ -1,0 +1,94 @@
+"""Convolutions of three spatial axes on channels-last data: windows copied into tiles, then a matmul a group."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+from numpy.lib.stride_tricks import as_strided
+
+from irload.core.tensor import Array
+from irload.plan.backends.numpy.kernels.calls import Part, Scratch
+from irload.plan.backends.numpy.kernels.elementwise import map_parts
+from irload.plan.backends.numpy.kernels.packing import WeightOperand, pack_matrix
+from irload.plan.backends.numpy.kernels.small_gemm import products
+from irload.plan.backends.numpy.kernels.tiles import cut, cut_range
+from irload.plan.backends.numpy.kernels.views import shaped, shaped_constant
+from irload.plan.ir.expression import Expression
+
+COLUMNS = 1 << 17
+"""Elements of one tile of windows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Conv3d:
+    """One convolution: x [N,X…,C], w [G,O/G,C/G,K…], out [N,Y…,O]; the extra operands broadcast to `out`."""
+
+    x: Array
+    w: WeightOperand
+    out: Array
+    extra: Sequence[Array]
+    epilogue: Expression
+    strides: Sequence[int]
+    dilations: Sequence[int]
+    pads: Sequence[tuple[int, int]]
+
+
+def _laid(w: Array) -> Array:
+    """[G, K…·C/G, O/G] of [G,O/G,C/G,K…], or each group in panels."""
+    groups, per_group = w.shape[:2]
+    return pack_matrix(shaped_constant(np.moveaxis(w, (1, 2), (-1, -2)), groups, -1, per_group))
+
+
+def convolution(conv: Conv3d, scratch: Scratch, threads: int) -> list[list[Part]]:
+    """Threads share the first spatial axis of the result; then the epilogue runs."""
+    groups, per_group, depth = conv.w.shape[:3]
+    w = conv.w.packed("volume", _laid)
+    kernel = conv.w.shape[3:]
+    k = prod(kernel) * depth
+    padded, fill = _padded(conv, scratch)
+    counts = conv.out.shape[1:-1]
+    plane = prod(counts[1:])
+    rows = max(1, min(counts[0], COLUMNS // (k * plane)))
+    shape = (*counts, *kernel, padded.shape[-1])
+    steps = padded.strides
+    strides = (
+        *(s * t for s, t in zip(steps[1:-1], conv.strides, strict=True)),
+        *(s * t for s, t in zip(steps[1:-1], conv.dilations, strict=True)),
+        steps[-1],
+    )
+    parts: list[Part] = []
+    for start, stop in cut(counts[0], threads if conv.out.size * k >= 1 << 18 else 1):
+        part: Part = []
+        tile = scratch.take((min(rows, stop - start), *counts[1:], *kernel, depth))
+        narrow = scratch.take((tile.shape[0] * plane, per_group))
+        for sample in range(len(conv.x)):
+            windows = as_strided(padded[sample], shape, strides, writeable=False)
+            for a, b in cut_range(start, stop, rows):
+                out = conv.out[sample, a:b]
+                for g in range(groups):
+                    columns, result = tile[: b - a], narrow[: (b - a) * plane]
+                    target = out[..., g * per_group : (g + 1) * per_group]
+                    part.append((np.copyto, (columns, windows[a:b, ..., g * depth : (g + 1) * depth])))
+                    if groups == 1 and out.flags.c_contiguous:
+                        part += products(shaped(columns, -1, k), w[0], shaped(out, -1, per_group))
+                        continue
+                    part += products(shaped(columns, -1, k), w[g], result)
+                    part.append((np.copyto, (target, shaped(result, *target.shape))))
+        parts.append(part)
+    phases = [*([fill] if fill else []), parts]
+    if conv.epilogue.instructions:
+        phases.append(map_parts(conv.epilogue, [conv.out, *conv.extra], conv.out, scratch, threads))
+    return phases
+
+
+def _padded(conv: Conv3d, scratch: Scratch) -> tuple[Array, list[Part]]:
+    """The data with its zeros around it, and the calls that make it; the data itself where there are none."""
+    if not any(p for pair in conv.pads for p in pair):
+        return conv.x, []
+    sizes = [b + n + e for n, (b, e) in zip(conv.x.shape[1:-1], conv.pads, strict=True)]
+    padded = scratch.take((len(conv.x), *sizes, conv.x.shape[-1]))
+    inner = tuple(slice(b, b + n) for n, (b, _) in zip(conv.x.shape[1:-1], conv.pads, strict=True))
+    return padded, [[(padded.fill, (0,)), (np.copyto, (padded[(slice(None), *inner)], conv.x))]]

@@ -1,0 +1,85 @@
+"""Transposed convolutions on channels-last data: one matmul gives all taps, which are then added to their places."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+from math import prod
+
+import numpy as np
+
+from irload.core.tensor import Array
+from irload.plan.backends.numpy.kernels.calls import Part, Scratch
+from irload.plan.backends.numpy.kernels.tiles import cut
+from irload.plan.backends.numpy.kernels.views import shaped, shaped_constant
+
+
+@dataclass(frozen=True, slots=True)
+class TransposedConv:
+    """One transposed convolution: x [N,X…,C], kernel sizes, out [N,Y…,O]; `begin` elements are cropped in front."""
+
+    x: Array
+    out: Array
+    kernel: Sequence[int]
+    strides: Sequence[int]
+    dilations: Sequence[int]
+    begin: Sequence[int]
+
+
+def pack_weights(w: Array) -> Array:
+    """[G, C/G, K…·O/G] of [G,C/G,O/G,K…]."""
+    groups, depth, _ = w.shape[:3]
+    return np.ascontiguousarray(shaped_constant(np.moveaxis(w, 2, -1), groups, depth, -1))
+
+
+def transposed(conv: TransposedConv, w: Array, scratch: Scratch, threads: int) -> list[list[Part]]:
+    """`w` as pack_weights gives it. Threads share the channels of the result: places overlap, channels do not."""
+    groups, depth, wide = w.shape
+    taps = list(product(*map(range, conv.kernel)))
+    per_group = wide // len(taps)
+    weights = shaped(w, groups, depth, len(taps), per_group)
+    positions = conv.x.shape[1:-1]
+    phases: list[list[Part]] = []
+    x = conv.x
+    if not x.flags.c_contiguous:
+        x = scratch.take(x.shape)
+        phases.append([[(np.copyto, (x, conv.x))]])
+    jobs = [(g, 0, per_group) for g in range(groups)]
+    if groups == 1:
+        jobs = [(0, a, b) for a, b in cut(per_group, threads if conv.out.size >= 1 << 14 else 1)]
+    places = [_places(conv, tap, positions) for tap in taps]
+    apart = all(s >= (k - 1) * d + 1 for s, k, d in zip(conv.strides, conv.kernel, conv.dilations, strict=True))
+    parts: list[Part] = []
+    for first, last in cut(len(jobs), threads):
+        part: Part = []
+        columns = scratch.take((prod(positions) * len(taps) * max(b - a for _, a, b in jobs[first:last]),))
+        for sample, (g, a, b) in product(range(len(x)), jobs[first:last]):
+            out = conv.out[sample, ..., g * per_group + a : g * per_group + b]
+            rows = shaped(x[sample], prod(positions), -1)[:, g * depth : (g + 1) * depth]
+            block = shaped(columns[: prod(positions) * len(taps) * (b - a)], len(rows), -1)
+            part.append((np.matmul, (rows, shaped_constant(weights[g, :, :, a:b], depth, -1), block)))
+            part.append((out.fill, (0,)))
+            spread = shaped(block, *positions, len(taps), b - a)
+            for k, (source, target) in enumerate(places):
+                values, place = spread[..., k, :][source], out[target]
+                part.append((np.copyto, (place, values)) if apart else (np.add, (place, values, place)))
+        parts.append(part)
+    return [*phases, parts]
+
+
+def _places(
+    conv: TransposedConv, tap: Sequence[int], positions: Sequence[int]
+) -> tuple[tuple[slice, ...], tuple[slice, ...]]:
+    """The positions of the data whose element `tap` of the kernel falls inside the result, and where it falls."""
+    sources: list[slice] = []
+    targets: list[slice] = []
+    steps = zip(tap, conv.strides, conv.dilations, conv.begin, positions, conv.out.shape[1:-1], strict=True)
+    for t, stride, dilation, begin, count, size in steps:
+        shift = t * dilation - begin
+        first = max(0, -(shift // stride))
+        last = max(first, min(count, (size - 1 - shift) // stride + 1))
+        sources.append(slice(first, last))
+        at = first * stride + shift
+        targets.append(slice(at, at + (last - first) * stride, stride))
+    return tuple(sources), tuple(targets)

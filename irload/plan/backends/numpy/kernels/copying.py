@@ -1,0 +1,58 @@
+"""Copies cut for threads, and views that merge axes where memory allows."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from irload.core.tensor import Array
+from irload.plan.backends.numpy.kernels.calls import Part, Scratch
+from irload.plan.backends.numpy.kernels.tiles import cut
+from irload.plan.backends.numpy.kernels.views import merged
+
+
+def copy(out: Array, source: Array, threads: int) -> list[list[Part]]:
+    """A copy, cut along the first axis that is long enough."""
+    axis = next((k for k, n in enumerate(out.shape) if n >= threads), 0)
+    if out.size < 1 << 14 or not out.ndim:
+        return [[[(np.copyto, (out, source))]]]
+    lead = (slice(None),) * axis
+    return [
+        [
+            [(np.copyto, (out[(*lead, slice(a, b))], source[(*lead, slice(a, b))]))]
+            for a, b in cut(out.shape[axis], threads)
+        ]
+    ]
+
+
+def dense(array: Array, scratch: Scratch, threads: int, phases: list[list[Part]]) -> Array:
+    """The array itself where it is contiguous, else a copy of it in scratch; the copying is added to `phases`."""
+    if array.flags.c_contiguous:
+        return array
+    packed = scratch.take(array.shape, array.dtype)
+    phases += copy(packed, array, threads)
+    return packed
+
+
+def dense_target(
+    out: Array, scratch: Scratch, threads: int, spare: Array | None = None
+) -> tuple[Array, list[list[Part]]]:
+    """Where to write a result as contiguous memory, and the phases that copy it to `out` then.
+
+    That is `out` itself, else `spare` of its shape, else scratch.
+    """
+    if out.flags.c_contiguous:
+        return out, []
+    packed = scratch.take(out.shape, out.dtype) if spare is None else spare
+    return packed, copy(out, packed, threads)
+
+
+def as_rows(a: Array) -> Array | None:
+    """[rows, n] of an array whose leading axes merge without a copy."""
+    return merged(a, -1, a.shape[-1])
+
+
+def stack(a: Array, lead: tuple[int, ...], count: int) -> Array | None:
+    """[count, rows, columns] of an array whose leading axes are `lead` and merge without a copy."""
+    if a.shape[:-2] != lead:
+        return None
+    return merged(a, count, *a.shape[-2:])

@@ -1,0 +1,62 @@
+"""Group normalisation on channels-last data: sums over positions as matmuls, then one number a channel to scale by."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from irload.core.tensor import Array
+from irload.plan.backends.numpy.kernels.calls import TILE, Part, Scratch
+from irload.plan.backends.numpy.kernels.tiles import cut, cut_range
+from irload.plan.backends.numpy.kernels.views import frozen, shaped
+
+
+def group_normalize(
+    x: Array, gamma: Array, beta: Array, out: Array, groups: int, eps: float, scratch: Scratch, threads: int
+) -> list[Part]:
+    """X, out [N, positions, channels], contiguous; `out` may be `x`. Threads share the samples."""
+    n, positions, channels = x.shape
+    size = channels // groups
+    ones = frozen(np.ones((1, positions), np.float32))
+    share = np.float32(1 / (positions * size))
+    parts: list[Part] = []
+    for start, stop in cut(n, threads if x.size >= 1 << 14 else 1):
+        part: Part = []
+        rows = max(1, TILE // channels)
+        squares = scratch.take((min(rows, positions), channels))
+        sums, total, mean = (scratch.take((1, channels)) for _ in range(3))
+        column = scratch.take((groups, 1))
+        grouped = [shaped(a, groups, size) for a in (sums, total, mean)]
+        for sample in range(start, stop):
+            source, result = x[sample], out[sample]
+            part += [(np.matmul, (ones, source, sums)), *_averages(grouped[0], share, column, grouped[2])]
+            part.append((total.fill, (0,)))
+            blocks = list(cut_range(0, positions, rows))
+            for a, b in blocks:
+                part += [
+                    (np.subtract, (source[a:b], mean, result[a:b])),
+                    (np.square, (result[a:b], squares[: b - a])),
+                    (np.matmul, (ones[:, a:b], squares[: b - a], sums)),
+                    (np.add, (total, sums, total)),
+                ]
+            part += [
+                *_averages(grouped[1], share, column, grouped[0]),
+                (np.add, (sums, np.float32(eps), sums)),
+                (np.sqrt, (sums, sums)),
+                (np.divide, (shaped(gamma, 1, -1), sums, sums)),
+            ]
+            for a, b in blocks:
+                part += [
+                    (np.multiply, (result[a:b], sums, result[a:b])),
+                    (np.add, (result[a:b], beta, result[a:b])),
+                ]
+        parts.append(part)
+    return parts
+
+
+def _averages(sums: Array, share: np.float32, column: Array, out: Array) -> Part:
+    """Sums of channels [groups, size] → the mean of each group for all of its channels; none spoils another's."""
+    return [(_summed, (sums, column)), (np.multiply, (column, share, out))]
+
+
+def _summed(x: Array, out: Array) -> None:
+    np.add.reduce(x, axis=1, out=out, keepdims=True)

@@ -1,0 +1,86 @@
+"""Laying weights out for kernels, once, without missing the cache at every element."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import prod
+from weakref import WeakValueDictionary
+
+import numpy as np
+
+from irload.core.tensor import Array
+from irload.plan.backends.numpy.blas import small_kernels
+from irload.plan.backends.numpy.kernels.calls import aligned_bytes
+from irload.plan.backends.numpy.kernels.small_gemm import panel_width
+from irload.plan.backends.numpy.kernels.views import shaped
+from irload.plan.ir.constant import Constant
+
+PackedWeights = WeakValueDictionary[tuple[str, Constant], Array]
+"""Weights as kernels want them, by kind; they live as long as a plan that uses them."""
+
+ROWS, COLUMNS = 448, 64
+"""The block of the last two axes that is copied at once: a transposed matrix as a whole takes ten times longer."""
+
+
+@dataclass(frozen=True, slots=True)
+class WeightOperand:
+    """Constant weights, and what kernels make of them. `direct` and `held` keep alive what a plan works with."""
+
+    source: Constant
+    packs: PackedWeights
+    direct: list[Array]
+    held: list[Array]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Their shape; asking does not read them."""
+        return self.source.shape
+
+    @property
+    def array(self) -> Array:
+        """Themselves, as they are stored."""
+        self.direct.append(self.source.array)
+        return self.direct[-1]
+
+    def packed(self, kind: str, how: Callable[[Array], Array]) -> Array:
+        """The weights as a kernel wants them, made once for all plans of a model; the original is let go of."""
+        found = self.packs.get((kind, self.source))
+        if found is None:
+            found = self.packs[kind, self.source] = how(self.source.array)
+            self.source.release()
+        self.held.append(found)
+        return found
+
+
+def contiguous(view: Array) -> Array:
+    """A contiguous copy of a transposed view, made block by block."""
+    out = aligned(view.shape)
+    rows, columns = view.shape[-2:]
+    for i in range(0, rows, ROWS):
+        for j in range(0, columns, COLUMNS):
+            block = (..., slice(i, i + ROWS), slice(j, j + COLUMNS))
+            np.copyto(out[block], view[block])
+    return out
+
+
+def pack_matrix(view: Array) -> Array:
+    """Matrices [K,N] as the second operand of products: panels [N/width, K, width] where BLAS reads them in place.
+
+    Leading axes stay.
+    """
+    *lead, k, n = view.shape
+    width = panel_width(k, n) if small_kernels() else None
+    if width is None:
+        return contiguous(view)
+    out = aligned((*lead, n // width, k, width))
+    for j in range(n // width):
+        panel = view[..., j * width : (j + 1) * width]
+        for i in range(0, k, ROWS):
+            np.copyto(out[..., j, i : i + ROWS, :], panel[..., i : i + ROWS, :])
+    return out
+
+
+def aligned(shape: tuple[int, ...]) -> Array:
+    """An f32 array of undefined content that begins with a cache line."""
+    return shaped(aligned_bytes(4 * prod(shape)).view(np.float32), *shape)

@@ -1,0 +1,104 @@
+"""Kernels over rows, the last axes of a tensor: softmax, normalisation, reductions.
+
+Sums over rows are matrix–vector products, which BLAS does several times faster than NumPy reduces.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from irload.core.tensor import Array
+from irload.plan.backends.numpy.kernels.calls import Part, Scratch
+from irload.plan.backends.numpy.kernels.elementwise import tiled_calls
+from irload.plan.backends.numpy.kernels.tiles import ELEMENTS, cut, cut_range
+from irload.plan.backends.numpy.kernels.views import frozen
+from irload.plan.ir.expression import Expression
+
+
+def softmax(x: Array, out: Array, scratch: Scratch, threads: int) -> list[Part]:
+    """Over the last axis of [rows, n], in blocks of rows. `out` may be `x`."""
+    rows, n = x.shape
+    ones = frozen(np.ones((n, 1), np.float32))
+    parts: list[Part] = []
+    for start, stop in cut(rows, scratch.share(threads, x.size, ELEMENTS)):
+        part: Part = []
+        block = max(1, scratch.tile // n)
+        sums = scratch.take((min(block, stop - start), 1))
+        for a, b in cut_range(start, stop, block):
+            part += softmax_calls(x[a:b], out[a:b], sums[: b - a], ones)
+        parts.append(part)
+    return parts
+
+
+def softmax_calls(x: Array, out: Array, sums: Array, ones: Array) -> Part:
+    """The calls for one block of rows."""
+    return [
+        (_row_maximum, (x, sums)),
+        (np.subtract, (x, sums, out)),
+        (np.exp, (out, out)),
+        (np.matmul, (out, ones, sums)),
+        (np.divide, (out, sums, out)),
+    ]
+
+
+def _row_maximum(x: Array, out: Array) -> None:
+    np.maximum.reduce(x, axis=1, out=out, keepdims=True)
+
+
+def normalize(
+    x: Array,
+    out: Array,
+    eps: float,
+    center: bool,
+    extra: Sequence[Array],
+    epilogue: Expression,
+    scratch: Scratch,
+    threads: int,
+) -> list[Part]:
+    """(x − mean) / sqrt(variance + eps) over the last axis of [rows, n], then the epilogue. `out` may be `x`."""
+    rows, n = x.shape
+    mean = frozen(np.full((n, 1), 1 / n, np.float32))
+    wide = [np.broadcast_to(e, x.shape) for e in extra]
+    parts: list[Part] = []
+    for start, stop in cut(rows, scratch.share(threads, x.size, ELEMENTS)):
+        part: Part = []
+        block = max(1, scratch.tile // n)
+        column = scratch.take((min(block, stop - start), 1))
+        for a, b in cut_range(start, stop, block):
+            c, o = column[: b - a], out[a:b]
+            source = x[a:b]
+            if center:
+                part += [(np.matmul, (source, mean, c)), (np.subtract, (source, c, o))]
+                source = o
+            part += [
+                (np.vecdot, (source, source, c[:, 0])),
+                (np.multiply, (c, np.float32(1 / n), c)),
+                (np.add, (c, np.float32(eps), c)),
+                (np.sqrt, (c, c)),
+                (np.divide, (source, c, o)),
+            ]
+            if epilogue.instructions:
+                part += tiled_calls(epilogue, [o, *(w[a:b] for w in wide)], o, 0, b - a, scratch)
+        parts.append(part)
+    return parts
+
+
+def reduce(kind: str, x: Array, out: Array, threads: int) -> list[Part]:
+    """Sum, mean, maximum or minimum of [rows, n, columns] over its middle axis into [rows, columns]."""
+    rows, n, columns = x.shape
+    if kind in ("sum", "mean"):
+        shape = (1, n) if columns > 1 else (n, 1)
+        weight = frozen(np.full(shape, 1.0 if kind == "sum" else 1 / n, np.float32))
+        parts = cut(rows, threads if x.size >= ELEMENTS else 1)
+        if columns > 1:
+            return [[(np.matmul, (weight, x[a:b], out[a:b, None]))] for a, b in parts]
+        return [[(np.matmul, (x[a:b, :, 0], weight, out[a:b]))] for a, b in parts]
+    function, start = {"max": (np.fmax, np.finfo(np.float32).min), "min": (np.fmin, np.float32(np.inf))}[kind]
+    parts = cut(rows, threads if x.size >= ELEMENTS else 1)
+    return [[(_reduced, (function, start, x[a:b], out[a:b]))] for a, b in parts]
+
+
+def _reduced(function: np.ufunc, start: np.float32, x: Array, out: Array) -> None:
+    function.reduce(x, axis=1, out=out, initial=start)

@@ -1,0 +1,183 @@
+"""One inference under way, step by step, and what its operations may ask of it."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Mapping, Sequence
+from time import perf_counter
+from typing import Protocol, cast
+
+from numpy.lib.array_utils import byte_bounds
+
+from irload.core.element import ElementType, dynamic, element_of_dtype
+from irload.core.op import evaluate, infer_outputs
+from irload.core.shape import Shape
+from irload.core.subgraph import Body
+from irload.core.tensor import Array, TensorType
+from irload.differences import RunDifferences
+from irload.errors import IRError
+from irload.graph import Graph, Model
+from irload.inference import Inference
+from irload.memory import VIEWS
+from irload.plan.memory_tracker import MemoryTracker
+from irload.plan.schedule import Plan, Step, require_size
+from irload.safety import Deadline, Limits
+
+
+class Planner(Protocol):
+    """What gives plans for a model's graphs."""
+
+    model: Model
+    limits: Limits
+
+    def plan(self, graph: Graph, given: Sequence[TensorType], differences: RunDifferences | None) -> Plan:
+        """The plan for a graph on inputs of these types, which `differences` compares with what the file declares."""
+        ...
+
+
+class Run:
+    """One inference under way: the RunContext that control flow and state ask for.
+
+    What a graph assigns to variables is seen once that graph has run: by the next inference, or, for a body, by the
+    next iteration.
+    """
+
+    def __init__(self, compiled: Planner, variables: dict[str, Array]) -> None:
+        self.compiled = compiled
+        self.variables = variables
+        self.limits = compiled.limits
+        self.deadline = Deadline(compiled.limits)
+        self.ledger = MemoryTracker(compiled.limits)
+        self.outputs: Sequence[TensorType] = ()
+        self.differences: RunDifferences | None = None
+        """What compares the types that only a run tells with what the file declares."""
+        self.iterations = 0
+        self._assigned: dict[str, Array] = {}
+
+    def plan(self, plan: Plan, arrays: Sequence[Array]) -> tuple[Array, ...]:
+        """Run every step of a plan, dropping each value after its last use."""
+        return self.assigning(lambda: self._steps(plan, arrays))
+
+    def assigning(self, graph: Callable[[], tuple[Array, ...]]) -> tuple[Array, ...]:
+        """Have a graph run; what it assigns to variables is seen once it is done."""
+        outer, self._assigned = self._assigned, {}
+        results = graph()
+        self.variables.update(self._assigned)
+        self._assigned = outer
+        return results
+
+    def _steps(self, plan: Plan, arrays: Sequence[Array]) -> tuple[Array, ...]:
+        slots: list[Array | None] = [None] * plan.slots
+        for slot, constant in plan.constants:
+            slots[slot] = constant.held_array()
+        for slot, array in zip(plan.parameters, arrays, strict=True):
+            slots[slot] = array
+        ledger = self.ledger
+        for array in slots:
+            if array is not None:
+                ledger.hold(array)
+        for step in plan.steps:
+            inputs = [cast(Array, slots[k]) for k in step.inputs]
+            for slot, array in zip(step.outputs, self.step(step, inputs), strict=False):
+                slots[slot] = array
+                ledger.hold(array)
+            for slot in step.last_use:
+                ledger.release(slots[slot])
+                slots[slot] = None
+        for array in slots:
+            ledger.release(array)
+        return tuple(cast(Array, slots[k]) for k in plan.results)
+
+    def step(self, step: Step, inputs: Sequence[Array]) -> tuple[Array, ...]:
+        """Run one operation. What its plan could not know of its outputs is inferred now, from the values."""
+        try:
+            self.deadline.check()
+            types = step.types if step.known else self.types(step, inputs)
+            if not step.known:
+                for tensor in types:
+                    require_size(tensor, self.limits)
+                if self.differences is not None:
+                    self.differences.compare_outputs(step.node, types)
+            if step.node.type not in VIEWS:
+                self.ledger.require(types)
+            self.outputs = types
+            return evaluate(step.node.op, inputs, types, self)
+        except IRError as error:
+            raise error.at(step.node.where(self.compiled.model.file)) from error.__cause__
+
+    def types(self, step: Step, inputs: Sequence[Array]) -> Sequence[TensorType]:
+        """The output types for these very inputs: the checks of `infer` on shapes that only now are known."""
+        known = [TensorType(_element(t, a), Shape(*a.shape), a) for t, a in zip(step.input_types, inputs, strict=True)]
+        return infer_outputs(step.node.op, known, Inference(self.compiled.model.file, limits=self.limits))
+
+    # -- the RunContext ----------------------------------------------------------------------------------------------
+
+    def run_body(self, body: Body, inputs: Sequence[Array]) -> tuple[Array, ...]:
+        """The results of a body, given one array for each of its parameters."""
+        graph = cast(Graph, body)
+        given = [
+            TensorType(_element(p.outputs[0].type, a), Shape(*a.shape))
+            for p, a in zip(graph.parameters, inputs, strict=True)
+        ]
+        outputs = self.outputs
+        results = self.plan(self.compiled.plan(graph, given, self.differences), inputs)
+        self.outputs = outputs
+        return results
+
+    def spend_iteration(self) -> None:
+        """Count one iteration of a loop. Raises LimitExceeded when the budget is used up."""
+        self.iterations += 1
+        if self.iterations > self.limits.iterations:
+            raise self.limits.exceeded("iterations", f"ran more than {self.limits.iterations} iterations")
+        self.deadline.check()
+
+    def read_variable(self, name: str) -> Array | None:
+        """The value of a variable, None before it has one."""
+        return self.variables.get(name)
+
+    def write_variable(self, name: str, value: Array) -> None:
+        """Give a variable its value for the next inference, or the next iteration of the body it stands in."""
+        self._assigned[name] = value.copy()  # the memory of a fast plan serves the next step and the next inference
+
+
+class TimedRun(Run):
+    """A run that notes of each step of its plan: the shapes of the outputs, the bytes moved, the seconds."""
+
+    def __init__(self, compiled: Planner, variables: dict[str, Array]) -> None:
+        super().__init__(compiled, variables)
+        self.timed: list[tuple[list[tuple[int, ...]], int, float]] = []
+        self._within = False
+
+    def step(self, step: Step, inputs: Sequence[Array]) -> tuple[Array, ...]:
+        """Run one operation; those of bodies belong to the one that runs them."""
+        if self._within:
+            return super().step(step, inputs)
+        self._within = True
+        start = perf_counter()
+        results = super().step(step, inputs)
+        seconds = perf_counter() - start
+        self._within = False
+        self.timed.append(([r.shape for r in results], sum(a.nbytes for a in (*inputs, *results)), seconds))
+        return results
+
+
+def apart(arrays: Mapping[str, Array], others: Sequence[Array]) -> dict[str, Array]:
+    """The arrays, copied where they share memory with one of the others."""
+    ends: list[int] = []  # of disjoint stretches of memory: begin, end, begin, end …
+    for low, high in sorted(map(byte_bounds, others)) if arrays else ():
+        if ends and low <= ends[-1]:
+            ends[-1] = max(ends[-1], high)
+        else:
+            ends += [low, high]
+    found: dict[str, Array] = {}
+    for name, array in arrays.items():
+        low, high = byte_bounds(array)
+        at = bisect_right(ends, low)
+        shared = at % 2 or (at < len(ends) and ends[at] < high)
+        found[name] = array.copy() if shared else array
+    return found
+
+
+def _element(tensor: TensorType, array: Array) -> ElementType:
+    """The element type of an array at run time; its dtype tells where inference could not."""
+    return element_of_dtype(array.dtype) if tensor.element is dynamic else tensor.element

@@ -1,0 +1,166 @@
+"""Program: what a plan is made of before it is bound to memory: values, and the steps that make them, in order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from irload.core.tensor import Array
+from irload.graph import Node
+from irload.plan.ir.constant import Constant
+
+
+class PlanInvalid(AssertionError):
+    """A plan that breaks its own rules: a defect of irload, never of a file."""
+
+
+@dataclass(slots=True, eq=False)
+class Value:
+    """A tensor of static shape that flows between steps. One with a `source` is constant.
+
+    `channels_last` says how its memory lies: with the channel axis innermost (NHWC for a logical NCHW). Its views
+    always have the logical shape, so no step needs to care, and those that do gain.
+    """
+
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    source: Constant | None = None
+    channels_last: bool = False
+    name: str = ""
+    used: bool = True
+    """False for an output that no node of the graph takes."""
+
+    @staticmethod
+    def of(array: Array, name: str = "") -> Value:
+        """A constant."""
+        return Value(array.shape, array.dtype, Constant.of(array), name=name)
+
+    @property
+    def is_constant(self) -> bool:
+        """True when the values are known before the run. Asking costs nothing; asking for them may read the file."""
+        return self.source is not None
+
+    @property
+    def constant(self) -> Array | None:
+        """The values of a constant, None for all else."""
+        return None if self.source is None else self.source.array
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return prod(self.shape)
+
+    @property
+    def nbytes(self) -> int:
+        """The number of bytes."""
+        return self.size * self.dtype.itemsize
+
+    def __repr__(self) -> str:
+        kind = "const " if self.is_constant else ""
+        return f"<{kind}{self.name} {self.dtype}{list(self.shape)}{' NXC' if self.channels_last else ''}>"
+
+
+@dataclass(slots=True, eq=False)
+class Step:
+    """Base of all steps: the values it takes and makes, and the nodes of the graph that it stands for."""
+
+    inputs: list[Value]
+    outputs: list[Value]
+    origin: tuple[Node, ...] = field(default=(), kw_only=True)
+
+    @property
+    def output(self) -> Value:
+        """The only output."""
+        (value,) = self.outputs
+        return value
+
+    @property
+    def title(self) -> str:
+        """What profiles and explanations call the step: the types it was made of."""
+        return "+".join(dict.fromkeys(n.type for n in self.origin)) or type(self).__name__
+
+
+class Program:
+    """Steps in an order in which they can run, the values the caller fills and those it reads.
+
+    A step that stands in a program is not changed but replaced, and its takers are told from an index: so each rewrite
+    costs as much as it changes, however long the program is.
+    """
+
+    def __init__(self, steps: Sequence[Step], inputs: Sequence[Value], outputs: Sequence[Value]) -> None:
+        self.inputs = tuple(inputs)
+        self.outputs = tuple(outputs)
+        self.returned = frozenset(outputs)
+        """The outputs once more, to ask whether a value is one."""
+        self.notes: list[str] = []
+        self.steps = list(steps)
+
+    @property
+    def steps(self) -> list[Step]:
+        """The steps in order, a new list at each call."""
+        return [step for place in self._places for step in place]
+
+    @steps.setter
+    def steps(self, steps: Sequence[Step]) -> None:
+        # A place holds what has come of one step: often one, none once it is gone into another.
+        self._places: list[list[Step]] = [[step] for step in steps]
+        self._place = {step: k for k, step in enumerate(steps)}
+        self._takers: dict[Value, dict[Step, int]] = {}
+        for step in steps:
+            self._index(step, 1)
+
+    def producers(self) -> dict[Value, Step]:
+        """The step that makes each value."""
+        return {v: s for s in self.steps for v in s.outputs}
+
+    def consumers(self, value: Value) -> list[Step]:
+        """The steps that take a value, once for every time they take it. Outputs of the program are not counted."""
+        return [step for step, times in self._takers.get(value, {}).items() for _ in range(times)]
+
+    def sole_consumer(self, value: Value) -> Step | None:
+        """The one step that takes a value, once, None where there are more or where the program returns it."""
+        takers = self._takers.get(value, {})
+        if len(takers) != 1 or value in self.returned:
+            return None
+        ((step, times),) = takers.items()
+        return step if times == 1 else None
+
+    def verify(self, after: str = "lowering") -> None:
+        """Check the order, the makers and the shapes of all steps, see plan/verify.py. Raises PlanInvalid."""
+        from irload.plan.ir.verify import verify  # which is for tests, and takes all steps
+
+        verify(self, after)
+
+    def replace(self, old: Iterable[Step], new: Sequence[Step]) -> None:
+        """Put `new` in the place of the last of `old`, and drop `old`."""
+        gone = dict.fromkeys(old)
+        home = max(self._place[step] for step in gone)
+        place = self._places[home]
+        after = max(k for k, step in enumerate(place) if step in gone) + 1
+        place[after:after] = new
+        for step in gone:
+            self._places[self._place.pop(step)].remove(step)
+            self._index(step, -1)
+        for step in new:
+            self._place[step] = home
+            self._index(step, 1)
+
+    def _index(self, step: Step, times: int) -> None:
+        for value in step.inputs:
+            takers = self._takers.setdefault(value, {})
+            takers[step] = takers.get(step, 0) + times
+            if not takers[step]:
+                del takers[step]
+
+
+def walk_values(program: Program) -> Iterator[Value]:
+    """Every value that is no constant, each once, in the order of its making."""
+    seen: set[Value] = set()
+    for value in (*program.inputs, *(v for s in program.steps for v in s.outputs)):
+        if not value.is_constant and value not in seen:
+            seen.add(value)
+            yield value

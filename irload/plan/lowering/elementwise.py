@@ -1,0 +1,152 @@
+"""Elementwise operations as one-instruction expressions; fusion joins them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from irload.graph import Node
+from irload.plan.ir.expression import Expression, Instruction
+from irload.plan.ir.program import Step, Value
+from irload.plan.ir.steps import Elementwise
+from irload.plan.lowering.lower import all_f32, lowers
+
+_UNARY = {
+    "ReLU": "relu",
+    "Sigmoid": "sigmoid",
+    "HSwish": "hard_swish",
+    "Exp": "exp",
+    "Log": "log",
+    "Tanh": "tanh",
+    "Sqrt": "sqrt",
+    "Negative": "negative",
+    "Abs": "abs",
+    "Sin": "sin",
+    "Cos": "cos",
+    "Floor": "floor",
+    "Ceiling": "ceil",
+    "Erf": "erf",
+    "Mish": "mish",
+    "SoftPlus": "softplus",
+}
+_BINARY = {
+    "Add": "add",
+    "Subtract": "subtract",
+    "Multiply": "multiply",
+    "Divide": "divide",
+    "Maximum": "maximum",
+    "Minimum": "minimum",
+}
+
+
+def _map(inputs: list[Value], outputs: list[Value], *instructions: Instruction) -> Elementwise:
+    return Elementwise(inputs, outputs, expression=Expression(len(inputs), instructions))
+
+
+@lowers(*_UNARY)
+def unary(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
+    """A function of one operand."""
+    if not all_f32([*inputs, *outputs]):
+        return None
+    return _map(inputs, outputs, Instruction(_UNARY[node.type], (0,)))
+
+
+@lowers(*_BINARY)
+def binary(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
+    """A function of two operands."""
+    if not all_f32([*inputs, *outputs]) or node.op.attributes["auto_broadcast"] == "pdpd":
+        return None
+    return _map(inputs, outputs, Instruction(_BINARY[node.type], (0, 1)))
+
+
+@lowers("SquaredDifference")
+def squared_difference(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
+    """(a − b)²."""
+    if not all_f32([*inputs, *outputs]) or node.op.attributes["auto_broadcast"] == "pdpd":
+        return None
+    return _map(inputs, outputs, Instruction("subtract", (0, 1)), Instruction("square", (2,)))
+
+
+@lowers("Power")
+def power(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
+    """A power; squares and roots have instructions of their own."""
+    base, exponent = inputs
+    if not all_f32([*inputs, *outputs]) or node.op.attributes["auto_broadcast"] == "pdpd":
+        return None
+    number = _scalar(exponent)
+    if number is None or base.shape != outputs[0].shape:
+        return _map(inputs, outputs, Instruction("power", (0, 1)))
+    special = {2.0: "square", 0.5: "sqrt"}.get(number)
+    instruction = Instruction(special, (0,)) if special else Instruction("power_number", (0,), (number,))
+    return _map([base], outputs, instruction)
+
+
+@lowers("Clamp")
+def clamp(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
+    """X cut to min..max."""
+    if not all_f32([*inputs, *outputs]):
+        return None
+    bounds = (node.op.attributes["min"], node.op.attributes["max"])
+    return _map(inputs, outputs, Instruction("clamp", (0,), bounds))
+
+
+@lowers("Swish")
+def swish(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
+    """X · sigmoid(beta · x)."""
+    slope = _scalar(inputs[1]) if len(inputs) > 1 else 1.0
+    if slope is None or not all_f32([*inputs, *outputs]):
+        return None
+    return _map(inputs[:1], outputs, Instruction("swish", (0,), () if slope == 1 else (slope,)))
+
+
+@lowers("PReLU")
+def leaky_relu(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
+    """max(x, slope · x), for slopes of which this is true."""
+    x, slope = inputs
+    array = slope.constant
+    if array is None or not all_f32([*inputs, *outputs]) or not np.all((array > 0) & (array <= 1)):
+        return None
+    if array.ndim == 1 and len(x.shape) > 1 and x.shape[1] == array.size:
+        array = array.reshape(array.shape + (1,) * (len(x.shape) - 2))
+    operands = [x, Value.of(array, slope.name)]
+    return _map(operands, outputs, Instruction("multiply", (0, 1)), Instruction("maximum", (0, 2)))
+
+
+@lowers("Gelu")
+def gelu(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
+    """GELU, exact or by tanh."""
+    if not all_f32([*inputs, *outputs]):
+        return None
+    tanh = node.op.attributes.get("approximation_mode") == "tanh"
+    return _map(inputs, outputs, Instruction("gelu_tanh" if tanh else "gelu", (0,)))
+
+
+@lowers("HSigmoid")
+def hard_sigmoid_six(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
+    """min(max(x + 3, 0), 6) / 6."""
+    if not all_f32([*inputs, *outputs]):
+        return None
+    return _map(inputs, outputs, Instruction("hard_sigmoid", (0,), (1 / 6, 0.5)))
+
+
+@lowers("HardSigmoid")
+def hard_sigmoid(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
+    """clip(alpha · x + beta, 0, 1)."""
+    alpha, beta = _scalar(inputs[1]), _scalar(inputs[2])
+    if alpha is None or beta is None or not all_f32([*inputs, *outputs]):
+        return None
+    return _map(inputs[:1], outputs, Instruction("hard_sigmoid", (0,), (alpha, beta)))
+
+
+@lowers("Elu")
+def elu(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
+    """X above zero, alpha · (eˣ − 1) below."""
+    alpha = node.op.attributes["alpha"]
+    # The kernel multiplies alpha by zero where x is positive.
+    if not all_f32([*inputs, *outputs]) or not abs(alpha) < float(np.finfo(np.float32).max):
+        return None
+    return _map(inputs, outputs, Instruction("elu", (0,), (alpha,)))
+
+
+def _scalar(value: Value) -> float | None:
+    """The number that a constant of one element holds."""
+    return None if value.size != 1 or value.constant is None else float(value.constant.reshape(-1)[0])

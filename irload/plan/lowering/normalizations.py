@@ -1,0 +1,89 @@
+"""Softmax, normalisations and reductions."""
+
+from __future__ import annotations
+
+from typing import cast
+
+import numpy as np
+
+from irload.graph import Node
+from irload.ops.normalization.moments import BatchNormInference, BatchNormInference5
+from irload.plan.ir.expression import Expression, Instruction
+from irload.plan.ir.program import Step, Value
+from irload.plan.ir.steps import Elementwise, GroupNormalize, Normalize, Reduce, Softmax
+from irload.plan.lowering.lower import all_f32, lowers
+
+_REDUCTIONS = {"ReduceMean": "mean", "ReduceSum": "sum", "ReduceMax": "max", "ReduceMin": "min"}
+
+
+@lowers("SoftMax")
+def softmax(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
+    """SoftMax."""
+    rank = len(outputs[0].shape)
+    if not all_f32([*inputs, *outputs]) or not outputs[0].size or not rank:
+        return None
+    return Softmax(inputs, outputs, axis=int(node.op.attributes["axis"]) % rank)
+
+
+@lowers("MVN")
+def mean_variance(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
+    """MVN of opset6 over trailing axes."""
+    attributes = node.op.attributes
+    if len(inputs) != 2 or inputs[1].constant is None or not all_f32([inputs[0], *outputs]) or not outputs[0].size:
+        return None
+    rank = len(inputs[0].shape)
+    axes = tuple(sorted({int(a) % rank for a in inputs[1].constant.reshape(-1).tolist()}))
+    if axes != tuple(range(rank - len(axes), rank)) or not axes or not attributes["normalize_variance"]:
+        return None
+    if attributes["eps_mode"] != "inside_sqrt":
+        return None
+    return Normalize(inputs[:1], outputs, axes=axes, eps=attributes["eps"])
+
+
+@lowers(*_REDUCTIONS)
+def reduction(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
+    """Over neighbouring axes only: others would have to be moved first."""
+    axes_value = inputs[1].constant
+    if axes_value is None or not all_f32([inputs[0], *outputs]) or not inputs[0].size:
+        return None
+    rank = len(inputs[0].shape)
+    axes = tuple(sorted({int(a) % rank for a in axes_value.reshape(-1).tolist()})) if rank else ()
+    if not axes or axes != tuple(range(axes[0], axes[-1] + 1)):
+        return None
+    return Reduce(inputs[:1], outputs, kind=_REDUCTIONS[node.type], axes=axes)
+
+
+@lowers("GroupNormalization")
+def group_normalization(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
+    """GroupNormalization of samples with spatial axes."""
+    rank = len(inputs[0].shape)
+    if not 3 <= rank <= 5 or not all_f32([*inputs, *outputs]) or not outputs[0].size:
+        return None
+    attributes = node.op.attributes
+    return GroupNormalize(inputs, outputs, groups=attributes["num_groups"], eps=attributes["epsilon"])
+
+
+@lowers("BatchNormInference")
+def batch_normalization(node: Node, inputs: list[Value], outputs: list[Value]) -> list[Step] | None:
+    """A factor and a term a channel, both computed here; the passes fold them into convolutions."""
+    op = cast(BatchNormInference5, node.op)
+    data, gamma, beta, mean, variance = inputs
+    if isinstance(op, BatchNormInference):
+        gamma, beta, data = inputs[:3]
+    told = [v.constant for v in (gamma, beta, mean, variance)]
+    g, b, m, v = told
+    if g is None or b is None or m is None or v is None or not all_f32([*inputs, *outputs]):
+        return None
+    with np.errstate(all="ignore"):
+        factor = g.astype(np.float64) / np.sqrt(v.astype(np.float64) + op.epsilon)
+        term = b - m * factor
+    if not (np.isfinite(factor).all() and np.isfinite(term).all()):
+        return None
+    column = (-1, *(1,) * (len(data.shape) - 2))
+    arrays = [np.asarray(a, np.float32).reshape(column) for a in (factor, term)]
+    numbers = [Value.of(a) for a in arrays]
+    middle = Value(data.shape, data.dtype, name=outputs[0].name)
+    return [
+        Elementwise([data, numbers[0]], [middle], expression=Expression(2, (Instruction("multiply", (0, 1)),))),
+        Elementwise([middle, numbers[1]], outputs, expression=Expression(2, (Instruction("add", (0, 1)),))),
+    ]

@@ -1,0 +1,82 @@
+"""FakeQuantize as one expression, with as few instructions as its bounds allow."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from irload.core.tensor import Array
+from irload.graph import Node
+from irload.plan.ir.expression import Expression, Instruction
+from irload.plan.ir.program import Step, Value
+from irload.plan.ir.steps import Elementwise
+from irload.plan.lowering.lower import all_f32, lowers
+
+
+@lowers("FakeQuantize")
+def fake_quantize(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
+    """X cut to its range, scaled to steps, rounded, scaled back: the bounds' arithmetic is done here.
+
+    What comes before the rounding keeps its order, as a half is rounded the other way by the least difference.
+    """
+    bounds = [v.constant for v in inputs[1:] if v.constant is not None]
+    if len(bounds) < 4 or not all_f32([*inputs, *outputs]):
+        return None
+    if node.op.attributes["auto_broadcast"] == "pdpd":
+        return None
+    rank = len(outputs[0].shape)
+    low, high, out_low, out_high = (b.reshape(b.shape[max(b.ndim - rank, 0) :]) for b in bounds)
+    if np.any(high <= low):
+        return None  # a step function, or bounds the other way round
+    steps = np.float32((node.op.attributes["levels"] - 1) % 2**64)
+    if not steps:
+        return None  # not a number between the bounds
+    chain = _Chain(inputs[0])
+    if low.size == high.size == 1:
+        chain.add("clamp", float(low.reshape(-1)[0]), float(high.reshape(-1)[0]))
+    else:
+        chain.operand("maximum", low)
+        chain.operand("minimum", high)
+    if np.any(low):
+        chain.operand("subtract", low)
+    chain.operand("divide", high - low)
+    chain.add("multiply_number", float(steps))
+    chain.add("round")
+    chain.operand("multiply", (out_high - out_low) / steps)
+    if np.any(out_low):
+        chain.operand("add", out_low)
+    return chain.map(outputs)
+
+
+class _Chain:
+    """Instructions each of which takes the result of the one before, and numbers or a constant."""
+
+    def __init__(self, x: Value) -> None:
+        self.operands = [x]
+        self.links: list[tuple[str, int | None, tuple[float, ...]]] = []
+
+    def add(self, function: str, *numbers: float) -> None:
+        """A function of the last result."""
+        self.links.append((function, None, numbers))
+
+    def operand(self, function: str, array: Array) -> None:
+        """A function of the last result and a constant, which is a number where it has one element."""
+        if array.size == 1:
+            number = float(array.reshape(-1)[0])
+            self.add(
+                "add_number" if function == "subtract" else f"{function}_number",
+                -number if function == "subtract" else number,
+            )
+        else:
+            self.links.append((function, len(self.operands), ()))
+            self.operands.append(Value.of(np.asarray(array, np.float32)))
+
+    def map(self, outputs: list[Value]) -> Elementwise:
+        """The step."""
+        count = len(self.operands)
+        instructions = [
+            Instruction(function, (last,) if other is None else (last, other), numbers)
+            for last, (function, other, numbers) in zip(
+                (0, *range(count, count + len(self.links))), self.links, strict=False
+            )
+        ]
+        return Elementwise(self.operands, outputs, expression=Expression(count, tuple(instructions)))

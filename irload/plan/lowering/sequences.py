@@ -1,0 +1,36 @@
+"""Recurrent sequences."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from irload.graph import Node
+from irload.plan.ir.program import Step, Value
+from irload.plan.ir.steps import Recurrent
+from irload.plan.lowering.lower import all_f32, lowers
+
+_CELLS = {"LSTMSequence": "lstm", "GRUSequence": "gru", "RNNSequence": "rnn"}
+_DEFAULTS = {"lstm": ("sigmoid", "tanh", "tanh"), "gru": ("sigmoid", "tanh"), "rnn": ("tanh",)}
+_BACKWARDS = {"forward": (False,), "reverse": (True,), "bidirectional": (False, True)}
+
+LONGEST = 1024
+"""Steps beyond which the table of calls would be too long."""
+
+
+@lowers(*_CELLS)
+def recurrent(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
+    """Sequences of full length with constant weights and the default activations."""
+    x, *states, lengths, w, r, b = inputs
+    cell, attributes = _CELLS[node.type], node.op.attributes
+    activations = tuple(a.lower() for a in attributes["activations"])[: len(_DEFAULTS[cell])]
+    if activations not in ((), _DEFAULTS[cell]) or attributes["clip"] > 0:
+        return None
+    if not all_f32([x, *states, w, r, b, *outputs]) or not all(v.is_constant for v in (lengths, w, r, b)):
+        return None
+    if lengths.constant is None or np.any(lengths.constant != x.shape[1]):
+        return None
+    if not x.size or not outputs[0].size or x.shape[1] > LONGEST:
+        return None
+    if cell == "gru" and attributes["linear_before_reset"]:
+        cell = "gru_linear"
+    return Recurrent([x, *states, w, r, b], outputs, cell=cell, backwards=_BACKWARDS[attributes["direction"]])

@@ -1,0 +1,48 @@
+"""The ledger of a run that goes step by step: how many bytes are alive, and whether the next step may add its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from irload.core.tensor import Array, TensorType, owner_of
+from irload.safety import Limits
+
+
+class MemoryTracker:
+    """Counts the memory of the arrays that a run holds. Views of one array count once, as long as any of them lives.
+
+    `alive` is the sum in bytes; whoever holds something else for the run adds it there.
+    """
+
+    def __init__(self, limits: Limits) -> None:
+        self.alive = 0
+        self._limits = limits
+        self._bound = limits.memory
+        self._holders: dict[int, list[int]] = {}
+
+    def require(self, types: Iterable[TensorType]) -> None:
+        """Raise LimitExceeded when outputs of these types would be more than the peak allows."""
+        needed = self.alive + sum(t.nbytes or 0 for t in types)
+        if self._bound is not None and needed > self._bound:
+            raise self._limits.exceeded("peak_bytes", f"would need {needed} bytes together with what else is alive")
+
+    def hold(self, array: Array) -> None:
+        """Count an array that is alive from now on."""
+        owner = owner_of(array)
+        entry = self._holders.get(id(owner))
+        if entry is None:
+            self._holders[id(owner)] = [1, owner.nbytes]
+            self.alive += owner.nbytes
+        else:
+            entry[0] += 1
+
+    def release(self, array: Array | None) -> None:
+        """One holder less of an array that was held; None is passed over."""
+        if array is None:
+            return
+        key = id(owner_of(array))
+        entry = self._holders[key]
+        entry[0] -= 1
+        if not entry[0]:
+            self.alive -= entry[1]
+            del self._holders[key]

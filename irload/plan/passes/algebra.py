@@ -1,0 +1,167 @@
+"""Normal forms of elementwise expressions, by which patterns are recognised however their products are associated.
+
+A form is a sum of monomials over atoms. Atoms are unknowns, or functions of other forms. Forms only say what a value
+is: nothing is ever computed by them, so that rounding stays that of the steps. Factors never cancel, as x/x is no 1
+where x is 0, infinite or NaN.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+Monomial = tuple[tuple[int, float], ...]
+"""(atom, exponent), sorted by atom."""
+
+Form = tuple[tuple[Monomial, float], ...]
+"""(monomial, coefficient), sorted; none is zero."""
+
+Key = tuple[Any, ...]
+"""What an atom is: ("unknown", name), ("sum", form) or (function, form…, number…)."""
+
+TERMS = 16
+"""Monomials of the largest form."""
+
+
+class NotRepresentable(Exception):
+    """A form that would grow too large, or lose what happens at 0, infinities and NaN."""
+
+
+class Algebra:
+    """Makes forms. Atoms are numbered: equal ones have the same number, and `keys` tells what each one is."""
+
+    def __init__(self) -> None:
+        self.keys: list[Key] = []
+        self._numbers: dict[Key, int] = {}
+
+    def atom(self, *key: Any) -> Form:
+        """The form of one atom."""
+        if key not in self._numbers:
+            self._numbers[key] = len(self.keys)
+            self.keys.append(key)
+        return ((((self._numbers[key], 1.0),), 1.0),)
+
+    def number(self, number: float) -> Form:
+        """A constant."""
+        return (((), number),) if number else ()
+
+    def add(self, a: Form, b: Form, factor: float = 1.0) -> Form:
+        """A + factor · b."""
+        total = dict(a)
+        for monomial, c in b:
+            total[monomial] = total.get(monomial, 0.0) + factor * c
+        return _sorted(total)
+
+    def multiply(self, a: Form, b: Form) -> Form:
+        """A · b, expanded. Raises NotRepresentable where exponents of both signs, or fractions, would meet."""
+        total: dict[Monomial, float] = {}
+        for left, c in a:
+            for right, d in b:
+                monomial = _joined(left, right)
+                total[monomial] = total.get(monomial, 0.0) + c * d
+        return _sorted(total)
+
+    def power(self, a: Form, exponent: float) -> Form:
+        """A to the exponent. Squares are expanded; other powers of a sum are powers of an atom that stands for it."""
+        if exponent == 2:
+            return self.multiply(a, a)
+        logistic = self._logistic(a) if exponent == -1 else None
+        if logistic is not None:
+            return logistic
+        if len(a) != 1 or not a[0][0] or (exponent != int(exponent) and (a[0][1] != 1 or len(a[0][0]) > 1)):
+            a = self.atom("sum", a)
+        ((monomial, c),) = a
+        if any(e != 1 for _, e in monomial) and exponent != -1:
+            raise NotRepresentable
+        if not exponent or not 2**-30 < abs(c) ** exponent < 2**30:
+            raise NotRepresentable
+        return _sorted({tuple((atom, e * exponent) for atom, e in monomial): c**exponent})
+
+    def apply(self, function: str, args: Sequence[Form], numbers: Sequence[float]) -> Form:
+        """The form of an instruction. What is no arithmetic is an atom of its own."""
+        a, b = args[0], args[-1]
+        match function:
+            case "add":
+                return self.add(a, b)
+            case "subtract":
+                return self.add(a, b, -1.0)
+            case "multiply":
+                return self.multiply(a, b)
+            case "divide":
+                return self.multiply(a, self.power(b, -1))
+            case "add_number":
+                return self.add(a, self.number(numbers[0]))
+            case "number_subtract":
+                return self.add(self.number(numbers[0]), a, -1.0)
+            case "multiply_number":
+                return self.multiply(a, self.number(numbers[0]))
+            case "divide_number" if numbers[0]:
+                return self.multiply(a, self.number(1 / numbers[0]))
+            case "number_divide":
+                return self.multiply(self.number(numbers[0]), self.power(a, -1))
+            case "negative":
+                return self.multiply(a, self.number(-1))
+            case "square":
+                return self.power(a, 2)
+            case "sqrt":
+                return self.power(a, 0.5)
+            case "power_number" if numbers[0] == 3:
+                return self.multiply(a, self.multiply(a, a))
+            case "power_number":
+                return self.power(a, numbers[0])
+            case "swish":
+                slope = self.number(numbers[0] if numbers else 1.0)
+                return self.multiply(a, self.atom("sigmoid", self.multiply(a, slope)))
+            case _:
+                return self._function(function, args, numbers)
+
+    def _function(self, function: str, args: Sequence[Form], numbers: Sequence[float]) -> Form:
+        """Functions, those that cut as clamps: relu is one without an upper bound."""
+        (a, *rest) = args
+        if function == "log":
+            exponent = self._one_plus_exp(a)
+            return self.atom("log", a) if exponent is None else self.atom("softplus", exponent)
+        if function in ("relu", "maximum_number") and not rest:
+            return self.atom("clamp", a, numbers[0] if numbers else 0.0, float("inf"))
+        if function == "minimum_number":
+            key = self.key_of(a)
+            if key is not None and key[0] == "clamp" and key[2] <= numbers[0]:
+                return self.atom("clamp", key[1], key[2], min(key[3], numbers[0]))
+        if function == "clamp":
+            return self.atom("clamp", a, *numbers)
+        return self.atom(function, *args, *numbers)
+
+    def key_of(self, form: Form) -> Key | None:
+        """What the only atom of a form is, None where the form is more than that."""
+        if len(form) == 1 and form[0][1] == 1 and len(form[0][0]) == 1 and form[0][0][0][1] == 1:
+            return self.keys[form[0][0][0][0]]
+        return None
+
+    def _one_plus_exp(self, a: Form) -> Form | None:
+        """G where the form is 1 + eᴳ."""
+        if len(a) != 2 or a[0] != ((), 1.0):
+            return None
+        key = self.key_of(a[1:])
+        return key[1] if key is not None and key[0] == "exp" else None
+
+    def _logistic(self, a: Form) -> Form | None:
+        """Sigmoid(−G), which is 1 / (1 + eᴳ)."""
+        exponent = self._one_plus_exp(a)
+        return None if exponent is None else self.atom("sigmoid", self.multiply(exponent, self.number(-1)))
+
+
+def _joined(left: Monomial, right: Monomial) -> Monomial:
+    exponents = dict(left)
+    for atom, e in right:
+        before = exponents.get(atom, 0.0)
+        if before and not (before > 0 and e > 0 and before == int(before) and e == int(e)):
+            raise NotRepresentable
+        exponents[atom] = before + e
+    return tuple(sorted(exponents.items()))
+
+
+def _sorted(total: dict[Monomial, float]) -> Form:
+    form = tuple(sorted((m, c) for m, c in total.items() if c))
+    if len(form) > TERMS:
+        raise NotRepresentable
+    return form

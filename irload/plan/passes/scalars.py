@@ -1,0 +1,90 @@
+"""Constants of one element become numbers: multiply(x, 3) → multiply_number 3 (x). And f(x, x) takes x once.
+
+So expressions say by themselves what they compute, and passes that come later can tell what it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from math import frexp
+
+from irload.plan.ir.expression import Expression, Instruction
+from irload.plan.ir.program import Program, Value
+from irload.plan.ir.steps import Elementwise
+
+LEFT = {
+    "add": "add_number",
+    "multiply": "multiply_number",
+    "maximum": "maximum_number",
+    "minimum": "minimum_number",
+    "subtract": "number_subtract",
+    "divide": "number_divide",
+}
+RIGHT = {**LEFT, "subtract": "add_number", "divide": "divide_number", "power": "power_number"}
+"""The instruction that takes a number in the place of its first or second argument."""
+
+POWERS = {2.0: "square", 0.5: "sqrt"}
+
+
+def fold_scalars(program: Program) -> None:
+    """Write numbers into the instructions of every Elementwise, and take every value once."""
+    program.steps = [_folded(step) if isinstance(step, Elementwise) else step for step in program.steps]
+
+
+def _folded(step: Elementwise) -> Elementwise:
+    inputs, expression = taken_once(step.inputs, with_scalars(step.expression, step.inputs))
+    same = inputs == step.inputs and expression == step.expression
+    return step if same else replace(step, inputs=inputs, expression=expression)
+
+
+def with_scalars(expression: Expression, operands: Sequence[Value]) -> Expression:
+    """The expression with operands of one element as numbers; a function of nothing but numbers is left alone."""
+    numbers = {
+        k: float(v.constant.reshape(-1)[0]) for k, v in enumerate(operands) if v.size == 1 and v.constant is not None
+    }
+    made: list[Instruction] = []
+    for i in expression.instructions:
+        told = [a in numbers for a in i.args]
+        if len(i.args) == 2 and told[1] and not told[0] and i.function in RIGHT:
+            made.append(_right(i, numbers[i.args[1]]))
+        elif len(i.args) == 2 and told[0] and not told[1] and i.function in LEFT:
+            made.append(Instruction(LEFT[i.function], i.args[1:], (numbers[i.args[0]],)))
+        else:
+            made.append(i)
+    return Expression(expression.operands, tuple(made))
+
+
+def _right(i: Instruction, number: float) -> Instruction:
+    """`i` with a number as its second argument. Division by a power of two is multiplication, as that rounds alike."""
+    if i.function == "subtract":
+        number = -number
+    if i.function == "power" and number in POWERS:
+        return Instruction(POWERS[number], i.args[:1])
+    if i.function == "divide" and abs(frexp(number)[0]) == 0.5 and 2**-60 < abs(number) < 2**60:
+        return Instruction("multiply_number", i.args[:1], (1 / number,))
+    return Instruction(RIGHT[i.function], i.args[:1], (number,))
+
+
+def taken_once(inputs: Sequence[Value], expression: Expression, own: int = 0) -> tuple[list[Value], Expression]:
+    """The inputs that the expression needs, each once, and the expression over them.
+
+    The first `own` inputs stay: operand 0 is then what the step itself makes of them, and the others follow.
+    """
+    first = 1 if own else 0
+    operands: list[Value | None] = [*([None] * first), *inputs[own:]]
+    used = {a for i in expression.instructions for a in i.args}
+    kept: list[Value | None] = []
+    names: dict[int, int] = {}
+    for k, value in enumerate(operands):
+        if k >= first and k not in used and expression.instructions:
+            continue
+        at = next((n for n, v in enumerate(kept) if v is value and value is not None), None)
+        if at is None:
+            at = len(kept)
+            kept.append(value)
+        names[k] = at
+    for k in range(len(expression.instructions)):
+        names[expression.operands + k] = len(kept) + k
+    moved = tuple(Instruction(i.function, tuple(names[a] for a in i.args), i.numbers) for i in expression.instructions)
+    return [*inputs[:own], *(v for v in kept if v is not None)], Expression(len(kept), moved)

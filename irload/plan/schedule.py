@@ -1,0 +1,165 @@
+"""The plain plan: the reachable nodes in topological order, with slots for their values and when each is last used."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from math import prod
+
+from irload.core.tensor import UNKNOWN, TensorType
+from irload.errors import LimitExceeded
+from irload.graph import Graph, Node, Output, UnknownOp
+from irload.inference import Inference
+from irload.memory import Lifetimes
+from irload.plan.folding import Folding, stored
+from irload.plan.ir.constant import Constant
+from irload.safety import DEFAULT, Limits
+
+__all__ = ["Plan", "Step", "schedule_graph"]
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One node to run. Slots are positions in the table of live values; `last_use` lists those that end here.
+
+    `known` is true when inference has already checked the node on static shapes; otherwise it is inferred again on the
+    values it is given.
+    """
+
+    node: Node
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    last_use: tuple[int, ...]
+    input_types: tuple[TensorType, ...]
+    types: tuple[TensorType, ...]
+    known: bool
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Plan:
+    """Steps over a table of slots, of which `parameters` are filled by the caller and `results` read by it.
+
+    `constants` are slots and what fills them.
+    """
+
+    steps: tuple[Step, ...]
+    slots: int
+    parameters: tuple[int, ...]
+    results: tuple[int, ...]
+    constants: tuple[tuple[int, Constant], ...] = ()
+    folded: Mapping[Output, Constant] = field(default_factory=dict[Output, Constant], repr=False)
+    """The same constants by output."""
+    types: Mapping[Output, TensorType] = field(default_factory=dict[Output, TensorType], repr=False)
+    is_static: bool = False
+    """True when inference has told every type, so that memory can be planned. Strings have no fixed size."""
+
+
+def require_size(tensor: TensorType, limits: Limits) -> None:
+    """Raise LimitExceeded when the tensor, be it as small as it can, would take more bytes than the limits allow."""
+    size = tensor.shape.size.lo * tensor.element.dtype.itemsize
+    if (
+        size == 0
+        and tensor.shape.is_static
+        and prod(max(n, 1) for n in tensor.shape.static) * tensor.element.dtype.itemsize >= 1 << 63
+    ):
+        raise LimitExceeded(f"the output {tensor} is more than NumPy holds, though it is empty", limit="tensor_bytes")
+    if size > limits.tensor_bytes:
+        limits.require("tensor_bytes", size, f"the output {tensor} is too large")
+
+
+def schedule_graph(
+    graph: Graph, given: Sequence[TensorType], folding: Folding | None = None, limits: Limits = DEFAULT
+) -> Plan:
+    """The plan for a graph whose Parameters get these types. With `folding`, what is constant is computed now.
+
+    Raises what inference raises, and LimitExceeded where a tensor, or what must be in memory at once, would pass a
+    limit. Nothing is loaded or computed before that.
+    """
+    inference = Inference(graph.file, limits=limits)
+    inference.graph(graph, given)
+    types = inference.types
+    slot: dict[Output, int] = {}
+    nodes = [n for n in graph.nodes if n.reachable and n.type not in ("Parameter", "Result")]
+    constant_bytes = _require_sizes(graph, nodes, types, limits)
+    returned = [r.inputs[0] for r in graph.results]
+    if folding is not None:
+        constants, gone = folding.fold(nodes, returned, types, limits)
+        nodes = [n for n in nodes if n not in gone]
+    else:
+        taken = {*returned, *(i for n in nodes for i in n.inputs)}
+        constants = {n.outputs[0]: stored(n) for n in nodes if n.type == "Const" and n.outputs[0] in taken}
+    nodes = [n for n in nodes if n.type != "Const"]
+    for output in (*constants, *(o for node in (*graph.parameters, *nodes) for o in node.outputs)):
+        slot[output] = len(slot)
+    results = tuple(slot[o] for o in returned)
+    kept = set(results)
+    last: dict[int, int] = {}
+    for k, node in enumerate(nodes):
+        last.update({slot[source]: k for source in node.inputs})
+        last.update({slot[o]: k for o in node.outputs if slot[o] not in last})
+    ends: list[list[int]] = [[] for _ in nodes]
+    for s, k in last.items():
+        if s not in kept and s >= len(constants):
+            ends[k].append(s)
+    steps: list[Step] = []
+    # A file may list more ports than the operation has, or less: inferred at the step, so the plan stays plain.
+    for k, node in enumerate(nodes):
+        before = tuple(types.get(i, UNKNOWN).untold() for i in node.inputs)
+        after = tuple(types.get(o, UNKNOWN).untold() for o in node.outputs)
+        steps.append(
+            Step(
+                node,
+                tuple(slot[i] for i in node.inputs),
+                tuple(slot[o] for o in node.outputs),
+                tuple(ends[k]),
+                before,
+                after,
+                all(t.is_static for t in (*before, *after)) and inference.counts[node] == len(node.outputs),
+            )
+        )
+    is_static = all(s.known and all(_is_flat(t) for t in (*s.input_types, *s.types)) for s in steps) and all(
+        _is_flat(types.get(o, UNKNOWN)) for o in (*(p.outputs[0] for p in graph.parameters), *returned)
+    )
+    if folding is None or not is_static:  # the memory of a fast plan is counted exactly when it is laid out
+        _require_peak(graph, types, constant_bytes, limits)
+    return Plan(
+        tuple(steps),
+        len(slot),
+        tuple(slot[p.outputs[0]] for p in graph.parameters),
+        results,
+        tuple((slot[o], c) for o, c in constants.items()),
+        constants,
+        types,
+        is_static,
+    )
+
+
+def _require_sizes(graph: Graph, nodes: Sequence[Node], types: Mapping[Output, TensorType], limits: Limits) -> int:
+    """Check every tensor, and the constants together. Returns the bytes of these; what several share counts once."""
+    spans: dict[tuple[int, int, str, int], int] = {}
+    for node in nodes:
+        for output in node.outputs:
+            try:
+                require_size(types.get(output, UNKNOWN), limits)
+            except LimitExceeded as error:
+                raise error.at(node.where(graph.file)) from None
+        if node.type == "Const" and not isinstance(node.op, UnknownOp):
+            told = node.op.attributes
+            size = types[node.outputs[0]].nbytes or 0
+            spans[told["offset"], told["size"], told["element_type"].name, size] = size
+    found = sum(spans.values())
+    limits.require("peak_bytes", found, "the constants are too large")
+    return found
+
+
+def _require_peak(graph: Graph, types: Mapping[Output, TensorType], constant_bytes: int, limits: Limits) -> None:
+    found = Lifetimes(graph, lambda o: types.get(o, UNKNOWN))
+    try:
+        limits.require("peak_bytes", constant_bytes + found.peak, "what is alive when this layer runs is too large")
+    except LimitExceeded as error:
+        raise error.at(found.at.where(graph.file)) if found.at is not None else error from None
+
+
+def _is_flat(tensor: TensorType) -> bool:
+    """True when memory can be planned for a tensor."""
+    return tensor.is_static and tensor.element.dtype != object
