@@ -1,4 +1,4 @@
-"""`irrun batch`: a model over many inputs, restartable, with its progress in view."""
+"""`irrun batch`: a model over many inputs, restartable, with its progress shown."""
 
 from __future__ import annotations
 
@@ -125,30 +125,31 @@ def command(
     and status of every item; the same command with --resume goes on after a crash, a full disk or Ctrl-C.
     """
     gc.enable()
-    from irload.batch.images import Pixels
-    from irload.batch.items import Recipe
-    from irload.batch.job import Job, run_job
+    from irload.batch.images import ImageOptions
+    from irload.batch.items import WorkerOptions
+    from irload.batch.job import Job
+    from irload.batch.run_job import run_job
     from irload.batch.target import Target
-    from irrun.watch import Watch, report, show_summary
+    from irrun.batch_progress import BatchProgress, report, show_summary
 
     target = Target(output, _kind(output, kind), top, _labels(labels))
-    pixels = Pixels(resize, crop, _layout(layout), mean or (), scale or (), "bgr" if channels == "bgr" else "rgb")
-    recipe = Recipe(
+    images = ImageOptions(resize, crop, _layout(layout), mean or (), scale or (), "bgr" if channels == "bgr" else "rgb")
+    options = WorkerOptions(
         str(model),
         None if weights is None else str(weights),
         _shapes(model, weights, shapes, limits, pins),
         batch_size,
         threads,
-        pixels,
+        images,
         target,
         limits=limits,
         sha256=pins,
         strict=strict,
     )
-    job = Job(data, recipe, target, workers, engine, address, resume, force, fail_fast)
-    with Watch() as watch:
-        summary = run_job(job, watch)
-    watch.notice(summary.differences)
+    job = Job(data, options, target, workers, engine, address, resume, force, fail_fast)
+    with BatchProgress() as progress:
+        summary = run_job(job, progress)
+    progress.notice(summary.differences)
     if as_json:
         from irrun.render import show_json
 

@@ -11,8 +11,8 @@ import numpy as np
 
 from irload import CompiledModel, Port
 from irload.core.tensor import Array
+from irload.input_files import InputValue
 from irload.run import Result
-from irrun.feed import Fed
 from irrun.render import safe, stderr, stdout, table
 from irrun.values import json_value, value_text
 
@@ -27,7 +27,7 @@ Document = dict[str, Any]
 def report(
     model: Path,
     compiled: CompiledModel,
-    fed: Sequence[Fed],
+    fed: Sequence[InputValue],
     result: Result,
     seconds: float,
     top: int | None,

@@ -15,7 +15,7 @@ from irload.errors import InputInvalid
 from irload.graph import Port
 
 
-class Format:
+class TableFormat:
     """The columns of a table of results: `input`, those carried over, one for each output of the model.
 
     Outputs of a known shape are lists of fixed size (tensors of fixed shape from two axes on); others are a struct of

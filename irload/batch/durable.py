@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-TOGETHER = 8
+SYNCFS_FROM = 8
 """Files from which on syncing their whole file system at once is cheaper than syncing each."""
 
 
@@ -24,10 +24,10 @@ def write_files(scratch: Path, files: Sequence[tuple[Path, bytes]]) -> None:
             temporaries.append(temporary)
             with open(temporary, "xb") as stream:
                 stream.write(content)
-                if len(files) < TOGETHER or _SYNCFS is None:
+                if len(files) < SYNCFS_FROM or _SYNCFS is None:
                     stream.flush()
                     os.fsync(stream.fileno())
-        if len(files) >= TOGETHER and _SYNCFS is not None:
+        if len(files) >= SYNCFS_FROM and _SYNCFS is not None:
             _sync_file_system(scratch)
         for temporary, (path, _) in zip(temporaries, files, strict=True):
             _move(temporary, path)

@@ -17,7 +17,7 @@ SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp")
 
 
 @dataclass(frozen=True, slots=True)
-class Pixels:
+class ImageOptions:
     """What becomes of an image. Sizes are (width, height); `resize` of one number is that of the shorter side."""
 
     resize: tuple[int, ...] | None = None
@@ -28,13 +28,13 @@ class Pixels:
     channels: Literal["rgb", "bgr"] = "rgb"
 
 
-def load_image(source: Any, port: Port, pixels: Pixels) -> Array:
+def load_image(source: Any, port: Port, options: ImageOptions) -> Array:
     """One sample for `port` from the path or stream of an image: (value − mean) / scale, in the layout of the model.
 
     A model that takes one channel gets grey values. Raises ReadError for what is no image.
     """
     pil = extra("PIL.Image", "images")
-    layout = pixels.layout or guess_layout(port)
+    layout = options.layout or guess_layout(port)
     grey = port.partial_shape[1 if layout == "NCHW" else 3].hi == 1
     try:
         with warnings.catch_warnings():
@@ -45,12 +45,12 @@ def load_image(source: Any, port: Port, pixels: Pixels) -> Array:
         raise ReadError(f"is too large an image: {error}") from None
     except (OSError, ValueError, SyntaxError, EOFError) as error:
         raise ReadError(f"cannot be read as an image: {error}") from None
-    values = np.asarray(_sized(image, pixels, pil))
+    values = np.asarray(_sized(image, options, pil))
     values = values[:, :, None] if grey else values
-    if pixels.channels == "bgr":
+    if options.channels == "bgr":
         values = values[:, :, ::-1]
-    if pixels.mean or pixels.scale:
-        values = _scaled(values.astype(np.float32), pixels)
+    if options.mean or options.scale:
+        values = _scaled(values.astype(np.float32), options)
     element = port.element_type
     if element.is_float or values.dtype == np.uint8:
         values = values.astype(element.dtype)
@@ -68,12 +68,12 @@ def guess_layout(port: Port) -> Literal["NCHW", "NHWC"]:
     return "NCHW" if first in (1, 3) else "NHWC"
 
 
-def _sized(image: Any, pixels: Pixels, pil: Any) -> Any:
-    if pixels.resize is not None:
-        width, height = pixels.resize if len(pixels.resize) == 2 else _shorter(image.size, pixels.resize[0])
+def _sized(image: Any, options: ImageOptions, pil: Any) -> Any:
+    if options.resize is not None:
+        width, height = options.resize if len(options.resize) == 2 else _shorter(image.size, options.resize[0])
         image = image.resize((width, height), pil.Resampling.BILINEAR)
-    if pixels.crop is not None:
-        width, height = pixels.crop
+    if options.crop is not None:
+        width, height = options.crop
         if width > image.width or height > image.height:
             raise InputInvalid(f"is {image.width}x{image.height}, too small to crop {width}x{height} from it")
         left, top = (image.width - width) // 2, (image.height - height) // 2
@@ -88,10 +88,10 @@ def _shorter(size: tuple[int, int], target: int) -> tuple[int, int]:
     return width, height
 
 
-def _scaled(values: Array, pixels: Pixels) -> Array:
-    for name, numbers in (("mean", pixels.mean), ("scale", pixels.scale)):
+def _scaled(values: Array, options: ImageOptions) -> Array:
+    for name, numbers in (("mean", options.mean), ("scale", options.scale)):
         if len(numbers) not in (0, 1, values.shape[2]):
             raise InputInvalid(f"--{name} has {len(numbers)} values for {values.shape[2]} channels")
-    if pixels.mean:
-        values = values - np.array(pixels.mean, np.float32)
-    return values / np.array(pixels.scale, np.float32) if pixels.scale else values
+    if options.mean:
+        values = values - np.array(options.mean, np.float32)
+    return values / np.array(options.scale, np.float32) if options.scale else values

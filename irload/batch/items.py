@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from irload.batch.images import Pixels
+from irload.batch.images import ImageOptions
 from irload.core.tensor import Array
 from irload.errors import DeclaredDiffers
 from irload.extensions import loaded_extensions
@@ -64,7 +64,7 @@ class Done:
 
 
 @dataclass(frozen=True, slots=True)
-class Recipe:
+class WorkerOptions:
     """All that a worker must know to run the model. `model` is a path, or a Model where it runs in this process.
 
     `extensions` are the files with operations of the user's own that this process has loaded.
@@ -75,7 +75,7 @@ class Recipe:
     shapes: Mapping[str | int, ShapeLike] | None = None
     batch_size: int = 64
     threads: int | None = None
-    pixels: Pixels = field(default_factory=Pixels)
+    images: ImageOptions = field(default_factory=ImageOptions)
     target: Any = None
     uniform: bool = False
     limits: Limits | None = None

@@ -12,6 +12,8 @@ from pathlib import Path
 from irload.batch.images import SUFFIXES
 from irload.batch.items import Item
 from irload.errors import InputInvalid
+from irload.graph import Port
+from irload.input_files import split_word
 
 ARRAYS = (".npy", ".npz")
 TABLE = ".parquet"
@@ -21,13 +23,13 @@ KNOWN = (*ARRAYS, TABLE, *SUFFIXES)
 class Listing:
     """Files by input. The names are kept and sorted in a temporary database, which SQLite spills to disk."""
 
-    def __init__(self, words: Sequence[str], inputs: Sequence[frozenset[str]]) -> None:
+    def __init__(self, words: Sequence[str], inputs: Sequence[Port]) -> None:
         self._db = sqlite3.connect("")
         self._db.execute("CREATE TABLE files(key TEXT, input TEXT, path TEXT)")
         by_input: dict[str, list[str]] = {}
         for word in words:
-            name, pattern = _split(word, inputs)
-            by_input.setdefault(name, []).append(pattern)
+            port, pattern = split_word(inputs, word, os.path.exists)
+            by_input.setdefault("" if port is None else port.any_name, []).append(pattern)
         self.inputs = list(by_input)
         for name, patterns in by_input.items():
             root = _root(patterns)
@@ -66,18 +68,6 @@ class Listing:
 
     def _one(self, query: str) -> int:
         return self._db.execute(query).fetchone()[0]
-
-
-def _split(word: str, inputs: Sequence[frozenset[str]]) -> tuple[str, str]:
-    """`name=pattern` in its parts; "" for the name where there is none."""
-    if "=" not in word or os.path.exists(word):
-        return "", word
-    known = {name for names in inputs for name in names}
-    cuts = [k for k, c in enumerate(word) if c == "="]
-    cut = next((k for k in cuts if word[:k] in known), None)
-    if cut is None:
-        raise InputInvalid(f"the model has no input '{word[: cuts[0]]}'; it has {', '.join(sorted(known))}")
-    return word[:cut], word[cut + 1 :]
 
 
 def _root(patterns: Sequence[str]) -> str:

@@ -1,91 +1,54 @@
-"""Items become rows: their files read, their arrays assigned to the inputs of the model."""
+"""Items become samples: their files read, their arrays assigned to the inputs of the model."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from irload.arrays import load_npy, load_npz
-from irload.batch.images import SUFFIXES, Pixels, load_image
+from irload.batch.images import SUFFIXES, ImageOptions, load_image
 from irload.batch.items import Item
 from irload.batch.predictor import Predictor
-from irload.batch.rows import Rows, require_fit, rows_of
-from irload.batch.stacking import per_sample
+from irload.batch.samples import Samples
 from irload.core.tensor import Array
 from irload.errors import InputInvalid
 from irload.graph import Port
+from irload.input_files import InputValues, is_archive, load_archive, load_array, port_named
 
 
-def load_item(item: Item, predictor: Predictor, pixels: Pixels) -> Rows:
-    """The rows of an item. Raises ReadError, LimitExceeded or InputInvalid saying why it cannot be used."""
+def load_item(item: Item, predictor: Predictor, images: ImageOptions) -> Samples:
+    """The samples of an item. Raises ReadError, LimitExceeded or InputInvalid saying why it cannot be used."""
     if item.fault:
         raise InputInvalid(item.fault)
-    ports = predictor.inputs
+    ports, takes = predictor.inputs, predictor.takes
     if item.row is not None:
         row = item.row
-        return rows_of(predictor, [_shaped(p, _of_port(p, row, len(ports)), predictor) for p in ports])
-    values: dict[int, Array] = {}
+        return takes.samples([_shaped(p, _of_port(p, row, len(ports)), predictor) for p in ports])
+    values = InputValues(ports)
     for name, path in item.files.items():
-        if path.lower().endswith(".npz"):
-            _archive(path, name, predictor, values)
+        if is_archive(path) and not name:
+            load_archive(path, values, takes.require_fit, predictor.compiled.limits)
         else:
             port = _port(name, predictor)
-            _put(values, port, _file(path, port, predictor, pixels))
-    missing = [f"'{p.any_name}'" for p in ports if p.index not in values]
+            values.put(port, _file(path, port, predictor, images), path)
+    missing = [f"'{p.any_name}'" for p in values.missing()]
     if missing:
         raise InputInvalid(f"no value for input {', '.join(missing)}")
-    return rows_of(predictor, [values[p.index] for p in ports])
+    return takes.samples([v.value for v in values.all()])
 
 
-def _file(path: str, port: Port, predictor: Predictor, pixels: Pixels) -> Array:
+def _file(path: str, port: Port, predictor: Predictor, images: ImageOptions) -> Array:
     if Path(path).suffix.lower() in SUFFIXES:
-        sample = load_image(path, port, pixels)
-        return sample if predictor.stacking.stacked else sample[None]
-    return load_npy(path, lambda _, dtype, shape: require_fit(predictor, port, shape), predictor.compiled.limits)
-
-
-def _archive(path: str, name: str, predictor: Predictor, values: dict[int, Array]) -> None:
-    """The arrays of a .npz that feed inputs. Those that fit none are refused by their shape, not unpacked."""
-    named = _port(name, predictor) if name else None
-
-    def port_of(key: str) -> Port:
-        found = named or next((p for p in predictor.inputs if key in p.names or key == p.node.name), None)
-        if found is None and len(predictor.inputs) == count == 1:
-            found = predictor.inputs[0]
-        if found is None:
-            known = ", ".join(f"'{p.any_name}'" for p in predictor.inputs)
-            raise InputInvalid(f"the model has no input '{key}'; it has {known}")
-        return found
-
-    def only(keys: Sequence[str]) -> Collection[str]:
-        nonlocal count
-        count = len(keys)
-        return (
-            keys if named is None or count == 1 else [k for k in keys if k in named.names or k == named.node.name][:1]
-        )
-
-    count = 0
-    arrays = load_npz(
-        path, lambda key, _, shape: require_fit(predictor, port_of(key), shape), predictor.compiled.limits, only
-    )
-    if not arrays:
-        raise InputInvalid(f"no array for input '{name}' among its {count}")
-    for key, array in arrays.items():
-        _put(values, port_of(key), array)
-
-
-def _put(values: dict[int, Array], port: Port, array: Array) -> None:
-    if port.index in values:
-        raise InputInvalid(f"input '{port.any_name}' was given twice")
-    values[port.index] = array
+        sample = load_image(path, port, images)
+        return sample if predictor.takes.stacked else sample[None]
+    return load_array(path, port, predictor.takes.require_fit, predictor.compiled.limits)
 
 
 def _port(name: str, predictor: Predictor) -> Port:
     if name:
-        return next(p for p in predictor.inputs if name in p.names or name == p.node.name)
+        return port_named(predictor.inputs, name)
     if len(predictor.inputs) != 1:
         names = ", ".join(f"'{p.any_name}'" for p in predictor.inputs)
         raise InputInvalid(f"the model has the inputs {names}; say which as name=pattern, or give .npz files")
@@ -104,7 +67,7 @@ def _of_port(port: Port, arrays: Mapping[str, Any], inputs: int) -> Array:
 
 def _shaped(port: Port, value: Array, predictor: Predictor) -> Array:
     """The value of a cell: a flat list takes the shape of one sample."""
-    shape = per_sample(port) if predictor.stacking.stacked else port.partial_shape
+    shape = predictor.takes.sample_shape(port)
     if value.ndim == 1 and shape.is_static and len(shape.static) != 1 and value.size == np.prod(shape.static):
         return value.reshape(shape.static)
     return value

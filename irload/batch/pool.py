@@ -1,4 +1,4 @@
-"""Worker processes that may die: each has a pipe of its own, so that its death tears nothing but itself."""
+"""Worker processes that may end at any time: each has a pipe of its own, so no message of another is torn."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from typing import cast
 
-from irload.batch.items import Done, Recipe, Record, Task
+from irload.batch.items import Done, Record, Task, WorkerOptions
 from irload.batch.worker import serve
 from irload.errors import ExecutionError
 
@@ -24,8 +24,8 @@ DEATHS = 3
 
 
 @contextmanager
-def _deaf() -> Generator[None, None, None]:
-    """Ctrl-C is ignored, by children born now from their first moment on. The parent's turn comes afterwards."""
+def ignore_sigint() -> Generator[None, None, None]:
+    """Ignore SIGINT, so that child processes started meanwhile ignore it from their start."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -47,13 +47,13 @@ class _Worker:
 class Pool:
     """`workers` processes that do tasks in no promised order. Holds no more tasks than it can begin soon."""
 
-    def __init__(self, recipe: Recipe, workers: int) -> None:
-        self._recipe = recipe
+    def __init__(self, options: WorkerOptions, workers: int) -> None:
+        self._options = options
         self._count = workers
         self._context = multiprocessing.get_context("spawn")
         self._workers: list[_Worker] = []
-        self._again: deque[Task] = deque()
-        self._stillborn = 0
+        self._retries: deque[Task] = deque()
+        self._failed_starts = 0
         self.stacking = ""
         self.deaths = 0
 
@@ -61,18 +61,18 @@ class Pool:
         """What becomes of the tasks, which are taken as workers come free. Raises what ends the job."""
         try:
             while len(self._workers) < self._count:
-                self._hire()
+                self._start_worker()
             source: Iterator[Task] | None = tasks
             while True:
-                source = self._feed(source)
-                if not self._again and not any(w.tasks for w in self._workers) and source is None:
+                source = self._assign(source)
+                if not self._retries and not any(w.tasks for w in self._workers) and source is None:
                     return
                 yield from self._collect()
         finally:
             self.close()
 
     def close(self) -> None:
-        """Send all workers home; what they have not given back is lost."""
+        """Kill all workers; what they have not returned is lost."""
         for worker in self._workers:
             worker.process.kill()
         for worker in self._workers:
@@ -80,73 +80,73 @@ class Pool:
             worker.pipe.close()
         self._workers.clear()
 
-    def _hire(self) -> None:
+    def _start_worker(self) -> None:
         ours, theirs = self._context.Pipe()
-        process = self._context.Process(target=serve, args=(theirs, self._recipe), daemon=True)
-        with _deaf():
+        process = self._context.Process(target=serve, args=(theirs, self._options), daemon=True)
+        with ignore_sigint():
             process.start()
-        theirs.close()  # else its end stays open here, and its death goes unnoticed
+        theirs.close()  # with a copy of it open here, the end of the worker would not close the pipe
         self._workers.append(_Worker(cast(BaseProcess, process), ours))
 
-    def _feed(self, source: Iterator[Task] | None) -> Iterator[Task] | None:
-        """Give each worker its next tasks, the idlest first. Returns None when the source has no more."""
+    def _assign(self, source: Iterator[Task] | None) -> Iterator[Task] | None:
+        """Send workers their next tasks, those with the fewest first. Returns None when the source has no more."""
         for level in range(AHEAD):
             for worker in list(self._workers):
                 if len(worker.tasks) > level:
                     continue
-                task = self._again.popleft() if self._again else None
+                task = self._retries.popleft() if self._retries else None
                 if task is None and source is not None:
                     task = next(source, None)
                     source = source if task is not None else None
                 if task is None:
                     return source
                 worker.tasks.append(task)
-                with suppress(OSError):  # it died: _collect sees that and takes the task back
+                with suppress(OSError):  # it has ended: _collect notices and retries the task
                     worker.pipe.send(task.items)
         return source
 
     def _collect(self) -> Iterator[Done]:
-        """Wait for messages and deaths."""
+        """Wait for messages and for workers that end."""
         by_pipe = {worker.pipe: worker for worker in self._workers}
         for pipe in wait(list(by_pipe)):
             worker = by_pipe[cast(Connection, pipe)]
             try:
                 kind, content = worker.pipe.recv()
             except (EOFError, OSError):
-                yield from self._bury(worker)
+                yield from self._reap(worker)
                 continue
             if kind == "failed":
                 raise content
             if kind == "ready":
-                worker.ready, self.stacking, self._stillborn = True, content, 0
+                worker.ready, self.stacking, self._failed_starts = True, content, 0
             else:
                 worker.tasks.popleft()
                 done, self.stacking = content
                 yield done
 
-    def _bury(self, worker: _Worker) -> Iterator[Done]:
-        """Replace a dead worker and give its tasks to others; items that keep killing are given up."""
+    def _reap(self, worker: _Worker) -> Iterator[Done]:
+        """Replace a worker that has ended and retry its tasks; one that ended DEATHS of them has failed."""
         worker.process.join()
         worker.pipe.close()
         self._workers.remove(worker)
         self.deaths += 1
         code = worker.process.exitcode
         if not worker.ready:
-            self._stillborn += 1
-            if self._stillborn >= DEATHS:
+            self._failed_starts += 1
+            if self._failed_starts >= DEATHS:
                 raise ExecutionError(f"{DEATHS} workers died while loading the model (exit code {code})")
         for k, task in enumerate(worker.tasks):
-            if k or not worker.ready:  # it had not begun
-                self._again.append(task)
+            if k or not worker.ready:  # not begun
+                self._retries.append(task)
                 continue
             deaths = task.deaths + 1
             if deaths < DEATHS - 1:
-                self._again.appendleft(replace(task, deaths=deaths))
-            elif len(task.items) > 1:  # whose fault it is shows when each runs alone
-                self._again.extendleft(Task([item], deaths) for item in reversed(task.items))
+                self._retries.appendleft(replace(task, deaths=deaths))
+            elif len(task.items) > 1:  # run alone, the item that causes it is found
+                self._retries.extendleft(Task([item], deaths) for item in reversed(task.items))
             elif deaths < DEATHS:
-                self._again.appendleft(replace(task, deaths=deaths))
+                self._retries.appendleft(replace(task, deaths=deaths))
             else:
                 how = f"by signal {-code}" if code is not None and code < 0 else f"with exit code {code}"
                 yield Done([Record(task.items[0].name, reason=f"{deaths} workers died of it, the last {how}")])
-        self._hire()
+        self._start_worker()

@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 
 from irload.arrays import storable
-from irload.batch.rows import Rows, any_count, rows_of
+from irload.batch.samples import SampleInputs, Samples
 from irload.batch.stacking import Stacking, plan_stacking
 from irload.core.tensor import Array
 from irload.errors import ExecutionError, InputInvalid, IRError
 from irload.graph import Model
 from irload.inference import ShapeLike, reshape
+from irload.model import read_model
 from irload.run import CompiledModel, compile_model
 from irload.safety import DEFAULT, Limits
 
@@ -35,8 +36,8 @@ class Predictor:
     share an inference, up to `batch_size` of them, where the model allows; whether their results are those of each
     alone is tried on the first batch, and where they are not, the model runs one sample at a time.
     `weights`, `threads`, `limits`, `sha256`, `strict`, `shapes`: as for `read_model`, `compile_model` and `reshape`.
-    `uniform` pads every inference to one size: rounding differs a little from size to size, so the company of a sample
-    then makes no difference.
+    `uniform` pads every inference to one size: rounding differs a little from size to size, so a result then does not
+    depend on what else is in the batch.
     """
 
     def __init__(
@@ -55,8 +56,6 @@ class Predictor:
         if batch_size < 1:
             raise InputInvalid(f"batch_size must be at least 1, found {batch_size}")
         if not isinstance(model, Model):
-            from irload.model import read_model
-
             model = read_model(model, weights, limits=limits or DEFAULT, sha256=sha256)
         if shapes:
             reshape(model, {**shapes})
@@ -68,15 +67,14 @@ class Predictor:
         self.inputs = model.inputs
         self.outputs = model.outputs
         self.output_names = unique([p.any_name for p in self.outputs])
-        self.stack_ports = [any_count(p) for p in self.inputs] if self.stacking.stacked else self.inputs
-        self.fitting: set[tuple[int, tuple[int, ...]]] = set()
-        self._tried = False
+        self.takes = SampleInputs(self.inputs, stacked=self.stacking.stacked)
+        self._compared = False
 
     def __call__(self, batch: Mapping[str, Any]) -> dict[str, Any]:
         """The outputs by name, with the columns that are no inputs. Raises what the model raises."""
         columns, others = self._columns(batch)
         count = len(columns[0]) if columns else 0
-        samples = [rows_of(self, [np.asarray(c[k]) for c in columns]) for k in range(count)]
+        samples = [self.takes.samples([np.asarray(c[k]) for c in columns]) for k in range(count)]
         found: list[Outputs] = []
         for result in self.run(samples):
             if isinstance(result, IRError):
@@ -87,7 +85,7 @@ class Predictor:
             made[name] = _column([outputs[k] for outputs in found])
         return made
 
-    def run(self, items: Sequence[Rows]) -> list[Outputs | IRError]:
+    def run(self, items: Sequence[Samples]) -> list[Outputs | IRError]:
         """For each item its outputs, or what is wrong with it. Items of one shape share inferences."""
         results: list[Outputs | IRError | None] = [None] * len(items)
         groups: dict[tuple[Any, ...], list[int]] = {}
@@ -98,15 +96,15 @@ class Predictor:
                 results[k] = result
         return [r for r in results if r is not None]
 
-    def _group(self, items: list[Rows]) -> list[Outputs | IRError]:
+    def _group(self, items: list[Samples]) -> list[Outputs | IRError]:
         try:
             return list(self._together(items))
         except (IRError, MemoryError) as error:
-            if len(items) > 1:  # whose fault it is shows when each runs alone
+            if len(items) > 1:  # run alone, each has its own error
                 return [self._group([item])[0] for item in items]
             return [error if isinstance(error, IRError) else ExecutionError("out of memory")]
 
-    def _together(self, items: list[Rows]) -> list[Outputs]:
+    def _together(self, items: list[Samples]) -> list[Outputs]:
         if not self.stacking.stacked:
             return [self._infer(items[0].arrays)]
         inputs = items[0].arrays
@@ -117,7 +115,7 @@ class Predictor:
         found: list[Outputs] = []
         for item, end in zip(items, ends.tolist(), strict=True):
             begin = end - len(item.arrays[0])
-            found.append(tuple(o[begin] if item.lone else o[begin:end] for o in outputs))
+            found.append(tuple(o[begin] if item.single else o[begin:end] for o in outputs))
         return found
 
     def _stack(self, inputs: Outputs) -> Outputs:
@@ -127,8 +125,8 @@ class Predictor:
         for begin in range(0, count, most) if count else (0,):
             part = tuple(a[begin : begin + most] for a in inputs)
             outputs = self._padded(part, self.stacking.least)
-            if most > 1 and len(part[0]) > 1 and not self._tried:
-                self._tried = True
+            if most > 1 and len(part[0]) > 1 and not self._compared:
+                self._compared = True
                 if not self._same_alone(part, outputs):
                     if self._least > 1:
                         raise ExecutionError("samples of this model influence each other, and it takes several at once")

@@ -14,22 +14,20 @@ from collections.abc import Iterator, Sequence
 from contextlib import redirect_stdout
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from irload.batch.columns import write_tables
 from irload.batch.extras import extra
-from irload.batch.items import Done, Item, Recipe, Record
+from irload.batch.items import Done, Item, Record, WorkerOptions
+from irload.batch.job import Job, Summary
+from irload.batch.listing import Listing
 from irload.batch.manifest import Manifest
 from irload.batch.ray_source import NUMBER, rows_or_files
-from irload.batch.sinks import Columns, Parts, Row, per_row
+from irload.batch.sinks import ParquetRows, PartsSink, Row, per_row
 from irload.batch.tables import Tables, row_items
-from irload.batch.work import Work
+from irload.batch.task_runner import TaskRunner
 from irload.errors import InputInvalid
 from irload.write.atomic import write_atomically
-
-if TYPE_CHECKING:
-    from irload.batch.job import Job, Summary
-    from irload.batch.listing import Listing
 
 CPUS = 0.5
 """Processors that an actor asks for."""
@@ -41,11 +39,11 @@ ERROR = "irload.error"
 class Actor:
     """Maps a block of rows or of files to a block of results, a row a sample, with what was wrong with the others."""
 
-    def __init__(self, recipe: Recipe, columns: Sequence[str]) -> None:
-        self.work = Work(recipe)
+    def __init__(self, options: WorkerOptions, columns: Sequence[str]) -> None:
+        self.runner = TaskRunner(options)
         self.columns = columns
-        form = recipe.target.merger(self.work.predictor).form
-        assert isinstance(form, Columns)
+        form = options.target.merger(self.runner.predictor).form
+        assert isinstance(form, ParquetRows)
         self.format = form.format
 
     def __call__(self, block: Any) -> Any:
@@ -53,7 +51,7 @@ class Actor:
         names = block.column("path").to_pylist()
         with tempfile.TemporaryDirectory(prefix="irload-") as folder:
             items = list(self._rows(block, names) if self.columns else _files(block, names, folder))
-            results, faults = self.work.predict(items)
+            results, faults = self.runner.predict(items)
             reasons = {record.name: record.reason.replace(f"{folder}{os.sep}", "") for record in faults}
         found = {item.number: per_row(item, outputs, many) for item, outputs, many in results}
         rows: list[Row] = []
@@ -89,18 +87,18 @@ def run_ray(
     source: Listing | Tables,
     manifest: Manifest,
     summary: Summary,
-    merger: Parts | None,
+    merger: PartsSink | None,
 ) -> bool:
     """Do a job on the cluster at `job.address`, or on one started for it here. Returns True."""
     form = None if merger is None else merger.form
-    if not isinstance(form, Columns) or job.resume or job.fail_fast:
+    if not isinstance(form, ParquetRows) or job.resume or job.fail_fast:
         raise InputInvalid("Ray writes one .parquet and redoes what its workers lose: no --resume, no --fail-fast")
     if listing.inputs != [""]:
         raise InputInvalid("Ray reads the files of one input: give .npz or .parquet for several")
     ray = extra("ray", "ray")
     extra("ray.data", "ray")
     logging.getLogger("ray.data").setLevel(logging.WARNING)
-    with redirect_stdout(sys.stderr):  # Ray tells of its troubles where results belong
+    with redirect_stdout(sys.stderr):  # Ray prints its warnings to stdout, where results belong
         _on_cluster(ray, job, listing, source)
         _merge(job, form.format.schema, manifest, summary)
     return True
@@ -125,13 +123,13 @@ def _map(ray: Any, job: Job, listing: Listing, source: Listing | Tables) -> None
     context.execution_options.preserve_order, context.enable_progress_bars = True, False
     try:
         parts = os.path.abspath(job.target.parts)
-        recipe = replace(
-            job.recipe, model=os.path.abspath(job.recipe.model), threads=job.recipe.threads or 1, target=job.target
+        options = replace(
+            job.options, model=os.path.abspath(job.options.model), threads=job.options.threads or 1, target=job.target
         )
         rows_or_files(ray, listing, source).map_batches(
             Actor,
-            fn_constructor_args=(recipe, source.columns if isinstance(source, Tables) else ()),
-            batch_size=job.recipe.batch_size,
+            fn_constructor_args=(options, source.columns if isinstance(source, Tables) else ()),
+            batch_size=job.options.batch_size,
             batch_format="pyarrow",
             num_cpus=CPUS,
             compute=ray.data.ActorPoolStrategy(size=job.workers),

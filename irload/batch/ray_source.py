@@ -5,13 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from irload.batch.extras import extra
+from irload.batch.listing import Listing
 from irload.batch.tables import Tables
-
-if TYPE_CHECKING:
-    from irload.batch.listing import Listing
 
 NUMBER = "irload.number"
 
@@ -34,7 +32,7 @@ def _number_files(given: dict[str, tuple[str, int]], block: Any) -> Any:
 
 
 def _numbered_rows(ray: Any, tables: Tables) -> Any:
-    """A Ray Datasource with a task for each row group. `read_parquet` says nothing of where in a file a row stood."""
+    """A Ray Datasource with a task for each row group. `read_parquet` does not give the positions of rows."""
     parquet = extra("pyarrow.parquet", "parquet")
     groups: list[tuple[str, int, int, int, int, int]] = []
     number = 0

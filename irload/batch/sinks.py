@@ -16,14 +16,14 @@ import numpy as np
 from numpy.lib import format as npy
 
 from irload.arrays import storable
-from irload.batch.columns import Format, read_part, write_tables
+from irload.batch.columns import TableFormat, read_part, write_tables
 from irload.batch.durable import write_files
 from irload.batch.extras import extra
 from irload.batch.items import Item, Record
 from irload.core.tensor import Array
 from irload.write.atomic import write_atomically
 
-Result = tuple[Item, tuple[Array, ...], bool]
+ItemOutputs = tuple[Item, tuple[Array, ...], bool]
 """An item, its outputs, and whether axis 0 of them counts several samples."""
 
 FIRST_DAY = (1980, 1, 1, 0, 0, 0)
@@ -32,20 +32,20 @@ FIRST_DAY = (1980, 1, 1, 0, 0, 0)
 class Sink(Protocol):
     """Stores the results of a task."""
 
-    def store(self, results: Sequence[Result]) -> tuple[list[Record], str]:
+    def store(self, results: Sequence[ItemOutputs]) -> tuple[list[Record], str]:
         """A record for each result, and the name of the part that holds them, if any. Raises OSError."""
         ...
 
 
-class Return:
+class ReturnSink:
     """Stores nothing: the records carry the outputs."""
 
-    def store(self, results: Sequence[Result]) -> tuple[list[Record], str]:
+    def store(self, results: Sequence[ItemOutputs]) -> tuple[list[Record], str]:
         return [Record(item.name, samples=_samples(o, many), outputs=o) for item, o, many in results], ""
 
 
 @dataclass(frozen=True, slots=True)
-class Folder:
+class FolderSink:
     """A .npz or .npy an item, named after its input."""
 
     root: Path
@@ -57,7 +57,7 @@ class Folder:
         """The file that the outputs of an item go to."""
         return self.root / f"{item.key}.{self.kind}"
 
-    def store(self, results: Sequence[Result]) -> tuple[list[Record], str]:
+    def store(self, results: Sequence[ItemOutputs]) -> tuple[list[Record], str]:
         files: list[tuple[Path, bytes]] = []
         records: list[Record] = []
         for item, outputs, many in results:
@@ -82,15 +82,15 @@ class Folder:
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
-    """Rows of one common output, a part a task; `Lines` or `Columns` know the form."""
+class PartsSink:
+    """Rows of one common output, a part a task; `JsonLines` or `ParquetRows` know the form."""
 
     target: Path
     folder: Path
     scratch: Path
-    form: Lines | Columns
+    form: JsonLines | ParquetRows
 
-    def store(self, results: Sequence[Result]) -> tuple[list[Record], str]:
+    def store(self, results: Sequence[ItemOutputs]) -> tuple[list[Record], str]:
         if not results:
             return [], ""
         records: list[Record] = []
@@ -118,7 +118,7 @@ Row = tuple[str, Mapping[str, Any], tuple[Array, ...] | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Lines:
+class JsonLines:
     """JSON lines of the greatest values of each output along its last axis."""
 
     names: tuple[str, ...]
@@ -155,10 +155,10 @@ class Lines:
 
 
 @dataclass(frozen=True, slots=True)
-class Columns:
+class ParquetRows:
     """The columns of a parquet file."""
 
-    format: Format
+    format: TableFormat
 
     def bytes(self, rows: Sequence[Row]) -> bytes:
         stream = io.BytesIO()

@@ -1,4 +1,4 @@
-"""Whether and how many samples of a model may share one inference, as its shapes tell."""
+"""Whether and how many samples of a model may share one inference, by its shapes."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from irload.inference import reshape
 
 @dataclass(frozen=True, slots=True)
 class Stacking:
-    """How samples meet in an inference.
+    """How samples share an inference.
 
     `stacked`: axis 0 of every input and output counts samples. An inference takes `least` to `most` of them; fewer are
-    padded. `why` says what keeps `most` at 1.
+    padded. `why` is the reason where `most` is 1.
     """
 
     stacked: bool
@@ -34,9 +34,9 @@ class Stacking:
 
 def plan_stacking(model: Model, wanted: int) -> Stacking:
     """How to stack up to `wanted` samples. A model that allows more samples than its shapes say is reshaped."""
-    alone = _not_countable(model)
-    if alone:
-        return Stacking(stacked=False, why=alone)
+    why = _not_countable(model)
+    if why:
+        return Stacking(stacked=False, why=why)
     batch = _first(model)
     if any(n.type == "ReadValue" for g in model.walk() for n in g.nodes):
         stacked = _counts(model, (1,)) if batch.contains(1) else False
@@ -54,12 +54,6 @@ def plan_stacking(model: Model, wanted: int) -> Stacking:
     if not _counts(model, probes):
         return Stacking(stacked=False, why="its outputs have no axis of samples")
     return Stacking(True, least, most)
-
-
-def per_sample(port: Port) -> Shape:
-    """The shape of one sample: that of the port without its axis 0."""
-    shape = port.partial_shape
-    return Shape.unranked() if shape.rank is None else Shape(*shape[1:])
 
 
 def _not_countable(model: Model) -> str:

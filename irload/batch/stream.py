@@ -11,17 +11,18 @@ from typing import Any
 
 import numpy as np
 
-from irload.batch.images import Pixels
-from irload.batch.items import Done, Item, Recipe, Task
+from irload.batch.images import ImageOptions
+from irload.batch.items import Done, Item, Task, WorkerOptions
 from irload.batch.listing import Listing
 from irload.batch.pool import Pool
 from irload.batch.predictor import unique
 from irload.batch.tables import Tables
-from irload.batch.work import Work
+from irload.batch.task_runner import TaskRunner
 from irload.core.tensor import Array
 from irload.errors import InputInvalid
 from irload.graph import Model, Port
 from irload.inference import ShapeLike
+from irload.model import read_model
 from irload.plan.threads import thread_count
 from irload.safety import DEFAULT, Limits
 
@@ -46,7 +47,7 @@ def predict(
     workers: int = 0,
     threads: int | None = None,
     shapes: Mapping[str | int, ShapeLike] | None = None,
-    pixels: Pixels | None = None,
+    images: ImageOptions | None = None,
     limits: Limits | None = None,
     strict: bool = False,
 ) -> Iterator[Prediction]:
@@ -55,50 +56,50 @@ def predict(
     `source`: a file, folder or pattern, or several of them (`name=pattern` for a certain input), or any iterable of
     arrays or of dicts by input name, consumed as it is needed. `weights`, `shapes`: as for `read_model` and `reshape`.
     `batch_size`: samples that share an inference where the model allows. `workers`: processes, which need the model
-    as a path; with 0 everything happens here and in order. `threads`: for all workers together. `pixels`: what
+    as a path; with 0 everything happens here and in order. `threads`: for all workers together. `images`: what
     becomes of images. `limits`: as for `read_model`; None takes those of the model. `strict`: as for `compile_model`.
     Items that cannot be used are yielded with an `error`. Raises what makes the whole job impossible: an IRError for
     the model, InputInvalid for the source, OSError for the system.
     """
-    from irload.model import read_model
-
     if workers and isinstance(model, Model):
         raise InputInvalid("worker processes load the model themselves: give its path, or workers=0")
     loaded = model if isinstance(model, Model) else read_model(model, weights, limits=limits or DEFAULT)
     items = _items(source, loaded.inputs)
     tasks = iter(lambda: Task(list(islice(items, max(batch_size, 1)))), Task([]))
     share = max(1, thread_count(threads) // max(workers, 1))
-    recipe = Recipe(
+    options = WorkerOptions(
         str(model) if workers else loaded,
         weights,
         shapes,
         batch_size,
         share,
-        pixels or Pixels(),
+        images or ImageOptions(),
         limits=limits,
         strict=strict,
     )
-    return _predictions(recipe, tasks, workers, unique([p.any_name for p in loaded.outputs]))
+    return _predictions(options, tasks, workers, unique([p.any_name for p in loaded.outputs]))
 
 
-def _predictions(recipe: Recipe, tasks: Iterator[Task], workers: int, names: Sequence[str]) -> Iterator[Prediction]:
-    for done in Pool(recipe, workers).run(tasks) if workers else _here(recipe, tasks):
+def _predictions(
+    options: WorkerOptions, tasks: Iterator[Task], workers: int, names: Sequence[str]
+) -> Iterator[Prediction]:
+    for done in Pool(options, workers).run(tasks) if workers else _here(options, tasks):
         for record in done.records:
             outputs = dict(zip(names, record.outputs, strict=True)) if record.outputs is not None else {}
             yield Prediction(record.name, outputs, record.reason or None)
 
 
-def _here(recipe: Recipe, tasks: Iterator[Task]) -> Iterator[Done]:
-    work = Work(recipe)
+def _here(options: WorkerOptions, tasks: Iterator[Task]) -> Iterator[Done]:
+    runner = TaskRunner(options)
     for task in tasks:
-        yield work.do(task.items)
+        yield runner.run(task.items)
 
 
 def _items(source: Any, inputs: Sequence[Port]) -> Iterator[Item]:
     if isinstance(source, str | os.PathLike):
         source = [source]
     if isinstance(source, Sequence) and source and isinstance(source[0], str | os.PathLike):
-        listing = Listing([os.fspath(word) for word in source], [p.names | {p.node.name} for p in inputs])
+        listing = Listing([os.fspath(word) for word in source], inputs)
         return iter(Tables(listing.paths(), inputs) if listing.tables else listing)
     if not isinstance(source, Iterable):
         raise InputInvalid(f"the source is neither files nor an iterable of arrays: {type(source).__name__}")

@@ -133,7 +133,7 @@ def _cell(cell: Any, dtype: Any) -> Array | None:
     value = cell.as_py()
     if value is None:
         return None
-    if isinstance(value, dict) and set(value) == {"shape", "data"}:  # as `Format` writes what varies in shape
+    if isinstance(value, dict) and set(value) == {"shape", "data"}:  # as `TableFormat` writes what varies in shape
         leaf = _leaf(cell.type.field("data").type)
         return np.array(value["data"], leaf).reshape(value["shape"])
     try:

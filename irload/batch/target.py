@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from irload.batch.columns import Format
+from irload.batch.columns import TableFormat
 from irload.batch.items import Item
 from irload.batch.predictor import Predictor
-from irload.batch.sinks import Columns, Folder, Lines, Parts, Return, Sink
+from irload.batch.sinks import FolderSink, JsonLines, ParquetRows, PartsSink, ReturnSink, Sink
 from irload.errors import InputInvalid
 
 KINDS = ("npz", "npy", "parquet", "jsonl")
@@ -64,19 +64,19 @@ class Target:
             raise InputInvalid(f"a .npy holds one array and the model has {len(names)} outputs; take --format npz")
         return self._folder(tuple(names)) if self.is_folder else self.merger(predictor)
 
-    def merger(self, predictor: Predictor) -> Parts:
+    def merger(self, predictor: Predictor) -> PartsSink:
         """The parts of a common output."""
         names = predictor.output_names
         if self.kind == "jsonl":
-            form = Lines(tuple(names), self.top, self.labels)
+            form = JsonLines(tuple(names), self.top, self.labels)
         else:
-            form = Columns(Format(predictor.outputs, names, self.carried, stacked=predictor.stacking.stacked))
-        return Parts(self.path, self.parts, self.scratch, form)
+            form = ParquetRows(TableFormat(predictor.outputs, names, self.carried, stacked=predictor.stacking.stacked))
+        return PartsSink(self.path, self.parts, self.scratch, form)
 
-    def _folder(self, names: tuple[str, ...]) -> Folder:
-        return Folder(self.path, self.scratch, "npy" if self.kind == "npy" else "npz", names)
+    def _folder(self, names: tuple[str, ...]) -> FolderSink:
+        return FolderSink(self.path, self.scratch, "npy" if self.kind == "npy" else "npz", names)
 
 
 def sink_of(target: Target | None, predictor: Predictor) -> Sink:
     """What stores results: for no target, nothing, and the results come back."""
-    return Return() if target is None else target.sink(predictor)
+    return ReturnSink() if target is None else target.sink(predictor)

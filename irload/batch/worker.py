@@ -1,4 +1,4 @@
-"""A worker process: loads the model once, then answers tasks until its parent closes the pipe or is gone."""
+"""A worker process: loads the model once, then answers tasks until its parent closes the pipe or ends."""
 
 from __future__ import annotations
 
@@ -10,31 +10,30 @@ from multiprocessing.connection import Connection
 from queue import SimpleQueue
 from typing import Any
 
-from irload.batch.items import Done, Item, Recipe
+from threadpoolctl import threadpool_limits
+
+from irload.batch.items import Done, Item, WorkerOptions
+from irload.batch.task_runner import TaskRunner
 from irload.errors import IRError
 
 Message = tuple[str, Any]
 """("ready", stacking), ("done", Done), ("failed", an exception that ends the job)."""
 
 
-def serve(pipe: Connection, recipe: Recipe) -> None:
-    """The life of a worker."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the parent decides what it means
+def serve(pipe: Connection, options: WorkerOptions) -> None:
+    """Answer tasks until the pipe closes."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole process group; the parent handles it
     tasks: SimpleQueue[list[Item]] = SimpleQueue()
-    # Tasks are taken off the pipe while another is worked on, so that neither side waits for the other for ever; and
-    # when the parent is gone, nothing more is written.
+    # Tasks are read while another one runs: else both sides could block on full pipes. When the parent has ended, the
+    # process exits before it writes anything more.
     threading.Thread(target=_receive, args=(pipe, tasks), daemon=True).start()
     try:
-        from threadpoolctl import threadpool_limits
-
-        from irload.batch.work import Work
-
-        work = Work(recipe)
-        with threadpool_limits(recipe.threads):
-            pipe.send(("ready", str(work.predictor.stacking)))
+        runner = TaskRunner(options)
+        with threadpool_limits(options.threads):
+            pipe.send(("ready", str(runner.predictor.stacking)))
             while True:
-                done = work.do(tasks.get())
-                pipe.send(("done", (done, str(work.predictor.stacking))))
+                done = runner.run(tasks.get())
+                pipe.send(("done", (done, str(runner.predictor.stacking))))
     except BrokenPipeError:
         return
     except Exception as error:
@@ -51,7 +50,7 @@ def _receive(pipe: Connection, tasks: SimpleQueue[list[Item]]) -> None:
 
 
 def _sendable(error: Exception) -> Exception:
-    """The error as the parent can have it: errors of ours and of the system as they are."""
+    """The error in a form that can be pickled: irload's own and those of the system keep their types."""
     if isinstance(error, OSError):
         return OSError(error.errno, error.strerror or str(error), error.filename)
     if isinstance(error, IRError):

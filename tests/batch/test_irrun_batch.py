@@ -35,11 +35,11 @@ def test_each_result_is_that_of_the_sample_alone(batch, model, tmp_path, size):
 
 def test_lone_samples_stacks_and_npy(batch, model, tmp_path):
     samples = digits(tmp_path / "in", 3)
-    np.save(tmp_path / "in" / "lone.npy", samples[0])
+    np.save(tmp_path / "in" / "single.npy", samples[0])
     np.save(tmp_path / "in" / "stack.npy", samples)
     report = batch(tmp_path / "in" / "*.npy", "-o", tmp_path / "out", "--format", "npy", "--batch-size", 2)
     assert (report["items"], report["samples"]) == (5, 7)
-    assert np.load(tmp_path / "out" / "lone.npy").shape == (10,)
+    assert np.load(tmp_path / "out" / "single.npy").shape == (10,)
     np.testing.assert_allclose(np.load(tmp_path / "out" / "stack.npy"), model(samples)[0], atol=1e-6)
 
 
@@ -161,7 +161,7 @@ def test_a_full_disk_keeps_what_is_done(tmp_path):
 
 
 def test_plain_progress_and_summary(irrun, tmp_path, monkeypatch):
-    monkeypatch.setattr("irrun.watch.INTERVAL", 0)
+    monkeypatch.setattr("irrun.batch_progress.INTERVAL", 0)
     digits(tmp_path / "in", 30)
     outcome = irrun("batch", MODEL, tmp_path / "in", "-o", tmp_path / "out", "--batch-size", 10)
     assert outcome.code == OK

@@ -10,7 +10,7 @@ import pytest
 
 import irload
 from irload.batch import Predictor, predict
-from irload.batch.items import Item, Recipe, Task
+from irload.batch.items import Item, Task, WorkerOptions
 from irload.batch.pool import Pool
 from irload.errors import InputInvalid
 from tests.batch.kill import MODEL, digits
@@ -170,10 +170,10 @@ def test_new_shapes_and_weights(tmp_path, batch):
 def test_an_item_that_kills_its_workers_is_given_up(tmp_path):
     files = [str(tmp_path / f"{k:06}.npy") for k in range(6)]
     digits(tmp_path, 6)
-    recipe = Recipe(str(MODEL), batch_size=3, threads=1)
+    options = WorkerOptions(str(MODEL), batch_size=3, threads=1)
     items = [Item(k, f, str(k), {"": f}) for k, f in enumerate(files)]
     items[4] = Item(4, "deadly", "4", row=Deadly())
-    records = [r for d in Pool(recipe, 2).run(iter([Task(items[:3]), Task(items[3:])])) for r in d.records]
+    records = [r for d in Pool(options, 2).run(iter([Task(items[:3]), Task(items[3:])])) for r in d.records]
     assert sorted(r.name for r in records if not r.reason) == sorted(f for k, f in enumerate(files) if k != 4)
     (failed,) = [r for r in records if r.reason]
     assert (failed.name, failed.reason) == ("deadly", "3 workers died of it, the last by signal 9")

@@ -1,4 +1,4 @@
-"""A batch job in view: a bar on a terminal, plain lines elsewhere, a summary at the end."""
+"""The progress of a batch job: a bar on a terminal, plain lines elsewhere, a summary at the end."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SHOWN = 10
 """Failures that the summary shows."""
 
 
-class Watch:
+class BatchProgress:
     """Called with the summary so far, shows it on stderr."""
 
     def __init__(self) -> None:
@@ -87,7 +87,7 @@ def failures(summary: Summary) -> str:
 def report(job: Job, summary: Summary) -> dict[str, Any]:
     """The document of schemas/batch.schema.json."""
     return {
-        "model": str(job.recipe.model),
+        "model": str(job.options.model),
         "output": str(job.target.path),
         "manifest": str(job.target.manifest),
         "engine": job.engine,

@@ -1,0 +1,74 @@
+"""What an item gives a model: one array an input, checked and stacked on an axis of samples."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from irload.core.shape import Shape
+from irload.core.tensor import Array, TensorType
+from irload.errors import InputInvalid
+from irload.graph import Output, Port
+from irload.inputs import bind
+
+REMEMBERED = 1000
+"""Shapes of inputs that are remembered as fitting."""
+
+
+@dataclass(frozen=True, slots=True)
+class Samples:
+    """The inputs of one item in the model's order. Axis 0 counts samples; `single` if the item came without it."""
+
+    arrays: tuple[Array, ...]
+    single: bool = False
+
+
+class SampleInputs:
+    """The inputs of a model as items give them: with `stacked`, any number of samples on axis 0, or one without it."""
+
+    def __init__(self, ports: Sequence[Port], *, stacked: bool) -> None:
+        self.ports = ports
+        self.stacked = stacked
+        self._stackable = [_any_count(p) for p in ports] if stacked else ports
+        self._fitting: set[tuple[int, tuple[int, ...]]] = set()
+
+    def sample_shape(self, port: Port) -> Shape:
+        """The shape of one sample: that of the port, without axis 0 where that counts samples."""
+        shape = port.partial_shape
+        if not self.stacked:
+            return shape
+        return Shape.unranked() if shape.rank is None else Shape(*shape[1:])
+
+    def samples(self, values: Sequence[Array]) -> Samples:
+        """The samples of one item. Raises InputInvalid naming the input and what it takes."""
+        ports = self.ports
+        if len(values) != len(ports):
+            raise InputInvalid(f"the model takes {len(ports)} inputs, found {len(values)}")
+        if not self.stacked:
+            return Samples(tuple(bind(ports, list(values))))
+        single = all(v.ndim + 1 == p.partial_shape.rank for p, v in zip(ports, values, strict=True))
+        stacks = [v[None] if single else v for v in values]
+        arrays = tuple(bind([p], [v])[0] for p, v in zip(self._stackable, stacks, strict=True))
+        counts = {len(a) for a in arrays}
+        if len(counts) > 1:
+            raise InputInvalid(f"the inputs differ in their number of samples: {', '.join(map(str, sorted(counts)))}")
+        if 0 in counts:
+            raise InputInvalid("there is no sample in it")
+        return Samples(arrays, single)
+
+    def require_fit(self, port: Port, shape: tuple[int, ...]) -> None:
+        """Refuse an array by its shape, before its data are read. Raises InputInvalid."""
+        if (port.index, shape) in self._fitting:
+            return
+        takes = self._stackable[port.index].partial_shape
+        full = (1, *shape) if self.stacked and len(shape) + 1 == takes.rank else shape
+        if not takes.contains(Shape(*full)):
+            raise InputInvalid(f"has shape {Shape(*shape)}; input '{port.any_name}' takes {takes}")
+        if len(self._fitting) < REMEMBERED:
+            self._fitting.add((port.index, shape))
+
+
+def _any_count(port: Port) -> Port:
+    """The port as one that takes any number of samples."""
+    tensor = TensorType(port.element_type, Shape(None, *port.partial_shape[1:]))
+    return Port(port.node, Output(port.node, port.output.index, type=tensor), 0, port.names)

@@ -1,0 +1,71 @@
+"""One task: its items loaded, predicted and stored; an item that fails does not affect the others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from irload.batch.items import Done, Item, Record, WorkerOptions
+from irload.batch.load import load_item
+from irload.batch.predictor import Predictor
+from irload.batch.samples import Samples
+from irload.batch.sinks import ItemOutputs
+from irload.batch.target import sink_of
+from irload.errors import IRError, Unsupported
+from irload.extensions import load_extension, loaded_extensions
+
+
+class TaskRunner:
+    """The model, loaded once, and where results go."""
+
+    def __init__(self, options: WorkerOptions) -> None:
+        self.options = options
+        for file in options.extensions:
+            if file not in loaded_extensions():  # in a process of its own
+                load_extension(file)
+        self.predictor = Predictor(
+            options.model,
+            weights=options.weights,
+            batch_size=options.batch_size,
+            threads=options.threads,
+            shapes=options.shapes,
+            uniform=options.uniform,
+            limits=options.limits,
+            sha256=options.sha256,
+            strict=options.strict,
+        )
+        self.sink = sink_of(options.target, self.predictor)
+        self._reported = len(self.predictor.compiled.differences)
+
+    def run(self, items: Sequence[Item]) -> Done:
+        """Predict items. Raises OSError where results cannot be stored, and what is no fault of an item."""
+        results, faults = self.predict(items)
+        stored, part = self.sink.store(results)
+        by_name = {record.name: record for record in (*stored, *faults)}
+        found = self.predictor.compiled.differences
+        new, self._reported = found[self._reported :], len(found)
+        return Done([by_name[item.name] for item in items], part, new)
+
+    def predict(self, items: Sequence[Item]) -> tuple[list[ItemOutputs], list[Record]]:
+        """The outputs of the items, and records of those that have none."""
+        faults: list[Record] = []
+        loaded: list[tuple[Item, Samples]] = []
+        for item in items:
+            try:
+                loaded.append((item, load_item(item, self.predictor, self.options.images)))
+            except Unsupported:  # a package is missing: no fault of the item
+                raise
+            except (IRError, MemoryError) as error:
+                faults.append(Record(item.name, reason=reason_of(error)))
+        results: list[ItemOutputs] = []
+        stacked = self.predictor.stacking.stacked
+        for (item, samples), outputs in zip(loaded, self.predictor.run([s for _, s in loaded]), strict=True):
+            if isinstance(outputs, IRError):
+                faults.append(Record(item.name, reason=reason_of(outputs)))
+            else:
+                results.append((item, outputs, stacked and not samples.single))
+        return results, faults
+
+
+def reason_of(error: Exception) -> str:
+    """One line that says what is wrong."""
+    return (str(error) or "out of memory").replace("\n", " ")
