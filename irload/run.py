@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import OrderedDict
 from collections.abc import Collection, Sequence
 from pathlib import Path
@@ -35,6 +34,7 @@ from irload.plan.executor import Executor, Shared, fast_plan
 from irload.plan.interpreter import Run, TimedRun, apart
 from irload.plan.schedule import Plan, schedule_graph
 from irload.plan.threads import thread_count
+from irload.portable import after_fork_in_child
 from irload.result import Result
 from irload.safety import DEFAULT, Limits
 
@@ -249,8 +249,7 @@ def _unlock() -> None:
         compiled._lock = Lock()  # pyright: ignore[reportPrivateUsage]
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_unlock)
+after_fork_in_child(_unlock)
 
 
 class VariableState:

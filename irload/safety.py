@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterable
 from contextlib import suppress
@@ -11,6 +10,7 @@ from functools import cache
 from time import monotonic
 
 from irload.errors import InputInvalid, LimitExceeded, Where
+from irload.portable import physical_memory
 
 __all__ = ["DEFAULT", "Deadline", "Limits", "limits_of", "machine_memory"]
 
@@ -145,8 +145,9 @@ def _number(name: str, text: str) -> float | None:
 def machine_memory() -> int | None:
     """The bytes of memory that this process may use: the machine's, or its container's; None where nobody tells."""
     found: list[int] = []
-    with suppress(OSError, ValueError, AttributeError):
-        found.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+    physical = physical_memory()
+    if physical is not None:
+        found.append(physical)
     for file in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
         with suppress(OSError, ValueError), open(file, encoding="ascii") as stream:
             found.append(int(stream.read(32)))

@@ -77,7 +77,7 @@ def command(
     if form == "text" or output is not None:
         render(reports, passed, notes=notes)
     else:
-        click.echo(_document(reports, form))
+        click.echo(_document(reports, form, ascii_only=None))
     return _exit_code(reports, strict)
 
 
@@ -145,17 +145,16 @@ def _rule(code: str) -> Any:
     return found
 
 
-def _document(reports: Sequence[Any], form: str) -> str:
-    import json
-
+def _document(reports: Sequence[Any], form: str, *, ascii_only: bool | None = False) -> str:
     from irload import __version__
     from irload.checks import all_rules
     from irload.checks.report import reports_to_dict
     from irload.checks.sarif import to_sarif
+    from irrun.render import json_text
 
     sarif = form == "sarif"
     document = to_sarif(reports, all_rules(), __version__) if sarif else reports_to_dict(reports, __version__)
-    return json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False)
+    return json_text(document, ascii_only=ascii_only)
 
 
 def _write(path: Path, text: str) -> None:

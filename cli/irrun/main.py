@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gc
 import os
 import sys
@@ -32,7 +33,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         code = _run(arguments)
         sys.stdout.flush()
-    except BrokenPipeError:
+    except OSError as error:
+        if not _reader_left(error):
+            return _failed(error)
         _drop_output()
         return PIPE_CLOSED
     except (KeyboardInterrupt, click.Abort):
@@ -114,6 +117,12 @@ def _say(message: str, *, error: bool = False) -> None:
     with suppress(OSError):
         stderr().print("irrun: " + ("[bold red]error:[/] " if error else ""), end="")
         stderr().print(message, markup=False, highlight=False, soft_wrap=True)
+
+
+def _reader_left(error: OSError) -> bool:
+    """True where whoever read our output closed the pipe, which Windows reports as an invalid argument."""
+    windows = sys.platform == "win32" and error.errno == errno.EINVAL and error.filename is None
+    return windows or isinstance(error, BrokenPipeError)
 
 
 def _drop_output() -> None:

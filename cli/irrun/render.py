@@ -71,7 +71,14 @@ def table(*columns: str, right: Sequence[str] = ()) -> Table:
 
 def show_json(document: dict[str, Any]) -> None:
     """A report for machines. What JSON cannot say of numbers (NaN, infinities) must be gone already."""
-    click.echo(json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False))
+    click.echo(json_text(document))
+
+
+def json_text(document: object, *, ascii_only: bool | None = None) -> str:
+    """The text of a report; by default ASCII where stdout is not in UTF-8, which JSON has to be (pipes on Windows)."""
+    if ascii_only is None:
+        ascii_only = (getattr(sys.stdout, "encoding", None) or "utf-8").lower() not in ("utf-8", "utf8")
+    return json.dumps(document, indent=2, ensure_ascii=ascii_only, allow_nan=False)
 
 
 def show_warnings(warnings: Sequence[str]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -10,6 +9,7 @@ import click
 
 from irload import Port
 from irload.arrays import save_npy, save_npz
+from irload.portable import file_name
 from irload.run import Result
 
 
@@ -49,7 +49,7 @@ def file_names(ports: Sequence[Port]) -> list[str]:
     taken: set[str] = set()
     names: list[str] = []
     for port in ports:
-        base = re.sub(r"[^A-Za-z0-9_.-]+", "_", port.any_name).strip(".")[:100] or f"output_{port.index}"
+        base = file_name(port.any_name, f"output_{port.index}")
         name = base
         while name.lower() in taken:
             name = f"{base}_{port.index}" if name == base else f"{name}_"

@@ -11,6 +11,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from irload.portable import replace
+
 SYNCFS_FROM = 8
 """Files from which on syncing their whole file system at once is cheaper than syncing each."""
 
@@ -40,10 +42,10 @@ def write_files(scratch: Path, files: Sequence[tuple[Path, bytes]]) -> None:
 
 def _move(temporary: str, path: Path) -> None:
     try:
-        os.replace(temporary, path)
+        replace(temporary, path)
     except FileNotFoundError:
         path.parent.mkdir(parents=True, exist_ok=True)
-        os.replace(temporary, path)
+        replace(temporary, path)
 
 
 def _syncfs() -> Any:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from irload.checks.report import Finding, Report
 from irload.checks.rule import Rule
@@ -72,4 +73,4 @@ def _fingerprint(finding: Finding) -> str:
 def _uri(path: str) -> str:
     """A relative reference for relative paths, a file: URI for absolute ones."""
     pure = Path(path)
-    return pure.as_uri() if pure.is_absolute() else pure.as_posix()
+    return pure.as_uri() if pure.is_absolute() else quote(pure.as_posix().encode("utf-8", "surrogateescape"))

@@ -7,6 +7,7 @@ import stat
 from pathlib import Path
 
 from irload.errors import ReadError
+from irload.portable import READ_FLAGS
 
 HEAD = 1 << 20
 """Bytes of a file that are looked at to tell what it is; the root element of an IR must begin within them."""
@@ -58,15 +59,24 @@ def open_regular(path: str | Path, what: str) -> tuple[int, int]:
     Never blocks on a FIFO or a device. The caller closes the descriptor.
     """
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        # Looked at before it is opened: without O_NONBLOCK that could block, and Windows cannot open a folder.
+        _require_regular(os.stat(path).st_mode, path, what)
+        descriptor = os.open(path, READ_FLAGS)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         raise ReadError(f"cannot open {what} {path}: {reason}") from None
     info = os.fstat(descriptor)
-    if not stat.S_ISREG(info.st_mode):
+    try:
+        _require_regular(info.st_mode, path, what)  # it may have been replaced meanwhile
+    except ReadError:
         os.close(descriptor)
-        raise ReadError(f"{what} {path} is {_kind(info.st_mode)}, expected a regular file")
+        raise
     return descriptor, info.st_size
+
+
+def _require_regular(mode: int, path: str | Path, what: str) -> None:
+    if not stat.S_ISREG(mode):
+        raise ReadError(f"{what} {path} is {_kind(mode)}, expected a regular file")
 
 
 def read_limited(path: str | Path, what: str, limit: int) -> bytes:

@@ -17,6 +17,7 @@ from irload.core.packing import unpack
 from irload.core.tensor import Array, owner_of
 from irload.errors import ReadError
 from irload.integrity import sha256
+from irload.portable import read_at
 from irload.read.files import identify, open_regular
 from irload.safety import DEFAULT, Limits
 
@@ -149,12 +150,9 @@ class Weights:
         try:
             if _identity(descriptor) != self._identity:
                 raise ReadError(f"{self.path} has changed since it was opened; read the model again")
-            view, at = result.data, 0
-            while at < size:
-                count = os.preadv(descriptor, [view[at:]], offset + at)
-                if not count:
-                    raise ReadError(f"{self.path} shrank after it was opened: it ends {size - at} bytes early")
-                at += count
+            missing = size - read_at(descriptor, result.data, offset)
+            if missing:
+                raise ReadError(f"{self.path} shrank after it was opened: it ends {missing} bytes early")
         except OSError as error:
             raise ReadError(f"cannot read {self.path}: {error.strerror}") from None
         finally:
@@ -177,7 +175,8 @@ class Weights:
         descriptor, size = open_regular(path, "the weights")
         try:
             self._identity = _identity(descriptor)
-            what = identify(os.pread(descriptor, 256, 0)) or ""
+            head = bytearray(256)
+            what = identify(bytes(head[: read_at(descriptor, memoryview(head), 0)])) or ""
         except OSError as error:
             raise ReadError(f"cannot read {path}: {error.strerror}") from None
         finally:

@@ -8,6 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import BinaryIO
 
+from irload.portable import replace
+
 
 def write_atomically(path: str | Path, write: Callable[[BinaryIO], object]) -> None:
     """Have `write` fill a temporary file in the folder of `path`, force it to disk, and give it that name.
@@ -22,7 +24,7 @@ def write_atomically(path: str | Path, write: Callable[[BinaryIO], object]) -> N
             stream.flush()
             os.fsync(stream.fileno())
         os.chmod(temporary, 0o666 & ~_umask())
-        os.replace(temporary, path)
+        replace(temporary, path)
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise

@@ -12,6 +12,7 @@ import pytest
 
 import irload
 from irload.errors import InputInvalid, IRError, ReadError
+from irload.portable import read_at
 from irload.read import Weights
 from irload.read.constants import RANK
 from tests.hostile.confined import confined, irrun
@@ -264,13 +265,12 @@ def test_a_short_read_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     file = tmp_path / "m.bin"
     file.write_bytes(bytes(100))
     weights = Weights(file)
-    real = os.preadv
 
-    def shrinking(descriptor: int, buffers: list[memoryview], offset: int) -> int:
+    def shrinking(descriptor: int, target: memoryview, offset: int) -> int:
         os.truncate(file, 60)
-        return real(descriptor, buffers, offset)
+        return read_at(descriptor, target, offset)
 
-    monkeypatch.setattr(os, "preadv", shrinking)
+    monkeypatch.setattr("irload.read.weights.read_at", shrinking)
     with pytest.raises(ReadError, match="shrank after it was opened: it ends 40 bytes early"):
         weights.bytes(0, 100)
 

@@ -1,0 +1,46 @@
+"""A pytest plugin that takes from this process what Windows does not have: `pytest -p tests.platforms.windows`.
+
+Gone are the names that Python has on Unix only, as far as the standard library itself does not need them to run here;
+new processes are spawned; O_BINARY exists, and what opens a file without it would get text.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import shutil
+import sys
+import tomllib
+from pathlib import Path
+from typing import Any
+
+UNIX_ONLY: dict[str, frozenset[str]] = {
+    module: frozenset(names.split())
+    for module, names in tomllib.loads(Path(__file__).with_name("unix_only.toml").read_text("utf-8")).items()
+}
+O_BINARY = 1 << 29
+"""A bit that Linux and macOS use for nothing else; the wrapped `open` takes it out again."""
+
+_NEEDED = {
+    # by subprocess, multiprocessing, tempfile, shutil, pytest and xdist, which take other ways on Windows
+    *("getuid", "geteuid", "getgid", "getegid", "uname", "killpg", "setsid", "chown", "O_DIRECTORY", "O_NOFOLLOW"),
+    *("WNOHANG", "WIFSTOPPED", "WSTOPSIG", "WIFSIGNALED", "WTERMSIG", "WIFEXITED", "WEXITSTATUS"),
+}
+
+
+def pytest_configure() -> None:
+    """Before any test is collected, so before irload is imported."""
+    multiprocessing.set_start_method("spawn", force=True)
+    shutil._USE_CP_SENDFILE = False  # pyright: ignore[reportAttributeAccessIssue]
+    for name in UNIX_ONLY["os"] - _NEEDED:
+        if hasattr(os, name):
+            delattr(os, name)
+    inner = os.open
+
+    def opened(path: Any, flags: int, *others: Any, **named: Any) -> int:
+        caller = sys._getframe(1).f_globals.get("__name__", "")
+        assert flags & O_BINARY or not caller.startswith(("irload.", "irrun.")), f"{caller} opens {path} as text"
+        return inner(path, flags & ~O_BINARY, *others, **named)
+
+    os.open = opened
+    os.O_BINARY = O_BINARY  # pyright: ignore[reportAttributeAccessIssue]
