@@ -15,7 +15,7 @@ from irload.core.tensor import TensorType
 from irload.graph import Declared, Model, Node, Output
 
 __all__ = [
-    "Comparison",
+    "Contradiction",
     "Judgement",
     "TypeOf",
     "compare",
@@ -118,7 +118,7 @@ def judge_input(node: Node, index: int, inferred: TensorType) -> Judgement:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class Contradiction:
     """Where one port's declaration and the inferred type contradict each other: in the element type, in the shape."""
 
     element: bool
@@ -128,7 +128,7 @@ class Comparison:
         return self.element or self.shape
 
 
-AGREES = Comparison(element=False, shape=False)
+AGREES = Contradiction(element=False, shape=False)
 
 
 def own_type(output: Output) -> TensorType:
@@ -136,7 +136,7 @@ def own_type(output: Output) -> TensorType:
     return output.type
 
 
-def compare(output: Output, *, static_file: bool, type_of: TypeOf = own_type) -> Comparison:
+def compare(output: Output, *, static_file: bool, type_of: TypeOf = own_type) -> Contradiction:
     """Whether what the file declares of an output contradicts its inferred type. False for what merely says less.
 
     A declared −1 admits any size. A port without dims contradicts an inferred rank only in a file that is static
@@ -146,7 +146,7 @@ def compare(output: Output, *, static_file: bool, type_of: TypeOf = own_type) ->
     if found.fits:
         return AGREES
     shape = found.shape == "differs" or (static_file and found.shape == "silent")
-    return Comparison(found.element and not is_decompression(output, type_of), shape)
+    return Contradiction(found.element and not is_decompression(output, type_of), shape)
 
 
 def is_decompression(output: Output, type_of: TypeOf = own_type) -> bool:

@@ -10,7 +10,7 @@ from functools import cached_property
 from itertools import islice
 
 from irload.core.tensor import UNKNOWN, TensorType
-from irload.declared import FITS, Comparison, TypeOf, compare, declares_static, judge, judge_input, own_type, repeats
+from irload.declared import FITS, Contradiction, TypeOf, compare, declares_static, judge, judge_input, own_type, repeats
 from irload.errors import DeclaredDiffers, Where
 from irload.graph import Declared, Graph, Model, Node, Output
 
@@ -119,13 +119,13 @@ class _Search:
     def _input(self, node: Node, index: int, type_of: TypeOf) -> Iterator[DeclaredDiffers]:
         source = node.inputs[index]
         found = judge_input(node, index, type_of(source))
-        differs = Comparison(found.element, found.shape == "differs")
+        differs = Contradiction(found.element, found.shape == "differs")
         if differs:
             declared = node.declared_inputs[index]
             yield self._difference(node, "input", index, declared, type_of(source), differs)
 
     def _difference(
-        self, node: Node, side: str, index: int, declared: Declared, inferred: TensorType, differs: Comparison
+        self, node: Node, side: str, index: int, declared: Declared, inferred: TensorType, differs: Contradiction
     ) -> DeclaredDiffers:
         number = index if declared.port is None else declared.port
         port = f"{side} port {number}"

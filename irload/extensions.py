@@ -33,7 +33,7 @@ def load_extension(file: str | Path) -> None:
     try:
         spec.loader.exec_module(module)
     except Exception as error:
-        raise _told(path, error) from error
+        raise _at_its_line(path, error) from error
 
 
 def loaded_extensions() -> tuple[str, ...]:
@@ -42,7 +42,7 @@ def loaded_extensions() -> tuple[str, ...]:
     return tuple(str(Path(file).absolute()) for file in files if file)
 
 
-def _told(path: Path, error: Exception) -> ReadError:
+def _at_its_line(path: Path, error: Exception) -> ReadError:
     """The error with the last line of the extension that led to it."""
     line = error.lineno if isinstance(error, SyntaxError) else None
     step = error.__traceback__

@@ -41,7 +41,7 @@ def written(case: Case, k: int, folder: Path, rng: np.random.Generator) -> Path 
 
 def said_of(case: Case, file: Path) -> list[tuple[str, str]]:
     """What is said of a file, each with its code: errors and warnings of `check`, ports that differ."""
-    said = [(f.code, f"{f.layer}: {f.message} ({f.because})") for f in check(file).findings if f.severity != "note"]
+    said = [(f.code, f"{f.layer}: {f.message} ({f.cause})") for f in check(file).findings if f.severity != "note"]
     compiled = compile_model(file)
     with suppress(IRError):  # some cases are there to fail
         compiled([given.value for given in case.inputs if not given.constant])

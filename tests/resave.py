@@ -66,15 +66,17 @@ def resave(folder: Path, into: Path, *, fp16: bool) -> str:
     start = time.perf_counter()
     irload.save_model(model, saved, compress_to_fp16=fp16)
     seconds = time.perf_counter() - start
-    told = ""
+    differences = ""
     if fp16:
         original = into / "theirs.xml"
         ov.save_model(core().read_model(folder / "model.xml"), original)
         ours, theirs = halved(saved), halved(original)
-        told = f"  f16 {len(ours)}, only ours {sorted(ours - theirs)[:3]}, only theirs {sorted(theirs - ours)[:3]}"
+        differences = (
+            f"  f16 {len(ours)}, only ours {sorted(ours - theirs)[:3]}, only theirs {sorted(theirs - ours)[:3]}"
+        )
     runtime = difference(by_runtime(saved, given), by_runtime(original, given))
     own = difference(by_irload(saved, given), by_irload(original, given))
-    return f"OpenVINO {runtime:.1e}  irload {own:.1e}  saved in {seconds:5.2f} s{told}"
+    return f"OpenVINO {runtime:.1e}  irload {own:.1e}  saved in {seconds:5.2f} s{differences}"
 
 
 def main(words: list[str]) -> int:

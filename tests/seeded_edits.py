@@ -122,8 +122,8 @@ def run(files: Sequence[Path], count: int, seed: int) -> list[str]:
             for _ in range(share):
                 edit, found = copy.edited(rng)
                 if len(found) != 1 or not edit.found_by(found[0]):
-                    told = "; ".join(f"{f.code} {f.layer} {f.message}" for f in found) or "nothing found"
-                    missed.append(f"{xml.parent.name}: {edit}: {told}")
+                    found_text = "; ".join(f"{f.code} {f.layer} {f.message}" for f in found) or "nothing found"
+                    missed.append(f"{xml.parent.name}: {edit}: {found_text}")
     return missed
 
 

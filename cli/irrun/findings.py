@@ -40,8 +40,8 @@ def _rows(findings: Sequence[Finding]) -> Table:
         colour = COLOURS[finding.severity]
         severity = f"[{colour}]{finding.severity}[/]"
         grid.add_row(f"  [dim]{line}[/]", severity, finding.code, f"{where}{safe(finding.message)}")
-        if finding.because:
-            grid.add_row("", "", "", f"[dim]because {safe(finding.because)}[/]")
+        if finding.cause:
+            grid.add_row("", "", "", f"[dim]because {safe(finding.cause)}[/]")
     return grid
 
 
@@ -49,11 +49,11 @@ def _verdict(reports: Sequence[Report], passed: int, *, notes: bool) -> str:
     """One line: ✓ or ✗, how much of what in how many files."""
     count = {kind: sum(r.count(kind) for r in reports) for kind in ("error", "warning", "note")}
     faulty = sum(1 for r in reports if r.errors or r.warnings)
-    told = " and ".join(f"[{COLOURS[k]}]{_many(count[k], k)}[/]" for k in ("error", "warning") if count[k])
+    totals = " and ".join(f"[{COLOURS[k]}]{_many(count[k], k)}[/]" for k in ("error", "warning") if count[k])
     files = _many(len(reports), "file")
-    if told:
+    if totals:
         mark = "[bold red]✗[/]" if count["error"] else "[yellow]![/]"
-        said = f"{mark} {told} in {f'{faulty} of {files}' if len(reports) > 1 else files}"
+        said = f"{mark} {totals} in {f'{faulty} of {files}' if len(reports) > 1 else files}"
     elif reports:
         said = f"[bold green]✓[/] no faults in {files}, {_many(sum(r.layers for r in reports), 'layer')}"
     else:

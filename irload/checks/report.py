@@ -13,17 +13,17 @@ SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One fault: what (`code`, `severity`, `message`), where (`file`, `line`, layer, port), and `because` of what.
+    """One fault: what (`code`, `severity`, `message`), where (`file`, `line`, layer, port), and why (`cause`).
 
-    `code` is stable over releases. `because` names the producer or attribute that made the inferred value; empty where
-    the message says it all. `body` is the path of layers and bodies that leads to the layer (`loop/body`), as layer ids
+    `code` is stable over releases. `cause` names the producer or attribute that made the inferred value; empty where
+    the message suffices. `body` is the path of layers and bodies that leads to the layer (`loop/body`), as layer ids
     are unique in their own graph only; empty in the outer graph.
     """
 
     code: str
     severity: Severity
     message: str
-    because: str = ""
+    cause: str = ""
     file: str | None = None
     line: int | None = None
     layer_id: int | None = None

@@ -24,7 +24,7 @@ class Hit:
 
     place: Place
     message: str
-    because: str = ""
+    cause: str = ""
     line: int | None = None
     port: str | None = None
     severity: Severity | None = None
@@ -69,7 +69,7 @@ class Rule:
                 self.code,
                 severity,
                 hit.message,
-                hit.because,
+                hit.cause,
                 subject.file,
                 line,
                 place.layer_id if isinstance(place.layer_id, int) else None,

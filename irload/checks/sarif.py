@@ -58,7 +58,7 @@ def _result(finding: Finding, index: dict[str, int], artifact: int) -> dict[str,
         "ruleId": finding.code,
         "ruleIndex": index[finding.code],
         "level": finding.severity,
-        "message": {"text": f"{text} ({finding.because})" if finding.because else text},
+        "message": {"text": f"{text} ({finding.cause})" if finding.cause else text},
         "locations": [location],
         # Stable under edits elsewhere in the file: the line is not part of it.
         "partialFingerprints": {"irloadFinding/v1": _fingerprint(finding)},

@@ -1,4 +1,4 @@
-"""What rules look at: one file, read as far as it can be, with its graph, its types and every fault met on the way."""
+"""What rules examine: one file, read as far as possible, with its graph, its types and every fault met on the way."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from irload.checks.inferences import DeclaredInference, ResilientInference
 from irload.checks.weightscan import Scan
-from irload.checks.worlds import Claims, Truth
 from irload.core.element import ElementType
 from irload.core.tensor import UNKNOWN, TensorType
 from irload.declared import FITS, Judgement, declares_static, judge
@@ -55,7 +55,7 @@ class Scope:
 
     def type(self, output: Output) -> TensorType:
         """What inference found for an output."""
-        return self.subject.truth.types.get(output, UNKNOWN)
+        return self.subject.inference.types.get(output, UNKNOWN)
 
     def feeds(self, layer: RawLayer) -> dict[int, list[int]]:
         """For each input port id of a layer, the ids of the layers whose edges end there."""
@@ -145,14 +145,14 @@ class Scope:
 class Subject:
     """One file under check. `fatal` is set when nothing beyond it could be read.
 
-    `explained` gathers the lines of what errors were reported about, so that what remains can be told from it.
+    `explained` has the lines of the layers that errors were reported for; rules that run last report only the others.
     """
 
     file: str
     net: RawNet = field(default_factory=RawNet)
     weights: Weights = field(default_factory=lambda: Weights(None))
     model: Model | None = None
-    truth: Truth = field(default_factory=Truth)
+    inference: ResilientInference = field(default_factory=ResilientInference)
     limits: Limits = DEFAULT
     fatal: IRError | None = None
     read_faults: list[IRError] = field(default_factory=list[IRError])
@@ -205,7 +205,7 @@ class Subject:
     @property
     def faulty(self) -> bool:
         """True when building or inferring met any fault."""
-        return bool(self.build_faults or self.truth.faults)
+        return bool(self.build_faults or self.inference.faults)
 
     @cached_property
     def is_static(self) -> bool:
@@ -213,37 +213,38 @@ class Subject:
         return self.model is not None and declares_static(self.model)
 
     def judge(self, output: Output) -> Judgement:
-        """What is to be reported of an output's declaration; FITS where an earlier wrong claim explains it."""
+        """What to report of an output's declaration; FITS where it follows from an earlier wrong declaration."""
         node = output.node
-        tensor = self.truth.types.get(output)
-        if tensor is None or isinstance(node.op, UnknownOp) or node in self.truth.failed:
+        tensor = self.inference.types.get(output)
+        if tensor is None or isinstance(node.op, UnknownOp) or node in self.inference.failed:
             return FITS
         found = judge(output.declared, tensor)
-        return found if found.fits or output in self._claims.unexplained else FITS
+        return found if found.fits or output in self._by_declarations.unexplained else FITS
 
     @cached_property
-    def _claims(self) -> Claims:
-        claims = Claims(self.file, replace(self.limits, wall_time=None))  # the truth took no less
-        self._infer_all(claims)
-        return claims
+    def _by_declarations(self) -> DeclaredInference:
+        # The first inference obeyed the limit of time, and this one takes no longer.
+        run = DeclaredInference(self.file, replace(self.limits, wall_time=None))
+        self._infer_all(run)
+        return run
 
     def infer(self) -> None:
-        """Infer every graph from what is true."""
-        self._infer_all(self.truth)
+        """Infer every graph from its operations."""
+        self._infer_all(self.inference)
 
-    def _infer_all(self, world: Truth) -> None:
+    def _infer_all(self, run: ResilientInference) -> None:
         for scope in self.scopes:
             outputs = [o for n in scope.graph.nodes for o in n.outputs]
-            if scope.owner is not None and any(o in world.types for o in outputs):
+            if scope.owner is not None and any(o in run.types for o in outputs):
                 continue
-            if scope.owner is not None:  # nothing is known of what feeds it
-                world.vague.update(scope.graph.parameters)
-            world.graph(scope.graph)
+            if scope.owner is not None:  # its inputs are unknown
+                run.tainted.update(scope.graph.parameters)
+            run.graph(scope.graph)
 
 
 def examine(file: str | Path, weights: Any = None, target: str | None = None, limits: Limits = DEFAULT) -> Subject:
     """Read a file as far as possible. Never raises an IRError: what goes wrong is kept on the subject."""
-    subject = Subject(str(file), target=target, truth=Truth(limits=limits), limits=limits)
+    subject = Subject(str(file), target=target, inference=ResilientInference(limits=limits), limits=limits)
     try:
         subject.net = read_xml(file, subject.read_faults.append, limits)
     except IRError as error:
@@ -262,11 +263,11 @@ def examine(file: str | Path, weights: Any = None, target: str | None = None, li
         return subject
     for scope in scopes:
         for parameter in scope.graph.parameters:
-            if not parameter.outputs:  # IR411 reports it; inference wants to put its type somewhere
+            if not parameter.outputs:  # IR411 reports it; inference needs an output to store the type on
                 parameter.outputs.append(Output(parameter, 0))
     try:
         subject.infer()
-    except LimitExceeded as error:  # the time is over
+    except LimitExceeded as error:  # out of time
         subject.model, subject.fatal = None, error
     return subject
 

@@ -22,7 +22,7 @@ from irload.core.element import ElementType, element
 from irload.core.shape import Shape
 from irload.errors import AttributeInvalid, IRError
 
-Rule = Callable[[Any], str | None]
+Validator = Callable[[Any], str | None]
 """Takes a value; returns what it must be (`must be positive`) when it is not, else None."""
 
 REQUIRED: Final = object()
@@ -40,7 +40,7 @@ class Attribute:
         parse: Callable[[str, list[str]], Any],
         write: Callable[[Any], str],
         default: Any,
-        rule: Rule | None,
+        rule: Validator | None,
         name: str | None,
         *,
         spec_required: bool = False,
@@ -100,28 +100,28 @@ UNSAID: Final = object()
 
 
 def integer(
-    default: Any = REQUIRED, *, rule: Rule | None = None, name: str | None = None, spec_required: bool = False
+    default: Any = REQUIRED, *, rule: Validator | None = None, name: str | None = None, spec_required: bool = False
 ) -> int:
     """A 64-bit integer."""
     return _attribute(_parse_integer, str, default, rule, name, spec_required, "integer")
 
 
 def integers(
-    default: Any = REQUIRED, *, rule: Rule | None = None, name: str | None = None, spec_required: bool = False
+    default: Any = REQUIRED, *, rule: Validator | None = None, name: str | None = None, spec_required: bool = False
 ) -> tuple[int, ...]:
     """A comma-separated list of 64-bit integers. An empty default stands for what inference fills in (all ones, …)."""
     return _attribute(_parse_integers, _join, default, rule, name, spec_required, "integers")
 
 
 def number(
-    default: Any = REQUIRED, *, rule: Rule | None = None, name: str | None = None, spec_required: bool = False
+    default: Any = REQUIRED, *, rule: Validator | None = None, name: str | None = None, spec_required: bool = False
 ) -> float:
     """A floating-point number, held as f64."""
     return _attribute(_parse_number, _float_text, default, rule, name, spec_required, "number")
 
 
 def numbers(
-    default: Any = REQUIRED, *, rule: Rule | None = None, name: str | None = None, spec_required: bool = False
+    default: Any = REQUIRED, *, rule: Validator | None = None, name: str | None = None, spec_required: bool = False
 ) -> tuple[float, ...]:
     """A comma-separated list of floating-point numbers."""
     return _attribute(
@@ -180,12 +180,12 @@ def choice(
     return attribute
 
 
-def words(default: Any = REQUIRED, *, rule: Rule | None = None, name: str | None = None) -> tuple[str, ...]:
+def words(default: Any = REQUIRED, *, rule: Validator | None = None, name: str | None = None) -> tuple[str, ...]:
     """A comma-separated list of words."""
     return _attribute(lambda text, notes: _items(text), ",".join, default, rule, name, False, "words")
 
 
-def text(default: Any = REQUIRED, *, rule: Rule | None = None, name: str | None = None) -> str:
+def text(default: Any = REQUIRED, *, rule: Validator | None = None, name: str | None = None) -> str:
     """Any text."""
     return _attribute(lambda text, notes: text, str, default, rule, name, False, "text")
 
@@ -221,27 +221,27 @@ def supplied(default: Any = REQUIRED) -> Any:
 
 
 def positive(value: Any) -> str | None:
-    """Rule: a number, or every number of a list, is above zero."""
+    """Validator: a number, or every number of a list, is above zero."""
     return None if all(v > 0 for v in _each(value)) else "must be positive"
 
 
 def non_negative(value: Any) -> str | None:
-    """Rule: a number, or every number of a list, is zero or above."""
+    """Validator: a number, or every number of a list, is zero or above."""
     return None if all(v >= 0 for v in _each(value)) else "must not be negative"
 
 
-def at_least(least: float) -> Rule:
-    """Rule: a number, or every number of a list, is `least` or above."""
+def at_least(least: float) -> Validator:
+    """Validator: a number, or every number of a list, is `least` or above."""
     return lambda value: None if all(v >= least for v in _each(value)) else f"must be at least {least}"
 
 
-def within(least: float, most: float) -> Rule:
-    """Rule: a number, or every number of a list, lies in `least` to `most`."""
+def within(least: float, most: float) -> Validator:
+    """Validator: a number, or every number of a list, lies in `least` to `most`."""
     return lambda value: None if all(least <= v <= most for v in _each(value)) else f"must be within {least}..{most}"
 
 
 def finite(value: Any) -> str | None:
-    """Rule: no NaN and no infinity."""
+    """Validator: no NaN and no infinity."""
     return None if all(math.isfinite(v) for v in _each(value)) else "must be finite"
 
 
@@ -249,14 +249,14 @@ def finite(value: Any) -> str | None:
 class Advice:
     """A rule of the specification that the runtime holds nobody to: a text that breaks it is read with a warning."""
 
-    rule: Rule
+    rule: Validator
 
     def __call__(self, value: Any) -> str | None:
         return None
 
 
-def advised(rule: Rule) -> Rule:
-    """Rule: `rule`, but breaking it is a warning only."""
+def advised(rule: Validator) -> Validator:
+    """Validator: `rule`, but breaking it is a warning only."""
     return Advice(rule)
 
 
@@ -276,7 +276,7 @@ def _attribute(
     parse: Callable[[str, list[str]], Any],
     write: Callable[[Any], str],
     default: Any,
-    rule: Rule | None,
+    rule: Validator | None,
     name: str | None,
     spec_required: bool,
     kind: str,

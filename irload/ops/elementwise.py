@@ -47,7 +47,7 @@ class Unary(Op):
 
     def infer(self, x: TensorType) -> TensorType:
         require_numeric("x", x.element)
-        return x.untold()
+        return x.without_value()
 
 
 class FloatUnary(Op):
@@ -55,7 +55,7 @@ class FloatUnary(Op):
 
     def infer(self, x: TensorType) -> TensorType:
         (prefer_float if self.rounds else require_float)("x", x.element)
-        return x.untold()
+        return x.without_value()
 
 
 class UnaryFunction(Unary):

@@ -54,8 +54,8 @@ class Windowed(Op):
 
     def explicit_pads(self, spatial: int) -> list[tuple[int, int]]:
         """(begin, end) of each spatial axis as far as no input decides it: zero unless auto_pad is explicit."""
-        told = zip(self.per_axis("pads_begin", spatial), self.per_axis("pads_end", spatial), strict=True)
-        return list(told) if self.auto_pad == "explicit" else [(0, 0)] * spatial
+        pads = zip(self.per_axis("pads_begin", spatial), self.per_axis("pads_end", spatial), strict=True)
+        return list(pads) if self.auto_pad == "explicit" else [(0, 0)] * spatial
 
     def pads(self, sizes: Sequence[int], kernel: Sequence[int]) -> list[tuple[int, int]]:
         """(begin, end) of each spatial axis, for an input of `sizes` and a window of `kernel`."""

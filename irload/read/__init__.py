@@ -12,7 +12,7 @@ from irload.integrity import sha256 as digest
 from irload.read.build import build
 from irload.read.files import read_limited
 from irload.read.weights import Weights
-from irload.read.xml import Report, raise_first, read_xml
+from irload.read.xml import OnFault, raise_first, read_xml
 from irload.safety import DEFAULT, Limits
 
 __all__ = ["Weights", "open_weights", "read_graph", "read_xml"]
@@ -21,7 +21,7 @@ __all__ = ["Weights", "open_weights", "read_graph", "read_xml"]
 def read_graph(
     source: str | Path | bytes,
     weights: Any = None,
-    report: Report = raise_first,
+    report: OnFault = raise_first,
     limits: Limits = DEFAULT,
     *,
     mmap: bool = False,

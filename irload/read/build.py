@@ -14,7 +14,7 @@ from irload.core.subgraph import Subgraph
 from irload.errors import IRError, ReadError, UnknownOperation, Where
 from irload.graph import Declared, Graph, Model, Node, Output, UnknownOp, topological
 from irload.read.constants import constant
-from irload.read.faults import WARNINGS, Report, counted, raise_first
+from irload.read.faults import WARNINGS, OnFault, counted, raise_first
 from irload.read.means import subtract_means
 from irload.read.raw import RawEdge, RawGraph, RawLayer, RawNet, RawPort, RawPreprocess
 from irload.read.weights import Weights
@@ -26,7 +26,7 @@ def build(
     net: RawNet,
     weights: Weights,
     file: str | None = None,
-    report: Report = raise_first,
+    report: OnFault = raise_first,
     limits: Limits = DEFAULT,
 ) -> Model:
     """The Model of a raw net. Faults go to `report`; where it collects them, faulty layers stand as unknown ones."""
@@ -50,7 +50,7 @@ def build(
 
 
 class _Builder:
-    def __init__(self, weights: Weights, report: Report, model: Model) -> None:
+    def __init__(self, weights: Weights, report: OnFault, model: Model) -> None:
         self.weights = weights
         self.file = model.file
         self.report = report

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from irload.errors import ReadError, Where
-from irload.read.faults import WARNINGS, Report
+from irload.read.faults import WARNINGS, OnFault
 from irload.read.names import split_names
 from irload.read.raw import RawEdge, RawGraph, RawLayer, RawNet, RawPort
 from irload.safety import Limits
@@ -37,7 +37,7 @@ _ONCE = frozenset(
 class Elements:
     """Reads the elements of one file. `net` takes its warnings, `report` its faults."""
 
-    def __init__(self, file: str | None, net: RawNet, report: Report, limits: Limits) -> None:
+    def __init__(self, file: str | None, net: RawNet, report: OnFault, limits: Limits) -> None:
         self.limits = limits
         self.port_count = 0
         self.file = file

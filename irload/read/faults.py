@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 from irload.errors import IRError, ReadError
 
-__all__ = ["WARNINGS", "Report", "counted", "raise_first"]
+__all__ = ["WARNINGS", "OnFault", "counted", "raise_first"]
 
-Report = Callable[[IRError], None]
+OnFault = Callable[[IRError], None]
 
 FAULTS = 10_000
 """Faults after which reading is given up."""
@@ -21,7 +21,7 @@ def raise_first(error: IRError) -> None:
     raise error
 
 
-def counted(report: Report) -> Report:
+def counted(report: OnFault) -> OnFault:
     """The same report, which raises ReadError when there are more faults than anybody would read."""
     found = 0
 

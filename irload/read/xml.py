@@ -12,14 +12,14 @@ from lxml import etree
 from irload.core.pause import uncollected
 from irload.errors import IRError, LimitExceeded, ReadError, Where
 from irload.read.elements import BODIES, Element, Elements
-from irload.read.faults import Report, counted, raise_first
+from irload.read.faults import OnFault, counted, raise_first
 from irload.read.files import HEAD, open_regular
 from irload.read.metadata import OLD, check_old, preprocess, tree
 from irload.read.prolog import BOM, root_tag
 from irload.read.raw import RawGraph, RawNet
 from irload.safety import DEFAULT, Deadline, Limits
 
-__all__ = ["Report", "raise_first", "read_xml"]
+__all__ = ["OnFault", "raise_first", "read_xml"]
 
 CHUNK = 1 << 16
 _PARTS = ("layers", "edges", "rt_info", *OLD, "pre-process", "statistics")
@@ -27,7 +27,7 @@ _TAGS = ("layer", "edge", *BODIES, "rt_info", *OLD, "pre-process")
 
 
 def read_xml(
-    source: str | Path | bytes, report: Report = raise_first, limits: Limits = DEFAULT, name: str | None = None
+    source: str | Path | bytes, report: OnFault = raise_first, limits: Limits = DEFAULT, name: str | None = None
 ) -> RawNet:
     """The raw net of a path or of the bytes of an XML file. Faults go to `report`, which may raise or collect.
 
@@ -60,7 +60,7 @@ def _open(source: str | Path | bytes, limits: Limits) -> BinaryIO:
 class _Reader:
     """Walks the events of one file. A stack of graphs mirrors the nesting of bodies."""
 
-    def __init__(self, file: str | None, report: Report, limits: Limits) -> None:
+    def __init__(self, file: str | None, report: OnFault, limits: Limits) -> None:
         self.limits = limits
         self.deadline = Deadline(limits)
         self.file = file

@@ -190,8 +190,8 @@ def _precision(source: bytes, port: _PortText, tensor: TensorType) -> list[_Edit
     """What makes the port's `precision` say the element type; a port without one keeps none."""
     element = tensor.element
     for match in _ATTRIBUTE.finditer(source, port.start, port.inner):
-        told = match[2][1:-1].decode("utf-8", "replace")
-        if match[1] == b"precision" and element is not dynamic and told not in (element.precision, element.name):
+        precision = match[2][1:-1].decode("utf-8", "replace")
+        if match[1] == b"precision" and element is not dynamic and precision not in (element.precision, element.name):
             return [_Edit(match.start(2) + 1, match.end(2) - 1, element.precision.encode())]
     return []
 

@@ -87,9 +87,9 @@ def layer(
     count = len(inputs)
     taken = [port(k, given) for k, given in enumerate(inputs)]
     given = [port(count + k, p, names[k] if k < len(names) else "") for k, p in enumerate(outputs)]
-    told = f' output_names="{names[0]}"' if type == "Result" and names else ""
+    attributes = f' output_names="{names[0]}"' if type == "Result" and names else ""
     lines = [
-        f'<layer id="{id}" name="{name}" type="{type}" version="{version}"{told}>',
+        f'<layer id="{id}" name="{name}" type="{type}" version="{version}"{attributes}>',
         *([f"<data {data}/>"] if data else []),
         *(["<input>", *taken, "</input>"] if taken else []),
         *(["<output>", *given, "</output>"] if given else []),

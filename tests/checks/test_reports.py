@@ -205,7 +205,7 @@ def test_findings_say_where_and_why(tmp_path):
     assert isinstance(found, irload.Finding)
     assert (found.code, found.severity, found.layer_id, found.layer_name) == ("IR401", "error", 2, "conv")
     assert (found.port, found.file) == ("output port 2", str(file))
-    assert found.because.startswith("filters 'w' (id 1) are [4,3,3,3]")
+    assert found.cause.startswith("filters 'w' (id 1) are [4,3,3,3]")
     assert '<port id="2"' in file.read_text().splitlines()[(found.line or 0) - 1]
     assert not report.ok()
     with pytest.raises(ValueError, match="no OpenVINO release"):

@@ -74,10 +74,10 @@ def test_strict_refuses_before_anything_runs(irrun, tmp_path, monkeypatch, words
 
 def test_a_process_shows_no_traceback(tmp_path):
     model, x = saved(tmp_path, FALSE)
-    told, refused = irrun_process(model, x), irrun_process(model, x, "--strict")
-    assert (told.returncode, refused.returncode) == (OK, FINDINGS)
-    assert len(warnings(told.stderr)) == len(refused.stderr.splitlines()) == 1
-    assert "Traceback" not in told.stderr + refused.stderr
+    warned, refused = irrun_process(model, x), irrun_process(model, x, "--strict")
+    assert (warned.returncode, refused.returncode) == (OK, FINDINGS)
+    assert len(warnings(warned.stderr)) == len(refused.stderr.splitlines()) == 1
+    assert "Traceback" not in warned.stderr + refused.stderr
 
 
 def test_the_report_of_a_run_has_the_warnings(irrun, tmp_path):

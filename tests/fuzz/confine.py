@@ -64,7 +64,7 @@ class Confinement:
         lines, late = _heard(here, child, start + self.seconds * self.patience)
         _, status, usage = os.wait4(child, 0)
         os.close(here)
-        found = _told(lines)
+        found = _message(lines)
         code = os.waitstatus_to_exitcode(status)
         if late or code == -signal.SIGXCPU:
             found |= {"outcome": "hang", "words": f"more than {self.seconds} s", "trace": _trace(lines)}
@@ -98,7 +98,7 @@ def _heard(pipe: int, child: int, deadline: float) -> tuple[list[str], bool]:
     return data.decode(errors="replace").splitlines(), late
 
 
-def _told(lines: list[str]) -> dict[str, Any]:
+def _message(lines: list[str]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for line in lines:
         if line.startswith("{"):

@@ -28,8 +28,8 @@ class Net:
         """A Parameter that the array suits; `shape` where it admits others too."""
         array = np.asarray(array)
         self.inputs.append(array)
-        told = ",".join(map(str, array.shape)) if shape is None else shape
-        return self.body.parameter(element or element_of_dtype(array.dtype), told)
+        shape_text = ",".join(map(str, array.shape)) if shape is None else shape
+        return self.body.parameter(element or element_of_dtype(array.dtype), shape_text)
 
     def random(self, *shape: int, element: ElementType = et.f32) -> Array:
         """Values between −1 and 1, or small integers."""

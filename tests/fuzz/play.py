@@ -75,8 +75,8 @@ def _play(made: Made, file: Path, stage: Stage) -> Verdict:
     if made.family == LIE and not errors:
         raise Fault(ACCEPTED, "; ".join(made.done))
     if made.family == HARMLESS and errors:
-        told = next(f for f in report.findings if f.severity != "note")
-        raise Fault(FLAGGED, f"{'; '.join(made.done)}: {told.code} {told.layer} {told.message}")
+        finding = next(f for f in report.findings if f.severity != "note")
+        raise Fault(FLAGGED, f"{'; '.join(made.done)}: {finding.code} {finding.layer} {finding.message}")
     verdict: Verdict = {"codes": sorted(errors), "also": []}
     rng = np.random.default_rng(made.seed)
     if made.family != HARMLESS and rng.random() < AROUND:

@@ -84,10 +84,10 @@ def _layer(m: Mutant, graph: Element, what: str, source: Element, *, result: boo
     id, precision = _fresh(graph), quoteattr(source.get("precision", "FP32"))
     dims = "".join(f"<dim>{d}</dim>" for d in _sides(source)[1])
     data = {'"Convert"': '<data destination_type="f16"/>', '"Softmax"': '<data axis="-1"/>'}
-    told = data.get(what.split()[0], '<data axis="-1"/>' if "Softmax" in what else "")
+    line = data.get(what.split()[0], '<data axis="-1"/>' if "Softmax" in what else "")
     given = "" if result else f'<output><port id="1" precision={precision}>{dims}</port></output>'
     text = (
-        f'<layer id="{id}" name="added{id}" type={what}>{told}<input><port id="0" precision={precision}>{dims}</port>'
+        f'<layer id="{id}" name="added{id}" type={what}>{line}<input><port id="0" precision={precision}>{dims}</port>'
         f"</input>{given}</layer>"
     )
     graph.find("layers").append(etree.fromstring(text))

@@ -6,7 +6,7 @@ import pytest
 
 import irload
 from tests.fuzz.programs import near
-from tests.fuzz.programs.__main__ import Report, outcomes
+from tests.fuzz.programs.__main__ import Tally, outcomes
 from tests.fuzz.programs.graph import ir
 from tests.fuzz.programs.make import make
 from tests.fuzz.programs.play import Wrong, plainly, play
@@ -24,15 +24,15 @@ def test_what_once_was_wrong(file):
 
 
 def test_random_programs(tmp_path):
-    report = Report(SEED)
+    tally = Tally(SEED)
     for found in outcomes(COUNT, SEED, tmp_path, workers=2, start=0, share=0.05):
-        report.add(found)
-    assert report.failures == [], report.text(tmp_path)
-    assert report.count == COUNT
-    assert report.outputs["exact"] > 100
-    assert report.outputs["blunt"] < 0.15 * report.outputs["outputs"]
-    assert sum(report.refused.values()) < 0.1 * COUNT
-    assert report.runtime["agrees"] > 3
+        tally.add(found)
+    assert tally.failures == [], tally.text(tmp_path)
+    assert tally.count == COUNT
+    assert tally.outputs["exact"] > 100
+    assert tally.outputs["blunt"] < 0.15 * tally.outputs["outputs"]
+    assert sum(tally.refused.values()) < 0.1 * COUNT
+    assert tally.runtime["agrees"] > 3
 
 
 def test_the_same_seed_makes_the_same():
@@ -69,7 +69,7 @@ def test_a_wrong_number_is_noticed(index, monkeypatch):
         wrong = array.copy()
         flat = wrong.reshape(-1)
         if flat.dtype.kind == "f" and flat.size:
-            flat[-1] += max(0.02 * near.spread(array), 1e-3)
+            flat[-1] += max(0.02 * near.scale(array), 1e-3)
             assert near.differs(array, wrong, expected.tolerances[k])
         assert near.differs(array, array.copy(), expected.tolerances[k]) is None
 

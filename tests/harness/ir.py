@@ -31,8 +31,8 @@ def ir_of(case: Case, shapes: ShapeText | None = None, version: int = 11) -> tup
                 layer_text(k, f"in{k}", "Const", "opset1", data, 0, [(given.element.precision, given.value.shape)])
             )
         else:
-            told = shapes[k] if shapes is not None and shapes[k] is not None else shape
-            data = f'<data element_type="{given.element}" shape="{told}"/>'
+            shape_text = shapes[k] if shapes is not None and shapes[k] is not None else shape
+            data = f'<data element_type="{given.element}" shape="{shape_text}"/>'
             layers.append(layer_text(k, f"in{k}", "Parameter", "opset1", data, 0, [(given.element.precision, ())]))
         edges.append(f'<edge from-layer="{k}" from-port="0" to-layer="{count}" to-port="{k}"/>')
     attributes = " ".join(f"{name}={quoteattr(text(value))}" for name, value in case.attributes.items())

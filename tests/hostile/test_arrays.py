@@ -298,8 +298,8 @@ def test_0_d_arrays_stay_0_d(tmp_path, irrun):
     assert load_npz(tmp_path / "out.npz")["every"].tolist() == [[2, 6], [4, 12], [8, 24], [16, 48]]
 
 
-def bomb(path: Path, name: str, told: int | None = None) -> None:
-    """A .npz of 2 MB that unpacks to 2 GB of zeros. `told`: the size that it declares instead."""
+def bomb(path: Path, name: str, declared: int | None = None) -> None:
+    """A .npz of 2 MB that unpacks to 2 GB of zeros. `declared`: the size that it declares instead."""
     block = 1 << 26
     head = describing("'|u1'", f"({32 * block},)")
     packer = zlib.compressobj(9, zlib.DEFLATED, -15)
@@ -309,7 +309,7 @@ def bomb(path: Path, name: str, told: int | None = None) -> None:
     with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED) as archive:
         archive.writestr(f"{name}.npy", content)
     raw = bytearray(path.read_bytes())
-    size = struct.pack("<I", len(head) + 32 * block if told is None else told)
+    size = struct.pack("<I", len(head) + 32 * block if declared is None else declared)
     for at in (0, raw.rindex(b"PK\x01\x02")):  # the local header and the directory
         field = 8 if at == 0 else 10
         raw[at + field : at + field + 2] = struct.pack("<H", zipfile.ZIP_DEFLATED)
@@ -317,11 +317,13 @@ def bomb(path: Path, name: str, told: int | None = None) -> None:
     path.write_bytes(raw)
 
 
-@pytest.mark.parametrize("told", [None, 320, 1 << 30], ids=["declared", "declared as 320 bytes", "declared as 1 GB"])
+@pytest.mark.parametrize(
+    "declared", [None, 320, 1 << 30], ids=["declared", "declared as 320 bytes", "declared as 1 GB"]
+)
 @pytest.mark.parametrize("name", ["image", "other"])
 @pytest.mark.parametrize("word", ["{}", "image={}"])
-def test_an_archive_of_2_mb_that_holds_2_gb(tmp_path, told, name, word):
-    bomb(tmp_path / "x.npz", name, told)
+def test_an_archive_of_2_mb_that_holds_2_gb(tmp_path, declared, name, word):
+    bomb(tmp_path / "x.npz", name, declared)
     assert (tmp_path / "x.npz").stat().st_size < 3_000_000
     found = irrun_confined("run", DIGITS, word.format(tmp_path / "x.npz"), memory=MEMORY, seconds=SECONDS)
     assert found.returncode in (2, 3), found.stderr

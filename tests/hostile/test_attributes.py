@@ -39,13 +39,13 @@ ONE_CHANNEL = param(np.ones((1, 1, 2, 2), np.float32))
 
 
 def conv(**attributes: object) -> Case:
-    told = {"strides": "1,1", "dilations": "1,1", "pads_begin": "0,0", "pads_end": "0,0", **attributes}
-    return Case("Convolution", "opset1", [SQUARE, WINDOW], told)
+    complete = {"strides": "1,1", "dilations": "1,1", "pads_begin": "0,0", "pads_end": "0,0", **attributes}
+    return Case("Convolution", "opset1", [SQUARE, WINDOW], complete)
 
 
 def pool(**attributes: object) -> Case:
-    told = {"kernel": "2,2", "strides": "1,1", "pads_begin": "0,0", "pads_end": "0,0", **attributes}
-    return Case("MaxPool", "opset1", [SQUARE], told)
+    complete = {"kernel": "2,2", "strides": "1,1", "pads_begin": "0,0", "pads_end": "0,0", **attributes}
+    return Case("MaxPool", "opset1", [SQUARE], complete)
 
 
 def axis(value: object) -> Case:

@@ -19,10 +19,10 @@ def net(text: Graph) -> tuple[bytes, bytes]:
     return f'<?xml version="1.0"?><net name="m" version="11">{text.text()}</net>'.encode(), bytes(text.blob)
 
 
-def loop(trips: int, *, constant: bool, rows: int = 1, told: bool = True) -> tuple[bytes, bytes]:
+def loop(trips: int, *, constant: bool, rows: int = 1, known: bool = True) -> tuple[bytes, bytes]:
     """A Loop whose condition is always true; it collects `rows` rows of its input from each iteration.
 
-    Unless `told`, the condition is computed from the data, so nobody can know how often the body will run.
+    Unless `known`, the condition is computed from the data, so nobody can know how often the body will run.
     """
     g = Graph()
     x = g.parameter("x", "f32", (1, 4))
@@ -30,7 +30,7 @@ def loop(trips: int, *, constant: bool, rows: int = 1, told: bool = True) -> tup
     body = g.body()
     row = body.parameter("row", "f32", (1, 4))
     tall = body.layer("Tile", [row, body.constant(np.array([rows, 1]))], [("f32", (rows, 4))])[0]
-    if told:
+    if known:
         condition = body.constant(np.array(True))
     else:
         axes, zero = body.constant(np.array([0, 1])), body.constant(np.array(0, np.float32))
@@ -74,7 +74,7 @@ def test_a_loop_within_its_budget_runs(constant: bool) -> None:
 
 
 def test_what_a_loop_collects_is_bounded_while_it_collects() -> None:
-    files = loop(0, constant=False, rows=1 << 14, told=False)  # 256 KiB an iteration
+    files = loop(0, constant=False, rows=1 << 14, known=False)  # 256 KiB an iteration
     with pytest.raises(LimitExceeded, match="output 0 has grown too large: 1310720 bytes") as caught:
         run(files, X, np.array(50))
     assert caught.value.limit == "tensor_bytes"
@@ -87,10 +87,10 @@ def iterator(**attributes: object) -> tuple[bytes, bytes]:
     body = g.body()
     row = body.parameter("row", "f32", (1, 4))
     made = body.result(body.layer("ReLU", [row], [("f32", (1, 4))])[0])
-    told = " ".join(f'{key}="{value}"' for key, value in attributes.items())
+    text = " ".join(f'{key}="{value}"' for key, value in attributes.items())
     inner = (
         f'<port_map><input external_port_id="0" internal_layer_id="{row.layer}"/>'
-        f'<output external_port_id="1" internal_layer_id="{made}" axis="0" {told}/></port_map>'
+        f'<output external_port_id="1" internal_layer_id="{made}" axis="0" {text}/></port_map>'
         f"<body>{body.text()}</body>"
     )
     g.result(g.layer("TensorIterator", [x], [("f32", ("?", 4))], inner=inner)[0])

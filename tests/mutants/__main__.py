@@ -51,8 +51,8 @@ def main() -> int:
 
 def _entry(outcome: Outcome) -> dict[str, object]:
     old, new = outcome.mutant.changed
-    told = {"place": outcome.mutant.place, "operator": outcome.mutant.operator, "old": old, "new": new}
-    return {**told, "how": outcome.how, "by": outcome.by, "seconds": round(outcome.seconds, 2)}
+    entry = {"place": outcome.mutant.place, "operator": outcome.mutant.operator, "old": old, "new": new}
+    return {**entry, "how": outcome.how, "by": outcome.by, "seconds": round(outcome.seconds, 2)}
 
 
 def report(outcomes: list[Outcome]) -> int:

@@ -11,5 +11,5 @@ from tests.mutants.mutant import Mutant
 
 if __name__ == "__main__":
     file, root, module = sys.argv[1:]
-    told = json.loads(Path(file).read_text(encoding="utf-8"))
-    sys.exit(play_fresh(Job(**{**told, "mutant": Mutant(**told["mutant"])}), Path(root), module))
+    entry = json.loads(Path(file).read_text(encoding="utf-8"))
+    sys.exit(play_fresh(Job(**{**entry, "mutant": Mutant(**entry["mutant"])}), Path(root), module))

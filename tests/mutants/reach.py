@@ -135,11 +135,11 @@ def kept(file: Path) -> Reach | None:
     """What `keep` wrote, None where there is no such file."""
     if not file.exists():
         return None
-    told = json.loads(file.read_text(encoding="utf-8"))
+    stored = json.loads(file.read_text(encoding="utf-8"))
     tests: Lines = defaultdict(dict)
-    for name, lines in told["tests"].items():
-        tests[name] = {int(n): {told["ids"][k] for k in found} for n, found in lines.items()}
-    return Reach(told["seconds"], tests, told["failed"])
+    for name, lines in stored["tests"].items():
+        tests[name] = {int(n): {stored["ids"][k] for k in found} for n, found in lines.items()}
+    return Reach(stored["seconds"], tests, stored["failed"])
 
 
 def measured(root: Path, folders: Sequence[str], tests: Sequence[str]) -> Reach:

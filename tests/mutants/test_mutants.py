@@ -91,15 +91,15 @@ def test_positions() -> None:
     source = Source(TEXT)
     lines = TEXT.splitlines()
 
-    def told(what: str) -> tuple[bool, bool]:
+    def excused(what: str) -> tuple[bool, bool]:
         line = next(k for k, text in enumerate(lines, 1) if what in text)
         return source.excluded((line, lines[line - 1].index(what))), source.in_function(line)
 
-    assert told("| None") == (True, False)
-    assert told("+ 1}") == (True, True)
-    assert told("* width") == (False, True)
-    assert told("SIZE = 3") == (False, False)
-    assert told("a**3") == (False, True)
+    assert excused("| None") == (True, False)
+    assert excused("+ 1}") == (True, True)
+    assert excused("* width") == (False, True)
+    assert excused("SIZE = 3") == (False, False)
+    assert excused("a**3") == (False, True)
     assert list(source.statement(9)) == [8, 9], "a function's decorators, and what stands before its body"
     assert list(source.statement(10)) == [10]
 

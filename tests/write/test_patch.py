@@ -127,8 +127,8 @@ def test_ports_of_parameters(shape, before, after):
     else:
         fixed = fix(model, None)[0]
     # The Result's input lists nothing, so it is filled in, too.
-    told = PORT.format(after) + "</output>"
-    assert told in fixed.decode()
+    expected = PORT.format(after) + "</output>"
+    assert expected in fixed.decode()
 
 
 def test_ports_whose_type_is_unknown_keep_theirs():

@@ -253,9 +253,9 @@ def test_a_folder_that_does_not_exist(tmp_path):
 def test_a_variable_that_is_written_only_keeps_its_read_value(tmp_path: Path) -> None:
     body = Body(bytearray())
     x = body.parameter(et.f32, "1,3")
-    told = {"variable_id": "v", "variable_type": "f32", "variable_shape": "1,3"}
+    attributes = {"variable_id": "v", "variable_type": "f32", "variable_shape": "1,3"}
     start = body.op("Negative", body.constant(np.zeros((1, 3), np.float32)))
-    body.op("ReadValue", start, version="opset6", **told)
+    body.op("ReadValue", start, version="opset6", **attributes)
     body.op("Assign", x, version="opset6", variable_id="v")
     body.result(x)
     file = tmp_path / "model.xml"

@@ -31,12 +31,12 @@ def types_disagree(subject: Subject) -> Iterator[Hit]:
 
 
 def _faults(subject: Subject, kind: type[IRError]) -> Iterator[Hit]:
-    for node, error in subject.truth.faults:
+    for node, error in subject.inference.faults:
         layer = subject.layers_by_line.get(node.line)
         starved = layer is not None and feeds_too_little(layer)  # IR504 reports it
         if isinstance(error, kind) and not starved and not _arity_is_wrong(node):
             inputs = ", ".join(
-                f"{node.op.signature.name(k)} '{i.node.name}' {subject.truth.types[i].untold()}"
+                f"{node.op.signature.name(k)} '{i.node.name}' {subject.inference.types[i].without_value()}"
                 for k, i in enumerate(node.inputs)
             )
             yield Hit(node, error.message, inputs)
@@ -56,7 +56,7 @@ def anything_else(subject: Subject) -> Iterator[Hit]:
 
     Example: a Loop without a `<body>`.
     """
-    for error in (*subject.build_faults, *(e for _, e in subject.truth.faults)):
+    for error in (*subject.build_faults, *(e for _, e in subject.inference.faults)):
         line = None if error.where is None else error.where.line
         if line not in subject.explained:
             yield hit_of(error)

@@ -40,8 +40,8 @@ def port_map(scope: Scope) -> Iterator[Hit]:
                 yield Hit(layer, f"{_MAPS[tag]} names {side} port {external}, which the layer lacks", line=_line(line))
         for line, kind, identity in _strays(layer, tag, body, lines):
             what = "a back edge" if line.get("tag") == "edge" else _MAPS[tag]
-            because = _candidates(layer, tag, body, lines, kind)
-            yield Hit(layer, f"{what} names layer {identity}, which is no {kind} of the body", because, _line(line))
+            cause = _candidates(layer, tag, body, lines, kind)
+            yield Hit(layer, f"{what} names layer {identity}, which is no {kind} of the body", cause, _line(line))
 
 
 def _strays(

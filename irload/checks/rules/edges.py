@@ -60,11 +60,11 @@ def two_producers(scope: Scope) -> Iterator[Hit]:
         if twin is edge or target is None:
             continue
         producers = [scope.layers[e.from_layer].name for e in (twin, edge) if e.from_layer in scope.layers]
-        because = f"it is fed by {' and by '.join(repr(p) for p in producers)}"
+        cause = f"it is fed by {' and by '.join(repr(p) for p in producers)}"
         yield Hit(
             target,
             f"{_text(edge)}: input port {edge.to_port} is already fed (line {twin.line})",
-            because,
+            cause,
             line=edge.line,
             port=f"input port {edge.to_port}",
         )
@@ -78,9 +78,9 @@ def unfed(scope: Scope) -> Iterator[Hit]:
     """
     for layer, port in scope.unfed:
         loose = scope.lost_producers.get((layer.id, port.id))
-        because = f"'{loose.name}' (id {loose.id}) has such an output and feeds nothing" if loose is not None else ""
+        cause = f"'{loose.name}' (id {loose.id}) has such an output and feeds nothing" if loose is not None else ""
         message = f"input port {port.id} is fed by no edge"
-        yield Hit(layer, message, because, port.line, f"input port {port.id}")
+        yield Hit(layer, message, cause, port.line, f"input port {port.id}")
 
 
 @graph_rule("IR205", "error", "cycle")

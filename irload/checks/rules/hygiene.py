@@ -30,10 +30,10 @@ def unreachable(scope: Scope) -> Iterator[Hit]:
     for layer in scope.dead_ends:
         if layer.id not in scope.reached:
             before = _branch(scope, layer)
-            because = f"nor on the {len(before)} before it" if before else ""
+            cause = f"nor on the {len(before)} before it" if before else ""
             constant = {x.type for x in (layer, *before)} <= {"Const", "Convert"}
             message = "no output of the model depends on it; the runtime drops it in silence"
-            yield Hit(layer, message, because, severity="note" if constant else None)
+            yield Hit(layer, message, cause, severity="note" if constant else None)
 
 
 def _branch(scope: Scope, end: RawLayer) -> list[RawLayer]:
@@ -70,7 +70,7 @@ def dead_output(scope: Scope) -> Iterator[Hit]:
     Example: the `valid_outputs` of a NonMaxSuppression.
     """
     for layer, node in scope.pairs():
-        real = layer.outputs[: scope.subject.truth.counts.get(node, 0)]  # those beyond are IR410's
+        real = layer.outputs[: scope.subject.inference.counts.get(node, 0)]  # those beyond are IR410's
         dead = [p for p in real if (layer.id, p.id) not in scope.used_ports]
         if node.reachable and 0 < len(dead) < len(real) and layer.type not in _OPTIONAL_OUTPUTS:
             for port in dead:

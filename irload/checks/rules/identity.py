@@ -22,10 +22,10 @@ def duplicate_layer_id(scope: Scope) -> Iterator[Hit]:
         twin = first.setdefault(layer.id, layer)
         if twin is not layer:
             lost = next((i for i, meant in scope.renumbered.items() if meant.id == layer.id), None)
-            because = f"edges name layer {lost}, which does not exist: is that its id?" if lost is not None else ""
+            cause = f"edges name layer {lost}, which does not exist: is that its id?" if lost is not None else ""
             lines = [e.line for e in scope.raw.edges if lost in (e.from_layer, e.to_layer)]
             message = f"has id {layer.id}, which '{twin.name}' (line {twin.line}) already has"
-            yield Hit(layer, message, because, covers=lines)
+            yield Hit(layer, message, cause, covers=lines)
 
 
 @graph_rule("IR102", "error", "duplicate port id")

@@ -107,7 +107,7 @@ def attribute_invalid(subject: Subject) -> Iterator[Hit]:
                 (typo for name, typo in typos.items() if f"attribute {name} is missing" in error.message), None
             )
             yield Hit(error.where, error.message, f"{meant} is unknown; is it meant?" if meant else "")
-    for node, error in subject.truth.faults:
+    for node, error in subject.inference.faults:
         if isinstance(error, AttributeInvalid):
             yield Hit(node, error.message)
 
@@ -187,9 +187,9 @@ def spec_required(scope: Scope) -> Iterator[Hit]:
         for declaration in () if cls is None else cls.declared.values():
             name = declaration.xml_name
             if declaration.spec_required and name not in layer.data:
-                because = f"{typos[name]} is unknown; is it meant?" if name in typos else ""
-                because = because or f"the runtime reads {declaration.default}"
-                yield Hit(layer, f"attribute {name} is missing", because)
+                cause = f"{typos[name]} is unknown; is it meant?" if name in typos else ""
+                cause = cause or f"the runtime reads {declaration.default}"
+                yield Hit(layer, f"attribute {name} is missing", cause)
 
 
 @graph_rule("IR309", "warning", "opset newer than its operations")
@@ -215,5 +215,5 @@ def against_specification(subject: Subject) -> Iterator[Hit]:
 
     Example: a PReLU of f16 data with an f32 slope, as Model Optimizer wrote it.
     """
-    for node, remark in subject.truth.remarks:
+    for node, remark in subject.inference.remarks:
         yield Hit(node, remark)

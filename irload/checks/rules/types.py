@@ -3,7 +3,7 @@
 Dims are judged so: a declared −1 matches anything; a static dim must lie in the inferred interval; a port without dims
 is a scalar or of dynamic rank. Each fault is reported once, at the port where it arises: inference goes on with what
 was inferred, never with what was declared; a claim that follows from an earlier wrong claim is not reported again, nor
-is an input port that repeats its producer's claim.
+is an input port that repeats its producer's port.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
-from irload.checks.because import why_shape, why_type
+from irload.checks.causes import why_shape, why_type
 from irload.checks.rule import Hit, graph_rule
 from irload.checks.subject import Scope, named, port_name
 from irload.core.element import dynamic
@@ -22,7 +22,7 @@ from irload.read.raw import RawLayer
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class Mismatch:
     """A port whose declaration does not fit: the layer, the port, what it declares, what is true, the judgement."""
 
     layer: RawLayer
@@ -32,19 +32,19 @@ class Claim:
     declared: Declared
     inferred: TensorType
     judgement: Judgement
-    vague: bool
+    tainted: bool
 
     @property
     def dims(self) -> str:
         """The dims as the file has them."""
         return f"[{','.join(map(str, self.declared.dims or ()))}]"
 
-    def hit(self, message: str, because: str = "") -> Hit:
+    def hit(self, message: str, cause: str = "") -> Hit:
         """The hit at the port's line."""
-        return Hit(self.layer, f"{self.port} {message}", because, self.declared.line, self.port)
+        return Hit(self.layer, f"{self.port} {message}", cause, self.declared.line, self.port)
 
 
-def _outputs(scope: Scope, wanted: Callable[[Judgement], bool]) -> Iterator[Claim]:
+def _outputs(scope: Scope, wanted: Callable[[Judgement], bool]) -> Iterator[Mismatch]:
     """The output ports whose declarations do not fit in the wanted way, and are not explained by an earlier one."""
     for layer, node in scope.pairs():
         for k, output in enumerate(node.outputs):
@@ -53,11 +53,11 @@ def _outputs(scope: Scope, wanted: Callable[[Judgement], bool]) -> Iterator[Clai
                 continue  # its dims could not be read: IR002
             if output.declared is not None and not found.fits and wanted(found) and not _body_parameter(scope, output):
                 port = port_name(layer.outputs, k, "output")
-                vague = node in scope.subject.truth.vague
-                yield Claim(layer, node, k, port, output.declared, scope.type(output), found, vague)
+                tainted = node in scope.subject.inference.tainted
+                yield Mismatch(layer, node, k, port, output.declared, scope.type(output), found, tainted)
 
 
-def _inputs(scope: Scope, wanted: Callable[[Judgement], bool]) -> Iterator[Claim]:
+def _inputs(scope: Scope, wanted: Callable[[Judgement], bool]) -> Iterator[Mismatch]:
     """The input ports that say otherwise than both their producer's port and the tensor that arrives there."""
     for layer, node in scope.pairs():
         if len(node.inputs) != len(node.declared_inputs):
@@ -69,8 +69,8 @@ def _inputs(scope: Scope, wanted: Callable[[Judgement], bool]) -> Iterator[Claim
                 found = Judgement(found.element)
             if not found.fits and wanted(found):
                 port = port_name(layer.inputs, k, "input")
-                vague = source.node in scope.subject.truth.vague
-                yield Claim(layer, node, k, port, declared, inferred, found, vague)
+                tainted = source.node in scope.subject.inference.tainted
+                yield Mismatch(layer, node, k, port, declared, inferred, found, tainted)
 
 
 def _body_parameter(scope: Scope, output: Output) -> bool:
@@ -82,15 +82,15 @@ def _body_parameter(scope: Scope, output: Output) -> bool:
     return judge(output.declared, TensorType(attributes["element_type"], attributes["shape"])).fits
 
 
-def _producer(claim: Claim) -> str:
-    source = claim.node.inputs[claim.index].node
+def _producer(port: Mismatch) -> str:
+    source = port.node.inputs[port.index].node
     return f"fed by {named(source)}"
 
 
-def _cause(scope: Scope, claim: Claim) -> str:
-    if scope.owner is not None and claim.node.type == "Parameter":
+def _cause(scope: Scope, port: Mismatch) -> str:
+    if scope.owner is not None and port.node.type == "Parameter":
         return f"fed by {named(scope.owner)}"
-    return why_shape(scope, claim.node, claim.index, claim.judgement.axis)
+    return why_shape(scope, port.node, port.index, port.judgement.axis)
 
 
 @graph_rule("IR401", "error", "declared dims are not what the operation produces")
@@ -102,11 +102,11 @@ def output_dims(scope: Scope) -> Iterator[Hit]:
 
     Example: a Convolution of [1,3,8,8] with filters [4,3,3,3] that declares [1,99,6,6].
     """
-    for claim in _outputs(scope, lambda j: j.shape == "differs"):
-        dims = claim.dims
-        if claim.declared.dims is not None and len(claim.declared.dims) != claim.inferred.rank:
-            dims += f" (rank {len(claim.declared.dims)})"
-        yield claim.hit(f"declares {dims}, inferred {claim.inferred.shape}", _cause(scope, claim))
+    for port in _outputs(scope, lambda j: j.shape == "differs"):
+        dims = port.dims
+        if port.declared.dims is not None and len(port.declared.dims) != port.inferred.rank:
+            dims += f" (rank {len(port.declared.dims)})"
+        yield port.hit(f"declares {dims}, inferred {port.inferred.shape}", _cause(scope, port))
 
 
 @graph_rule("IR402", "error", "declared precision is not what the operation produces")
@@ -117,10 +117,10 @@ def output_precision(scope: Scope) -> Iterator[Hit]:
 
     Example: a Convolution of f32 tensors whose output port says `precision="I64"`.
     """
-    for claim in _outputs(scope, lambda j: j.element):
-        said = (claim.declared.element or dynamic).precision
-        hit = claim.hit(f"declares {said}, inferred {claim.inferred.element.precision}", why_type(scope, claim.node))
-        excused = is_decompression(claim.node.outputs[claim.index], scope.type)
+    for port in _outputs(scope, lambda j: j.element):
+        said = (port.declared.element or dynamic).precision
+        hit = port.hit(f"declares {said}, inferred {port.inferred.element.precision}", why_type(scope, port.node))
+        excused = is_decompression(port.node.outputs[port.index], scope.type)
         yield replace(hit, severity="note") if excused else hit
 
 
@@ -130,8 +130,8 @@ def input_dims(scope: Scope) -> Iterator[Hit]:
 
     Example: an input port with dims [1,3,9,9], fed by an output that is [1,3,8,8].
     """
-    for claim in _inputs(scope, lambda j: j.shape == "differs"):
-        yield claim.hit(f"declares {claim.dims}, but is fed {claim.inferred.shape}", _producer(claim))
+    for port in _inputs(scope, lambda j: j.shape == "differs"):
+        yield port.hit(f"declares {port.dims}, but is fed {port.inferred.shape}", _producer(port))
 
 
 @graph_rule("IR404", "error", "declared precision is not what feeds the port")
@@ -140,9 +140,9 @@ def input_precision(scope: Scope) -> Iterator[Hit]:
 
     Example: an input port with `precision="FP16"`, fed by an f32 output.
     """
-    for claim in _inputs(scope, lambda j: j.element):
-        said = (claim.declared.element or dynamic).precision
-        yield claim.hit(f"declares {said}, but is fed {claim.inferred.element.precision}", _producer(claim))
+    for port in _inputs(scope, lambda j: j.element):
+        said = (port.declared.element or dynamic).precision
+        yield port.hit(f"declares {said}, but is fed {port.inferred.element.precision}", _producer(port))
 
 
 @graph_rule("IR405", "note", "port without dims")
@@ -153,8 +153,8 @@ def no_dims(scope: Scope) -> Iterator[Hit]:
 
     Example: `<port id="2" precision="FP32"/>` on an operation that produces [1,8].
     """
-    for claim in _outputs(scope, lambda j: j.shape == "silent"):
-        hit = claim.hit(f"lists no dims, inferred {claim.inferred.shape}")
+    for port in _outputs(scope, lambda j: j.shape == "silent"):
+        hit = port.hit(f"lists no dims, inferred {port.inferred.shape}")
         yield replace(hit, severity="error") if scope.subject.is_static else hit
 
 
@@ -164,10 +164,10 @@ def needlessly_dynamic(scope: Scope) -> Iterator[Hit]:
 
     Example: an output port with dims [-1,10] of an operation that produces [1,10].
     """
-    for claim in _outputs(scope, lambda j: j.shape == "open"):
-        yield claim.hit(f"declares {claim.dims}, inferred {claim.inferred.shape}", _cause(scope, claim))
-    for claim in _inputs(scope, lambda j: j.shape == "open"):
-        yield claim.hit(f"declares {claim.dims}, but is fed {claim.inferred.shape}", _producer(claim))
+    for port in _outputs(scope, lambda j: j.shape == "open"):
+        yield port.hit(f"declares {port.dims}, inferred {port.inferred.shape}", _cause(scope, port))
+    for port in _inputs(scope, lambda j: j.shape == "open"):
+        yield port.hit(f"declares {port.dims}, but is fed {port.inferred.shape}", _producer(port))
 
 
 @graph_rule("IR407", "warning", "declared size cannot be known")
@@ -178,13 +178,13 @@ def needlessly_static(scope: Scope) -> Iterator[Hit]:
 
     Example: an output port with dims [1,10] of an operation on an input of shape [?,10].
     """
-    for claim in _outputs(scope, lambda j: j.shape == "narrow"):
-        if not claim.vague:
-            hit = claim.hit(f"declares {claim.dims}, inferred {claim.inferred.shape}", _cause(scope, claim))
-            yield replace(hit, severity="note") if claim.node.type in _ROWS_BY_VALUE else hit
-    for claim in _inputs(scope, lambda j: j.shape == "narrow"):
-        if not claim.vague:
-            yield claim.hit(f"declares {claim.dims}, but is fed {claim.inferred.shape}", _producer(claim))
+    for port in _outputs(scope, lambda j: j.shape == "narrow"):
+        if not port.tainted:
+            hit = port.hit(f"declares {port.dims}, inferred {port.inferred.shape}", _cause(scope, port))
+            yield replace(hit, severity="note") if port.node.type in _ROWS_BY_VALUE else hit
+    for port in _inputs(scope, lambda j: j.shape == "narrow"):
+        if not port.tainted:
+            yield port.hit(f"declares {port.dims}, but is fed {port.inferred.shape}", _producer(port))
 
 
 _ROWS_BY_VALUE = frozenset({"NonMaxSuppression"})
@@ -199,8 +199,8 @@ def extra_output(scope: Scope) -> Iterator[Hit]:
     """
     for layer, node in scope.pairs():
         # The Parameters of a body are not inferred but given.
-        count = 1 if layer.type == "Parameter" else scope.subject.truth.counts.get(node)
-        if count is not None and len(layer.outputs) > count and node not in scope.subject.truth.failed:
+        count = 1 if layer.type == "Parameter" else scope.subject.inference.counts.get(node)
+        if count is not None and len(layer.outputs) > count and node not in scope.subject.inference.failed:
             extra = layer.outputs[count]
             message = f"lists {len(layer.outputs)} output ports; {node.type} has {count}"
             yield Hit(layer, message, line=extra.line, port=f"output port {extra.id}")

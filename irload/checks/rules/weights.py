@@ -34,30 +34,30 @@ def _constants(subject: Subject) -> Iterator[Constant]:
                 continue
             offset, size = layer.data.get("offset", ""), layer.data.get("size", "")
             try:
-                told, shape = element(layer.data["element_type"]), Shape.parse(layer.data["shape"]).static
+                element_type, shape = element(layer.data["element_type"]), Shape.parse(layer.data["shape"]).static
             except (IRError, KeyError):
                 continue
             if offset.isascii() and offset.isdigit() and size.isascii() and size.isdigit() and len(offset + size) < 38:
-                yield layer, told, shape, int(offset), int(size)
+                yield layer, element_type, shape, int(offset), int(size)
 
 
-def _scanned(subject: Subject, told: ElementType, shape: tuple[int, ...], offset: int) -> Scan | None:
+def _scanned(subject: Subject, element_type: ElementType, shape: tuple[int, ...], offset: int) -> Scan | None:
     """The scan of a constant, made once for all rules that ask."""
     count = int(np.prod(shape, dtype=object)) if shape else 1
-    key = (offset, count, told)
+    key = (offset, count, element_type)
     if key not in subject.scans:
-        subject.scans[key] = scan(subject.weights, told, count, offset)
+        subject.scans[key] = scan(subject.weights, element_type, count, offset)
     return subject.scans[key]
 
 
-def _needed(told: ElementType, shape: tuple[int, ...]) -> int:
-    return told.bytes_for(int(np.prod(shape, dtype=object)) if shape else 1)
+def _needed(element_type: ElementType, shape: tuple[int, ...]) -> int:
+    return element_type.bytes_for(int(np.prod(shape, dtype=object)) if shape else 1)
 
 
 def _used(constant: Constant) -> tuple[int, int]:
     """The range of bytes that a constant really takes, whatever size it states. Strings tell theirs only when read."""
-    _, told, shape, offset, size = constant
-    return offset, offset + (size if told is et.string else max(_needed(told, shape), min(size, 1)))
+    _, element_type, shape, offset, size = constant
+    return offset, offset + (size if element_type is et.string else max(_needed(element_type, shape), min(size, 1)))
 
 
 def _inside(subject: Subject, offset: int, size: int) -> bool:
@@ -75,7 +75,9 @@ def missing(subject: Subject) -> Iterator[Hit]:
         return
     if subject.weights.present:
         return
-    needing = [(layer, size) for layer, told, shape, _, size in constants(subject) if _needed(told, shape)]
+    needing = [
+        (layer, size) for layer, element_type, shape, _, size in constants(subject) if _needed(element_type, shape)
+    ]
     if needing:
         total = sum(size for _, size in needing)
         first = needing[0][0]
@@ -143,10 +145,10 @@ def too_small(subject: Subject) -> Iterator[Hit]:
 
     Example: `element_type="f32" shape="4,3,3,3" size="400"`: 432 bytes are needed.
     """
-    for layer, told, shape, _, size in constants(subject):
-        needed = _needed(told, shape)
+    for layer, element_type, shape, _, size in constants(subject):
+        needed = _needed(element_type, shape)
         if size < needed:
-            yield Hit(layer, f"size {size} is less than the {needed} bytes that {told}{list(shape)} takes")
+            yield Hit(layer, f"size {size} is less than the {needed} bytes that {element_type}{list(shape)} takes")
 
 
 @file_rule("IR604", "warning", "constant larger than its shape")
@@ -155,13 +157,13 @@ def too_large(subject: Subject) -> Iterator[Hit]:
 
     Example: `element_type="f32" shape="4,3,3,2" size="432"`: 288 bytes are needed.
     """
-    for layer, told, shape, offset, size in constants(subject):
-        needed = _needed(told, shape)
+    for layer, element_type, shape, offset, size in constants(subject):
+        needed = _needed(element_type, shape)
         # Zero-element tensors are written with one byte of filler; strings have a header of their own.
         # One that reaches outside is IR602's.
         inside = not subject.weights.present or _inside(subject, offset, size)
-        if size > max(needed, 1) and told is not et.string and inside:
-            yield Hit(layer, f"size {size} is more than the {needed} bytes that {told}{list(shape)} takes")
+        if size > max(needed, 1) and element_type is not et.string and inside:
+            yield Hit(layer, f"size {size} is more than the {needed} bytes that {element_type}{list(shape)} takes")
 
 
 @file_rule("IR605", "warning", "constants that overlap")
@@ -220,10 +222,10 @@ def not_a_number(subject: Subject) -> Iterator[Hit]:
 
     Example: a checkpoint of a training that diverged.
     """
-    for layer, told, shape, offset, _ in () if _odd(subject)[2] else constants(subject):
-        found = _scanned(subject, told, shape, offset)
+    for layer, element_type, shape, offset, _ in () if _odd(subject)[2] else constants(subject):
+        found = _scanned(subject, element_type, shape, offset)
         if found is not None and found.nans:
-            yield Hit(layer, f"holds {found.nans:,} NaN among {found.count:,} values of {told}{list(shape)}")
+            yield Hit(layer, f"holds {found.nans:,} NaN among {found.count:,} values of {element_type}{list(shape)}")
 
 
 @file_rule("IR609", "note", "infinity in weights")
@@ -232,11 +234,12 @@ def infinite(subject: Subject) -> Iterator[Hit]:
 
     Example: an f16 constant whose f32 original overflowed.
     """
-    for layer, told, shape, offset, _ in () if _odd(subject)[2] else constants(subject):
-        found = _scanned(subject, told, shape, offset)
+    for layer, element_type, shape, offset, _ in () if _odd(subject)[2] else constants(subject):
+        found = _scanned(subject, element_type, shape, offset)
         if found is not None and found.infinities and not found.nans:
             yield Hit(
-                layer, f"holds {found.infinities:,} infinities among {found.count:,} values of {told}{list(shape)}"
+                layer,
+                f"holds {found.infinities:,} infinities among {found.count:,} values of {element_type}{list(shape)}",
             )
 
 
@@ -246,10 +249,10 @@ def all_zero(subject: Subject) -> Iterator[Hit]:
 
     Example: a .bin file that was preallocated and never written.
     """
-    for layer, told, shape, offset, _ in constants(subject):
-        found = _scanned(subject, told, shape, offset)
+    for layer, element_type, shape, offset, _ in constants(subject):
+        found = _scanned(subject, element_type, shape, offset)
         if found is not None and found.count >= _FEW and not found.nonzero:
-            yield Hit(layer, f"holds nothing but zeros: {told}{list(shape)}")
+            yield Hit(layer, f"holds nothing but zeros: {element_type}{list(shape)}")
 
 
 @file_rule("IR611", "warning", "weights of another model")
@@ -270,8 +273,8 @@ def foreign(subject: Subject) -> Iterator[Hit]:
 def _odd(subject: Subject) -> tuple[int, int, bool]:
     """How many floating-point constants hold wild values, of how many, and whether that tells of another model."""
     floats = odd = 0
-    for _, told, shape, offset, _ in constants(subject):
-        found = _scanned(subject, told, shape, offset)
+    for _, element_type, shape, offset, _ in constants(subject):
+        found = _scanned(subject, element_type, shape, offset)
         if found is not None and found.count >= _FEW:
             floats += 1
             odd += found.wild * 50 > found.count

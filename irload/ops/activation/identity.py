@@ -12,7 +12,7 @@ class Identity(Op, since=16):
     widens = False
 
     def infer(self, x: TensorType) -> TensorType:
-        return x.untold()
+        return x.without_value()
 
     def compute(self, x: Array) -> Array:
         return x.copy()

@@ -23,7 +23,7 @@ class SoftMax(Op, since=1):
         prefer_float("x", x.element)
         if x.rank is not None:
             normalize_axis(self.axis, max(x.rank, 1))
-        return x.untold()
+        return x.without_value()
 
     def compute(self, x: Array) -> Array:
         grown = np.exp(shifted(x, self.axis))
@@ -50,7 +50,7 @@ class LogSoftmax(Op, since=5):
         prefer_float("x", x.element)
         if x.rank is not None:
             normalize_axis(self.axis, max(x.rank, 1))
-        return x.untold()
+        return x.without_value()
 
     def compute(self, x: Array) -> Array:
         if x.dtype.kind in "iu":

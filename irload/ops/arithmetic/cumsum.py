@@ -29,7 +29,7 @@ class CumSum(Op, since=3):
                 raise TypeMismatch(f"axis must be i32 or i64, found {axis.element}")
             if axis.ints is not None and len(axis.ints) == 1 and data.rank is not None:
                 normalize_axis(axis.ints[0], data.rank)
-        return data.untold()
+        return data.without_value()
 
     def compute(self, data: Array, axis: Array | None = None) -> Array:
         at = 0 if axis is None else int(axis.reshape(()))

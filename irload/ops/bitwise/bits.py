@@ -52,7 +52,7 @@ class BitwiseNot(Op, since=13):
 
     def infer(self, x: TensorType) -> TensorType:
         require_bits("x", x.element)
-        return x.untold()
+        return x.without_value()
 
     def compute(self, x: Array) -> Array:
         return np.invert(x)

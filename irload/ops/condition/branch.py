@@ -74,12 +74,12 @@ def _outputs(branch: Subgraph) -> list[int]:
 
 
 def _branch_types(branch: Subgraph, ports: Sequence[TensorType], context: InferContext) -> tuple[TensorType, ...]:
-    given = {m.inner: ports[m.outer].untold() for m in branch.inputs}
+    given = {m.inner: ports[m.outer].without_value() for m in branch.inputs}
     for k, parameter in enumerate(branch.body.parameters):
         if k not in given:
             raise ShapeMismatch(f"the parameter '{parameter.name}' of a branch is fed by nothing")
     results = context.infer_body(branch.body, [given[k] for k in range(len(given))])
-    return tuple(results[inner].untold() for inner in _outputs(branch))
+    return tuple(results[inner].without_value() for inner in _outputs(branch))
 
 
 def _either(a: Shape, b: Shape) -> Shape:

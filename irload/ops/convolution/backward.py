@@ -15,7 +15,7 @@ from irload.ops.convolution.forward import ConvolutionBase, group_count, numeric
 from irload.ops.windows import NON_SPATIAL, dilated, dilated_dim, halves, meeting, tail
 
 
-def spread(
+def scattered(
     data: Array,
     filters: Array,
     strides: Sequence[int],
@@ -118,7 +118,7 @@ class BackpropBase(ConvolutionBase):
             wanted = [f + e - b - p for f, e, (b, p) in zip(full, extra, pads, strict=True)]
         else:
             wanted = [int(n) for n in output_shape]
-        return spread(data, filters, strides, dilations, begins, wanted)
+        return scattered(data, filters, strides, dilations, begins, wanted)
 
     def begins(self, sizes: Sequence[int], kernel: Sequence[int], wanted: Sequence[int] | None) -> tuple[int, ...]:
         """What is cropped at the begin of each spatial axis; `wanted` are the output sizes where they are asked for."""

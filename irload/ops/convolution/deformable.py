@@ -33,14 +33,14 @@ class DeformableConvolution(ConvolutionBase, since=1):
         self, data: TensorType, offsets: TensorType, filters: TensorType, mask: TensorType | None = None
     ) -> TensorType:
         """The output. Raises ShapeMismatch, TypeMismatch or AttributeInvalid."""
-        told = {"data": data, "offsets": offsets, "filters": filters} | ({} if mask is None else {"mask": mask})
-        element = numeric_operands(*told.values())
-        for name, tensor in told.items():
+        given = {"data": data, "offsets": offsets, "filters": filters} | ({} if mask is None else {"mask": mask})
+        element = numeric_operands(*given.values())
+        for name, tensor in given.items():
             if tensor.rank not in (None, 4):
                 raise ShapeMismatch(f"{name} must have rank 4, found shape {tensor.shape}")
         if all(t.rank is None for t in (data, offsets, filters)):
             return TensorType(element, Shape.unranked())
-        shapes = {name: Shape.any(4) if t.rank is None else t.shape for name, t in told.items()}
+        shapes = {name: Shape.any(4) if t.rank is None else t.shape for name, t in given.items()}
         self._check_channels(shapes)
         spatial = self.spatial_dims(shapes["data"], shapes["filters"], 2)
         batch = shapes["data"][0].meet(shapes["offsets"][0])

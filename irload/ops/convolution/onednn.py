@@ -34,8 +34,8 @@ class OneDNNConvolution(ConvolutionBase, type="Convolution", opset="onednn"):
     filter_format = attr.choice("XIO", "OIX", default="XIO")
 
     def validate(self) -> None:
-        told = ("strides", "dilations", *(("pads_begin", "pads_end") if self.auto_pad == "none" else ()))
-        lengths = {name: len(getattr(self, name)) for name in told}
+        names = ("strides", "dilations", *(("pads_begin", "pads_end") if self.auto_pad == "none" else ()))
+        lengths = {name: len(getattr(self, name)) for name in names}
         if len(set(lengths.values())) != 1 or not 1 <= lengths["strides"] <= 3:
             shown = ", ".join(f"{name} {n}" for name, n in lengths.items())
             raise AttributeInvalid(f"lists must have one value for each of 1 to 3 spatial axes, found lengths {shown}")

@@ -22,7 +22,7 @@ F = np.float32
 
 
 def variance_length(value: tuple[float, ...]) -> str | None:
-    """Rule: none, one, or four variances."""
+    """Validator: none, one, or four variances."""
     return None if len(value) in (0, 1, 4) else "must be one or four values"
 
 

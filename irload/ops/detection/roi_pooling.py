@@ -16,12 +16,12 @@ from irload.ops.detection.sampling import batch_of, bilinear, cells, check_sampl
 
 
 def positive_number(value: float) -> str | None:
-    """Rule: a finite number above zero."""
+    """Validator: a finite number above zero."""
     return None if 0 < value < float("inf") else "must be a positive number"
 
 
 def pair(value: tuple[int, ...]) -> str | None:
-    """Rule: none or two positive sizes."""
+    """Validator: none or two positive sizes."""
     return None if not value or (len(value) == 2 and min(value) > 0) else "must be two positive sizes"
 
 
@@ -42,7 +42,7 @@ def pool_rois(data: Array, rois: Array, shape: tuple[int, ...], pool: Callable[[
     return result
 
 
-def spread(start: float, end: float, count: int, size: int) -> Array:
+def coordinates(start: float, end: float, count: int, size: int) -> Array:
     """`count` coordinates from `start` to `end` (normalized) along an axis of `size` cells; one lies in the middle."""
     low, high, last = np.float32(start), np.float32(end), np.float32(size - 1)
     if count == 1:
@@ -100,8 +100,8 @@ class ROIPooling(Op, since=2, also_in=(1,)):
 
     def _sampled(self, image: Array, corners: Array) -> Array:
         _, height, width = image.shape
-        y = spread(corners[1], corners[3], self.bins[0], height).astype(image.dtype)[:, None]
-        x = spread(corners[0], corners[2], self.bins[1], width).astype(image.dtype)
+        y = coordinates(corners[1], corners[3], self.bins[0], height).astype(image.dtype)[:, None]
+        x = coordinates(corners[0], corners[2], self.bins[1], width).astype(image.dtype)
         inside = (y >= 0) & (y <= height - 1) & (x >= 0) & (x <= width - 1)
         return bilinear(cells(image), y, x, (height, width)) * inside
 
@@ -176,8 +176,8 @@ class PSROIPooling(Op, since=1):
         total = np.zeros((self.output_dim, self.group_size, self.group_size), image.dtype)
         for part, (row, column) in zip(parts, np.ndindex(self.spatial_bins_y, self.spatial_bins_x), strict=True):
             top, left = start_y + row * step_y, start_x + column * step_x
-            y = spread(top, top + step_y, self.group_size, height).astype(image.dtype)[:, None]
-            x = spread(left, left + step_x, self.group_size, width).astype(image.dtype)
+            y = coordinates(top, top + step_y, self.group_size, height).astype(image.dtype)[:, None]
+            x = coordinates(left, left + step_x, self.group_size, width).astype(image.dtype)
             inside = (y >= 0) & (y < height) & (x >= 0) & (x < width)
             total += bilinear(cells(part), y, x, (height, width)) * inside
         return total / len(parts)

@@ -39,7 +39,7 @@ class RegionYolo(Op, since=1):
         require_floats(data=data)
         require_shape("data", data, None, None, None, None)
         if data.rank is None:
-            return data.untold()
+            return data.without_value()
         channels = self.regions * (self.coords + 1 + self.classes)
         if not data.shape[1].contains(channels):
             raise ShapeMismatch(
@@ -89,7 +89,7 @@ class ReorgYolo(Op, since=2, also_in=(1,)):
     def infer(self, data: TensorType) -> TensorType:
         require_shape("data", data, None, None, None, None)
         if data.rank is None:
-            return data.untold()
+            return data.without_value()
         stride = self.stride[0]
         batches, channels, height, width = data.shape
         if channels.is_static and (channels.lo < stride**2 or channels.lo % stride**2):

@@ -18,7 +18,7 @@ _FLOATS = (f32, f16, bf16, f64)
 
 
 def seed_of(value: int) -> str | None:
-    """Rule: a seed is an unsigned integer of 64 bits."""
+    """Validator: a seed is an unsigned integer of 64 bits."""
     return None if 0 <= value < 2**64 else "must be within 0..2^64 − 1"
 
 

@@ -121,7 +121,7 @@ class Interpolate(Resizing, since=1):
         if not data.element.is_numeric:
             raise TypeMismatch(f"data must be of a numeric type, found {data.element}")
         if data.rank is None:
-            return data.untold()
+            return data.without_value()
         _check_axes(self.axes, data.rank)
         if self.mode == "linear" and data.rank > 5:
             raise ShapeMismatch(f"mode linear takes data of rank 5 at the most, found {data.shape}")
@@ -189,7 +189,7 @@ class Interpolate4(Resizing, type="Interpolate", since=4):
             _require("axes", axes, _SIZES)
             _require_list("axes", axes)
         if data.rank is None:
-            return data.untold()
+            return data.without_value()
         chosen = tuple(range(data.rank)) if axes is None else axes.ints
         if chosen is None:
             return TensorType(data.element, Shape.any(data.rank))

@@ -43,7 +43,7 @@ class Const(Op, since=1):
         return self.data()
 
 
-class Result(Op, since=1):
+class ResultOp(Op, type="Result", since=1):
     """An output of the model, or of a body."""
 
     def infer(self, x: TensorType) -> TensorType:

@@ -60,7 +60,7 @@ class Iterated(Op):
             if m.port is None or m.purpose:
                 types[m.inner] = declared(self.body.body, m.inner)
             elif m.axis is None:
-                types[m.inner] = self.admitted_type(m.inner, ports[m.port].untold())
+                types[m.inner] = self.admitted_type(m.inner, ports[m.port].without_value())
             else:
                 types[m.inner] = self.admitted_type(m.inner, part_type(m, ports[m.port]))
         for k, parameter in enumerate(self.body.body.parameters):
@@ -98,7 +98,7 @@ class Iterated(Op):
     ) -> TensorType:
         """The type of an output that is not concatenated: what the body returns, or the initial value."""
         source = dict(self.body.back_edges).get(m.inner)
-        return results[m.inner].untold() if count != 0 or source is None else parameters[source].untold()
+        return results[m.inner].without_value() if count != 0 or source is None else parameters[source].without_value()
 
     def mapped_outputs(self) -> list[PortMap]:
         """The outputs in port order."""
@@ -156,11 +156,11 @@ class Iterated(Op):
 
     def _counter(self, m: PortMap, k: int) -> Array:
         """The number of the iteration, as the body's Parameter wants it."""
-        told = declared(self.body.body, m.inner)
-        return np.full(told.shape.static if told.shape.is_static else (1,), k, told.element.dtype)
+        type = declared(self.body.body, m.inner)
+        return np.full(type.shape.static if type.shape.is_static else (1,), k, type.element.dtype)
 
     def _without_iterations(self, initial: Sequence[Array], outputs: Sequence[TensorType]) -> tuple[Array, ...]:
-        """Merged values as they came in, nothing concatenated, and zeros for what only the body could have told."""
+        """Merged values as they came in, nothing concatenated, and zeros for what only the body could have type."""
         sources = dict(self.body.back_edges)
         arrays: list[Array] = []
         for m, tensor in zip(self.mapped_outputs(), outputs, strict=True):
@@ -188,7 +188,7 @@ class Iterated(Op):
 def part_type(m: PortMap, tensor: TensorType) -> TensorType:
     """The type of one part of a sliced input."""
     if tensor.rank is None:
-        return tensor.untold()
+        return tensor.without_value()
     return TensorType(tensor.element, tensor.shape.with_dim(m.along(tensor.rank), m.part_size))
 
 
@@ -236,7 +236,7 @@ def joined(parts: list[Array], m: PortMap) -> Array:
 def joined_type(m: PortMap, tensor: TensorType, length: Dim | None) -> TensorType:
     """The type of a concatenated output. `length` is that of its axis, None when it is not known."""
     if tensor.rank is None:
-        return tensor.untold()
+        return tensor.without_value()
     shape = tensor.shape if tensor.rank else Shape(1)
     return TensorType(tensor.element, shape.with_dim(m.along(len(shape)), ANY if length is None else length))
 

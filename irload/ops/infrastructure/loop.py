@@ -28,17 +28,17 @@ class TensorIterator(Iterated, since=1):
     equal_parts = True
 
     def admitted_type(self, inner: int, tensor: TensorType) -> TensorType:
-        told, given = declared(self.body.body, inner).element, tensor.element
-        if told is given or dynamic in (told, given):
+        wanted, given = declared(self.body.body, inner).element, tensor.element
+        if wanted is given or dynamic in (wanted, given):
             return tensor
-        if not (told.is_numeric and (given.is_numeric or given is boolean)):
-            raise TypeMismatch(f"parameter {inner} of the body is {told}, the tensor for it {given}")
-        remark(f"parameter {inner} of the body must be {given} by the specification, found {told}; it is converted")
-        return replace(tensor, element=told)
+        if not (wanted.is_numeric and (given.is_numeric or given is boolean)):
+            raise TypeMismatch(f"parameter {inner} of the body is {wanted}, the tensor for it {given}")
+        remark(f"parameter {inner} of the body must be {given} by the specification, found {wanted}; it is converted")
+        return replace(tensor, element=wanted)
 
     def admitted(self, inner: int, array: Array) -> Array:
-        told = declared(self.body.body, inner).element
-        return array if told is dynamic or told.dtype == array.dtype else reordered(array, told)
+        wanted = declared(self.body.body, inner).element
+        return array if wanted is dynamic or wanted.dtype == array.dtype else reordered(array, wanted)
 
     def infer(self, *inputs: TensorType, context: InferContext) -> tuple[TensorType, ...]:
         count = self._count([t.shape for t in inputs])

@@ -30,7 +30,7 @@ class ReadValue3(_Variable, type="ReadValue", since=3):
     """
 
     def infer(self, init_value: TensorType, *, context: InferContext) -> TensorType:
-        variable = init_value.untold()
+        variable = init_value.without_value()
         context.declare_variable(self.variable_id, variable)
         return variable
 
@@ -53,7 +53,7 @@ class ReadValue6(_Variable, type="ReadValue", since=6):
     def infer(self, init_value: TensorType | None = None, *, context: InferContext) -> TensorType:
         variable = TensorType(self.variable_type, self.variable_shape)
         if init_value is not None and variable.element is dynamic and variable.rank is None:
-            variable = init_value.untold()  # the file says nothing of the variable, so the runtime goes by this
+            variable = init_value.without_value()  # the file says nothing of the variable, so the runtime goes by this
         elif init_value is not None:
             if variable.element not in (dynamic, init_value.element):
                 raise TypeMismatch(
@@ -100,7 +100,7 @@ class Assign3(_Variable, type="Assign", since=3):
                 raise ShapeMismatch(
                     f"the variable '{self.variable_id}' has shape {variable.shape}, the value to store {value.shape}"
                 )
-        return value.untold()
+        return value.without_value()
 
     def compute(self, value: Array, *, context: RunContext) -> Array:
         context.write_variable(self.variable_id, value)

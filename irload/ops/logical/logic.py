@@ -56,7 +56,7 @@ class LogicalNot(Op, since=1):
     """
 
     def infer(self, x: TensorType) -> TensorType:
-        return x.untold()
+        return x.without_value()
 
     def compute(self, x: Array) -> Array:
         return np.asarray(x == 0).astype(x.dtype)

@@ -27,7 +27,7 @@ class Inverse(Op, since=14):
             rows, columns = x.shape[-2], x.shape[-1]
             if rows.is_static and columns.is_static and rows != columns:
                 raise ShapeMismatch(f"the matrices must be square, found shape {x.shape}")
-        return x.untold()
+        return x.without_value()
 
     def compute(self, x: Array) -> Array:
         inverse = np.linalg.inv(x)

@@ -40,7 +40,7 @@ class DepthToSpace(Op, since=1):
 
     def infer(self, data: TensorType) -> TensorType:
         if data.rank is None:
-            return data.untold()
+            return data.without_value()
         _check_spatial(data.shape)
         depth = divided(data.shape[1], self.block_size ** (data.rank - 2), "the channels")
         return TensorType(data.element, Shape(data.shape[0], depth, *(d * self.block_size for d in data.shape[2:])))
@@ -71,7 +71,7 @@ class SpaceToDepth(Op, since=1):
 
     def infer(self, data: TensorType) -> TensorType:
         if data.rank is None:
-            return data.untold()
+            return data.without_value()
         _check_spatial(data.shape)
         space = [divided(d, self.block_size, "a spatial dimension") for d in data.shape[2:]]
         depth = data.shape[1] * self.block_size ** len(space)
@@ -206,7 +206,7 @@ class ShuffleChannels(Op, since=1, missing_in=(2,)):
             axis = normalize_axis(self.axis, data.rank)
             if data.shape[axis].is_static:
                 divided(data.shape[axis], self.group, f"axis {axis}")
-        return data.untold()
+        return data.without_value()
 
     def compute(self, data: Array) -> Array:
         axis = self.axis % data.ndim

@@ -133,9 +133,9 @@ def resolve_lengths(lengths: Sequence[int], dim: Dim, axis: int) -> list[Dim]:
     """The lengths with −1 resolved. Raises ShapeMismatch when they do not add up to the dim."""
     if any(n < -1 for n in lengths) or list(lengths).count(-1) > 1:
         raise ShapeMismatch(f"split_lengths must hold sizes and at most one -1, found {list(lengths)}")
-    told = sum(n for n in lengths if n != -1)
+    known = sum(n for n in lengths if n != -1)
     exact = -1 not in lengths
-    if dim.is_static and (told != dim.size if exact else told > dim.size):
+    if dim.is_static and (known != dim.size if exact else known > dim.size):
         raise ShapeMismatch(f"split_lengths {list(lengths)} do not add up to dimension {dim} of axis {axis}")
-    rest = Dim(dim.size - told, dim.size - told) if dim.is_static and not exact else ANY
+    rest = Dim(dim.size - known, dim.size - known) if dim.is_static and not exact else ANY
     return [rest if n == -1 else Dim(n, n) for n in lengths]

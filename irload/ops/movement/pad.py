@@ -161,17 +161,17 @@ class NGraphPad(Op, type="Pad", opset="ngraph"):
     def _dim(self, dim: Dim, axis: int) -> Dim:
         below, above = self.padding_below[axis], self.padding_above[axis]
         interior = self.padding_interior[axis] if self.padding_interior else 0
-        spread = Dim(_spread(dim.lo, interior), None if dim.hi is None else _spread(dim.hi, interior))
-        check_counts(spread, below, above, self.pad_mode, axis)
-        return spread + (below + above)
+        dilated = Dim(_dilated(dim.lo, interior), None if dim.hi is None else _dilated(dim.hi, interior))
+        check_counts(dilated, below, above, self.pad_mode, axis)
+        return dilated + (below + above)
 
     def compute(self, arg: Array, arg_pad_value: Array) -> Array:
         interior = self.padding_interior or (0,) * arg.ndim
-        spread = np.full([_spread(n, i) for n, i in zip(arg.shape, interior, strict=True)], arg_pad_value, arg.dtype)
-        spread[tuple(slice(None, None, i + 1) for i in interior)] = arg
-        return pad_array(spread, self.padding_below, self.padding_above, self.pad_mode, arg_pad_value)
+        dilated = np.full([_dilated(n, i) for n, i in zip(arg.shape, interior, strict=True)], arg_pad_value, arg.dtype)
+        dilated[tuple(slice(None, None, i + 1) for i in interior)] = arg
+        return pad_array(dilated, self.padding_below, self.padding_above, self.pad_mode, arg_pad_value)
 
 
-def _spread(size: int, interior: int) -> int:
+def _dilated(size: int, interior: int) -> int:
     """The length of an axis with `interior` elements between neighbours."""
     return (size - 1) * (interior + 1) + 1 if size else 0

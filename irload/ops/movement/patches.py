@@ -46,7 +46,7 @@ class ExtractImagePatches(Op, since=3):
             return TensorType(data.element, Shape.any(4))
         batch, channels, *space = data.shape
         if all(d.is_static for d in space) and Dim(0, 0) in space:
-            return data.untold()
+            return data.without_value()
         counts = [
             Dim(self._count(d.lo, k), None if d.hi is None else self._count(d.hi, k)) for k, d in enumerate(space)
         ]

@@ -34,7 +34,7 @@ class Reverse(Op, since=1, missing_in=range(2, 18)):
             require_integer(axes=axes)
             if axes.ints is not None and data.rank is not None and any(not 0 <= a < data.rank for a in axes.ints):
                 raise ShapeMismatch(f"axes {list(axes.ints)} must lie in 0..{data.rank - 1} for data {data.shape}")
-        return data.untold()
+        return data.without_value()
 
     def compute(self, data: Array, axes: Array) -> Array:
         chosen = np.flatnonzero(axes) if self.mode == "mask" else np.unique(axes)
@@ -56,13 +56,13 @@ class ReverseSequence(Op, since=1):
         require_numeric("seq_lengths", seq_lengths.element)
         require_rank("seq_lengths", seq_lengths, 1)
         if data.rank is None:
-            return data.untold()
+            return data.without_value()
         if data.rank < 2:
             raise ShapeMismatch(f"data must be of rank 2 or higher, found {data.shape}")
         batch = normalize_axis(self.batch_axis, data.rank, "batch_axis")
         normalize_axis(self.seq_axis, data.rank, "seq_axis")
         if seq_lengths.rank is None:
-            return data.untold()
+            return data.without_value()
         met = data.shape[batch].meet(seq_lengths.shape[0])
         if met is None:
             raise ShapeMismatch(
@@ -103,7 +103,7 @@ class Roll(Op, since=7):
             )
         if axes.ints is not None and data.rank is not None:
             normalize_axes(axes.ints, data.rank)
-        return data.untold()
+        return data.without_value()
 
     def compute(self, data: Array, shift: Array, axes: Array) -> Array:
         along = axes.reshape(-1).tolist()

@@ -41,7 +41,7 @@ class MVN(Op, since=2, also_in=(1,)):
         prefer_float("data", data.element)
         if data.rank is not None:
             normalize_axes(self.reduction_axes, data.rank, "reduction_axes")
-        return data.untold()
+        return data.without_value()
 
     def compute(self, data: Array) -> Array:
         axes = self.reduction_axes or tuple(range(1 if self.across_channels else 2, data.ndim))
@@ -72,7 +72,7 @@ class MVN6(Op, type="MVN", since=6):
             if over not in (list(range(min(first, data.rank - 1), data.rank)) for first in (1, 2)):
                 # The runtime splits it into operations on integers there, and divides by a variance rounded to zero.
                 raise TypeMismatch(f"data must be of a floating-point type over axes {over}, found {data.element}")
-        return data.untold()
+        return data.without_value()
 
     def compute(self, data: Array, axes: Array) -> Array:
         over = tuple(set(normalize_axes(axes.ravel().tolist(), data.ndim)))

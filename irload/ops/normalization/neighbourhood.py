@@ -29,7 +29,7 @@ class LRN(Op, since=1):
     def infer(self, data: TensorType, axes: TensorType) -> TensorType:
         prefer_float("data", data.element)
         check_axes(data, axes)
-        return data.untold()
+        return data.without_value()
 
     def compute(self, data: Array, axes: Array) -> Array:
         over = sorted(set(normalize_axes(axes.ravel().tolist(), data.ndim)))
@@ -60,7 +60,7 @@ class NormalizeL2(Op, since=1):
         # The runtime takes other axes apart into operations on integers, and has no kernel for wider ones.
         whole = data.element.bits <= 8 and self._kernel_takes(data, axes)
         (prefer_float if whole else require_float)("data", data.element)
-        return data.untold()
+        return data.without_value()
 
     @staticmethod
     def _kernel_takes(data: TensorType, axes: TensorType) -> bool:
@@ -90,7 +90,7 @@ class GRN(Op, since=1):
         prefer_float("data", data.element)
         if data.rank not in (None, 2, 3, 4):
             raise ShapeMismatch(f"data must have rank 2, 3 or 4, found shape {data.shape}")
-        return data.untold()
+        return data.without_value()
 
     def compute(self, data: Array) -> Array:
         return data / np.sqrt(np.square(data).sum(axis=1, keepdims=True) + data.dtype.type(self.bias))

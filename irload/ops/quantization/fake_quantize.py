@@ -41,7 +41,7 @@ class FakeQuantize(AutoBroadcast, since=1):
         for name, bound in zip(names, (input_low, input_high, output_low, output_high), strict=True):
             if x.shape.meet(self.joined(x.shape, _trimmed(bound.shape, x.rank))) is None:
                 raise ShapeMismatch(f"{name} of shape {bound.shape} does not broadcast to x of shape {x.shape}")
-        return x.untold()
+        return x.without_value()
 
     def compute(self, x: Array, input_low: Array, input_high: Array, output_low: Array, output_high: Array) -> Array:
         low, high, out_low, out_high = (

@@ -90,7 +90,7 @@ class DFT(Fourier, since=7):
     def infer(self, data: TensorType, axes: TensorType, signal_size: TensorType | None = None) -> TensorType:
         chosen = self.checked(data, axes, signal_size)
         if data.rank is None or signal_size is None:
-            return data.untold()
+            return data.without_value()
         if chosen is None:
             return TensorType(data.element, Shape(*(ANY,) * (data.rank - 1), data.shape[-1]))
         shape = data.shape
@@ -135,7 +135,7 @@ class RDFT(Fourier, since=9):
         chosen = self.checked(data, axes, signal_size)
         _require_an_axis(axes)
         if data.rank is None:
-            return data.untold()
+            return data.without_value()
         if chosen is None:
             return TensorType(data.element, Shape(*(ANY,) * data.rank, 2))
         shape = _sized(data.shape, chosen, signal_size)
@@ -160,7 +160,7 @@ class IRDFT(Fourier, since=9):
         chosen = self.checked(data, axes, signal_size)
         _require_an_axis(axes)
         if data.rank is None:
-            return data.untold()
+            return data.without_value()
         if chosen is None:
             return TensorType(data.element, Shape.any(data.rank - 1))
         shape, last = _sized(Shape(*data.shape[:-1]), chosen, signal_size), chosen[-1]

@@ -49,19 +49,19 @@ def main(arguments: Sequence[str]) -> int:
     folder = options.failures or Path(tempfile.mkdtemp(prefix="irload-programs-"))
     folder.mkdir(parents=True, exist_ok=True)
     began = time.perf_counter()
-    report = Report(options.seed)
+    tally = Tally(options.seed)
     for found in outcomes(options.count, options.seed, folder, options.workers, options.start, options.runtime):
-        report.add(found)
-        if report.count % 1000 == 0:
-            print(f"{report.count} programs, {len(report.failures)} failures", file=sys.stderr)
-    report.seconds = time.perf_counter() - began
-    if options.failures is None and not report.failures:
+        tally.add(found)
+        if tally.count % 1000 == 0:
+            print(f"{tally.count} programs, {len(tally.failures)} failures", file=sys.stderr)
+    tally.seconds = time.perf_counter() - began
+    if options.failures is None and not tally.failures:
         folder.rmdir()
-    print(json.dumps(report.to_dict(), indent=2) if options.json else report.text(folder))
-    return int(bool(report.failures) or report.count != options.count)
+    print(json.dumps(tally.to_dict(), indent=2) if options.json else tally.text(folder))
+    return int(bool(tally.failures) or tally.count != options.count)
 
 
-class Report:
+class Tally:
     """What came of all programs."""
 
     def __init__(self, seed: int) -> None:

@@ -215,8 +215,8 @@ class Build:
         self.graph.layers.append(layer)
         values = [Value(Ref(at, k), *t, e) for k, (t, e) in enumerate(zip(layer.types, exact, strict=True))]
         for v in values:
-            told = layer.constant if layer.constant is not None and layer.constant.size < 10_000 else None
-            self._types[v.ref] = TensorType(v.element, Shape(*v.shape), told)
+            value = layer.constant if layer.constant is not None and layer.constant.size < 10_000 else None
+            self._types[v.ref] = TensorType(v.element, Shape(*v.shape), value)
         return values
 
     # -- shorthands --------------------------------------------------------------------------------------------------
@@ -236,8 +236,8 @@ class Build:
     def reshape(self, x: Value, *shape: int) -> Value:
         """A Reshape; the batch stays open where it is the first of both shapes."""
         kept = x.rank > 0 and len(shape) > 0 and shape[0] == x.shape[0]
-        told = (0, *shape[1:]) if kept else shape
-        return self.op("Reshape", x, self.ints(*told), special_zero=bool(kept))
+        target = (0, *shape[1:]) if kept else shape
+        return self.op("Reshape", x, self.ints(*target), special_zero=bool(kept))
 
     def transpose(self, x: Value, *order: int) -> Value:
         return self.op("Transpose", x, self.ints(*order))

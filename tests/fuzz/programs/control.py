@@ -79,9 +79,9 @@ def loop(b: Build, x: Value) -> list[Value]:
         else:
             types.append((et.f32, (trips, *x.shape)))
     inner = Inner(body.graph, "body", tuple(takes), tuple(gives), ((1, at),))
-    told = b.const(np.int64(trips)) if b.chance(0.5) else b.const(np.array([trips], np.int32))
+    limit = b.const(np.int64(trips)) if b.chance(0.5) else b.const(np.array([trips], np.int32))
     go = b.const(np.array(True))
-    inputs = [told, go, x, *([invariant] if invariant is not None else [])]
+    inputs = [limit, go, x, *([invariant] if invariant is not None else [])]
     return b.nested("Loop", "opset5", inputs, types, [inner])
 
 

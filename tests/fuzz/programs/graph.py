@@ -101,7 +101,7 @@ def _content(graph: Graph, weights: bytearray, dynamic: bool) -> str:
             data = {"element_type": element, "shape": ",".join(map(str, shape)), "offset": len(weights)}
             data["size"] = max(len(raw), 1)
             weights += raw or b"\0"
-        told = " ".join(f"{name}={quoteattr(text(value))}" for name, value in data.items())
+        attributes = " ".join(f"{name}={quoteattr(text(value))}" for name, value in data.items())
         tail = "".join(_body(layer, inner, weights, dynamic) for inner in layer.bodies)
         unsized = dynamic and layer.type != "Const"
         outputs = [(e.precision, [-1 for _ in shape] if unsized else shape) for e, shape in layer.types]
@@ -110,7 +110,7 @@ def _content(graph: Graph, weights: bytearray, dynamic: bool) -> str:
             layer.name,
             layer.type,
             layer.version,
-            f"<data {told}/>" if told else "",
+            f"<data {attributes}/>" if attributes else "",
             len(layer.inputs),
             outputs,
             tail,
@@ -144,8 +144,8 @@ def _body(layer: Layer, inner: Inner, weights: bytearray, dynamic: bool) -> str:
 
 
 def _line(tag: str, external: int, internal: int, more: dict[str, Any]) -> str:
-    told = "".join(f' {k}="{v}"' for k, v in more.items())
-    return f'<{tag} external_port_id="{external}" internal_layer_id="{internal}"{told}/>'
+    attributes = "".join(f' {k}="{v}"' for k, v in more.items())
+    return f'<{tag} external_port_id="{external}" internal_layer_id="{internal}"{attributes}/>'
 
 
 def pruned(graph: Graph) -> Graph:

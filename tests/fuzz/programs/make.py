@@ -204,5 +204,5 @@ def _open(graph: Graph, batch: int) -> None:
         layer = graph.layers[k]
         shape = layer.types[0][1]
         if len(shape) > 1 and shape[0] == batch:
-            told = ",".join(("?", *map(str, shape[1:])))
-            graph.layers[k] = replace(layer, data=layer.data | {"shape": told})
+            open_shape = ",".join(("?", *map(str, shape[1:])))
+            graph.layers[k] = replace(layer, data=layer.data | {"shape": open_shape})

@@ -78,7 +78,7 @@ def distance(a: Array, b: Array) -> float:
     return float(gap[np.isfinite(gap)].max(initial=0))
 
 
-def spread(array: Array) -> float:
+def scale(array: Array) -> float:
     """The standard deviation of what is finite, or the largest magnitude where that is nothing."""
     wide = array.astype(np.float64).reshape(-1)
     wide = wide[np.isfinite(wide)]

@@ -9,12 +9,12 @@ import numpy as np
 import openvino as ov
 
 from irload.graph import Model
-from tests.fuzz.programs.near import differs, spread
+from tests.fuzz.programs.near import differs, scale
 from tests.harness.case import Array
 from tests.harness.runtime import array_of, core, tensor
 
 ROUNDING = 2e-4
-"""Share of an output's spread by which the runtime may differ: it approximates functions, and adds up otherwise."""
+"""Share of an output's scale by which the runtime may differ: it approximates functions, and adds up otherwise."""
 CONFIG = {"INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": 1, "ENABLE_MMAP": False}
 
 
@@ -62,7 +62,7 @@ def compare(xml: bytes, blob: bytes, model: Model, expected: Any) -> str:
 def _found(plain: Sequence[Array], theirs: Sequence[Array], expected: Any) -> str | None:
     """What tells the runtime's results from the plain ones."""
     for k, (ours, other) in enumerate(zip(plain, theirs, strict=True)):
-        tolerance = max(ROUNDING * spread(ours), 2 * (expected.tolerances[k] or 0), 1e-6)
+        tolerance = max(ROUNDING * scale(ours), 2 * (expected.tolerances[k] or 0), 1e-6)
         found = differs(ours, other, tolerance)
         if found is not None:
             return f"output {k}: {found}"

@@ -20,7 +20,7 @@ from irload.plan.ir.program import PlanInvalid
 from irload.plan.sanitizer import sanitizing
 from irload.run import CompiledModel, InferRequest
 from tests.fuzz.programs.feed import fed
-from tests.fuzz.programs.near import FACTOR, UNITS, Shaken, differs, distance, spread
+from tests.fuzz.programs.near import FACTOR, UNITS, Shaken, differs, distance, scale
 from tests.fuzz.programs.thresholds import lowered
 from tests.harness.case import Array
 
@@ -210,6 +210,6 @@ def _overwritten(got: Sequence[Array], given: Sequence[Array], where: str) -> No
 def _blunt(expected: Expected) -> int:
     count = 0
     for k, tolerance in enumerate(expected.tolerances):
-        spreads = [spread(r[k]) for r in expected.results if not isinstance(r, str)]
+        spreads = [scale(r[k]) for r in expected.results if not isinstance(r, str)]
         count += tolerance is not None and tolerance > 1e-3 * max(spreads, default=1.0) > 0
     return count

@@ -38,8 +38,8 @@ def layer_norm(b: Build, x: Value) -> Value:
     if roll < 0.4:
         y = mvn(b, x, axes, eps)
     else:
-        told = b.ints(*axes)
-        mean = b.op("ReduceMean", x, told, keep_dims=True)
+        axes_input = b.ints(*axes)
+        mean = b.op("ReduceMean", x, axes_input, keep_dims=True)
         middle = b.binary("Subtract", x, mean)
         square = b.pick(
             (
@@ -48,7 +48,7 @@ def layer_norm(b: Build, x: Value) -> Value:
                 (lambda: b.binary("SquaredDifference", x, mean)),
             )
         )()
-        variance = b.op("ReduceMean", square, told, keep_dims=True)
+        variance = b.op("ReduceMean", square, axes_input, keep_dims=True)
         plus = b.add(variance, b.scalar(eps))
         if b.chance(0.25) and len(axes) == 1:  # the factor drawn into the root's
             root = (

@@ -102,8 +102,8 @@ def _with_parameter(graph: Graph, ref: Ref) -> Graph:
 
 def _leaf(graph: Graph, type: tuple[object, tuple[int, ...]], name: str) -> Layer:
     element, shape = type
-    told = ["?" if graph.dynamic and not k else str(n) for k, n in enumerate(shape)]
-    return Layer("Parameter", "opset1", {"element_type": element, "shape": ",".join(told)}, (), (type,), name)  # type: ignore[arg-type]
+    sizes = ["?" if graph.dynamic and not k else str(n) for k, n in enumerate(shape)]
+    return Layer("Parameter", "opset1", {"element_type": element, "shape": ",".join(sizes)}, (), (type,), name)  # type: ignore[arg-type]
 
 
 def _parameter(graph: Graph, k: int) -> Layer:

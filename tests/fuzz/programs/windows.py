@@ -175,8 +175,12 @@ def resize(b: Build, x: Value) -> Value:
     scales = [n / x.shape[a] for n, a in zip(sizes, which, strict=True)]
     by_size = b.chance(0.6)
     data["shape_calculation_mode"] = "sizes" if by_size else "scales"
-    told = np.array([s + 1e-4 for s in scales], np.float32)
-    ends = [b.ints(*sizes), b.const(told)] if version == "opset4" else [b.ints(*sizes) if by_size else b.const(told)]
+    scale_values = np.array([s + 1e-4 for s in scales], np.float32)
+    ends = (
+        [b.ints(*sizes), b.const(scale_values)]
+        if version == "opset4"
+        else [b.ints(*sizes) if by_size else b.const(scale_values)]
+    )
     return b.op("Interpolate", x, *ends, b.ints(*which), version=version, **data)
 
 

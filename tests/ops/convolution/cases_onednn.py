@@ -87,10 +87,10 @@ def by_the_runtime(data: Array, filters: Array, bias: Array | None, attributes: 
     """OpenVINO's GroupConvolution of f32 with the pads told, whatever the layout."""
     groups, kernel = attributes["groups"], filters.shape[2:]
     begin, end = pads_of(kernel, attributes)
-    told = {"strides": attributes["strides"], "dilations": attributes["dilations"]}
+    common = {"strides": attributes["strides"], "dilations": attributes["dilations"]}
     grouped = filters.reshape(groups, len(filters) // groups, *filters.shape[1:]).astype(np.float32)
     inputs: list[Input] = [param(data.astype(np.float32), et.f32), const(grouped, et.f32)]
-    case = Case("GroupConvolution", "opset1", inputs, {**told, "pads_begin": begin, "pads_end": end}, oracle="cpu")
+    case = Case("GroupConvolution", "opset1", inputs, {**common, "pads_begin": begin, "pads_end": end}, oracle="cpu")
     result = runtime.outputs(case)[0]
     if bias is not None:
         result = result + bias.astype(np.float32).reshape(-1, *(1,) * len(kernel))

@@ -23,9 +23,9 @@ def deformable(rng: Random, version: str) -> Case:
     if attributes.get("auto_pad", "explicit").startswith("same"):
         out = [-(-s // t) for s, t in zip(sizes, strides, strict=True)]
     else:
-        told = attributes.get("auto_pad", "explicit") == "explicit"
+        explicit = attributes.get("auto_pad", "explicit") == "explicit"
         padded = [
-            s + (b + e if told else 0)
+            s + (b + e if explicit else 0)
             for s, b, e in zip(sizes, attributes["pads_begin"], attributes["pads_end"], strict=True)
         ]
         out = [(p - (k - 1) * d - 1) // t + 1 for p, k, d, t in zip(padded, kernel, dilations, strides, strict=True)]

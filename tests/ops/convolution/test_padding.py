@@ -44,8 +44,8 @@ def test_openvino(attributes: dict[str, Any], expected: list[float]) -> None:
     ],
 )
 def test_onednn(attributes: dict[str, Any], expected: list[float]) -> None:
-    told = {"strides": (1,), "dilations": (1,), "pads_begin": (0,), "pads_end": (0,)} | attributes
-    (found,) = computed("Convolution", "onednn", ONE_TO_SIX.reshape(1, 6, 1), ONES.reshape(3, 1, 1), **told)
+    attributes_ = {"strides": (1,), "dilations": (1,), "pads_begin": (0,), "pads_end": (0,)} | attributes
+    (found,) = computed("Convolution", "onednn", ONE_TO_SIX.reshape(1, 6, 1), ONES.reshape(3, 1, 1), **attributes_)
     np.testing.assert_array_equal(found, np.reshape(expected, (1, -1, 1)))
 
 
@@ -78,10 +78,10 @@ def test_onednn_layouts_groups_and_bias(data_format: str, filter_format: str) ->
     filters = np.array([[[10, 100, 1, 2]]], np.float32)  # X, I, O
     data = data if data_format == "NXC" else np.moveaxis(data, -1, 1)
     filters = filters if filter_format == "XIO" else filters.transpose(2, 1, 0)
-    told = {"strides": (1,), "dilations": (1,), "pads_begin": (0,), "pads_end": (0,), "groups": 2}
+    attributes_ = {"strides": (1,), "dilations": (1,), "pads_begin": (0,), "pads_end": (0,), "groups": 2}
     formats = {"data_format": data_format, "filter_format": filter_format}
     bias = np.array([0.5, 0, 0, 7], np.float32)
-    (found,) = computed("Convolution", "onednn", data, filters, bias, **told, **formats)
+    (found,) = computed("Convolution", "onednn", data, filters, bias, **attributes_, **formats)
     found = found if data_format == "NXC" else np.moveaxis(found, 1, -1)
     assert found.tolist() == [[[10.5, 100, 2, 11], [30.5, 300, 4, 15]]]
 

@@ -28,9 +28,9 @@ class Wires:
     def __post_init__(self) -> None:
         self.body = Body(self.weights)
 
-    def feed(self, array: Array, element: et.ElementType, told: tuple[int, ...], **rest: Any) -> Value:
-        """An outer input that feeds a new Parameter of the body, of shape `told` in there."""
-        inner = self.body.parameter(element, ",".join(map(str, told)))
+    def feed(self, array: Array, element: et.ElementType, given: tuple[int, ...], **rest: Any) -> Value:
+        """An outer input that feeds a new Parameter of the body, of shape `given` in there."""
+        inner = self.body.parameter(element, ",".join(map(str, given)))
         self.lines.append(taken(self.first + len(self.inputs), inner, **rest))
         self.inputs.append(param(array, element))
         return inner

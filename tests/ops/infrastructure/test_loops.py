@@ -33,8 +33,8 @@ def run(case: Case) -> list[Any]:
     return [a.tolist() for a in irload.compile_model(load(case)).create_infer_request().infer(feeds).values()]
 
 
-def shapes(case: Case, told: list[str | None] | None = None) -> list[str]:
-    return [str(p.partial_shape) for p in load(case, told).outputs]
+def shapes(case: Case, given: list[str | None] | None = None) -> list[str]:
+    return [str(p.partial_shape) for p in load(case, given).outputs]
 
 
 def iterator(rest: dict[str, Any], length: int = 6, *, only_last: bool = False) -> Case:

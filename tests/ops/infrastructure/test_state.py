@@ -22,8 +22,8 @@ def f32(*values: float) -> Array:
 
 def attributes(version: str, name: str, element: et.ElementType, shape: str) -> dict[str, Any]:
     """What a ReadValue of either version says of its variable."""
-    told = {"variable_type": element, "variable_shape": shape} if version == "opset6" else {}
-    return {"version": version, "variable_id": name, **told}
+    declared = {"variable_type": element, "variable_shape": shape} if version == "opset6" else {}
+    return {"version": version, "variable_id": name, **declared}
 
 
 def accumulator(version: str = "opset6", *, init: bool = True, shape: str = "1,2", x: str = "1,2") -> Body:
@@ -53,18 +53,18 @@ def random_model(rng: Random) -> tuple[Body, list[tuple[int, ...]]]:
         shapes.append(shape)
         value = graph.parameter(et.f32, ",".join(map(str, shape)))
         if rng.random() < 0.4:
-            told = ",".join(["?", *map(str, shape[1:])])
+            declared = ",".join(["?", *map(str, shape[1:])])
             initial: list[Value] = [graph.constant(np.zeros((0, *shape[1:]), np.float32))]
-            read = graph.op("ReadValue", *initial, **attributes("opset6", f"v{k}", et.f32, told))
+            read = graph.op("ReadValue", *initial, **attributes("opset6", f"v{k}", et.f32, declared))
             total, version = graph.op("Concat", read, value, axis=0), "opset6"
         else:
-            told = ",".join(map(str, shape))
+            declared = ",".join(map(str, shape))
             initial = [graph.constant(random_array(rng, shape, et.f32), et.f32)]
             if rng.random() < 0.3:
                 initial = [graph.op("Multiply", initial[0], graph.op("Negative", value))]
             if version == "opset6" and rng.random() < 0.3:
                 initial = []
-            read = graph.op("ReadValue", *initial, **attributes(version, f"v{k}", et.f32, told))
+            read = graph.op("ReadValue", *initial, **attributes(version, f"v{k}", et.f32, declared))
             total = graph.op(pick(rng, ("Add", "Maximum", "Subtract")), value, read)
         graph.op("Assign", total, version=version, variable_id=f"v{k}")
         graph.result(graph.op("Multiply", total, graph.constant(np.float32(2))))

@@ -120,6 +120,6 @@ def col2im(rng: Random, version: str) -> Case:
         shape = (int(rng.integers(1, 3)), *shape)
     attributes = {"strides": strides.tolist(), "dilations": dilations.tolist()}
     attributes |= {"pads_begin": begin.tolist(), "pads_end": end.tolist()}
-    told = pick(rng, [i32, i64])
-    inputs = [data(rng, shape, pick(rng, (f32, f64, i32, i64))), const(size, told), const(kernel, told)]
+    index_type = pick(rng, [i32, i64])
+    inputs = [data(rng, shape, pick(rng, (f32, f64, i32, i64))), const(size, index_type), const(kernel, index_type)]
     return Case("Col2Im", version, inputs, attributes)

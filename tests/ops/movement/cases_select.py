@@ -26,14 +26,14 @@ def gather(rng: Random, version: str) -> Case:
     if version == "opset8" and rng.random() < 0.3:
         low = -size
     at = rng.integers(low, high, shape[:batches] + inner)
-    told = batches - at.ndim if at.ndim and rng.random() < 0.3 else batches
+    batch_dims = batches - at.ndim if at.ndim and rng.random() < 0.3 else batches
     place = signed(rng, axis, len(shape))
     inputs = [data(rng, shape), index(rng, at), index(rng, [place] if rng.random() < 0.2 else place, constant=True)]
     # The runtime reads out of bounds for batches of one and for indices out of range (see the deviations).
     beyond = bool(((at < -size) | (at >= size)).any())
-    common = told % at.ndim if told < 0 else told
+    common = batch_dims % at.ndim if batch_dims < 0 else batch_dims
     expected = [_gathered(inputs[0].value, at, axis, common)] if beyond or 1 in shape[:common] else None
-    return Case("Gather", version, inputs, {"batch_dims": told} if batched else {}, expected=expected)
+    return Case("Gather", version, inputs, {"batch_dims": batch_dims} if batched else {}, expected=expected)
 
 
 def _gathered(data: Array, indices: Array, axis: int, batches: int) -> Array:
@@ -67,12 +67,12 @@ def _ends(rng: Random, size: int) -> tuple[int, int, int]:
 def slice_(rng: Random, version: str) -> Case:
     shape = some_shape(rng, (1, 4), 6)
     axes = rng.permutation(len(shape))[: rng.integers(1, len(shape) + 1)]
-    told = rng.random() < 0.7
-    if not told:
+    known = rng.random() < 0.7
+    if not known:
         axes = np.arange(len(axes))
     ends = np.array([_ends(rng, shape[a]) for a in axes])
     inputs = [data(rng, shape), index(rng, ends[:, 0]), index(rng, ends[:, 1]), index(rng, ends[:, 2])]
-    if told:
+    if known:
         inputs.append(index(rng, [signed(rng, int(a), len(shape)) for a in axes]))
     return Case("Slice", version, inputs)
 

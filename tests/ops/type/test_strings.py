@@ -51,7 +51,7 @@ def test_unpack_knows_the_length_of_a_constant() -> None:
     op = operation("StringTensorUnpack", "opset15")
     data = TensorType.of(np.array(["ab", "ü"], object), et.string)
     assert op.infer(data)[2].shape == (4,)
-    assert op.infer(data.untold())[2].shape == Shape(Dim(0, None))
+    assert op.infer(data.without_value())[2].shape == Shape(Dim(0, None))
 
 
 @pytest.mark.parametrize(

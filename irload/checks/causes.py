@@ -35,9 +35,9 @@ def why_shape(scope: Scope, node: Node, output: int, axis: int | None) -> str:
         for k, tensor in enumerate(inputs)
         if (text := _cause(scope, node, inputs, k, tensor, output, axis)) is not None
     ]
-    told = "; ".join(causes or [_named(node, k, str(t.untold())) for k, t in enumerate(inputs[:4])])
+    text = "; ".join(causes or [_named(node, k, str(t.without_value())) for k, t in enumerate(inputs[:4])])
     attributes = _from_attributes(node, GEOMETRY)
-    return f"{told}; {attributes}" if attributes else told
+    return f"{text}; {attributes}" if attributes else text
 
 
 def why_type(scope: Scope, node: Node) -> str:
@@ -52,14 +52,14 @@ def _cause(
     scope: Scope, node: Node, inputs: Sequence[TensorType], k: int, tensor: TensorType, output: int, axis: int | None
 ) -> str | None:
     if (tensor.value is not None or tensor.bounds is not None) and _matters(
-        node, inputs, k, tensor.untold(), output, axis
+        node, inputs, k, tensor.without_value(), output, axis
     ):
         value = "" if tensor.value is None else f" {_short(tensor.value.ravel().tolist())}"
         return _named(node, k, f"holds{value}" if value else "is known in bounds")
     if tensor.rank is None or not tensor.rank:
         return None
     for d in range(tensor.rank):
-        relaxed = replace(tensor.untold(), shape=tensor.shape.with_dim(d, ANY))
+        relaxed = replace(tensor.without_value(), shape=tensor.shape.with_dim(d, ANY))
         if _matters(node, inputs, k, relaxed, output, axis):
             return _named(node, k, f"{'are' if _plural(node, k) else 'is'} {tensor.shape}")
     return None
