@@ -44,7 +44,7 @@ def _numbers(count: tuple[int, ...], kind: Callable[[str], Any], what: str) -> C
 @click.argument("data", nargs=-1, required=True, metavar="[NAME=]DATA...")
 @click.option("-o", "--output", type=click.Path(path_type=Path), required=True, help="A folder, .parquet or .jsonl.")
 @click.option("--format", "kind", type=click.Choice(["npz", "npy"]), help="Files in the folder: npz (default) or npy.")
-@click.option("--batch-size", type=click.IntRange(1), default=64, show_default=True, help="Samples an inference.")
+@click.option("--batch-size", type=click.IntRange(1), help="Samples an inference; default: as many as is fastest.")
 @click.option("--workers", type=click.IntRange(1), default=1, show_default=True, help="Processes, or actors of Ray.")
 @click.option("--threads", type=click.IntRange(1), metavar="N", help="Threads of all workers together.")
 @click.option("--resume", is_flag=True, help="Go on with an interrupted job; failed items are tried again.")
@@ -88,7 +88,7 @@ def command(
     data: tuple[str, ...],
     output: Path,
     kind: str | None,
-    batch_size: int,
+    batch_size: int | None,
     workers: int,
     threads: int | None,
     resume: bool,

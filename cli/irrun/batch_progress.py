@@ -91,7 +91,7 @@ def report(job: Job, summary: Summary) -> dict[str, Any]:
         "output": str(job.target.path),
         "manifest": str(job.target.manifest),
         "engine": job.engine,
-        "batching": summary.stacking,
+        "batching": summary.batching,
         "items": summary.total,
         "before": summary.before,
         "done": summary.done,
@@ -118,7 +118,7 @@ def show_summary(job: Job, summary: Summary) -> None:
     words += [f"{summary.before} done before"] if summary.before else []
     words += [f"{summary.failed} failed"] if summary.failed else []
     words += [f"{summary.deaths} workers replaced"] if summary.deaths else []
-    words.append(f"{summary.seconds:.1f} s, {rate(summary, summary.seconds)}, {summary.stacking}")
+    words.append(f"{summary.seconds:.1f} s, {rate(summary, summary.seconds)}, {summary.batching}")
     console.print(f"{safe(job.target.path)}: {', '.join(words)}", soft_wrap=True)
     if not summary.finished:
         console.print("not finished; the same command with --resume goes on", soft_wrap=True)

@@ -67,17 +67,19 @@ class Done:
 class WorkerOptions:
     """All that a worker must know to run the model. `model` is a path, or a Model where it runs in this process.
 
+    `batch_size` is None where measuring chooses it, `expected` the number of samples for this worker, where known.
     `extensions` are the files with operations of the user's own that this process has loaded.
     """
 
     model: Any
     weights: str | None = None
     shapes: Mapping[str | int, ShapeLike] | None = None
-    batch_size: int = 64
+    batch_size: int | None = None
     threads: int | None = None
     images: ImageOptions = field(default_factory=ImageOptions)
     target: Any = None
     uniform: bool = False
+    expected: int | None = None
     limits: Limits | None = None
     sha256: Mapping[str, str] | None = None
     strict: bool = False

@@ -12,7 +12,10 @@ from irload.errors import DeclaredDiffers
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What is to be done. `options.target` is `target`; `address` is that of a Ray cluster."""
+    """What is to be done. `options.target` is `target`; `address` is that of a Ray cluster.
+
+    `task_size` is the number of items that a worker takes at a time.
+    """
 
     words: Sequence[str]
     options: WorkerOptions
@@ -23,6 +26,7 @@ class Job:
     resume: bool = False
     force: bool = False
     fail_fast: bool = False
+    task_size: int = 64
 
 
 @dataclass(slots=True)
@@ -35,7 +39,7 @@ class Summary:
     failed: int = 0
     samples: int = 0
     seconds: float = 0.0
-    stacking: str = ""
+    batching: str = ""
     deaths: int = 0
     interrupted: bool = False
     finished: bool = False

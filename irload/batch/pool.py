@@ -54,7 +54,7 @@ class Pool:
         self._workers: list[_Worker] = []
         self._retries: deque[Task] = deque()
         self._failed_starts = 0
-        self.stacking = ""
+        self.batching = ""
         self.deaths = 0
 
     def run(self, tasks: Iterator[Task]) -> Iterator[Done]:
@@ -118,10 +118,10 @@ class Pool:
             if kind == "failed":
                 raise content
             if kind == "ready":
-                worker.ready, self.stacking, self._failed_starts = True, content, 0
+                worker.ready, self.batching, self._failed_starts = True, content, 0
             else:
                 worker.tasks.popleft()
-                done, self.stacking = content
+                done, self.batching = content
                 yield done
 
     def _reap(self, worker: _Worker) -> Iterator[Done]:

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
+from time import perf_counter
 from typing import Any
 
 import numpy as np
 
 from irload.arrays import storable
 from irload.batch.samples import SampleInputs, Samples
+from irload.batch.sizing import Sizing
 from irload.batch.stacking import Stacking, plan_stacking
 from irload.core.tensor import Array
-from irload.errors import ExecutionError, InputInvalid, IRError
+from irload.errors import ExecutionError, InputInvalid, IRError, LimitExceeded
 from irload.graph import Model
 from irload.inference import ShapeLike, reshape
 from irload.model import read_model
@@ -24,6 +25,8 @@ __all__ = ["Predictor"]
 
 Outputs = tuple[Array, ...]
 
+MOST = 64
+"""Samples that share an inference at the most where nobody says how many."""
 NEAR = 1e-4
 """How far a batch may be from its samples run alone, as a share of the greatest value. Rounding stays far below;
 samples that influence each other do not."""
@@ -32,12 +35,14 @@ samples that influence each other do not."""
 class Predictor:
     """Maps batches to batches: `predictor({"image": f32[64,1,8,8]})` gives `{"probabilities": f32[64,10]}`.
 
-    This is what the `map_batches` of Ray Data takes. Columns that are no inputs of the model pass through. Samples
-    share an inference, up to `batch_size` of them, where the model allows; whether their results are those of each
-    alone is tried on the first batch, and where they are not, the model runs one sample at a time.
+    This is what the `map_batches` of Ray Data takes. Columns that are no inputs of the model pass through. Samples of
+    one shape share an inference where the model allows: up to `batch_size` of them, by default as many as measuring
+    shows to be fastest, 64 at the most. Whether their results are those of each alone is tried on the first batch, and
+    where they are not, the model runs one sample at a time.
     `weights`, `threads`, `limits`, `sha256`, `strict`, `shapes`: as for `read_model`, `compile_model` and `reshape`.
-    `uniform` pads every inference to one size: rounding differs a little from size to size, so a result then does not
-    depend on what else is in the batch.
+    `uniform`: where the model takes samples of one shape only, every inference is padded to `batch_size`. Rounding
+    differs a little from size to size; so a result then does not depend on what else is in the batch. `expected`: how
+    many samples are to come, where that is known, so that no time is spent on measuring what cannot pay.
     """
 
     def __init__(
@@ -45,30 +50,43 @@ class Predictor:
         model: Model | str | Path,
         *,
         weights: Any = None,
-        batch_size: int = 64,
+        batch_size: int | None = None,
         threads: int | None = None,
         shapes: Mapping[str | int, ShapeLike] | None = None,
         uniform: bool = False,
+        expected: int | None = None,
         limits: Limits | None = None,
         sha256: str | Mapping[str, str] | None = None,
         strict: bool = False,
     ) -> None:
-        if batch_size < 1:
+        if batch_size is not None and batch_size < 1:
             raise InputInvalid(f"batch_size must be at least 1, found {batch_size}")
         if not isinstance(model, Model):
             model = read_model(model, weights, limits=limits or DEFAULT, sha256=sha256)
         if shapes:
             reshape(model, {**shapes})
-        self.stacking: Stacking = plan_stacking(model, batch_size)
+        self.stacking: Stacking = plan_stacking(model, batch_size or MOST)
         self._least = self.stacking.least
-        if uniform:
-            self.stacking = replace(self.stacking, least=self.stacking.most)
+        self.sizing: Sizing | None = None
+        if batch_size is None and self.stacking.most > 1:
+            self.sizing = Sizing(self._least, self.stacking.most, expected)
+        one_shape = all(p.partial_shape.rank and all(d.is_static for d in p.partial_shape[1:]) for p in model.inputs)
+        self._padding = uniform and batch_size is not None and one_shape
         self.compiled: CompiledModel = compile_model(model, threads, limits=limits, strict=strict)
         self.inputs = model.inputs
         self.outputs = model.outputs
         self.output_names = unique([p.any_name for p in self.outputs])
         self.takes = SampleInputs(self.inputs, stacked=self.stacking.stacked)
-        self._compared = False
+        self._compared = 1
+        """The size of the largest inference whose results were compared with those of samples alone."""
+
+    @property
+    def batching(self) -> str:
+        """How samples share inferences, in words: `up to 64 at a time, 8 measured to be fastest`."""
+        text = str(self.stacking)
+        if self.sizing is None or self.stacking.most == 1 or not self.sizing.settled:
+            return text
+        return f"{text}, {self.sizing.size} measured to be fastest"
 
     def __call__(self, batch: Mapping[str, Any]) -> dict[str, Any]:
         """The outputs by name, with the columns that are no inputs. Raises what the model raises."""
@@ -100,6 +118,8 @@ class Predictor:
         try:
             return list(self._together(items))
         except (IRError, MemoryError) as error:
+            if isinstance(error, MemoryError | LimitExceeded) and self.sizing is not None:
+                self.sizing.refuse(self.sizing.size)
             if len(items) > 1:  # run alone, each has its own error
                 return [self._group([item])[0] for item in items]
             return [error if isinstance(error, IRError) else ExecutionError("out of memory")]
@@ -119,34 +139,49 @@ class Predictor:
         return found
 
     def _stack(self, inputs: Outputs) -> Outputs:
-        """The outputs for any number of samples, `most` of them an inference."""
-        count, most = len(inputs[0]), self.stacking.most
+        """The outputs for any number of samples of one shape."""
+        count, begin = len(inputs[0]), 0
         parts: list[Outputs] = []
-        for begin in range(0, count, most) if count else (0,):
-            part = tuple(a[begin : begin + most] for a in inputs)
-            outputs = self._padded(part, self.stacking.least)
-            if most > 1 and len(part[0]) > 1 and not self._compared:
-                self._compared = True
+        while begin < count or not parts:
+            part, size = self._part(inputs, begin)
+            outputs = self._sized(part, size)
+            if size > self._compared and len(part[0]) > 1 and self.stacking.most > 1:
                 if not self._same_alone(part, outputs):
                     if self._least > 1:
                         raise ExecutionError("samples of this model influence each other, and it takes several at once")
                     self.stacking = Stacking(stacked=True, why="its samples influence each other")
                     return self._stack(inputs)
+                self._compared = size
             parts.append(outputs)
+            begin += max(len(part[0]), 1)
         return parts[0] if len(parts) == 1 else tuple(np.concatenate(p) for p in zip(*parts, strict=True))
 
-    def _padded(self, part: Outputs, least: int) -> Outputs:
-        """The outputs for some samples: fewer than `least` are padded by repeating the last."""
+    def _part(self, inputs: Outputs, begin: int) -> tuple[Outputs, int]:
+        """The samples of the next inference, and how many it takes: where these are more, the rest is padding."""
+        available, most = len(inputs[0]) - begin, self.stacking.most
+        if self.sizing is not None and most > 1 and available:
+            size = self.sizing.choose(_shapes(inputs), available)
+        else:
+            size = most if self._padding else max(min(most, available), self.stacking.least)
+        return tuple(a[begin : begin + size] for a in inputs), size
+
+    def _sized(self, part: Outputs, size: int) -> Outputs:
+        """The outputs for some samples by an inference of `size`: where they are fewer, the last is repeated."""
         count = len(part[0])
-        lacking = least - count
-        if not count or lacking <= 0:
-            return self._infer(part)
-        full = tuple(np.concatenate([a, np.repeat(a[-1:], lacking, 0)]) for a in part)
-        return tuple(o[:count] for o in self._infer(full))
+        full = part
+        if 0 < count < size:
+            full = tuple(np.concatenate([a, np.repeat(a[-1:], size - count, 0)]) for a in part)
+        started = perf_counter()
+        outputs = self._infer(full)
+        if self.sizing is not None:
+            self.sizing.record(_shapes(part), len(full[0]), perf_counter() - started, count)
+        return outputs if full is part else tuple(o[:count] for o in outputs)
 
     def _same_alone(self, part: Outputs, outputs: Outputs) -> bool:
-        for k in sorted({0, len(part[0]) // 2, len(part[0]) - 1}):
-            alone = self._padded(tuple(a[k : k + 1] for a in part), self._least)
+        """True where some of the samples have the same results alone: three the first time, then the last."""
+        last = len(part[0]) - 1
+        for k in (last,) if self._compared > 1 else sorted({0, last // 2, last}):
+            alone = self._sized(tuple(a[k : k + 1] for a in part), self._least)
             if not all(_near(a[0], o[k]) for a, o in zip(alone, outputs, strict=True)):
                 return False
         return True
@@ -169,6 +204,11 @@ class Predictor:
                 )
             columns.append(others.pop(name))
         return columns, others
+
+
+def _shapes(inputs: Outputs) -> tuple[tuple[int, ...], ...]:
+    """The shapes of one sample."""
+    return tuple(a.shape[1:] for a in inputs)
 
 
 def _near(left: Array, right: Array) -> bool:

@@ -129,7 +129,7 @@ def _map(ray: Any, job: Job, listing: Listing, source: Listing | Tables) -> None
         rows_or_files(ray, listing, source).map_batches(
             Actor,
             fn_constructor_args=(options, source.columns if isinstance(source, Tables) else ()),
-            batch_size=job.options.batch_size,
+            batch_size=job.task_size,
             batch_format="pyarrow",
             num_cpus=CPUS,
             compute=ray.data.ActorPoolStrategy(size=job.workers),

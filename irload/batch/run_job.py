@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 import shutil
 import time
@@ -17,7 +18,7 @@ from irload.batch.job import Job, Summary
 from irload.batch.listing import Listing
 from irload.batch.manifest import Manifest
 from irload.batch.pool import Pool
-from irload.batch.predictor import Predictor
+from irload.batch.predictor import MOST, Predictor
 from irload.batch.ray_engine import run_ray
 from irload.batch.tables import Tables
 from irload.batch.target import Target
@@ -50,13 +51,12 @@ def run_job(job: Job, on_progress: OnProgress = lambda _: None) -> Summary:
         strict=job.options.strict,
     )
     summary.warnings, summary.differences = predictor.compiled.warnings, predictor.compiled.differences
-    summary.stacking = str(predictor.stacking)
+    summary.batching = predictor.batching
     listing = Listing(job.words, predictor.inputs)
     source: Listing | Tables = _tables(listing, predictor.inputs) if listing.tables else listing
     if isinstance(source, Tables):
         job = _carrying(job, source)
-    size = min(job.options.batch_size, max(source.total, 1))
-    job = replace(job, options=replace(job.options, batch_size=size, uniform=True))
+    job = _sized(job, source.total)
     job.target.sink(predictor)  # fails early where the outputs do not fit
     merger = None if job.target.is_folder else job.target.merger(predictor)
     del predictor  # each worker has its own
@@ -99,11 +99,21 @@ def _run(
         for done in pool.run(_tasks(job, source, manifest, summary, whole=whole)):
             manifest.add(done.records, done.part)
             summary.count(done)
-            summary.stacking, summary.deaths = pool.stacking, pool.deaths
+            summary.batching, summary.deaths = pool.batching, pool.deaths
             on_progress(summary)
             if job.fail_fast and summary.failed:
                 return False
     return True
+
+
+def _sized(job: Job, total: int) -> Job:
+    """The job with its sizes: given ones are evened out over all items, so that the last batch is hardly padded."""
+    wanted, total = job.options.batch_size, max(total, 1)
+    if wanted is not None:
+        size = math.ceil(total / math.ceil(total / wanted))
+        return replace(job, task_size=size, options=replace(job.options, batch_size=size, uniform=True))
+    share = math.ceil(total / job.workers)
+    return replace(job, task_size=min(MOST, math.ceil(share / 2)), options=replace(job.options, expected=share))
 
 
 def _tasks(job: Job, source: Listing | Tables, manifest: Manifest, summary: Summary, *, whole: bool) -> Iterator[Task]:
@@ -116,7 +126,7 @@ def _tasks(job: Job, source: Listing | Tables, manifest: Manifest, summary: Summ
         if whole and not job.target.is_folder:
             raise InputInvalid(f"{job.target.path} is finished and {item.name} is new; give new inputs another output")
         waiting.append(item)
-        if len(waiting) == job.options.batch_size:
+        if len(waiting) == job.task_size:
             yield Task(waiting)
             waiting = []
     if waiting:

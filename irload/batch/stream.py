@@ -15,7 +15,7 @@ from irload.batch.images import ImageOptions
 from irload.batch.items import Done, Item, Task, WorkerOptions
 from irload.batch.listing import Listing
 from irload.batch.pool import Pool
-from irload.batch.predictor import unique
+from irload.batch.predictor import MOST, unique
 from irload.batch.tables import Tables
 from irload.batch.task_runner import TaskRunner
 from irload.core.tensor import Array
@@ -43,7 +43,7 @@ def predict(
     source: Any,
     *,
     weights: str | None = None,
-    batch_size: int = 64,
+    batch_size: int | None = None,
     workers: int = 0,
     threads: int | None = None,
     shapes: Mapping[str | int, ShapeLike] | None = None,
@@ -55,7 +55,8 @@ def predict(
 
     `source`: a file, folder or pattern, or several of them (`name=pattern` for a certain input), or any iterable of
     arrays or of dicts by input name, consumed as it is needed. `weights`, `shapes`: as for `read_model` and `reshape`.
-    `batch_size`: samples that share an inference where the model allows. `workers`: processes, which need the model
+    `batch_size`: samples that share an inference where the model allows; by default as many as is
+    fastest. `workers`: processes, which need the model
     as a path; with 0 everything happens here and in order. `threads`: for all workers together. `images`: what
     becomes of images. `limits`: as for `read_model`; None takes those of the model. `strict`: as for `compile_model`.
     Items that cannot be used are yielded with an `error`. Raises what makes the whole job impossible: an IRError for
@@ -65,7 +66,7 @@ def predict(
         raise InputInvalid("worker processes load the model themselves: give its path, or workers=0")
     loaded = model if isinstance(model, Model) else read_model(model, weights, limits=limits or DEFAULT)
     items = _items(source, loaded.inputs)
-    tasks = iter(lambda: Task(list(islice(items, max(batch_size, 1)))), Task([]))
+    tasks = iter(lambda: Task(list(islice(items, batch_size or MOST))), Task([]))
     share = max(1, thread_count(threads) // max(workers, 1))
     options = WorkerOptions(
         str(model) if workers else loaded,

@@ -29,6 +29,7 @@ class TaskRunner:
             threads=options.threads,
             shapes=options.shapes,
             uniform=options.uniform,
+            expected=options.expected,
             limits=options.limits,
             sha256=options.sha256,
             strict=options.strict,

@@ -17,7 +17,7 @@ from irload.batch.task_runner import TaskRunner
 from irload.errors import IRError
 
 Message = tuple[str, Any]
-"""("ready", stacking), ("done", Done), ("failed", an exception that ends the job)."""
+"""("ready", batching in words), ("done", Done), ("failed", an exception that ends the job)."""
 
 
 def serve(pipe: Connection, options: WorkerOptions) -> None:
@@ -30,10 +30,10 @@ def serve(pipe: Connection, options: WorkerOptions) -> None:
     try:
         runner = TaskRunner(options)
         with threadpool_limits(options.threads):
-            pipe.send(("ready", str(runner.predictor.stacking)))
+            pipe.send(("ready", runner.predictor.batching))
             while True:
                 done = runner.run(tasks.get())
-                pipe.send(("done", (done, str(runner.predictor.stacking))))
+                pipe.send(("done", (done, runner.predictor.batching)))
     except BrokenPipeError:
         return
     except Exception as error:

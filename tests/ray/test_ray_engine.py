@@ -46,10 +46,13 @@ def table(path, samples, group, bad=()):
 def test_rows_of_tables(tmp_path):
     samples = digits(tmp_path / "npy", 900)
     (tmp_path / "in").mkdir()
+    size = ("--batch-size", 64)
     for k in range(3):
         table(tmp_path / "in" / f"{k}.parquet", samples[300 * k : 300 * k + 300], 70, bad=(5, 299))
-    here = finish(begin(MODEL, tmp_path / "in", "-o", tmp_path / "here.parquet", "--workers", 2), 1)
-    there = finish(begin(MODEL, tmp_path / "in", "-o", tmp_path / "ray.parquet", "--workers", 2, "--engine", "ray"), 1)
+    here = finish(begin(MODEL, tmp_path / "in", "-o", tmp_path / "here.parquet", "--workers", 2, *size), 1)
+    there = finish(
+        begin(MODEL, tmp_path / "in", "-o", tmp_path / "ray.parquet", "--workers", 2, *size, "--engine", "ray"), 1
+    )
     assert (there["done"], there["failed"]) == (here["done"], here["failed"]) == (894, 6)
     assert there["failures"] == here["failures"]
     assert (tmp_path / "ray.parquet").read_bytes() == (tmp_path / "here.parquet").read_bytes()

@@ -1,0 +1,109 @@
+"""How many samples share an inference: as many as pays, found out by measuring the inferences of the job itself."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+
+from irload.run import PLANS
+
+PAYS = 0.95
+"""A size must take less than this share of the time a sample of the size before, or no larger one is tried."""
+ROUNDS = 2
+"""Inferences by a finished plan that a size is judged by."""
+
+
+@dataclass(slots=True)
+class _Timing:
+    """The inferences of one shape and size: the first, which makes the plan, and the fastest of the others."""
+
+    first: float
+    best: float | None = None
+    count: int = 0
+
+
+@dataclass(slots=True)
+class Sizing:
+    """Chooses the sizes of inferences from `least` to `most` samples.
+
+    Starting with `least`, sizes are doubled as long as a sample takes less time for it; each is tried on samples of the
+    job, whose results count. Samples of a rare shape share an inference only where that is faster than running them by
+    plans that exist, the making of a plan included.
+    """
+
+    least: int
+    most: int
+    remaining: int | None = None
+    """Samples that are to come, as far as that is known: no plan is made that would not pay for itself."""
+    size: int = 0
+    """The size at the time."""
+    settled: bool = False
+    _timings: OrderedDict[tuple[Hashable, int], _Timing] = field(default_factory=OrderedDict)
+    _planning: float | None = None
+
+    def __post_init__(self) -> None:
+        self.size = self.size or max(self.least, 1)
+        self.settled = self.settled or self.size >= self.most
+
+    def choose(self, shape: Hashable, available: int) -> int:
+        """How many of the `available` samples of a shape the next inference takes; more than there are: pad to them."""
+        if available <= self.least:
+            return self.least
+        if available >= self.size:
+            return self.size
+        planned = sorted(size for key, size in self._timings if key == shape)
+        if available in planned or not planned:
+            return available
+        times = {size: self._time(self._timings[shape, size]) for size in planned}
+        a_sample = min(t / size for size, t in times.items())
+        costs = {available: (self._planning or 0.0) + available * a_sample}
+        for size, t in times.items():
+            if size > available > 1:
+                costs[size] = t
+            elif size < available:
+                costs[size] = t / size * available
+        return min(costs, key=lambda size: costs[size])
+
+    def record(self, shape: Hashable, size: int, seconds: float, samples: int) -> None:
+        """Take in an inference of `size` samples, `samples` of which were no padding."""
+        if self.remaining is not None:
+            self.remaining = max(self.remaining - samples, 0)
+        timing = self._timings.get((shape, size))
+        if timing is None:
+            self._timings[shape, size] = _Timing(seconds)
+            if len(self._timings) > PLANS:
+                self._timings.popitem(last=False)
+            return
+        self._timings.move_to_end((shape, size))
+        timing.best = seconds if timing.best is None else min(timing.best, seconds)
+        timing.count += 1
+        self._planning = max(timing.first - timing.best, 0.0)
+        if not self.settled and size == self.size and timing.count >= ROUNDS:
+            self._grow(shape, timing.best / size)
+
+    def refuse(self, size: int) -> None:
+        """Take in that an inference of `size` samples failed: the sizes stay below it."""
+        self.most = min(self.most, max(size // 2, self.least, 1))
+        self.size = min(self.size, self.most)
+        self.settled = True
+
+    def _grow(self, shape: Hashable, a_sample: float) -> None:
+        """Double the size where the last doubling paid, and what is to come is enough for another to pay."""
+        smaller = self._timings.get((shape, self.size // 2))
+        before = None if smaller is None or smaller.best is None else smaller.best / (self.size // 2)
+        if before is not None and a_sample > before * PAYS:
+            self.settled = True
+            if a_sample > before:
+                self.size //= 2
+        elif self.size * 2 > self.most:
+            self.settled = True
+        elif self.remaining is None or self._worthwhile(a_sample, self.remaining):
+            self.size *= 2
+
+    def _worthwhile(self, a_sample: float, remaining: int) -> bool:
+        """True where a plan of twice the size pays if it makes a sample a fifth faster."""
+        return remaining >= 2 * ROUNDS * self.size and remaining * a_sample / 5 > (self._planning or 0.0)
+
+    def _time(self, timing: _Timing) -> float:
+        return max(timing.first - (self._planning or 0.0), 0.0) if timing.best is None else timing.best
