@@ -13,7 +13,7 @@ from pathlib import Path
 
 from irload.core.attribute import REQUIRED, Attribute
 from irload.core.op import Op
-from irload.core.registry import registered
+from irload.ops.registry import registered
 
 HERE = Path(__file__).parent
 DATA = HERE.parent / "tests" / "data"

@@ -28,9 +28,9 @@ if TYPE_CHECKING:
         Unsupported,
     )
     from irload.extensions import load_extension
-    from irload.graph import Model, Port
-    from irload.inference import infer
-    from irload.model import read_model
+    from irload.graph import Port
+    from irload.loading import read_model
+    from irload.model import Model, infer
     from irload.run import CompiledModel, InferRequest, compile_model
     from irload.safety import Limits
     from irload.write.patch import correct_ports
@@ -74,39 +74,41 @@ __all__ = [
     "show_config",
 ]
 
-# Where each public name lives. They are imported on first use, so that `import irload` costs next to nothing.
-_HOMES = {
-    "Finding": "irload.checks",
-    "Report": "irload.checks",
-    "check": "irload.checks",
-    "ElementType": "irload.core.element",
-    "Op": "irload.core.op",
-    "Dim": "irload.core.shape",
-    "Shape": "irload.core.shape",
-    "TensorType": "irload.core.tensor",
-    "load_extension": "irload.extensions",
-    "Model": "irload.graph",
-    "Port": "irload.graph",
-    "infer": "irload.inference",
-    "Limits": "irload.safety",
-    "read_model": "irload.model",
-    "CompiledModel": "irload.run",
-    "InferRequest": "irload.run",
-    "compile_model": "irload.run",
-    "correct_ports": "irload.write.patch",
-    "save_model": "irload.write.save",
-    "show_config": "irload.config",
+_PUBLIC = {
+    "irload.checks": ("Finding", "Report", "check"),
+    "irload.config": ("show_config",),
+    "irload.core.element": ("ElementType",),
+    "irload.core.op": ("Op",),
+    "irload.core.shape": ("Dim", "Shape"),
+    "irload.core.tensor": ("TensorType",),
+    "irload.errors": (
+        *("AttributeInvalid", "DeclaredDiffers", "ExecutionError", "IRError", "InputInvalid", "LimitExceeded"),
+        *("ReadError", "ShapeMismatch", "TypeMismatch", "UnknownOperation", "Unsupported"),
+    ),
+    "irload.extensions": ("load_extension",),
+    "irload.graph": ("Port",),
+    "irload.loading": ("read_model",),
+    "irload.model": ("Model", "infer"),
+    "irload.run": ("CompiledModel", "InferRequest", "compile_model"),
+    "irload.safety": ("Limits",),
+    "irload.write.patch": ("correct_ports",),
+    "irload.write.save": ("save_model",),
 }
+"""The public names by the module that defines them, imported on first use: `import irload` alone takes no time."""
 
-# Modules that are public under a name of their own: what attributes are declared with, and the element types.
 _MODULES = {"attr": "irload.core.attribute", "elements": "irload.core.element"}
+"""Modules that are public under another name: what attributes are declared with, and the element types."""
+
+_DEFINED_IN = {name: module for module, names in _PUBLIC.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:
-    if name not in __all__:
+    if name in _MODULES:
+        value = import_module(_MODULES[name])
+    elif name in _DEFINED_IN:
+        value = getattr(import_module(_DEFINED_IN[name]), name)
+    else:
         raise AttributeError(f"module 'irload' has no attribute '{name}'")
-    home = _MODULES.get(name)
-    value = getattr(import_module(_HOMES.get(name, "irload.errors")), name) if home is None else import_module(home)
     globals()[name] = value
     return value
 

@@ -1,4 +1,4 @@
-"""Arrays in and out: .npy and .npz files from strangers read safely, results written whole or not at all."""
+"""Reading .npy and .npz files of any origin safely, and writing results whole or not at all."""
 
 from __future__ import annotations
 

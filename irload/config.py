@@ -1,4 +1,4 @@
-"""What speed depends on outside of irload: threads, and the kernels that NumPy's BLAS has chosen for this processor."""
+"""What speed depends on outside irload: the threads, and the kernels that NumPy's BLAS chose for this processor."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the ports of a file declare against what inference finds. The runtime never compares the two; irload does.
+"""Compares what a port declares with what is inferred for it. The runtime never does.
 
 `irrun infer`, which shows both side by side, `irrun check`, which reports what differs, and `differences.py`, by which
 every model that is read or run is compared, judge by the code of this file.
@@ -12,7 +12,8 @@ from typing import Literal
 
 from irload.core.element import dynamic
 from irload.core.tensor import TensorType
-from irload.graph import Declared, Model, Node, Output
+from irload.graph import Declared, Node, Output
+from irload.model import Model
 
 __all__ = [
     "Contradiction",

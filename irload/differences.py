@@ -1,4 +1,4 @@
-"""Whether a model is what its file declares: every port, when it is read, and again for the shapes that a run brings.
+"""Compares what every port declares with what is inferred: when a model is read, and for the shapes of each run.
 
 What contradicts is no fault of the model, which runs as inferred; it is a `DeclaredDiffers`, kept as a warning.
 """
@@ -12,7 +12,8 @@ from itertools import islice
 from irload.core.tensor import UNKNOWN, TensorType
 from irload.declared import FITS, Contradiction, TypeOf, compare, declares_static, judge, judge_input, own_type, repeats
 from irload.errors import DeclaredDiffers, Where
-from irload.graph import Declared, Graph, Model, Node, Output
+from irload.graph import Declared, Graph, Node, Output
+from irload.model import Model
 
 __all__ = ["RunDifferences", "note_differences", "refusal"]
 

@@ -1,4 +1,4 @@
-"""Operations of one's own from a Python file, for whoever cannot import it: the command line, a configuration."""
+"""Operations of a user, loaded from a Python file: for the command line and batches, which cannot import them."""
 
 from __future__ import annotations
 

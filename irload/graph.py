@@ -1,22 +1,19 @@
-"""The graph: nodes, their ports and edges, bodies, and the Model around them. Knows operations only by their base."""
+"""The graph: nodes, their ports and edges, and bodies. It uses nothing of operations but their base class."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib import import_module
 from typing import Any
 
 from irload.core.element import ElementType
-from irload.core.legacy import Shown, as_it_is, v10_input, v10_output
+from irload.core.legacy import Shown, as_it_is
 from irload.core.op import Op
 from irload.core.shape import Shape
 from irload.core.tensor import UNKNOWN, TensorType
-from irload.errors import DeclaredDiffers, InputInvalid, ReadError, Where
-from irload.integrity import Digests
-from irload.safety import DEFAULT, Limits
+from irload.errors import ReadError, Where
 
-__all__ = ["Declared", "Graph", "Model", "Node", "Output", "Port", "UnknownOp", "positions", "topological"]
+__all__ = ["Declared", "Graph", "Node", "Output", "Port", "UnknownOp", "positions", "topological"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,63 +165,6 @@ class Port:
         return f"<{self.any_name} {self.type}>"
 
 
-@dataclass(slots=True, eq=False)
-class Model(Graph):
-    """A model: the outer graph, the file's header and metadata, and the warnings gathered while reading it."""
-
-    name: str = ""
-    ir_version: int = 11
-    rt_info: dict[str, Any] = field(default_factory=dict[str, Any])
-    warnings: list[str] = field(default_factory=list[str])
-    differences: list[DeclaredDiffers] = field(default_factory=list[DeclaredDiffers])
-    """The ports that declare what reading did not infer. Each is among the warnings, too."""
-    compared: list[Shape] = field(default_factory=list[Shape])
-    """The shapes of the inputs for which these were looked for."""
-    weights_file: str | None = None
-    limits: Limits = DEFAULT
-    """What reading, inferring and running it may take."""
-    digests: Digests | None = None
-    """Of its files, where these were hashed as they were read."""
-
-    @property
-    def inputs(self) -> list[Port]:
-        """The Parameters, in file order. One whose faulty layer has no output port is left out."""
-        shown = as_it_is if self.ir_version > 10 else v10_input
-        return [
-            Port(n, n.outputs[0], i, n.outputs[0].names or frozenset({n.name}), shown)
-            for i, n in enumerate(self.parameters)
-            if n.outputs
-        ]
-
-    @property
-    def outputs(self) -> list[Port]:
-        """The Results that are fed, in file order. Named by `output_names`, else as the tensor they return."""
-        shown = as_it_is if self.ir_version > 10 else v10_output
-        return [Port(n, n.inputs[0], i, _result_names(n), shown) for i, n in enumerate(self.results) if n.inputs]
-
-    def input(self, key: str | int | Port = 0) -> Port:
-        """An input by position, by any of its tensor names or by its layer's name. Raises InputInvalid."""
-        return _find(self.inputs, key, "input")
-
-    def output(self, key: str | int | Port = 0) -> Port:
-        """An output by position, by any of its tensor names or by its layer's name. Raises InputInvalid."""
-        return _find(self.outputs, key, "output")
-
-    def reshape(self, shapes: Any) -> Model:
-        """Give inputs new partial shapes and infer everything anew. Returns the model; unchanged when it fails.
-
-        `shapes`: one shape for a model of one input, or a dict from input name, position or Port to shape. A shape is a
-        Shape, a sequence of sizes (None or −1: any; a pair: bounds) or its text `1,?,2..8`. Raises InputInvalid for an
-        input that does not exist, and the fault of the first layer that the shapes do not suit.
-        """
-        # Inference stands above the graph; it is called by name, so that the graph does not depend on it.
-        return import_module("irload.inference").reshape(self, shapes)
-
-    def _repr_html_(self) -> str:
-        """What a notebook shows."""
-        return import_module("irload.html").model_html(self)  # above the graph, likewise
-
-
 def positions(ports: Sequence[Port]) -> dict[Node | str, int]:
     """The position of each port by its node, by its tensor names and by its layer's name; the first where several are.
 
@@ -235,24 +175,6 @@ def positions(ports: Sequence[Port]) -> dict[Node | str, int]:
         for key in (port.node, *port.names, port.node.name):
             found.setdefault(key, k)
     return found
-
-
-def _result_names(node: Node) -> frozenset[str]:
-    return node.inputs[0].names if node.output_names is None else node.output_names
-
-
-def _find(ports: Sequence[Port], key: str | int | Port, what: str) -> Port:
-    if isinstance(key, Port):
-        return key
-    if isinstance(key, int):
-        if -len(ports) <= key < len(ports):
-            return ports[key]
-        raise InputInvalid(f"there is no {what} {key}; the model has {len(ports)}")
-    for port in ports:
-        if key in port.names or key == port.node.name:
-            return port
-    names = ", ".join(f"'{p.any_name}'" for p in ports)
-    raise InputInvalid(f"there is no {what} named '{key}'; the model has {names or 'none'}")
 
 
 def topological(nodes: Iterable[Node], file: str | None = None) -> list[Node]:

@@ -1,4 +1,4 @@
-"""A model as a notebook shows it."""
+"""A graph as a notebook shows it."""
 
 from __future__ import annotations
 
@@ -6,24 +6,22 @@ from collections import Counter
 from collections.abc import Sequence
 from html import escape
 
-from irload.graph import Model, Port
-from irload.memory import constant_bytes
+from irload.graph import Graph, Port
 
-__all__ = ["model_html"]
+__all__ = ["graph_html"]
 
 
-def model_html(model: Model) -> str:
-    """Inputs, outputs and operations as HTML tables. All text from the model is escaped."""
-    count = Counter(n.type for g in model.walk() for n in g.nodes)
-    size = f"{constant_bytes(model) / 1e6:,.1f} MB"
-    name = escape(model.name or model.file or "model")
+def graph_html(graph: Graph, name: str, facts: Sequence[str], inputs: Sequence[Port], outputs: Sequence[Port]) -> str:
+    """Name and facts in one line, then inputs, outputs and operations as tables. All text is escaped."""
+    count = Counter(n.type for g in graph.walk() for n in g.nodes)
+    line = ", ".join(map(escape, [*facts[:1], f"{count.total()} layers", *facts[1:]]))
     parts = [
-        f"<b>{name}</b>: IR version {model.ir_version}, {count.total()} layers, {size} of constants",
-        _ports("input", model.inputs),
-        _ports("output", model.outputs),
+        f"<p><b>{escape(name)}</b>: {line}</p>",
+        _ports("input", inputs),
+        _ports("output", outputs),
         _table(("operation", "layers"), [(t, str(n)) for t, n in count.most_common()]),
     ]
-    return "".join(f"<p>{part}</p>" if k == 0 else part for k, part in enumerate(parts))
+    return "".join(parts)
 
 
 def _ports(kind: str, ports: Sequence[Port]) -> str:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from itertools import islice
 from types import SimpleNamespace
 from typing import cast
 
@@ -14,22 +13,19 @@ from irload.core.remarks import collecting
 from irload.core.shape import Shape
 from irload.core.subgraph import Body, Subgraph
 from irload.core.tensor import UNKNOWN, VALUE_LIMIT, Bounds, TensorType
-from irload.errors import ExecutionError, InputInvalid, IRError, ShapeMismatch
-from irload.graph import Graph, Model, Node, Output, Port, UnknownOp
+from irload.errors import ExecutionError, IRError, ShapeMismatch
+from irload.graph import Graph, Node, Output, UnknownOp
 from irload.safety import DEFAULT, Deadline, Limits
 
-__all__ = ["Inference", "infer", "reshape"]
+__all__ = ["Inference", "OnError", "ShapeLike", "as_shape", "raise_error"]
 
 Types = dict[Output, TensorType]
 ShapeLike = Shape | Sequence[int | tuple[int | None, int | None] | None] | str
 OnError = Callable[[Node, IRError], None]
 
 
-REMARKS = 10_000
-"""Remarks that are kept of one model; there may be some of every layer."""
-
-
-def _raise(node: Node, error: IRError) -> None:
+def raise_error(node: Node, error: IRError) -> None:
+    """The strict `on_error`: the first fault ends the inference."""
     raise error
 
 
@@ -42,7 +38,7 @@ class Inference:
     file declares and inference goes on.
     """
 
-    def __init__(self, file: str | None = None, on_error: OnError = _raise, limits: Limits = DEFAULT) -> None:
+    def __init__(self, file: str | None = None, on_error: OnError = raise_error, limits: Limits = DEFAULT) -> None:
         self.limits = limits
         self.deadline = Deadline(limits)
         self.types: Types = {}
@@ -145,63 +141,8 @@ class Inference:
         self.variables[name] = tensor
 
 
-def infer(model: Model, on_error: OnError = _raise) -> Model:
-    """Infer the types and shapes of every layer and store them on its outputs. Returns the model.
-
-    Raises the first fault (ShapeMismatch, TypeMismatch, AttributeInvalid …) with its layer and line, unless `on_error`
-    takes it.
-    """
-    run = Inference(model.file, on_error, model.limits)
-    run.graph(model)
-    _infer_untaken(model, run)
-    for output, tensor in run.types.items():
-        output.type = tensor
-    _warn(model, run)
-    return model
-
-
-def _warn(model: Model, run: Inference) -> None:
-    """Add the remarks of an inference to the model's warnings, each once however often the model is inferred."""
-    known = set(model.warnings)
-    lines = (f"{node.where(model.file)}: {remark}" for node, remark in run.remarks)
-    model.warnings += list(islice((line for line in lines if line not in known), REMARKS))
-
-
-def _infer_untaken(model: Model, run: Inference) -> None:
-    """Infer the branches that are never taken, from what their Parameters say. Faults in them hurt nobody."""
-    apart = Inference(model.file, lambda node, error: None, model.limits)
-    apart.types = run.types
-    for graph in model.walk():
-        if graph is not model and not any(o in run.types for n in graph.nodes for o in n.outputs):
-            apart.graph(graph)
-
-
-def reshape(model: Model, shapes: ShapeLike | Mapping[str | int | Port, ShapeLike]) -> Model:
-    """Give inputs new partial shapes and infer the model anew. Returns the model; unchanged when inference fails.
-
-    `shapes`: one shape for a model of one input, or a mapping from input name, position or port to shape; a shape is a
-    Shape, a sequence of sizes (None or −1: any; a pair: bounds) or its text `1,?,2..8`.
-    """
-    if not isinstance(shapes, Mapping):
-        if len(model.parameters) != 1:
-            raise InputInvalid(
-                f"one shape was given for a model of {len(model.parameters)} inputs; give a dict by name"
-            )
-        shapes = {0: shapes}
-    wanted = {model.input(key).node: as_shape(shape) for key, shape in shapes.items()}
-    before = {node: node.op for node in wanted}
-    for node, shape in wanted.items():
-        node.op = type(node.op)(**{**node.op.attributes, "shape": shape})
-    try:
-        return infer(model)
-    except IRError:
-        for node, op in before.items():
-            node.op = op
-        raise
-
-
 def as_shape(shape: ShapeLike) -> Shape:
-    """A Shape from any of the forms that `reshape` takes."""
+    """A Shape from any of the forms that `Model.reshape` takes."""
     if isinstance(shape, str):
         return Shape.parse(shape)
     return shape if isinstance(shape, Shape) else Shape(*shape)

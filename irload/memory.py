@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from irload.core.tensor import TensorType
-from irload.graph import Graph, Model, Node, Output, UnknownOp
+from irload.graph import Graph, Node, Output, UnknownOp
 
 __all__ = ["VIEWS", "Lifetimes", "Memory", "constant_bytes", "memory"]
 
@@ -30,22 +30,22 @@ VIEWS = frozenset({"Reshape", "Squeeze", "Unsqueeze", "Result", "Assign"})
 """What needs no memory of its own."""
 
 
-def memory(model: Model) -> Memory:
+def memory(graph: Graph) -> Memory:
     """An estimate of the memory that running a model takes, layer after layer in the order of the file.
 
     A tensor lives from the layer that gives it to the last that takes it; inputs and outputs of the model live until
     its end. What depends on constants alone counts as computed before. Real plans share more (in-place operations) and
     need more (scratch space of kernels), so this compares models and finds the layer where memory peaks.
     """
-    found = Lifetimes(model, lambda output: output.type)
-    return Memory(constant_bytes(model), found.sum, found.peak, found.at, found.unknown)
+    found = Lifetimes(graph, lambda output: output.type)
+    return Memory(constant_bytes(graph), found.sum, found.peak, found.at, found.unknown)
 
 
-def constant_bytes(model: Model) -> int:
+def constant_bytes(graph: Graph) -> int:
     """The bytes of the constants as the file packs them; those that several share are counted once."""
     spans = {
         (n.op.attributes["offset"], n.op.attributes["size"])
-        for g in model.walk()
+        for g in graph.walk()
         for n in g.nodes
         if n.type == "Const" and not isinstance(n.op, UnknownOp) and n.op.attributes["shape"].size.lo
     }

@@ -1,40 +1,145 @@
-"""Reading a model for use: the file, the graph, and inference over it, in one call."""
+"""Model: the outer graph of a file with its metadata, and inference over it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from pathlib import Path
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
-from irload.differences import note_differences
-from irload.graph import Model
-from irload.inference import infer
-from irload.read import read_graph
+from irload.core.legacy import as_it_is, v10_input, v10_output
+from irload.core.shape import Shape
+from irload.errors import DeclaredDiffers, InputInvalid, IRError
+from irload.graph import Graph, Node, Port
+from irload.inference import Inference, OnError, ShapeLike, as_shape, raise_error
+from irload.integrity import Digests
+from irload.memory import constant_bytes
 from irload.safety import DEFAULT, Limits
 
-__all__ = ["read_model"]
+__all__ = ["Model", "infer"]
+
+REMARKS = 10_000
+"""Remarks that are kept of one model; there may be some of every layer."""
 
 
-def read_model(
-    model: str | Path | bytes,
-    weights: Any = None,
-    *,
-    limits: Limits = DEFAULT,
-    mmap: bool = False,
-    sha256: str | Mapping[str, str] | None = None,
-) -> Model:
-    """Read an OpenVINO IR (v10, v11) and infer every type and shape in it.
+@dataclass(slots=True, eq=False)
+class Model(Graph):
+    """A model: the outer graph, the file's header and metadata, and the warnings gathered while reading it."""
 
-    `model`: path of the XML file, or its bytes. `weights`: path or bytes of the .bin file; by default the file beside
-    the XML with the ending .bin. `limits`: what the file may ask for; the model keeps them, and all that is done with
-    it obeys them. `mmap`: map the .bin file instead of reading it; the process dies if the file shrinks meanwhile.
-    `sha256`: the digest that the model must have, as `irrun inspect --sha256` shows it, or a dict of those of "xml" and
-    "bin"; the very bytes that were hashed are parsed and run. What the runtime would pass over in silence is kept in
-    `Model.warnings`, among it every port that declares what is not inferred (`Model.differences`).
-    Raises ReadError for what is no IR or not what was pinned, LimitExceeded for what passes a limit, and the fault of
-    the first layer that does not hold together; `irload.check` and `irrun check` report all of them. Layers of unknown
-    type do not fail: their outputs are taken as declared.
+    name: str = ""
+    ir_version: int = 11
+    rt_info: dict[str, Any] = field(default_factory=dict[str, Any])
+    warnings: list[str] = field(default_factory=list[str])
+    differences: list[DeclaredDiffers] = field(default_factory=list[DeclaredDiffers])
+    """The ports that declare what reading did not infer. Each is among the warnings, too."""
+    compared: list[Shape] = field(default_factory=list[Shape])
+    """The shapes of the inputs for which these were looked for."""
+    weights_file: str | None = None
+    limits: Limits = DEFAULT
+    """What reading, inferring and running it may take."""
+    digests: Digests | None = None
+    """Of its files, where these were hashed as they were read."""
+
+    @property
+    def inputs(self) -> list[Port]:
+        """The Parameters, in file order. One whose faulty layer has no output port is left out."""
+        shown = as_it_is if self.ir_version > 10 else v10_input
+        return [
+            Port(n, n.outputs[0], i, n.outputs[0].names or frozenset({n.name}), shown)
+            for i, n in enumerate(self.parameters)
+            if n.outputs
+        ]
+
+    @property
+    def outputs(self) -> list[Port]:
+        """The Results that are fed, in file order. Named by `output_names`, else as the tensor they return."""
+        shown = as_it_is if self.ir_version > 10 else v10_output
+        return [Port(n, n.inputs[0], i, _result_names(n), shown) for i, n in enumerate(self.results) if n.inputs]
+
+    def input(self, key: str | int | Port = 0) -> Port:
+        """An input by position, by any of its tensor names or by its layer's name. Raises InputInvalid."""
+        return _find(self.inputs, key, "input")
+
+    def output(self, key: str | int | Port = 0) -> Port:
+        """An output by position, by any of its tensor names or by its layer's name. Raises InputInvalid."""
+        return _find(self.outputs, key, "output")
+
+    def reshape(self, shapes: ShapeLike | Mapping[str | int | Port, ShapeLike]) -> Model:
+        """Give inputs new partial shapes and infer everything anew. Returns the model; unchanged when it fails.
+
+        `shapes`: one shape for a model of one input, or a dict from input name, position or Port to shape. A shape is a
+        Shape, a sequence of sizes (None or −1: any; a pair: bounds) or its text `1,?,2..8`. Raises InputInvalid for an
+        input that does not exist, and the fault of the first layer that the shapes do not suit.
+        """
+        if not isinstance(shapes, Mapping):
+            if len(self.parameters) != 1:
+                raise InputInvalid(
+                    f"one shape was given for a model of {len(self.parameters)} inputs; give a dict by name"
+                )
+            shapes = {0: shapes}
+        wanted = {self.input(key).node: as_shape(shape) for key, shape in shapes.items()}
+        before = {node: node.op for node in wanted}
+        for node, shape in wanted.items():
+            node.op = type(node.op)(**{**node.op.attributes, "shape": shape})
+        try:
+            return infer(self)
+        except IRError:
+            for node, op in before.items():
+                node.op = op
+            raise
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        from irload.html import graph_html  # Python's own html takes a millisecond to import
+
+        head = f"IR version {self.ir_version}", f"{constant_bytes(self) / 1e6:,.1f} MB of constants"
+        return graph_html(self, self.name or self.file or "model", head, self.inputs, self.outputs)
+
+
+def infer(model: Model, on_error: OnError = raise_error) -> Model:
+    """Infer the types and shapes of every layer and store them on its outputs. Returns the model.
+
+    Raises the first fault (ShapeMismatch, TypeMismatch, AttributeInvalid …) with its layer and line, unless `on_error`
+    takes it.
     """
-    found = infer(read_graph(model, weights, limits=limits, mmap=mmap, sha256=sha256))
-    note_differences(found)
-    return found
+    run = Inference(model.file, on_error, model.limits)
+    run.graph(model)
+    _infer_untaken(model, run)
+    for output, tensor in run.types.items():
+        output.type = tensor
+    _warn(model, run)
+    return model
+
+
+def _warn(model: Model, run: Inference) -> None:
+    """Add the remarks of an inference to the model's warnings, each once however often the model is inferred."""
+    known = set(model.warnings)
+    lines = (f"{node.where(model.file)}: {remark}" for node, remark in run.remarks)
+    model.warnings += list(islice((line for line in lines if line not in known), REMARKS))
+
+
+def _infer_untaken(model: Model, run: Inference) -> None:
+    """Infer the branches that are never taken, from what their Parameters say. Faults in them hurt nobody."""
+    apart = Inference(model.file, lambda node, error: None, model.limits)
+    apart.types = run.types
+    for graph in model.walk():
+        if graph is not model and not any(o in run.types for n in graph.nodes for o in n.outputs):
+            apart.graph(graph)
+
+
+def _result_names(node: Node) -> frozenset[str]:
+    return node.inputs[0].names if node.output_names is None else node.output_names
+
+
+def _find(ports: Sequence[Port], key: str | int | Port, what: str) -> Port:
+    if isinstance(key, Port):
+        return key
+    if isinstance(key, int):
+        if -len(ports) <= key < len(ports):
+            return ports[key]
+        raise InputInvalid(f"there is no {what} {key}; the model has {len(ports)}")
+    for port in ports:
+        if key in port.names or key == port.node.name:
+            return port
+    names = ", ".join(f"'{p.any_name}'" for p in ports)
+    raise InputInvalid(f"there is no {what} named '{key}'; the model has {names or 'none'}")

@@ -26,8 +26,9 @@ from irload.errors import (
     UnknownOperation,
     Where,
 )
-from irload.graph import Graph, Model, Node, Port, UnknownOp
+from irload.graph import Graph, Node, Port, UnknownOp
 from irload.inputs import bind
+from irload.model import Model
 from irload.ops.casting import convert
 from irload.plan.backends.numpy.tuning import Tuner
 from irload.plan.executor import Executor, Shared, fast_plan
@@ -337,7 +338,7 @@ def compile_model(
     unknown, and DeclaredDiffers.
     """
     if not isinstance(model, Model):
-        from irload.model import read_model
+        from irload.loading import read_model
 
         model = read_model(model, limits=limits or DEFAULT, mmap=mmap)
     elif mmap:

@@ -1,4 +1,4 @@
-"""Safety limits: what a file from a stranger may ask for before irload says no."""
+"""Limits on what a file of any origin may ask for: sizes, counts, depth, memory, time."""
 
 from __future__ import annotations
 

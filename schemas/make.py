@@ -16,8 +16,8 @@ from xml.sax.saxutils import escape, quoteattr
 from irload.core.attribute import Attribute
 from irload.core.element import ELEMENTS
 from irload.core.op import Op
-from irload.core.registry import LATEST, registered, resolve
 from irload.errors import UnknownOperation
+from irload.ops.registry import LATEST, registered, resolve
 
 TARGET = Path(__file__).with_name("ir.rng")
 

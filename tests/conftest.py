@@ -21,11 +21,11 @@ if find_spec("hypothesis"):  # the environment of the tests on Ray has none
 def passing_extensions() -> Iterator[None]:
     """Operations that a test registers are gone after it."""
     yield
-    for key, versions in list(registry._table.items()):
+    for key, versions in list(registry.table.items()):
         ours = [cls for cls in versions if cls.__module__.startswith("irload.")]
         if ours:
-            registry._table[key] = ours
+            registry.table[key] = ours
         else:
-            del registry._table[key]
+            del registry.table[key]
     for name in [n for n in sys.modules if n.startswith(extensions._PREFIX)]:  # or batches would load them again
         del sys.modules[name]

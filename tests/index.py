@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from irload.core.registry import registered
+from irload.ops.registry import registered
 
 FILE = Path(__file__).parents[1] / "irload" / "ops" / "index.py"
 

@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 import openvino as ov
 
-from irload.core.registry import LATEST, resolve
 from irload.errors import UnknownOperation
+from irload.ops.registry import LATEST, resolve
 from tests.harness import runtime
 from tests.harness.children import Died, in_children
 from tests.harness.ir import layer_text

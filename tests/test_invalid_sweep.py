@@ -9,7 +9,7 @@ import sys
 import numpy as np
 import pytest
 
-from irload.core.registry import registered
+from irload.ops.registry import registered
 from tests.harness.case import GENERATORS
 from tests.harness.ir import ir_of
 from tests.harness.mutants import MUTATIONS, mutant

@@ -7,9 +7,9 @@ import pytest
 
 import irload
 from irload.core import element as et
-from irload.inference import infer
 from irload.macs import macs
 from irload.memory import memory
+from irload.model import infer
 from irload.read import read_graph
 from tests.harness.body import Body, Value, back_edges, given, port_map, taken
 

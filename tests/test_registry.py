@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
-from irload.core.registry import LATEST, registered, resolve
 from irload.errors import UnknownOperation
+from irload.ops.registry import LATEST, registered, resolve
 from tests.harness.case import GENERATORS
 from tests.harness.deviations import DEVIATIONS
 from tests.ops.families import load_families

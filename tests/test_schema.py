@@ -10,7 +10,7 @@ import openvino as ov
 import pytest
 from lxml import etree
 
-from irload.core.registry import registered
+from irload.ops.registry import registered
 from schemas.make import TARGET, schema
 from tests.harness import runtime
 from tests.harness.case import GENERATORS

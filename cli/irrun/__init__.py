@@ -1,1 +1,1 @@
-"""The command `irrun`: a thin skin over irload. One command is one call of the API and one rendering."""
+"""The command `irrun`: each command is one call of the API and one rendering of what it returns."""

@@ -9,8 +9,9 @@ import numpy as np
 
 from irload import InputInvalid
 from irload.core.tensor import TensorType
-from irload.graph import Model, Node, Output
+from irload.graph import Node, Output
 from irload.macs import macs
+from irload.model import Model
 from irrun.render import plain, safe, stdout, table
 from irrun.survey import Layer, Survey, is_unknown
 from irrun.values import json_value, value_text

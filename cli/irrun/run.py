@@ -68,7 +68,6 @@ def command(
       irrun model.xml --random 0 --shape 'image[1,3,224,224]'
     """
     from irload import compile_model, read_model
-    from irload.inference import reshape
     from irrun.feed import gather
     from irrun.notice import Notice
     from irrun.outcome import render, report
@@ -80,7 +79,7 @@ def command(
     with progress("reading the model"):
         loaded = read_model(model, weights, limits=limits, sha256=pins)
         if shapes:
-            reshape(loaded, shapes_of(loaded, shapes))
+            loaded.reshape(shapes_of(loaded, shapes))
         compiled = compile_model(loaded, threads, precise=precise, tune=tune, strict=strict)
     notice = Notice()
     notice(compiled.differences)

@@ -10,8 +10,9 @@ from pathlib import Path
 from irload import IRError, Limits, Model, Port, ReadError
 from irload.core.tensor import TensorType
 from irload.graph import Graph, Node, UnknownOp
-from irload.inference import ShapeLike, as_shape, infer
+from irload.inference import ShapeLike, as_shape
 from irload.integrity import Pins
+from irload.model import infer
 from irload.read import Weights, read_graph
 
 __all__ = [

@@ -15,9 +15,9 @@ from irload.batch.sizing import Sizing
 from irload.batch.stacking import Stacking, plan_stacking
 from irload.core.tensor import Array
 from irload.errors import ExecutionError, InputInvalid, IRError, LimitExceeded
-from irload.graph import Model
-from irload.inference import ShapeLike, reshape
-from irload.model import read_model
+from irload.inference import ShapeLike
+from irload.loading import read_model
+from irload.model import Model
 from irload.run import CompiledModel, compile_model
 from irload.safety import DEFAULT, Limits
 
@@ -64,7 +64,7 @@ class Predictor:
         if not isinstance(model, Model):
             model = read_model(model, weights, limits=limits or DEFAULT, sha256=sha256)
         if shapes:
-            reshape(model, {**shapes})
+            model.reshape({**shapes})
         self.stacking: Stacking = plan_stacking(model, batch_size or MOST)
         self._least = self.stacking.least
         self.sizing: Sizing | None = None

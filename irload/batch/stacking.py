@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from irload.core.shape import Dim, Shape
 from irload.errors import IRError
-from irload.graph import Model, Port
-from irload.inference import reshape
+from irload.graph import Port
+from irload.model import Model
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,13 +79,13 @@ def _counts(model: Model, sizes: Sequence[int]) -> bool:
     before = _shapes(model, _first(model))
     try:
         for size in sizes:
-            reshape(model, _shapes(model, size))
+            model.reshape(_shapes(model, size))
             if not all(p.partial_shape.rank and p.partial_shape[0] == Dim(size, size) for p in model.outputs):
                 return False
     except IRError:
         return False
     finally:
-        reshape(model, before)
+        model.reshape(before)
     return True
 
 
@@ -95,8 +95,8 @@ def _widened(model: Model, most: int) -> bool:
         return False
     before = _shapes(model, _first(model))
     try:
-        reshape(model, _shapes(model, None))
+        model.reshape(_shapes(model, None))
     except IRError:
-        reshape(model, before)
+        model.reshape(before)
         return False
     return True

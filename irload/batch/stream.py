@@ -20,9 +20,10 @@ from irload.batch.tables import Tables
 from irload.batch.task_runner import TaskRunner
 from irload.core.tensor import Array
 from irload.errors import InputInvalid
-from irload.graph import Model, Port
+from irload.graph import Port
 from irload.inference import ShapeLike
-from irload.model import read_model
+from irload.loading import read_model
+from irload.model import Model
 from irload.plan.threads import thread_count
 from irload.safety import DEFAULT, Limits
 

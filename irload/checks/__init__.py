@@ -10,7 +10,8 @@ from typing import Any
 from irload.checks.config import Config, find_config
 from irload.checks.releases import parse_release
 from irload.checks.report import Finding, Report
-from irload.checks.rule import Rule, all_rules
+from irload.checks.rule import Rule
+from irload.checks.rules import all_rules
 from irload.checks.subject import examine
 from irload.safety import DEFAULT, Limits
 

@@ -1,13 +1,10 @@
-"""Rules and their registry: one rule, one code, one small function."""
+"""What a rule is, and the decorators that enter one: one rule, one code, one small function."""
 
 from __future__ import annotations
 
-import importlib
 import inspect
-import pkgutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
 
 from irload.checks.report import Finding, Severity
 from irload.checks.subject import Scope, Subject
@@ -93,7 +90,8 @@ CATEGORIES = {
     "9": "limits",
 }
 
-_rules: dict[str, Rule] = {}
+table: dict[str, Rule] = {}
+"""The rules by code."""
 
 
 def file_rule(
@@ -132,15 +130,6 @@ def _where(place: Place) -> Where:
 
 
 def _enter(rule: Rule) -> None:
-    if rule.code in _rules:
+    if rule.code in table:
         raise TypeError(f"two rules have the code {rule.code}")
-    _rules[rule.code] = rule
-
-
-@cache
-def all_rules() -> tuple[Rule, ...]:
-    """Every rule, by code."""
-    package = importlib.import_module("irload.checks.rules")
-    for module in pkgutil.iter_modules(package.__path__, "irload.checks.rules."):
-        importlib.import_module(module.name)
-    return tuple(_rules[code] for code in sorted(_rules))
+    table[rule.code] = rule

@@ -14,7 +14,8 @@ from irload.core.element import ElementType
 from irload.core.tensor import UNKNOWN, TensorType
 from irload.declared import FITS, Judgement, declares_static, judge
 from irload.errors import IRError, LimitExceeded, ReadError
-from irload.graph import Graph, Model, Node, Output, UnknownOp
+from irload.graph import Graph, Node, Output, UnknownOp
+from irload.model import Model
 from irload.read import open_weights
 from irload.read.build import build
 from irload.read.raw import RawGraph, RawLayer, RawNet, RawPort

@@ -1,1 +1,1 @@
-"""The vocabulary of irload: element types, shapes, tensor types, attributes, operations. Knows no operation."""
+"""The vocabulary of irload: element types, shapes, tensor types, attributes, the base class of operations."""

@@ -1,38 +1,19 @@
-"""The table of operations: (type, version) → class. Class statements fill it; nobody else does."""
+"""The table of operations: (namespace, type) → classes by version. Class statements fill it; nothing else does."""
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
-from collections.abc import Iterator
-from functools import cache
 from typing import TYPE_CHECKING
-
-from irload.errors import UnknownOperation
 
 if TYPE_CHECKING:
     from irload.core.op import Op
 
-LATEST = 17
-"""The newest opset that irload knows."""
-
-_table: dict[tuple[str, str], list[type[Op]]] = {}
-_discovered = False
-
-# Old files name these under a namespace that was later folded into opset6.
-_LEGACY_NAMESPACES = ("experimental", "extension")
-_IN_OPSET6 = frozenset(
-    {
-        *("experimentaldetectrondetectionoutput", "experimentaldetectrongenerateproposalssingleimage"),
-        *("experimentaldetectronpriorgridgenerator", "experimentaldetectronroifeatureextractor"),
-        *("experimentaldetectrontopkrois", "grucell", "rnncell", "proposal"),
-    }
-)
+table: dict[tuple[str, str], list[type[Op]]] = {}
+"""The variants of each type, oldest first. Types are in lower case."""
 
 
 def register(cls: type[Op]) -> None:
     """Enter a class. Two classes for one (namespace, type, since) are a programming error."""
-    versions = _table.setdefault((cls.namespace, cls.type.lower()), [])
+    versions = table.setdefault((cls.namespace, cls.type.lower()), [])
     twin = next((v for v in versions if v.since == cls.since), None)
     if twin is not None and twin.__qualname__ != cls.__qualname__:
         raise TypeError(f"{cls.__qualname__} and {twin.__qualname__} both register {cls.type} {cls.opset}")
@@ -40,82 +21,3 @@ def register(cls: type[Op]) -> None:
         versions.remove(twin)
     versions.append(cls)
     versions.sort(key=lambda v: v.since)
-
-
-def resolve(type: str, version: str) -> tuple[type[Op], str | None]:
-    """The class for a layer's type and version, and a note where irload is more lenient than the runtime.
-
-    `opsetN` resolves to the newest variant that appeared in N or before; other namespaces are plain names.
-    Raises UnknownOperation, whose message names near misses.
-    """
-    name, note = type.lower(), None
-    number = opset_number(version)
-    if number is None:
-        found = _variants(version, name)
-        if found:
-            return found[-1], None
-        if version in _LEGACY_NAMESPACES and name in _IN_OPSET6:
-            return resolve(type, "opset6")
-        raise _unknown(type, version)
-    versions = _variants("opset", name)
-    candidates = [v for v in versions if v.since <= number or number in v.also_in]
-    candidates = [v for v in candidates if number not in v.missing_in]
-    if not candidates or not 1 <= number <= LATEST:
-        raise _unknown(type, version)
-    cls = candidates[-1]
-    if number == LATEST and cls.since < LATEST and cls.type not in ("Parameter", "Convert", "ShapeOf"):
-        note = f"the runtime's {version} does not list {cls.type} yet; read as {cls.opset}"
-    return cls, note
-
-
-def opset_number(version: str) -> int | None:
-    """N of `opsetN`, else None."""
-    digits = version.removeprefix("opset")
-    return int(digits) if digits != version and digits.isascii() and digits.isdigit() and len(digits) < 4 else None
-
-
-def registered() -> Iterator[type[Op]]:
-    """Every registered class, sorted by namespace, type and version."""
-    _discover()
-    for key in sorted(_table):
-        yield from _table[key]
-
-
-def _variants(namespace: str, name: str) -> list[type[Op]]:
-    """The classes of one type, their modules imported by now."""
-    for module in _homes().get((namespace, name), ()):
-        importlib.import_module(module)
-    return _table.get((namespace, name), [])
-
-
-@cache
-def _homes() -> dict[tuple[str, str], list[str]]:
-    """The modules that define each type, from the generated index."""
-    found: dict[tuple[str, str], list[str]] = {}
-    for module, types in importlib.import_module("irload.ops.index").MODULES.items():
-        for written in types.split():
-            namespace, _, type = written.rpartition(":")
-            found.setdefault((namespace or "opset", type.lower()), []).append(f"irload.ops.{module}")
-    return found
-
-
-def _discover() -> None:
-    """Import every module below irload.ops, once. The class statements there do the rest."""
-    global _discovered
-    if _discovered:
-        return
-    _discovered = True
-    ops = importlib.import_module("irload.ops")
-    for module in pkgutil.walk_packages(ops.__path__, "irload.ops."):
-        importlib.import_module(module.name)
-
-
-def _unknown(type: str, version: str) -> UnknownOperation:
-    _discover()
-    others = [v for (_, name), versions in sorted(_table.items()) if name == type.lower() for v in versions]
-    if others:
-        known = ", ".join(v.opset for v in others)
-        return UnknownOperation(
-            f"{type} does not exist in {version}; irload knows it in {known}", types=((type, version),)
-        )
-    return UnknownOperation(f"no operation {type} in {version}", types=((type, version),))

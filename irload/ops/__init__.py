@@ -1,1 +1,1 @@
-"""The meaning of every operation, a folder a family. The registry imports what a model needs, by `index.py`."""
+"""Every operation: a folder per family, and the registry that finds the class for a layer."""

@@ -16,9 +16,10 @@ from irload.core.subgraph import Body
 from irload.core.tensor import Array, TensorType
 from irload.differences import RunDifferences
 from irload.errors import IRError
-from irload.graph import Graph, Model
+from irload.graph import Graph
 from irload.inference import Inference
 from irload.memory import VIEWS
+from irload.model import Model
 from irload.plan.memory_tracker import MemoryTracker
 from irload.plan.schedule import Plan, Step, require_size
 from irload.safety import Deadline, Limits

@@ -1,4 +1,4 @@
-"""Reading IR: XML into raw layers, .bin into weights, both into a Model. Knows XML, knows no operation."""
+"""Reading IR: XML into raw layers, the .bin file into weights, both into a Model. Nothing is inferred here."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from irload.errors import InputInvalid, IRError, ReadError, Where
-from irload.graph import Model
 from irload.integrity import Digests, Pins, pins_of
 from irload.integrity import sha256 as digest
+from irload.model import Model
 from irload.read.build import build
 from irload.read.files import read_limited
 from irload.read.weights import Weights

@@ -9,10 +9,11 @@ from typing import Any
 from irload.core.element import element_of_precision
 from irload.core.op import Op
 from irload.core.pause import uncollected
-from irload.core.registry import resolve
 from irload.core.subgraph import Subgraph
 from irload.errors import IRError, ReadError, UnknownOperation, Where
-from irload.graph import Declared, Graph, Model, Node, Output, UnknownOp, topological
+from irload.graph import Declared, Graph, Node, Output, UnknownOp, topological
+from irload.model import Model
+from irload.ops.registry import resolve
 from irload.read.constants import constant
 from irload.read.faults import WARNINGS, OnFault, counted, raise_first
 from irload.read.means import subtract_means

@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from irload.core import element as et
-from irload.core.registry import resolve
 from irload.core.shape import Shape
 from irload.core.tensor import Array
 from irload.errors import ReadError
-from irload.graph import Model, Node, Output, topological
+from irload.graph import Node, Output, topological
+from irload.model import Model
+from irload.ops.registry import resolve
 from irload.read.raw import RawMean, RawPreprocess
 from irload.read.weights import Weights
 

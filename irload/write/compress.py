@@ -10,10 +10,11 @@ from collections.abc import Collection, Iterable
 import numpy as np
 
 from irload.core import element as et
-from irload.core.registry import resolve
 from irload.core.shape import Shape
 from irload.core.tensor import Array, TensorType
-from irload.graph import Graph, Model, Node, Output
+from irload.graph import Graph, Node, Output
+from irload.model import Model
+from irload.ops.registry import resolve
 
 F16_MAX = 65504.0
 MISFITS = 0.75

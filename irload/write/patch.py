@@ -12,7 +12,8 @@ from xml.parsers import expat
 from irload.core.element import dynamic
 from irload.core.tensor import TensorType
 from irload.errors import InputInvalid, ReadError
-from irload.graph import Graph, Model
+from irload.graph import Graph
+from irload.model import Model
 from irload.write.atomic import write_atomically
 
 __all__ = ["correct_ports", "corrected"]

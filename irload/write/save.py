@@ -14,7 +14,8 @@ from irload.core.element import dynamic
 from irload.core.shape import Shape
 from irload.core.subgraph import PortMap, Subgraph
 from irload.errors import InputInvalid, Unsupported
-from irload.graph import Graph, Model, Node, Output, UnknownOp
+from irload.graph import Graph, Node, Output, UnknownOp
+from irload.model import Model
 from irload.read.elements import CHILDREN, TAG
 from irload.read.names import join_names
 from irload.write.atomic import write_atomically

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from irload.core.element import ElementType
-from irload.core.registry import resolve
 from irload.core.tensor import TensorType
-from irload.graph import Model, Node, Output, Port, topological
+from irload.graph import Node, Output, Port, topological
+from irload.model import Model
+from irload.ops.registry import resolve
 
 __all__ = ["as_v11"]
 

@@ -7,8 +7,8 @@ that inference knows, a type, an edge to what does not exist. What might be true
 
 from __future__ import annotations
 
-from irload.core.registry import resolve
 from irload.errors import IRError
+from irload.ops.registry import resolve
 from tests.fuzz.mutant import Element, Mutant, copied, edges, layer_of, layer_with, layers
 
 ENDS = ("from-layer", "from-port", "to-layer", "to-port")

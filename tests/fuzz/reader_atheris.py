@@ -20,7 +20,7 @@ WEIGHTS = bytes(range(256)) * 64
 def one_input(data: bytes) -> None:
     """Read an input as the XML of a model, strictly and gathering faults; infer where it can be read."""
     import irload
-    from irload.inference import infer
+    from irload.model import infer
     from irload.read import Weights, read_graph, read_xml
     from irload.read.build import build
 

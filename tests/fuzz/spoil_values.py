@@ -7,8 +7,8 @@ import struct
 import numpy as np
 
 from irload.core import element as et
-from irload.core.registry import resolve
 from irload.errors import IRError
+from irload.ops.registry import resolve
 from tests.fuzz.mutant import Element, Mutant
 
 WHOLE = (-(2**63) - 1, -(2**63), -(2**31), -1000, -3, -2, -1, 0, 1, 2, 3, 4, 5, 7, 8, 63, 64, 65, 100, 1000, 65536)

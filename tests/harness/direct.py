@@ -10,8 +10,8 @@ import numpy as np
 
 from irload.core.element import ElementType
 from irload.core.op import evaluate, infer_outputs
-from irload.core.registry import resolve
 from irload.core.tensor import Array, TensorType
+from irload.ops.registry import resolve
 
 
 def operation(type: str, version: str, **attributes: Any) -> Any:

@@ -10,7 +10,7 @@ import numpy as np
 
 from irload.core import element as et
 from irload.core.attribute import Attribute
-from irload.core.registry import resolve
+from irload.ops.registry import resolve
 from tests.harness.case import GENERATORS, Case, Input, Random, pick, text
 
 INTEGERS = (-(2**31), -100, -3, -2, -1, 0, 1, 2, 3, 4, 5, 7, 100, 2**31, 2**40)

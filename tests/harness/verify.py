@@ -9,7 +9,7 @@ import numpy as np
 
 import irload
 from irload.core.shape import Shape
-from irload.graph import Model
+from irload.model import Model
 from tests.harness import runtime
 from tests.harness.case import Array, Case, Random
 from tests.harness.ir import ir_of

@@ -15,8 +15,8 @@ import numpy as np
 
 import irload
 from irload.core.attribute import Attribute
-from irload.core.registry import resolve
 from irload.core.shape import Shape
+from irload.ops.registry import resolve
 from tests.harness.case import GENERATORS, Case, Input, Random, pick, text
 from tests.harness.children import Died, in_children, preload
 from tests.harness.ir import ir_of

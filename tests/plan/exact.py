@@ -11,7 +11,7 @@ import numpy as np
 
 import irload
 from irload.core.tensor import Array
-from irload.graph import Model
+from irload.model import Model
 from irload.plan.backends.numpy.tuning import Phases
 from irload.plan.executor import Executor
 from irload.plan.ir.program import Step

@@ -8,7 +8,7 @@ import numpy as np
 
 import irload
 from irload.core.tensor import Array
-from irload.graph import Model
+from irload.model import Model
 from irload.plan.sanitizer import sanitizing
 from models import ir
 

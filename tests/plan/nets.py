@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 
 import irload
-from irload.graph import Model
+from irload.model import Model
 
 
 def convolutions(*channels: int, size: int | str = 24) -> Model:

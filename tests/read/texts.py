@@ -10,7 +10,7 @@ import openvino as ov
 
 import irload
 from irload.errors import IRError
-from irload.graph import Model
+from irload.model import Model
 from irload.read import read_graph
 from tests.harness.runtime import core, shape_of
 

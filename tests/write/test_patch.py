@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import irload
-from irload.inference import infer
+from irload.model import infer
 from irload.read import read_graph
 from irload.write.patch import corrected
 

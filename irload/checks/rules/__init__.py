@@ -1,1 +1,19 @@
-"""The rules of `irrun check`, a file a category. The registry discovers them."""
+"""The rules of `irrun check`, a file a group of codes."""
+
+from __future__ import annotations
+
+import pkgutil
+from functools import cache
+from importlib import import_module
+
+from irload.checks.rule import Rule, table
+
+__all__ = ["all_rules"]
+
+
+@cache
+def all_rules() -> tuple[Rule, ...]:
+    """Every rule, by code. The files of this folder are imported, whose decorators enter them in the table."""
+    for module in pkgutil.iter_modules(__path__, f"{__name__}."):
+        import_module(module.name)
+    return tuple(table[code] for code in sorted(table))

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from irload.checks.rule import Hit, file_rule, graph_rule
 from irload.checks.subject import Scope, Subject
-from irload.core.registry import LATEST, resolve
 from irload.errors import UnknownOperation
 from irload.graph import Node, Output
+from irload.ops.registry import LATEST, resolve
 from irload.read.raw import RawLayer
 
 _OPTIONAL_OUTPUTS = frozenset(

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from irload.checks.rule import Hit, file_rule, graph_rule
 from irload.checks.subject import Scope, Subject
 from irload.core.op import Op
-from irload.core.registry import LATEST, opset_number, resolve
 from irload.errors import AttributeInvalid, IRError, ShapeMismatch, UnknownOperation
 from irload.graph import UnknownOp
+from irload.ops.registry import LATEST, opset_number, resolve
 from irload.read.raw import RawLayer
 
 

@@ -12,12 +12,12 @@ import numpy as np
 
 from irload.core import element as et
 from irload.core.element import ElementType, element_of_dtype
-from irload.core.registry import resolve
 from irload.core.shape import Shape
 from irload.core.tensor import TensorType
 from irload.errors import IRError
 from irload.graph import Node
 from irload.inference import Inference
+from irload.ops.registry import resolve
 from tests.fuzz.programs.exact import INTEGER, UNEVEN, Exact, after, of_array
 from tests.fuzz.programs.graph import Graph, Inner, Layer, Ref
 from tests.harness.case import Array, Random, text

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import openvino as ov
 
-from irload.graph import Model
+from irload.model import Model
 from tests.fuzz.programs.near import differs, scale
 from tests.harness.case import Array
 from tests.harness.runtime import array_of, core, tensor

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 import irload
-from irload.graph import Model
+from irload.model import Model
 from irload.plan.ir.program import PlanInvalid
 from irload.plan.sanitizer import sanitizing
 from irload.run import CompiledModel, InferRequest

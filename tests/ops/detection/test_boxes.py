@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from irload.core import element as et
-from irload.core.registry import resolve
 from irload.core.shape import Shape
 from irload.core.tensor import TensorType
 from irload.errors import AttributeInvalid, ExecutionError, ShapeMismatch
 from irload.ops.detection.boxes import iou, suppress
+from irload.ops.registry import resolve
 
 F = np.float32
 

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from irload.core import element as et
-from irload.core.registry import resolve
 from irload.core.shape import Shape
 from irload.core.tensor import TensorType
 from irload.errors import AttributeInvalid, ExecutionError, ShapeMismatch, TypeMismatch
+from irload.ops.registry import resolve
 
 RAMP = np.arange(16, dtype=np.float32).reshape(1, 1, 4, 4)  # value = 4 · row + column
 POOL: dict[str, Any] = {"pooled_h": 1, "pooled_w": 1, "spatial_scale": 1.0}

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from irload.core import element as et
-from irload.core.registry import resolve
 from irload.core.shape import Shape
 from irload.core.tensor import TensorType
 from irload.errors import AttributeInvalid, ExecutionError, IRError, ShapeMismatch, TypeMismatch
 from irload.ops.generation import random
 from irload.ops.generation.random import Multinomial, RandomUniform
+from irload.ops.registry import resolve
 
 
 def drawn(

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from irload.core import element as et
-from irload.core.registry import resolve
 from irload.core.shape import Shape
 from irload.core.tensor import TensorType
 from irload.errors import IRError, ShapeMismatch, TypeMismatch
+from irload.ops.registry import resolve
 
 GREY = [[16, 16], [235, 235], [128, 128]]  # black, white, and u, v that mean no colour
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from irload.core import element as et
-from irload.core.registry import resolve
 from irload.core.shape import Shape
 from irload.core.tensor import TensorType
 from irload.errors import TypeMismatch, UnknownOperation
+from irload.ops.registry import resolve
 from tests.harness.direct import computed, operation
 
 

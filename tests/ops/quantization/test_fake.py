@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from irload.core import element as et
-from irload.core.registry import resolve
 from irload.core.shape import Shape
 from irload.core.tensor import TensorType
 from irload.errors import IRError, ShapeMismatch, TypeMismatch
+from irload.ops.registry import resolve
 
 
 def operation(type: str, **attributes: Any) -> Any:

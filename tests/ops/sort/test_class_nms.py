@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from irload.core import element as et
-from irload.core.registry import resolve
 from irload.core.shape import Shape
 from irload.core.tensor import TensorType
 from irload.errors import AttributeInvalid, ExecutionError, ShapeMismatch
+from irload.ops.registry import resolve
 from irload.ops.sort.nms_rotated import rotated_iou
 
 # Overlaps 0.8182 (0, 1), 0.25 (0, 2), 0.3333 (1, 2); box 3 stands apart.

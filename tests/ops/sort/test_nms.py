@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from irload.core import element as et
-from irload.core.registry import resolve
 from irload.core.shape import Shape
 from irload.core.tensor import TensorType
 from irload.errors import AttributeInvalid, IRError, ShapeMismatch, TypeMismatch
+from irload.ops.registry import resolve
 
 # Three overlap in pairs of iou 0.8182 (0, 1) and 0.25 (0, 2), 0.4286 (1, 2); box 3 stands apart.
 BOXES = np.array([[[0, 0, 1, 1], [0, 0.1, 1, 1.1], [0, 0.6, 1, 1.6], [0, 10, 1, 11]]], np.float32)

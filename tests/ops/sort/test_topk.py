@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from irload.core import element as et
-from irload.core.registry import resolve
 from irload.core.shape import Shape
 from irload.core.tensor import TensorType
 from irload.errors import AttributeInvalid, IRError, ShapeMismatch, TypeMismatch
+from irload.ops.registry import resolve
 
 X = np.array([[3.0, 1.0, 3.0, 5.0, 1.0]], np.float32)
 

@@ -1,0 +1,104 @@
+"""Finding operations: the class for a layer's type and version, its module imported on first use."""
+
+from __future__ import annotations
+
+import pkgutil
+from collections.abc import Iterator
+from functools import cache
+from importlib import import_module
+
+import irload.ops
+from irload.core.op import Op
+from irload.core.registry import table
+from irload.errors import UnknownOperation
+from irload.ops.index import MODULES
+
+__all__ = ["LATEST", "opset_number", "registered", "resolve"]
+
+LATEST = 17
+"""The newest opset that irload has."""
+
+# Old files name these under a namespace that was later folded into opset6.
+_LEGACY_NAMESPACES = ("experimental", "extension")
+_IN_OPSET6 = frozenset(
+    {
+        *("experimentaldetectrondetectionoutput", "experimentaldetectrongenerateproposalssingleimage"),
+        *("experimentaldetectronpriorgridgenerator", "experimentaldetectronroifeatureextractor"),
+        *("experimentaldetectrontopkrois", "grucell", "rnncell", "proposal"),
+    }
+)
+
+
+def resolve(type: str, version: str) -> tuple[type[Op], str | None]:
+    """The class for a layer's type and version, and a note where irload is more lenient than the runtime.
+
+    `opsetN` resolves to the newest variant that appeared in N or before; other namespaces are plain names.
+    Raises UnknownOperation, whose message names near misses.
+    """
+    name, note = type.lower(), None
+    number = opset_number(version)
+    if number is None:
+        found = _variants(version, name)
+        if found:
+            return found[-1], None
+        if version in _LEGACY_NAMESPACES and name in _IN_OPSET6:
+            return resolve(type, "opset6")
+        raise _unknown(type, version)
+    versions = _variants("opset", name)
+    candidates = [v for v in versions if v.since <= number or number in v.also_in]
+    candidates = [v for v in candidates if number not in v.missing_in]
+    if not candidates or not 1 <= number <= LATEST:
+        raise _unknown(type, version)
+    cls = candidates[-1]
+    if number == LATEST and cls.since < LATEST and cls.type not in ("Parameter", "Convert", "ShapeOf"):
+        note = f"the runtime's {version} does not list {cls.type} yet; read as {cls.opset}"
+    return cls, note
+
+
+def opset_number(version: str) -> int | None:
+    """N of `opsetN`, else None."""
+    digits = version.removeprefix("opset")
+    return int(digits) if digits != version and digits.isascii() and digits.isdigit() and len(digits) < 4 else None
+
+
+def registered() -> Iterator[type[Op]]:
+    """Every registered class, sorted by namespace, type and version."""
+    _discover()
+    for key in sorted(table):
+        yield from table[key]
+
+
+def _variants(namespace: str, name: str) -> list[type[Op]]:
+    """The classes of one type. Their modules are imported here, so that a model loads no operations but its own."""
+    for module in _defining_modules().get((namespace, name), ()):
+        import_module(module)
+    return table.get((namespace, name), [])
+
+
+@cache
+def _defining_modules() -> dict[tuple[str, str], list[str]]:
+    """The modules that define each type, from the generated index."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for module, types in MODULES.items():
+        for written in types.split():
+            namespace, _, type = written.rpartition(":")
+            found.setdefault((namespace or "opset", type.lower()), []).append(f"irload.ops.{module}")
+    return found
+
+
+@cache
+def _discover() -> None:
+    """Import every module of operations, once; their class statements register them."""
+    for module in pkgutil.walk_packages(irload.ops.__path__, "irload.ops."):
+        import_module(module.name)
+
+
+def _unknown(type: str, version: str) -> UnknownOperation:
+    _discover()
+    others = [v for (_, name), versions in sorted(table.items()) if name == type.lower() for v in versions]
+    if others:
+        known = ", ".join(v.opset for v in others)
+        return UnknownOperation(
+            f"{type} does not exist in {version}; irload knows it in {known}", types=((type, version),)
+        )
+    return UnknownOperation(f"no operation {type} in {version}", types=((type, version),))
