@@ -2,7 +2,7 @@
 
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-ray dev lint format conformance fuzz fuzz-plan fuzz-reader mutants bench models clean
+.PHONY: help demo test test-lowest test-ray dist docs dev lint format conformance fuzz fuzz-plan fuzz-reader mutants bench models clean
 
 # The first Python that will do, or the one given as PYTHON=...
 FIND_PYTHON = for p in $(or $(PYTHON),python3 python3.14 python3.13 python3.12 python3.11 python); do \
@@ -35,6 +35,20 @@ test: .venv-test/.ready  ## Run the whole suite, in an environment of its own.
 
 test-ray: .venv-ray/.ready  ## Run the tests of batches on Ray, in an environment of its own: Ray is large.
 	@.venv-ray/bin/python -m pytest tests/ray
+
+test-lowest: .venv-lowest/.ready  ## Run the suite with the lowest versions of all dependencies that are allowed.
+	@.venv-lowest/bin/python -m pytest -n auto --dist worksteal $(TESTS)
+
+dist: .venv-dist/.ready  ## Build sdist and wheel into dist/, check them, and try the wheel in an empty folder.
+	@rm -rf dist
+	@.venv-dist/bin/python -m build --outdir dist . >/dev/null
+	@.venv-dist/bin/python -m twine check --strict dist/*
+	@.ci/wheel.sh dist/*.whl dist/*.tar.gz .venv-dist/bin/python
+
+docs: .venv-docs/.ready  ## Build the documentation site into build/site; a warning is an error.
+	@.venv-docs/bin/python docs/make_site.py
+	@PATH="$(CURDIR)/.venv-docs/bin:$$PATH" NO_MKDOCS_2_WARNING=1 .venv-docs/bin/mkdocs build --quiet --strict
+	@.venv-docs/bin/python docs/make_site.py --check
 
 dev: .venv/.ready  ## An environment with everything, installed editable, and the commit hooks.
 	@if [ -d .git ]; then .venv/bin/pre-commit install; fi
@@ -80,7 +94,7 @@ bench: .venv-bench/.ready  ## Measure against OpenVINO and others, on MODELS=DIR
 	.venv-bench/bin/python -m benchmarks $(if $(MODELS),--models $(MODELS)) --rounds $(ROUNDS)
 
 clean:  ## Remove the environments and caches.
-	rm -rf .venv-demo .venv-test .venv-ray .venv-fuzz .venv-mutants .venv-lint .pytest_cache .ruff_cache .hypothesis .mutants build dist
+	rm -rf .venv-demo .venv-test .venv-lowest .venv-dist .venv-docs .venv-ray .venv-fuzz .venv-mutants .venv-lint .pytest_cache .ruff_cache .hypothesis .mutants build dist
 
 .venv/.ready: pyproject.toml
 	$(call environment,.venv,[dev])
@@ -90,6 +104,20 @@ clean:  ## Remove the environments and caches.
 
 .venv-test/.ready: pyproject.toml
 	$(call environment,.venv-test,[test])
+
+.venv-lowest/.ready: pyproject.toml .ci/lowest.py
+	@python=$$($(FIND_PYTHON)) || exit 1; \
+	echo "setting up .venv-lowest with $$python"; \
+	"$$python" -m venv .venv-lowest && \
+	.venv-lowest/bin/python .ci/lowest.py > .venv-lowest/constraints.txt && \
+	.venv-lowest/bin/python -m pip install --quiet --disable-pip-version-check -c .venv-lowest/constraints.txt -e '.[test]' && \
+	touch .venv-lowest/.ready
+
+.venv-dist/.ready: pyproject.toml
+	$(call environment,.venv-dist,[dist])
+
+.venv-docs/.ready: pyproject.toml
+	$(call environment,.venv-docs,[docs])
 
 .venv-ray/.ready: pyproject.toml
 	$(call environment,.venv-ray,[test-ray])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import glob
 import os
 import sqlite3
+import weakref
 from collections.abc import Iterator, Sequence
 from itertools import groupby, islice
 from pathlib import Path
@@ -25,6 +26,7 @@ class Listing:
 
     def __init__(self, words: Sequence[str], inputs: Sequence[Port]) -> None:
         self._db = sqlite3.connect("")
+        weakref.finalize(self, self._db.close)
         self._db.execute("CREATE TABLE files(key TEXT, input TEXT, path TEXT)")
         by_input: dict[str, list[str]] = {}
         for word in words:

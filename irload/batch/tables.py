@@ -123,10 +123,12 @@ def _leaf(type_: Any) -> Any:
     """The dtype of the numbers in nested lists; None where there are none."""
     while hasattr(type_, "value_type"):
         type_ = type_.value_type
-    try:
-        return type_.to_pandas_dtype()
-    except NotImplementedError:
-        return None
+    return _NUMBERS.get(str(type_))  # Arrow's own conversion needs pandas in some versions
+
+
+_NUMBERS = {name: np.dtype(name) for name in ("bool", *(f"{s}int{n}" for s in ("", "u") for n in (8, 16, 32, 64)))}
+_NUMBERS |= {"halffloat": np.dtype("f2"), "float": np.dtype("f4"), "double": np.dtype("f8")}
+"""NumPy's dtypes of Arrow's numbers, by their names there."""
 
 
 def _cell(cell: Any, dtype: Any) -> Array | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from contextlib import closing
 
 import numpy as np
 import pytest
@@ -135,7 +136,7 @@ def test_batch_tells_what_its_workers_found(irrun, tmp_path):
     (warning,) = report["warnings"]
     assert "output port 1 declares [4,3], inferred [" in warning
     assert len(warnings(found.err)) == 1
-    with sqlite3.connect(report["manifest"]) as manifest:
+    with closing(sqlite3.connect(report["manifest"])) as manifest:
         (kept,) = manifest.execute("SELECT value FROM job WHERE name = 'warnings'").fetchone()
     manifest.close()
     assert json.loads(kept) == report["warnings"]

@@ -272,7 +272,7 @@ def test_refused_on_the_command_line(tmp_path, row):
 def test_a_pickle_is_never_loaded(tmp_path, suffix):
     mark = tmp_path / "touched"
     array = np.array([Touch(mark)], object)
-    (np.savez if suffix == "npz" else np.save)(tmp_path / f"x.{suffix}", array, allow_pickle=True)
+    (np.savez if suffix == "npz" else np.save)(tmp_path / f"x.{suffix}", array)
     found = irrun_confined("run", DIGITS, tmp_path / f"x.{suffix}", memory=MEMORY, seconds=SECONDS)
     assert found.returncode == 3
     assert "holds Python objects (a pickle), which irload never loads" in found.stderr

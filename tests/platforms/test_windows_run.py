@@ -7,23 +7,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests.platforms.parts import PARTS
+
 ROOT = Path(__file__).parents[2]
-PARTS = (
-    "tests/read/test_files.py",
-    "tests/read/test_constants.py",
-    "tests/write/test_save.py",
-    "tests/test_models.py",
-    "tests/cli/test_run.py",
-    "tests/checks/test_files.py",
-    "tests/hostile/test_arrays.py",
-    "tests/hostile/test_weights.py",
-    "tests/batch/test_predictor.py",
-)
 
 
 def test_the_suite_without_what_windows_lacks() -> None:
-    """FIFOs are left out, as there are none on Windows to be made."""
-    words = ["-n", "0", "-p", "no:cacheprovider", "-p", "tests.platforms.windows", "-k", "not FIFO", *PARTS]
+    words = ["-n", "0", "-p", "no:cacheprovider", "-p", "tests.platforms.windows", *PARTS]
     found = subprocess.run(
         [sys.executable, "-m", "pytest", *words],
         cwd=ROOT,

@@ -35,6 +35,8 @@ def pytest_configure() -> None:
     for name in UNIX_ONLY["os"] - _NEEDED:
         if hasattr(os, name):
             delattr(os, name)
+    for module in UNIX_ONLY["modules"] - {"posix"}:
+        sys.modules[module] = None  # pyright: ignore[reportArgumentType]
     inner = os.open
 
     def opened(path: Any, flags: int, *others: Any, **named: Any) -> int:

@@ -1,0 +1,29 @@
+#!/usr/bin/env bash
+# What a user gets: the wheel in a clean environment, in an empty folder, without the clone. Usage: .ci/wheel.sh WHEEL SDIST PYTHON
+set -euo pipefail
+wheel=$(realpath "$1") sdist=$(realpath "$2") python=$3
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+unset PYTHONPATH PYTHONHOME
+export PIP_DISABLE_PIP_VERSION_CHECK=1
+
+"$python" -m venv "$folder/venv"
+"$folder/venv/bin/python" -m pip install --quiet "$wheel"
+mkdir "$folder/empty" && cd "$folder/empty"
+case $("$folder/venv/bin/python" -c 'import irload; print(irload.__file__)') in
+"$folder"/*) ;;
+*) echo "irload was not imported from the wheel" >&2; exit 1 ;;
+esac
+"$folder/venv/bin/irrun" --version
+# The model and its image are the only files: they come from the source distribution.
+tar -xzf "$sdist" --strip-components=3 --wildcards '*/models/digits/model.*' '*/models/digits/digit_7_0.npy' '*/models/digits/labels.txt'
+"$folder/venv/bin/irrun" model.xml digit_7_0.npy --top 1 --labels labels.txt | tee out.txt
+grep -q seven out.txt
+"$folder/venv/bin/irrun" check model.xml
+"$folder/venv/bin/irrun" --help > help.txt && grep -q 'Commands' help.txt
+"$folder/venv/bin/python" -c 'import irload; irload.compile_model("model.xml", strict=True)'
+# The source distribution builds the same wheel.
+"$folder/venv/bin/python" -m pip wheel --quiet --no-deps --wheel-dir "$folder/again" "$sdist"
+names='import sys, zipfile; print(*sorted(zipfile.ZipFile(sys.argv[1]).namelist()), sep="\n")'
+cmp <("$python" -c "$names" "$wheel") <("$python" -c "$names" "$folder"/again/*.whl)
+echo "the wheel works in an empty folder"

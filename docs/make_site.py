@@ -1,0 +1,116 @@
+"""Assembles the pages of the documentation site in build/pages; `make docs` has MkDocs build it from there.
+
+python docs/make_site.py           the pages, laid out as in the repository, with the reference of the API added
+python docs/make_site.py --check   whether the built site's search finds every operation, command, rule and public name
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import sys
+from importlib import import_module
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+PAGES = ROOT / "build" / "pages"
+SITE = ROOT / "build" / "site"
+TEXTS = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "LICENSE")
+FOLDERS = ("docs", "schemas", "examples")
+_LINK = re.compile(r"\[([^\[\]]*)\]\(([^)#:\s]+)(#[^)\s]*)?\)")
+
+
+def main() -> None:
+    """Write all pages."""
+    shutil.rmtree(PAGES, ignore_errors=True)
+    PAGES.mkdir(parents=True)
+    for name in TEXTS:
+        shutil.copy(ROOT / name, PAGES)
+    for folder in FOLDERS:
+        shutil.copytree(ROOT / folder, PAGES / folder, ignore=shutil.ignore_patterns("__pycache__", "make*.py"))
+    _write("schemas/README.md", _index("Schemas", sorted((PAGES / "schemas").iterdir())))
+    _write("docs/decisions/README.md", _index("Decisions", sorted((PAGES / "docs" / "decisions").glob("*.md"))))
+    _write("examples/README.md", _examples())
+    _write("docs/reference.md", _reference())
+    for page in PAGES.rglob("*.md"):
+        _write(page.relative_to(PAGES).as_posix(), _relinked(page))
+
+
+def _write(name: str, text: str) -> None:
+    (PAGES / name).write_text(text, encoding="utf-8")
+
+
+def _index(title: str, files: list[Path]) -> str:
+    """A page that lists files, by their headings where they have some."""
+    rows = [f"# {title}\n"]
+    for file in files:
+        heading = file.read_text("utf-8").splitlines()[0].removeprefix("# ") if file.suffix == ".md" else file.name
+        rows.append(f"- [{heading}]({file.name})")
+    return "\n".join(rows) + "\n"
+
+
+def _examples() -> str:
+    """The page of the examples, with what they say in full. A test executes them."""
+    text = (ROOT / "examples" / "README.md").read_text("utf-8")
+    for file in sorted((ROOT / "examples").glob("*.py")):
+        text += f"\n## {file.name}\n\n```python\n{file.read_text('utf-8')}```\n"
+    return text
+
+
+def _reference() -> str:
+    """A page with every public name, described by its docstring, where it is defined."""
+    sys.path.insert(0, str(ROOT))
+    import irload
+
+    parts = ["# Python reference\n\nEvery public name of `irload`, and of `irload.arrays` and `irload.batch`.\n"]
+    for package in ("irload", "irload.arrays", "irload.batch"):
+        module = irload if package == "irload" else import_module(package)
+        parts.append(f"## {package}\n")
+        for name in sorted(module.__all__):
+            value = getattr(module, name)
+            is_module = isinstance(value, type(sys))
+            home = value.__name__ if is_module else f"{getattr(value, '__module__', '')}.{name}"
+            home = home if home.startswith("irload.") else f"{package}.{name}"
+            options = "    options:\n      members: false\n" if is_module else ""
+            parts.append(f"### {package}.{name}\n\n::: {home}\n{options}")
+    return "\n".join(parts)
+
+
+def _relinked(page: Path) -> str:
+    """The page with links to folders leading to their pages; what is no part of the site is named without a link."""
+
+    def link(found: re.Match[str]) -> str:
+        text, target, anchor = found[1], found[2], found[3] or ""
+        there = page.parent / target
+        if there.is_dir():
+            return f"[{text}]({target.rstrip('/')}/README.md{anchor})"
+        return found[0] if there.exists() else text
+
+    lines: list[str] = []
+    fenced = False
+    for line in page.read_text("utf-8").splitlines():
+        fenced ^= line.lstrip().startswith("```")
+        lines.append(line if fenced else _LINK.sub(link, line))
+    return "\n".join(lines) + "\n"
+
+
+def check() -> None:
+    """Exit with a message where the search of the built site would miss a name."""
+    import irload
+    from irload.checks import all_rules
+    from irload.core.registry import registered
+    from irrun.app import COMMANDS
+
+    index = json.loads((SITE / "search" / "search_index.json").read_text("utf-8"))["docs"]
+    text = " ".join(f"{entry['title']} {entry['text']}" for entry in index)
+    words = set(re.findall(r"\w+", text))
+    wanted = {cls.type for cls in registered() if cls.__module__.startswith("irload.ops.")}
+    wanted |= {rule.code for rule in all_rules()} | set(irload.__all__) | set(COMMANDS)
+    missing = sorted(wanted - words)
+    if missing:
+        raise SystemExit(f"the search does not find {', '.join(missing)}")
+
+
+if __name__ == "__main__":
+    check() if "--check" in sys.argv else main()
