@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -39,10 +40,14 @@ def _numbers(count: tuple[int, ...], kind: Callable[[str], Any], what: str) -> C
     return read
 
 
+FILES = ("parquet", "jsonl", "csv")
+"""Outputs that are one file."""
+
+
 @click.command("batch", no_args_is_help=True)
 @model_argument
 @click.argument("data", nargs=-1, required=True, metavar="[NAME=]DATA...")
-@click.option("-o", "--output", type=click.Path(path_type=Path), required=True, help="A folder, .parquet or .jsonl.")
+@click.option("-o", "--output", type=click.Path(), required=True, help="A folder, or a .parquet, .jsonl or .csv.")
 @click.option("--format", "kind", type=click.Choice(["npz", "npy"]), help="Files in the folder: npz (default) or npy.")
 @click.option("--batch-size", type=click.IntRange(1), help="Samples an inference; default: as many as is fastest.")
 @click.option("--workers", type=click.IntRange(1), default=1, show_default=True, help="Processes, or actors of Ray.")
@@ -50,8 +55,12 @@ def _numbers(count: tuple[int, ...], kind: Callable[[str], Any], what: str) -> C
 @click.option("--resume", is_flag=True, help="Go on with an interrupted job; failed items are tried again.")
 @click.option("--force", is_flag=True, help="Replace existing outputs, start the job anew.")
 @click.option("--fail-fast", is_flag=True, help="Stop at the first bad item.")
-@click.option("--top", type=click.IntRange(1), default=5, show_default=True, help="Greatest values in a .jsonl.")
-@click.option("--labels", type=click.Path(path_type=Path), metavar="FILE", help="Names for --top, one a line.")
+@click.option("--keep-going", is_flag=True, help="Do not stop where the first items all fail for one reason.")
+@click.option("--verify-inputs", is_flag=True, help="Know changed inputs by their SHA-256, not by size and time.")
+@click.option("--column", "columns", multiple=True, metavar="NAME=COLUMN", help="The column that feeds an input.")
+@click.option("--cast", is_flag=True, help="Convert values also where that loses something.")
+@click.option("--top", type=click.IntRange(1), help="Greatest values in a .jsonl; default: 5.")
+@click.option("--labels", type=click.Path(path_type=Path), metavar="FILE", help="Names of values, one a line.")
 @click.option(
     "--resize",
     metavar="WxH",
@@ -86,7 +95,7 @@ def _numbers(count: tuple[int, ...], kind: Callable[[str], Any], what: str) -> C
 def command(
     model: Path,
     data: tuple[str, ...],
-    output: Path,
+    output: str,
     kind: str | None,
     batch_size: int | None,
     workers: int,
@@ -94,7 +103,11 @@ def command(
     resume: bool,
     force: bool,
     fail_fast: bool,
-    top: int,
+    keep_going: bool,
+    verify_inputs: bool,
+    columns: tuple[str, ...],
+    cast: bool,
+    top: int | None,
     labels: Path | None,
     resize: tuple[int, ...] | None,
     crop: tuple[int, int] | None,
@@ -114,7 +127,8 @@ def command(
     r"""Run MODEL (.xml) over many inputs.
 
     DATA are folders, files or quoted patterns of .npy (one sample or a stack), .npz (arrays named as the inputs),
-    images, or .parquet (columns named as the inputs; others are carried over); NAME=DATA for one input of several.
+    images, or .parquet (columns named as the inputs; others are carried over); NAME=DATA for one input of several;
+    @FILE for a list of names, - for one from stdin (a name a line, or NUL between them).
 
     \b
       irrun batch model.xml photos/ -o top.jsonl --labels names.txt --resize 256 --crop 224x224
@@ -132,7 +146,9 @@ def command(
     from irload.batch.target import Target
     from irrun.batch_progress import BatchProgress, report, show_summary
 
-    target = Target(output, _kind(output, kind), top, _labels(labels))
+    path, kind = Path(output), output_kind(output, kind)
+    _require_used(kind, engine, top=top, labels=labels, address=address)
+    target = Target(path, kind, top or 5, _labels(labels))
     images = ImageOptions(resize, crop, _layout(layout), mean or (), scale or (), "bgr" if channels == "bgr" else "rgb")
     options = WorkerOptions(
         str(model),
@@ -145,8 +161,22 @@ def command(
         limits=limits,
         sha256=pins,
         strict=strict,
+        cast=cast,
+        hashed=verify_inputs,
     )
-    job = Job(data, options, target, workers, engine, address, resume, force, fail_fast)
+    job = Job(
+        data,
+        options,
+        target,
+        workers,
+        engine,
+        address,
+        resume,
+        force,
+        fail_fast,
+        keep_going,
+        _mapping(columns),
+    )
     with BatchProgress() as progress:
         summary = run_job(job, progress)
     progress.notice(summary.differences)
@@ -161,17 +191,45 @@ def command(
     return 1 if summary.failed else 0
 
 
-def _kind(output: Path, kind: str | None) -> str:
-    suffix = output.suffix.lower()
-    if suffix in (".parquet", ".jsonl"):
+def output_kind(output: str, kind: str | None) -> str:
+    """What an output is, by its suffix: one file, or (with a separator at its end, or no suffix) a folder of files."""
+    path = Path(output)
+    suffix = "" if output.endswith(("/", os.sep)) else path.suffix.lower()
+    if suffix[1:] in FILES and not path.is_dir():
         if kind is not None:
-            raise click.UsageError(f"--format {kind} is for a folder of files, and {output} is one file")
+            raise click.UsageError(f"--format {kind} is for a folder of files, and {path} is one file")
         return suffix[1:]
     if suffix in (".npy", ".npz"):
-        raise click.UsageError(f"{output} would be a folder with a file an item; name it without {suffix}")
-    if output.exists() and not output.is_dir():
-        raise click.UsageError(f"{output} is a file; give a folder, a .parquet or a .jsonl")
+        raise click.UsageError(f"{path} would be a folder with a file an item; name it without {suffix}")
+    if path.exists() and not path.is_dir():
+        raise click.UsageError(f"{path} is a file; give a folder, a .parquet, a .jsonl or a .csv")
+    if suffix and kind is None and not path.is_dir():
+        raise click.UsageError(
+            f"{suffix} is no form of results; there are .parquet, .jsonl and .csv, and folders: {path}/"
+        )
     return kind or "npz"
+
+
+def _require_used(kind: str, engine: str, *, top: int | None, labels: Path | None, address: str | None) -> None:
+    """Refuse options that would make no difference."""
+    if top is not None and kind != "jsonl":
+        raise click.UsageError("--top is for a .jsonl; other results have all values")
+    if labels is not None and kind not in ("jsonl", "csv"):
+        raise click.UsageError("--labels name the values of a .jsonl or .csv; other results have no names")
+    if address is not None and engine != "ray":
+        raise click.UsageError("--address is that of a Ray cluster: give --engine ray")
+
+
+def _mapping(texts: Sequence[str]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for text in texts:
+        name, sign, column = text.partition("=")
+        if not (name and sign and column):
+            raise click.UsageError(f"--column '{text}' is not of the form NAME=COLUMN")
+        if name in found:
+            raise click.UsageError(f"--column names input '{name}' twice")
+        found[name] = column
+    return found
 
 
 def _labels(path: Path | None) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from typing import Any, Self
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
 from irload.batch.job import Job, Summary
+from irload.batch.names import shown
 from irrun.notice import Notice
 from irrun.render import safe, stderr
 
@@ -97,12 +98,15 @@ def report(job: Job, summary: Summary) -> dict[str, Any]:
         "done": summary.done,
         "failed": summary.failed,
         "samples": summary.samples,
+        "changed": summary.changed,
+        "removed": summary.removed,
+        "stopped": shown(summary.stopped) or None,
         "worker_deaths": summary.deaths,
         "seconds": round(summary.seconds, 3),
         "finished": summary.finished,
         "interrupted": summary.interrupted,
         "warnings": summary.warnings,
-        "failures": [{"input": name, "reason": reason} for name, reason in summary.failures],
+        "failures": [{"input": shown(name), "reason": shown(reason)} for name, reason in summary.failures],
     }
 
 
@@ -110,15 +114,22 @@ def show_summary(job: Job, summary: Summary) -> None:
     """What came of the job, on stderr: stdout has nothing but JSON."""
     console = stderr()
     for name, reason in summary.failures[:SHOWN]:
-        shown = reason if name in reason else f"{name}: {reason}"
-        console.print(f"[red]failed[/] {safe(shown)}", soft_wrap=True)
+        text = reason if name in reason else f"{name}: {reason}"
+        console.print(f"[red]failed[/] {safe(shown(text))}", soft_wrap=True)
     if summary.failed > SHOWN:
         console.print(f"and {summary.failed - SHOWN} more failures (in {safe(job.target.manifest)})", soft_wrap=True)
     words = [f"{summary.done} done"]
     words += [f"{summary.before} done before"] if summary.before else []
+    words += [f"{summary.changed} of changed inputs"] if summary.changed else []
+    words += [f"{summary.removed} inputs removed since"] if summary.removed else []
     words += [f"{summary.failed} failed"] if summary.failed else []
     words += [f"{summary.deaths} workers replaced"] if summary.deaths else []
     words.append(f"{summary.seconds:.1f} s, {rate(summary, summary.seconds)}, {summary.batching}")
     console.print(f"{safe(job.target.path)}: {', '.join(words)}", soft_wrap=True)
-    if not summary.finished:
+    if summary.stopped:
+        console.print(
+            f"stopped: the first {summary.failed} items all failed for one reason; --keep-going does the others, too",
+            soft_wrap=True,
+        )
+    elif not summary.finished:
         console.print("not finished; the same command with --resume goes on", soft_wrap=True)

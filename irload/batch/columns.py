@@ -2,17 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Iterable, Sequence
 from typing import IO, Any
 
 import numpy as np
 
 from irload.arrays import storable
+from irload.batch.carried import Carried, carried_columns
 from irload.batch.extras import extra
+from irload.batch.names import shown
 from irload.core.tensor import Array
-from irload.errors import InputInvalid
 from irload.graph import Port
+
+Row = tuple[str, Carried | None, tuple[Array, ...] | None]
+"""The name of a sample, the columns carried over, its outputs (None where it failed)."""
+
+
+def column_names(outputs: Sequence[str], carried: Sequence[str]) -> tuple[list[str], list[str]]:
+    """The names of the columns for outputs and for what is carried over: `input` comes first, then outputs keep theirs.
+
+    A name that is there already gets a number: a carried `scores` becomes `scores_1`.
+    """
+    taken = {"input"}
+    found: list[str] = []
+    for name in (*outputs, *carried):
+        free, k = name, 1
+        while free in taken:
+            free, k = f"{name}_{k}", k + 1
+        taken.add(free)
+        found.append(free)
+    return found[: len(outputs)], found[len(outputs) :]
 
 
 class TableFormat:
@@ -24,13 +43,11 @@ class TableFormat:
 
     def __init__(self, outputs: Sequence[Port], names: Sequence[str], carried: Sequence[Any], *, stacked: bool) -> None:
         self.arrow = extra("pyarrow", "parquet")
-        self.names = list(names)
-        self.carried = list(carried)
+        self.names, renamed = column_names(names, [f.name for f in carried])
+        self.carried = [f.with_name(name) for f, name in zip(carried, renamed, strict=True)]
         fields = [self.arrow.field("input", self.arrow.string()), *self.carried]
-        fields += [self.arrow.field(n, self._type(p, stacked)) for n, p in zip(names, outputs, strict=True)]
+        fields += [self.arrow.field(n, self._type(p, stacked)) for n, p in zip(self.names, outputs, strict=True)]
         self.schema = self.arrow.schema(fields)
-        if len(set(self.schema.names)) != len(self.schema.names):
-            raise InputInvalid(f"two columns of one name: {', '.join(sorted(self.schema.names))}")
 
     def _type(self, port: Port, stacked: bool) -> Any:
         dtype = storable(np.zeros(0, port.element_type.dtype)).dtype
@@ -46,10 +63,10 @@ class TableFormat:
             return self.arrow.list_(value, int(np.prod(sizes)))
         return self.arrow.fixed_shape_tensor(value, sizes)
 
-    def table(self, rows: Sequence[tuple[str, Mapping[str, Any], Sequence[Array] | None]]) -> Any:
-        """A table of (input, carried columns, outputs); None as outputs are nulls."""
-        columns = [self.arrow.array([name for name, _, _ in rows], self.arrow.string())]
-        columns += [self.arrow.array([c.get(f.name) for _, c, _ in rows], f.type) for f in self.carried]
+    def table(self, rows: Sequence[Row]) -> Any:
+        """A table of (input, columns carried over, outputs); None as outputs are nulls."""
+        columns = [self.arrow.array([shown(name) for name, _, _ in rows], self.arrow.string())]
+        columns += carried_columns(self.carried, [c for _, c, _ in rows]) if self.carried else []
         for k, name in enumerate(self.names):
             type_ = self.schema.field(name).type
             columns.append(self._column([None if o is None else storable(o[k]) for _, _, o in rows], type_))
@@ -78,7 +95,7 @@ def write_tables(schema: Any, tables: Iterable[Any], stream: IO[bytes]) -> None:
         waiting: list[Any] = []
         count = 0
         for table in tables:
-            waiting.append(table.cast(schema))
+            waiting.append(table if table.schema.equals(schema) else table.cast(schema))
             count += table.num_rows
             while count >= GROUP:
                 joined = arrow.concat_tables(waiting)
@@ -86,9 +103,3 @@ def write_tables(schema: Any, tables: Iterable[Any], stream: IO[bytes]) -> None:
                 waiting, count = [joined.slice(GROUP)], count - GROUP
         if count:
             writer.write_table(arrow.concat_tables(waiting), row_group_size=GROUP)
-
-
-def read_part(file: Path) -> Any:
-    """The table of a part. `read_table` would start threads, and each would keep memory of its own."""
-    with extra("pyarrow.parquet", "parquet").ParquetFile(file) as opened:
-        return opened.read(use_threads=False)

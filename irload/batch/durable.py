@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import errno
 import os
 import sys
 import uuid
@@ -13,13 +14,19 @@ from typing import Any
 
 from irload.portable import replace
 
+_NAMES = frozenset({errno.ENAMETOOLONG, errno.EISDIR, errno.ENOTDIR, errno.EEXIST, errno.EINVAL, errno.EILSEQ})
+"""Errors that say that a name is too long, or is taken by a folder or file."""
 SYNCFS_FROM = 8
 """Files from which on syncing their whole file system at once is cheaper than syncing each."""
 
 
-def write_files(scratch: Path, files: Sequence[tuple[Path, bytes]]) -> None:
-    """Write files, each whole or not at all. Raises OSError; those that were not moved yet are then gone."""
+def write_files(scratch: Path, files: Sequence[tuple[Path, bytes]]) -> dict[str, str]:
+    """Write files, each whole or not at all. Returns what is wrong with those whose names cannot be given to a file.
+
+    Raises OSError for what concerns all; those that were not moved yet are then gone.
+    """
     temporaries: list[str] = []
+    refused: dict[str, str] = {}
     try:
         for _, content in files:
             temporary = os.path.join(scratch, uuid.uuid4().hex)  # pathlib's paths cost more than writing
@@ -32,12 +39,19 @@ def write_files(scratch: Path, files: Sequence[tuple[Path, bytes]]) -> None:
         if len(files) >= SYNCFS_FROM and _SYNCFS is not None:
             _sync_file_system(scratch)
         for temporary, (path, _) in zip(temporaries, files, strict=True):
-            _move(temporary, path)
+            try:
+                _move(temporary, path)
+            except OSError as error:
+                if error.errno not in _NAMES:
+                    raise
+                refused[str(path)] = f"its results cannot be stored as {path}: {error.strerror}"
+                os.unlink(temporary)
     except BaseException:
         for temporary in temporaries:
             with suppress(FileNotFoundError):
                 os.unlink(temporary)
         raise
+    return refused
 
 
 def _move(temporary: str, path: Path) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from irload.batch.items import Done, WorkerOptions
@@ -14,7 +14,8 @@ from irload.errors import DeclaredDiffers
 class Job:
     """What is to be done. `options.target` is `target`; `address` is that of a Ray cluster.
 
-    `task_size` is the number of items that a worker takes at a time.
+    `task_size` is the number of items that a worker takes at a time, `columns` are those of a table that feed inputs,
+    by input. `keep_going`: do all items even if the first ones all fail for one reason.
     """
 
     words: Sequence[str]
@@ -26,12 +27,19 @@ class Job:
     resume: bool = False
     force: bool = False
     fail_fast: bool = False
+    keep_going: bool = False
+    columns: Mapping[str, str] = field(default_factory=dict[str, str])
     task_size: int = 64
 
 
 @dataclass(slots=True)
 class Summary:
-    """How far a job is, and at its end what came of it. `before` counts items done by earlier runs of the job."""
+    """How far a job is, and at its end what came of it.
+
+    `before` counts items done by earlier runs of the job, `changed` those done again as their inputs changed since,
+    `removed` those whose inputs are gone. `stopped` is the reason for which all of the first items failed, where that
+    ended the job.
+    """
 
     total: int = 0
     before: int = 0
@@ -41,6 +49,9 @@ class Summary:
     seconds: float = 0.0
     batching: str = ""
     deaths: int = 0
+    changed: int = 0
+    removed: int = 0
+    stopped: str = ""
     interrupted: bool = False
     finished: bool = False
     failures: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import glob
+import hashlib
 import os
 import sqlite3
+import sys
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby, islice
 from pathlib import Path
 
 from irload.batch.images import SUFFIXES
 from irload.batch.items import Item
-from irload.errors import InputInvalid
+from irload.batch.names import JOB_FOLDER, is_inside, real, shown
+from irload.errors import InputInvalid, ReadError
 from irload.graph import Port
 from irload.input_files import split_word
+from irload.read.files import open_regular
 
 ARRAYS = (".npy", ".npz")
 TABLE = ".parquet"
@@ -22,98 +26,172 @@ KNOWN = (*ARRAYS, TABLE, *SUFFIXES)
 
 
 class Listing:
-    """Files by input. The names are kept and sorted in a temporary database, which SQLite spills to disk."""
+    """Files by input. The names are kept and sorted in a temporary database, which SQLite spills to disk.
 
-    def __init__(self, words: Sequence[str], inputs: Sequence[Port]) -> None:
+    `own` are the files and folders that the job writes: they are left out of folders and patterns, and refused where
+    they are named.
+    """
+
+    def __init__(self, words: Sequence[str], inputs: Sequence[Port], own: Sequence[str] = ()) -> None:
+        self._own = [os.path.realpath(path) for path in own]
         self._db = sqlite3.connect("")
         weakref.finalize(self, self._db.close)
-        self._db.execute("CREATE TABLE files(key TEXT, input TEXT, path TEXT)")
+        # Names are kept as bytes: those of files need not be text.
+        self._db.execute("CREATE TABLE files(key BLOB, full BLOB, input TEXT, path BLOB, suffix TEXT)")
         by_input: dict[str, list[str]] = {}
         for word in words:
             port, pattern = split_word(inputs, word, os.path.exists)
-            by_input.setdefault("" if port is None else port.any_name, []).append(pattern)
+            by_input.setdefault("" if port is None else port.any_name, []).extend(_expanded(pattern))
         self.inputs = list(by_input)
         for name, patterns in by_input.items():
             root = _root(patterns)
-            rows = ((_key(path, root), name, path) for pattern in patterns for path in _files(pattern))
+            rows = (_row(path, root, name) for pattern in patterns for path in self._files(pattern))
             while batch := list(islice(rows, 10_000)):
-                self._db.executemany("INSERT INTO files VALUES(?, ?, ?)", batch)
-        self._db.execute("CREATE INDEX order_of ON files(key, input, path)")
-        self.total: int = self._one("SELECT count(DISTINCT key) FROM files")
+                self._db.executemany("INSERT INTO files VALUES(?, ?, ?, ?, ?)", batch)
+        self._db.execute("CREATE INDEX order_of ON files(key, full, input, path)")
+        self.total: int = self._one(f"SELECT count(DISTINCT {'full' if self._single else 'key'}) FROM files")
         if not self.total:
-            raise InputInvalid(f"no files of a known kind in {', '.join(words)} ({' '.join(KNOWN)})")
-        self.tables: int = self._one("SELECT count(*) FROM files WHERE lower(path) LIKE '%.parquet'")
+            raise InputInvalid(f"no files of a known kind in {', '.join(map(shown, words))} ({' '.join(KNOWN)})")
+        self.tables: int = self._one("SELECT count(*) FROM files WHERE suffix = '.parquet'")
         if self.tables and self.tables != self._one("SELECT count(*) FROM files"):
             raise InputInvalid("a job reads .parquet files or others, not both")
-        if not self.tables:
+        if not self._single:
             self._require_distinct()
 
+    @property
+    def _single(self) -> bool:
+        return len(self.inputs) == 1
+
+    @property
+    def images(self) -> int:
+        """How many images are among the files."""
+        return self._one(f"SELECT count(*) FROM files WHERE suffix IN ({', '.join(map(repr, SUFFIXES))})")
+
     def __iter__(self) -> Iterator[Item]:
+        if self._single:
+            for number, (path, key) in enumerate(self.paths()):
+                yield Item(number, path, key, {self.inputs[0]: path})
+            return
         rows = self._db.execute("SELECT DISTINCT key, input, path FROM files ORDER BY key, input, path")
         for number, (key, group) in enumerate(groupby(rows, key=lambda row: row[0])):
-            files = {name: path for _, name, path in group}
+            files = {name: os.fsdecode(path) for _, name, path in group}
             missing = [name for name in self.inputs if name not in files]
             fault = f"there is no file for input '{missing[0]}'" if missing else ""
-            yield Item(number, next(iter(files.values())), key, files, fault=fault)
+            yield Item(number, next(iter(files.values())), os.fsdecode(key), files, fault=fault)
 
-    def paths(self) -> Iterator[str]:
-        """The files of a job of one input."""
-        for (path,) in self._db.execute("SELECT DISTINCT path FROM files ORDER BY key, path"):
-            yield path
+    def paths(self) -> Iterator[tuple[str, str]]:
+        """The files of a job of one input and the keys of their outputs: without suffix, where no other is the same."""
+        rows = self._db.execute("SELECT key, full, min(path) FROM files GROUP BY full ORDER BY key, full")
+        for key, group in groupby(rows, key=lambda row: row[0]):
+            files = [(full, path) for _, full, path in group]
+            for full, path in files:
+                yield os.fsdecode(path), os.fsdecode(key if len(files) == 1 else full)
 
     def _require_distinct(self) -> None:
         twice = self._db.execute(
-            "SELECT min(path), max(path) FROM files GROUP BY key, input HAVING min(path) != max(path) LIMIT 1"
+            "SELECT min(path), max(path) FROM files GROUP BY key, input HAVING min(full) != max(full) LIMIT 1"
         ).fetchone()
         if twice:
-            raise InputInvalid(f"{twice[0]} and {twice[1]} would share one output; give them in jobs of their own")
+            one, other = (shown(os.fsdecode(path)) for path in twice)
+            raise InputInvalid(f"{one} and {other} would share one output; give them in jobs of their own")
 
     def _one(self, query: str) -> int:
         return self._db.execute(query).fetchone()[0]
 
+    def _is_own(self, path: str) -> bool:
+        return any(is_inside(real(path), own) for own in self._own)
+
+    def _files(self, pattern: str) -> Iterator[str]:
+        """The files of a folder (below it, too), of a pattern, or the one named."""
+        if os.path.lexists(pattern) and self._is_own(os.path.realpath(pattern)):
+            raise InputInvalid(f"{shown(pattern)} is the output of this job, or inside of it; give it another output")
+        if os.path.isdir(pattern):
+            yield from self._below(pattern)
+        elif os.path.exists(pattern):
+            if Path(pattern).suffix.lower() not in KNOWN:
+                raise InputInvalid(f"{shown(pattern)} is of no known kind; irload reads {' '.join(KNOWN)}")
+            yield pattern
+        elif glob.has_magic(pattern):
+            for path in glob.iglob(pattern, recursive=True):
+                if Path(path).suffix.lower() in KNOWN and not os.path.isdir(path) and not self._is_own(path):
+                    yield path
+        else:
+            raise InputInvalid(f"there is no file or folder {shown(pattern)}")
+
+    def _below(self, folder: str) -> Iterator[str]:
+        pending = [folder]
+        while pending:
+            with os.scandir(pending.pop()) as entries:
+                for entry in entries:
+                    if entry.is_dir(follow_symlinks=False):
+                        if not self._is_own(entry.path) and not _of_a_job(entry):
+                            pending.append(entry.path)
+                    elif (
+                        Path(entry.name).suffix.lower() in KNOWN
+                        and not entry.name.startswith(".")
+                        and not self._is_own(entry.path)
+                    ):
+                        yield entry.path
+
+
+def _of_a_job(entry: os.DirEntry[str]) -> bool:
+    """True for the folder of a job's own files."""
+    return entry.name.endswith(JOB_FOLDER) and os.path.exists(os.path.join(entry.path, "manifest.sqlite"))
+
+
+def stamp(paths: Iterable[str], *, hashed: bool) -> str:
+    """A text that changes with files: their sizes and times, or the SHA-256 of their contents; "" where one is gone."""
+    parts: list[str] = []
+    for path in paths:
+        try:
+            if hashed:
+                with os.fdopen(open_regular(path, "the input")[0], "rb") as stream:
+                    parts.append(hashlib.file_digest(stream, "sha256").hexdigest())
+            else:
+                info = os.stat(path)
+                parts.append(f"{info.st_size}:{info.st_mtime_ns}")
+        except (OSError, ReadError):
+            return ""
+    return " ".join(parts)
+
+
+def _expanded(pattern: str) -> list[str]:
+    """The names of a list: `-` reads them from stdin, `@FILE` from a file; a line each, or NUL between them."""
+    if pattern == "-":
+        content = sys.stdin.buffer.read()
+    elif pattern.startswith("@") and not os.path.exists(pattern):
+        try:
+            with os.fdopen(open_regular(pattern[1:], "the list")[0], "rb") as stream:
+                content = stream.read()
+        except ReadError as error:
+            raise InputInvalid(error.message) from None
+    else:
+        return [pattern]
+    names = content.split(b"\0") if b"\0" in content else [line.rstrip(b"\r") for line in content.split(b"\n")]
+    found = [os.fsdecode(name) for name in names if name]
+    if not found:
+        raise InputInvalid("the list of inputs is empty")
+    return found
+
 
 def _root(patterns: Sequence[str]) -> str:
     """The folder that output names are relative to: what all patterns share."""
-    roots: list[str] = []
+    common: str | None = None
     for pattern in patterns:
         fixed = Path(pattern)
         if not fixed.is_dir():
-            while glob.has_magic(str(fixed)):
+            while not os.path.lexists(fixed) and glob.has_magic(str(fixed)):
                 fixed = fixed.parent
-            fixed = fixed.parent if str(fixed) == pattern else fixed
-        roots.append(os.path.abspath(fixed))
-    try:
-        return os.path.commonpath(roots)
-    except ValueError:  # drives of Windows
-        raise InputInvalid("the inputs lie on several drives; give them in jobs of their own") from None
+            fixed = fixed.parent if str(fixed) == str(Path(pattern)) else fixed
+        root = os.path.abspath(fixed)
+        try:
+            common = root if common is None else os.path.commonpath([common, root])
+        except ValueError:  # drives of Windows
+            raise InputInvalid("the inputs lie on several drives; give them in jobs of their own") from None
+    return common or os.getcwd()
 
 
-def _key(path: str, root: str) -> str:
-    return Path(os.path.relpath(path, root)).with_suffix("").as_posix()
-
-
-def _files(pattern: str) -> Iterator[str]:
-    """The files of a folder (below it, too), of a pattern, or the one named."""
-    if os.path.isdir(pattern):
-        yield from _below(pattern)
-    elif os.path.exists(pattern):
-        if Path(pattern).suffix.lower() not in KNOWN:
-            raise InputInvalid(f"{pattern} is of no known kind; irload reads {' '.join(KNOWN)}")
-        yield pattern
-    elif glob.has_magic(pattern):
-        for path in glob.iglob(pattern, recursive=True):
-            if os.path.isfile(path) and Path(path).suffix.lower() in KNOWN:
-                yield path
-    else:
-        raise InputInvalid(f"there is no file or folder {pattern}")
-
-
-def _below(folder: str) -> Iterator[str]:
-    pending = [folder]
-    while pending:
-        with os.scandir(pending.pop()) as entries:
-            for entry in entries:
-                if entry.is_dir(follow_symlinks=False):
-                    pending.append(entry.path)
-                elif Path(entry.name).suffix.lower() in KNOWN and not entry.name.startswith("."):
-                    yield entry.path
+def _row(path: str, root: str, name: str) -> tuple[bytes, bytes, str, bytes, str]:
+    full = Path(os.path.relpath(path, root))
+    key = full.with_suffix("").as_posix()
+    return os.fsencode(key), os.fsencode(full.as_posix()), name, os.fsencode(path), full.suffix.lower()

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import io
+import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import IO
 
 import numpy as np
 
@@ -16,6 +18,7 @@ from irload.core.tensor import Array
 from irload.errors import InputInvalid
 from irload.graph import Port
 from irload.input_files import InputValues, is_archive, load_archive, load_array, port_named
+from irload.read.files import open_regular
 
 
 def load_item(item: Item, predictor: Predictor, images: ImageOptions) -> Samples:
@@ -25,7 +28,7 @@ def load_item(item: Item, predictor: Predictor, images: ImageOptions) -> Samples
     ports, takes = predictor.inputs, predictor.takes
     if item.row is not None:
         row = item.row
-        return takes.samples([_shaped(p, _of_port(p, row, len(ports)), predictor) for p in ports])
+        return takes.samples([_of_row(p, _of_port(p, row, len(ports)), predictor, images) for p in ports])
     values = InputValues(ports)
     for name, path in item.files.items():
         if is_archive(path) and not name:
@@ -41,9 +44,14 @@ def load_item(item: Item, predictor: Predictor, images: ImageOptions) -> Samples
 
 def _file(path: str, port: Port, predictor: Predictor, images: ImageOptions) -> Array:
     if Path(path).suffix.lower() in SUFFIXES:
-        sample = load_image(path, port, images)
-        return sample if predictor.takes.stacked else sample[None]
+        with os.fdopen(open_regular(path, "the image")[0], "rb") as stream:
+            return _image(stream, port, predictor, images)
     return load_array(path, port, predictor.takes.require_fit, predictor.compiled.limits)
+
+
+def _image(source: IO[bytes], port: Port, predictor: Predictor, images: ImageOptions) -> Array:
+    sample = load_image(source, port, images)
+    return sample if predictor.takes.stacked else sample[None]
 
 
 def _port(name: str, predictor: Predictor) -> Port:
@@ -55,18 +63,22 @@ def _port(name: str, predictor: Predictor) -> Port:
     return predictor.inputs[0]
 
 
-def _of_port(port: Port, arrays: Mapping[str, Any], inputs: int) -> Array:
+def _of_port(port: Port, arrays: Mapping[str, Array | bytes], inputs: int) -> Array | bytes:
     """The array that is named for the port, or the only one for the only port."""
     for name in (*port.names, port.node.name):
         if name in arrays:
-            return np.asarray(arrays[name])
+            return arrays[name]
     if len(arrays) == 1 and inputs == 1:
-        return np.asarray(next(iter(arrays.values())))
+        return next(iter(arrays.values()))
     raise InputInvalid(f"no column or array for input '{port.any_name}'; there is {', '.join(map(repr, arrays))}")
 
 
-def _shaped(port: Port, value: Array, predictor: Predictor) -> Array:
-    """The value of a cell: a flat list takes the shape of one sample."""
+def _of_row(port: Port, value: Array | bytes, predictor: Predictor, images: ImageOptions) -> Array:
+    """The value of a cell: bytes are an image, a flat list takes the shape of one sample."""
+    if isinstance(value, bytes):
+        if port.element_type.kind == "string":
+            return np.array(value.decode("utf-8", "replace"), object)
+        return _image(io.BytesIO(value), port, predictor, images)
     shape = predictor.takes.sample_shape(port)
     if value.ndim == 1 and shape.is_static and len(shape.static) != 1 and value.size == np.prod(shape.static):
         return value.reshape(shape.static)

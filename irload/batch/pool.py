@@ -148,5 +148,7 @@ class Pool:
                 self._retries.appendleft(replace(task, deaths=deaths))
             else:
                 how = f"by signal {-code}" if code is not None and code < 0 else f"with exit code {code}"
-                yield Done([Record(task.items[0].name, reason=f"{deaths} workers died of it, the last {how}")])
+                item = task.items[0]
+                reason = f"{deaths} workers died of it, the last {how}"
+                yield Done([Record(item.name, reason=reason, number=item.number)])
         self._start_worker()

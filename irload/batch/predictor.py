@@ -40,6 +40,7 @@ class Predictor:
     shows to be fastest, 64 at the most. Whether their results are those of each alone is tried on the first batch, and
     where they are not, the model runs one sample at a time.
     `weights`, `threads`, `limits`, `sha256`, `strict`, `shapes`: as for `read_model`, `compile_model` and `reshape`.
+    `cast`: convert values also where that loses something (fractions, integers out of range), else they are refused.
     `uniform`: where the model takes samples of one shape only, every inference is padded to `batch_size`. Rounding
     differs a little from size to size; so a result then does not depend on what else is in the batch. `expected`: how
     many samples are to come, where that is known, so that no time is spent on measuring what cannot pay.
@@ -58,6 +59,7 @@ class Predictor:
         limits: Limits | None = None,
         sha256: str | Mapping[str, str] | None = None,
         strict: bool = False,
+        cast: bool = False,
     ) -> None:
         if batch_size is not None and batch_size < 1:
             raise InputInvalid(f"batch_size must be at least 1, found {batch_size}")
@@ -76,7 +78,7 @@ class Predictor:
         self.inputs = model.inputs
         self.outputs = model.outputs
         self.output_names = unique([p.any_name for p in self.outputs])
-        self.takes = SampleInputs(self.inputs, stacked=self.stacking.stacked)
+        self.takes = SampleInputs(self.inputs, stacked=self.stacking.stacked, lossy=cast)
         self._compared = 1
         """The size of the largest inference whose results were compared with those of samples alone."""
 

@@ -10,20 +10,22 @@ import logging
 import os
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import redirect_stdout
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from irload.batch.columns import write_tables
+from irload.batch.columns import Row, write_tables
 from irload.batch.extras import extra
+from irload.batch.forms import ParquetRows
 from irload.batch.items import Done, Item, Record, WorkerOptions
 from irload.batch.job import Job, Summary
 from irload.batch.listing import Listing
 from irload.batch.manifest import Manifest
-from irload.batch.ray_source import NUMBER, rows_or_files
-from irload.batch.sinks import ParquetRows, PartsSink, Row, per_row
+from irload.batch.names import shown
+from irload.batch.ray_source import NAME, NUMBER, rows_or_files
+from irload.batch.sinks import PartsSink, per_row
 from irload.batch.tables import Tables, row_items
 from irload.batch.task_runner import TaskRunner
 from irload.errors import InputInvalid
@@ -39,7 +41,7 @@ ERROR = "irload.error"
 class Actor:
     """Maps a block of rows or of files to a block of results, a row a sample, with what was wrong with the others."""
 
-    def __init__(self, options: WorkerOptions, columns: Sequence[str]) -> None:
+    def __init__(self, options: WorkerOptions, columns: Mapping[str, str]) -> None:
         self.runner = TaskRunner(options)
         self.columns = columns
         form = options.target.merger(self.runner.predictor).form
@@ -48,11 +50,12 @@ class Actor:
 
     def __call__(self, block: Any) -> Any:
         """A table of results for a table."""
-        names = block.column("path").to_pylist()
+        names = block.column(NAME).to_pylist()
         with tempfile.TemporaryDirectory(prefix="irload-") as folder:
             items = list(self._rows(block, names) if self.columns else _files(block, names, folder))
             results, faults = self.runner.predict(items)
-            reasons = {record.name: record.reason.replace(f"{folder}{os.sep}", "") for record in faults}
+            given = {item.number: item.files.get("", "") for item in items}
+            reasons = {n: r.reason.replace(given[n] or r.name, shown(r.name)) for n, r in faults}
         found = {item.number: per_row(item, outputs, many) for item, outputs, many in results}
         rows: list[Row] = []
         numbers: list[int] = []
@@ -61,22 +64,20 @@ class Actor:
             samples: list[Row] = found.get(item.number) or [(item.name, item.carried, None)]
             rows += samples
             numbers += [number] * len(samples)
-            errors += [reasons.get(item.name)] * len(samples)
+            errors += [reasons.get(item.number)] * len(samples)
         arrow = self.format.arrow
         table = self.format.table(rows).append_column(NUMBER, arrow.array(numbers, arrow.int64()))
         return table.append_column(ERROR, arrow.array(errors, arrow.string()))
 
     def _rows(self, block: Any, names: Sequence[str]) -> Iterator[Item]:
-        return row_items(block, names, 0, self.columns, [f.name for f in self.format.carried])
+        return row_items(block.drop_columns([NAME, NUMBER]), [(n, n) for n in names], 0, self.columns)
 
 
 def _files(block: Any, names: Sequence[str], folder: str) -> Iterator[Item]:
     """Files whose bytes came with the block; they may lie on another machine."""
     contents = block.column("bytes")
     for k, name in enumerate(names):
-        # Below a folder of their own, so that messages with that folder cut off name the file as it was given.
-        file = Path(f"{folder}{os.sep}{name}")
-        file.parent.mkdir(parents=True, exist_ok=True)
+        file = Path(folder, f"{k}{Path(name).suffix}")
         file.write_bytes(contents[k].as_py())
         yield Item(k, name, name, {"": str(file)})
 
@@ -128,7 +129,7 @@ def _map(ray: Any, job: Job, listing: Listing, source: Listing | Tables) -> None
         )
         rows_or_files(ray, listing, source).map_batches(
             Actor,
-            fn_constructor_args=(options, source.columns if isinstance(source, Tables) else ()),
+            fn_constructor_args=(options, source.columns if isinstance(source, Tables) else {}),
             batch_size=job.task_size,
             batch_format="pyarrow",
             num_cpus=CPUS,
@@ -150,7 +151,7 @@ def _merge(job: Job, schema: Any, manifest: Manifest, summary: Summary) -> None:
             for number, name, error in zip(*columns, strict=True):
                 samples = records[number].samples + 1 if number in records else 1
                 whole = name.rpartition("#")[0] if samples > 1 and not error else name
-                records[number] = Record(whole, "" if error else str(job.target.path), "", error or "", samples)
+                records[number] = Record(whole, "" if error else str(job.target.path), "", error or "", samples, number)
             done = Done(list(records.values()))
             manifest.add(done.records)
             summary.count(done)

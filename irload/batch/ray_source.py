@@ -9,16 +9,22 @@ from typing import Any
 
 from irload.batch.extras import extra
 from irload.batch.listing import Listing
+from irload.batch.names import shown
 from irload.batch.tables import Tables
+from irload.errors import InputInvalid
 
+NAME = "irload.name"
 NUMBER = "irload.number"
 
 
 def rows_or_files(ray: Any, listing: Listing, source: Listing | Tables) -> Any:
-    """A dataset of the rows of tables, or of files as bytes; columns `path` (the item's name) and its number."""
+    """A dataset of the rows of tables, or of files as bytes; columns NAME and NUMBER of the item."""
     if isinstance(source, Tables):
         return ray.data.read_datasource(_numbered_rows(ray, source))
     given = {os.path.abspath(item.name): (item.name, item.number) for item in listing}
+    for path in given:
+        if not os.path.isfile(path) or shown(path) != path:
+            raise InputInvalid(f"Ray reads regular files whose names are UTF-8, and {shown(path)} is none")
     return ray.data.read_binary_files(list(given), include_paths=True).map_batches(
         partial(_number_files, given), batch_format="pyarrow"
     )
@@ -27,16 +33,18 @@ def rows_or_files(ray: Any, listing: Listing, source: Listing | Tables) -> Any:
 def _number_files(given: dict[str, tuple[str, int]], block: Any) -> Any:
     arrow = extra("pyarrow", "parquet")
     named = [given[os.path.abspath(path)] for path in block.column("path").to_pylist()]
-    columns = {"bytes": block.column("bytes"), "path": [n for n, _ in named], NUMBER: [k for _, k in named]}
+    columns = {"bytes": block.column("bytes"), NAME: [n for n, _ in named], NUMBER: [k for _, k in named]}
     return arrow.table(columns)
 
 
 def _numbered_rows(ray: Any, tables: Tables) -> Any:
     """A Ray Datasource with a task for each row group. `read_parquet` does not give the positions of rows."""
     parquet = extra("pyarrow.parquet", "parquet")
+    if len({*tables.schema.names}) != len(tables.schema.names):
+        raise InputInvalid("Ray takes no tables with two columns of one name")
     groups: list[tuple[str, int, int, int, int, int]] = []
     number = 0
-    for path in tables.paths:
+    for path, _ in tables.files:
         metadata = parquet.read_metadata(path)
         row = 0
         for k in range(metadata.num_row_groups):
@@ -67,7 +75,7 @@ def _read(file: str, path: str, group: int, row: int, number: int) -> Callable[[
         arrow, parquet = extra("pyarrow", "parquet"), extra("pyarrow.parquet", "parquet")
         with parquet.ParquetFile(file) as opened:
             table = opened.read_row_group(group)
-        table = table.append_column("path", arrow.array([f"{path}#{row + k}" for k in range(len(table))]))
+        table = table.append_column(NAME, arrow.array([f"{path}#{row + k}" for k in range(len(table))]))
         yield table.append_column(NUMBER, arrow.array(range(number, number + len(table)), arrow.int64()))
 
     return read

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 import os
-import shutil
+import re
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
-from pathlib import Path
 
+from irload.batch.columns import column_names
 from irload.batch.items import Item, Task
 from irload.batch.job import Job, Summary
-from irload.batch.listing import Listing
-from irload.batch.manifest import Manifest
+from irload.batch.listing import Listing, stamp
+from irload.batch.manifest import FAILED, Manifest
+from irload.batch.names import shown
+from irload.batch.opening import open_manifest, tidy
 from irload.batch.pool import Pool
 from irload.batch.predictor import MOST, Predictor
 from irload.batch.ray_engine import run_ray
@@ -28,7 +29,8 @@ from irload.plan.threads import thread_count
 
 FAILURES = 1000
 """Failures that a summary lists; the manifest has them all."""
-
+FIRST = 8
+"""Items that must all have failed for one reason before a job ends for it."""
 
 OnProgress = Callable[[Summary], None]
 
@@ -50,17 +52,21 @@ def run_job(job: Job, on_progress: OnProgress = lambda _: None) -> Summary:
         sha256=job.options.sha256,
         strict=job.options.strict,
     )
-    summary.warnings, summary.differences = predictor.compiled.warnings, predictor.compiled.differences
+    summary.warnings, summary.differences = list(predictor.compiled.warnings), list(predictor.compiled.differences)
     summary.batching = predictor.batching
-    listing = Listing(job.words, predictor.inputs)
-    source: Listing | Tables = _tables(listing, predictor.inputs) if listing.tables else listing
+    _require_kind(job.target)
+    listing = Listing(job.words, predictor.inputs, (str(job.target.path), str(job.target.job)))
+    source: Listing | Tables = _tables(job, listing, predictor.inputs) if listing.tables else listing
     if isinstance(source, Tables):
-        job = _carrying(job, source)
+        job = _carrying(job, source, predictor.output_names, summary)
+    elif job.columns:
+        raise InputInvalid("--column is for .parquet files, and there are none among the inputs")
     job = _sized(job, source.total)
     job.target.sink(predictor)  # fails early where the outputs do not fit
+    job.target.require_labels(predictor)
     merger = None if job.target.is_folder else job.target.merger(predictor)
     del predictor  # each worker has its own
-    with closing(_open(job, source)) as manifest:
+    with closing(open_manifest(job, source)) as manifest:
         whole = manifest.get("state") == "whole"
         summary.total = source.total
         try:
@@ -68,11 +74,13 @@ def run_job(job: Job, on_progress: OnProgress = lambda _: None) -> Summary:
                 finished = run_ray(job, listing, source, manifest, summary, merger)
             else:
                 finished = _run(job, source, manifest, summary, on_progress, whole=whole)
-                if finished and merger is not None and not (whole and not summary.done):
-                    merger.merge(list(manifest.parts()))
+                if finished and merger is not None and not whole:
+                    merger.merge(manifest.runs())
             if finished:
-                manifest.put(state="whole" if not manifest.count("failed") else "finished")
-                _tidy(job.target, manifest, parts=not manifest.count("failed"))
+                summary.removed = manifest.removed()
+                failed = manifest.count(FAILED)
+                manifest.put(state="finished" if failed else "whole")
+                tidy(job.target, manifest, parts=not failed)
             summary.finished = finished
         except KeyboardInterrupt:
             summary.interrupted = True
@@ -91,19 +99,36 @@ def run_job(job: Job, on_progress: OnProgress = lambda _: None) -> Summary:
 def _run(
     job: Job, source: Listing | Tables, manifest: Manifest, summary: Summary, on_progress: OnProgress, *, whole: bool
 ) -> bool:
-    """The items that are not done yet, through local workers. False where the first failure ended it."""
+    """The items that are not done yet, through local workers. False where failures ended it."""
     share = max(1, thread_count(job.options.threads) // job.workers)
     pool = Pool(replace(job.options, threads=share, target=job.target), job.workers)
     on_progress(summary)
+    reasons: set[str] = set()
     with closing(pool):
         for done in pool.run(_tasks(job, source, manifest, summary, whole=whole)):
-            manifest.add(done.records, done.part)
+            manifest.add(done.records)
             summary.count(done)
             summary.batching, summary.deaths = pool.batching, pool.deaths
             on_progress(summary)
             if job.fail_fast and summary.failed:
                 return False
+            reasons |= {kind_of(r.reason, r.name) for r in done.records if r.reason}
+            if not job.keep_going and _hopeless(summary, reasons):
+                summary.stopped = next(r.reason for r in done.records if r.reason)
+                return False
     return True
+
+
+def _hopeless(summary: Summary, reasons: set[str]) -> bool:
+    """True where every one of the first items failed, all for one reason, and there are more to come."""
+    if summary.before or summary.done or len(reasons) != 1:
+        return False
+    return FIRST <= summary.failed < summary.total
+
+
+def kind_of(reason: str, name: str) -> str:
+    """A reason without what differs from item to item: its name and numbers."""
+    return re.sub(r"[0-9]+", "0", reason.replace(shown(name), "").replace(name, ""))
 
 
 def _sized(job: Job, total: int) -> Job:
@@ -117,99 +142,64 @@ def _sized(job: Job, total: int) -> Job:
 
 
 def _tasks(job: Job, source: Listing | Tables, manifest: Manifest, summary: Summary, *, whole: bool) -> Iterator[Task]:
+    """The items that are not done, or were changed since. The others get their new numbers."""
+    if job.resume and not whole:
+        manifest.unnumber()
     waiting: list[Item] = []
     for item in source:
-        output = manifest.done(item.name) if job.resume else None
-        if output is not None and (not job.target.is_folder or os.path.exists(output)):
+        if job.resume and _is_done(job, item, manifest, summary):
             summary.before += 1
+            if not whole:
+                manifest.number(item.name, item.number)
             continue
         if whole and not job.target.is_folder:
-            raise InputInvalid(f"{job.target.path} is finished and {item.name} is new; give new inputs another output")
+            raise InputInvalid(
+                f"{job.target.path} is finished, and {shown(item.name)} is new or was changed since; give the inputs "
+                "another output, or --force to do all of them anew"
+            )
         waiting.append(item)
         if len(waiting) == job.task_size:
             yield Task(waiting)
             waiting = []
+    manifest.flush()
     if waiting:
         yield Task(waiting)
 
 
-def _tables(listing: Listing, inputs: Sequence[Port]) -> Tables:
+def _is_done(job: Job, item: Item, manifest: Manifest, summary: Summary) -> bool:
+    done = manifest.done(item.name)
+    if done is None:
+        return False
+    output, before = done
+    now = item.stamp or stamp(item.files.values(), hashed=job.options.hashed)
+    if before != now:
+        summary.changed += 1
+        return False
+    return not job.target.is_folder or os.path.exists(output)
+
+
+def _tables(job: Job, listing: Listing, inputs: Sequence[Port]) -> Tables:
     if listing.inputs != [""]:
-        raise InputInvalid("the columns of a .parquet feed the inputs; it is given without name=")
-    return Tables(listing.paths(), inputs)
+        raise InputInvalid("the columns of a .parquet feed the inputs, so it is given without name=")
+    return Tables(listing.paths(), inputs, job.columns, hashed=job.options.hashed)
 
 
-def _carrying(job: Job, source: Tables) -> Job:
+def _carrying(job: Job, source: Tables, outputs: Sequence[str], summary: Summary) -> Job:
     """The job with the columns of the table that go along into the results."""
     if job.target.is_folder:
         return job
-    target = replace(job.target, carried=tuple(source.carried))
-    return replace(job, target=target)
+    names = [f.name for f in source.carried]
+    for name, renamed in zip(names, column_names(outputs, names)[1], strict=True):
+        if name != renamed:
+            summary.warnings.append(f"column '{name}' is carried over as '{renamed}', as there is another of its name")
+    return replace(job, target=replace(job.target, carried=tuple(source.carried)))
 
 
-def _open(job: Job, source: Listing | Tables) -> Manifest:
-    """The manifest of a new job, or of the one to go on with."""
-    target = job.target
-    facts = {"model": str(job.options.model), "digest": _digest(job), "made": repr(_settings(job))}
-    begun = target.manifest.exists()
-    if begun and not job.resume and not job.force:
-        raise FileExistsError(f"{target.manifest} exists already; --resume continues that job")
-    resuming = begun and job.resume
-    if not resuming:
-        if not job.force:
-            _refuse_existing(target, source)
-        shutil.rmtree(target.job, ignore_errors=True)
-    for folder in (target.job, target.scratch, target.parts):
-        folder.mkdir(parents=True, exist_ok=True)
-    manifest = Manifest(target.manifest)
-    if resuming and manifest.get("digest") is not None:
-        for name, what in (("digest", "another model"), ("made", "other options")):
-            if manifest.get(name) != facts[name]:
-                manifest.close()
-                raise InputInvalid(f"the job in {target.job} was begun with {what}; --force starts it anew")
-        _tidy(target, manifest, parts=False)
-    else:
-        manifest.put(**facts)
-    return manifest
-
-
-def _refuse_existing(target: Target, source: Listing | Tables) -> None:
-    if not target.is_folder:
-        if os.path.lexists(target.path):
-            raise FileExistsError(f"{target.path} exists already")
-        return
-    if target.path.is_dir() and any(target.path.iterdir()):
-        for item in source:
-            if os.path.lexists(target.output(item)):
-                raise FileExistsError(f"{target.output(item)} exists already")
-
-
-def _tidy(target: Target, manifest: Manifest, *, parts: bool) -> None:
-    """Remove what killed workers left half-written or unrecorded; with `parts`, all of the parts."""
-    shutil.rmtree(target.scratch, ignore_errors=True)
-    target.scratch.mkdir(parents=True, exist_ok=True)
-    kept = set() if parts else set(manifest.parts())
-    for file in target.parts.iterdir():
-        if file.name not in kept:
-            file.unlink()
-    if parts:
-        shutil.rmtree(target.parts, ignore_errors=True)
-        shutil.rmtree(target.scratch, ignore_errors=True)
-
-
-def _digest(job: Job) -> str:
-    """A digest of the bytes of the model's files."""
-    model = Path(job.options.model)
-    weights = Path(job.options.weights) if job.options.weights else model.with_suffix(".bin")
-    digest = hashlib.sha256()
-    for file in (model, weights):
-        if file.exists():
-            with open(file, "rb") as stream:
-                digest.update(hashlib.file_digest(stream, "sha256").digest())
-    return digest.hexdigest()
-
-
-def _settings(job: Job) -> tuple[object, ...]:
-    """The options that results depend on."""
-    target, options = job.target, job.options
-    return (target.kind, target.top, target.labels, options.images, sorted((options.shapes or {}).items(), key=str))
+def _require_kind(target: Target) -> None:
+    """Raise InputInvalid where a folder has the name of the output file, or a file that of the output folder."""
+    if target.is_folder and os.path.lexists(target.path) and not target.path.is_dir():
+        raise InputInvalid(f"{target.path} is no folder; give a folder, or a file named .parquet, .jsonl or .csv")
+    if not target.is_folder and target.path.is_dir():
+        raise InputInvalid(f"{target.path} is a folder, and the results are one file")
+    if os.path.islink(target.job):
+        raise InputInvalid(f"{target.job} is a link; the job's own files are kept in a folder there")

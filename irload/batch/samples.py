@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from irload.batch.casting import bound
 from irload.core.shape import Shape
 from irload.core.tensor import Array, TensorType
 from irload.errors import InputInvalid
 from irload.graph import Output, Port
-from irload.inputs import bind
 
 REMEMBERED = 1000
 """Shapes of inputs that are remembered as fitting."""
@@ -24,11 +24,15 @@ class Samples:
 
 
 class SampleInputs:
-    """The inputs of a model as items give them: with `stacked`, any number of samples on axis 0, or one without it."""
+    """The inputs of a model as items give them: with `stacked`, any number of samples on axis 0, or one without it.
 
-    def __init__(self, ports: Sequence[Port], *, stacked: bool) -> None:
+    `lossy`: values are converted also where that loses something.
+    """
+
+    def __init__(self, ports: Sequence[Port], *, stacked: bool, lossy: bool = False) -> None:
         self.ports = ports
         self.stacked = stacked
+        self.lossy = lossy
         self._stackable = [_any_count(p) for p in ports] if stacked else ports
         self._fitting: set[tuple[int, tuple[int, ...]]] = set()
 
@@ -45,10 +49,10 @@ class SampleInputs:
         if len(values) != len(ports):
             raise InputInvalid(f"the model takes {len(ports)} inputs, found {len(values)}")
         if not self.stacked:
-            return Samples(tuple(bind(ports, list(values))))
+            return Samples(tuple(bound(p, v, lossy=self.lossy) for p, v in zip(ports, values, strict=True)))
         single = all(v.ndim + 1 == p.partial_shape.rank for p, v in zip(ports, values, strict=True))
         stacks = [v[None] if single else v for v in values]
-        arrays = tuple(bind([p], [v])[0] for p, v in zip(self._stackable, stacks, strict=True))
+        arrays = tuple(bound(p, v, lossy=self.lossy) for p, v in zip(self._stackable, stacks, strict=True))
         counts = {len(a) for a in arrays}
         if len(counts) > 1:
             raise InputInvalid(f"the inputs differ in their number of samples: {', '.join(map(str, sorted(counts)))}")

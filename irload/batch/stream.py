@@ -51,6 +51,8 @@ def predict(
     images: ImageOptions | None = None,
     limits: Limits | None = None,
     strict: bool = False,
+    cast: bool = False,
+    columns: Mapping[str, str] | None = None,
 ) -> Iterator[Prediction]:
     """Run a model over many inputs and yield a Prediction for each.
 
@@ -60,13 +62,14 @@ def predict(
     fastest. `workers`: processes, which need the model
     as a path; with 0 everything happens here and in order. `threads`: for all workers together. `images`: what
     becomes of images. `limits`: as for `read_model`; None takes those of the model. `strict`: as for `compile_model`.
+    `cast`: convert values also where that loses something. `columns`: the columns of tables that feed inputs, by input.
     Items that cannot be used are yielded with an `error`. Raises what makes the whole job impossible: an IRError for
     the model, InputInvalid for the source, OSError for the system.
     """
     if workers and isinstance(model, Model):
         raise InputInvalid("worker processes load the model themselves: give its path, or workers=0")
     loaded = model if isinstance(model, Model) else read_model(model, weights, limits=limits or DEFAULT)
-    items = _items(source, loaded.inputs)
+    items = _items(source, loaded.inputs, columns)
     tasks = iter(lambda: Task(list(islice(items, batch_size or MOST))), Task([]))
     share = max(1, thread_count(threads) // max(workers, 1))
     options = WorkerOptions(
@@ -78,6 +81,7 @@ def predict(
         images or ImageOptions(),
         limits=limits,
         strict=strict,
+        cast=cast,
     )
     return _predictions(options, tasks, workers, unique([p.any_name for p in loaded.outputs]))
 
@@ -97,12 +101,12 @@ def _here(options: WorkerOptions, tasks: Iterator[Task]) -> Iterator[Done]:
         yield runner.run(task.items)
 
 
-def _items(source: Any, inputs: Sequence[Port]) -> Iterator[Item]:
+def _items(source: Any, inputs: Sequence[Port], columns: Mapping[str, str] | None) -> Iterator[Item]:
     if isinstance(source, str | os.PathLike):
         source = [source]
     if isinstance(source, Sequence) and source and isinstance(source[0], str | os.PathLike):
         listing = Listing([os.fspath(word) for word in source], inputs)
-        return iter(Tables(listing.paths(), inputs) if listing.tables else listing)
+        return iter(Tables(listing.paths(), inputs, columns) if listing.tables else listing)
     if not isinstance(source, Iterable):
         raise InputInvalid(f"the source is neither files nor an iterable of arrays: {type(source).__name__}")
     return (Item(k, str(k), str(k), row=_row(value)) for k, value in enumerate(source))

@@ -1,144 +1,135 @@
-"""The rows of parquet files as items: cells of any list or tensor type become arrays."""
+"""The rows of parquet files as items."""
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator, Sequence
+import os
+from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-import numpy as np
-
+from irload.batch.carried import Carried
+from irload.batch.cells import cells_of
 from irload.batch.extras import extra
 from irload.batch.items import Item
+from irload.batch.listing import stamp
+from irload.batch.names import shown
 from irload.core.tensor import Array
 from irload.errors import InputInvalid, ReadError, Where
 from irload.graph import Port
+from irload.input_files import names_of, port_named
+from irload.read.files import open_regular
 
-ROWS = 1024
-"""Rows that are decoded at a time."""
+ROWS = 64
+"""Rows that are decoded at a time, and that the columns carried over are kept for."""
 
 
 class Tables:
-    """The rows of parquet files as items, in the order of the files."""
+    """The rows of parquet files as items, in the order of the files.
 
-    def __init__(self, paths: Iterable[str], inputs: Sequence[Port]) -> None:
-        self.paths = list(paths)
+    `files` are paths with the keys of their outputs; `mapping` says for inputs by name which column feeds them.
+    """
+
+    def __init__(
+        self,
+        files: Iterable[tuple[str, str]],
+        inputs: Sequence[Port],
+        mapping: Mapping[str, str] | None = None,
+        *,
+        hashed: bool = False,
+    ) -> None:
+        self.files = list(files)
+        self._hashed = hashed
         self._arrow, self._parquet = extra("pyarrow", "parquet"), extra("pyarrow.parquet", "parquet")
         self.total = 0
         self.schema: Any = None
-        for path in self.paths:
+        for path, _ in self.files:
             with self._opened(path) as file:
                 schema = file.schema_arrow
                 self.total += file.metadata.num_rows
             if self.schema is None:
                 self.schema = schema
             elif not schema.equals(self.schema):
-                raise InputInvalid(f"the columns of {path} are not those of {self.paths[0]}")
-        self.columns = input_columns(self.schema.names, inputs)
-        self.carried = [self.schema.field(n) for n in self.schema.names if n not in self.columns]
-        fields = {f.name for f in self.carried}
-        if "input" in fields:
-            raise InputInvalid("column 'input' would be that of the results' own; rename it")
+                raise InputInvalid(f"the columns of {shown(path)} are not those of {shown(self.files[0][0])}")
+        self.columns = input_columns(self.schema.names, inputs, mapping or {})
+        self.carried = [self.schema.field(k) for k in carried_places(self.schema.names, self.columns.values())]
 
     def __iter__(self) -> Iterator[Item]:
         number = 0
-        for path in self.paths:
+        for path, key in self.files:
             row = 0
+            mark = stamp([path], hashed=self._hashed)
             for batch in self._batches(path):
-                names = [f"{path}#{row + k}" for k in range(batch.num_rows)]
-                yield from row_items(batch, names, number, self.columns, [f.name for f in self.carried])
+                rows = range(row, row + batch.num_rows)
+                names = [(f"{path}#{k}", f"{key}/row_{k}") for k in rows]
+                yield from row_items(batch, names, number, self.columns, mark)
                 number += batch.num_rows
                 row += batch.num_rows
 
     def _batches(self, path: str) -> Iterator[Any]:
         with self._opened(path) as file:
-            yield from file.iter_batches(ROWS)
+            yield from file.iter_batches(ROWS, use_threads=False)
 
     @contextmanager
     def _opened(self, path: str) -> Generator[Any, None, None]:
-        try:
-            with self._parquet.ParquetFile(path) as file:
-                yield file
-        except (OSError, self._arrow.ArrowException) as error:
-            raise ReadError(f"cannot be read as parquet: {error}", Where(path)) from None
+        with open_table(path) as file:
+            yield file
+
+
+@contextmanager
+def open_table(path: str) -> Generator[Any, None, None]:
+    """A regular file as pyarrow's ParquetFile. Raises ReadError for what is none, never waits for a FIFO or device."""
+    arrow, parquet = extra("pyarrow", "parquet"), extra("pyarrow.parquet", "parquet")
+    try:
+        with os.fdopen(open_regular(path, "the table")[0], "rb") as stream, parquet.ParquetFile(stream) as file:
+            yield file
+    except (OSError, ValueError, RecursionError, arrow.ArrowException) as error:
+        raise ReadError(f"cannot be read as parquet: {str(error).splitlines()[0][:300]}", Where(shown(path))) from None
 
 
 def row_items(
-    block: Any, names: Sequence[str], number: int, columns: Sequence[str], carried: Sequence[str]
+    block: Any, names: Sequence[tuple[str, str]], number: int, columns: Mapping[str, str], stamp: str = ""
 ) -> Iterator[Item]:
-    """The rows of a record batch or table as items, numbered from `number`."""
-    cells = {name: list(cells_of(block.column(name))) for name in columns}
-    others = block.select(list(carried)).to_pylist() if carried else [{}] * block.num_rows
-    for k, name in enumerate(names):
-        values = {column: cells[column][k] for column in columns}
-        null = next((column for column, value in values.items() if value is None), None)
-        fault = "" if null is None else f"column '{null}' is null"
-        key = name.replace("#", "/row_")
-        yield Item(number + k, name, key, row=values, carried=others[k], fault=fault)
+    """The rows of a record batch as items, numbered from `number`, each with its name and the key of its output.
+
+    `columns` are those that feed inputs, by input.
+    """
+    places = [block.schema.names.index(name) for name in columns.values()]
+    cells = [list(cells_of(block.column(place))) for place in places]
+    others = carried_places(block.schema.names, columns.values())
+    carried = block.select(others) if others else None
+    for k, (name, key) in enumerate(names):
+        values: dict[str, Array | bytes] = {}
+        fault = ""
+        for (port, column), found in zip(columns.items(), cells, strict=True):
+            cell = found[k]
+            if isinstance(cell, str):
+                fault = fault or f"column '{column}' {cell}"
+            else:
+                values[port] = cell
+        row = None if carried is None else Carried(carried, k)
+        yield Item(number + k, name, key, row=values, carried=row, fault=fault, stamp=stamp)
 
 
-def input_columns(names: Sequence[str], inputs: Sequence[Port]) -> list[str]:
-    """The columns that feed the inputs. Raises InputInvalid where one has none."""
-    found: list[str] = []
+def carried_places(names: Sequence[str], columns: Collection[str]) -> list[int]:
+    """The positions of the columns that feed no input."""
+    return [k for k, name in enumerate(names) if name not in columns]
+
+
+def input_columns(names: Sequence[str], inputs: Sequence[Port], mapping: Mapping[str, str]) -> dict[str, str]:
+    """The columns that feed the inputs, by input. Raises InputInvalid where one has none."""
+    mapped = {port_named(inputs, name).index: column for name, column in mapping.items()}
+    found: dict[str, str] = {}
     for port in inputs:
-        name = next((n for n in (*sorted(port.names), port.node.name) if n in names), None)
+        name = mapped.get(port.index) or next((n for n in names if n in names_of(port)), None)
         if name is None and len(inputs) == 1 and len(names) == 1:
             name = names[0]
-        if name is None:
-            raise InputInvalid(f"no column for input '{port.any_name}'; there are {', '.join(map(repr, names))}")
-        found.append(name)
+        if name is None or name not in names:
+            missing = f"no column '{name}'" if name else "no column"
+            raise InputInvalid(
+                f"{missing} for input '{port.any_name}'; there are {', '.join(map(repr, names))} "
+                f"(--column '{port.any_name}=COLUMN' names another)"
+            )
+        if names.count(name) > 1:
+            raise InputInvalid(f"two columns are named '{name}', which feeds input '{port.any_name}'; rename one")
+        found[port.any_name] = name
     return found
-
-
-def cells_of(column: Any) -> Iterator[Array | None]:
-    """Each cell of a column as an array, None where it is null."""
-    arrow = extra("pyarrow", "parquet")
-    if isinstance(column, arrow.ChunkedArray):
-        for chunk in column.chunks:
-            yield from cells_of(chunk)
-        return
-    if isinstance(column.type, arrow.FixedShapeTensorType) and not column.null_count:
-        yield from column.to_numpy_ndarray()
-        return
-    column = getattr(column, "storage", column)
-    if arrow.types.is_fixed_size_list(column.type) and not column.null_count:
-        flat = column.flatten()
-        if arrow.types.is_primitive(flat.type) and not flat.null_count:
-            yield from flat.to_numpy(zero_copy_only=False).reshape(len(column), column.type.list_size)
-            return
-    if (arrow.types.is_list(column.type) or arrow.types.is_large_list(column.type)) and not column.null_count:
-        flat, ends = column.flatten(), column.offsets.to_numpy()
-        if arrow.types.is_primitive(flat.type) and not flat.null_count:
-            yield from np.split(flat.to_numpy(zero_copy_only=False), ends[1:-1] - ends[0])
-            return
-    if arrow.types.is_primitive(column.type) and not column.null_count:
-        yield from (np.asarray(v) for v in column.to_numpy(zero_copy_only=False))
-        return
-    leaf = _leaf(column.type)
-    for cell in column:
-        yield _cell(cell, leaf)
-
-
-def _leaf(type_: Any) -> Any:
-    """The dtype of the numbers in nested lists; None where there are none."""
-    while hasattr(type_, "value_type"):
-        type_ = type_.value_type
-    return _NUMBERS.get(str(type_))  # Arrow's own conversion needs pandas in some versions
-
-
-_NUMBERS = {name: np.dtype(name) for name in ("bool", *(f"{s}int{n}" for s in ("", "u") for n in (8, 16, 32, 64)))}
-_NUMBERS |= {"halffloat": np.dtype("f2"), "float": np.dtype("f4"), "double": np.dtype("f8")}
-"""NumPy's dtypes of Arrow's numbers, by their names there."""
-
-
-def _cell(cell: Any, dtype: Any) -> Array | None:
-    value = cell.as_py()
-    if value is None:
-        return None
-    if isinstance(value, dict) and set(value) == {"shape", "data"}:  # as `TableFormat` writes what varies in shape
-        leaf = _leaf(cell.type.field("data").type)
-        return np.array(value["data"], leaf).reshape(value["shape"])
-    try:
-        return np.array(value, dtype)
-    except (ValueError, TypeError):
-        return np.array(0, "M8[D]")  # no numbers: refused by its dtype

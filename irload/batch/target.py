@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from irload.batch.columns import TableFormat
+from irload.batch.columns import TableFormat, column_names
+from irload.batch.forms import CsvRows, JsonLines, ParquetRows
 from irload.batch.items import Item
+from irload.batch.names import JOB_FOLDER
 from irload.batch.predictor import Predictor
-from irload.batch.sinks import FolderSink, JsonLines, ParquetRows, PartsSink, ReturnSink, Sink
+from irload.batch.sinks import FolderSink, PartsSink, ReturnSink, Sink
+from irload.core.shape import Shape
 from irload.errors import InputInvalid
+from irload.graph import Port
 
-KINDS = ("npz", "npy", "parquet", "jsonl")
+FILES = ("parquet", "jsonl", "csv")
+"""The kinds that are one file."""
+CSV_COLUMNS = 4096
+"""Values of an output from which on CSV has them as JSON in one column."""
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where results go. `kind` npz or npy: a file an item below `path`; parquet or jsonl: one file, `path`.
+    """Where results go. `kind` npz or npy: a file an item below `path`; one of FILES: one file, `path`.
 
     `carried` are the fields of a table's columns that go along.
     """
@@ -31,12 +40,12 @@ class Target:
     @property
     def is_folder(self) -> bool:
         """True for a file an item."""
-        return self.kind in ("npz", "npy")
+        return self.kind not in FILES
 
     @property
     def job(self) -> Path:
         """The folder of the job's own files: its manifest, parts of a common output, files being written."""
-        return self.path / ".batch" if self.is_folder else self.path.with_name(f"{self.path.name}.batch")
+        return self.path / JOB_FOLDER if self.is_folder else self.path.with_name(f"{self.path.name}{JOB_FOLDER}")
 
     @property
     def manifest(self) -> Path:
@@ -54,7 +63,7 @@ class Target:
         return self.job / "scratch"
 
     def output(self, item: Item) -> Path:
-        """The file that the outputs of an item go to."""
+        """The file that the outputs of an item go to. Raises InputInvalid where it would not be below the folder."""
         return self._folder(()).path(item) if self.is_folder else self.path
 
     def sink(self, predictor: Predictor) -> Sink:
@@ -66,15 +75,57 @@ class Target:
 
     def merger(self, predictor: Predictor) -> PartsSink:
         """The parts of a common output."""
-        names = predictor.output_names
+        names, carried = column_names(predictor.output_names, [f.name for f in self.carried])
+        stacked = predictor.takes.stacked
         if self.kind == "jsonl":
-            form = JsonLines(tuple(names), self.top, self.labels)
+            form = JsonLines(tuple(names), self.top, self.labels, tuple(carried))
+        elif self.kind == "csv":
+            columns = (self._columns(n, p, stacked) for n, p in zip(names, predictor.outputs, strict=True))
+            form = CsvRows(tuple(columns), tuple(carried))
         else:
-            form = ParquetRows(TableFormat(predictor.outputs, names, self.carried, stacked=predictor.stacking.stacked))
+            form = ParquetRows(TableFormat(predictor.outputs, predictor.output_names, self.carried, stacked=stacked))
         return PartsSink(self.path, self.parts, self.scratch, form)
+
+    def require_labels(self, predictor: Predictor) -> None:
+        """Raise InputInvalid where the outputs have more values than there are labels, or none that could be named."""
+        sizes = [last_axis(p) for p in predictor.outputs]
+        if self.labels and not any(size is None or size > 1 for size in sizes):
+            raise InputInvalid("--labels name the values of an output, and every output of this model is one number")
+        for port, size in zip(predictor.outputs, sizes, strict=True):
+            if self.labels and size is not None and size > len(self.labels):
+                raise InputInvalid(f"--labels has {len(self.labels)} lines for the {size} values of '{port.any_name}'")
+
+    def _columns(self, name: str, port: Port, stacked: bool) -> tuple[str, ...]:
+        shape = port.partial_shape
+        sample = shape if shape.rank is None or not stacked else Shape(*shape[1:])
+        if sample.rank is None or not sample.is_static:
+            return (name,)
+        if not sample.static:
+            return (name,)
+        if math.prod(sample.static) > CSV_COLUMNS:
+            return (name,)
+        indices: Sequence[tuple[int, ...]] = _indices(sample.static)
+        if len(sample.static) == 1 and self.labels:
+            return tuple(f"{name}[{self.labels[k]}]" for (k,) in indices)
+        return tuple(f"{name}[{','.join(map(str, index))}]" for index in indices)
 
     def _folder(self, names: tuple[str, ...]) -> FolderSink:
         return FolderSink(self.path, self.scratch, "npy" if self.kind == "npy" else "npz", names)
+
+
+def last_axis(port: Port) -> int | None:
+    """The size of the last axis of an output, 1 for a scalar; None where it is not known."""
+    shape = port.partial_shape
+    if shape.rank is None:
+        return None
+    return 1 if not shape.rank else shape[-1].lo if shape[-1].is_static else None
+
+
+def _indices(sizes: Sequence[int]) -> list[tuple[int, ...]]:
+    found: list[tuple[int, ...]] = [()]
+    for size in sizes:
+        found = [(*index, k) for index in found for k in range(size)]
+    return found
 
 
 def sink_of(target: Target | None, predictor: Predictor) -> Sink:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from irload.batch.items import Done, Item, Record, WorkerOptions
+from irload.batch.listing import stamp
 from irload.batch.load import load_item
 from irload.batch.predictor import Predictor
 from irload.batch.samples import Samples
@@ -33,22 +35,29 @@ class TaskRunner:
             limits=options.limits,
             sha256=options.sha256,
             strict=options.strict,
+            cast=options.cast,
         )
         self.sink = sink_of(options.target, self.predictor)
         self._reported = len(self.predictor.compiled.differences)
 
     def run(self, items: Sequence[Item]) -> Done:
         """Predict items. Raises OSError where results cannot be stored, and what is no fault of an item."""
+        # Taken before the files are read: what changes meanwhile is seen to have changed when the job is resumed.
+        stamps = [item.stamp or stamp(item.files.values(), hashed=self.options.hashed) for item in items]
         results, faults = self.predict(items)
-        stored, part = self.sink.store(results)
-        by_name = {record.name: record for record in (*stored, *faults)}
+        by_number = dict((*self._stored(results), *faults))
+        records = [replace(by_number[i.number], number=i.number, stamp=s) for i, s in zip(items, stamps, strict=True)]
         found = self.predictor.compiled.differences
         new, self._reported = found[self._reported :], len(found)
-        return Done([by_name[item.name] for item in items], part, new)
+        return Done(records, new)
 
-    def predict(self, items: Sequence[Item]) -> tuple[list[ItemOutputs], list[Record]]:
-        """The outputs of the items, and records of those that have none."""
-        faults: list[Record] = []
+    def _stored(self, results: Sequence[ItemOutputs]) -> list[tuple[int, Record]]:
+        records = self.sink.store(results)
+        return [(item.number, record) for (item, _, _), record in zip(results, records, strict=True)]
+
+    def predict(self, items: Sequence[Item]) -> tuple[list[ItemOutputs], list[tuple[int, Record]]]:
+        """The outputs of the items, and records of those that have none, by number."""
+        faults: list[tuple[int, Record]] = []
         loaded: list[tuple[Item, Samples]] = []
         for item in items:
             try:
@@ -56,12 +65,12 @@ class TaskRunner:
             except Unsupported:  # a package is missing: no fault of the item
                 raise
             except (IRError, MemoryError) as error:
-                faults.append(Record(item.name, reason=reason_of(error)))
+                faults.append((item.number, Record(item.name, reason=reason_of(error))))
         results: list[ItemOutputs] = []
-        stacked = self.predictor.stacking.stacked
+        stacked = self.predictor.takes.stacked
         for (item, samples), outputs in zip(loaded, self.predictor.run([s for _, s in loaded]), strict=True):
             if isinstance(outputs, IRError):
-                faults.append(Record(item.name, reason=reason_of(outputs)))
+                faults.append((item.number, Record(item.name, reason=reason_of(outputs))))
             else:
                 results.append((item, outputs, stacked and not samples.single))
         return results, faults

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import irload
-from irrun.main import FINDINGS, USAGE
+from irrun.main import FINDINGS
 from tests.batch.kill import MODEL, digits
 from tests.batch.models import identity, unary
 
@@ -68,10 +68,11 @@ def test_outputs_keep_their_axes(batch, tmp_path):
     assert table["a"].combine_chunks().to_numpy_ndarray().tolist() == np.arange(12).reshape(2, 2, 3).tolist()
     assert table["b"].to_pylist() == [{"shape": [4], "data": [1.0] * 4}] * 2
     assert table["c"].to_pylist() == [5, 6]
-    batch(tmp_path / "o.parquet", "-o", tmp_path / "again.parquet", model=model, code=USAGE)  # its column input
-    pq.write_table(table.drop_columns(["input"]), tmp_path / "in.parquet")
-    batch(tmp_path / "in.parquet", "-o", tmp_path / "again.parquet", model=model)
-    assert pq.read_table(tmp_path / "again.parquet").drop_columns(["input"]) == table.drop_columns(["input"])
+    report = batch(tmp_path / "o.parquet", "-o", tmp_path / "again.parquet", model=model)
+    assert report["warnings"] == ["column 'input' is carried over as 'input_1', as there is another of its name"]
+    again = pq.read_table(tmp_path / "again.parquet")
+    assert again["input_1"].to_pylist() == table["input"].to_pylist()
+    assert again.drop_columns(["input", "input_1"]) == table.drop_columns(["input"])
 
 
 def test_damaged_and_strange_tables(batch, tmp_path):

@@ -1,0 +1,156 @@
+"""The forms of one common output: JSON lines, CSV, parquet. Each writes rows to parts and puts parts together."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any, TypeVar
+
+import numpy as np
+
+from irload.arrays import storable
+from irload.batch.columns import Row, TableFormat, write_tables
+from irload.batch.extras import extra
+from irload.batch.manifest import Run
+from irload.batch.names import shown
+from irload.core.tensor import Array
+
+T = TypeVar("T")
+
+KEPT = 8
+"""Parts that are kept in memory while they are put together: repaired items stand between the rows of others."""
+
+
+def runs_of(folder: Path, runs: Iterable[Run], load: Callable[[Path], T]) -> Iterator[tuple[T, Run]]:
+    """Each run with the part that holds it, as `load` gives it."""
+    kept: OrderedDict[str, T] = OrderedDict()
+    for run in runs:
+        if run.part not in kept:
+            kept[run.part] = load(folder / run.part)
+            if len(kept) > KEPT:
+                kept.popitem(last=False)
+        kept.move_to_end(run.part)
+        yield kept[run.part], run
+
+
+def _lines(file: Path) -> list[bytes]:
+    return file.read_bytes().splitlines(keepends=True)
+
+
+@dataclass(frozen=True, slots=True)
+class JsonLines:
+    """JSON lines: the columns carried over, and the greatest values of each output along its last axis."""
+
+    names: tuple[str, ...]
+    top: int = 5
+    labels: tuple[str, ...] = ()
+    carried: tuple[str, ...] = ()
+
+    def bytes(self, rows: Sequence[Row]) -> bytes:
+        """The lines of rows."""
+        lines: list[str] = []
+        for name, carried, outputs in rows:
+            values = [] if carried is None else carried.values()
+            line: dict[str, Any] = {"input": shown(name), **dict(zip(self.carried, values, strict=bool(values)))}
+            line |= {n: self._top(o) for n, o in zip(self.names, outputs or (), strict=True)}
+            lines.append(json.dumps(line, ensure_ascii=False, allow_nan=False) + "\n")
+        return "".join(lines).encode("utf-8", "backslashreplace")
+
+    def merge(self, folder: Path, runs: Iterable[Run], stream: IO[bytes]) -> None:
+        """Write the lines of runs."""
+        for lines, run in runs_of(folder, runs, _lines):
+            stream.writelines(lines[run.begin : run.end])
+
+    def _top(self, output: Array) -> Any:
+        if output.ndim > 1:
+            return [self._top(row) for row in output]
+        if output.dtype.kind in "OUS":
+            return [str(v) for v in output.ravel()]
+        numbers = np.atleast_1d(output).astype(np.float64)
+        order = np.argsort(np.where(np.isnan(numbers), np.inf, -numbers), kind="stable")[: self.top]
+        return [self._entry(int(k), np.atleast_1d(output)[k]) for k in order]
+
+    def _entry(self, index: int, value: Any) -> dict[str, Any]:
+        label = {"label": self.labels[index]} if index < len(self.labels) else {}
+        return {"index": index, **label, "value": number(value)}
+
+
+def number(value: Any) -> float | int | bool | None:
+    """A value of an output as JSON has it, floats as short as f32 allows; None for NaN and infinities."""
+    if value.dtype.kind in "iub":
+        return value.item()
+    if not np.isfinite(value):
+        return None
+    return float(value) if value.dtype == np.float64 else float(np.format_float_positional(np.float32(value)))
+
+
+@dataclass(frozen=True, slots=True)
+class CsvRows:
+    """CSV: the columns carried over, a column for each value of an output of known shape, or JSON for another.
+
+    `columns` are the columns of each output.
+    """
+
+    columns: tuple[tuple[str, ...], ...]
+    carried: tuple[str, ...] = ()
+
+    def bytes(self, rows: Sequence[Row]) -> bytes:
+        """Rows as lines of JSON: names may hold line breaks, which CSV keeps as they are."""
+        lines: list[str] = []
+        for name, carried, outputs in rows:
+            values = [] if carried is None else carried.values()
+            cells: list[Any] = [shown(name), *map(_csv_cell, values)]
+            for columns, output in zip(self.columns, outputs or (), strict=True):
+                cells += self._cells(storable(output), len(columns))
+            lines.append(json.dumps(cells, ensure_ascii=False, allow_nan=False) + "\n")
+        return "".join(lines).encode("utf-8", "backslashreplace")
+
+    def merge(self, folder: Path, runs: Iterable[Run], stream: IO[bytes]) -> None:
+        """Write the header and the rows of runs."""
+        text = io.TextIOWrapper(stream, "utf-8", newline="")
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(["input", *self.carried, *(name for names in self.columns for name in names)])
+        for lines, run in runs_of(folder, runs, _lines):
+            writer.writerows(json.loads(line) for line in lines[run.begin : run.end])
+        text.flush()
+        text.detach()
+
+    def _cells(self, output: Array, count: int) -> list[Any]:
+        flat = [str(v) if output.dtype.kind in "US" else number(v) for v in output.ravel()]
+        if count == len(flat):
+            return flat
+        shaped = np.array([*flat, None], object)[:-1].reshape(output.shape).tolist()
+        return [json.dumps(shaped, ensure_ascii=False)]
+
+
+def _csv_cell(value: Any) -> Any:
+    return json.dumps(value, ensure_ascii=False, allow_nan=False) if isinstance(value, dict | list) else value
+
+
+@dataclass(frozen=True, slots=True)
+class ParquetRows:
+    """The columns of a parquet file."""
+
+    format: TableFormat
+
+    def bytes(self, rows: Sequence[Row]) -> bytes:
+        """A parquet file of rows."""
+        stream = io.BytesIO()
+        extra("pyarrow.parquet", "parquet").write_table(self.format.table(rows), stream)
+        return stream.getvalue()
+
+    def merge(self, folder: Path, runs: Iterable[Run], stream: IO[bytes]) -> None:
+        """Write one parquet file of runs."""
+        slices = (table.slice(run.begin, run.end - run.begin) for table, run in runs_of(folder, runs, read_part))
+        write_tables(self.format.schema, slices, stream)
+
+
+def read_part(file: Path) -> Any:
+    """The table of a part. `read_table` would start threads, and each would keep memory of its own."""
+    with extra("pyarrow.parquet", "parquet").ParquetFile(file) as opened:
+        return opened.read(use_threads=False)

@@ -1,0 +1,108 @@
+"""Beginning a job or going on with it: what must not be overwritten, and whether it is the same job."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+from contextlib import suppress
+from pathlib import Path
+
+from irload.batch.job import Job
+from irload.batch.listing import Listing
+from irload.batch.manifest import Manifest, NoManifest
+from irload.batch.tables import Tables
+from irload.batch.target import Target
+from irload.errors import InputInvalid
+
+
+def open_manifest(job: Job, source: Listing | Tables) -> Manifest:
+    """The manifest of a new job, or of the one to go on with, locked.
+
+    Raises FileExistsError for outputs that are there, InputInvalid where another job is writing or was begun otherwise.
+    """
+    target = job.target
+    facts = {"model": str(job.options.model), "digest": _digest(job), "made": repr(_settings(job))}
+    begun = target.manifest.exists()
+    if begun and not job.resume and not job.force:
+        raise FileExistsError(f"{target.manifest} exists already; --resume continues that job")
+    resuming = begun and job.resume
+    if not resuming and not job.force:
+        _refuse_existing(target, source)
+    target.job.mkdir(parents=True, exist_ok=True)
+    manifest = _locked(target.manifest, force=job.force)
+    try:
+        if not resuming or manifest.get("digest") is None:
+            manifest.clear()
+            manifest.put(**facts)
+        for name, what in (("digest", "another model"), ("made", "other options")):
+            if manifest.get(name) != facts[name]:
+                raise InputInvalid(f"the job in {target.job} was begun with {what}; --force starts it anew")
+        if resuming and not target.is_folder and manifest.get("state") == "whole" and not target.path.exists():
+            raise InputInvalid(f"the job in {target.job} is finished and {target.path} is gone; --force starts it anew")
+        for folder in (target.scratch, target.parts):
+            folder.mkdir(exist_ok=True)
+        tidy(target, manifest, parts=False)
+    except BaseException:
+        manifest.close()
+        raise
+    return manifest
+
+
+def _locked(path: Path, *, force: bool) -> Manifest:
+    """The manifest, which no other job has open. With `force`, a file that is none is replaced."""
+    try:
+        return Manifest(path)
+    except NoManifest:
+        if not force:
+            raise
+    for suffix in ("", "-wal", "-shm"):
+        with suppress(FileNotFoundError):
+            os.unlink(f"{path}{suffix}")
+    return Manifest(path)
+
+
+def _refuse_existing(target: Target, source: Listing | Tables) -> None:
+    if not target.is_folder:
+        if os.path.lexists(target.path):
+            raise FileExistsError(f"{target.path} exists already")
+        return
+    if target.path.is_dir() and any(target.path.iterdir()):
+        for item in source:
+            with suppress(InputInvalid):  # the item fails, and nothing is written
+                output = target.output(item)
+                if os.path.lexists(output):
+                    raise FileExistsError(f"{output} exists already")
+
+
+def tidy(target: Target, manifest: Manifest, *, parts: bool) -> None:
+    """Remove what killed workers left half-written or unrecorded; with `parts`, all of the parts."""
+    shutil.rmtree(target.scratch, ignore_errors=True)
+    if parts:
+        shutil.rmtree(target.parts, ignore_errors=True)
+        return
+    target.scratch.mkdir(parents=True, exist_ok=True)
+    kept = set(manifest.parts())
+    for file in target.parts.iterdir():
+        if file.name not in kept:
+            shutil.rmtree(file) if file.is_dir() and not file.is_symlink() else file.unlink()
+
+
+def _digest(job: Job) -> str:
+    """A digest of the bytes of the model's files."""
+    model = Path(job.options.model)
+    weights = Path(job.options.weights) if job.options.weights else model.with_suffix(".bin")
+    digest = hashlib.sha256()
+    for file in (model, weights):
+        if file.exists():
+            with open(file, "rb") as stream:
+                digest.update(hashlib.file_digest(stream, "sha256").digest())
+    return digest.hexdigest()
+
+
+def _settings(job: Job) -> tuple[object, ...]:
+    """The options that results depend on."""
+    target, options = job.target, job.options
+    shapes = sorted((options.shapes or {}).items(), key=str)
+    columns = sorted(job.columns.items())
+    return (target.kind, target.top, target.labels, options.images, shapes, options.cast, options.hashed, columns)
