@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
 from threading import Lock
@@ -136,6 +137,32 @@ class CompiledModel:
     def output(self, key: str | int = 0) -> Port:
         """An output by position or name."""
         return self.model.output(key)
+
+    def prepare(self, inputs: Any = None) -> None:
+        """Plan for the shapes of these inputs, so that the first inference on them takes no longer than the others.
+
+        `inputs` as for a call; without them the plan is that for the shapes that the model states, and nothing is done
+        where these are dynamic: a plan is then made for the first inputs of each shape. `compile_model` does so itself.
+        Raises InputInvalid, LimitExceeded, ExecutionError where there is not enough memory, and with `strict`
+        DeclaredDiffers.
+        """
+        given = [p.output.type for p in self.inputs] if inputs is None else self._bound(inputs)[1]
+        if not all(t.is_static for t in given):
+            return
+        with self._errors_located():
+            plan = self.plan(self.model, given, self._differences_for(given))
+            if self.optimize and plan.is_static:
+                self._give_back(plan, self._take(plan))
+
+    @contextmanager
+    def _errors_located(self) -> Iterator[None]:
+        """Lack of memory becomes an ExecutionError; limits that were exceeded name the file."""
+        try:
+            yield
+        except MemoryError as error:
+            raise ExecutionError(f"ran out of memory: {error}") from None
+        except LimitExceeded as error:
+            raise error.at(Where(self.model.file)) from None
 
     def profile(self, inputs: Any = None, rounds: int = 5) -> list[StepTime]:
         """The steps of an inference in the order in which they run, each with the median of its time over `rounds`.
@@ -288,14 +315,10 @@ class InferRequest:
         compiled = self.compiled
         arrays, given = compiled._bound(inputs)  # pyright: ignore[reportPrivateUsage]
         run = Run(compiled, dict(self.variables))
-        try:
+        with compiled._errors_located():  # pyright: ignore[reportPrivateUsage]
             taken = set(map(id, arrays))
             found = zip(compiled.outputs, compiled.execute(run, given, arrays), strict=True)
             results = tuple(_owned(_as(p.element_type, a), taken) for p, a in found)
-        except MemoryError as error:
-            raise ExecutionError(f"ran out of memory: {error}") from None
-        except LimitExceeded as error:
-            raise error.at(Where(compiled.model.file)) from None
         # What the caller holds may change under his hands; the state must not.
         self.variables = apart(run.variables, (*arrays, *results))
         return Result(compiled.outputs, results)
@@ -325,7 +348,7 @@ def compile_model(
     mmap: bool = False,
     strict: bool = False,
 ) -> CompiledModel:
-    """Make a model ready to run.
+    """Make a model ready to run. A model of static inputs is planned here, any other when its first inputs arrive.
 
     `model`: a Model, or the path of an XML file. `threads`: worker threads; None takes the environment variable
     IRLOAD_NUM_THREADS, else one for each processor. `optimize=False` runs every operation by its own readable
@@ -335,7 +358,7 @@ def compile_model(
     model was read with. `mmap`: for a path, map its .bin file (see `read_model`). `strict=True` refuses files
     whose ports declare what is not inferred, which are warnings otherwise (`CompiledModel.warnings`): here, or where a
     port turns out untrue for the shapes of an inference, there. Raises UnknownOperation naming every operation that is
-    unknown, and DeclaredDiffers.
+    unknown, DeclaredDiffers, and where the plan passes the limits or the memory, LimitExceeded or ExecutionError.
     """
     if not isinstance(model, Model):
         from irload.loading import read_model
@@ -343,7 +366,11 @@ def compile_model(
         model = read_model(model, limits=limits or DEFAULT, mmap=mmap)
     elif mmap:
         raise InputInvalid("mmap is for a path; the model is read already")
-    return CompiledModel(model, threads, optimize=optimize, precise=precise, tune=tune, limits=limits, strict=strict)
+    compiled = CompiledModel(
+        model, threads, optimize=optimize, precise=precise, tune=tune, limits=limits, strict=strict
+    )
+    compiled.prepare()
+    return compiled
 
 
 def _require_known(model: Model) -> None:

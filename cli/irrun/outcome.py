@@ -29,14 +29,21 @@ def report(
     compiled: CompiledModel,
     fed: Sequence[InputValue],
     result: Result,
-    seconds: float,
+    seconds: tuple[float, float],
     top: int | None,
     labels: Sequence[str],
 ) -> Document:
-    """The document of schemas/run.schema.json."""
+    """The document of schemas/run.schema.json. `seconds`: of planning, and of the inference."""
     inputs = [{**_tensor(port, f.value), "source": f.source} for port, f in zip(compiled.inputs, fed, strict=True)]
     outputs = [_output(port, array, top, labels) for port, array in zip(compiled.outputs, result.values(), strict=True)]
-    return {"model": str(model), "inputs": inputs, "outputs": outputs, "seconds": round(seconds, 6)}
+    planning, inference = (round(s, 6) for s in seconds)
+    return {
+        "model": str(model),
+        "inputs": inputs,
+        "outputs": outputs,
+        "planning_seconds": planning,
+        "seconds": inference,
+    }
 
 
 def _tensor(port: Port, array: Array) -> Document:
@@ -95,7 +102,8 @@ def render(document: Document) -> None:
             console.print(f"[yellow]{safe(output['name'])}: {output['nonfinite']} values are NaN or infinite[/]")
     for file in document["written"]:
         stderr().print(f"wrote {safe(file)}", soft_wrap=True)
-    stderr().print(f"[dim]ran in {document['seconds'] * 1000:.1f} ms[/]")
+    planning, inference = (document[key] * 1000 for key in ("planning_seconds", "seconds"))
+    stderr().print(f"[dim]planned in {planning:.1f} ms, ran in {inference:.1f} ms[/]")
 
 
 def _render_top(output: Document) -> None:

@@ -80,20 +80,27 @@ def command(
         loaded = read_model(model, weights, limits=limits, sha256=pins)
         if shapes:
             loaded.reshape(shapes_of(loaded, shapes))
+    planning = time.perf_counter()
+    with progress("planning"):
         compiled = compile_model(loaded, threads, precise=precise, tune=tune, strict=strict)
+    planned = time.perf_counter() - planning
     notice = Notice()
     notice(compiled.differences)
     fed = gather(compiled.inputs, inputs, seed, limits)
     files = plan_files(output, compiled.outputs, force=force) if output is not None else None
     values = [f.value for f in fed]
+    planning = time.perf_counter()
+    with progress("planning"):
+        compiled.prepare(values)  # at once where the model is static, which is planned already
     started = time.perf_counter()
+    planned += started - planning
     with progress("running"):
         result = compiled(values)
-    notice(compiled.differences)
     seconds = time.perf_counter() - started
+    notice(compiled.differences)
     if files is not None:
         write_files(files, result, force=force)
-    document: dict[str, Any] = report(model, compiled, fed, result, seconds, top, names)
+    document: dict[str, Any] = report(model, compiled, fed, result, (planned, seconds), top, names)
     document["warnings"] = compiled.warnings
     document["written"] = [] if files is None else [str(f) for f in files]
     if explain:

@@ -16,6 +16,7 @@ from irload.plan.backends.numpy.tuning import Phases
 from irload.plan.executor import Executor
 from irload.plan.ir.program import Step
 from irload.plan.sanitizer import sanitizing
+from irload.run import CompiledModel
 from models import ir
 from tests.plan.graphs import Net
 
@@ -82,7 +83,7 @@ def same(model: Model, shapes: Sequence[Sequence[int]], *, threads: Sequence[int
 
 def plan_of(model: Model, shapes: Sequence[Sequence[int]], threads: int = 1, choice: object = None) -> Executor:
     """The fast plan that an inference on inputs of these shapes uses."""
-    compiled = irload.compile_model(model, threads)
+    compiled = CompiledModel(model, threads)  # which plans at the first inference, by the choice
     compiled._shared.tuner = choice  # pyright: ignore
     compiled(given(shapes))
     ((plan,),) = compiled._pools.values()
@@ -98,7 +99,7 @@ def _run(
     model: Model, inputs: Sequence[Sequence[Array]], threads: int, choice: Choice
 ) -> tuple[set[str], list[list[Array]]]:
     with sanitizing():
-        compiled = irload.compile_model(model, threads)
+        compiled = CompiledModel(model, threads)  # which plans at the first inference, by the choice
         compiled._shared.tuner = choice  # pyright: ignore
         results = [list(compiled(arrays).values()) for arrays in inputs]
     return {b.kernel for plans in compiled._pools.values() for plan in plans for b in plan.bound}, results
