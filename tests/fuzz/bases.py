@@ -15,8 +15,9 @@ import numpy as np
 
 import irload
 from tests.fuzz.nets import NETS
-from tests.harness.case import GENERATORS, Array, Random, pick
+from tests.harness.case import GENERATORS, Array, Random
 from tests.harness.ir import ir_of
+from tests.harness.material import pick
 
 MODELS = Path(__file__).parents[2] / "models"
 HANDMADE = 0.65

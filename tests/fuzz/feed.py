@@ -8,7 +8,8 @@ import numpy as np
 
 import irload
 from irload.core.shape import Dim, Shape
-from tests.harness.case import Array, Random, random_array
+from tests.harness.case import Array, Random
+from tests.harness.material import random_array
 
 RANK = 64
 """Axes that NumPy's arrays may have."""

@@ -11,7 +11,8 @@ import numpy as np
 from lxml import etree  # pyright: ignore[reportAttributeAccessIssue] - lxml ships no types
 
 from tests.fuzz.bases import Base
-from tests.harness.case import Array, Random, pick
+from tests.harness.case import Array, Random
+from tests.harness.material import pick
 
 Element = Any
 BODIES = ("body", "then_body", "else_body")

@@ -11,7 +11,8 @@ import numpy as np
 from irload.core import element as et
 from irload.core.element import ElementType, element_of_dtype
 from tests.harness.body import Body, Value, back_edges, given, port_map, taken
-from tests.harness.case import Array, random_array
+from tests.harness.case import Array
+from tests.harness.material import random_array
 
 NUMPY: dict[str, Any] = {"auto_broadcast": "numpy"}
 

@@ -18,7 +18,8 @@ from tests.fuzz.around import COMMANDS, command, same, saved_again
 from tests.fuzz.confine import LIMITS
 from tests.fuzz.feed import inputs_for
 from tests.fuzz.make import HARMLESS, LIE, Made
-from tests.harness.case import Array, Random, pick
+from tests.harness.case import Array, Random
+from tests.harness.material import pick
 from tests.harness.verify import same_up_to_rounding
 
 ERROR, RAN, TOO_LARGE = "typed error", "ran", "accepted, inputs too large to feed"

@@ -11,7 +11,8 @@ import numpy as np
 from irload.core import element as et
 from irload.core.attribute import Attribute
 from irload.ops.registry import resolve
-from tests.harness.case import GENERATORS, Case, Input, Random, pick, text
+from tests.harness.case import GENERATORS, Case, Input, Random, text
+from tests.harness.material import pick
 
 INTEGERS = (-(2**31), -100, -3, -2, -1, 0, 1, 2, 3, 4, 5, 7, 100, 2**31, 2**40)
 NUMBERS = ("-1", "-0.5", "0", "0.5", "1", "2", "1e30", "nan", "inf", "-inf")

@@ -17,9 +17,10 @@ import irload
 from irload.core.attribute import Attribute
 from irload.core.shape import Shape
 from irload.ops.registry import resolve
-from tests.harness.case import GENERATORS, Case, Input, Random, pick, text
+from tests.harness.case import GENERATORS, Case, Input, Random, text
 from tests.harness.children import Died, in_children, preload
 from tests.harness.ir import ir_of
+from tests.harness.material import pick
 from tests.invalid_sweep import shown
 from tests.ops.families import load_families
 

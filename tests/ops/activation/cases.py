@@ -5,18 +5,8 @@ from __future__ import annotations
 from functools import partial
 
 from irload.core import element as et
-from tests.harness.case import (
-    FLOATS,
-    INTEGERS,
-    Case,
-    Random,
-    cases,
-    const,
-    param,
-    pick,
-    random_array,
-    random_shape,
-)
+from tests.harness.case import Case, Random, cases, const, param
+from tests.harness.material import FLOATS, INTEGERS, pick, random_array, random_shape
 from tests.ops.arithmetic.cases_unary import WIDE, unary
 
 cases("ReLU", "opset1")(partial(unary, "ReLU", elements=(*FLOATS, *INTEGERS)))

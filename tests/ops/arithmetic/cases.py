@@ -9,21 +9,8 @@ import numpy as np
 
 from irload.core import element as et
 from irload.core.element import ElementType
-from tests.harness.case import (
-    FLOATS,
-    INDICES,
-    INTEGERS,
-    Case,
-    Input,
-    Random,
-    broadcastable,
-    cases,
-    const,
-    param,
-    pick,
-    random_array,
-    random_shape,
-)
+from tests.harness.case import Case, Input, Random, cases, const, param
+from tests.harness.material import FLOATS, INDICES, INTEGERS, broadcastable, pick, random_array, random_shape
 
 # Where narrow integers saturate on the CPU plugin, the values stay small.
 RANGES = {"Power": (0, 3)}

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from functools import partial
 
-from tests.harness.case import FLOATS, INDICES, INTEGERS, Case, Random, cases, param, pick, random_array, random_shape
+from tests.harness.case import Case, Random, cases, param
+from tests.harness.material import FLOATS, INDICES, INTEGERS, pick, random_array, random_shape
 
 DOMAINS = {
     "Acos": (-1, 1),

@@ -5,7 +5,8 @@ from __future__ import annotations
 from functools import partial
 
 from irload.core import element as et
-from tests.harness.case import INTEGERS, Case, Input, Random, cases, param, pick, random_array, random_shape
+from tests.harness.case import Case, Input, Random, cases, param
+from tests.harness.material import INTEGERS, pick, random_array, random_shape
 from tests.ops.arithmetic.cases import operands
 
 # The CPU plugin, the only one to compute most of these, knows no auto_broadcast pdpd, and shifts i64 and u64 as i32.

@@ -7,7 +7,8 @@ from functools import partial
 import numpy as np
 
 from irload.core import element as et
-from tests.harness.case import FLOATS, INTEGERS, Case, Random, cases, param, pick, random_array, random_shape
+from tests.harness.case import Case, Random, cases, param
+from tests.harness.material import FLOATS, INTEGERS, pick, random_array, random_shape
 from tests.ops.arithmetic.cases import WIDE, operands
 
 

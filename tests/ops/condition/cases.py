@@ -5,19 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from irload.core import element as et
-from tests.harness.case import (
-    FLOATS,
-    INDICES,
-    INTEGERS,
-    Case,
-    Random,
-    cases,
-    const,
-    param,
-    pick,
-    random_array,
-    random_shape,
-)
+from tests.harness.case import Case, Random, cases, const, param
+from tests.harness.material import FLOATS, INDICES, INTEGERS, pick, random_array, random_shape
 
 BUCKETIZED = (et.f32, et.f16, et.i32, et.i64, et.u8, et.i8)
 

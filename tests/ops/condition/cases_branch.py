@@ -6,7 +6,8 @@ import numpy as np
 
 from irload.core import element as et
 from tests.harness.body import Body, Value, given, port_map, taken
-from tests.harness.case import Case, Input, Random, cases, const, param, pick, random_array, random_shape
+from tests.harness.case import Case, Input, Random, cases, const, param
+from tests.harness.material import pick, random_array, random_shape
 
 
 def _branch(

@@ -10,7 +10,8 @@ import numpy as np
 
 from irload.core import element as et
 from irload.core.element import ElementType
-from tests.harness.case import INDICES, Array, Case, Input, Random, cases, const, param, pick, random_array
+from tests.harness.case import Array, Case, Input, Random, cases, const, param
+from tests.harness.material import INDICES, pick, random_array
 
 ELEMENTS = (et.f32, et.f32, et.f32, et.f16, et.f64, et.i32, et.i64, et.i8, et.u8)
 

@@ -8,7 +8,8 @@ import numpy as np
 
 from irload.core import element as et
 from tests.harness import runtime
-from tests.harness.case import Array, Case, Input, Random, cases, const, param, pick, random_array
+from tests.harness.case import Array, Case, Input, Random, cases, const, param
+from tests.harness.material import pick, random_array
 from tests.ops.convolution.cases import geometry
 
 

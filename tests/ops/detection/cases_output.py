@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from irload.core import element as et
-from tests.harness.case import Array, Case, Random, cases, param, pick
+from tests.harness.case import Array, Case, Random, cases, param
+from tests.harness.material import pick
 from tests.ops.detection.material import random_boxes, random_scores
 
 

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from irload.core import element as et
-from tests.harness.case import INDICES, Case, Input, Random, cases, const, param, pick, random_array, random_shape
+from tests.harness.case import Case, Input, Random, cases, const, param
+from tests.harness.material import INDICES, pick, random_array, random_shape
 from tests.ops.detection.material import random_boxes
 
 

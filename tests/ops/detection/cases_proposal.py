@@ -9,7 +9,8 @@ import numpy as np
 
 from irload.core import element as et
 from irload.core.element import ElementType
-from tests.harness.case import INDICES, Array, Case, Random, cases, param, pick, random_shape
+from tests.harness.case import Array, Case, Random, cases, param
+from tests.harness.material import INDICES, pick, random_shape
 from tests.ops.detection.material import random_boxes, random_scores
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from irload.core import element as et
-from tests.harness.case import FLOATS, INDICES, INTEGERS, Case, Input, Random, cases, const, param, pick
+from tests.harness.case import Case, Input, Random, cases, const, param
+from tests.harness.material import FLOATS, INDICES, INTEGERS, pick
 
 
 @cases("Range", "opset1")

@@ -6,7 +6,8 @@ import numpy as np
 
 from irload.core import element as et
 from tests.harness import runtime
-from tests.harness.case import INDICES, Array, Case, Random, cases, const, param, pick, random_shape
+from tests.harness.case import Array, Case, Random, cases, const, param
+from tests.harness.material import INDICES, pick, random_shape
 
 SEEDS = (1, 10, 150, 2**31 + 5, 2**40 + 3, 2**62 + 11)
 

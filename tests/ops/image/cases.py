@@ -8,7 +8,8 @@ import numpy as np
 
 from irload.core import element as et
 from irload.ops.image.interpolate import COORDINATES, MODES, NEAREST
-from tests.harness.case import Array, Case, Random, cases, const, param, pick, random_array, random_shape
+from tests.harness.case import Array, Case, Random, cases, const, param
+from tests.harness.material import pick, random_array, random_shape
 
 ELEMENTS = (et.f32, et.f32, et.f32, et.f16, et.bf16, et.u8, et.i8)
 """Those that the reference resizes."""

@@ -8,7 +8,8 @@ import numpy as np
 
 from irload.core import element as et
 from irload.core.element import ElementType
-from tests.harness.case import Array, Case, Input, Random, cases, param, pick, random_array, random_shape
+from tests.harness.case import Array, Case, Input, Random, cases, param
+from tests.harness.material import pick, random_array, random_shape
 
 ELEMENTS = (et.u8, et.u8, et.f32, et.f16, et.bf16, et.f64)
 

@@ -9,7 +9,8 @@ import numpy as np
 
 from irload.core import element as et
 from tests.harness.body import Body, Value, back_edges, given, port_map, taken
-from tests.harness.case import Array, Case, Input, Random, cases, const, param, pick, random_array, random_shape
+from tests.harness.case import Array, Case, Input, Random, cases, const, param
+from tests.harness.material import pick, random_array, random_shape
 
 ARITHMETIC = ("Add", "Subtract", "Multiply", "Maximum")
 

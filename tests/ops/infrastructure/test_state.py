@@ -12,7 +12,8 @@ import irload
 from irload.core import element as et
 from irload.errors import AttributeInvalid, InputInvalid, IRError, ShapeMismatch, TypeMismatch
 from tests.harness.body import Body, Value
-from tests.harness.case import Array, Random, pick, random_array, random_shape
+from tests.harness.case import Array, Random
+from tests.harness.material import pick, random_array, random_shape
 from tests.harness.runtime import array_of, core, tensor
 
 

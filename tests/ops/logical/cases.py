@@ -5,7 +5,8 @@ from __future__ import annotations
 from functools import partial
 
 from irload.core import element as et
-from tests.harness.case import Case, Random, cases, param, pick, random_array, random_shape
+from tests.harness.case import Case, Random, cases, param
+from tests.harness.material import pick, random_array, random_shape
 from tests.ops.arithmetic.cases import operands
 
 

@@ -7,20 +7,8 @@ from dataclasses import replace
 import numpy as np
 
 from irload.core import element as et
-from tests.harness.case import (
-    INDICES,
-    Array,
-    Case,
-    Input,
-    Random,
-    broadcastable,
-    cases,
-    const,
-    param,
-    pick,
-    random_array,
-    random_shape,
-)
+from tests.harness.case import Array, Case, Input, Random, cases, const, param
+from tests.harness.material import INDICES, broadcastable, pick, random_array, random_shape
 
 FLOATS = (et.f32, et.f16, et.bf16, et.f64)
 INTEGERS = (et.i32, et.i64, et.u32, et.u64)

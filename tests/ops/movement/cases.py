@@ -2,19 +2,8 @@
 
 from __future__ import annotations
 
-from tests.harness.case import (
-    FLOATS,
-    INDICES,
-    INTEGERS,
-    Case,
-    Random,
-    cases,
-    const,
-    param,
-    pick,
-    random_array,
-    random_shape,
-)
+from tests.harness.case import Case, Random, cases, const, param
+from tests.harness.material import FLOATS, INDICES, INTEGERS, pick, random_array, random_shape
 
 
 @cases("Pad", "opset1", "opset12")

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from tests.harness.case import Case, Random, cases, pick, random_shape
+from tests.harness.case import Case, Random, cases
+from tests.harness.material import pick, random_shape
 from tests.ops.movement.material import ANY_ELEMENT, data, index, signed, some_shape
 
 

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from irload.core.element import boolean, f32, f64, i32, i64
-from tests.harness.case import INDICES, Case, Input, Random, cases, const, param, pick, random_shape
+from tests.harness.case import Case, Input, Random, cases, const, param
+from tests.harness.material import INDICES, pick, random_shape
 from tests.ops.movement.material import data, index, signed, some_shape
 
 MODES = ("blocks_first", "depth_first")

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from irload.core.element import f32, f64, i32, i64, u8
-from tests.harness.case import Case, Random, cases, pick, random_shape
+from tests.harness.case import Case, Random, cases
+from tests.harness.material import pick, random_shape
 from tests.ops.movement.material import ANY_ELEMENT, data, index, signed
 
 

@@ -8,7 +8,8 @@ import numpy as np
 
 from irload.core.element import boolean, f16, f32, i8, i32, i64, u8
 from irload.ops.movement.slicing import Slice
-from tests.harness.case import Array, Case, Random, cases, const, param, pick, random_array, random_shape
+from tests.harness.case import Array, Case, Random, cases, const, param
+from tests.harness.material import pick, random_array, random_shape
 from tests.ops.movement.material import data, index, signed, some_shape
 
 FAR = 2**31 - 1

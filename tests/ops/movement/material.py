@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from irload.core.element import ElementType, boolean
-from tests.harness.case import FLOATS, INDICES, INTEGERS, Input, Random, const, param, pick, random_array, random_shape
+from tests.harness.case import Input, Random, const, param
+from tests.harness.material import FLOATS, INDICES, INTEGERS, pick, random_array, random_shape
 
 ANY_ELEMENT = (*FLOATS, *INTEGERS, boolean)
 

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 from irload.core import element as et
 from irload.core.element import ElementType
-from tests.harness.case import INDICES, Case, Input, Random, cases, const, param, pick, random_array, random_shape
+from tests.harness.case import Case, Input, Random, cases, const, param
+from tests.harness.material import INDICES, pick, random_array, random_shape
 
 ELEMENTS = (et.f32, et.f32, et.f16)
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from irload.core import element as et
-from tests.harness.case import Array, Case, Input, Random, cases, const, param, pick, random_shape
+from tests.harness.case import Array, Case, Input, Random, cases, const, param
+from tests.harness.material import pick, random_shape
 
 
 def thinned(rng: Random, shape: tuple[int, ...]) -> tuple[int, ...]:

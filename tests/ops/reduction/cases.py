@@ -7,19 +7,8 @@ from functools import partial
 import numpy as np
 
 from irload.core import element as et
-from tests.harness.case import (
-    INDICES,
-    Array,
-    Case,
-    Input,
-    Random,
-    cases,
-    const,
-    param,
-    pick,
-    random_array,
-    random_shape,
-)
+from tests.harness.case import Array, Case, Input, Random, cases, const, param
+from tests.harness.material import INDICES, pick, random_array, random_shape
 
 INTEGERS = (et.i32, et.i64, et.u32, et.u64)
 NARROW = (et.i8, et.u8, et.i16, et.u16)

@@ -7,20 +7,8 @@ from typing import Any
 import numpy as np
 
 from irload.core import element as et
-from tests.harness.case import (
-    FLOATS,
-    INDICES,
-    INTEGERS,
-    Array,
-    Case,
-    Random,
-    cases,
-    const,
-    param,
-    pick,
-    random_array,
-    random_shape,
-)
+from tests.harness.case import Array, Case, Random, cases, const, param
+from tests.harness.material import FLOATS, INDICES, INTEGERS, pick, random_array, random_shape
 
 
 @cases("OneHot", "opset1", "opset16")

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from irload.core import element as et
-from tests.harness.case import Case, Input, Random, cases, const, param, pick, random_array
+from tests.harness.case import Case, Input, Random, cases, const, param
+from tests.harness.material import pick, random_array
 
 GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
 ACTIVATIONS = {"RNN": 1, "GRU": 2, "LSTM": 3}

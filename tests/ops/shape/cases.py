@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from tests.harness.case import Case, Random, cases, pick
+from tests.harness.case import Case, Random, cases
+from tests.harness.material import pick
 from tests.ops.movement.material import data, index, signed, some_shape
 
 

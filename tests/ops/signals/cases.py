@@ -7,7 +7,8 @@ from functools import partial
 import numpy as np
 
 from irload.core import element as et
-from tests.harness.case import INDICES, Array, Case, Random, cases, const, param, pick, random_array, random_shape
+from tests.harness.case import Array, Case, Random, cases, const, param
+from tests.harness.material import INDICES, pick, random_array, random_shape
 
 
 def transform(type: str, rng: Random, version: str) -> Case:

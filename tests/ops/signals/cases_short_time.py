@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from irload.core import element as et
-from tests.harness.case import INDICES, Case, Random, cases, const, param, pick, random_array
+from tests.harness.case import Case, Random, cases, const, param
+from tests.harness.material import INDICES, pick, random_array
 
 
 @cases("STFT", "opset15")

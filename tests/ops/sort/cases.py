@@ -7,20 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from irload.core import element as et
-from tests.harness.case import (
-    FLOATS,
-    INDICES,
-    INTEGERS,
-    Array,
-    Case,
-    Random,
-    cases,
-    const,
-    param,
-    pick,
-    random_array,
-    random_shape,
-)
+from tests.harness.case import Array, Case, Random, cases, const, param
+from tests.harness.material import FLOATS, INDICES, INTEGERS, pick, random_array, random_shape
 from tests.ops.detection.material import random_boxes, random_scores
 
 TIED = (et.f32, et.f16, et.i32, et.i64, et.u32, et.u64)

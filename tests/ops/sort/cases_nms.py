@@ -8,7 +8,8 @@ import numpy as np
 
 from irload.core import element as et
 from irload.core.element import ElementType
-from tests.harness.case import INDICES, Array, Case, Random, cases, const, param, pick, random_array, random_shape
+from tests.harness.case import Array, Case, Random, cases, const, param
+from tests.harness.material import INDICES, pick, random_array, random_shape
 from tests.ops.detection.material import random_boxes, random_scores
 
 SCORED = (et.f32, et.f32, et.f16)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from irload.core import element as et
-from tests.harness.case import INDICES, Case, Input, Random, cases, const, param, pick, random_array, random_shape
+from tests.harness.case import Case, Input, Random, cases, const, param
+from tests.harness.material import INDICES, pick, random_array, random_shape
 
 VALUES = (et.f32, et.f32, et.i32, et.u8)
 

@@ -13,20 +13,8 @@ from irload.core.tensor import TensorType
 from irload.errors import TypeMismatch
 from irload.ops.casting import to_nf4
 from irload.ops.type.promote import ConvertPromoteTypes
-from tests.harness.case import (
-    FLOATS,
-    INDICES,
-    INTEGERS,
-    Array,
-    Case,
-    Random,
-    cases,
-    const,
-    param,
-    pick,
-    random_array,
-    random_shape,
-)
+from tests.harness.case import Array, Case, Random, cases, const, param
+from tests.harness.material import FLOATS, INDICES, INTEGERS, pick, random_array, random_shape
 
 COMMON = (*FLOATS, *INTEGERS, et.boolean)
 EIGHT = (et.f8e4m3, et.f8e5m2)
