@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
@@ -19,15 +19,13 @@ from irload.core.shape import Shape
 from irload.core.tensor import Array, TensorType
 from irload.differences import RunDifferences, refusal
 from irload.errors import (
-    AttributeInvalid,
     DeclaredDiffers,
     ExecutionError,
     InputInvalid,
     LimitExceeded,
-    UnknownOperation,
     Where,
 )
-from irload.graph import Graph, Node, Port, UnknownOp
+from irload.graph import Graph, Node, Port
 from irload.inputs import bind
 from irload.model import Model
 from irload.ops.casting import convert
@@ -38,6 +36,7 @@ from irload.plan.schedule import Plan, schedule_graph
 from irload.plan.threads import thread_count
 from irload.portable import after_fork_in_child
 from irload.result import Result
+from irload.runnable import require_known, require_variables
 from irload.safety import DEFAULT, Limits
 
 if TYPE_CHECKING:
@@ -82,8 +81,8 @@ class CompiledModel:
         self._lock = Lock()
         self._own: InferRequest | None = None
         self._by_runs = RunDifferences(model, strict=strict)
-        _require_known(model)
-        _require_variables(model)
+        require_known(model)
+        require_variables(model)
         _compiled.add(self)
 
     def __copy__(self) -> CompiledModel:
@@ -155,7 +154,7 @@ class CompiledModel:
                 self._give_back(plan, self._take(plan))
 
     @contextmanager
-    def _errors_located(self) -> Iterator[None]:
+    def _errors_located(self) -> Generator[None]:
         """Lack of memory becomes an ExecutionError; limits that were exceeded name the file."""
         try:
             yield
@@ -371,32 +370,6 @@ def compile_model(
     )
     compiled.prepare()
     return compiled
-
-
-def _require_known(model: Model) -> None:
-    unknown: dict[tuple[str, str], Node] = {}
-    for graph in model.walk():
-        for node in graph.nodes:
-            if isinstance(node.op, UnknownOp) and node.reachable:
-                unknown.setdefault((node.op.type, node.op.opset), node)
-    if unknown:
-        listed = ", ".join(f"{t} ({v})" for t, v in sorted(unknown))
-        first = next(iter(unknown.values()))
-        raise UnknownOperation(
-            f"the model cannot run: {len(unknown)} of its operation types are unknown: {listed}. "
-            "Register them as extensions (class MyOp(irload.Op, type=…, opset=…))",
-            first.where(model.file),
-            tuple(sorted(unknown)),
-        )
-
-
-def _require_variables(model: Model) -> None:
-    graphs = list(model.walk())
-    read = {n.op.attributes.get("variable_id") for g in graphs for n in g.nodes if n.type == "ReadValue"}
-    for node in (sink for g in graphs for sink in g.sinks):
-        name = node.op.attributes.get("variable_id")
-        if name not in read:
-            raise AttributeInvalid(f"variable_id '{name}' is that of no ReadValue", node.where(model.file))
 
 
 def _as(element: ElementType, array: Array) -> Array:

@@ -1,0 +1,37 @@
+"""What a model must have to run: operations that are known, and a ReadValue for every variable."""
+
+from __future__ import annotations
+
+from irload.errors import AttributeInvalid, UnknownOperation
+from irload.graph import Node, UnknownOp
+from irload.model import Model
+
+__all__ = ["require_known", "require_variables"]
+
+
+def require_known(model: Model) -> None:
+    """Raise UnknownOperation naming every operation of the model that is unknown."""
+    unknown: dict[tuple[str, str], Node] = {}
+    for graph in model.walk():
+        for node in graph.nodes:
+            if isinstance(node.op, UnknownOp) and node.reachable:
+                unknown.setdefault((node.op.type, node.op.opset), node)
+    if unknown:
+        listed = ", ".join(f"{t} ({v})" for t, v in sorted(unknown))
+        first = next(iter(unknown.values()))
+        raise UnknownOperation(
+            f"the model cannot run: {len(unknown)} of its operation types are unknown: {listed}. "
+            "Register them as extensions (class MyOp(irload.Op, type=…, opset=…))",
+            first.where(model.file),
+            tuple(sorted(unknown)),
+        )
+
+
+def require_variables(model: Model) -> None:
+    """Raise AttributeInvalid for an Assign to a variable that no ReadValue reads."""
+    graphs = list(model.walk())
+    read = {n.op.attributes.get("variable_id") for g in graphs for n in g.nodes if n.type == "ReadValue"}
+    for node in (sink for g in graphs for sink in g.sinks):
+        name = node.op.attributes.get("variable_id")
+        if name not in read:
+            raise AttributeInvalid(f"variable_id '{name}' is that of no ReadValue", node.where(model.file))
