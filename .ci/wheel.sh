@@ -25,5 +25,7 @@ grep -q seven out.txt
 # The source distribution builds the same wheel.
 "$folder/venv/bin/python" -m pip wheel --quiet --no-deps --wheel-dir "$folder/again" "$sdist"
 names='import sys, zipfile; print(*sorted(zipfile.ZipFile(sys.argv[1]).namelist()), sep="\n")'
+python=$folder/venv/bin/python
+[ -n "$("$python" -c "$names" "$wheel")" ]
 cmp <("$python" -c "$names" "$wheel") <("$python" -c "$names" "$folder"/again/*.whl)
 echo "the wheel works in an empty folder"

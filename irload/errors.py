@@ -25,6 +25,16 @@ __all__ = [
 ]
 
 
+def printable(text: str) -> str:
+    """The text with control characters, ends of lines and marks that turn the direction of writing spelled out.
+
+    Names in files come from strangers: shown as they are, they could forge lines of a log or commands of a terminal.
+    """
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
+
+
 @dataclass(frozen=True, slots=True)
 class Where:
     """The place a fault belongs to: a file, a line of its XML, a layer. Every part is optional."""
@@ -62,7 +72,8 @@ class Where:
 class IRError(Exception):
     """Base of every error that irload raises about a model, its weights or its inputs.
 
-    `message` is the fact alone, `where` the place; `str(error)` joins them.
+    `message` is the fact alone, `where` the place, both as they are in the file; `str(error)` joins them in one line of
+    printable characters.
     """
 
     def __init__(self, message: str, where: Where | None = None) -> None:
@@ -78,7 +89,7 @@ class IRError(Exception):
 
     def __str__(self) -> str:
         place = "" if self.where is None else str(self.where)
-        return f"{place}: {self.message}" if place else self.message
+        return printable(f"{place}: {self.message}" if place else self.message)
 
 
 class ReadError(IRError):

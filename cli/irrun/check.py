@@ -12,6 +12,7 @@ from irload import Limits
 from irrun.arguments import extension_option, limit_option, weights_option
 
 CODES = "CODES"
+FORMATS = ("text", "json", "sarif", "github", "junit")
 
 
 @click.command("check", no_args_is_help=True)
@@ -25,10 +26,18 @@ CODES = "CODES"
 @click.option("--strict", is_flag=True, help="Let warnings make the exit code 1, as errors do.")
 @click.option("--target", metavar="RELEASE", help="An OpenVINO release that must read the files, as 2023.0.")
 @click.option("--ir-only", is_flag=True, help="Pass over XML files that are something else, as in folders.")
-@click.option("--format", "form", type=click.Choice(["text", "json", "sarif"]), default="text", help="How to report.")
+@click.option(
+    "--config",
+    "named",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="What a project ignores; by default .irload.toml of the working directory.",
+)
+@click.option("--no-config", is_flag=True, help="Pass over .irload.toml of the working directory.")
+@click.option("--format", "form", type=click.Choice(FORMATS), default="text", help="How to report.")
 @click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Write the report to a file.")
-@click.option("--force", is_flag=True, help="Let -o replace an existing file.")
+@click.option("--force", is_flag=True, help="Let -o replace what is no report of irrun check.")
 @click.option("--rules", "list_rules", is_flag=True, help="List all rules.")
 @click.option("--explain", metavar="CODE", help="Explain a rule, with an example.")
 def command(
@@ -40,6 +49,8 @@ def command(
     strict: bool,
     target: str | None,
     ir_only: bool,
+    named: Path | None,
+    no_config: bool,
     form: str,
     limits: Limits,
     as_json: bool,
@@ -50,15 +61,19 @@ def command(
 ) -> int:
     """Check IR files (.xml with the .bin beside it) and report every fault in them.
 
-    Folders are searched for IR files. The exit code is 3 where a file is no IR that can be read, else 1 where there
-    is an error, else 0. What a project has decided to ignore stands in .irload.toml.
+    Folders are searched for IR files. The exit code is 3 where a file is no IR that can be read or there is none, else
+    1 where there is an error, else 0. What a project has decided to ignore stands in .irload.toml of the working
+    directory, or in --config; such a file in another folder counts for nothing.
 
     \b
       irrun check models/
       irrun check model.xml --target 2023.0 --strict
       irrun check models/ --format sarif -o check.sarif
     """  # noqa: D301
+    from irload.checks.config import Config
+    from irrun.check_formats import Result, document, is_report
     from irrun.findings import render, show_explanation, show_rules
+    from irrun.render import safe, stderr
 
     if list_rules or explain is not None:
         if explain is not None:
@@ -69,16 +84,23 @@ def command(
     if not paths:
         raise click.UsageError("name a MODEL or a DIR")
     form = "json" if as_json else form
-    if output is not None and output.exists() and not force:
-        raise click.UsageError(f"{output} exists already; --force replaces it")
-    reports, passed = _check(paths, weights, _codes(select), _codes(ignore), target, limits, ir_only=ir_only)
+    if output is not None and output.exists() and not force and not is_report(output):
+        raise click.UsageError(f"{output} exists already and is no report of irrun check; --force replaces it")
+    config = Config() if no_config else _config(named)
+    if config.path is not None:
+        stderr().print(f"irrun: {safe(config.path)}: {safe(config.effect())}", soft_wrap=True)
+    reports, passed = _check(paths, weights, _codes(select), _codes(ignore), target, limits, config, ir_only=ir_only)
+    used = {s.by for r in reports for s in r.suppressed}
+    # A hook sees only the files of a commit, so what suppresses nothing in these may do so in others.
+    unused = [] if ir_only else [s for s in config.suppressions() if s not in used]
+    result = Result(reports, passed, unused, notes=notes)
     if output is not None:
-        _write(output, _document(reports, form) if form != "text" else render(reports, passed, notes=notes, plain=True))
+        _write(output, document(result, form))
     if form == "text" or output is not None:
-        render(reports, passed, notes=notes)
+        render(result)
     else:
-        click.echo(_document(reports, form, ascii_only=None))
-    return _exit_code(reports, strict)
+        click.echo(document(result, form, ascii_only=None))
+    return _exit_code(reports, strict, none_is_fine=ir_only)
 
 
 def _check(
@@ -88,12 +110,11 @@ def _check(
     ignore: Sequence[str],
     target: str | None,
     limits: Limits,
+    config: Any,
     *,
     ir_only: bool,
 ) -> tuple[list[Any], int]:
-    from irload import IRError
     from irload.checks import check
-    from irload.checks.config import find_config
     from irload.checks.search import find_models
     from irrun.render import progress
 
@@ -104,11 +125,6 @@ def _check(
     with progress(f"checking {len(files)} files"):
         for file in files:
             try:
-                config = find_config(file)
-            except IRError as error:
-                raise click.UsageError(str(error)) from None
-            _codes([*config.select, *config.ignore])
-            try:
                 reports.append(
                     check(file, weights, select=select, ignore=ignore, target=target, config=config, limits=limits)
                 )
@@ -117,10 +133,23 @@ def _check(
     return reports, passed
 
 
-def _exit_code(reports: Sequence[Any], strict: bool) -> int:
+def _config(named: Path | None) -> Any:
+    """The configuration that is named, else that of the working directory. Raises UsageError for one that is wrong."""
+    from irload import IRError
+    from irload.checks.config import find_config, load_config
+
+    try:
+        config = find_config(Path()) if named is None else load_config(named)
+    except IRError as error:
+        raise click.UsageError(str(error)) from None
+    _codes([*config.select, *config.ignore, *(e.code for e in config.exemptions)])
+    return config
+
+
+def _exit_code(reports: Sequence[Any], strict: bool, *, none_is_fine: bool) -> int:
     from irrun.main import FINDINGS, OK, UNREADABLE
 
-    if any(not r.readable for r in reports):
+    if any(not r.readable for r in reports) or not (reports or none_is_fine):
         return UNREADABLE
     return OK if all(r.ok(strict=strict or r.strict) for r in reports) else FINDINGS
 
@@ -143,18 +172,6 @@ def _rule(code: str) -> Any:
     if found is None:
         raise click.UsageError(f"no rule has the code {code}; irrun check --rules lists them")
     return found
-
-
-def _document(reports: Sequence[Any], form: str, *, ascii_only: bool | None = False) -> str:
-    from irload import __version__
-    from irload.checks import all_rules
-    from irload.checks.report import reports_to_dict
-    from irload.checks.sarif import to_sarif
-    from irrun.render import json_text
-
-    sarif = form == "sarif"
-    document = to_sarif(reports, all_rules(), __version__) if sarif else reports_to_dict(reports, __version__)
-    return json_text(document, ascii_only=ascii_only)
 
 
 def _write(path: Path, text: str) -> None:

@@ -8,23 +8,26 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.table import Table
 
-from irload.checks import Finding, Report, Rule, all_rules
+from irload.checks import Finding, Rule, all_rules
+from irrun.check_formats import Result
 from irrun.render import safe, stdout, table
 
 COLOURS = {"error": "bold red", "warning": "yellow", "note": "cyan"}
 
 
-def render(reports: Sequence[Report], passed: int, *, notes: bool, plain: bool = False) -> str:
+def render(result: Result, *, plain: bool = False) -> str:
     """Show the reports on stdout; or, `plain`, return them as text."""
     text = io.StringIO()
     console = Console(file=text, width=100_000, highlight=False, emoji=False) if plain else stdout()
-    for report in reports:
-        shown = [f for f in report.findings if notes or f.severity != "note"]
+    for report in result.reports:
+        shown = [f for f in report.findings if result.notes or f.severity != "note"]
         if shown:
             console.print(f"[bold]{safe(report.file)}[/]", soft_wrap=True)
             console.print(_rows(shown))
             console.print()
-    console.print(_verdict(reports, passed, notes=notes), soft_wrap=True)
+    for suppression in result.unused:
+        console.print(f"[dim]{safe(suppression.source)} suppresses nothing[/]", soft_wrap=True)
+    console.print(_verdict(result), soft_wrap=True)
     return text.getvalue()
 
 
@@ -45,8 +48,9 @@ def _rows(findings: Sequence[Finding]) -> Table:
     return grid
 
 
-def _verdict(reports: Sequence[Report], passed: int, *, notes: bool) -> str:
+def _verdict(result: Result) -> str:
     """One line: ✓ or ✗, how much of what in how many files."""
+    reports, passed = result.reports, result.passed
     count = {kind: sum(r.count(kind) for r in reports) for kind in ("error", "warning", "note")}
     faulty = sum(1 for r in reports if r.errors or r.warnings)
     totals = " and ".join(f"[{COLOURS[k]}]{_many(count[k], k)}[/]" for k in ("error", "warning") if count[k])
@@ -58,7 +62,9 @@ def _verdict(reports: Sequence[Report], passed: int, *, notes: bool) -> str:
         said = f"[bold green]✓[/] no faults in {files}, {_many(sum(r.layers for r in reports), 'layer')}"
     else:
         said = "[yellow]![/] no IR files found"
-    asides = [_many(count["note"], "note") + ("" if notes else ", shown by --notes")] if count["note"] else []
+    asides = [_many(count["note"], "note") + ("" if result.notes else ", shown by --notes")] if count["note"] else []
+    suppressed = sum(len(r.suppressed) for r in reports)
+    asides += [f"{_many(suppressed, 'finding')} suppressed"] if suppressed else []
     asides += [f"{_many(passed, 'XML file')} of other kinds passed over"] if passed else []
     return f"{said}[dim]{''.join(f' ({a})' for a in asides)}[/]"
 

@@ -42,7 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _say("interrupted")
         return INTERRUPTED
     except click.ClickException as error:
-        error.show()
+        _show_usage(error)
         return error.exit_code
     except Exception as error:
         return _failed(error)
@@ -111,12 +111,25 @@ def _failed(error: Exception) -> int:
     return INTERNAL
 
 
+def _show_usage(error: click.ClickException) -> None:
+    """A wrong command line: how the command is called, then the fault as any other."""
+    from irrun.render import plain
+
+    context = getattr(error, "ctx", None)
+    if isinstance(error, click.exceptions.NoArgsIsHelpError):
+        click.echo(error.format_message(), err=True)
+        return
+    if context is not None:
+        click.echo(f"{context.get_usage()}\nTry '{plain(context.command_path)} --help' for help.\n", err=True)
+    _say(error.format_message(), error=True)
+
+
 def _say(message: str, *, error: bool = False) -> None:
-    from irrun.render import stderr
+    from irrun.render import plain, stderr
 
     with suppress(OSError):
         stderr().print("irrun: " + ("[bold red]error:[/] " if error else ""), end="")
-        stderr().print(message, markup=False, highlight=False, soft_wrap=True)
+        stderr().print(plain(message), markup=False, highlight=False, soft_wrap=True)
 
 
 def _reader_left(error: OSError) -> bool:

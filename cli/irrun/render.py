@@ -18,6 +18,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from irload.errors import printable
+
 WARNINGS = 20
 """Kinds of warnings shown; files of a future opset could have many for each of their layers."""
 
@@ -55,10 +57,7 @@ def safe(text: object) -> str:
 
 def plain(text: object) -> str:
     """Text from a model in which what is not printable is spelled out."""
-    shown = str(text)
-    if shown.isprintable():
-        return shown
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in shown)
+    return printable(str(text))
 
 
 def table(*columns: str, right: Sequence[str] = ()) -> Table:
@@ -78,7 +77,9 @@ def json_text(document: object, *, ascii_only: bool | None = None) -> str:
     """The text of a report; by default ASCII where stdout is not in UTF-8, which JSON has to be (pipes on Windows)."""
     if ascii_only is None:
         ascii_only = (getattr(sys.stdout, "encoding", None) or "utf-8").lower() not in ("utf-8", "utf8")
-    return json.dumps(document, indent=2, ensure_ascii=ascii_only, allow_nan=False)
+    text = json.dumps(document, indent=2, ensure_ascii=ascii_only, allow_nan=False)
+    # JSON escapes some control characters; a terminal or a log obeys others, too.
+    return text if text.isascii() else "".join(c if c.isprintable() or c == "\n" else json.dumps(c)[1:-1] for c in text)
 
 
 def show_warnings(warnings: Sequence[str]) -> None:

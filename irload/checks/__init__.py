@@ -7,9 +7,9 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
-from irload.checks.config import Config, find_config
+from irload.checks.config import Config
 from irload.checks.releases import parse_release
-from irload.checks.report import Finding, Report
+from irload.checks.report import Finding, Report, Suppressed, Suppression
 from irload.checks.rule import Rule
 from irload.checks.rules import all_rules
 from irload.checks.subject import examine
@@ -32,33 +32,48 @@ def check(
 
     `path`: the XML file. `weights`: path or bytes of the .bin file; by default the one beside the XML. `select` and
     `ignore`: codes or their beginnings (`IR4`). `target`: an OpenVINO release (`2023.0`) that must be able to read the
-    file. `config`: what a project has decided to ignore, by default the nearest `.irload.toml`. `limits`: what the
-    file may ask for; what passes them is reported.
+    file. `config`: what a project has decided to ignore, as `irload.checks.config.load_config(path)` reads it; nothing
+    by default. `limits`: what the file may ask for; what passes them is reported.
     Raises FileNotFoundError when there is no such file, ValueError for a `target` that is no release.
     """
     path = Path(path)
     if not path.exists():
         raise FileNotFoundError(f"no such file: {path}")
     start = time.perf_counter()
-    config = find_config(path) if config is None else config
+    config = config or Config()
     target = target or config.target
     if target is not None and parse_release(target) is None:
         raise ValueError(f"'{target}' is no OpenVINO release; one is written as 2023.0")
     subject = examine(path, weights, target, limits)
-    wanted = {r.code for r in all_rules() if _applies(r.code, select or config.select, [*ignore, *config.ignore])}
+    wanted = {r.code for r in all_rules() if _begins(r.code, select or config.select or ("IR",))}
     findings: list[Finding] = []
+    suppressed: list[Suppressed] = []
     for rule in sorted(all_rules(), key=lambda r: r.last):
         # Rules that nobody asked for still tell the last one what they would have explained.
         if rule.code in wanted or (rule.severity == "error" and subject.faulty):
-            found = list(rule.findings(subject))
-            findings += [
-                f for f in found if rule.code in wanted and not config.exempts(f.code, f.layer_name or "", subject.file)
-            ]
-    findings.sort(key=lambda f: (f.line is not None, f.line or 0, f.code))
+            for finding in list(rule.findings(subject)):
+                if rule.code not in wanted:
+                    continue
+                by = _OPTION if _begins(rule.code, ignore) else None
+                by = by or config.ignoring(finding.code, finding.layer_name or "", subject.file)
+                if by is None:
+                    findings.append(finding)
+                else:
+                    suppressed.append(Suppressed(finding, by))
+    findings.sort(key=_order)
+    suppressed.sort(key=lambda s: _order(s.finding))
     layers = sum(len(s.raw.layers) for s in subject.scopes)
-    return Report(str(path), findings, layers, time.perf_counter() - start, subject.fatal is None, config.strict)
+    seconds = time.perf_counter() - start
+    return Report(str(path), findings, layers, seconds, subject.fatal is None, config.strict, suppressed)
 
 
-def _applies(code: str, select: Collection[str], ignore: Collection[str]) -> bool:
-    chosen = not select or any(code.startswith(s) for s in select)
-    return chosen and not any(code.startswith(i) for i in ignore)
+_OPTION = Suppression("ignore")
+"""What the caller asked to be left out."""
+
+
+def _begins(code: str, beginnings: Collection[str]) -> bool:
+    return any(code.startswith(b) for b in beginnings)
+
+
+def _order(finding: Finding) -> tuple[bool, int, str]:
+    return finding.line is not None, finding.line or 0, finding.code

@@ -1,4 +1,4 @@
-"""`.irload.toml`: what a project has decided to ignore.
+"""`.irload.toml`: what a project has decided to ignore. Read where it is named, never because it lies beside a model.
 
 [check]
 ignore = ["IR7", "IR610"]
@@ -20,9 +20,13 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
+from irload.checks.report import Suppression
 from irload.errors import AttributeInvalid, ReadError, Where
+from irload.read.files import read_limited
 
 NAME = ".irload.toml"
+SIZE = 1 << 16
+"""Bytes that a configuration may have."""
 T = TypeVar("T")
 
 
@@ -45,45 +49,81 @@ class Config:
     target: str | None = None
     strict: bool = False
     exemptions: tuple[Exemption, ...] = ()
-    folder: Path | None = None
+    path: Path | None = None
 
-    def exempts(self, code: str, layer: str, file: str) -> bool:
-        """True when an exemption covers a finding. Globs over files match the path as given, or from this folder."""
+    @property
+    def name(self) -> str:
+        """The file's name, for messages."""
+        return NAME if self.path is None else self.path.name
+
+    def ignoring(self, code: str, layer: str, file: str) -> Suppression | None:
+        """What suppresses a finding; None where nothing does."""
+        for ignored in self.ignore:
+            if code.startswith(ignored):
+                return self._suppression(ignored)
+        found = self._exemption(code, layer, file)
+        return None if found is None else self._suppression(found)
+
+    def suppressions(self) -> list[Suppression]:
+        """Everything that could suppress findings."""
+        return [self._suppression(entry) for entry in (*self.ignore, *self.exemptions)]
+
+    def _suppression(self, entry: str | Exemption) -> Suppression:
+        if isinstance(entry, str):
+            return Suppression(f"ignore {entry} of {self.name}")
+        globs = [f"{key} {value}" for key, value in (("layer", entry.layer), ("file", entry.file)) if value != "*"]
+        return Suppression(f"exemption of {' on '.join([entry.code, *globs])} of {self.name}", entry.reason)
+
+    def effect(self) -> str:
+        """What the configuration changes, in words."""
+        parts = [f"only {', '.join(self.select)}"] if self.select else []
+        parts += [f"ignores {', '.join(self.ignore)}"] if self.ignore else []
+        count = len(self.exemptions)
+        parts += [f"{count} exemption{'' if count == 1 else 's'}"] if count else []
+        parts += [f"target {self.target}"] if self.target else []
+        parts += ["strict"] if self.strict else []
+        return "; ".join(parts) or "changes nothing"
+
+    def _exemption(self, code: str, layer: str, file: str) -> Exemption | None:
+        """The exemption that covers a finding. Globs over files match the path as given, or from this folder."""
         names = [file.replace("\\", "/")]
         with suppress(ValueError):
-            if self.folder is not None:
-                names.append(Path(file).resolve().relative_to(self.folder.resolve()).as_posix())
-        return any(
-            code.startswith(e.code) and fnmatchcase(layer, e.layer) and any(fnmatchcase(n, e.file) for n in names)
-            for e in self.exemptions
-        )
+            if self.path is not None:
+                names.append(Path(file).resolve().relative_to(self.path.resolve().parent).as_posix())
+        fitting = (e for e in self.exemptions if code.startswith(e.code) and fnmatchcase(layer, e.layer))
+        return next((e for e in fitting if any(fnmatchcase(n, e.file) for n in names)), None)
 
 
-def find_config(path: Path) -> Config:
-    """The configuration for a file: the nearest `.irload.toml` in its folder or above, else the empty one."""
-    for folder in path.resolve().parents:
-        candidate = folder / NAME
-        if candidate.is_file():
-            return load_config(candidate)
-    return Config()
+def find_config(folder: Path) -> Config:
+    """The configuration `.irload.toml` of a folder, the empty one where there is none."""
+    path = folder / NAME
+    return load_config(path) if path.exists() else Config()
 
 
 def load_config(path: Path) -> Config:
     """Read one configuration file. Raises ReadError for bad TOML, AttributeInvalid for keys that are not known."""
     try:
-        document = tomllib.loads(path.read_text("utf-8"))
-    except (OSError, UnicodeError, tomllib.TOMLDecodeError) as error:
+        content = read_limited(path, "the configuration", SIZE)
+        if len(content) > SIZE:
+            raise ReadError(f"is larger than {SIZE} bytes")
+        text = content.decode("utf-8")
+        document = tomllib.loads(text)
+    except ReadError as error:
+        raise error.at(Where(str(path))) from None
+    except (UnicodeError, tomllib.TOMLDecodeError) as error:
         raise ReadError(f"cannot be read: {error}", Where(str(path))) from None
+    except RecursionError:
+        raise ReadError("cannot be read: it is nested too deep", Where(str(path))) from None
     table = document.get("check", {})
     if not isinstance(table, dict) or set(document) - {"check"}:
         raise AttributeInvalid("must hold one table, [check]", Where(str(path)))
     try:
-        return _config(cast(dict[str, Any], table), path.parent)
-    except (TypeError, ValueError) as error:
+        return _config(cast(dict[str, Any], table), path)
+    except (TypeError, ValueError, RecursionError) as error:
         raise AttributeInvalid(f"[check] is not as it should be: {error}", Where(str(path))) from None
 
 
-def _config(table: dict[str, Any], folder: Path) -> Config:
+def _config(table: dict[str, Any], path: Path) -> Config:
     """The configuration of a table. Raises ValueError for what has the wrong type or is not known."""
     values = dict(table)
     exemptions = tuple(
@@ -97,13 +137,18 @@ def _config(table: dict[str, Any], folder: Path) -> Config:
     strict = _typed("strict", values.pop("strict", False), bool)
     if values:
         raise ValueError(f"it knows no {', '.join(values)}")
-    return Config(select, ignore, target, strict, exemptions, folder)
+    return Config(select, ignore, target, strict, exemptions, path)
 
 
 def _typed(key: str, value: Any, kind: type[T]) -> T:
     if not isinstance(value, kind):
-        raise ValueError(f"{key} must be a {_KINDS[kind]}, found {value!r}")
+        raise ValueError(f"{key} must be a {_KINDS[kind]}, found {_shown(value)}")
     return value
+
+
+def _shown(value: object) -> str:
+    """A value in a message; tables and lists may be deep, so they are only named."""
+    return f"a {_KINDS[type(value)]}" if isinstance(value, list | dict) else repr(value)[:80]
 
 
 _KINDS: dict[type, str] = {str: "string", list: "list", dict: "table", bool: "boolean"}

@@ -41,6 +41,22 @@ class Finding:
         return f"{self.layer_type} '{self.layer_name}' (id {self.layer_id}){inside}"
 
 
+@dataclass(frozen=True, slots=True)
+class Suppression:
+    """What suppresses findings: `source` names it (`ignore IR705 of .irload.toml`), `reason` is what a project says."""
+
+    source: str
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Suppressed:
+    """A finding that is not reported, and what suppresses it."""
+
+    finding: Finding
+    by: Suppression
+
+
 @dataclass(slots=True)
 class Report:
     """All findings of one file, in the order of its lines."""
@@ -53,6 +69,8 @@ class Report:
     """False when the file is no IR that can be read; then nothing else was checked."""
     strict: bool = False
     """True when the project's configuration asks for `ok(strict=True)`."""
+    suppressed: list[Suppressed] = field(default_factory=list[Suppressed])
+    """What options and configuration ignore, in the order of lines. Counts for nothing else."""
 
     def count(self, severity: Severity) -> int:
         """How many findings of that severity there are."""
@@ -88,10 +106,11 @@ class Report:
             "warnings": self.warnings,
             "notes": self.notes,
             "findings": [asdict(f) for f in self.findings],
+            "suppressed": [{**asdict(s.finding), "suppressed_by": asdict(s.by)} for s in self.suppressed],
         }
 
 
-def reports_to_dict(reports: Sequence[Report], version: str) -> dict[str, Any]:
+def reports_to_dict(reports: Sequence[Report], version: str, unused: Sequence[Suppression] = ()) -> dict[str, Any]:
     """Several reports as the one document that `irrun check --format json` prints."""
     return {
         "tool": "irload",
@@ -99,5 +118,7 @@ def reports_to_dict(reports: Sequence[Report], version: str) -> dict[str, Any]:
         "errors": sum(r.errors for r in reports),
         "warnings": sum(r.warnings for r in reports),
         "notes": sum(r.notes for r in reports),
+        "suppressed": sum(len(r.suppressed) for r in reports),
+        "unused_suppressions": [asdict(s) for s in unused],
         "files": [r.to_dict() for r in reports],
     }

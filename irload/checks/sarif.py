@@ -9,27 +9,43 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from irload.checks.report import Finding, Report
+from irload.checks.report import Finding, Report, Suppression
 from irload.checks.rule import Rule
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 
 
-def to_sarif(reports: Sequence[Report], rules: Sequence[Rule], version: str) -> dict[str, Any]:
-    """The SARIF log of several reports: one run, every rule described, one result a finding."""
+def to_sarif(
+    reports: Sequence[Report], rules: Sequence[Rule], version: str, unused: Sequence[Suppression] = ()
+) -> dict[str, Any]:
+    """The SARIF log of several reports: one run, every rule described, one result a finding, with suppressed ones."""
     index = {rule.code: k for k, rule in enumerate(rules)}
     driver = {
         "name": "irload",
         "semanticVersion": version,
         "rules": [_rule(rule) for rule in rules],
     }
-    run = {
+    run: dict[str, Any] = {
         "tool": {"driver": driver},
         "columnKind": "unicodeCodePoints",
         "artifacts": [{"location": {"uri": _uri(r.file)}} for r in reports],
-        "results": [_result(f, index, k) for k, r in enumerate(reports) for f in r.findings],
+        "results": [
+            result
+            for k, r in enumerate(reports)
+            for result in (
+                *(_result(f, index, k) for f in r.findings),
+                *({**_result(s.finding, index, k), "suppressions": [_suppression(s.by)]} for s in r.suppressed),
+            )
+        ],
     }
+    if unused:
+        notes = [{"level": "note", "message": {"text": f"{s.source} suppresses nothing"}} for s in unused]
+        run["invocations"] = [{"executionSuccessful": True, "toolConfigurationNotifications": notes}]
     return {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
+
+
+def _suppression(by: Suppression) -> dict[str, Any]:
+    return {"kind": "external", "justification": f"{by.source}: {by.reason}" if by.reason else by.source}
 
 
 def _rule(rule: Rule) -> dict[str, Any]:

@@ -8,7 +8,7 @@ import irload
 from irload.checks.config import find_config, load_config
 from irload.errors import IRError
 from irrun.main import FINDINGS, OK, USAGE
-from tests.checks.test_reports import write
+from tests.checks.test_reports import REPORT, SARIF, write
 
 
 def configured(folder, text):
@@ -35,18 +35,66 @@ EXEMPT = '[[check.exempt]]\ncode = "{}"\nlayer = "{}"\nfile = "{}"\nreason = "kn
 def test_what_is_ignored(text, codes, tmp_path):
     configured(tmp_path, text)
     file = write(tmp_path, "IR401", "IR701", name="sub/model.xml")
-    assert sorted(f.code for f in irload.check(file).findings) == codes
+    report = irload.check(file, config=load_config(tmp_path / ".irload.toml"))
+    assert sorted(f.code for f in report.findings) == codes
+    if "select" not in text:
+        assert sorted([*codes, *(s.finding.code for s in report.suppressed)]) == ["IR401", "IR701"]
 
 
-def test_the_nearest_one_counts(tmp_path):
-    (tmp_path / "sub").mkdir()
-    configured(tmp_path, '[check]\nignore = ["IR4"]')
-    configured(tmp_path / "sub", '[check]\ntarget = "2023.2"')
-    assert find_config(tmp_path / "sub" / "model.xml").target == "2023.2"
-    assert find_config(tmp_path / "model.xml").ignore == ("IR4",)
+SILENCING = '[check]\nignore = ["IR"]\n'
 
 
-def test_the_command_obeys(irrun, tmp_path):
+def test_a_strangers_configuration_silences_nothing(irrun, tmp_path, monkeypatch):
+    """One beside a model, or above it, came with the model."""
+    file = write(tmp_path, "IR401", name="theirs/sub/model.xml")
+    (tmp_path / "ours").mkdir()
+    monkeypatch.chdir(tmp_path / "ours")
+    for folder in (file.parent, file.parent.parent, tmp_path):
+        configured(folder, SILENCING)
+        assert irrun("check", file).code == FINDINGS
+        assert irload.check(file).errors == 1
+    found = irrun("check", file, "--config", tmp_path / ".irload.toml")
+    assert found.code == OK
+    assert ".irload.toml: ignores IR" in found.err
+    assert "1 finding suppressed" in found.out
+
+
+def test_the_working_directory_counts_and_that_is_said(irrun, tmp_path, monkeypatch):
+    file = write(tmp_path, "IR401", name="sub/model.xml")
+    configured(tmp_path, SILENCING + "strict = true\n" + EXEMPT.format("IR2", "*", "*"))
+    assert find_config(tmp_path).ignore == ("IR",)
+    monkeypatch.chdir(tmp_path)
+    found = irrun("check", file)
+    assert found.code == OK
+    assert "irrun: .irload.toml: ignores IR; 1 exemption; strict" in found.err
+    assert "exemption of IR2 of .irload.toml suppresses nothing" in found.out
+    assert irrun("check", file, "--no-config").code == FINDINGS
+
+
+def test_what_is_suppressed_is_counted_everywhere(irrun, tmp_path, monkeypatch):
+    file = write(tmp_path, "IR401", "IR701")
+    monkeypatch.chdir(tmp_path)
+    configured(tmp_path, EXEMPT.format("IR401", "*conv", "*") + EXEMPT.format("IR402", "*", "*"))
+    report = irrun("check", file, "--json", "--ignore", "IR7").json
+    REPORT.validate(report)
+    assert report["suppressed"] == 2
+    by = {s["code"]: s["suppressed_by"] for f in report["files"] for s in f["suppressed"]}
+    assert by["IR701"] == {"source": "ignore", "reason": ""}
+    assert by["IR401"] == {"source": "exemption of IR401 on layer *conv of .irload.toml", "reason": "known"}
+    assert [s["source"] for s in report["unused_suppressions"]] == ["exemption of IR402 of .irload.toml"]
+    log = irrun("check", file, "--format", "sarif").json
+    SARIF.validate(log)
+    (result,) = [r for r in log["runs"][0]["results"] if r["ruleId"] == "IR401"]
+    (suppression,) = result["suppressions"]
+    assert suppression["kind"] == "external"
+    assert suppression["justification"].endswith("known")
+    assert not any("suppressions" in r for r in log["runs"][0]["results"] if r["ruleId"] == "IR701")
+    (notice,) = log["runs"][0]["invocations"][0]["toolConfigurationNotifications"]
+    assert "suppresses nothing" in notice["message"]["text"]
+
+
+def test_the_command_obeys(irrun, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     file = write(tmp_path, "IR701")
     assert irrun("check", file).code == OK
     configured(tmp_path, "[check]\nstrict = true")
@@ -61,6 +109,10 @@ def test_the_command_obeys(irrun, tmp_path):
         ("[check", "cannot be read"),
         ("[other]", "one table"),
         ("check = 1", "one table"),
+        ("x = " + "[" * 5000 + "]" * 5000, "nested too deep"),
+        ("[check]\nignore = " + "[" * 200 + "]" * 200, "ignore must be a string"),
+        ("[check]\nexempt." + ".".join("a" * 3000) + " = 1", "exempt must be a list"),
+        ("#" * 70_000, "is larger than 65536 bytes"),
         ('[check]\nignored = ["IR4"]', "knows no ignored"),
         ('[check]\nignore = "IR4"', "ignore must be a list"),
         ("[check]\nignore = [4]", "ignore must be a string"),
@@ -70,7 +122,8 @@ def test_the_command_obeys(irrun, tmp_path):
         ('[[check.exempt]]\ncode = "IR4"\nlayers = "x"', "layers"),
     ],
 )
-def test_what_is_not_understood_is_refused(text, words, irrun, tmp_path):
+def test_what_is_not_understood_is_refused(text, words, irrun, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     configured(tmp_path, text)
     with pytest.raises(IRError, match=words):
         load_config(tmp_path / ".irload.toml")
@@ -80,6 +133,7 @@ def test_what_is_not_understood_is_refused(text, words, irrun, tmp_path):
 
 
 @pytest.mark.parametrize("text", ['[check]\nignore = ["IR9x"]', '[check]\ntarget = "soon"'])
-def test_codes_and_releases_must_exist(text, irrun, tmp_path):
+def test_codes_and_releases_must_exist(text, irrun, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     configured(tmp_path, text)
     assert irrun("check", write(tmp_path, "IR401")).code == USAGE

@@ -10,6 +10,7 @@ from urllib.parse import quote
 
 import pytest
 from jsonschema import Draft202012Validator
+from lxml import etree
 
 import irload
 from irload.checks import all_rules
@@ -169,9 +170,60 @@ def test_reports_are_written_whole_and_not_over_a_file(irrun, tmp_path):
     shown = irrun("check", file, "--format", "sarif", "-o", out)
     assert "IR401" in shown.out
     SARIF.validate(json.loads(out.read_text("utf-8")))
-    assert irrun("check", file, "-o", out).code == USAGE
-    assert irrun("check", file, "-o", out, "--force").code == FINDINGS
+    for form in ("text", "junit", "github", "json", "sarif", "text"):  # each over the one before
+        assert irrun("check", file, "--format", form, "-o", out).code == FINDINGS
     assert out.read_text("utf-8").splitlines()[-1] == "✗ 1 error in 1 file"
+    assert irrun("check", MODELS / "conv_openvino", "-o", out).code == OK
+    assert irrun("check", file, "-o", out).code == FINDINGS
+    out.write_text("precious")
+    found = irrun("check", file, "-o", out)
+    assert found.code == USAGE
+    assert "is no report of irrun check; --force replaces it" in found.err
+    assert irrun("check", file, "-o", file).code == USAGE
+    assert irrun("check", file, "-o", out, "--force").code == FINDINGS
+
+
+HOSTILE = "conv\n::error file=x::forged\x9b31m\u202egnp"
+
+
+def test_annotations_for_github(irrun, tmp_path):
+    file = write(tmp_path, "IR401", "IR701", "IR406", name="a,b:100%.xml")
+    name = "".join(f"&#{ord(c)};" for c in HOSTILE)
+    file.write_text(file.read_text("utf-8").replace('name="b0_conv"', f'name="{name}"'), encoding="utf-8")
+    found = irrun("check", file, "--format", "github")
+    assert found.code == FINDINGS
+    lines = found.out.splitlines()
+    assert sum(line.startswith("::error ") for line in lines) == 1
+    (error,) = [line for line in lines if line.startswith("::error ")]
+    assert f"file={tmp_path.as_posix()}/a%2Cb%3A100%25.xml,line=" in error
+    assert ",title=IR401::Convolution 'conv\\n::error file=x::forged\\x9b31m\\u202egnp' (id 2): output port 2" in error
+    assert any(line.startswith("::warning ") for line in lines)
+    assert not any(line.startswith("::notice file=") for line in lines)
+    assert lines[-1] == "::notice title=irrun check::1 error, 1 warning, 1 note, 0 suppressed in 1 files"
+    assert any(
+        line.startswith("::notice file=")
+        for line in irrun("check", file, "--format", "github", "--notes").out.splitlines()
+    )
+
+
+def test_junit(irrun, tmp_path):
+    write(tmp_path, "IR401", "IR701", name="a&b.xml")
+    (tmp_path / "sound.xml").write_text((MODELS / "conv_openvino" / "model.xml").read_text("utf-8"))
+    (tmp_path / "sound.bin").write_bytes((MODELS / "conv_openvino" / "model.bin").read_bytes())
+    root = etree.fromstring(irrun("check", tmp_path, "--format", "junit", "--ignore", "IR7").out.encode())
+    assert root.get("failures") == "1"
+    first, second = root
+    assert (first.get("name"), first.get("tests"), first.get("skipped")) == (str(tmp_path / "a&b.xml"), "2", "1")
+    assert [case[0].tag for case in first] == ["failure", "skipped"]
+    assert "output port 2 declares [1,99,6,6]" in first[0][0].get("message")
+    assert [case.get("name") for case in second] == ["no faults"]
+
+
+def test_nothing_to_check_is_no_success(irrun, tmp_path):
+    found = irrun("check", tmp_path)
+    assert found.code == UNREADABLE
+    assert "no IR files found" in found.out
+    assert irrun("check", tmp_path, "--ir-only").code == OK  # hooks get what a commit has
 
 
 # -- rules -----------------------------------------------------------------------------------------------------------

@@ -1,0 +1,139 @@
+"""The result of `irrun check` as a document: text, JSON, SARIF, commands of GitHub's log, JUnit's XML."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from xml.sax.saxutils import escape, quoteattr
+
+from irload import __version__
+from irload.checks import Finding, Report, all_rules
+from irload.checks.report import Suppression, reports_to_dict
+from irload.checks.sarif import to_sarif
+from irrun.render import json_text, plain
+
+HEAD = 1 << 12
+"""Bytes at either end of a file that are looked at to tell a report."""
+_OURS = re.compile(r'\{\s*"tool": "irload",|"driver": \{\s*"name": "irload",|<testsuites name="irrun check"')
+_VERDICT = re.compile(
+    r"^(::notice title=irrun check::|✓ no faults in |✗ \d|! \d|! no IR files found)[^\n]*\n?\Z", re.MULTILINE
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What was checked: the reports, how many XML files were passed over, and what suppresses nothing.
+
+    `notes`: whether those are shown one by one.
+    """
+
+    reports: Sequence[Report]
+    passed: int = 0
+    unused: Sequence[Suppression] = ()
+    notes: bool = False
+
+
+def document(result: Result, form: str, *, ascii_only: bool | None = False) -> str:
+    """The document in a format; `ascii_only` as for `json_text`."""
+    if form == "text":
+        from irrun.findings import render
+
+        return render(result, plain=True)
+    if form in ("github", "junit"):
+        return "\n".join(_github(result) if form == "github" else _junit(result))
+    if form == "sarif":
+        return json_text(to_sarif(result.reports, all_rules(), __version__, result.unused), ascii_only=ascii_only)
+    return json_text(reports_to_dict(result.reports, __version__, result.unused), ascii_only=ascii_only)
+
+
+def is_report(file: Path) -> bool:
+    """True where a file is a report that `irrun check -o` wrote."""
+    if not file.is_file():
+        return False
+    with file.open("rb") as stream:
+        head = stream.read(HEAD)
+        stream.seek(max(len(head), file.stat().st_size - HEAD))
+        tail = stream.read(HEAD) or head
+    return bool(_OURS.search(head.decode("utf-8", "replace")) or _VERDICT.search(tail.decode("utf-8", "replace")))
+
+
+def _text(finding: Finding) -> str:
+    text = f"{finding.layer}: {finding.message}" if finding.layer else finding.message
+    return plain(f"{text} ({finding.cause})" if finding.cause else text)
+
+
+# -- GitHub ------------------------------------------------------------------------------------------------------------
+
+
+def _github(result: Result) -> Iterator[str]:
+    """Workflow commands: annotations of the files at their lines."""
+    count = dict.fromkeys(("error", "warning", "note"), 0)
+    for report in result.reports:
+        for finding in report.findings:
+            count[finding.severity] += 1
+            if finding.severity == "note" and not result.notes:
+                continue
+            kind = "notice" if finding.severity == "note" else finding.severity
+            place = f"file={_property(Path(report.file).as_posix())}"
+            line = f",line={finding.line}" if finding.line is not None else ""
+            yield f"::{kind} {place}{line},title={finding.code}::{_data(_text(finding))}"
+    for suppression in result.unused:
+        yield f"::notice title=irrun check::{_data(plain(suppression.source))} suppresses nothing"
+    suppressed = sum(len(r.suppressed) for r in result.reports)
+    counted = ", ".join(f"{n} {kind}{'' if n == 1 else 's'}" for kind, n in count.items())
+    yield f"::notice title=irrun check::{counted}, {suppressed} suppressed in {len(result.reports)} files"
+
+
+def _data(text: str) -> str:
+    """A command's message: one line, with what the runner would decode encoded."""
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    """The value of a command's property, in which `:` and `,` mean something, too."""
+    return _data(plain(text)).replace(":", "%3A").replace(",", "%2C")
+
+
+# -- JUnit -------------------------------------------------------------------------------------------------------------
+
+
+def _junit(result: Result) -> Iterator[str]:
+    """A suite a file, a test case a finding: failures for errors, skipped ones for what is suppressed, else passed."""
+    failures = sum(r.errors for r in result.reports)
+    yield '<?xml version="1.0" encoding="UTF-8"?>'
+    yield f'<testsuites name="irrun check" failures="{failures}">'
+    for report in result.reports:
+        cases = [_case(report, f, result) for f in report.findings]
+        cases += [
+            f"    {_open_case(report, s.finding)}><skipped message={_attribute(s.by.source)}/></testcase>"
+            for s in report.suppressed
+        ]
+        cases = cases or [f"    <testcase classname={_attribute(report.file)} name={quoteattr('no faults')}/>"]
+        totals = f'tests="{len(cases)}" failures="{report.errors}" skipped="{len(report.suppressed)}"'
+        yield f'  <testsuite name={_attribute(report.file)} {totals} time="{report.seconds:.3f}">'
+        yield from cases
+        yield "  </testsuite>"
+    yield "</testsuites>"
+
+
+def _case(report: Report, finding: Finding, result: Result) -> str:
+    text = _text(finding)
+    place = plain(f"{report.file}:{finding.line}: " if finding.line is not None else f"{report.file}: ")
+    if finding.severity == "error":
+        body = f'<failure type="error" message={quoteattr(text)}>{escape(place + text)}</failure>'
+    elif finding.severity == "warning" or result.notes:
+        body = f"<system-out>{escape(f'{place}{finding.severity}: {text}')}</system-out>"
+    else:
+        return f"    {_open_case(report, finding)}/>"
+    return f"    {_open_case(report, finding)}>{body}</testcase>"
+
+
+def _open_case(report: Report, finding: Finding) -> str:
+    line = f" at line {finding.line}" if finding.line is not None else ""
+    return f"<testcase classname={_attribute(report.file)} name={_attribute(f'{finding.code}{line}')}"
+
+
+def _attribute(text: str) -> str:
+    return quoteattr(plain(text))
