@@ -54,7 +54,7 @@ class Where:
         layer = self.layer
         if layer:
             parts.append(layer)
-        return ": ".join(parts)
+        return printable(": ".join(parts))
 
     @property
     def layer(self) -> str:

@@ -11,7 +11,7 @@ from irload.core.legacy import Shown, as_it_is
 from irload.core.op import Op
 from irload.core.shape import Shape
 from irload.core.tensor import UNKNOWN, TensorType
-from irload.errors import ReadError, Where
+from irload.errors import ReadError, Where, printable
 
 __all__ = ["Declared", "Graph", "Node", "Output", "Port", "UnknownOp", "positions", "topological"]
 
@@ -63,7 +63,7 @@ class Output:
     rt_info: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
 
     def __repr__(self) -> str:
-        return f"<{self.node.name}:{self.index} {self.type}>"
+        return printable(f"<{self.node.name}:{self.index} {self.type}>")
 
 
 @dataclass(slots=True, eq=False)
@@ -93,7 +93,7 @@ class Node:
         return Where(file, self.line, self.id, self.name, self.type)
 
     def __repr__(self) -> str:
-        return f"<{self.type} '{self.name}' (id {self.id})>"
+        return printable(f"<{self.type} '{self.name}' (id {self.id})>")
 
 
 @dataclass(slots=True, eq=False)
@@ -105,6 +105,9 @@ class Graph:
     results: list[Node]
     sinks: list[Node]
     file: str | None = None
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of {len(self.nodes)} layers>"
 
     def subgraphs(self) -> Iterator[tuple[Node, str, Graph]]:
         """Each body directly inside this graph: (node, attribute name, body)."""
@@ -138,8 +141,16 @@ class Port:
 
     @property
     def any_name(self) -> str:
-        """One of the names: the first in sorted order, or the layer's name where there are none."""
-        return min(self.names, default=self.node.name)
+        """One of the names: the first in sorted order, or the layer's name where there are none, or `result_2`.
+
+        The last is of the layer's type and its place among the inputs or outputs, where its name is empty, too.
+        """
+        return min(self.names, default=self.node.name) or self.place_name
+
+    @property
+    def place_name(self) -> str:
+        """A name by type and place: `parameter_0`, `result_2`. Every port can be asked for by it."""
+        return f"{self.node.type.lower()}_{self.index}"
 
     @property
     def element_type(self) -> ElementType:
@@ -162,7 +173,7 @@ class Port:
         return self.partial_shape.static
 
     def __repr__(self) -> str:
-        return f"<{self.any_name} {self.type}>"
+        return printable(f"<{self.any_name} {self.type}>")
 
 
 def positions(ports: Sequence[Port]) -> dict[Node | str, int]:
@@ -174,6 +185,8 @@ def positions(ports: Sequence[Port]) -> dict[Node | str, int]:
     for k, port in enumerate(ports):
         for key in (port.node, *port.names, port.node.name):
             found.setdefault(key, k)
+    for k, port in enumerate(ports):
+        found.setdefault(port.place_name, k)
     return found
 
 

@@ -38,11 +38,14 @@ def _by_port(ports: Sequence[Port], inputs: Any) -> list[Any]:
     if isinstance(inputs, Mapping):
         return _from_mapping(ports, inputs)  # pyright: ignore[reportUnknownArgumentType]
     values: list[Any] = list(inputs) if isinstance(inputs, list | tuple) else [inputs]
-    if len(ports) == 1 and len(values) != 1:
+    several = len(values) > 1 and all(isinstance(v, np.ndarray) for v in values)
+    if len(ports) == 1 and len(values) != 1 and inputs and not several:
         values = [inputs]  # a nested list of numbers for a model of one input
     if len(values) != len(ports):
-        names = ", ".join(f"'{p.any_name}'" for p in ports)
-        raise InputInvalid(f"expected {len(ports)} inputs ({names or 'none'}), found {len(values)}")
+        names = ", ".join(f"'{p.any_name}' {p.type}" for p in ports)
+        hint = "; np.concatenate makes one batch of several arrays" if len(ports) == 1 and several else ""
+        count = f"{len(ports)} input{'' if len(ports) == 1 else 's'}"
+        raise InputInvalid(f"expected {count} ({names or 'none'}), found {len(values) or 'none'}{hint}")
     return values
 
 

@@ -9,8 +9,8 @@ from typing import Any
 
 from irload.core.legacy import as_it_is, v10_input, v10_output
 from irload.core.shape import Shape
-from irload.errors import DeclaredDiffers, InputInvalid, IRError
-from irload.graph import Graph, Node, Port
+from irload.errors import DeclaredDiffers, InputInvalid, IRError, UnknownOperation, printable
+from irload.graph import Graph, Node, Port, UnknownOp
 from irload.inference import Inference, OnError, ShapeLike, as_shape, raise_error
 from irload.integrity import Digests
 from irload.memory import constant_bytes
@@ -79,6 +79,11 @@ class Model(Graph):
             shapes = {0: shapes}
         wanted = {self.input(key).node: as_shape(shape) for key, shape in shapes.items()}
         before = {node: node.op for node in wanted}
+        for node in wanted:
+            if isinstance(node.op, UnknownOp):
+                raise UnknownOperation(
+                    f"is of no version that irload knows ({node.op.opset}), so it takes no shape", node.where(self.file)
+                )
         for node, shape in wanted.items():
             node.op = type(node.op)(**{**node.op.attributes, "shape": shape})
         try:
@@ -88,12 +93,25 @@ class Model(Graph):
                 node.op = op
             raise
 
+    def __repr__(self) -> str:
+        name = f" '{self.name}'" if self.name else ""
+        return printable(f"<Model{name} of {len(self.nodes)} layers: {_shown(self.inputs)} → {_shown(self.outputs)}>")
+
     def _repr_html_(self) -> str:
         """What a notebook shows."""
         from irload.html import graph_html  # Python's own html takes a millisecond to import
 
         head = f"IR version {self.ir_version}", f"{constant_bytes(self) / 1e6:,.1f} MB of constants"
         return graph_html(self, self.name or self.file or "model", head, self.inputs, self.outputs)
+
+
+SHOWN = 4
+"""Inputs and outputs that a repr names."""
+
+
+def _shown(ports: Sequence[Port]) -> str:
+    shown = [f"{p.any_name[:40]} {p.type}" for p in ports[:SHOWN]]
+    return ", ".join([*shown, f"and {len(ports) - SHOWN} more"] if len(ports) > SHOWN else shown) or "none"
 
 
 def infer(model: Model, on_error: OnError = raise_error) -> Model:
@@ -114,7 +132,7 @@ def infer(model: Model, on_error: OnError = raise_error) -> Model:
 def _warn(model: Model, run: Inference) -> None:
     """Add the remarks of an inference to the model's warnings, each once however often the model is inferred."""
     known = set(model.warnings)
-    lines = (f"{node.where(model.file)}: {remark}" for node, remark in run.remarks)
+    lines = (printable(f"{node.where(model.file)}: {remark}") for node, remark in run.remarks)
     model.warnings += list(islice((line for line in lines if line not in known), REMARKS))
 
 
@@ -140,6 +158,9 @@ def _find(ports: Sequence[Port], key: str | int | Port, what: str) -> Port:
         raise InputInvalid(f"there is no {what} {key}; the model has {len(ports)}")
     for port in ports:
         if key in port.names or key == port.node.name:
+            return port
+    for port in ports:
+        if key == port.place_name:
             return port
     names = ", ".join(f"'{p.any_name}'" for p in ports)
     raise InputInvalid(f"there is no {what} named '{key}'; the model has {names or 'none'}")

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from irload.core.tensor import Array
+from irload.errors import printable
 from irload.graph import Node, Port, positions
 
 __all__ = ["Result"]
@@ -32,6 +33,10 @@ class Result(Mapping[Any, Array]):
             return self._arrays[found]
         names = ", ".join(f"'{p.any_name}'" for p in self._ports)
         raise KeyError(f"no output {key!r}; the model has {names}")
+
+    def __repr__(self) -> str:
+        shown = [f"{p.any_name}: {a.dtype}{list(a.shape)}" for p, a in zip(self._ports, self._arrays, strict=True)]
+        return printable(f"<Result {', '.join(shown)}>")
 
     def __iter__(self) -> Iterator[Port]:
         return iter(self._ports)

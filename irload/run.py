@@ -24,6 +24,7 @@ from irload.errors import (
     InputInvalid,
     LimitExceeded,
     Where,
+    printable,
 )
 from irload.graph import Graph, Node, Port
 from irload.inputs import bind
@@ -84,6 +85,9 @@ class CompiledModel:
         require_known(model)
         require_variables(model)
         _compiled.add(self)
+
+    def __repr__(self) -> str:
+        return f"<CompiledModel of {self.model!r}, {self.threads} thread{'' if self.threads == 1 else 's'}>"
 
     def __copy__(self) -> CompiledModel:
         shared = self._shared
@@ -198,10 +202,10 @@ class CompiledModel:
             raise InputInvalid("the model has dynamic inputs; give some, or reshape it first")
         plan = self.plan(self.model, given, self._differences_for(given))
         if not self.optimize or not plan.is_static:
-            return explain_plain(self.model, plan, optimize=self.optimize)
+            return _with_printable_names(self.model, explain_plain(self.model, plan, optimize=self.optimize))
         fast = self._take(plan)
         self._give_back(plan, fast)
-        return explain_fast(self.model, plan, fast)
+        return _with_printable_names(self.model, explain_fast(self.model, plan, fast))
 
     def _bound(self, inputs: Any) -> tuple[list[Array], list[TensorType]]:
         """The arrays of the inputs in their order, as the graph takes them, and their types."""
@@ -309,6 +313,10 @@ class InferRequest:
         self.compiled = compiled
         self.variables: dict[str, Array] = {}
 
+    def __repr__(self) -> str:
+        held = ", ".join(f"{name} {list(array.shape)}" for name, array in self.variables.items())
+        return printable(f"<InferRequest of {self.compiled.model!r}{f', state {held}' if held else ''}>")
+
     def infer(self, inputs: Any = None) -> Result:
         """Run once and keep what Assign stored for the next time."""
         compiled = self.compiled
@@ -370,6 +378,15 @@ def compile_model(
     )
     compiled.prepare()
     return compiled
+
+
+def _with_printable_names(model: Model, text: str) -> str:
+    """The text with what is not printable in names of layers spelled out; its own lines stay."""
+    for graph in model.walk():
+        for node in graph.nodes:
+            if not node.name.isprintable():
+                text = text.replace(node.name, printable(node.name))
+    return text
 
 
 def _as(element: ElementType, array: Array) -> Array:
