@@ -71,7 +71,8 @@ def command(
       irrun check models/ --format sarif -o check.sarif
     """  # noqa: D301
     from irload.checks.config import Config
-    from irrun.check_formats import Result, document, is_report
+    from irrun.check_formats import document, is_report
+    from irrun.check_result import Result
     from irrun.findings import render, show_explanation, show_rules
     from irrun.render import safe, stderr
 

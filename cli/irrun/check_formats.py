@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
 from pathlib import Path
 from xml.sax.saxutils import escape, quoteattr
 
 from irload import __version__
 from irload.checks import Finding, Report, all_rules
-from irload.checks.report import Suppression, reports_to_dict
+from irload.checks.report import reports_to_dict
 from irload.checks.sarif import to_sarif
+from irrun.check_result import Result
+from irrun.findings import render
 from irrun.render import json_text, plain
 
 HEAD = 1 << 12
@@ -22,24 +23,9 @@ _VERDICT = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Result:
-    """What was checked: the reports, how many XML files were passed over, and what suppresses nothing.
-
-    `notes`: whether those are shown one by one.
-    """
-
-    reports: Sequence[Report]
-    passed: int = 0
-    unused: Sequence[Suppression] = ()
-    notes: bool = False
-
-
 def document(result: Result, form: str, *, ascii_only: bool | None = False) -> str:
     """The document in a format; `ascii_only` as for `json_text`."""
     if form == "text":
-        from irrun.findings import render
-
         return render(result, plain=True)
     if form in ("github", "junit"):
         return "\n".join(_github(result) if form == "github" else _junit(result))

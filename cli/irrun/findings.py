@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from irload.checks import Finding, Rule, all_rules
-from irrun.check_formats import Result
+from irrun.check_result import Result
 from irrun.render import safe, stdout, table
 
 COLOURS = {"error": "bold red", "warning": "yellow", "note": "cyan"}

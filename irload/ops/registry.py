@@ -38,7 +38,7 @@ def resolve(type: str, version: str) -> tuple[type[Op], str | None]:
     name, note = type.lower(), None
     number = opset_number(version)
     if number is None:
-        found = _variants(version, name)
+        found = [] if version == "opset" else _variants(version, name)  # the table's own name for those with a number
         if found:
             return found[-1], None
         if version in _LEGACY_NAMESPACES and name in _IN_OPSET6:
@@ -56,9 +56,10 @@ def resolve(type: str, version: str) -> tuple[type[Op], str | None]:
 
 
 def opset_number(version: str) -> int | None:
-    """N of `opsetN`, else None."""
+    """N of `opsetN`, else None. The runtime compares names, so `opset01` is none."""
     digits = version.removeprefix("opset")
-    return int(digits) if digits != version and digits.isascii() and digits.isdigit() and len(digits) < 4 else None
+    plain = digits != version and digits.isascii() and digits.isdigit() and len(digits) < 4
+    return int(digits) if plain and not digits.startswith("0") else None
 
 
 def registered() -> Iterator[type[Op]]:

@@ -21,6 +21,7 @@ def wired(layer: RawLayer, name: str, body: Graph) -> Subgraph:
     # Inputs are numbered by the layer's ports; of outputs the external ids only tell the order.
     taken = {p.id: k for k, p in enumerate(layer.inputs)}
     given = {e: k for k, e in enumerate(sorted(_external_outputs(lines)))}
+    _require_one_source(layer, name, lines)
     return Subgraph(
         body,
         tuple(_port_map(line, taken, parameters, "Parameter") for line in lines if line["tag"] == "input"),
@@ -30,6 +31,25 @@ def wired(layer: RawLayer, name: str, body: Graph) -> Subgraph:
             for edge in (layer.maps.get("back_edges", []) if name == "body" else [])
         ),
     )
+
+
+def _require_one_source(layer: RawLayer, name: str, lines: list[dict[str, str]]) -> None:
+    """Raise ReadError where a Parameter of the body takes its value from two inputs, or from two Results."""
+    for side, parameter, sources in fed_twice(layer, name, lines):
+        if len(set(sources)) > 1:
+            raise ReadError(f"{side} {' and '.join(sources)} both feed layer {parameter} of the {name}")
+
+
+def fed_twice(layer: RawLayer, name: str, lines: list[dict[str, str]]) -> list[tuple[str, str, list[str]]]:
+    """The Parameters of a body that several lines feed: (which lines, the layer's id, what feeds it)."""
+    fed: dict[tuple[str, str], list[str]] = {}
+    for line in lines:
+        if line["tag"] == "input":
+            source = line.get("purpose") or line.get("external_port_id", "")
+            fed.setdefault(("input ports", line.get("internal_layer_id", "")), []).append(source)
+    for edge in layer.maps.get("back_edges", []) if name == "body" else []:
+        fed.setdefault(("back edges from layers", edge.get("to-layer", "")), []).append(edge.get("from-layer", ""))
+    return [(side, parameter, sources) for (side, parameter), sources in fed.items() if len(sources) > 1]
 
 
 def _external_outputs(lines: list[dict[str, str]]) -> set[int]:

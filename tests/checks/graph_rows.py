@@ -44,6 +44,12 @@ def wrong(text: str, old: str, new: str) -> tuple[str, str]:
     return text, text.replace(old, new, 1)
 
 
+def laid_out(layout: str) -> tuple[str, str]:
+    """The layout of the input x."""
+    attribute = f'<rt_info><attribute name="layout" version="0" layout="{layout}"/></rt_info>'
+    return wrong(f"<data {X_DATA}/>\n", "/>", f"/>{attribute}")
+
+
 def long_const(rank: int) -> tuple[tuple[str, str], ...]:
     """A constant of one value and many axes."""
     given = ("FP32", (1,) * rank)
@@ -150,6 +156,9 @@ TYPE_ROWS = [
 ]
 
 BODY_ROWS = [
+    row("IR412", "conv", laid_out("[N,C,H]"), laid_out("[N,C,...]")),
+    row("IR412", "conv", laid_out("[N,C,C,H]"), laid_out("NCHW")),
+    row("IR412", "conv", laid_out("[N,C,H,W"), laid_out("[N,?,H,W]")),
     row("IR501", "tensor_iterator", ('external_port_id="1"', 'external_port_id="7"'), ()),
     row("IR501", "tensor_iterator", ('external_port_id="3"', 'external_port_id="9"'), ()),
     row("IR501", "tensor_iterator", ('internal_layer_id="4"', 'internal_layer_id="8"'), ()),
@@ -170,6 +179,8 @@ BODY_ROWS = [
     row("IR506", "state", ('<data variable_id="v"/>', '<data variable_id="w"/>'), ()),
     row("IR507", "state", (no(WRITE), no(WRITE_EDGE)), ()),
     row("IR508", "tensor_iterator", no(BACK_EDGE), ()),
+    row("IR509", "tensor_iterator", ("<back_edges>\n", '<back_edges>\n<edge from-layer="3" to-layer="1"/>\n'), ()),
+    row("IR509", "loop", (ITERATION, ITERATION + ITERATION.replace("0", "1")), ()),
 ]
 
 GRAPH_ROWS = [*XML_ROWS, *OPERATION_ROWS, *TYPE_ROWS, *BODY_ROWS]

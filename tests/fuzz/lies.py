@@ -247,6 +247,39 @@ def operation(m: Mutant) -> bool:
     return m.note(f"{layer.get('type')}: no such operation")
 
 
+def version(m: Mutant) -> bool:
+    """An opset without a number, or with one that no name of an opset has."""
+    layer = m.of([x for x in m.all("layer") if x.get("version", "").startswith("opset")])
+    if layer is None:
+        return False
+    layer.set("version", m.of(("opset", "opset0", "opset01", "Opset1")))
+    return m.note(f"{layer.get('type')}: version {layer.get('version')}")
+
+
+def fed_twice(m: Mutant) -> bool:
+    """Two back edges, or two inputs, end at one Parameter of a body."""
+    ends = {"edge": "from-layer", "input": "external_port_id"}
+    line = m.of([line for name in (*MAPS, "back_edges") for part in m.all(name) for line in part if line.tag in ends])
+    if line is None:
+        return False
+    again = copied(line)
+    again.set(ends[line.tag], str(int(line.get(ends[line.tag]) or 0) + m.between(1, 3)))
+    line.addnext(again)
+    return m.note(f"a second {line.tag} into layer {line.get('to-layer') or line.get('internal_layer_id')}")
+
+
+def layout(m: Mutant) -> bool:
+    """A layout of more axes than the input has."""
+    layer = m.of([x for x in m.all("layer") if x.get("type") == "Parameter" and x.find("output/port/dim") is not None])
+    if layer is None:
+        return False
+    axes = "NCDHWABEF"[: len(layer.findall("output/port/dim")) + m.between(1, 2)]
+    info = layer.makeelement("rt_info", {})
+    info.append(layer.makeelement("attribute", {"name": "layout", "version": "0", "layout": f"[{','.join(axes)}]"}))
+    layer.find("output").addprevious(info)
+    return m.note(f"{layer.get('name')}: layout {axes}")
+
+
 def weights(m: Mutant) -> bool:
     """The .bin file is cut off, or goes on."""
     if not m.blob:
@@ -263,5 +296,5 @@ def _place(element: Element) -> str:
 
 LIES = (
     *(size, size, size, rank, precision, precision, parameter, constant, constant, identity, edge, edge, source, port),
-    *(wiring, wiring, back_edge, operation, weights),
+    *(wiring, wiring, back_edge, operation, weights, version, fed_twice, layout),
 )

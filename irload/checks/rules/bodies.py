@@ -10,6 +10,7 @@ from irload.checks.subject import Scope, Subject, named
 from irload.core.element import dynamic
 from irload.graph import UnknownOp
 from irload.read.raw import RawGraph, RawLayer
+from irload.read.wiring import fed_twice
 
 _MAPS = {"body": "port_map", "then_body": "then_port_map", "else_body": "else_port_map"}
 
@@ -145,6 +146,22 @@ def parameter_differs(scope: Scope) -> Iterator[Hit]:
             yield Hit(parameter, f"is of type {element}, but is fed {fed.element}", f"fed by {named(scope.owner)}")
         elif fed.shape.meet(shape) is None:
             yield Hit(parameter, f"has shape {shape}, but is fed {fed.shape}", f"fed by {named(scope.owner)}")
+
+
+@graph_rule("IR509", "error", "body parameter fed twice")
+def parameter_fed_twice(scope: Scope) -> Iterator[Hit]:
+    """Two lines of a port map, or two back edges, end at one Parameter of a body: which of them counts is not defined.
+
+    A warning where both say the same.
+
+    Example: `<edge from-layer="2" to-layer="0"/>` and `<edge from-layer="4" to-layer="0"/>` in one `<back_edges>`.
+    """
+    for layer, tag, _, lines in _bodies(scope):
+        for side, parameter, sources in fed_twice(layer, tag, lines):
+            same = len(set(sources)) == 1
+            what = f"{side} {' and '.join(sources)}" if not same else f"{len(sources)} lines that say the same"
+            message = f"Parameter {parameter} of its {tag} is fed by {what}"
+            yield Hit(layer, message, severity="warning" if same else None)
 
 
 @graph_rule("IR508", "note", "loop without back edges")
