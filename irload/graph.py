@@ -190,6 +190,15 @@ def positions(ports: Sequence[Port]) -> dict[Node | str, int]:
     return found
 
 
+def with_printable_names(graph: Graph, text: str) -> str:
+    """The text with what is not printable in names of layers spelled out; its own lines stay."""
+    for inner in graph.walk():
+        for node in inner.nodes:
+            if not node.name.isprintable():
+                text = text.replace(node.name, printable(node.name))
+    return text
+
+
 def topological(nodes: Iterable[Node], file: str | None = None) -> list[Node]:
     """The nodes ordered so that each stands after what feeds it; otherwise in file order. Iterative.
 

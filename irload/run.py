@@ -26,7 +26,7 @@ from irload.errors import (
     Where,
     printable,
 )
-from irload.graph import Graph, Node, Port
+from irload.graph import Graph, Node, Port, with_printable_names
 from irload.inputs import bind
 from irload.model import Model
 from irload.ops.casting import convert
@@ -202,10 +202,10 @@ class CompiledModel:
             raise InputInvalid("the model has dynamic inputs; give some, or reshape it first")
         plan = self.plan(self.model, given, self._differences_for(given))
         if not self.optimize or not plan.is_static:
-            return _with_printable_names(self.model, explain_plain(self.model, plan, optimize=self.optimize))
+            return with_printable_names(self.model, explain_plain(self.model, plan, optimize=self.optimize))
         fast = self._take(plan)
         self._give_back(plan, fast)
-        return _with_printable_names(self.model, explain_fast(self.model, plan, fast))
+        return with_printable_names(self.model, explain_fast(self.model, plan, fast))
 
     def _bound(self, inputs: Any) -> tuple[list[Array], list[TensorType]]:
         """The arrays of the inputs in their order, as the graph takes them, and their types."""
@@ -378,15 +378,6 @@ def compile_model(
     )
     compiled.prepare()
     return compiled
-
-
-def _with_printable_names(model: Model, text: str) -> str:
-    """The text with what is not printable in names of layers spelled out; its own lines stay."""
-    for graph in model.walk():
-        for node in graph.nodes:
-            if not node.name.isprintable():
-                text = text.replace(node.name, printable(node.name))
-    return text
 
 
 def _as(element: ElementType, array: Array) -> Array:
