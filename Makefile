@@ -2,7 +2,7 @@
 
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-lowest test-ray dist docs dev lint format conformance fuzz fuzz-plan fuzz-reader mutants bench models clean
+.PHONY: help demo test test-lowest test-ray dist docs dev lint format generated conformance fuzz fuzz-plan fuzz-reader mutants bench models clean
 
 # The first Python that will do, or the one given as PYTHON=...
 FIND_PYTHON = for p in $(or $(PYTHON),python3 python3.14 python3.13 python3.12 python3.11 python); do \
@@ -61,6 +61,10 @@ lint: .venv-lint/.ready  ## ruff, pyright and the import contract.
 format: .venv-lint/.ready  ## Let ruff mend what it can.
 	.venv-lint/bin/ruff check --fix .
 	.venv-lint/bin/ruff format .
+
+ONLY ?=
+generated: .venv-test/.ready  ## Write anew all that is made from other files (ONLY="rules layers" for some of it).
+	@.venv-test/bin/python -m tests.generated $(ONLY)
 
 N ?= 100
 SEED ?= 1
