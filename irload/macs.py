@@ -14,7 +14,7 @@ from irload.core.subgraph import Subgraph
 from irload.errors import IRError
 from irload.graph import Graph, Node, UnknownOp
 
-__all__ = ["macs"]
+__all__ = ["attention_macs", "convolution_macs", "macs", "matmul_macs"]
 
 
 def macs(node: Node) -> int | None:
@@ -26,6 +26,24 @@ def macs(node: Node) -> int | None:
         return count(node)
     except (_Unknown, IRError, ArithmeticError, IndexError, ValueError):  # also where a layer does not hold together
         return None
+
+
+def convolution_macs(weights: int, positions: int) -> int:
+    """Of a convolution: each of the `weights` of all filters is used once at each position (batch × spatial sizes).
+
+    The positions are those of the output; of a transposed convolution, those of the input. Groups do not matter.
+    """
+    return weights * positions
+
+
+def matmul_macs(outputs: int, inner: int) -> int:
+    """Of a matrix product: each of the elements of the output is a sum of `inner` products."""
+    return outputs * inner
+
+
+def attention_macs(queries: int, keys: int, key_size: int, value_size: int) -> int:
+    """Of attention: every query, of all heads and batches, with each of its `keys`, then the sums of their values."""
+    return queries * keys * (key_size + value_size)
 
 
 class _Unknown(Exception):
@@ -47,17 +65,15 @@ def _output(node: Node, index: int = 0) -> list[int]:
 
 
 def _convolution(node: Node) -> int:
-    """Every weight of the filters is used once at each position of the output, groups or not."""
-    return prod(_input(node, 1)) * _positions(node, _output(node))
+    return convolution_macs(prod(_input(node, 1)), _positions(node, _output(node)))
 
 
 def _deformable(node: Node) -> int:
-    return prod(_input(node, 2)) * _positions(node, _output(node))
+    return convolution_macs(prod(_input(node, 2)), _positions(node, _output(node)))
 
 
 def _backprop(node: Node) -> int:
-    """Every weight is used once at each position of the input."""
-    return prod(_input(node, 1)) * _positions(node, _input(node, 0))
+    return convolution_macs(prod(_input(node, 1)), _positions(node, _input(node, 0)))
 
 
 def _positions(node: Node, sizes: list[int]) -> int:
@@ -70,7 +86,7 @@ def _positions(node: Node, sizes: list[int]) -> int:
 def _matmul(node: Node) -> int:
     a = _input(node, 0)
     inner = a[-2] if node.op.attributes.get("transpose_a") and len(a) > 1 else a[-1]
-    return prod(_output(node)) * inner
+    return matmul_macs(prod(_output(node)), inner)
 
 
 def _einsum(node: Node) -> int:
@@ -91,10 +107,9 @@ def _einsum(node: Node) -> int:
 
 
 def _attention(node: Node) -> int:
-    """Queries by keys, then by values; masks do not make it cheaper."""
+    """Masks do not make it cheaper."""
     query, value = _input(node, 0), _input(node, 2)
-    rows = prod(query[:-1])
-    return rows * value[-2] * (query[-1] + value[-1])
+    return attention_macs(prod(query[:-1]), value[-2], query[-1], value[-1])
 
 
 def _recurrent(node: Node) -> int:
@@ -106,7 +121,7 @@ def _recurrent(node: Node) -> int:
 
 
 def _body(node: Node) -> int:
-    """A body, as often as it runs; of branches the dearest."""
+    """A body, as often as it runs; of branches the one that costs most."""
     bodies = [s for s in node.op.attributes.values() if isinstance(s, Subgraph)]
     counts = [_total(s.body) for s in bodies if isinstance(s.body, Graph)]
     if not any(counts):
