@@ -161,7 +161,7 @@ def _write_array(stream: IO[bytes], array: Array) -> None:
 
 
 def storable(array: Array) -> Array:
-    """The array in a dtype that .npy files know: bf16 and f8 become f32 (exactly), strings NumPy's text."""
+    """The array in a dtype that .npy files can hold: bf16 and f8 become f32 (exactly), strings NumPy's text."""
     if array.dtype == object:
         return array.astype(str)
     return array if array.dtype.str[1:] in _DTYPES or array.dtype.kind in "US" else array.astype(np.float32)

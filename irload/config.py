@@ -53,7 +53,7 @@ def config() -> dict[str, Any]:
 
 @cache
 def blas_hint(cpuinfo: str = "/proc/cpuinfo") -> str | None:
-    """The OPENBLAS_CORETYPE that helps on this processor; None where OpenBLAS chooses well, or where nobody can tell.
+    """The OPENBLAS_CORETYPE that helps on this processor; None where OpenBLAS chooses well or the processor is unknown.
 
     On AMD processors with AVX-512 it chooses kernels for AVX2. It reads the variable when NumPy is first imported.
     """

@@ -38,7 +38,7 @@ def refusal(differences: Sequence[DeclaredDiffers]) -> DeclaredDiffers:
 
 
 class RunDifferences:
-    """Compares the ports of a model again wherever a run gives types that reading could not know.
+    """Compares the ports of a model again wherever a run gives types that were unknown when the model was read.
 
     `found` has what reading did not find. With `strict`, that is raised instead.
     """
@@ -51,7 +51,7 @@ class RunDifferences:
         self._known = {(d.where, d.port) for d in model.differences}
 
     def applies_to(self, given: Sequence[TensorType]) -> bool:
-        """True where the file speaks of inputs of these types: its Parameters declare nothing else.
+        """True where the file applies to inputs of these types: its Parameters declare nothing else.
 
         Ports do not follow when a model is reshaped, so they are no claim about other inputs.
         """
@@ -70,7 +70,7 @@ class RunDifferences:
             self._take(self._search.graph(level, type_of))
 
     def compare_outputs(self, node: Node, types: Sequence[TensorType]) -> None:
-        """Compare the outputs of one node with what its inputs at hand make of them."""
+        """Compare the outputs of one node with what is inferred for its actual inputs."""
         for output, tensor in zip(node.outputs, types, strict=False):
             self._take(self._search.output(output, lambda o, t=tensor, k=output: t if o is k else UNKNOWN))
 
@@ -89,7 +89,7 @@ class RunDifferences:
 class _Search:
     """Looks for ports of a model that contradict types. Nearly all agree, so agreement must cost little.
 
-    `at_runs`: a port without dims is right, as its rank may be what only a run tells.
+    `at_runs`: a port without dims is right, as its rank may be known only at run time.
     """
 
     def __init__(self, model: Model, *, at_runs: bool) -> None:

@@ -28,7 +28,7 @@ __all__ = [
 def printable(text: str) -> str:
     """The text with control characters, ends of lines and marks that turn the direction of writing spelled out.
 
-    Names in files come from strangers: shown as they are, they could forge lines of a log or commands of a terminal.
+    Names in files may come from anywhere: shown as they are, they could forge lines of a log or commands of a terminal.
     """
     if text.isprintable():
         return text
@@ -82,7 +82,7 @@ class IRError(Exception):
         self.where = where
 
     def at(self, where: Where) -> Self:
-        """Attach the place, unless a deeper layer already knew a better one. Returns the error, to be raised."""
+        """Attach the place, unless a deeper layer has already attached one. Returns the error, to be raised."""
         if self.where is None:
             self.where = where
         return self

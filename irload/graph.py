@@ -38,7 +38,7 @@ class Declared:
 
 
 class UnknownOp(Op):
-    """Stands for a layer whose type irload does not know. It infers as its ports declare and cannot run."""
+    """Stands for a layer whose type is not registered. It infers as its ports declare and cannot run."""
 
     folds = False
 
@@ -128,7 +128,7 @@ class Graph:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Port:
-    """An input or output of a model, as OpenVINO's scripts know it.
+    """An input or output of a model, with the attributes of OpenVINO's ports.
 
     `shown` gives the type that users see for that of the graph: IR v10 shows some as others.
     """

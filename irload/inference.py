@@ -92,7 +92,7 @@ class Inference:
                 )
 
     def outputs(self, node: Node, inputs: Sequence[TensorType]) -> tuple[TensorType, ...]:
-        """The outputs of one node, with the values or bounds that its inputs tell."""
+        """The outputs of one node, with the values or bounds that follow from its inputs."""
         outputs = infer_outputs(node.op, inputs, self)
         if not node.op.folds or not inputs or any(t.value is not None for t in outputs):
             return outputs

@@ -17,7 +17,7 @@ from irload.ops.casting import convert
 __all__ = ["bind"]
 
 _NARROW = frozenset(e.dtype for e in ELEMENTS if e.is_low_precision)
-"""The float types that NumPy itself does not know as such."""
+"""The float types that are not NumPy's own."""
 
 
 def bind(ports: Sequence[Port], inputs: Any) -> list[Array]:
@@ -89,7 +89,7 @@ def _fit(port: Port, value: Any) -> Array:
 
 
 def _require_meant(port: Port, array: Array) -> None:
-    """Raise InputInvalid for Python's own numbers that the model's integers cannot hold: nobody chose their dtype."""
+    """Raise InputInvalid for Python's own numbers that the model's integers cannot hold. Arrays are converted."""
     element = port.element_type
     if not element.is_integer or not array.size or array.dtype.kind not in "iuf":
         return

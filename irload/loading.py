@@ -28,7 +28,7 @@ def read_model(
     the XML with the ending .bin. `limits`: what the file may ask for; the model keeps them, and all that is done with
     it obeys them. `mmap`: map the .bin file instead of reading it; the process dies if the file shrinks meanwhile.
     `sha256`: the digest that the model must have, as `irrun inspect --sha256` shows it, or a dict of those of "xml" and
-    "bin"; the very bytes that were hashed are parsed and run. What the runtime would pass over in silence is kept in
+    "bin"; the very bytes that were hashed are parsed and run. What the runtime ignores without a warning is kept in
     `Model.warnings`, among it every port that declares what is not inferred (`Model.differences`).
     Raises ReadError for what is no IR or not what was pinned, LimitExceeded for what passes a limit, and the fault of
     the first layer that does not hold together; `irload.check` and `irrun check` report all of them. Layers of unknown

@@ -137,7 +137,7 @@ def _warn(model: Model, run: Inference) -> None:
 
 
 def _infer_untaken(model: Model, run: Inference) -> None:
-    """Infer the branches that are never taken, from what their Parameters say. Faults in them hurt nobody."""
+    """Infer the branches that are never taken, from what their Parameters declare. Faults in them are ignored."""
     apart = Inference(model.file, lambda node, error: None, model.limits)
     apart.types = run.types
     for graph in model.walk():

@@ -28,7 +28,7 @@ def _read_flags() -> int:
 READ_FLAGS = _read_flags()
 """Flags for opening a file whose kind is not known, for reading."""
 _PATIENCE = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
-"""Seconds between attempts to replace a file on Windows, where a virus scanner may hold it open for a moment."""
+"""Seconds between attempts to replace a file on Windows, where a virus scanner may keep it open for a moment."""
 _DEVICES = re.compile(r"(con|prn|aux|nul|conin\$|conout\$|com[0-9¹²³]|lpt[0-9¹²³])\s*(\..*)?", re.IGNORECASE)
 _UNSAFE = re.compile(r"[^A-Za-z0-9_.-]+")
 
@@ -50,7 +50,7 @@ def read_at(descriptor: int, target: memoryview, offset: int) -> int:
 
 
 def replace(source: str | Path, target: str | Path) -> None:
-    """`os.replace`, tried again for a second on Windows, which refuses while somebody has the target open."""
+    """`os.replace`, tried again for a second on Windows, which refuses while the target is open."""
     for pause in _PATIENCE if sys.platform == "win32" else ():
         try:
             os.replace(source, target)

@@ -326,7 +326,7 @@ class InferRequest:
             taken = set(map(id, arrays))
             found = zip(compiled.outputs, compiled.execute(run, given, arrays), strict=True)
             results = tuple(_owned(_as(p.element_type, a), taken) for p, a in found)
-        # What the caller holds may change under his hands; the state must not.
+        # The caller may change these arrays; the state must not change with them.
         self.variables = apart(run.variables, (*arrays, *results))
         return Result(compiled.outputs, results)
 

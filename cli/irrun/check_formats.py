@@ -16,7 +16,7 @@ from irrun.findings import render
 from irrun.render import json_text, plain
 
 HEAD = 1 << 12
-"""Bytes at either end of a file that are looked at to tell a report."""
+"""Bytes at either end of a file that are read to recognise a report."""
 _OURS = re.compile(r'\{\s*"tool": "irload",|"driver": \{\s*"name": "irload",|<testsuites name="irrun check"')
 _VERDICT = re.compile(
     r"^(::notice title=irrun check::|✓ no faults in |✗ \d|! \d|! no IR files found)[^\n]*\n?\Z", re.MULTILINE
@@ -86,7 +86,7 @@ def _property(text: str) -> str:
 
 
 def _junit(result: Result) -> Iterator[str]:
-    """A suite a file, a test case a finding: failures for errors, skipped ones for what is suppressed, else passed."""
+    """One suite per file, one test case per finding: failed for errors, skipped where suppressed, else passed."""
     failures = sum(r.errors for r in result.reports)
     yield '<?xml version="1.0" encoding="UTF-8"?>'
     yield f'<testsuites name="irrun check" failures="{failures}">'

@@ -21,7 +21,7 @@ BLOCK = 1 << 20
 
 
 def weights_report(every: Sequence[Layer], chosen: Sequence[Layer]) -> list[Document]:
-    """One row for each of the chosen constants. `every` tells with whom each shares its bytes."""
+    """One row for each of the chosen constants. `every` gives those that share its bytes."""
     sharing: dict[tuple[int, int], list[Node]] = {}
     for layer in every:
         if _is_constant(layer.node):

@@ -145,7 +145,7 @@ def _render_constants(rows: Sequence[Document]) -> None:
 
 
 def render_layers(rows: Sequence[Document]) -> None:
-    """Show layers on stdout, a row each."""
+    """Show layers on stdout, one row for each."""
     shown = table("id", "operation", "name", "inputs", "outputs", right=("id",))
     for row in rows:
         name = f"{row['body']}/{row['name']}" if row["body"] else row["name"]

@@ -133,7 +133,7 @@ def _say(message: str, *, error: bool = False) -> None:
 
 
 def _reader_left(error: OSError) -> bool:
-    """True where whoever read our output closed the pipe, which Windows reports as an invalid argument."""
+    """True where the reader of our output closed the pipe, which Windows reports as an invalid argument."""
     windows = sys.platform == "win32" and error.errno == errno.EINVAL and error.filename is None
     return windows or isinstance(error, BrokenPipeError)
 

@@ -14,7 +14,7 @@ Document = dict[str, Any]
 
 
 def timed(steps: Sequence[StepTime]) -> list[Document]:
-    """One entry a step, as schemas/run.schema.json has them."""
+    """One entry per step, as schemas/run.schema.json has them."""
     total = sum(s.seconds for s in steps) or 1.0
     return [
         {

@@ -28,7 +28,7 @@ PATIENCE = 1.0
 
 
 class _Console(Console):
-    """A console that leaves a closed pipe to whoever called."""
+    """A console that leaves a closed pipe to its caller."""
 
     def on_broken_pipe(self) -> None:
         raise BrokenPipeError(errno.EPIPE, "the reader of the output has gone")
@@ -45,7 +45,7 @@ def stderr() -> Console:
 
 
 def _console(stream: TextIO) -> Console:
-    # A pipe has no width: its reader wants one line a row, whatever the length.
+    # A pipe has no width: its reader expects one line per row, whatever the length.
     width = None if stream.isatty() or "COLUMNS" in os.environ else 100_000
     return _Console(file=stream, width=width, highlight=False, emoji=False)
 
@@ -112,7 +112,7 @@ def size_text(count: int) -> str:
 
 @contextmanager
 def progress(what: str) -> Generator[None, None, None]:
-    """Show on stderr that something is under way, if it takes long and somebody watches."""
+    """Show on stderr that something is under way, if it takes long and stderr is a terminal."""
     console = stderr()
     if not console.is_terminal:
         yield

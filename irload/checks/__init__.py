@@ -49,7 +49,7 @@ def check(
     findings: list[Finding] = []
     suppressed: list[Suppressed] = []
     for rule in sorted(all_rules(), key=lambda r: r.last):
-        # Rules that nobody asked for still tell the last one what they would have explained.
+        # Rules that are not selected run as well, so that the last one sees what they explain.
         if rule.code in wanted or (rule.severity == "error" and subject.faulty):
             for finding in list(rule.findings(subject)):
                 if rule.code not in wanted:

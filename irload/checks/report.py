@@ -68,7 +68,7 @@ class Report:
     readable: bool = True
     """False when the file is no IR that can be read; then nothing else was checked."""
     strict: bool = False
-    """True when the project's configuration asks for `ok(strict=True)`."""
+    """True when the project's configuration sets `strict`: see `ok`."""
     suppressed: list[Suppressed] = field(default_factory=list[Suppressed])
     """What options and configuration ignore, in the order of lines. Counts for nothing else."""
 

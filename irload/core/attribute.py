@@ -79,7 +79,7 @@ class Attribute:
             raise AttributeInvalid(f"attribute {self.xml_name} {complaint}, found {_shown(value)}")
 
     def read(self, text: str, notes: list[str]) -> Any:
-        """The value of `text`. Appends to `notes` what the runtime would have let pass in silence."""
+        """The value of `text`. Appends to `notes` what the runtime accepts without a warning."""
         try:
             heard: list[str] = []
             value = self.parse(text, heard)
@@ -212,7 +212,7 @@ def shape(default: Any = REQUIRED, *, name: str | None = None) -> Shape:
 
 
 def supplied(default: Any = REQUIRED) -> Any:
-    """A value that no text holds: the reader, or whoever builds the operation in Python, supplies it."""
+    """A value that no text holds: the reader, or the Python code that builds the operation, supplies it."""
     unwritten: Any = _no_text
     return Attribute(unwritten, unwritten, default, None, None, supplied=True, kind="supplied")
 
@@ -247,7 +247,7 @@ def finite(value: Any) -> str | None:
 
 @dataclass(frozen=True)
 class Advice:
-    """A rule of the specification that the runtime holds nobody to: a text that breaks it is read with a warning."""
+    """A rule of the specification that the runtime does not enforce: a text that breaks it is read with a warning."""
 
     rule: Validator
 

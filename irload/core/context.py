@@ -1,4 +1,4 @@
-"""What the few operations that are more than a function ask of whoever infers or runs them.
+"""The context of the few operations that are more than a function: what inference or execution supplies to them.
 
 An operation gets a context by naming a keyword-only `context` parameter in `infer` or `compute`. Control flow runs its
 bodies through it, state reads and writes variables through it.

@@ -120,7 +120,7 @@ INDEX: tuple[ElementType, ...] = (i32, i64)
 
 _BY_NAME = {e.name: e for e in ELEMENTS} | {"undefined": dynamic}
 _BY_PRECISION = {e.precision: e for e in ELEMENTS} | _BY_NAME
-# The one-to-one part of the table, read backwards: the type of an array that nobody has declared.
+# The one-to-one part of the table, read backwards: the type of an array without a declared one.
 _BY_DTYPE = {e.dtype: e for e in reversed(ELEMENTS) if e not in (nf4, i4, u6, u4, u3, u2, u1, dynamic)}
 
 

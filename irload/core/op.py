@@ -146,7 +146,7 @@ class Op:
         self.validate()
 
     def validate(self) -> None:
-        """Check what one attribute alone cannot tell. Raises AttributeInvalid."""
+        """Check what involves several attributes. Raises AttributeInvalid."""
 
     @classmethod
     def parse(cls, text: Mapping[str, str], **supplied: Any) -> tuple[Self, list[str]]:
@@ -164,7 +164,7 @@ class Op:
                 value = declaration.read(text[declaration.xml_name], notes)
                 if value is not None or not declaration.required:
                     values[name] = value
-                if value is not None:  # a default may stand for "not told", which the text cannot say
+                if value is not None:  # a default may stand for "absent", which no text expresses
                     declaration.check(value)
             elif declaration.spec_required:
                 notes.append(
@@ -189,7 +189,7 @@ class Op:
 
 
 def infer_outputs(op: Op, inputs: Sequence[TensorType], context: InferContext) -> tuple[TensorType, ...]:
-    """The output types of `op`: arity checked, values and bounds added where the inputs tell them.
+    """The output types of `op`: arity checked, values and bounds added where the inputs determine them.
 
     Raises ShapeMismatch, TypeMismatch or AttributeInvalid with the fact alone.
     """
@@ -204,7 +204,7 @@ def infer_outputs(op: Op, inputs: Sequence[TensorType], context: InferContext) -
             raise ExecutionError(_blamed(op, "infer", error)) from error
         if not isinstance(error, ArithmeticError | LookupError | TypeError | ValueError):
             raise
-        # The last net: an operation that met shapes nobody thought of. Its own checks say it better.
+        # The last resort, for shapes that the operation's own checks, which give better messages, do not cover.
         raise ShapeMismatch(f"cannot be inferred from {', '.join(map(str, inputs))}: {error}") from error
     results = result if isinstance(result, tuple) else (result,)
     promised: tuple[Any, ...] = results

@@ -1,4 +1,4 @@
-"""Working memory of operations, which no output tells of."""
+"""The working memory of operations, which their outputs do not show."""
 
 from __future__ import annotations
 

@@ -116,7 +116,7 @@ def _interval(value: Dim | int) -> Dim:
 ANY = Dim(0, None)
 """The dim of which nothing is known."""
 MOST_AXES = 1 << 12
-"""Far more than any array has; a file can ask for 2 to the 40 in one number."""
+"""Far more than any array has; a file can demand 2 to the 40 by one number."""
 
 
 class Shape:

@@ -14,7 +14,7 @@ from irload.core.tensor import UNKNOWN, TensorType
 
 
 class Body(Protocol):
-    """A graph; operations only hand it back to their context."""
+    """A graph; operations only pass it back to their context."""
 
     @property
     def parameters(self) -> Sequence[Any]:
@@ -67,4 +67,4 @@ class Subgraph:
 def declared(body: Body, index: int) -> TensorType:
     """The type that a Parameter of the body declares for itself."""
     infer = getattr(body.parameters[index].op, "infer", None)
-    return UNKNOWN if infer is None else infer()  # a Parameter of an unknown opset tells nothing
+    return UNKNOWN if infer is None else infer()  # the type of a Parameter of an unknown opset is unknown

@@ -1,4 +1,4 @@
-"""TensorType: what inference knows of a tensor: its element type, its shape, and where known its values."""
+"""TensorType: what is known of a tensor by inference: its element type, its shape, and where known its values."""
 
 from __future__ import annotations
 

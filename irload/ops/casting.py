@@ -60,7 +60,7 @@ def convert(x: Array, to: ElementType) -> Array:
 
 
 def to_nf4(x: Array) -> Array:
-    """Each value replaced by the nearest of the 16 that nf4 knows."""
+    """Each value replaced by the nearest of the 16 that nf4 can represent."""
     middle = (NF4_TABLE[1:] + NF4_TABLE[:-1]) / 2
     return NF4_TABLE[np.searchsorted(middle, x.astype(np.float32))]
 

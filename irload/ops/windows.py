@@ -1,6 +1,6 @@
 """The geometry of windows that slide over the spatial axes: padding, output sizes, and the windows of an array.
 
-Convolutions and poolings share it. Tensors are laid out batch, channels, spatial axes.
+Convolutions and poolings share it. The axes of a tensor are batch, channels, then the spatial ones.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ AUTO_PADS = ("explicit", "same_upper", "same_lower", "valid")
 
 
 class Windowed(Op):
-    """Operations whose window moves over 1 to 3 spatial axes: its padding, and lists with one value an axis.
+    """Operations whose window moves over 1 to 3 spatial axes: its padding, and lists with one value per axis.
 
     `pads_begin` and `pads_end` count only with auto_pad explicit. same_upper and same_lower pad so that ceil(in/stride)
     windows fit, the odd element at the end or at the beginning; valid does not pad.

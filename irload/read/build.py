@@ -175,7 +175,7 @@ class _Builder:
                 self.report(ReadError(f"input port {listed} is fed by no edge", self.where(layer)))
 
     def means(self, model: Model, preprocess: RawPreprocess) -> None:
-        """Insert what `pre-process` asks for."""
+        """Insert what `pre-process` describes."""
         try:
             subtract_means(model, preprocess, self.weights)
             _mark_reachable(model)

@@ -23,7 +23,7 @@ RANK = 64
 def constant(layer: RawLayer, weights: Weights, limits: Limits, warn: Callable[[str], None]) -> Callable[[], Array]:
     """The data of a Const: a function that loads them, so that inspecting a model reads no weights.
 
-    Everything that can be told without the data is checked here, before anything is allocated.
+    Everything that is known without the data is checked here, before anything is allocated.
     """
     texts: list[str] = []
     for key in ("element_type", "shape", "offset", "size"):

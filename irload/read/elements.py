@@ -31,7 +31,7 @@ _ONCE = frozenset(
         *("precise", "preprocessed", "preprocessing_attribute", "primitives_priority", "strides"),
     }
 )
-"""Runtime attributes that the runtime knows, and refuses twice on one layer."""
+"""Runtime attributes that the runtime accepts once per layer, and refuses twice."""
 
 
 class Elements:
@@ -147,7 +147,7 @@ class Elements:
         return RawEdge(*known, line=element.sourceline) if len(known) == 4 else None
 
     def warn(self, text: str) -> None:
-        """Note what the runtime passes over in silence. The first are enough: a file may be made of such things."""
+        """Note what the runtime ignores without a warning. Only the first are kept; there may be millions."""
         if len(self.net.warnings) < WARNINGS:
             self.net.warnings.append(text)
 
@@ -161,7 +161,7 @@ class Elements:
         return dict(element.attrib)
 
     def warn_of_unknown(self, element: Element) -> None:
-        """Note attributes that the format does not know, as the runtime passes over them."""
+        """Note attributes that are not part of the format, which the runtime ignores."""
         count = len(element.attrib)
         if count > self.limits.attributes:  # listing them takes quadratic time
             self.warn(f"line {element.sourceline}: {count} attributes of <{element.tag}>")

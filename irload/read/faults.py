@@ -1,4 +1,4 @@
-"""Where faults of a file go, and how many are enough: a file may be made of nothing else."""
+"""How faults of a file are reported, and after how many reading stops: a file may consist of nothing else."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def raise_first(error: IRError) -> None:
 
 
 def counted(report: OnFault) -> OnFault:
-    """The same report, which raises ReadError when there are more faults than anybody would read."""
+    """The same report, which raises ReadError when there are more than FAULTS faults."""
     found = 0
 
     def count(error: IRError) -> None:

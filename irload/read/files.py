@@ -1,4 +1,4 @@
-"""Opening files that strangers name, without blocking and without harm, and saying what a file is that is no IR."""
+"""Opening files of any origin without blocking and without harm, and naming the format of a file that is no IR."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from irload.errors import ReadError
 from irload.portable import READ_FLAGS
 
 HEAD = 1 << 20
-"""Bytes of a file that are looked at to tell what it is; the root element of an IR must begin within them."""
+"""Bytes of a file that are read to recognise its format; the root element of an IR must begin within them."""
 
 _SIGNATURES: tuple[tuple[int, bytes, str], ...] = (
     (0, b"version https://git-lfs.github.com/spec/", "a Git-LFS pointer, not the file itself; run `git lfs pull`"),

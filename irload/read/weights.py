@@ -30,7 +30,7 @@ _NO_WEIGHTS = ("a Git-LFS", "an HTML")
 class Weights:
     """The bytes of a .bin file, each range read when it is needed; constants over the same range share it.
 
-    Arrays live as long as somebody holds them: a plan lets go of weights that it has converted or laid out anew.
+    Arrays live as long as they are referenced: a plan drops weights that it has converted or packed.
     Made from a path, from bytes or an array, or from None (no weights). A file is mapped only with `mmap`: a map kills
     the process (SIGBUS) when the file shrinks under it.
     """

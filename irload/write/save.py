@@ -49,7 +49,7 @@ def save_model(model: Model, path: str | Path, compress_to_fp16: bool = False) -
     if model.rt_info:
         _metadata(etree.SubElement(net, "rt_info"), model.rt_info)
     etree.indent(net, "\t")
-    # The weights first: an XML never stands beside a .bin that does not fit it yet.
+    # The weights first: an XML is never beside a .bin that does not match it.
     write_atomically(path.with_suffix(".bin"), blob.write)
     write_atomically(path, lambda stream: stream.write(etree.tostring(net, xml_declaration=True, encoding="utf-8")))
 

@@ -1,4 +1,4 @@
-"""The rules of `irrun check`, a file a group of codes."""
+"""The rules of `irrun check`, one file per group of codes."""
 
 from __future__ import annotations
 

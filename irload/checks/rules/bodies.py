@@ -131,7 +131,7 @@ def unfed_parameter(scope: Scope) -> Iterator[Hit]:
 def parameter_differs(scope: Scope) -> Iterator[Hit]:
     """A Parameter of a body states a type or shape that the tensor fed to it cannot have.
 
-    The runtime overwrites it in silence.
+    The runtime overwrites it without a warning.
 
     Example: a body Parameter of shape 1,2,3 that gets slices of shape [1,1,3].
     """

@@ -44,9 +44,9 @@ def malformed(subject: Subject) -> Iterator[Hit]:
 
 @file_rule("IR003", "warning", "unknown element or attribute")
 def unknown_element(subject: Subject) -> Iterator[Hit]:
-    """The file has an element, or an attribute of a layer, port or edge, that the format does not know.
+    """The file has an element, or an attribute of a layer, port or edge, that is not part of the format.
 
-    The runtime skips it in silence. Attributes of `data` are judged by operation: see IR306.
+    The runtime skips it without a warning. Attributes of `data` are checked by operation: see IR306.
 
     Example: `<dataa shape="1"/>` inside a layer, or `<port id="1" precision="FP32" name="x">` (it is `names`).
     """

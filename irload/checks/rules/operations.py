@@ -136,7 +136,7 @@ def _typos(layer: RawLayer) -> dict[str, str]:
 
 @graph_rule("IR306", "warning", "unknown attribute")
 def unknown_attribute(scope: Scope) -> Iterator[Hit]:
-    """`data` has an attribute that the operation does not have; the runtime ignores it in silence. Often a typo.
+    """`data` has an attribute that the operation does not have; the runtime ignores it without a warning. Often a typo.
 
     Example: `<data stride="2,2" …/>` on a Convolution.
     """
@@ -211,7 +211,7 @@ def too_new(scope: Scope) -> Iterator[Hit]:
 def against_specification(subject: Subject) -> Iterator[Hit]:
     """The layer breaks a rule of its operation's specification; the runtime takes it nevertheless, and so does irload.
 
-    Other tools may refuse the file. The message tells what the layer is taken for.
+    Other tools may refuse the file. The message says what the layer is read as.
 
     Example: a PReLU of f16 data with an f32 slope, as Model Optimizer wrote it.
     """

@@ -61,7 +61,7 @@ def _inputs(scope: Scope, wanted: Callable[[Judgement], bool]) -> Iterator[Misma
     """The input ports that say otherwise than both their producer's port and the tensor that arrives there."""
     for layer, node in scope.pairs():
         if len(node.inputs) != len(node.declared_inputs):
-            continue  # which edge is whose cannot be told
+            continue  # which edge feeds which port is unknown
         for k, declared in enumerate(node.declared_inputs):
             source, inferred = node.inputs[k], scope.type(node.inputs[k])
             found = judge_input(node, k, inferred)
@@ -98,7 +98,7 @@ def output_dims(scope: Scope) -> Iterator[Hit]:
     """An output port declares dims that its operation cannot produce from its inputs and attributes.
 
     For Parameter and Const the declaration of the layer's own `data` counts. The runtime ignores what ports declare, so
-    it loads the file in silence; tools that trust the ports are misled.
+    it loads the file without a warning; tools that use what ports declare go wrong.
 
     Example: a Convolution of [1,3,8,8] with filters [4,3,3,3] that declares [1,99,6,6].
     """

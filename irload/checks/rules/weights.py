@@ -55,7 +55,7 @@ def _needed(element_type: ElementType, shape: tuple[int, ...]) -> int:
 
 
 def _used(constant: Constant) -> tuple[int, int]:
-    """The range of bytes that a constant really takes, whatever size it states. Strings tell theirs only when read."""
+    """The range of bytes that a constant takes, whatever size it states; for strings, the stated one."""
     _, element_type, shape, offset, size = constant
     return offset, offset + (size if element_type is et.string else max(_needed(element_type, shape), min(size, 1)))
 
@@ -132,7 +132,7 @@ def _misplaced(subject: Subject) -> bool:
 
 
 def _is_truncated(subject: Subject) -> bool:
-    """True when constants lie outside the file and together, side by side, need that much: no offset is to blame."""
+    """True when constants lie outside the file and together, side by side, need that much: no offset is wrong."""
     ranges = {(offset, offset + size) for *_, offset, size in constants(subject)}
     end = max((end for _, end in ranges), default=0)
     together = sum(end - start for start, end in ranges) + _PADDING * len(ranges)
@@ -153,7 +153,7 @@ def too_small(subject: Subject) -> Iterator[Hit]:
 
 @file_rule("IR604", "warning", "constant larger than its shape")
 def too_large(subject: Subject) -> Iterator[Hit]:
-    """The size of a constant is more than its element type and shape take; the runtime ignores the rest in silence.
+    """The size of a constant is more than its element type and shape take; the runtime ignores the rest.
 
     Example: `element_type="f32" shape="4,3,3,2" size="432"`: 288 bytes are needed.
     """
@@ -271,7 +271,7 @@ def foreign(subject: Subject) -> Iterator[Hit]:
 
 
 def _odd(subject: Subject) -> tuple[int, int, bool]:
-    """How many floating-point constants hold wild values, of how many, and whether that tells of another model."""
+    """How many floating-point constants hold implausible values, of how many, and whether that is too many."""
     floats = odd = 0
     for _, element_type, shape, offset, _ in constants(subject):
         found = _scanned(subject, element_type, shape, offset)

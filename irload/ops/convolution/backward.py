@@ -90,7 +90,7 @@ class BackpropBase(ConvolutionBase):
         return known
 
     def spatial_rank_back(self, data: Shape, filters: Shape, output_shape: TensorType | None) -> int | None:
-        """As `spatial_rank`, which the length of output_shape also tells. Raises ShapeMismatch or TypeMismatch."""
+        """As `spatial_rank`, to which the length of output_shape contributes. Raises ShapeMismatch or TypeMismatch."""
         if output_shape is not None:
             if not (output_shape.element.is_integer or output_shape.element.is_dynamic):
                 raise TypeMismatch(f"output_shape must be of an integer type, found {output_shape.element}")

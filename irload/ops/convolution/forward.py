@@ -24,7 +24,7 @@ from irload.ops.windows import (
 )
 
 BLOCK = 1 << 22
-"""Elements of the matrix of windows that are laid out at a time: large enough for BLAS, small enough for memory."""
+"""Elements of the matrix of windows that are copied at a time: large enough for BLAS, small enough for memory."""
 
 
 def convolve(

@@ -71,7 +71,7 @@ class DetectionOutputBase(Op):
         return TensorType(element, Shape(1, 1, self._most(images, priors, classes), 7))
 
     def counts(self, *inputs: TensorType) -> tuple[int | None, int | None]:
-        """The prior boxes and the classes, as far as the shapes tell."""
+        """The prior boxes and the classes, as far as the shapes determine them."""
         raise NotImplementedError
 
     def _check(self, given: dict[str, TensorType], images: Dim, priors: int | None, classes: int | None) -> None:

@@ -1,4 +1,4 @@
-"""Boxes laid out over a grid: PriorBox, PriorBoxClustered, ExperimentalDetectronPriorGridGenerator."""
+"""Boxes over a grid: PriorBox, PriorBoxClustered, ExperimentalDetectronPriorGridGenerator."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ def unit_by_bits(words: Array, element: ElementType) -> Array:
 
 
 def unit_by_division(words: Array, element: ElementType) -> Array:
-    """Numbers of [0, 1) from the lower bits of words, as many as the type can tell apart. f64 takes two words."""
+    """Numbers of [0, 1) from the lower bits of words, as many as the type can distinguish. f64 takes two words."""
     bits = _MANTISSA[element] + 1
     if element is f64:
         pairs = words.reshape(-1, 2)

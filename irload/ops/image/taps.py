@@ -75,7 +75,7 @@ def linear_onnx(x: Array, size: int) -> Taps:
 def linear(x: Array, size: int, scale: np.float32, stretch: np.float32) -> Taps:
     """A triangle around the coordinate, `stretch` times as steep; what lies outside the input does not count.
 
-    The weights are left as they are: whoever mixes divides by their sum.
+    The weights are left as they are: the caller divides by their sum.
     """
     reach = 2 if scale > 1 else int(np.ceil(F32(2) / stretch))
     at = round_half_away(x).astype(np.int64)[:, None] + np.arange(-reach, reach + 1)

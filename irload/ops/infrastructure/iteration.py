@@ -155,7 +155,7 @@ class Iterated(Op):
         return tuple(results[m.inner] if m.axis is None else joined(parts[m.outer], m) for m in self.mapped_outputs())
 
     def _counter(self, m: PortMap, k: int) -> Array:
-        """The number of the iteration, as the body's Parameter wants it."""
+        """The number of the iteration, in the type and shape of the body's Parameter."""
         type = declared(self.body.body, m.inner)
         return np.full(type.shape.static if type.shape.is_static else (1,), k, type.element.dtype)
 

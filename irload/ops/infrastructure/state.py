@@ -53,7 +53,7 @@ class ReadValue6(_Variable, type="ReadValue", since=6):
     def infer(self, init_value: TensorType | None = None, *, context: InferContext) -> TensorType:
         variable = TensorType(self.variable_type, self.variable_shape)
         if init_value is not None and variable.element is dynamic and variable.rank is None:
-            variable = init_value.without_value()  # the file says nothing of the variable, so the runtime goes by this
+            variable = init_value.without_value()  # the file does not declare the variable; the runtime does the same
         elif init_value is not None:
             if variable.element not in (dynamic, init_value.element):
                 raise TypeMismatch(

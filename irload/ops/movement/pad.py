@@ -20,7 +20,7 @@ MODES = ("constant", "edge", "reflect", "symmetric")
 
 
 def pad_array(data: Array, begin: Sequence[int], end: Sequence[int], mode: str, value: Array) -> Array:
-    """`data` extended by `begin` and `end` elements an axis; negative counts crop."""
+    """`data` extended by `begin` and `end` elements per axis; negative counts crop."""
     if mode == "constant":
         return _pad_constant(data, begin, end, value)
     for axis, (b, e) in enumerate(zip(begin, end, strict=True)):
@@ -71,7 +71,7 @@ def _counts(pads: TensorType) -> list[Interval] | None:
 
 
 class Pad(Op, since=1):
-    """Extends a tensor on its edges by `pads_begin` and `pads_end` elements an axis.
+    """Extends a tensor on its edges by `pads_begin` and `pads_end` elements per axis.
 
     Specification: Pad-1. Counts must not exceed dim − 1 in mode reflect, nor dim in mode symmetric. Negative counts are
     outside the specification, but the runtime crops by them, and so does irload.

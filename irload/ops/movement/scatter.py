@@ -111,7 +111,7 @@ class ScatterElementsUpdate(Op, since=3):
 
 
 def element_grid(data: Array, indices: Array, axis: Array) -> tuple[Array, ...]:
-    """One index array an axis: that of `axis` is given, in all others every element keeps its place."""
+    """One index array per axis: that of `axis` is given, in all others every element keeps its place."""
     along = int(axis.reshape(())) % data.ndim
     grid: list[Any] = list(np.indices(indices.shape, sparse=True))
     grid[along] = wrapped(indices, data.shape[along])

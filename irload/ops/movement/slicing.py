@@ -172,7 +172,7 @@ class Sliced(Op):
 
     @staticmethod
     def slices(data: Array, start: Array, stop: Array, step: Array, axes: Array | None) -> tuple[slice, ...]:
-        """The part as one slice an axis."""
+        """The part as one slice per axis."""
         result = [slice(None)] * data.ndim
         where = range(start.size) if axes is None else axes.tolist()
         for axis, first, last, by in zip(where, start.tolist(), stop.tolist(), step.tolist(), strict=True):

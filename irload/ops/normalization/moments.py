@@ -157,7 +157,7 @@ class BatchNormInference(BatchNormInference5, since=1):
 
 
 def _channels(data: TensorType, others: dict[str, TensorType]) -> Dim:
-    """The channel dim of `data`, sharpened by the tensors with one value a channel. Raises ShapeMismatch."""
+    """The channel dim of `data`, sharpened by the tensors with one value per channel. Raises ShapeMismatch."""
     if data.rank is not None and data.rank < 2:
         raise ShapeMismatch(f"data must have at least batch and channels, found shape {data.shape}")
     found = ANY if data.rank is None else data.shape[1]
@@ -170,5 +170,5 @@ def _channels(data: TensorType, others: dict[str, TensorType]) -> Dim:
 
 
 def _along_channels(values: Array, data: Array) -> Array:
-    """One value a channel, shaped to broadcast against `data`."""
+    """One value per channel, shaped to broadcast against `data`."""
     return values.reshape(-1, *(1,) * (data.ndim - 2))

@@ -58,7 +58,7 @@ def _divided(total: Array, divisor: Array | int, dtype: np.dtype) -> Array:
 
 
 class AvgPool14(AvgPool, type="AvgPool", since=14):
-    """AvgPool that also knows rounding_type ceil_torch: no window starts beyond the input (AvgPool-14)."""
+    """AvgPool that also has rounding_type ceil_torch: no window starts beyond the input (AvgPool-14)."""
 
     rounding_type = attr.choice("floor", "ceil", "ceil_torch", default="floor")
 

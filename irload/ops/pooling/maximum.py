@@ -83,6 +83,6 @@ def _first_largest(a: tuple[Array, ...], b: tuple[Array, ...]) -> tuple[Array, .
 
 
 class MaxPool14(MaxPool8, type="MaxPool", since=14):
-    """MaxPool that also knows rounding_type ceil_torch: no window starts beyond the input (MaxPool-14)."""
+    """MaxPool that also has rounding_type ceil_torch: no window starts beyond the input (MaxPool-14)."""
 
     rounding_type = attr.choice("floor", "ceil", "ceil_torch", default="floor")
