@@ -32,7 +32,7 @@ rounds once.
 
 **Compared with** says what proves a row: OpenVINO's *reference* kernels, its *CPU plugin* (at f32), or results *worked*
 out independently, where neither has a kernel or both depart from the specification; `make conformance` repeats it with
-any number of random cases. What departs stands, with reasons, in `tests/harness/deviations.py` and
+any number of random cases. What departs stands, with reasons, in `irload/deviations.toml` and
 `tests/harness/strictness.py`.
 """
 

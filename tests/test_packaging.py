@@ -35,7 +35,7 @@ def test_nothing_is_left_out(wheel):
     names = set(wheel.namelist())
     for source, target in (("irload", "irload"), ("cli/irrun", "irrun")):
         for file in (ROOT / source).rglob("*"):
-            if file.suffix in (".py", ".typed"):
+            if file.suffix in (".py", ".typed", ".toml"):
                 assert f"{target}/{file.relative_to(ROOT / source).as_posix()}" in names
 
 

@@ -7,10 +7,10 @@ import sys
 
 import pytest
 
+from irload.deviations import deviations
 from irload.errors import UnknownOperation
 from irload.ops.registry import LATEST, registered, resolve
 from tests.harness.case import GENERATORS
-from tests.harness.deviations import DEVIATIONS
 from tests.ops.families import load_families
 from tests.opset_tables import rows
 
@@ -57,7 +57,7 @@ def test_every_row_infers_and_computes() -> None:
 
 def test_deviations_name_operations() -> None:
     types = {type for type, _ in ROWS}
-    assert [row for entry in DEVIATIONS for row in entry.rows if row not in types] == []
+    assert [row for entry in deviations() for row in entry.operations if row not in types] == []
 
 
 # -- which class a version selects ------------------------------------------------------------------------------------

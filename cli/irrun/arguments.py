@@ -89,10 +89,6 @@ weights_option: Decorator = click.option(
     type=click.Path(path_type=Path),
     help="The .bin file, where it is not the one beside the model.",
 )
-bin_option: Decorator = click.option(
-    "--bin", "weights", type=click.Path(path_type=Path), help="The .bin file, where it is not the one beside the model."
-)
-"""The same where `--weights` means something else."""
 shapes_option: Decorator = click.option(
     "--shape",
     "shapes",

@@ -121,7 +121,7 @@ def _check(
 
     files, passed = find_models(paths, only_ir=ir_only)
     if weights is not None and len(files) != 1:
-        raise click.UsageError(f"--weights is for one file, found {len(files)}")
+        raise click.UsageError(f"--bin is for one file, found {len(files)}")
     reports: list[Any] = []
     with progress(f"checking {len(files)} files"):
         for file in files:

@@ -1,4 +1,4 @@
-"""`irrun inspect --weights`: every constant, with the statistics of its values."""
+"""`irrun inspect --constants`: every constant, with the statistics of its values."""
 
 from __future__ import annotations
 

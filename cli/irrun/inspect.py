@@ -8,16 +8,16 @@ from typing import Any
 import click
 
 from irload import Limits
-from irrun.arguments import bin_option, json_option, model_argument, shapes_of, shapes_option
+from irrun.arguments import json_option, model_argument, shapes_of, shapes_option, weights_option
 
 
 @click.command("inspect", no_args_is_help=True)
 @model_argument
-@bin_option
+@weights_option
 @shapes_option
 @click.option("--layers", is_flag=True, help="One row a layer, with types and shapes.")
 @click.option("--layer", "wanted", metavar="NAME", help="Everything about the layer of this name or id.")
-@click.option("--weights", "constants", is_flag=True, help="One row a constant, with statistics of its values.")
+@click.option("--constants", "constants", is_flag=True, help="One row a constant, with statistics of its values.")
 @click.option("--macs", is_flag=True, help="Multiply-accumulates, by layer and in total.")
 @click.option("--memory", is_flag=True, help="Bytes of constants, and of activations at their peak.")
 @click.option("--tree", is_flag=True, help="The bodies of control flow and how they are wired.")
@@ -36,7 +36,7 @@ def command(
 ) -> int:
     """Show what MODEL (.xml) holds: inputs, outputs, operations, weights, metadata.
 
-    Any of --layers, --layer, --weights, --macs, --memory, --tree and --sha256 shows that instead; --type and --name
+    Any of --layers, --layer, --constants, --macs, --memory, --tree and --sha256 shows that instead; --type and --name
     choose among their layers. It works without the .bin file, with unknown operations and with layers that do not fit
     together.
     """

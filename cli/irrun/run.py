@@ -35,6 +35,7 @@ from irrun.arguments import (
 @click.option("--precise", is_flag=True, help="Avoid kernels that round more than a plain sum does.")
 @click.option("--tune", is_flag=True, help="Time the kernels that would do, and remember the fastest.")
 @strict_option
+@click.option("--emulate", type=click.Choice(["openvino-cpu"]), help="Compute as that runtime does, not as specified.")
 @click.option("--profile", is_flag=True, help="Show the time of every step as well.")
 @click.option("--explain", is_flag=True, help="Show the plan in words as well: what was fused, which kernels, why.")
 @json_option
@@ -52,6 +53,7 @@ def command(
     precise: bool,
     tune: bool,
     strict: bool,
+    emulate: str | None,
     profile: bool,
     explain: bool,
     limits: Limits,
@@ -80,9 +82,10 @@ def command(
         loaded = read_model(model, weights, limits=limits, sha256=pins)
         if shapes:
             loaded.reshape(shapes_of(loaded, shapes))
+        emulated = _emulated(loaded, emulate)
     planning = time.perf_counter()
     with progress("planning"):
-        compiled = compile_model(loaded, threads, precise=precise, tune=tune, strict=strict)
+        compiled = compile_model(loaded, threads, optimize=emulate is None, precise=precise, tune=tune, strict=strict)
     planned = time.perf_counter() - planning
     notice = Notice()
     notice(compiled.differences)
@@ -102,6 +105,8 @@ def command(
         write_files(files, result, force=force)
     document: dict[str, Any] = report(model, compiled, fed, result, (planned, seconds), top, names)
     document["warnings"] = compiled.warnings
+    if emulate is not None:
+        document["emulated"] = emulated
     document["written"] = [] if files is None else [str(f) for f in files]
     if explain:
         document["plan"] = compiled.explain(values)
@@ -113,6 +118,21 @@ def command(
         render(document)
         render_plan(document)
     return 0
+
+
+def _emulated(model: Any, target: str | None) -> list[str]:
+    """Have the model computed as a runtime does it; the layers that change, which are said on stderr."""
+    if target is None:
+        return []
+    from irload.emulation import emulate
+    from irrun.render import safe, stderr
+
+    layers = [node.where().layer for node in emulate(model, target)]
+    what = f"{len(layers)} layer{'' if len(layers) == 1 else 's'}"
+    stderr().print(f"irrun: {what} computed as {target} does it, not as specified", soft_wrap=True)
+    for layer in layers[:20]:
+        stderr().print(f"irrun:   {safe(layer)}", soft_wrap=True)
+    return layers
 
 
 def _labels(path: Path | None) -> list[str]:

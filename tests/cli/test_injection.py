@@ -49,7 +49,7 @@ COMMANDS = (
     ("run", "{}", "--threads", HOSTILE),
     (HOSTILE,),
     ("inspect", "{}"),
-    ("inspect", "{}", "--weights"),
+    ("inspect", "{}", "--constants"),
     ("inspect", "{}", "--tree"),
     ("inspect", "{}", "--macs"),
     ("inspect", "{}", "--memory"),

@@ -15,7 +15,7 @@ from tests.cli.test_inspect import broken
 
 DIGITS = MODELS / "digits" / "model.xml"
 LOOP = MODELS / "loop" / "model.xml"
-EVERYTHING = ("--layers", "--weights", "--macs", "--memory", "--tree")
+EVERYTHING = ("--layers", "--constants", "--macs", "--memory", "--tree")
 SCHEMA = json.loads((Path(__file__).parents[2] / "schemas" / "inspect.schema.json").read_text(encoding="utf-8"))
 
 
@@ -87,7 +87,7 @@ def test_a_fault_is_told_with_its_layer(irrun, tmp_path):
 
 
 def test_statistics_of_constants(irrun):
-    rows = irrun("inspect", DIGITS, "--weights", "--json").json["tensors"]
+    rows = irrun("inspect", DIGITS, "--constants", "--json").json["tensors"]
     raw = DIGITS.with_suffix(".bin").read_bytes()
     row = next(r for r in rows if r["name"] == "conv1/weights")
     values = np.frombuffer(raw[row["offset"] :][: row["bytes"]], np.float32)
@@ -124,21 +124,21 @@ def constants(tmp_path, *arrays):
 def test_odd_constants(irrun, tmp_path):
     odd = np.array([np.nan, np.inf, 0, 2], np.float32)
     file = constants(tmp_path, odd, odd, np.zeros((0, 3), np.float32), np.full(3, np.nan, np.float32), np.array([True]))
-    rows = irrun("inspect", file, "--weights", "--json").json["tensors"]
+    rows = irrun("inspect", file, "--constants", "--json").json["tensors"]
     assert [rows[0][k] for k in ("min", "max", "mean", "std", "sparsity", "nonfinite")] == [0, 2, 1, 1, 0.25, 2]
     assert rows[0]["shared_with"] == ["c1"]
     assert rows[2]["sparsity"] is None
     assert (rows[3]["min"], rows[3]["nonfinite"]) == (None, 3)
     assert (rows[4]["min"], rows[4]["max"]) == (1, 1)
     big = constants(tmp_path, np.array([2**63 - 1, -(2**63)]))
-    (row,) = irrun("inspect", big, "--weights", "--json").json["tensors"]
+    (row,) = irrun("inspect", big, "--constants", "--json").json["tensors"]
     assert (row["min"], row["max"]) == (-(2**63), 2**63 - 1)
 
 
 def test_what_is_not_finite_is_told(irrun, tmp_path):
     odd = np.array([np.nan, np.inf, 0, 2], np.float32)
     file = constants(tmp_path, odd, odd, np.ones(2, np.float32))
-    assert "2 of these" in irrun("inspect", file, "--weights", "--name", "c[01]").out
+    assert "2 of these" in irrun("inspect", file, "--constants", "--name", "c[01]").out
 
 
 def test_macs(irrun):
@@ -179,5 +179,5 @@ def test_filters_of_bodies(irrun):
 
 def test_the_bin_file(irrun, tmp_path):
     file = broken(tmp_path, weights=False)
-    found = irrun("inspect", file, "--bin", DIGITS.with_suffix(".bin"), "--weights", "--json").json
+    found = irrun("inspect", file, "--weights", DIGITS.with_suffix(".bin"), "--constants", "--json").json
     assert all(r["min"] is not None for r in found["tensors"])

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from irload.checks.rule import Hit, file_rule, graph_rule
 from irload.checks.subject import Scope, Subject
 from irload.core.op import Op
+from irload.deviations import met_by
 from irload.errors import AttributeInvalid, IRError, ShapeMismatch, UnknownOperation
 from irload.graph import UnknownOp
 from irload.ops.registry import LATEST, opset_number, resolve
@@ -217,3 +218,19 @@ def against_specification(subject: Subject) -> Iterator[Hit]:
     """
     for node, remark in subject.inference.remarks:
         yield Hit(node, remark)
+
+
+@graph_rule("IR312", "note", "computed otherwise by the runtime")
+def deviation(scope: Scope) -> Iterator[Hit]:
+    """The runtime, or its CPU plugin, computes something else here than the specification says, and than irload does.
+
+    Results may differ from OpenVINO's in these layers, for the reason that the note gives. Where it says so,
+    `irrun run --emulate openvino-cpu` computes as the plugin does.
+
+    Example: a NonMaxSuppression, where the CPU plugin drops boxes that overlap by exactly the threshold.
+    """
+    for layer, node in scope.pairs():
+        inputs = [scope.type(i) for i in node.inputs]
+        for met in met_by(node.op, inputs, [scope.type(o) for o in node.outputs]):
+            advice = "; --emulate openvino-cpu computes as the CPU plugin does" if met.emulated else ""
+            yield Hit(layer, f"the {met.where} {met.what}{advice}")

@@ -1,0 +1,129 @@
+"""Deviations: noted on the layers that meet them, and computed as the CPU plugin does where that is asked for."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import irload
+from irload.deviations import deviations
+from irload.emulation import emulate
+from irload.ops.registry import registered
+from irrun.main import OK
+from tests.cli.conftest import irrun as irrun
+from tests.harness import runtime
+from tests.harness.case import Case, const, param
+from tests.harness.ir import ir_of
+
+F = np.float32
+INTS = [np.array(v, np.int32) for v in ([-7, 7, -8], [2, -2, 3])]
+U8 = [np.array(v, np.uint8) for v in ([200, 3], [100, 4])]
+I8 = [np.array(v, np.int8) for v in ([100, 3], [100, -4])]
+RNG = np.random.default_rng(5)
+X = RNG.standard_normal((2, 3, 4)).astype(F)
+BOXES = np.array([[[0, 0, 1, 2], [0, 0, 1, 1], [0, 5, 1, 6], [0, 6, 1, 7]]], F)  # the first two overlap by 1/2
+SCORES = np.array([[[0.9, 0.8, 0.7, 0.6]]], F)
+NONE = const(np.zeros(0, np.int64))
+
+
+def nms(version: str, threshold: float) -> Case:
+    options = [const(np.int64(9)), const(F(threshold)), const(F(0.1))]
+    inputs = [param(BOXES), param(SCORES), *options]
+    return Case("NonMaxSuppression", version, inputs, outputs=1 if version < "opset5" else 3)
+
+
+def sequence(kind: str, gates: int) -> Case:
+    lengths = np.array([1, 2], np.int32)
+    states = [param(np.zeros((2, 1, 2), F))] * (2 if kind == "LSTMSequence" else 1)
+    weights = [const(RNG.standard_normal(s).astype(F)) for s in ((1, gates * 2, 4), (1, gates * 2, 2), (1, gates * 2))]
+    activations = ["sigmoid", "tanh", "tanh"][: 3 if kind == "LSTMSequence" else 2]
+    attributes = {"hidden_size": 2, "direction": "forward", "activations": activations}
+    outputs = 3 if kind == "LSTMSequence" else 2
+    return Case(kind, "opset5", [param(X), *states, param(lengths), *weights], attributes, outputs)
+
+
+CASES = {
+    "NMS at the threshold": nms("opset5", 0.5),
+    "NMS of version 3 at the threshold": nms("opset3", 0.5),
+    "NMS without a threshold": nms("opset9", 0.0),
+    "absolute values": Case("ReduceL1", "opset4", [param(X), NONE], {"keep_dims": True}),
+    "absolute values of L2": Case("ReduceL2", "opset4", [param(X), NONE], {"keep_dims": True}),
+    "the transposed inverse": Case("Inverse", "opset14", [param(X[0, :, :3])], {"adjoint": True}),
+    "quotients of integers": Case("Divide", "opset1", [*map(param, INTS)]),
+    "narrow sums": Case("Add", "opset1", [*map(param, U8)]),
+    "narrow products": Case("Multiply", "opset1", [*map(param, I8)]),
+    "a bias that is no integer": Case(
+        "LRN", "opset1", [param(np.abs(X)), const([1])], {"alpha": 0.5, "beta": 0.75, "bias": 1.7, "size": 3}
+    ),
+    "lengths of an LSTM": sequence("LSTMSequence", 4),
+    "lengths of a GRU": sequence("GRUSequence", 3),
+}
+DYNAMIC = ("lengths of an LSTM", "lengths of a GRU")
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_computes_as_the_cpu_plugin_does(name: str, tmp_path: Path) -> None:
+    case = replace(CASES[name], oracle="cpu")
+    states = case.inputs[1 : -4 if name in DYNAMIC else 0]
+    shapes = ["?,3,4", *["?,1,2" for _ in states], "?", *[None] * 3] if name in DYNAMIC else None
+    xml, weights = ir_of(case, shapes)
+    feeds = [i.value for i in case.inputs if not i.constant]
+    theirs = runtime.outputs(case, runtime.read(case, shapes))
+    plain = irload.compile_model(irload.read_model(xml, weights))(feeds)
+    assert not all(agree(a, b) for a, b in zip(plain.values(), theirs, strict=True)), "nothing to emulate"
+
+    model = irload.read_model(xml, weights)
+    assert [node.type for node in emulate(model)] == [case.type]
+    ours = irload.compile_model(model, optimize=False)(feeds)
+    assert all(agree(a, b) for a, b in zip(ours.values(), theirs, strict=True)), (list(ours.values()), theirs)
+
+    (tmp_path / "m.xml").write_bytes(xml)
+    notes = irload.check(tmp_path / "m.xml", weights, select=["IR312"]).findings
+    assert any("--emulate openvino-cpu" in f.message for f in notes)
+    assert all(f.severity == "note" for f in notes)
+
+
+def agree(a: np.ndarray, b: np.ndarray) -> bool:
+    return a.shape == b.shape and np.allclose(a, b, rtol=1e-4, atol=1e-5)
+
+
+def test_what_does_not_meet_a_deviation_stays(tmp_path: Path) -> None:
+    for case in (
+        Case("ReduceL1", "opset4", [param(X), const([1])], {"keep_dims": True}),
+        Case("Divide", "opset1", [param(X), param(X)]),
+        Case("LRN", "opset1", [param(X), const([1])], {"alpha": 0.5, "beta": 0.75, "bias": 2, "size": 3}),
+        Case("Add", "opset1", [param(X), param(X)]),
+    ):
+        xml, weights = ir_of(case)
+        assert emulate(irload.read_model(xml, weights)) == []
+        (tmp_path / "m.xml").write_bytes(xml)
+        assert irload.check(tmp_path / "m.xml", weights, select=["IR312"]).findings == []
+    with pytest.raises(irload.InputInvalid, match="openvino-cpu"):
+        emulate(irload.read_model(xml, weights), "openvino-gpu")
+
+
+def test_the_command(irrun, tmp_path: Path) -> None:
+    xml, weights = ir_of(CASES["NMS at the threshold"])
+    (tmp_path / "m.xml").write_bytes(xml)
+    (tmp_path / "m.bin").write_bytes(weights)
+    np.save(tmp_path / "boxes.npy", BOXES)
+    np.save(tmp_path / "scores.npy", SCORES)
+    words = ["run", tmp_path / "m.xml", tmp_path / "boxes.npy", tmp_path / "scores.npy", "--json"]
+    plain, emulated = irrun(*words), irrun(*words, "--emulate", "openvino-cpu")
+    assert (plain.code, emulated.code) == (OK, OK)
+    assert "emulated" not in plain.json
+    assert emulated.json["emulated"]
+    assert emulated.json["outputs"][0]["shape"] < plain.json["outputs"][0]["shape"]
+    assert "1 layer computed as openvino-cpu does it" in emulated.err
+
+
+def test_the_list_is_whole() -> None:
+    entries = deviations()
+    assert len(entries) >= 90
+    assert sum(e.emulated for e in entries) >= 9
+    assert all(e.when for e in entries if e.emulated)
+    types = {cls.type for cls in registered()}
+    assert {t for e in entries for t in e.operations} <= types
