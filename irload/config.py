@@ -28,8 +28,7 @@ def config() -> dict[str, Any]:
     from threadpoolctl import threadpool_info
 
     from irload import __version__
-    from irload.plan.backends.numpy.blas import AVX512
-    from irload.plan.threads import thread_count
+    from irload.machine import AVX512, thread_count
 
     blas = next((pool for pool in threadpool_info() if pool["user_api"] == "blas"), None)
     hint = None

@@ -28,13 +28,14 @@ from irload.errors import (
 )
 from irload.graph import Graph, Node, Port, with_printable_names
 from irload.inputs import bind
+from irload.machine import thread_count
 from irload.model import Model
 from irload.ops.casting import convert
-from irload.plan.backends.numpy.tuning import Tuner
-from irload.plan.executor import Executor, Shared, fast_plan
+from irload.plan.backends.base import Options
+from irload.plan.executor import Executor, make_plan
+from irload.plan.folding import Folding
 from irload.plan.interpreter import Run, TimedRun, apart
-from irload.plan.schedule import Plan, schedule_graph
-from irload.plan.threads import thread_count
+from irload.plan.schedule import Schedule, schedule_graph
 from irload.portable import after_fork_in_child
 from irload.result import Result
 from irload.runnable import require_known, require_variables
@@ -46,7 +47,7 @@ if TYPE_CHECKING:
 __all__ = ["CompiledModel", "InferRequest", "Result", "VariableState", "compile_model"]
 
 PLANS = 8
-"""Plans kept a graph (the model and each body) for the input shapes met last."""
+"""Schedules and plans kept for each graph (the model and each body), those of the input shapes met last."""
 
 
 class CompiledModel:
@@ -75,9 +76,10 @@ class CompiledModel:
         self.outputs = model.outputs
         self.threads = thread_count(threads)
         self.optimize = optimize
-        self._shared = Shared(limits=self.limits, precise=precise, tuner=Tuner() if tune else None)
-        self._plans: OrderedDict[tuple[Any, ...], Plan] = OrderedDict()
-        self._pools: OrderedDict[Plan, list[Executor]] = OrderedDict()
+        self._options = Options(self.threads, precise, tune, self.limits, model.file)
+        self._folding = Folding()
+        self._schedules: OrderedDict[tuple[Any, ...], Schedule] = OrderedDict()
+        self._pools: OrderedDict[Schedule, list[Executor]] = OrderedDict()
         self._kept = PLANS * sum(1 for _ in model.walk())
         self._lock = Lock()
         self._own: InferRequest | None = None
@@ -90,10 +92,14 @@ class CompiledModel:
         return f"<CompiledModel of {self.model!r}, {self.threads} thread{'' if self.threads == 1 else 's'}>"
 
     def __copy__(self) -> CompiledModel:
-        shared = self._shared
-        tune = shared.tuner is not None
+        options = self._options
         other = CompiledModel(
-            self.model, self.threads, optimize=self.optimize, precise=shared.precise, tune=tune, limits=self.limits
+            self.model,
+            self.threads,
+            optimize=self.optimize,
+            precise=options.precise,
+            tune=options.tune,
+            limits=self.limits,
         )
         if self._own is not None:
             other._own = InferRequest(other)
@@ -172,20 +178,20 @@ class CompiledModel:
 
         States stay as they are. Models of dynamic types are timed operation by operation, bodies with what runs them.
         """
-        from irload.plan.profile import of_fast, of_plain
+        from irload.plan.profile import of_interpreted, of_plan
 
         arrays, given = self._bound(inputs)
-        plan = self.plan(self.model, given, self._differences_for(given))
-        if self.optimize and plan.is_static:
-            fast = self._take(plan)
-            times = [fast.profile(arrays, Run(self, {})) for _ in range(rounds + 1)][1:]
-            self._give_back(plan, fast)
-            return of_fast(fast, times)
+        schedule = self.schedule(self.model, given, self._differences_for(given))
+        if self.optimize and schedule.is_static:
+            plan = self._take(schedule)
+            times = [plan.profile(arrays, Run(self, {})) for _ in range(rounds + 1)][1:]
+            self._give_back(schedule, plan)
+            return of_plan(plan, times)
         runs = [TimedRun(self, {}) for _ in range(rounds)]
         for run in runs:
-            run.plan(plan, arrays)
+            run.interpret(schedule, arrays)
         return [
-            of_plain(plan.steps[k], shapes, nbytes, median(run.timed[k][2] for run in runs))
+            of_interpreted(schedule.nodes[k], shapes, nbytes, median(run.timed[k][2] for run in runs))
             for k, (shapes, nbytes, _) in enumerate(runs[0].timed)
         ]
 
@@ -195,17 +201,17 @@ class CompiledModel:
         `inputs` as for a call; without them the plan is that for the shapes that the model states.
         Raises InputInvalid where these are dynamic.
         """
-        from irload.plan.explain import explain_fast, explain_plain
+        from irload.plan.explain import explain_interpreted, explain_plan
 
         given = [p.output.type for p in self.inputs] if inputs is None else self._bound(inputs)[1]
         if not all(t.is_static for t in given):
             raise InputInvalid("the model has dynamic inputs; give some, or reshape it first")
-        plan = self.plan(self.model, given, self._differences_for(given))
-        if not self.optimize or not plan.is_static:
-            return with_printable_names(self.model, explain_plain(self.model, plan, optimize=self.optimize))
-        fast = self._take(plan)
-        self._give_back(plan, fast)
-        return with_printable_names(self.model, explain_fast(self.model, plan, fast))
+        schedule = self.schedule(self.model, given, self._differences_for(given))
+        if not self.optimize or not schedule.is_static:
+            return with_printable_names(self.model, explain_interpreted(self.model, schedule, optimize=self.optimize))
+        plan = self._take(schedule)
+        self._give_back(schedule, plan)
+        return with_printable_names(self.model, explain_plan(self.model, schedule, plan))
 
     def _bound(self, inputs: Any) -> tuple[list[Array], list[TensorType]]:
         """The arrays of the inputs in their order, as the graph takes them, and their types."""
@@ -213,61 +219,61 @@ class CompiledModel:
         return arrays, [TensorType(p.output.type.element, _shape(a)) for p, a in zip(self.inputs, arrays, strict=True)]
 
     def execute(self, run: Run, given: Sequence[TensorType], arrays: Sequence[Array]) -> tuple[Array, ...]:
-        """The results of the model's graph: by the fast plan where every shape is known, else step by step."""
+        """The results of the model's graph: by a plan where every shape is known, else node by node."""
         run.differences = self._differences_for(given)
-        plan = self.plan(self.model, given, run.differences)
-        if not self.optimize or not plan.is_static:
-            return run.plan(plan, arrays)
-        fast = self._take(plan)
+        schedule = self.schedule(self.model, given, run.differences)
+        if not self.optimize or not schedule.is_static:
+            return run.interpret(schedule, arrays)
+        plan = self._take(schedule)
         try:
-            results = run.assigning(lambda: fast.run(arrays, run))
+            results = run.assigning(lambda: plan.run(arrays, run))
         except Exception:
-            self._give_back(plan, fast)
+            self._give_back(schedule, plan)
             raise  # what only interrupts, however, might have left a thread that writes to the plan's memory
-        self._give_back(plan, fast)
+        self._give_back(schedule, plan)
         return results
 
     def _differences_for(self, given: Sequence[TensorType]) -> RunDifferences | None:
         """What compares a run on such inputs with the file; None where the file says nothing about them."""
         return self._by_runs if self._by_runs.applies_to(given) else None
 
-    def _give_back(self, plan: Plan, fast: Executor) -> None:
+    def _give_back(self, schedule: Schedule, plan: Executor) -> None:
         with self._lock:
-            self._pools.setdefault(plan, []).append(fast)
+            self._pools.setdefault(schedule, []).append(plan)
 
-    def _take(self, plan: Plan) -> Executor:
-        """A fast plan that nobody else is using: an idle one, or a new one with memory of its own."""
+    def _take(self, schedule: Schedule) -> Executor:
+        """A plan that nobody else is using: an idle one, or a new one with memory of its own."""
         with self._lock:
-            idle = self._pools.setdefault(plan, [])
-            self._pools.move_to_end(plan)
+            idle = self._pools.setdefault(schedule, [])
+            self._pools.move_to_end(schedule)
             if len(self._pools) > PLANS:
                 self._pools.popitem(last=False)
             if idle:
                 return idle.pop()
         try:
             with uncollected():
-                return fast_plan(self.model, plan, self.threads, self._shared)
+                return make_plan(self.model, schedule, self._options)
         except MemoryError as error:
             raise ExecutionError(f"there is not enough memory for the plan: {error}") from None
 
-    def plan(self, graph: Graph, given: Sequence[TensorType], differences: RunDifferences | None) -> Plan:
-        """The plan for the model's graph or one of its bodies on inputs of these types, made on first need.
+    def schedule(self, graph: Graph, given: Sequence[TensorType], differences: RunDifferences | None) -> Schedule:
+        """The schedule of the model's graph or one of its bodies on inputs of these types, made on first need.
 
         The types that it infers are shown to `differences`, once.
         """
         key = (id(graph), differences is None, *((t.element.name, t.shape) for t in given))
         with self._lock:
-            found = self._plans.get(key)
+            found = self._schedules.get(key)
             if found is None:
                 with uncollected():
-                    found = schedule_graph(graph, given, self._shared.folding if self.optimize else None, self.limits)
+                    found = schedule_graph(graph, given, self._folding if self.optimize else None, self.limits)
                 if differences is not None:
                     differences.compare_graph(graph, given, found.types)
-                self._plans[key] = found
-                if len(self._plans) > self._kept:
-                    self._plans.popitem(last=False)
+                self._schedules[key] = found
+                if len(self._schedules) > self._kept:
+                    self._schedules.popitem(last=False)
             else:
-                self._plans.move_to_end(key)
+                self._schedules.move_to_end(key)
         return found
 
 

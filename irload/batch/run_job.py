@@ -25,7 +25,7 @@ from irload.batch.tables import Tables
 from irload.batch.target import Target
 from irload.errors import InputInvalid
 from irload.graph import Port
-from irload.plan.threads import thread_count
+from irload.machine import thread_count
 
 FAILURES = 1000
 """Failures that a summary lists; the manifest has them all."""

@@ -23,8 +23,8 @@ from irload.errors import InputInvalid
 from irload.graph import Port
 from irload.inference import ShapeLike
 from irload.loading import read_model
+from irload.machine import thread_count
 from irload.model import Model
-from irload.plan.threads import thread_count
 from irload.safety import DEFAULT, Limits
 
 __all__ = ["Prediction", "predict"]

@@ -1,143 +1,109 @@
-"""The fast plan of a static graph: lowered, rewritten, bound to memory, run."""
+"""The plan of a static graph: its program, cut into segments that back ends have compiled over one memory."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import groupby
 from typing import Any
-from weakref import WeakValueDictionary
 
 import numpy as np
 
 from irload.core.tensor import Array
 from irload.graph import Graph
-from irload.plan.backends.numpy.blas import single_threaded_blas
-from irload.plan.backends.numpy.kernels.calls import Part
-from irload.plan.backends.numpy.kernels.packing import PackedWeights
-from irload.plan.backends.numpy.selection.selector import Binder, Bound, RunCell
-from irload.plan.backends.numpy.tuning import Phases, Tuner
-from irload.plan.folding import Folding
-from irload.plan.ir.constant import Constant
+from irload.plan.backends.base import Backend, Executable, Options
+from irload.plan.backends.registry import backends
 from irload.plan.ir.program import Program
+from irload.plan.ir.verify import verify
 from irload.plan.lowering.lower import lower
-from irload.plan.memory.planner import Storage
+from irload.plan.memory.memory import Memory
 from irload.plan.passes.pipeline import optimize
-from irload.plan.sanitizer import Sanitizer, is_on, verified
-from irload.plan.schedule import Plan
-from irload.plan.threads import pool, run_part
-from irload.safety import DEFAULT, Limits
+from irload.plan.sanitizer import Sanitizer
+from irload.plan.sanitizing import is_on
+from irload.plan.schedule import Schedule
+from irload.plan.segments import divide
 
 
-@dataclass
-class Shared:
-    """What all plans of one model have in common: folded constants and packed weights."""
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """Neighbouring steps of one back end, ready to run."""
 
-    folding: Folding = field(default_factory=Folding)
-    limits: Limits = DEFAULT
-    precise: bool = False
-    """True to choose no kernel that rounds more than the plain sum does."""
-    tuner: Tuner | None = None
-    """What chooses kernels by the clock, None to choose them by rule."""
-    packs: PackedWeights = field(default_factory=WeakValueDictionary[tuple[str, Constant], Array])
-
-
-WATCHED = 1 << 20
-"""Bytes that a step must touch for the time to be checked before it; smaller ones take no time."""
+    backend: str
+    executable: Executable
 
 
 class Executor:
-    """A program bound to memory of its own. Serves one inference at a time."""
+    """A program that is ready to run, in memory of its own. Serves one inference at a time."""
 
-    def __init__(self, program: Program, threads: int, shared: Shared, file: str | None = None) -> None:
+    def __init__(self, program: Program, options: Options, offered: Sequence[Backend] | None = None) -> None:
+        offered = backends() if offered is None else offered
+        owners, requests = divide(program, offered, _check)
         self.program = program
-        self.threads = threads
-        self.storage = Storage(program, shared.limits)
-        self.run_cell = RunCell(file)
-        binder = Binder(
-            self.storage,
-            threads,
-            shared.packs,
-            self.run_cell,
-            precise=shared.precise,
-            tuner=shared.tuner,
-            run_phases=self._phases,
-        )
-        if shared.tuner is not None:
-            self.storage.arena.fill(0)  # whatever lay there might be numbers that are slow to calculate with
-        with single_threaded_blas:  # weights are laid out by small products, over which threads would quarrel
-            bound = [binder.bind(step) for step in program.steps]
-        if shared.tuner is not None:
-            shared.tuner.save()
-        self.bound: list[Bound] = [b for b in bound if b is not None]
-        self.constants = _distinct(binder.direct)
-        self.packed = _distinct(binder.held)
+        self.threads = options.threads
+        self.memory = Memory(program, requests, options.limits)
+        self.segments = [
+            Segment(backend.name, backend.compile(list(steps), self.memory, options))
+            for backend, steps in groupby(program.steps, owners.__getitem__)
+        ]
         for value in (v for s in program.steps for v in s.inputs):
             if value.source is not None:
-                value.source.release()  # the calls hold what they need
-        self.scratch_bytes = binder.scratch.peak
-        self._inputs = [self.storage.view(v) for v in program.inputs]
-        self._outputs = [self.storage.view(v) for v in program.outputs]
-        self._sanitizer: Sanitizer | None = None
-        if is_on():
-            held = [*binder.direct, *binder.held]
-            self._sanitizer = Sanitizer(program, self.storage, self.bound, held, binder.scratch)
-        self._table = _merged([phase for b in self.bound for phase in (*self._watched(b), *b.phases)])
+                value.source.release()  # the segments hold what they need
+        self.kernels = [kernel for segment in self.segments for kernel in segment.executable.kernels]
+        self._inputs = [self.memory.array(v) for v in program.inputs]
+        self._outputs = [self.memory.array(v) for v in program.outputs]
+        self._sanitizer = Sanitizer(program, self.memory) if is_on() else None
+
+    @property
+    def nbytes(self) -> dict[str, int]:
+        """The bytes that the plan holds, by what they are for."""
+        total = {"values": self.memory.nbytes}
+        for segment in self.segments:
+            for what, count in segment.executable.nbytes.items():
+                total[what] = total.get(what, 0) + count
+        return total
 
     def run(self, arrays: Sequence[Array], context: Any = None) -> tuple[Array, ...]:
         """The results for these inputs. They are copies; the plan's memory is its own."""
-        self.run_cell.context = context
-        with np.errstate(all="ignore"), single_threaded_blas:
-            if self._sanitizer is not None:
-                return self._sanitizer.run(arrays, self._phases)
-            for view, array in zip(self._inputs, arrays, strict=True):
-                np.copyto(view, array)
-            self._phases(self._table)
+        if self._sanitizer is not None:
+            kernels = dict(zip((k.step for k in self.kernels), self._single_kernels(context), strict=True))
+            return self._sanitizer.run(arrays, kernels)
+        for view, array in zip(self._inputs, arrays, strict=True):
+            np.copyto(view, array)
+        for segment in self.segments:
+            segment.executable.run(context)
         return tuple(np.array(view, order="C") for view in self._outputs)
 
-    def _watched(self, bound: Bound) -> list[list[Part]]:
-        """A look at the clock before a step that is large enough for nobody to notice it."""
-        touched = sum(v.nbytes for v in (*bound.step.inputs, *bound.step.outputs))
-        return [[[(self.run_cell.check, ())]]] if touched >= WATCHED else []
-
     def profile(self, arrays: Sequence[Array], context: Any = None) -> list[float]:
-        """The seconds that each bound step takes in one run."""
-        self.run_cell.context = context
+        """The seconds that each kernel takes in one run."""
+        for view, array in zip(self._inputs, arrays, strict=True):
+            np.copyto(view, array)
         seconds: list[float] = []
-        with np.errstate(all="ignore"), single_threaded_blas:
-            for view, array in zip(self._inputs, arrays, strict=True):
-                np.copyto(view, array)
-            for bound in self.bound:
-                start = time.perf_counter()
-                self._phases(bound.phases)
-                seconds.append(time.perf_counter() - start)
+        for run in self._single_kernels(context):
+            start = time.perf_counter()
+            run()
+            seconds.append(time.perf_counter() - start)
         return seconds
 
-    def _phases(self, phases: Phases) -> None:
-        for phase in phases:
-            if len(phase) == 1 or self.threads == 1:
-                for part in phase:
-                    run_part(part)
-            else:
-                pool.run(phase)
+    def _single_kernels(self, context: Any) -> list[Callable[[], None]]:
+        """What runs each kernel alone."""
+        return [
+            partial(segment.executable.run_kernel, k, context)
+            for segment in self.segments
+            for k in range(len(segment.executable.kernels))
+        ]
 
 
-def fast_plan(graph: Graph, plan: Plan, threads: int, shared: Shared) -> Executor:
-    """The fast plan of a graph whose every type is static, made from its plain one."""
-    return Executor(optimize(verified(lower(graph, plan))), threads, shared, graph.file)
+def make_plan(graph: Graph, schedule: Schedule, options: Options) -> Executor:
+    """The plan of a graph whose every type is static."""
+    offered = backends()
+    program = lower(graph, schedule, lambda step: any(backend.supports(step) for backend in offered))
+    _check(program, "lowering")
+    return Executor(optimize(program, _check), options, offered)
 
 
-def _merged(phases: Sequence[list[Part]]) -> list[list[Part]]:
-    """Phases of one part that follow each other become one."""
-    table: list[list[Part]] = []
-    for phase in phases:
-        if len(phase) == 1 and table and len(table[-1]) == 1:
-            table[-1][0].extend(phase[0])
-        else:
-            table.append([list(part) for part in phase])
-    return table
-
-
-def _distinct(arrays: Sequence[Array]) -> list[Array]:
-    """Each array once."""
-    return list({id(a): a for a in arrays}.values())
+def _check(program: Program, after: str) -> None:
+    """Verify the program where the sanitizer is on."""
+    if is_on():
+        verify(program, after)

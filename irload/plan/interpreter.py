@@ -1,4 +1,4 @@
-"""One inference under way, step by step, and what its operations may ask of it."""
+"""One inference under way, node by node, and what its operations may ask of it."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ from irload.inference import Inference
 from irload.memory import VIEWS
 from irload.model import Model
 from irload.plan.memory_tracker import MemoryTracker
-from irload.plan.schedule import Plan, Step, require_size
+from irload.plan.schedule import Schedule, ScheduledNode, require_size
 from irload.safety import Deadline, Limits
 
 
-class Planner(Protocol):
-    """What gives plans for a model's graphs."""
+class Scheduler(Protocol):
+    """What gives schedules for a model's graphs."""
 
     model: Model
     limits: Limits
 
-    def plan(self, graph: Graph, given: Sequence[TensorType], differences: RunDifferences | None) -> Plan:
-        """The plan for a graph on inputs of these types, which `differences` compares with what the file declares."""
+    def schedule(self, graph: Graph, given: Sequence[TensorType], differences: RunDifferences | None) -> Schedule:
+        """The schedule of a graph on inputs of these types; `differences` compares them with what the file declares."""
         ...
 
 
@@ -43,21 +43,21 @@ class Run:
     next iteration.
     """
 
-    def __init__(self, compiled: Planner, variables: dict[str, Array]) -> None:
+    def __init__(self, compiled: Scheduler, variables: dict[str, Array]) -> None:
         self.compiled = compiled
         self.variables = variables
         self.limits = compiled.limits
         self.deadline = Deadline(compiled.limits)
-        self.ledger = MemoryTracker(compiled.limits)
+        self.tracker = MemoryTracker(compiled.limits)
         self.outputs: Sequence[TensorType] = ()
         self.differences: RunDifferences | None = None
-        """What compares the types that only a run tells with what the file declares."""
+        """Compares the types that only a run knows with what the file declares."""
         self.iterations = 0
         self._assigned: dict[str, Array] = {}
 
-    def plan(self, plan: Plan, arrays: Sequence[Array]) -> tuple[Array, ...]:
-        """Run every step of a plan, dropping each value after its last use."""
-        return self.assigning(lambda: self._steps(plan, arrays))
+    def interpret(self, schedule: Schedule, arrays: Sequence[Array]) -> tuple[Array, ...]:
+        """Run every node of a schedule, dropping each value after its last use."""
+        return self.assigning(lambda: self._nodes(schedule, arrays))
 
     def assigning(self, graph: Callable[[], tuple[Array, ...]]) -> tuple[Array, ...]:
         """Have a graph run; what it assigns to variables is seen once it is done."""
@@ -67,49 +67,51 @@ class Run:
         self._assigned = outer
         return results
 
-    def _steps(self, plan: Plan, arrays: Sequence[Array]) -> tuple[Array, ...]:
-        slots: list[Array | None] = [None] * plan.slots
-        for slot, constant in plan.constants:
+    def _nodes(self, schedule: Schedule, arrays: Sequence[Array]) -> tuple[Array, ...]:
+        slots: list[Array | None] = [None] * schedule.slots
+        for slot, constant in schedule.constants:
             slots[slot] = constant.held_array()
-        for slot, array in zip(plan.parameters, arrays, strict=True):
+        for slot, array in zip(schedule.parameters, arrays, strict=True):
             slots[slot] = array
-        ledger = self.ledger
+        tracker = self.tracker
         for array in slots:
             if array is not None:
-                ledger.hold(array)
-        for step in plan.steps:
-            inputs = [cast(Array, slots[k]) for k in step.inputs]
-            for slot, array in zip(step.outputs, self.step(step, inputs), strict=False):
+                tracker.hold(array)
+        for node in schedule.nodes:
+            inputs = [cast(Array, slots[k]) for k in node.inputs]
+            for slot, array in zip(node.outputs, self.run_node(node, inputs), strict=False):
                 slots[slot] = array
-                ledger.hold(array)
-            for slot in step.last_use:
-                ledger.release(slots[slot])
+                tracker.hold(array)
+            for slot in node.last_use:
+                tracker.release(slots[slot])
                 slots[slot] = None
         for array in slots:
-            ledger.release(array)
-        return tuple(cast(Array, slots[k]) for k in plan.results)
+            tracker.release(array)
+        return tuple(cast(Array, slots[k]) for k in schedule.results)
 
-    def step(self, step: Step, inputs: Sequence[Array]) -> tuple[Array, ...]:
-        """Run one operation. What its plan could not know of its outputs is inferred now, from the values."""
+    def run_node(self, scheduled: ScheduledNode, inputs: Sequence[Array]) -> tuple[Array, ...]:
+        """Run one operation. What its schedule could not know of its outputs is inferred now, from the values."""
         try:
             self.deadline.check()
-            types = step.types if step.known else self.types(step, inputs)
-            if not step.known:
+            types = scheduled.types if scheduled.known else self.types(scheduled, inputs)
+            if not scheduled.known:
                 for tensor in types:
                     require_size(tensor, self.limits)
                 if self.differences is not None:
-                    self.differences.compare_outputs(step.node, types)
-            if step.node.type not in VIEWS:
-                self.ledger.require(types)
+                    self.differences.compare_outputs(scheduled.node, types)
+            if scheduled.node.type not in VIEWS:
+                self.tracker.require(types)
             self.outputs = types
-            return evaluate(step.node.op, inputs, types, self)
+            return evaluate(scheduled.node.op, inputs, types, self)
         except IRError as error:
-            raise error.at(step.node.where(self.compiled.model.file)) from error.__cause__
+            raise error.at(scheduled.node.where(self.compiled.model.file)) from error.__cause__
 
-    def types(self, step: Step, inputs: Sequence[Array]) -> Sequence[TensorType]:
+    def types(self, scheduled: ScheduledNode, inputs: Sequence[Array]) -> Sequence[TensorType]:
         """The output types for these very inputs: the checks of `infer` on shapes that only now are known."""
-        known = [TensorType(_element(t, a), Shape(*a.shape), a) for t, a in zip(step.input_types, inputs, strict=True)]
-        return infer_outputs(step.node.op, known, Inference(self.compiled.model.file, limits=self.limits))
+        known = [
+            TensorType(_element(t, a), Shape(*a.shape), a) for t, a in zip(scheduled.input_types, inputs, strict=True)
+        ]
+        return infer_outputs(scheduled.node.op, known, Inference(self.compiled.model.file, limits=self.limits))
 
     # -- the RunContext ----------------------------------------------------------------------------------------------
 
@@ -121,7 +123,7 @@ class Run:
             for p, a in zip(graph.parameters, inputs, strict=True)
         ]
         outputs = self.outputs
-        results = self.plan(self.compiled.plan(graph, given, self.differences), inputs)
+        results = self.interpret(self.compiled.schedule(graph, given, self.differences), inputs)
         self.outputs = outputs
         return results
 
@@ -138,24 +140,24 @@ class Run:
 
     def write_variable(self, name: str, value: Array) -> None:
         """Give a variable its value for the next inference, or the next iteration of the body it stands in."""
-        self._assigned[name] = value.copy()  # the memory of a fast plan serves the next step and the next inference
+        self._assigned[name] = value.copy()  # the memory of a plan serves the next step and the next inference
 
 
 class TimedRun(Run):
-    """A run that notes of each step of its plan: the shapes of the outputs, the bytes moved, the seconds."""
+    """A run that notes of each node of its schedule: the shapes of the outputs, the bytes moved, the seconds."""
 
-    def __init__(self, compiled: Planner, variables: dict[str, Array]) -> None:
+    def __init__(self, compiled: Scheduler, variables: dict[str, Array]) -> None:
         super().__init__(compiled, variables)
         self.timed: list[tuple[list[tuple[int, ...]], int, float]] = []
         self._within = False
 
-    def step(self, step: Step, inputs: Sequence[Array]) -> tuple[Array, ...]:
+    def run_node(self, scheduled: ScheduledNode, inputs: Sequence[Array]) -> tuple[Array, ...]:
         """Run one operation; those of bodies belong to the one that runs them."""
         if self._within:
-            return super().step(step, inputs)
+            return super().run_node(scheduled, inputs)
         self._within = True
         start = perf_counter()
-        results = super().step(step, inputs)
+        results = super().run_node(scheduled, inputs)
         seconds = perf_counter() - start
         self._within = False
         self.timed.append(([r.shape for r in results], sum(a.nbytes for a in (*inputs, *results)), seconds))

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from statistics import median
 
 from irload.plan.executor import Executor
-from irload.plan.ir.program import Step
-from irload.plan.ir.steps import Attention, Conv, MatMul
-from irload.plan.schedule import Step as PlainStep
+from irload.plan.ir.work import flops
+from irload.plan.schedule import ScheduledNode
 
-__all__ = ["StepTime", "of_fast", "of_plain"]
+__all__ = ["StepTime", "of_interpreted", "of_plan"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,42 +37,26 @@ class StepTime:
         return f"{amount / self.seconds / 1e9:.3g} {unit}" if self.seconds > 0 else ""
 
 
-def of_fast(plan: Executor, rounds: Sequence[Sequence[float]]) -> list[StepTime]:
-    """The entries of a fast plan: medians over rounds of seconds, one for each step that is bound."""
+def of_plan(plan: Executor, rounds: Sequence[Sequence[float]]) -> list[StepTime]:
+    """The entries of a plan: medians over rounds of seconds, one for each kernel."""
     return [
         StepTime(
-            bound.step.title,
-            bound.step.origin[-1].name if bound.step.origin else "",
-            bound.kernel,
-            bound.step.outputs[0].shape if bound.step.outputs else (),
+            kernel.step.title,
+            kernel.step.origin[-1].name if kernel.step.origin else "",
+            kernel.name,
+            kernel.step.outputs[0].shape if kernel.step.outputs else (),
             median(seconds),
-            flops(bound.step),
-            sum(v.nbytes for v in (*bound.step.inputs, *bound.step.outputs)),
+            flops(kernel.step),
+            sum(v.nbytes for v in (*kernel.step.inputs, *kernel.step.outputs)),
         )
-        for bound, seconds in zip(plan.bound, zip(*rounds, strict=True), strict=True)
+        for kernel, seconds in zip(plan.kernels, zip(*rounds, strict=True), strict=True)
     ]
 
 
-def of_plain(step: PlainStep, shapes: Sequence[tuple[int, ...]], nbytes: int, seconds: float) -> StepTime:
+def of_interpreted(
+    scheduled: ScheduledNode, shapes: Sequence[tuple[int, ...]], nbytes: int, seconds: float
+) -> StepTime:
     """The entry of one operation that ran by its own `compute`."""
-    return StepTime(step.node.type, step.node.name, "compute", shapes[0] if shapes else (), seconds, 0, nbytes)
-
-
-def flops(step: Step) -> int:
-    """Multiplications and additions; 0 where memory is what counts."""
-    if isinstance(step, Conv):
-        _, _, depth, *kernel = step.inputs[1].shape
-        return 2 * step.output.size * _product([depth, *kernel])
-    if isinstance(step, MatMul):
-        return 2 * step.output.size * step.inputs[0].shape[-2 if step.transpose_a else -1]
-    if isinstance(step, Attention):
-        q, k, *_ = step.inputs
-        return 2 * k.shape[-2] * (q.size + step.output.size)
-    return 0
-
-
-def _product(numbers: Sequence[int]) -> int:
-    total = 1
-    for n in numbers:
-        total *= n
-    return total
+    return StepTime(
+        scheduled.node.type, scheduled.node.name, "compute", shapes[0] if shapes else (), seconds, 0, nbytes
+    )

@@ -1,4 +1,4 @@
-"""The plain plan: the reachable nodes in topological order, with slots for their values and when each is last used."""
+"""Schedules: the reachable nodes in topological order, with slots for their values and when each is last used."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from irload.plan.folding import Folding, stored
 from irload.plan.ir.constant import Constant
 from irload.safety import DEFAULT, Limits
 
-__all__ = ["Plan", "Step", "schedule_graph"]
+__all__ = ["Schedule", "ScheduledNode", "schedule_graph"]
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class ScheduledNode:
     """One node to run. Slots are positions in the table of live values; `last_use` lists those that end here.
 
     `known` is true when inference has already checked the node on static shapes; otherwise it is inferred again on the
@@ -36,13 +36,13 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Plan:
-    """Steps over a table of slots, of which `parameters` are filled by the caller and `results` read by it.
+class Schedule:
+    """Nodes over a table of slots, of which `parameters` are filled by the caller and `results` read by it.
 
     `constants` are slots and what fills them.
     """
 
-    steps: tuple[Step, ...]
+    nodes: tuple[ScheduledNode, ...]
     slots: int
     parameters: tuple[int, ...]
     results: tuple[int, ...]
@@ -51,7 +51,7 @@ class Plan:
     """The same constants by output."""
     types: Mapping[Output, TensorType] = field(default_factory=dict[Output, TensorType], repr=False)
     is_static: bool = False
-    """True when inference has told every type, so that memory can be planned. Strings have no fixed size."""
+    """True when inference knows every type, so that memory can be planned. Strings have no fixed size."""
 
 
 def require_size(tensor: TensorType, limits: Limits) -> None:
@@ -69,8 +69,8 @@ def require_size(tensor: TensorType, limits: Limits) -> None:
 
 def schedule_graph(
     graph: Graph, given: Sequence[TensorType], folding: Folding | None = None, limits: Limits = DEFAULT
-) -> Plan:
-    """The plan for a graph whose Parameters get these types. With `folding`, what is constant is computed now.
+) -> Schedule:
+    """The schedule of a graph whose Parameters get these types. With `folding`, what is constant is computed now.
 
     Raises what inference raises, and LimitExceeded where a tensor, or what must be in memory at once, would pass a
     limit. Nothing is loaded or computed before that.
@@ -101,13 +101,13 @@ def schedule_graph(
     for s, k in last.items():
         if s not in kept and s >= len(constants):
             ends[k].append(s)
-    steps: list[Step] = []
-    # A file may list more ports than the operation has, or less: inferred at the step, so the plan stays plain.
+    scheduled: list[ScheduledNode] = []
+    # A file may list more ports than the operation has, or less: inferred at the step, so the schedule is interpreted.
     for k, node in enumerate(nodes):
         before = tuple(types.get(i, UNKNOWN).untold() for i in node.inputs)
         after = tuple(types.get(o, UNKNOWN).untold() for o in node.outputs)
-        steps.append(
-            Step(
+        scheduled.append(
+            ScheduledNode(
                 node,
                 tuple(slot[i] for i in node.inputs),
                 tuple(slot[o] for o in node.outputs),
@@ -117,13 +117,13 @@ def schedule_graph(
                 all(t.is_static for t in (*before, *after)) and inference.counts[node] == len(node.outputs),
             )
         )
-    is_static = all(s.known and all(_is_flat(t) for t in (*s.input_types, *s.types)) for s in steps) and all(
+    is_static = all(s.known and all(_is_flat(t) for t in (*s.input_types, *s.types)) for s in scheduled) and all(
         _is_flat(types.get(o, UNKNOWN)) for o in (*(p.outputs[0] for p in graph.parameters), *returned)
     )
-    if folding is None or not is_static:  # the memory of a fast plan is counted exactly when it is laid out
+    if folding is None or not is_static:  # the memory of a plan is counted exactly when it is placed
         _require_peak(graph, types, constant_bytes, limits)
-    return Plan(
-        tuple(steps),
+    return Schedule(
+        tuple(scheduled),
         len(slot),
         tuple(slot[p.outputs[0]] for p in graph.parameters),
         results,
@@ -144,9 +144,9 @@ def _require_sizes(graph: Graph, nodes: Sequence[Node], types: Mapping[Output, T
             except LimitExceeded as error:
                 raise error.at(node.where(graph.file)) from None
         if node.type == "Const" and not isinstance(node.op, UnknownOp):
-            told = node.op.attributes
+            attributes = node.op.attributes
             size = types[node.outputs[0]].nbytes or 0
-            spans[told["offset"], told["size"], told["element_type"].name, size] = size
+            spans[attributes["offset"], attributes["size"], attributes["element_type"].name, size] = size
     found = sum(spans.values())
     limits.require("peak_bytes", found, "the constants are too large")
     return found

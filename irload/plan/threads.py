@@ -2,35 +2,21 @@
 
 from __future__ import annotations
 
-import os
-import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from threading import Lock, Thread
+from typing import Any
 
 import numpy as np
 
-from irload.errors import InputInvalid
-from irload.plan.backends.numpy.kernels.calls import Part
+from irload.machine import processors
+from irload.portable import after_fork_in_child
 
+Call = tuple[Callable[..., Any], tuple[Any, ...]]
+"""A function and its arguments; nothing is looked up later."""
 
-def processors() -> int:
-    """How many processors this process may use."""
-    affinity = getattr(os, "sched_getaffinity", None)
-    return len(affinity(0)) if affinity else os.cpu_count() or 1
-
-
-def thread_count(threads: int | None) -> int:
-    """The number of threads: as asked for, else by IRLOAD_NUM_THREADS, else one for each processor we may use.
-
-    Raises InputInvalid for anything but a positive integer.
-    """
-    asked = os.environ.get("IRLOAD_NUM_THREADS") if threads is None else threads
-    if asked is None or asked == "":
-        return processors()
-    if not re.fullmatch(r"0*[1-9][0-9]{0,5}", str(asked)):
-        raise InputInvalid(f"the number of threads must be a positive integer below 1,000,000, found '{asked}'")
-    return int(asked)
+Part = list[Call]
+"""Calls that one thread makes one after the other."""
 
 
 def run_part(part: Part) -> None:
@@ -157,5 +143,4 @@ class _Worker(Thread):
 pool = ThreadPool()
 """The one pool of the process."""
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=pool.forget)
+after_fork_in_child(pool.forget)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from irload.plan.sanitizer import sanitizing
+from irload.plan.sanitizing import sanitizing
 
 
 @pytest.fixture(autouse=True)

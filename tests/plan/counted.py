@@ -19,11 +19,11 @@ from irload.core.tensor import Array
 from irload.plan.backends.numpy.kernels import packing, winograd
 from irload.plan.backends.numpy.kernels import weight_streaming as streamed
 from irload.plan.backends.numpy.kernels.calls import Scratch
-from irload.plan.backends.numpy.selection.selector import Bound
 from irload.plan.backends.numpy.tuning import Phases
+from irload.plan.executor import Executor
 from models import ir
 from tests.fuzz.programs.thresholds import lowered
-from tests.plan.exact import Choice, Exact, plan_of
+from tests.plan.exact import Choice, Exact, plan_of, tables
 from tests.plan.graphs import PAIRS
 
 FILE = Path(__file__).with_name("counted.json")
@@ -155,7 +155,7 @@ def counted(build: Callable[[Exact], ir.Ref]) -> dict[str, list[str]]:
                     choice = Choice(k)
                     plan = plan_of(model, net.shapes, threads, choice)
                 key = f"{threads} threads, {'in place' if small else 'copied'}, choice {k}"
-                found[key] = [*map(row, plan.bound), f"scratch {sum(taken)}, arena {plan.storage.nbytes}"]
+                found[key] = [*rows(plan), f"scratch {sum(taken)}, arena {plan.memory.nbytes}"]
                 k, most = k + 1, choice.most
     return found
 
@@ -175,10 +175,13 @@ def _scratch_taken() -> Generator[list[int]]:
         yield taken
 
 
-def row(bound: Bound) -> str:
-    """One step: calls of each part, phase by phase, and the elements of the largest array that one of them takes."""
-    calls = " then ".join("+".join(str(len(part)) for part in phase) for phase in bound.phases)
-    return f"{bound.kernel}: {calls} calls, at most {_largest(bound.phases)} elements"
+def rows(plan: Executor) -> list[str]:
+    """Each step: calls of each part, phase by phase, and the elements of the largest array that one of them takes."""
+    found: list[str] = []
+    for name, phases in tables(plan):
+        calls = " then ".join("+".join(str(len(part)) for part in phase) for phase in phases)
+        found.append(f"{name}: {calls} calls, at most {_largest(phases)} elements")
+    return found
 
 
 def _largest(phases: Phases) -> int:

@@ -12,10 +12,12 @@ import numpy as np
 import irload
 from irload.core.tensor import Array
 from irload.model import Model
+from irload.plan.backends.numpy.executable import NumpyExecutable, kept
 from irload.plan.backends.numpy.tuning import Phases
 from irload.plan.executor import Executor
 from irload.plan.ir.program import Step
-from irload.plan.sanitizer import sanitizing
+from irload.plan.memory.memory import Memory
+from irload.plan.sanitizing import sanitizing
 from irload.run import CompiledModel
 from models import ir
 from tests.plan.graphs import Net
@@ -38,16 +40,21 @@ class Choice:
         self.most = 1
         """The most kernels that there were for one step."""
 
-    def told(self, step: Step, threads: int) -> str | None:
+    def find(self, step: Step, memory: Memory, threads: int) -> str | None:
         """Nothing, so that it is asked with the kernels at hand."""
         return None
 
     def learn(
-        self, step: Step, threads: int, ways: Mapping[str, Callable[[], Phases]], run: Callable[[Phases], None]
+        self,
+        step: Step,
+        memory: Memory,
+        threads: int,
+        kernels: Mapping[str, Callable[[], Phases]],
+        run: Callable[[Phases], None],
     ) -> str:
         """The name of the kernel."""
-        self.most = max(self.most, len(ways))
-        return list(ways)[min(self.k, len(ways) - 1)]
+        self.most = max(self.most, len(kernels))
+        return list(kernels)[min(self.k, len(kernels) - 1)]
 
     def save(self) -> None:
         """Nothing is kept."""
@@ -84,15 +91,23 @@ def same(model: Model, shapes: Sequence[Sequence[int]], *, threads: Sequence[int
 def plan_of(model: Model, shapes: Sequence[Sequence[int]], threads: int = 1, choice: object = None) -> Executor:
     """The fast plan that an inference on inputs of these shapes uses."""
     compiled = CompiledModel(model, threads)  # which plans at the first inference, by the choice
-    compiled._shared.tuner = choice  # pyright: ignore
+    kept(compiled._options).tuner = choice  # pyright: ignore
     compiled(given(shapes))
     ((plan,),) = compiled._pools.values()
     return plan
 
 
+def tables(plan: Executor) -> list[tuple[str, Phases]]:
+    """The name of each kernel of a plan that NumPy alone runs, and what it does."""
+    (segment,) = plan.segments
+    executable = segment.executable
+    assert isinstance(executable, NumpyExecutable)
+    return [(k.name, phases) for k, phases in zip(executable.kernels, executable.phases, strict=True)]
+
+
 def kernels(model: Model, shapes: Sequence[Sequence[int]], threads: int = 1) -> list[str]:
     """The kernels of the plan, in order; views have none."""
-    return [bound.kernel for bound in plan_of(model, shapes, threads).bound]
+    return [kernel.name for kernel in plan_of(model, shapes, threads).kernels]
 
 
 def _run(
@@ -100,6 +115,6 @@ def _run(
 ) -> tuple[set[str], list[list[Array]]]:
     with sanitizing():
         compiled = CompiledModel(model, threads)  # which plans at the first inference, by the choice
-        compiled._shared.tuner = choice  # pyright: ignore
+        kept(compiled._options).tuner = choice  # pyright: ignore
         results = [list(compiled(arrays).values()) for arrays in inputs]
-    return {b.kernel for plans in compiled._pools.values() for plan in plans for b in plan.bound}, results
+    return {b.name for plans in compiled._pools.values() for plan in plans for b in plan.kernels}, results

@@ -9,7 +9,7 @@ import numpy as np
 import irload
 from irload.core.tensor import Array
 from irload.model import Model
-from irload.plan.sanitizer import sanitizing
+from irload.plan.sanitizing import sanitizing
 from models import ir
 
 PAIRS = {"strides": "1,1", "dilations": "1,1", "pads_begin": "0,0", "pads_end": "0,0"}

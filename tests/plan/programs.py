@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from irload.core.tensor import Array
-from irload.plan.executor import Executor, Shared
+from irload.plan.backends.base import Options
+from irload.plan.backends.numpy.backend import NumpyBackend
+from irload.plan.executor import Executor
 from irload.plan.ir.expression import Expression, Instruction
 from irload.plan.ir.program import Program, Step, Value
 from irload.plan.ir.steps import Elementwise, Resample
+from irload.plan.memory.layout import Layout
+from irload.plan.memory.requests import MemoryRequests
 from irload.plan.passes.pipeline import optimize
 
 F32 = np.dtype(np.float32)
@@ -38,14 +43,26 @@ def run(
     threads: int = 1,
     *,
     passes: bool = True,
+    layouts: dict[Value, Layout] | None = None,
 ) -> tuple[Array, ...]:
-    """The outputs of a program, run twice: the second time must give the same."""
+    """The outputs of a program, run twice: the second time must give the same. `layouts`: these, and no others."""
     program = Program(list(steps), list(inputs), list(outputs))
-    plan = Executor(optimize(program) if passes else program, threads, Shared())
+    offered = [Placed(layouts)] if layouts is not None else None
+    plan = Executor(optimize(program) if passes else program, Options(threads), offered)
     first = plan.run(list(inputs.values()))
     for a, b in zip(first, plan.run(list(inputs.values())), strict=True):
         np.testing.assert_array_equal(a, b)
     return first
+
+
+class Placed(NumpyBackend):
+    """NumPy's back end, asking for these layouts alone."""
+
+    def __init__(self, layouts: dict[Value, Layout]) -> None:
+        self._layouts = layouts
+
+    def requests(self, program: Program, steps: Sequence[Step]) -> MemoryRequests:
+        return replace(super().requests(program, steps), layouts=self._layouts)
 
 
 def mapped(function: str, *operands: Value | float, numbers: tuple[float, ...] = ()) -> Elementwise:

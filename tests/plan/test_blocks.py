@@ -7,8 +7,8 @@ from unittest.mock import patch
 import numpy as np
 import pytest
 
-from irload.plan.backends.numpy.kernels import small_gemm as unpacked
-from irload.plan.backends.numpy.kernels.small_gemm import block_height, panel_width, products, spread
+from irload.plan.backends.numpy.kernels import small_gemm
+from irload.plan.backends.numpy.kernels.small_gemm import block_height, panel_width, products, transform
 from irload.plan.backends.numpy.kernels.tiles import by_memory, collapse, cut, cut_range, tiles
 from irload.plan.backends.numpy.kernels.views import merged, shaped, shaped_constant
 from irload.plan.threads import run_part
@@ -104,10 +104,10 @@ def test_plain_matrices_are_multiplied_at_once() -> None:
 @pytest.mark.parametrize(("n", "pieces"), [(10, 1), (12, 1), (13, 13), (24, 2), (26, 13), (100, 10)])
 def test_wide_matrices_are_cut_into_equal_pieces(n: int, pieces: int) -> None:
     matrix, x, out = np.ones((2, 3), np.float32), np.ones((3, n), np.float32), np.zeros((2, n), np.float32)
-    with patch.object(unpacked, "WORK", 72):
-        function, (_, columns, _) = spread(matrix, x, out)
+    with patch.object(small_gemm, "WORK", 72):
+        function, (_, columns, _) = transform(matrix, x, out)
     assert len(columns) == pieces
-    function(matrix, columns, unpacked._by_panels(out, n // pieces))
+    function(matrix, columns, small_gemm._by_panels(out, n // pieces))
     np.testing.assert_array_equal(out, 3)
 
 

@@ -7,8 +7,9 @@ import pytest
 
 import irload
 from irload.plan import profile
+from irload.plan.backends.numpy.executable import _bytes
+from irload.plan.backends.numpy.reasons import REASONS
 from irload.plan.executor import Executor
-from irload.plan.explain import REASONS, _bytes
 from irload.plan.ir.steps import Attention, Conv, MatMul
 from models import ir
 from tests.plan.exact import plan_of
@@ -31,7 +32,7 @@ EXPECTED = """\
 fast plan for x1 f32[1,3,6,8], THREADS
 layers: 8, of which 1 are constant and computed already
 steps: 4, and 1 that are views of memory and cost nothing
-memory: values 0.0 MB, working memory 1.0 MB, constants 0.0 MB, laid out for kernels 0.1 MB
+memory: values 0.0 MB, working memory 1.0 MB, constants 0.0 MB, packed weights 0.1 MB
 
 kernels:
      1 × im2col: windows copied into rows in the cache, then a matmul
@@ -75,7 +76,7 @@ def test_the_words_of_constants() -> None:
     y = net.op("Multiply", net.input(1000, 1000), net.weights(1000, 1000))
     first, second = net.ops("Split", y, net.constant(0), outputs=2, num_splits=2)
     text = irload.compile_model(net.model(net.op("Add", first, second)), 1).explain()
-    assert "constants 4.0 MB, laid out for kernels 0.0 MB" in text
+    assert "constants 4.0 MB, packed weights 0.0 MB" in text
 
 
 def test_the_words_of_a_plain_plan() -> None:
@@ -92,7 +93,7 @@ def test_the_words_of_a_plain_plan() -> None:
 def test_every_kernel_has_a_reason() -> None:
     net, *outputs = mixed()
     plan = plan_of(net.model(*outputs), net.shapes)
-    assert {b.kernel for b in plan.bound} <= REASONS.keys()
+    assert {b.name for b in plan.kernels} <= REASONS.keys()
 
 
 def test_what_is_counted() -> None:
@@ -137,12 +138,12 @@ def test_a_rate_is_of_what_counts() -> None:
 def test_the_median_of_the_rounds_counts() -> None:
     net = Net()
     plan: Executor = plan_of(net.model(net.op("Tanh", net.input(3))), net.shapes)
-    (entry,) = profile.of_fast(plan, [[3.0], [1.0], [2.0]])
+    (entry,) = profile.of_plan(plan, [[3.0], [1.0], [2.0]])
     assert entry.seconds == 2.0
 
 
 def test_memory_counts_once() -> None:
     whole, other = np.zeros(100, np.float32), np.zeros((3, 4), np.float32)
-    assert _bytes([whole, whole[:5], whole[5:].reshape(5, 19), None, other.T, None]) == 400 + 48
+    assert _bytes([whole, whole[:5], whole[5:].reshape(5, 19), other.T]) == 400 + 48
     assert _bytes([]) == 0
     assert _bytes([np.frombuffer(b"abcdefgh", np.float32)]) == 8

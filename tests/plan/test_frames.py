@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from irload.core.tensor import Array
+from irload.plan.backends.base import Options
 from irload.plan.backends.numpy.kernels import packing
-from irload.plan.executor import Executor, Shared
+from irload.plan.executor import Executor
 from irload.plan.ir.expression import Expression, Instruction
 from irload.plan.ir.program import Program, Step, Value
 from irload.plan.ir.steps import Conv, Elementwise
@@ -75,8 +76,8 @@ def test_framed(
 
 def frames(steps: list[Step], a: Value, outputs: list[Value]) -> list[Value]:
     """The values that lie in a frame."""
-    plan = Executor(optimize(Program(steps, [a], outputs)), 1, Shared())
-    return [v for s in plan.program.steps for v in s.outputs if plan.storage.frame(v) is not None]
+    plan = Executor(optimize(Program(steps, [a], outputs)), Options(1))
+    return [v for s in plan.program.steps for v in s.outputs if plan.memory.layout(v).border]
 
 
 def test_only_what_a_depthwise_convolution_alone_takes() -> None:

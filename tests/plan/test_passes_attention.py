@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from irload.core.tensor import Array
-from irload.plan.executor import Executor, Shared
+from irload.plan.backends.base import Options
+from irload.plan.executor import Executor
 from irload.plan.ir.program import Program, Value
 from irload.plan.ir.steps import Attention, MatMul, Reshape, Softmax, Step, Transpose
 from irload.plan.passes.pipeline import optimize
@@ -122,8 +123,8 @@ def test_heads_are_written_side_by_side_where_only_that_is_needed(seen: str) -> 
     turned = c.add(Transpose([heads], [value(2, ROWS, HEADS, 6)], order=(0, 2, 1, 3)))
     merged = c.add(Reshape([turned], [value(2, ROWS, HEADS * 6)]))
     also = {"merged": [], "returned": [turned], "taken again": [c("exp", heads)]}[seen]
-    plan = Executor(optimize(Program(c.steps, list(given), [merged, *also])), 1, Shared())
-    copies = [b for b in plan.bound if isinstance(b.step, Reshape)]
+    plan = Executor(optimize(Program(c.steps, list(given), [merged, *also])), Options(1))
+    copies = [b for b in plan.kernels if isinstance(b.step, Reshape)]
     assert len(copies) == (seen != "merged")
     first, *rest = plan.run(list(given.values()))
     expected = plain().swapaxes(1, 2)

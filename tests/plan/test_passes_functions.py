@@ -126,7 +126,7 @@ def test_what_only_looks_alike_stays(write: Callable[[Chain, Value, Value], Valu
     out = write(chain, x, y)
     (step,) = chain.optimized([x, y], [out])
     assert isinstance(step, Elementwise)
-    functions = {i.function for i in step.expression.instructions}
+    functions = {i.opcode for i in step.expression.instructions}
     assert not functions & set(WRITTEN), functions
 
 

@@ -79,8 +79,8 @@ def expression(build: Build, numbers: Mapping[str, float]) -> str:
     """The instructions of the only step."""
     net = Net()
     model = net.model(build(net, numbers))
-    (bound,) = plan_of(model, net.shapes).bound
-    return str(bound.step.expression)  # type: ignore[attr-defined]
+    (kernel,) = plan_of(model, net.shapes).kernels
+    return str(kernel.step.expression)  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("by", [1.001, -1.0, None])
@@ -282,7 +282,7 @@ def test_elementwise_work_behind_views(looks: str, other: str) -> None:
 
     agrees(model, net.shapes)
     plan = plan_of(model, net.shapes)
-    products = [b for b in plan.bound if "matmul" in b.kernel]
+    products = [b for b in plan.kernels if "matmul" in b.name]
     sunk = "multiply" in str(products[0].step.epilogue)  # type: ignore[attr-defined]
     expected = other in ("number", "scalar", "its own") or (other == "constant" and "flat" not in looks)
     assert sunk == (expected or (other, looks) == ("turned alike", "turned"))

@@ -40,8 +40,8 @@ def test_a_constant_factor(groups: int, first: bool, shape: tuple[int, ...], fol
     c = factor(net, *shape)
     model = net.model(net.op("ReLU", net.op("Multiply", *((c, y) if first else (y, c)))))
     same(model, net.shapes)
-    (bound,) = plan_of(model, net.shapes).bound
-    assert ("multiply" not in str(bound.step.epilogue)) == folded  # type: ignore[attr-defined]
+    (kernel,) = plan_of(model, net.shapes).kernels
+    assert ("multiply" not in str(kernel.step.epilogue)) == folded  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("why", ["computed", "added", "wider", "weights computed", "infinite", "taken twice"])
@@ -63,6 +63,6 @@ def test_other_factors(why: str) -> None:
     model = net.model(z)
     if why != "taken twice":
         same(model, net.shapes)
-    steps = plan_of(model, net.shapes).bound
+    steps = plan_of(model, net.shapes).kernels
     said = [str(getattr(b.step, "epilogue", getattr(b.step, "expression", ""))) for b in steps]
     assert any("multiply" in s or s == "add" for s in said), said

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from irload.core.tensor import Array
-from irload.plan.executor import Executor, Shared
+from irload.plan.backends.base import Options
+from irload.plan.executor import Executor
 from irload.plan.ir.program import Program, Value
 from irload.plan.ir.steps import Conv, Elementwise, MatMul, Normalize, Reshape, Step, Transpose
 from irload.plan.passes.pipeline import optimize
@@ -101,5 +102,5 @@ def test_a_pair_of_transposes_costs_nothing() -> None:
     there = permute(c, c("relu", x), FIRST)
     back = permute(c, there, LAST)
     out = c.add(Reshape([back], [value(24, 6)]))
-    plan = Executor(optimize(Program(c.steps, [x], [out])), 1, Shared())
-    assert [type(b.step) for b in plan.bound] == [Elementwise]
+    plan = Executor(optimize(Program(c.steps, [x], [out])), Options(1))
+    assert [type(b.step) for b in plan.kernels] == [Elementwise]

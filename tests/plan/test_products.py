@@ -6,16 +6,19 @@ import numpy as np
 import pytest
 
 from irload.core.tensor import Array
-from irload.plan.backends.numpy.kernels import packing, winograd
-from irload.plan.backends.numpy.kernels import small_gemm as unpacked
+from irload.plan.backends.numpy import measured
+from irload.plan.backends.numpy.kernels import packing, small_gemm, winograd
 from irload.plan.backends.numpy.kernels import weight_streaming as streamed
-from irload.plan.backends.numpy.kernels.calls import Part, Scratch
+from irload.plan.backends.numpy.kernels.calls import Scratch
+from irload.plan.backends.numpy.kernels.elementwise import Operand
+from irload.plan.backends.numpy.kernels.epilogue import Epilogue
 from irload.plan.backends.numpy.kernels.packing import pack_matrix
-from irload.plan.backends.numpy.kernels.small_gemm import panel_width, products, spread
+from irload.plan.backends.numpy.kernels.small_gemm import panel_width, products, transform
 from irload.plan.backends.numpy.kernels.weight_streaming import stream_weights
 from irload.plan.ir.constant import Constant
 from irload.plan.ir.expression import Expression, Instruction
 from irload.plan.ir.steps import MatMul
+from irload.plan.threads import Part
 from tests.plan.programs import constant, random, run, value
 
 RELU = Expression(2, (Instruction("add", (0, 1)), Instruction("relu", (2,))))
@@ -61,8 +64,8 @@ def test_panels_stay_below_what_blas_reads_in_place(k: int, n: int) -> None:
     width = panel_width(k, n)
     assert width is not None
     assert n % width == 0
-    assert width % unpacked.LANES == 0
-    assert unpacked.block_height(100, k, width) * k * width <= unpacked.WORK
+    assert width % measured.LANES == 0
+    assert small_gemm.block_height(100, k, width) * k * width <= measured.WORK
 
 
 @pytest.mark.parametrize(("k", "n"), [(8, 24), (8, 1000), (2048, 512)])
@@ -74,7 +77,7 @@ def test_what_is_better_left_whole(k: int, n: int) -> None:
 def test_a_tiny_matrix_times_a_wide_one(n: int) -> None:
     matrix, x = random(4, 6), random(2, 6, n, seed=1)
     out = np.full((2, 4, n), np.nan, np.float32)
-    call([[spread(matrix, x, out)]])
+    call([[transform(matrix, x, out)]])
     np.testing.assert_allclose(out, matrix @ x, rtol=1e-4, atol=1e-4)
 
 
@@ -82,10 +85,10 @@ def test_a_tiny_matrix_times_a_wide_one(n: int) -> None:
 @pytest.mark.parametrize(
     ("rows", "k", "n"), [(2, 40, 30), (33, 64, 100), (49, 4608, 48), (64, 3072, 80), (160, 70, 33)]
 )
-def test_weights_first(rows: int, k: int, n: int, threads: int, in_place: bool) -> None:
+def test_weight_streaming(rows: int, k: int, n: int, threads: int, in_place: bool) -> None:
     a, w, bias = random(rows, k), random(n, k, seed=1), random(n, seed=2)
     out = np.full((rows, n), np.nan, np.float32)
-    for phase in stream_weights(a, w, out, [bias], RELU, Scratch(), threads):
+    for phase in stream_weights(a, w, out, Epilogue(RELU, (Operand(bias),)), Scratch(), threads):
         call(phase)
     expected = np.maximum(a.astype(np.float64) @ w.T + bias, 0)
     np.testing.assert_allclose(out, expected, rtol=1e-4, atol=1e-3)

@@ -102,7 +102,7 @@ def test_each_shape_has_a_plan_and_old_ones_are_let_go():
     for size in (8, 9, 8, *range(10, 10 + 2 * PLANS)):
         x = image(1, 3, size, size)
         np.testing.assert_allclose(compiled(x)[0], plain(x)[0], rtol=1e-5, atol=1e-6)
-    assert len(compiled._plans) == PLANS
+    assert len(compiled._schedules) == PLANS
     assert len(compiled._pools) <= PLANS
 
 
@@ -138,7 +138,7 @@ def test_copies_of_a_compiled_model_run_side_by_side(again):
     x = image(1, 3, 24, 24)
     expected = compiled(x)[0]
     other = again(compiled)
-    assert (other.threads, other.optimize, other._shared.precise) == (2, True, True)
+    assert (other.threads, other.optimize, other._options.precise) == (2, True, True)
     np.testing.assert_array_equal(other(x)[0], expected)
     with ThreadPoolExecutor(2) as pool:
         for result in pool.map(lambda c: c(x)[0], [compiled, other] * 10):

@@ -9,10 +9,11 @@ from math import prod
 import numpy as np
 import pytest
 
-from irload.plan.backends.numpy.kernels.calls import SHARED, TILE, Scratch
+from irload.plan.backends.numpy.kernels.calls import Scratch
 from irload.plan.backends.numpy.kernels.copying import copy
+from irload.plan.backends.numpy.measured import SHARED, TILE
 from models import ir
-from tests.plan.exact import Choice, Exact, plan_of
+from tests.plan.exact import Choice, Exact, plan_of, tables
 
 PADS = {"pads_begin": "1,1", "pads_end": "1,1"}
 THREADS = 3
@@ -80,10 +81,9 @@ def parts(build: Callable[[Exact], ir.Ref], kernel: str) -> int:
     net = Exact()
     model = net.model(build(net))
     for k in range(4):
-        plan = plan_of(model, net.shapes, THREADS, Choice(k))
-        for bound in plan.bound:
-            if bound.kernel == kernel:
-                return max(map(len, bound.phases))
+        for name, phases in tables(plan_of(model, net.shapes, THREADS, Choice(k))):
+            if name == kernel:
+                return max(map(len, phases))
     raise AssertionError(f"no kernel {kernel}")
 
 
@@ -91,7 +91,7 @@ def parts(build: Callable[[Exact], ir.Ref], kernel: str) -> int:
 def test_threads_share_what_is_worth_it(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     build, kernel, threshold, work = SHARES[name]
     for least, expected in ((work, THREADS), (work + 1, 1)):
-        for module in [m for n, m in sys.modules.items() if n.startswith("irload.plan.backends.numpy.kernels")]:
+        for module in [m for n, m in sys.modules.items() if n.startswith("irload.plan.backends.numpy.")]:
             for constant, value in ((threshold, least), ("TILE", 48), ("SHARED", 96)):
                 if constant in vars(module):
                     monkeypatch.setattr(module, constant, value)

@@ -15,8 +15,7 @@ import numpy as np
 import pytest
 
 import irload
-from irload.plan.backends.numpy.kernels.calls import Part
-from irload.plan.threads import ThreadPool, processors
+from irload.plan.threads import Part, ThreadPool, processors
 from tests.plan.nets import convolutions
 
 ROOT = Path(__file__).parents[2]
@@ -196,7 +195,9 @@ def test_callers_share_the_threads(mine: ThreadPool) -> None:
 
 def test_plans_of_all_shapes_and_models_share_one_pool(mine: ThreadPool, monkeypatch: pytest.MonkeyPatch) -> None:
     before = set(threading.enumerate())
-    monkeypatch.setattr("irload.plan.executor.pool", mine)  # the one of the process may have served other tests
+    monkeypatch.setattr(
+        "irload.plan.backends.numpy.executable.pool", mine
+    )  # the one of the process may have served other tests
     model = convolutions(3, 128, 128, size="?")
     first, second = irload.compile_model(model, 4), irload.compile_model(model, 3)
     for size in range(24, 32):

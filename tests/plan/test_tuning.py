@@ -9,11 +9,16 @@ import numpy as np
 import pytest
 
 from irload import compile_model
+from irload.machine import cache_folder
+from irload.plan.backends.base import Options
 from irload.plan.backends.numpy import tuning
-from irload.plan.backends.numpy.tuning import Tuner, cache_folder, describe
-from irload.plan.executor import Executor, Shared
-from irload.plan.ir.program import Program
+from irload.plan.backends.numpy.executable import Kept
+from irload.plan.backends.numpy.requests import requests
+from irload.plan.backends.numpy.tuning import Tuner, describe
+from irload.plan.executor import Executor
+from irload.plan.ir.program import Program, Step
 from irload.plan.ir.steps import Conv, MatMul
+from irload.plan.memory.memory import Memory
 from tests.plan.programs import constant, random, value
 
 DIGITS = Path(__file__).parents[2] / "models" / "digits"
@@ -27,16 +32,21 @@ WAYS = {
 def convolution() -> tuple[Program, Conv]:
     """A 3×3 convolution that several kernels can run."""
     x, out = value(1, 32, 12, 12), value(1, 32, 12, 12)
-    x.channels_last = out.channels_last = True
     weights = constant(random(1, 32, 32, 3, 3))
     ones = (1, 1)
     step = Conv([x, weights], [out], strides=ones, dilations=ones, pads_begin=ones, pads_end=ones)
     return Program([step], [x], [out]), step
 
 
+def described(step: Step, threads: int) -> str:
+    """What tuning remembers a step by."""
+    program = Program([step], [v for v in step.inputs if not v.is_constant], step.outputs)
+    return describe(step, Memory(program, requests(program, [step])), threads)
+
+
 def plan(program: Program, file: Path, threads: int = 1) -> Executor:
     """A plan tuned with a file."""
-    return Executor(program, threads, Shared(tuner=Tuner(file)))
+    return Executor(program, Options(threads, kept={"numpy": Kept(tuner=Tuner(file))}))
 
 
 @pytest.mark.parametrize(("threads", "best"), [(t, name) for t, names in WAYS.items() for name in names])
@@ -54,12 +64,12 @@ def test_the_fastest_runs_and_is_remembered(
     file = tmp_path / "deep" / "tuned.json"
     first = plan(program, file, threads)
     assert tried == WAYS[threads]
-    assert first.bound[-1].kernel == best
+    assert first.kernels[-1].name == best
     x = random(1, 32, 12, 12, seed=1)
-    expected = Executor(convolution()[0], 1, Shared()).run([x])[0]
+    expected = Executor(convolution()[0], Options(1)).run([x])[0]
     np.testing.assert_allclose(first.run([x])[0], expected, rtol=1e-3, atol=1e-4)
-    assert json.loads(file.read_text())[tuning.machine()] == {describe(step, threads): best}
-    assert plan(convolution()[0], file, threads).bound[-1].kernel == best
+    assert json.loads(file.read_text())[tuning.machine()] == {described(step, threads): best}
+    assert plan(convolution()[0], file, threads).kernels[-1].name == best
     assert tried == WAYS[threads], "what is remembered is not timed again"
 
 
@@ -69,9 +79,9 @@ def test_the_fastest_runs_and_is_remembered(
 def test_a_broken_file_is_as_good_as_none(tmp_path: Path, content: str) -> None:
     program, step = convolution()
     file = tmp_path / "tuned.json"
-    file.write_text(content.replace("MACHINE", tuning.machine()).replace("KEY", describe(step, 1)))
+    file.write_text(content.replace("MACHINE", tuning.machine()).replace("KEY", described(step, 1)))
     plan(program, file)
-    assert json.loads(file.read_text())[tuning.machine()][describe(step, 1)] in WAYS[1]
+    assert json.loads(file.read_text())[tuning.machine()][described(step, 1)] in WAYS[1]
 
 
 def test_other_machines_and_steps_are_kept(tmp_path: Path) -> None:
@@ -93,9 +103,9 @@ def test_a_cache_that_cannot_be_written_is_said(tmp_path: Path) -> None:
 def test_the_key_tells_shapes_layouts_and_threads_apart() -> None:
     _, step = convolution()
     product = MatMul([value(4, 8), constant(random(8, 16))], [value(4, 16)])
-    keys = {describe(step, 1), describe(step, 2), describe(product, 1)}
-    step.inputs[0].channels_last = False
-    assert len({*keys, describe(step, 1)}) == 4
+    keys = {described(step, 1), described(step, 2), described(product, 1)}
+    planar = Memory(Program([step], [step.inputs[0]], step.outputs))
+    assert len({*keys, describe(step, planar, 1)}) == 4
 
 
 def test_a_tuned_model_gives_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,59 +1,114 @@
-"""Expressions: elementwise programs of a few instructions, run tile by tile while the tile is in cache.
+"""Expressions: elementwise programs of a few instructions over operands that broadcast.
 
 They are what is left of chains of elementwise operations, and what follows a convolution or matmul while its result is
-still warm. Registers 0..n−1 are the operands, each instruction makes the next one, the last one is the result.
+still in the cache. Registers 0..n−1 are the operands, each instruction makes the next one.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from irload.plan.ir.opcodes import OPCODES
 
 LONGEST = 24
 """Instructions of one expression: longer ones would push their own temporaries out of the cache."""
 
+DType = np.dtype[Any]
+
 
 @dataclass(frozen=True, slots=True)
 class Instruction:
-    """`function` names an entry of the table in kernels/elementwise.py; `args` are registers, `numbers` constants."""
+    """`opcode` names an entry of OPCODES; `args` are registers, `numbers` constants, `dtype` what `convert` gives."""
 
-    function: str
+    opcode: str
     args: tuple[int, ...]
     numbers: tuple[float, ...] = ()
+    dtype: DType | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Expression:
-    """`operands` inputs, then the instructions. Without instructions it is the identity of operand 0."""
+    """`operands` inputs, then the instructions. `results` are the registers that it gives: by default the last one.
+
+    Without instructions it is the identity of operand 0.
+    """
 
     operands: int
     instructions: tuple[Instruction, ...] = ()
+    results: tuple[int, ...] = ()
 
     @property
     def result(self) -> int:
-        """The register that holds the result."""
-        return self.operands + len(self.instructions) - 1 if self.instructions else 0
+        """The register of the only result."""
+        (register,) = self.result_registers
+        return register
+
+    @property
+    def result_registers(self) -> tuple[int, ...]:
+        """The registers of all results."""
+        return self.results or (self.operands + len(self.instructions) - 1 if self.instructions else 0,)
 
     def may_grow(self, other: Expression) -> bool:
-        """True when the two together are not too long for one."""
-        return len(self.instructions) + len(other.instructions) <= LONGEST
+        """True when this one's only result may become an operand of `other`, and both are not too long for one."""
+        return not self.results and len(self.instructions) + len(other.instructions) <= LONGEST
+
+    def types(self, operands: Sequence[DType]) -> list[DType]:
+        """The element types of all registers. Raises ValueError for instructions that do not exist or do not fit."""
+        types = list(operands)
+        for k, i in enumerate(self.instructions):
+            opcode = OPCODES.get(i.opcode)
+            if opcode is None or len(i.args) != opcode.arity or len(i.numbers) not in opcode.numbers:
+                raise ValueError(f"instruction {k}, {i}, is none that exists")
+            if not all(0 <= a < len(types) for a in i.args):
+                raise ValueError(f"instruction {k}, {i}, takes a register that is not made yet")
+            args = [types[a] for a in i.args]
+            alike = args[1:] if i.opcode == "select" else args
+            if len(set(alike)) > 1 or (i.opcode == "select" and args[0] != np.dtype(bool)):
+                raise ValueError(f"instruction {k}, {i}, takes registers of the types {', '.join(map(str, args))}")
+            if (i.dtype is not None) != (opcode.result == "given"):
+                raise ValueError(f"instruction {k}, {i}, names a type where none is wanted, or none where one is")
+            types.append(np.dtype(bool) if opcode.result == "bool" else i.dtype or alike[-1])
+        return types
 
     def then(self, other: Expression, at: int) -> Expression:
         """`other` with this expression's result as its operand `at`; this one's operands first, then other's rest."""
         mine, theirs = self.operands, other.operands - 1
-        if mine == 1 and not theirs:  # both of one operand: no number changes but for those of `other`
-            shift = len(self.instructions)
-            moved = (Instruction(i.function, tuple(a + shift for a in i.args), i.numbers) for i in other.instructions)
-            return Expression(1, (*self.instructions, *moved))
         shift = {r: r if r < mine else r + theirs for r in range(mine + len(self.instructions))}
-        placed = [Instruction(i.function, tuple(shift[a] for a in i.args), i.numbers) for i in self.instructions]
-        result = shift[self.result]
+        placed = _moved(self.instructions, shift)
         rest = iter(range(mine, mine + theirs))
-        names = {r: result if r == at else next(rest) for r in range(other.operands)}
+        names = {r: shift[self.result] if r == at else next(rest) for r in range(other.operands)}
         base = mine + theirs + len(placed)
-        for k, i in enumerate(other.instructions):
-            placed.append(Instruction(i.function, tuple(names[a] for a in i.args), i.numbers))
-            names[other.operands + k] = base + k
-        return Expression(mine + theirs, tuple(placed))
+        names.update((other.operands + k, base + k) for k in range(len(other.instructions)))
+        results = tuple(names[r] for r in other.results)
+        return Expression(mine + theirs, (*placed, *_moved(other.instructions, names)), results)
+
+    def renamed(self, operands: int, names: dict[int, int]) -> Expression:
+        """The same instructions with every register, operands included, under a new number."""
+        results = tuple(names[r] for r in self.results)
+        return Expression(operands, _moved(self.instructions, names), results)
+
+    def pruned(self) -> Expression:
+        """Without the instructions that no result needs."""
+        needed = set(self.result_registers)
+        for k in range(len(self.instructions) - 1, -1, -1):
+            if self.operands + k in needed:
+                needed.update(self.instructions[k].args)
+        names = {r: r for r in range(self.operands)}
+        kept: list[Instruction] = []
+        for k, i in enumerate(self.instructions):
+            if self.operands + k in needed:
+                names[self.operands + k] = self.operands + len(kept)
+                kept.append(i)
+        return Expression(self.operands, _moved(kept, names), tuple(names[r] for r in self.results))
 
     def __str__(self) -> str:
-        return "+".join(i.function for i in self.instructions)
+        return "+".join(i.opcode for i in self.instructions)
+
+
+def _moved(instructions: Sequence[Instruction], names: dict[int, int]) -> tuple[Instruction, ...]:
+    """The instructions with their registers renamed."""
+    return tuple(Instruction(i.opcode, tuple(names[a] for a in i.args), i.numbers, i.dtype) for i in instructions)

@@ -1,4 +1,4 @@
-"""Program: what a plan is made of before it is bound to memory: values, and the steps that make them, in order."""
+"""Program: values, and the steps that make them, in order."""
 
 from __future__ import annotations
 
@@ -20,16 +20,11 @@ class PlanInvalid(AssertionError):
 
 @dataclass(slots=True, eq=False)
 class Value:
-    """A tensor of static shape that flows between steps. One with a `source` is constant.
-
-    `channels_last` says how its memory lies: with the channel axis innermost (NHWC for a logical NCHW). Its views
-    always have the logical shape, so no step needs to care, and those that do gain.
-    """
+    """A tensor of static shape that flows between steps. One with a `source` is constant."""
 
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
     source: Constant | None = None
-    channels_last: bool = False
     name: str = ""
     used: bool = True
     """False for an output that no node of the graph takes."""
@@ -61,7 +56,7 @@ class Value:
 
     def __repr__(self) -> str:
         kind = "const " if self.is_constant else ""
-        return f"<{kind}{self.name} {self.dtype}{list(self.shape)}{' NXC' if self.channels_last else ''}>"
+        return f"<{kind}{self.name} {self.dtype}{list(self.shape)}>"
 
 
 @dataclass(slots=True, eq=False)
@@ -87,7 +82,7 @@ class Step:
 class Program:
     """Steps in an order in which they can run, the values the caller fills and those it reads.
 
-    A step that stands in a program is not changed but replaced, and its takers are told from an index: so each rewrite
+    A step that stands in a program is not changed but replaced, and its consumers stand in an index: so each rewrite
     costs as much as it changes, however long the program is.
     """
 
@@ -95,8 +90,7 @@ class Program:
         self.inputs = tuple(inputs)
         self.outputs = tuple(outputs)
         self.returned = frozenset(outputs)
-        """The outputs once more, to ask whether a value is one."""
-        self.notes: list[str] = []
+        """The same as a set."""
         self.steps = list(steps)
 
     @property
@@ -109,7 +103,7 @@ class Program:
         # A place holds what has come of one step: often one, none once it is gone into another.
         self._places: list[list[Step]] = [[step] for step in steps]
         self._place = {step: k for k, step in enumerate(steps)}
-        self._takers: dict[Value, dict[Step, int]] = {}
+        self._consumers: dict[Value, dict[Step, int]] = {}
         for step in steps:
             self._index(step, 1)
 
@@ -119,21 +113,15 @@ class Program:
 
     def consumers(self, value: Value) -> list[Step]:
         """The steps that take a value, once for every time they take it. Outputs of the program are not counted."""
-        return [step for step, times in self._takers.get(value, {}).items() for _ in range(times)]
+        return [step for step, times in self._consumers.get(value, {}).items() for _ in range(times)]
 
     def sole_consumer(self, value: Value) -> Step | None:
         """The one step that takes a value, once, None where there are more or where the program returns it."""
-        takers = self._takers.get(value, {})
-        if len(takers) != 1 or value in self.returned:
+        consumers = self._consumers.get(value, {})
+        if len(consumers) != 1 or value in self.returned:
             return None
-        ((step, times),) = takers.items()
+        ((step, times),) = consumers.items()
         return step if times == 1 else None
-
-    def verify(self, after: str = "lowering") -> None:
-        """Check the order, the makers and the shapes of all steps, see plan/verify.py. Raises PlanInvalid."""
-        from irload.plan.ir.verify import verify  # which is for tests, and takes all steps
-
-        verify(self, after)
 
     def replace(self, old: Iterable[Step], new: Sequence[Step]) -> None:
         """Put `new` in the place of the last of `old`, and drop `old`."""
@@ -151,10 +139,10 @@ class Program:
 
     def _index(self, step: Step, times: int) -> None:
         for value in step.inputs:
-            takers = self._takers.setdefault(value, {})
-            takers[step] = takers.get(step, 0) + times
-            if not takers[step]:
-                del takers[step]
+            consumers = self._consumers.setdefault(value, {})
+            consumers[step] = consumers.get(step, 0) + times
+            if not consumers[step]:
+                del consumers[step]
 
 
 def walk_values(program: Program) -> Iterator[Value]:

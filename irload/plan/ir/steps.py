@@ -1,19 +1,19 @@
 """The vocabulary of steps: each says completely what is to be computed, and nothing of how.
 
-One implementation of each stands in plan/kernels, in NumPy. A step has constant shapes and strides and its weights as
-constants, so that a second implementation can be generated from the same description.
+A step has constant shapes and attributes, and its weights as constants, so that any back end can be written from the
+same description.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-
-import numpy as np
+from typing import ClassVar
 
 from irload.core.op import Op
 from irload.core.tensor import Array, TensorType
 from irload.plan.ir.expression import Expression
-from irload.plan.ir.program import Step
+from irload.plan.ir.program import Step, Value
+from irload.plan.ir.strides import View
 
 IDENTITY = Expression(1)
 
@@ -30,8 +30,9 @@ class Compute(Step):
 class ViewOp(Step):
     """Base of steps that only look at their input in another way, without a copy wherever memory allows."""
 
-    def look(self, array: Array) -> Array:
-        """The view. Raises ValueError where none exists."""
+    @property
+    def view(self) -> View:
+        """The way, as data."""
         raise NotImplementedError
 
 
@@ -39,8 +40,9 @@ class ViewOp(Step):
 class Reshape(ViewOp):
     """The same elements in another shape: Reshape, Squeeze, Unsqueeze."""
 
-    def look(self, array: Array) -> Array:
-        return np.reshape(array, self.output.shape, copy=False)
+    @property
+    def view(self) -> View:
+        return View("reshape", self.output.shape)
 
 
 @dataclass(slots=True, eq=False)
@@ -49,8 +51,9 @@ class Transpose(ViewOp):
 
     order: tuple[int, ...] = field(kw_only=True)
 
-    def look(self, array: Array) -> Array:
-        return array.transpose(self.order)
+    @property
+    def view(self) -> View:
+        return View("transpose", self.order)
 
 
 @dataclass(slots=True, eq=False)
@@ -59,37 +62,58 @@ class Slice(ViewOp):
 
     index: tuple[slice, ...] = field(kw_only=True)
 
-    def look(self, array: Array) -> Array:
-        return array[self.index]
+    @property
+    def view(self) -> View:
+        shape = self.inputs[0].shape
+        index = (*self.index, *(slice(None),) * (len(shape) - len(self.index)))
+        ranges = [range(*s.indices(n)) for s, n in zip(index, shape, strict=True)]
+        return View("slice", ranges=tuple((r.start, len(r), r.step) for r in ranges))
 
 
 @dataclass(slots=True, eq=False)
 class Broadcast(ViewOp):
     """The elements repeated along axes of length 1: Broadcast."""
 
-    def look(self, array: Array) -> Array:
-        return np.broadcast_to(array, self.output.shape)
+    @property
+    def view(self) -> View:
+        return View("broadcast", self.output.shape)
 
 
 @dataclass(slots=True, eq=False)
 class Elementwise(Step):
-    """An expression over operands that broadcast to the output's shape."""
+    """An expression over operands that broadcast to the shape of the outputs, one for each result."""
 
     expression: Expression = field(kw_only=True)
 
 
 @dataclass(slots=True, eq=False)
-class Conv(Step):
-    """A convolution with an epilogue. Inputs: data [N,C,X…], weights [G,O/G,C/G,K…] (constant), then the epilogue's.
+class WithEpilogue(Step):
+    """Base of steps whose result an expression changes before it is stored.
 
-    The epilogue's operand 0 is the convolution's result; the others broadcast to the output's shape.
+    The first `OWN` inputs are those of the step itself. Operand 0 of the epilogue is the step's result, the others are
+    the inputs that follow, which broadcast to the output's shape.
     """
+
+    OWN: ClassVar[int]
+
+    epilogue: Expression = field(default=IDENTITY, kw_only=True)
+
+    @property
+    def operands(self) -> list[Value]:
+        """The inputs of the epilogue."""
+        return self.inputs[self.OWN :]
+
+
+@dataclass(slots=True, eq=False)
+class Conv(WithEpilogue):
+    """A convolution. Inputs: data [N,C,X…], weights [G,O/G,C/G,K…] (constant), then the epilogue's."""
+
+    OWN = 2
 
     strides: tuple[int, ...] = field(kw_only=True)
     dilations: tuple[int, ...] = field(kw_only=True)
     pads_begin: tuple[int, ...] = field(kw_only=True)
     pads_end: tuple[int, ...] = field(kw_only=True)
-    epilogue: Expression = field(default=IDENTITY, kw_only=True)
 
     @property
     def groups(self) -> int:
@@ -111,19 +135,20 @@ class ConvTranspose(Step):
 
 
 @dataclass(slots=True, eq=False)
-class MatMul(Step):
-    """A matmul with an epilogue. Inputs: a, b, then the epilogue's; transposes are those of the last two axes."""
+class MatMul(WithEpilogue):
+    """A matmul. Inputs: a, b, then the epilogue's; transposes are those of the last two axes."""
+
+    OWN = 2
 
     transpose_a: bool = field(default=False, kw_only=True)
     transpose_b: bool = field(default=False, kw_only=True)
-    epilogue: Expression = field(default=IDENTITY, kw_only=True)
 
 
 @dataclass(slots=True, eq=False)
 class Pool(Step):
     """Maximum or mean over windows. `divisor` is how a mean counts: "real" elements only, or the "full" window.
 
-    Convs reach beyond the data by as much as the output's shape asks for.
+    Windows reach beyond the data by as much as the output's shape asks for.
     """
 
     kind: str = field(kw_only=True)
@@ -162,16 +187,17 @@ class Softmax(Step):
 
 
 @dataclass(slots=True, eq=False)
-class Normalize(Step):
+class Normalize(WithEpilogue):
     """(x − mean) / sqrt(variance + eps) over the trailing axes; without `center`, x / sqrt(mean(x²) + eps).
 
-    Inputs: x, then the epilogue's; operand 0 of the epilogue is the normalised tensor.
+    Inputs: x, then the epilogue's.
     """
+
+    OWN = 1
 
     axes: tuple[int, ...] = field(kw_only=True)
     eps: float = field(kw_only=True)
     center: bool = field(default=True, kw_only=True)
-    epilogue: Expression = field(default=IDENTITY, kw_only=True)
 
 
 @dataclass(slots=True, eq=False)
@@ -203,7 +229,7 @@ class RotaryEmbedding(Step):
 
 @dataclass(slots=True, eq=False)
 class Concat(Step):
-    """Concatenation along an axis; producers write straight into the result where they can."""
+    """Concatenation along an axis."""
 
     axis: int = field(kw_only=True)
 
@@ -214,8 +240,13 @@ class Recurrent(Step):
 
     Inputs: x [batch, length, input], states [batch, directions, hidden], W, R and B (constant). Outputs: Y [batch,
     directions, length, hidden] and the last states. `cell` is lstm (gates f, i, c, o), gru (z, r, h), gru_linear (with
-    linear_before_reset) or rnn; `backwards` tells of each direction whether it reads from the end.
+    linear_before_reset) or rnn; `backwards` says of each direction whether it reads from the end.
     """
 
     cell: str = field(kw_only=True)
     backwards: tuple[bool, ...] = field(kw_only=True)
+
+
+@dataclass(slots=True, eq=False)
+class Relayout(Step):
+    """The same tensor in another layout, between back ends that store it differently."""

@@ -25,6 +25,7 @@ from irload.plan.ir.steps import (
     Pool,
     Recurrent,
     Reduce,
+    Relayout,
     Resample,
     Reshape,
     RotaryEmbedding,
@@ -33,6 +34,7 @@ from irload.plan.ir.steps import (
     Transpose,
     ViewOp,
 )
+from irload.plan.ir.strides import Strided
 
 
 def verify(program: Program, after: str = "lowering") -> None:
@@ -52,11 +54,8 @@ def verify(program: Program, after: str = "lowering") -> None:
             if value in made:
                 _fail(where, f"makes {value}, which {made[value]} makes already")
             made[value] = f"step {k}"
-        for value in (*step.inputs, *step.outputs):
-            if value.channels_last and not 3 <= len(value.shape) <= 5:
-                _fail(where, f"{value} has no channels to lie innermost")
         try:
-            _RULES[type(step)](step)
+            RULES[type(step)](step)
         except (PlanInvalid, ValueError) as error:
             _fail(where, f"{error}; inputs {step.inputs}, outputs {step.outputs}")
     for value in program.outputs:
@@ -87,15 +86,18 @@ def _broadcasts(value: Value, shape: tuple[int, ...]) -> None:
     _equal(f"the shape that {value} and the output have together", np.broadcast_shapes(value.shape, shape), shape)
 
 
-def _expression(expression: Expression, first: Sequence[Value], rest: Sequence[Value], shape: tuple[int, ...]) -> None:
-    """Registers made before they are taken, and operands that broadcast to the result."""
+def _expression(
+    expression: Expression, first: Sequence[Value], rest: Sequence[Value], outputs: Sequence[Value]
+) -> None:
+    """Instructions that exist, operands that broadcast to the outputs, and results of their types."""
     _equal("the number of operands of the expression", expression.operands, len(first) + len(rest))
-    for k, instruction in enumerate(expression.instructions):
-        if not all(0 <= a < expression.operands + k for a in instruction.args):
-            raise PlanInvalid(f"instruction {k}, {instruction}, takes a register that is not made yet")
+    _equal("the number of results", len(expression.result_registers), len(outputs))
+    types = expression.types([v.dtype for v in (*first, *rest)])
+    for register, output in zip(expression.result_registers, outputs, strict=True):
+        _equal("the shape", output.shape, outputs[0].shape)
+        _equal("the dtype", output.dtype, types[register])
     for value in rest:
-        _f32(value)
-        _broadcasts(value, shape)
+        _broadcasts(value, outputs[0].shape)
 
 
 def _compute(step: Compute) -> None:
@@ -105,39 +107,26 @@ def _compute(step: Compute) -> None:
         _equal("the dtype", value.dtype, tensor.element.dtype)
 
 
-def _look(step: ViewOp, shape: tuple[int, ...]) -> None:
+def _view(step: ViewOp) -> None:
     _counts(step, 1)
-    _equal("the shape", step.output.shape, shape)
-    _equal("the dtype", step.output.dtype, step.inputs[0].dtype)
+    (source,) = step.inputs
+    _equal("the dtype", step.output.dtype, source.dtype)
+    view = step.view
+    if view.kind == "reshape":
+        _equal("the number of elements", step.output.size, source.size)
+    if view.kind == "broadcast":
+        _broadcasts(source, step.output.shape)
+    if isinstance(step, Transpose):
+        _equal("the sorted order", sorted(step.order), list(range(len(source.shape))))
+    seen = view.of(Strided.dense(source.shape))
+    _equal("the shape", step.output.shape, None if seen is None else seen.shape)
 
 
-def _view(step: Reshape) -> None:
-    _look(step, step.output.shape)
-    _equal("the number of elements", step.output.size, step.inputs[0].size)
+def _elementwise(step: Elementwise) -> None:
+    _expression(step.expression, [], step.inputs, step.outputs)
 
 
-def _permute(step: Transpose) -> None:
-    _equal("the sorted order", sorted(step.order), list(range(len(step.inputs[0].shape))))
-    _look(step, tuple(step.inputs[0].shape[k] for k in step.order))
-
-
-def _cut(step: Slice) -> None:
-    shape = step.inputs[0].shape
-    index = (*step.index, *(slice(None),) * (len(shape) - len(step.index)))
-    _look(step, tuple(len(range(*s.indices(n))) for s, n in zip(index, shape, strict=True)))
-
-
-def _spread(step: Broadcast) -> None:
-    _look(step, step.output.shape)
-    _broadcasts(step.inputs[0], step.output.shape)
-
-
-def _map(step: Elementwise) -> None:
-    _f32(step.output)
-    _expression(step.expression, [], step.inputs, step.output.shape)
-
-
-def _window(step: Conv) -> None:
+def _conv(step: Conv) -> None:
     x, w, *extra = step.inputs
     _f32(x, w, step.output)
     groups, per_group, depth, *kernel = w.shape
@@ -149,10 +138,10 @@ def _window(step: Conv) -> None:
     # Where there is but one element, any stride will do, and the step has 1.
     sizes = [1 if n == 1 and size > 1 else size for n, size in zip(step.output.shape[2:], sizes, strict=True)]
     _equal("the shape", step.output.shape, (x.shape[0], groups * per_group, *sizes))
-    _expression(step.epilogue, [step.output], extra, step.output.shape)
+    _expression(step.epilogue, [step.output], extra, step.outputs)
 
 
-def _transposed_window(step: ConvTranspose) -> None:
+def _conv_transpose(step: ConvTranspose) -> None:
     _counts(step, 2)
     x, w = step.inputs
     _f32(x, w, step.output)
@@ -166,7 +155,7 @@ def _transposed_window(step: ConvTranspose) -> None:
     _equal("the rank", len(step.output.shape), len(x.shape))
 
 
-def _product(step: MatMul) -> None:
+def _matmul(step: MatMul) -> None:
     a, b, *extra = step.inputs
     _f32(a, b, step.output)
     left = (*a.shape[:-2], a.shape[-1], a.shape[-2]) if step.transpose_a else a.shape
@@ -174,7 +163,7 @@ def _product(step: MatMul) -> None:
     _equal("the length of the sums", left[-1], right[-2])
     lead = np.broadcast_shapes(left[:-2], right[:-2])
     _equal("the shape", step.output.shape, (*lead, left[-2], right[-1]))
-    _expression(step.epilogue, [step.output], extra, step.output.shape)
+    _expression(step.epilogue, [step.output], extra, step.outputs)
 
 
 def _pool(step: Pool) -> None:
@@ -201,8 +190,12 @@ def _reduce(step: Reduce) -> None:
     _counts(step, 1)
     shape = step.inputs[0].shape
     _f32(step.inputs[0], step.output)
-    if not all(b == a + 1 for a, b in pairwise(step.axes)) or step.axes[-1] >= len(shape):
-        raise PlanInvalid(f"axes {step.axes} are no neighbours, or out of range")
+    if (
+        not step.axes
+        or not all(a < b for a, b in pairwise(step.axes))
+        or not 0 <= step.axes[0] <= step.axes[-1] < len(shape)
+    ):
+        raise PlanInvalid(f"axes {step.axes} are not in order, or out of range")
     kept = tuple(1 if k in step.axes else n for k, n in enumerate(shape))
     dropped = tuple(n for k, n in enumerate(shape) if k not in step.axes)
     if step.output.shape not in (kept, dropped):
@@ -225,7 +218,7 @@ def _normalize(step: Normalize) -> None:
     _same(step)
     rank = len(step.output.shape)
     _equal("the axes", step.axes, tuple(range(rank - len(step.axes), rank)))
-    _expression(step.epilogue, [step.output], step.inputs[1:], step.output.shape)
+    _expression(step.epilogue, [step.output], step.operands, step.outputs)
 
 
 def _group_normalize(step: GroupNormalize) -> None:
@@ -251,7 +244,7 @@ def _attention(step: Attention) -> None:
         _equal("the mask is f32 or boolean", mask.dtype.name in ("float32", "bool"), True)
 
 
-def _rotate(step: RotaryEmbedding) -> None:
+def _rotary_embedding(step: RotaryEmbedding) -> None:
     _counts(step, 3)
     _same(step)
     _equal("the rest of the last axis after two halves", step.output.shape[-1] % 2, 0)
@@ -260,7 +253,7 @@ def _rotate(step: RotaryEmbedding) -> None:
         _broadcasts(value, step.output.shape)
 
 
-def _join(step: Concat) -> None:
+def _concat(step: Concat) -> None:
     shapes = [v.shape for v in step.inputs]
     total = sum(s[step.axis] for s in shapes)
     for shape in shapes:
@@ -280,24 +273,32 @@ def _recurrent(step: Recurrent) -> None:
     _equal("the last states", [prod(s.shape) for s in last], [prod(s.shape) for s in states])
 
 
-_RULES: dict[type[Step], Callable[[Any], None]] = {
+def _relayout(step: Relayout) -> None:
+    _counts(step, 1)
+    _equal("the dtype", step.output.dtype, step.inputs[0].dtype)
+    _equal("the shape", step.output.shape, step.inputs[0].shape)
+
+
+RULES: dict[type[Step], Callable[[Any], None]] = {
     Attention: _attention,
+    Broadcast: _view,
     Compute: _compute,
-    Slice: _cut,
+    Concat: _concat,
+    Conv: _conv,
+    ConvTranspose: _conv_transpose,
+    Elementwise: _elementwise,
     GroupNormalize: _group_normalize,
-    Concat: _join,
-    Elementwise: _map,
+    MatMul: _matmul,
     Normalize: _normalize,
-    Transpose: _permute,
     Pool: _pool,
-    MatMul: _product,
     Recurrent: _recurrent,
     Reduce: _reduce,
+    Relayout: _relayout,
     Resample: _resample,
-    RotaryEmbedding: _rotate,
-    Softmax: _softmax,
-    Broadcast: _spread,
-    ConvTranspose: _transposed_window,
     Reshape: _view,
-    Conv: _window,
+    RotaryEmbedding: _rotary_embedding,
+    Slice: _view,
+    Softmax: _softmax,
+    Transpose: _view,
 }
+"""What holds of each step."""

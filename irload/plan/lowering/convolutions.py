@@ -9,42 +9,27 @@ import numpy as np
 
 from irload.graph import Node
 from irload.ops.convolution.backward import BackpropBase
-from irload.ops.windows import FAR, Windowed, dilated
+from irload.ops.windows import Windowed
 from irload.plan.ir.constant import Constant
 from irload.plan.ir.program import Step, Value
 from irload.plan.ir.steps import Conv, ConvTranspose, Pool
-from irload.plan.lowering.lower import all_f32, lowers
-
-LONGEST = 1 << 10
-"""Elements of a pooling's window along an axis; the kernels take each for itself."""
+from irload.plan.lowering.values import all_f32
 
 
-def _is_near(op: Windowed, kernel: Sequence[int], data: Value, out: Value) -> bool:
-    """True where the windows lie so close that an array of all they span is not much larger than data and windows."""
-    spatial = len(kernel)
-    steps = zip(kernel, op.per_axis("strides", spatial), op.per_axis("dilations", spatial), strict=True)
-    spans = [(n - 1) * s + dilated(k, d) for n, (k, s, d) in zip(out.shape[2:], steps, strict=True)]
-    sizes = zip(spans, data.shape[2:], out.shape[2:], kernel, strict=True)
-    return all(span <= FAR * (size + count * k) for span, size, count, k in sizes)
+def _apart(given: Sequence[int], counts: Sequence[int]) -> tuple[int, ...]:
+    """Strides or dilations, 1 along axes of one element, where any number may stand in the file."""
+    return tuple(1 if count == 1 else n for n, count in zip(given, counts, strict=True))
 
 
-def _apart(told: Sequence[int], counts: Sequence[int]) -> tuple[int, ...]:
-    """Strides or dilations as they are told, 1 where there is but one element: any number may stand there."""
-    return tuple(1 if count == 1 else n for n, count in zip(told, counts, strict=True))
-
-
-@lowers("Convolution", "GroupConvolution")
 def convolution(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
     """Convolutions with constant filters."""
     data, weights = inputs
     spatial = len(data.shape) - 2
-    if weights.source is None or not all_f32([*inputs, *outputs]) or not outputs[0].size:
+    if weights.source is None or not all_f32([*inputs, *outputs]):
         return None
     weights = weights if node.type == "GroupConvolution" else _one_group(weights, weights.source)
     op = cast(Windowed, node.op)
     pads = op.pads(data.shape[2:], weights.shape[3:])
-    if not _is_near(op, weights.shape[3:], data, outputs[0]):
-        return None
     return Conv(
         [data, weights],
         outputs,
@@ -55,12 +40,11 @@ def convolution(node: Node, inputs: list[Value], outputs: list[Value]) -> Step |
     )
 
 
-@lowers("ConvolutionBackpropData", "GroupConvolutionBackpropData")
 def transposed(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
     """Transposed convolutions with constant filters."""
     data, weights, *asked = inputs
     op = cast(BackpropBase, node.op)
-    if weights.source is None or not all_f32([data, weights, *outputs]) or not outputs[0].size or not data.size:
+    if weights.source is None or not all_f32([data, weights, *outputs]):
         return None
     weights = weights if node.type == "GroupConvolutionBackpropData" else _one_group(weights, weights.source)
     kernel = weights.shape[3:]
@@ -74,15 +58,12 @@ def transposed(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | 
     )
 
 
-@lowers("MaxPool", "AvgPool")
 def pooling(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
     """Poolings of which only the pooled values are used."""
     (data,) = inputs
     op = cast(Windowed, node.op)
     attributes = op.attributes
-    if data.dtype != np.float32 or not data.size or not outputs[0].size or any(o.used for o in outputs[1:]):
-        return None
-    if max(attributes["kernel"]) > LONGEST or not _is_near(op, attributes["kernel"], data, outputs[0]):
+    if data.dtype != np.float32 or any(o.used for o in outputs[1:]):
         return None
     spatial = len(data.shape) - 2
     pads = op.pads(data.shape[2:], attributes["kernel"])

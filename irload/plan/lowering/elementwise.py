@@ -8,9 +8,9 @@ from irload.graph import Node
 from irload.plan.ir.expression import Expression, Instruction
 from irload.plan.ir.program import Step, Value
 from irload.plan.ir.steps import Elementwise
-from irload.plan.lowering.lower import all_f32, lowers
+from irload.plan.lowering.values import all_f32, scalar
 
-_UNARY = {
+UNARY = {
     "ReLU": "relu",
     "Sigmoid": "sigmoid",
     "HSwish": "hard_swish",
@@ -28,7 +28,7 @@ _UNARY = {
     "Mish": "mish",
     "SoftPlus": "softplus",
 }
-_BINARY = {
+BINARY = {
     "Add": "add",
     "Subtract": "subtract",
     "Multiply": "multiply",
@@ -38,67 +38,60 @@ _BINARY = {
 }
 
 
-def _map(inputs: list[Value], outputs: list[Value], *instructions: Instruction) -> Elementwise:
+def _elementwise(inputs: list[Value], outputs: list[Value], *instructions: Instruction) -> Elementwise:
     return Elementwise(inputs, outputs, expression=Expression(len(inputs), instructions))
 
 
-@lowers(*_UNARY)
 def unary(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
     """A function of one operand."""
     if not all_f32([*inputs, *outputs]):
         return None
-    return _map(inputs, outputs, Instruction(_UNARY[node.type], (0,)))
+    return _elementwise(inputs, outputs, Instruction(UNARY[node.type], (0,)))
 
 
-@lowers(*_BINARY)
 def binary(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
     """A function of two operands."""
     if not all_f32([*inputs, *outputs]) or node.op.attributes["auto_broadcast"] == "pdpd":
         return None
-    return _map(inputs, outputs, Instruction(_BINARY[node.type], (0, 1)))
+    return _elementwise(inputs, outputs, Instruction(BINARY[node.type], (0, 1)))
 
 
-@lowers("SquaredDifference")
 def squared_difference(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
     """(a − b)²."""
     if not all_f32([*inputs, *outputs]) or node.op.attributes["auto_broadcast"] == "pdpd":
         return None
-    return _map(inputs, outputs, Instruction("subtract", (0, 1)), Instruction("square", (2,)))
+    return _elementwise(inputs, outputs, Instruction("subtract", (0, 1)), Instruction("square", (2,)))
 
 
-@lowers("Power")
 def power(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
     """A power; squares and roots have instructions of their own."""
     base, exponent = inputs
     if not all_f32([*inputs, *outputs]) or node.op.attributes["auto_broadcast"] == "pdpd":
         return None
-    number = _scalar(exponent)
+    number = scalar(exponent)
     if number is None or base.shape != outputs[0].shape:
-        return _map(inputs, outputs, Instruction("power", (0, 1)))
+        return _elementwise(inputs, outputs, Instruction("power", (0, 1)))
     special = {2.0: "square", 0.5: "sqrt"}.get(number)
     instruction = Instruction(special, (0,)) if special else Instruction("power_number", (0,), (number,))
-    return _map([base], outputs, instruction)
+    return _elementwise([base], outputs, instruction)
 
 
-@lowers("Clamp")
 def clamp(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
     """X cut to min..max."""
     if not all_f32([*inputs, *outputs]):
         return None
     bounds = (node.op.attributes["min"], node.op.attributes["max"])
-    return _map(inputs, outputs, Instruction("clamp", (0,), bounds))
+    return _elementwise(inputs, outputs, Instruction("clamp", (0,), bounds))
 
 
-@lowers("Swish")
 def swish(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
     """X · sigmoid(beta · x)."""
-    slope = _scalar(inputs[1]) if len(inputs) > 1 else 1.0
+    slope = scalar(inputs[1]) if len(inputs) > 1 else 1.0
     if slope is None or not all_f32([*inputs, *outputs]):
         return None
-    return _map(inputs[:1], outputs, Instruction("swish", (0,), () if slope == 1 else (slope,)))
+    return _elementwise(inputs[:1], outputs, Instruction("swish", (0,), () if slope == 1 else (slope,)))
 
 
-@lowers("PReLU")
 def leaky_relu(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
     """max(x, slope · x), for slopes of which this is true."""
     x, slope = inputs
@@ -108,45 +101,34 @@ def leaky_relu(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | 
     if array.ndim == 1 and len(x.shape) > 1 and x.shape[1] == array.size:
         array = array.reshape(array.shape + (1,) * (len(x.shape) - 2))
     operands = [x, Value.of(array, slope.name)]
-    return _map(operands, outputs, Instruction("multiply", (0, 1)), Instruction("maximum", (0, 2)))
+    return _elementwise(operands, outputs, Instruction("multiply", (0, 1)), Instruction("maximum", (0, 2)))
 
 
-@lowers("Gelu")
 def gelu(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
     """GELU, exact or by tanh."""
     if not all_f32([*inputs, *outputs]):
         return None
     tanh = node.op.attributes.get("approximation_mode") == "tanh"
-    return _map(inputs, outputs, Instruction("gelu_tanh" if tanh else "gelu", (0,)))
+    return _elementwise(inputs, outputs, Instruction("gelu_tanh" if tanh else "gelu", (0,)))
 
 
-@lowers("HSigmoid")
 def hard_sigmoid_six(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
     """min(max(x + 3, 0), 6) / 6."""
     if not all_f32([*inputs, *outputs]):
         return None
-    return _map(inputs, outputs, Instruction("hard_sigmoid", (0,), (1 / 6, 0.5)))
+    return _elementwise(inputs, outputs, Instruction("hard_sigmoid", (0,), (1 / 6, 0.5)))
 
 
-@lowers("HardSigmoid")
 def hard_sigmoid(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
     """clip(alpha · x + beta, 0, 1)."""
-    alpha, beta = _scalar(inputs[1]), _scalar(inputs[2])
+    alpha, beta = scalar(inputs[1]), scalar(inputs[2])
     if alpha is None or beta is None or not all_f32([*inputs, *outputs]):
         return None
-    return _map(inputs[:1], outputs, Instruction("hard_sigmoid", (0,), (alpha, beta)))
+    return _elementwise(inputs[:1], outputs, Instruction("hard_sigmoid", (0,), (alpha, beta)))
 
 
-@lowers("Elu")
 def elu(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
     """X above zero, alpha · (eˣ − 1) below."""
-    alpha = node.op.attributes["alpha"]
-    # The kernel multiplies alpha by zero where x is positive.
-    if not all_f32([*inputs, *outputs]) or not abs(alpha) < float(np.finfo(np.float32).max):
+    if not all_f32([*inputs, *outputs]):
         return None
-    return _map(inputs, outputs, Instruction("elu", (0,), (alpha,)))
-
-
-def _scalar(value: Value) -> float | None:
-    """The number that a constant of one element holds."""
-    return None if value.size != 1 or value.constant is None else float(value.constant.reshape(-1)[0])
+    return _elementwise(inputs, outputs, Instruction("elu", (0,), (node.op.attributes["alpha"],)))

@@ -5,24 +5,22 @@ from __future__ import annotations
 from irload.graph import Node
 from irload.plan.ir.program import Step, Value
 from irload.plan.ir.steps import Attention, MatMul
-from irload.plan.lowering.lower import all_f32, lowers
+from irload.plan.lowering.values import all_f32
 
 
-@lowers("MatMul")
 def matmul(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
     """MatMul of two tensors of rank 2 and above."""
     a, b = inputs
-    if min(len(a.shape), len(b.shape)) < 2 or not all_f32([*inputs, *outputs]) or not outputs[0].size or not a.size:
+    if min(len(a.shape), len(b.shape)) < 2 or not all_f32([*inputs, *outputs]):
         return None
     attributes = node.op.attributes
     return MatMul(inputs, outputs, transpose_a=attributes["transpose_a"], transpose_b=attributes["transpose_b"])
 
 
-@lowers("ScaledDotProductAttention")
 def attention(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
     """ScaledDotProductAttention without a sink; its scale is a constant."""
     q, k, v, *rest = inputs
-    if len(rest) > 2 or not all_f32([q, k, v, *outputs]) or not outputs[0].size or not k.size:
+    if len(rest) > 2 or not all_f32([q, k, v, *outputs]):
         return None
     scale = float(q.shape[-1] ** -0.5)
     if len(rest) > 1:

@@ -6,17 +6,14 @@ from irload.graph import Node
 from irload.ops.movement.slicing import python_slice
 from irload.plan.ir.program import Step, Value
 from irload.plan.ir.steps import Broadcast, Concat, Reshape, Slice, Transpose
-from irload.plan.lowering.lower import lowers
 
 
-@lowers("Reshape", "Squeeze", "Unsqueeze", "Identity")
-def view(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
+def reshape(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
     """What changes the shape alone."""
     return Reshape(inputs[:1], outputs)
 
 
-@lowers("Transpose")
-def permute(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
+def transpose(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
     """Transpose by a constant order."""
     order = inputs[1].constant
     if order is None:
@@ -26,34 +23,31 @@ def permute(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | Non
     return Transpose(inputs[:1], outputs, order=axes)
 
 
-@lowers("Concat")
-def join(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
+def concat(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
     """Concat."""
     return Concat(inputs, outputs, axis=int(node.op.attributes["axis"]) % len(outputs[0].shape))
 
 
-@lowers("Split", "VariadicSplit")
 def split(node: Node, inputs: list[Value], outputs: list[Value]) -> list[Step] | None:
-    """One cut an output."""
+    """A slice for each output."""
     axis_value = inputs[1].constant
     if axis_value is None:
         return None
     axis = int(axis_value.reshape(-1)[0]) % len(inputs[0].shape)
-    start, cuts = 0, list[Step]()
+    start, slices = 0, list[Step]()
     for output in outputs:
         stop = start + output.shape[axis]
-        cuts.append(Slice(inputs[:1], [output], index=(*(slice(None),) * axis, slice(start, stop))))
+        slices.append(Slice(inputs[:1], [output], index=(*(slice(None),) * axis, slice(start, stop))))
         start = stop
-    return cuts
+    return slices
 
 
-@lowers("Slice")
-def cut(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
+def slice_by_constants(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
     """Slice by known bounds."""
-    told = [v.constant for v in inputs[1:]]
-    if any(t is None for t in told) or not outputs[0].size:
+    known = [v.constant for v in inputs[1:]]
+    if any(k is None for k in known) or not outputs[0].size:
         return None
-    starts, stops, steps, *rest = ([int(n) for n in t.reshape(-1).tolist()] for t in told if t is not None)
+    starts, stops, steps, *rest = ([int(n) for n in t.reshape(-1).tolist()] for t in known if t is not None)
     shape = inputs[0].shape
     index = [slice(None)] * len(shape)
     for axis, start, stop, step in zip(rest[0] if rest else range(len(starts)), starts, stops, steps, strict=True):
@@ -61,8 +55,7 @@ def cut(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
     return Slice(inputs[:1], outputs, index=tuple(index))
 
 
-@lowers("Broadcast")
-def spread(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
+def broadcast(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
     """Broadcast by NumPy's rules."""
     if node.op.attributes["mode"] == "explicit":
         return None

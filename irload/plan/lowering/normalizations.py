@@ -11,25 +11,23 @@ from irload.ops.normalization.moments import BatchNormInference, BatchNormInfere
 from irload.plan.ir.expression import Expression, Instruction
 from irload.plan.ir.program import Step, Value
 from irload.plan.ir.steps import Elementwise, GroupNormalize, Normalize, Reduce, Softmax
-from irload.plan.lowering.lower import all_f32, lowers
+from irload.plan.lowering.values import all_f32
 
 _REDUCTIONS = {"ReduceMean": "mean", "ReduceSum": "sum", "ReduceMax": "max", "ReduceMin": "min"}
 
 
-@lowers("SoftMax")
 def softmax(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
     """SoftMax."""
     rank = len(outputs[0].shape)
-    if not all_f32([*inputs, *outputs]) or not outputs[0].size or not rank:
+    if not all_f32([*inputs, *outputs]) or not rank:
         return None
     return Softmax(inputs, outputs, axis=int(node.op.attributes["axis"]) % rank)
 
 
-@lowers("MVN")
 def mean_variance(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
     """MVN of opset6 over trailing axes."""
     attributes = node.op.attributes
-    if len(inputs) != 2 or inputs[1].constant is None or not all_f32([inputs[0], *outputs]) or not outputs[0].size:
+    if len(inputs) != 2 or inputs[1].constant is None or not all_f32([inputs[0], *outputs]):
         return None
     rank = len(inputs[0].shape)
     axes = tuple(sorted({int(a) % rank for a in inputs[1].constant.reshape(-1).tolist()}))
@@ -40,38 +38,33 @@ def mean_variance(node: Node, inputs: list[Value], outputs: list[Value]) -> Step
     return Normalize(inputs[:1], outputs, axes=axes, eps=attributes["eps"])
 
 
-@lowers(*_REDUCTIONS)
 def reduction(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
-    """Over neighbouring axes only: others would have to be moved first."""
+    """Sum, mean, maximum or minimum over constant axes."""
     axes_value = inputs[1].constant
-    if axes_value is None or not all_f32([inputs[0], *outputs]) or not inputs[0].size:
+    if axes_value is None or not all_f32([inputs[0], *outputs]):
         return None
     rank = len(inputs[0].shape)
     axes = tuple(sorted({int(a) % rank for a in axes_value.reshape(-1).tolist()})) if rank else ()
-    if not axes or axes != tuple(range(axes[0], axes[-1] + 1)):
+    if not axes:
         return None
     return Reduce(inputs[:1], outputs, kind=_REDUCTIONS[node.type], axes=axes)
 
 
-@lowers("GroupNormalization")
 def group_normalization(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
-    """GroupNormalization of samples with spatial axes."""
-    rank = len(inputs[0].shape)
-    if not 3 <= rank <= 5 or not all_f32([*inputs, *outputs]) or not outputs[0].size:
+    """GroupNormalization."""
+    if not all_f32([*inputs, *outputs]):
         return None
     attributes = node.op.attributes
     return GroupNormalize(inputs, outputs, groups=attributes["num_groups"], eps=attributes["epsilon"])
 
 
-@lowers("BatchNormInference")
 def batch_normalization(node: Node, inputs: list[Value], outputs: list[Value]) -> list[Step] | None:
-    """A factor and a term a channel, both computed here; the passes fold them into convolutions."""
+    """A factor and a term per channel, both computed here; the passes fold them into convolutions."""
     op = cast(BatchNormInference5, node.op)
     data, gamma, beta, mean, variance = inputs
     if isinstance(op, BatchNormInference):
         gamma, beta, data = inputs[:3]
-    told = [v.constant for v in (gamma, beta, mean, variance)]
-    g, b, m, v = told
+    g, b, m, v = (value.constant for value in (gamma, beta, mean, variance))
     if g is None or b is None or m is None or v is None or not all_f32([*inputs, *outputs]):
         return None
     with np.errstate(all="ignore"):

@@ -9,10 +9,9 @@ from irload.graph import Node
 from irload.plan.ir.expression import Expression, Instruction
 from irload.plan.ir.program import Step, Value
 from irload.plan.ir.steps import Elementwise
-from irload.plan.lowering.lower import all_f32, lowers
+from irload.plan.lowering.values import all_f32
 
 
-@lowers("FakeQuantize")
 def fake_quantize(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
     """X cut to its range, scaled to steps, rounded, scaled back: the bounds' arithmetic is done here.
 

@@ -7,17 +7,13 @@ import numpy as np
 from irload.graph import Node
 from irload.plan.ir.program import Step, Value
 from irload.plan.ir.steps import Recurrent
-from irload.plan.lowering.lower import all_f32, lowers
+from irload.plan.lowering.values import all_f32
 
 _CELLS = {"LSTMSequence": "lstm", "GRUSequence": "gru", "RNNSequence": "rnn"}
 _DEFAULTS = {"lstm": ("sigmoid", "tanh", "tanh"), "gru": ("sigmoid", "tanh"), "rnn": ("tanh",)}
 _BACKWARDS = {"forward": (False,), "reverse": (True,), "bidirectional": (False, True)}
 
-LONGEST = 1024
-"""Steps beyond which the table of calls would be too long."""
 
-
-@lowers(*_CELLS)
 def recurrent(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
     """Sequences of full length with constant weights and the default activations."""
     x, *states, lengths, w, r, b = inputs
@@ -28,8 +24,6 @@ def recurrent(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | N
     if not all_f32([x, *states, w, r, b, *outputs]) or not all(v.is_constant for v in (lengths, w, r, b)):
         return None
     if lengths.constant is None or np.any(lengths.constant != x.shape[1]):
-        return None
-    if not x.size or not outputs[0].size or x.shape[1] > LONGEST:
         return None
     if cell == "gru" and attributes["linear_before_reset"]:
         cell = "gru_linear"

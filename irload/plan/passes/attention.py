@@ -77,10 +77,10 @@ def _peeled(program: Program, makers: dict[Value, Step], value: Value) -> _Score
         if not isinstance(maker, Elementwise) or len(maker.expression.instructions) != 1:
             continue
         (i,) = maker.expression.instructions
-        if i.function in ("multiply_number", "divide_number") and i.numbers[0]:
-            factor *= i.numbers[0] if i.function == "multiply_number" else 1 / i.numbers[0]
+        if i.opcode in ("multiply_number", "divide_number") and i.numbers[0]:
+            factor *= i.numbers[0] if i.opcode == "multiply_number" else 1 / i.numbers[0]
             waiting.append((maker.inputs[0], _Between(maker, None, factor, after)))
-        elif i.function == "add" and len(maker.inputs) == 2:  # not x + x
+        elif i.opcode == "add" and len(maker.inputs) == 2:  # not x + x
             first, second = maker.inputs
             waiting += [
                 (scores, _Between(maker, mask, factor, after)) for scores, mask in ((second, first), (first, second))

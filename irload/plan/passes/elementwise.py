@@ -1,4 +1,4 @@
-"""Chains of elementwise steps: g(f(x), y) → (g∘f)(x, y), where the inner result has no other taker."""
+"""Chains of elementwise steps: g(f(x), y) → (g∘f)(x, y), where the inner result has no other consumer."""
 
 from __future__ import annotations
 
@@ -7,25 +7,25 @@ from irload.plan.ir.steps import Elementwise
 
 
 def fuse_elementwise(program: Program) -> None:
-    """Concat each Elementwise into the one Elementwise that takes its result."""
+    """Make one Elementwise step of each and the one that alone takes its result."""
     pending = list(program.steps)
     gone: set[Step] = set()
     for step in pending:
-        if not isinstance(step, Elementwise) or step in gone:
+        if not isinstance(step, Elementwise) or step in gone or len(step.outputs) > 1:
             continue
-        taker = program.sole_consumer(step.output)
-        if not isinstance(taker, Elementwise) or taker is step or taker.output.shape != step.output.shape:
+        consumer = program.sole_consumer(step.output)
+        if not isinstance(consumer, Elementwise) or any(v.shape != step.output.shape for v in consumer.outputs):
             continue
-        if not step.expression.may_grow(taker.expression):
+        if not step.expression.may_grow(consumer.expression):
             continue
-        at = taker.inputs.index(step.output)
-        rest = [v for k, v in enumerate(taker.inputs) if k != at]
+        at = consumer.inputs.index(step.output)
+        rest = [v for k, v in enumerate(consumer.inputs) if k != at]
         joined = Elementwise(
             [*step.inputs, *rest],
-            taker.outputs,
-            expression=step.expression.then(taker.expression, at),
-            origin=(*step.origin, *taker.origin),
+            consumer.outputs,
+            expression=step.expression.then(consumer.expression, at),
+            origin=(*step.origin, *consumer.origin),
         )
-        program.replace([step, taker], [joined])
-        gone |= {step, taker}
+        program.replace([step, consumer], [joined])
+        gone |= {step, consumer}
         pending.append(joined)

@@ -5,34 +5,30 @@ from __future__ import annotations
 from copy import copy
 
 from irload.plan.ir.program import Program, Step
-from irload.plan.ir.steps import Conv, Elementwise, MatMul, Normalize
-
-Host = Conv | MatMul | Normalize
-OWN_INPUTS = {Conv: 2, MatMul: 2, Normalize: 1}
-"""How many inputs each host has before those of its epilogue."""
+from irload.plan.ir.steps import Elementwise, WithEpilogue
 
 
 def fuse_epilogues(program: Program) -> None:
-    """Hang each Elementwise onto the Conv, MatMul or Normalize whose result only it takes."""
+    """Add each Elementwise step to the epilogue of the step whose result only it takes."""
     pending: list[Step] = list(program.steps)
     for step in pending:
-        if not isinstance(step, Conv | MatMul | Normalize):
+        if not isinstance(step, WithEpilogue):
             continue
-        taker = program.sole_consumer(step.output)
-        if not isinstance(taker, Elementwise) or taker.output.shape != step.output.shape:
+        consumer = program.sole_consumer(step.output)
+        if not isinstance(consumer, Elementwise) or any(v.shape != step.output.shape for v in consumer.outputs):
             continue
-        if step.epilogue.may_grow(taker.expression):
-            fused = _fused(step, taker)
-            program.replace([step, taker], [fused])
+        if len(consumer.outputs) == 1 and step.epilogue.may_grow(consumer.expression):
+            fused = _fused(step, consumer)
+            program.replace([step, consumer], [fused])
             pending.append(fused)  # more may follow
 
 
-def _fused(host: Host, taker: Elementwise) -> Host:
-    """The host with the Elementwise behind its epilogue."""
-    at = taker.inputs.index(host.output)
-    fused = copy(host)
-    fused.inputs = [*host.inputs, *(v for k, v in enumerate(taker.inputs) if k != at)]
-    fused.outputs = taker.outputs
-    fused.epilogue = host.epilogue.then(taker.expression, at)
-    fused.origin = (*host.origin, *taker.origin)
+def _fused(step: WithEpilogue, consumer: Elementwise) -> WithEpilogue:
+    """The step with the expression of its consumer behind its epilogue."""
+    at = consumer.inputs.index(step.output)
+    fused = copy(step)
+    fused.inputs = [*step.inputs, *(v for k, v in enumerate(consumer.inputs) if k != at)]
+    fused.outputs = consumer.outputs
+    fused.epilogue = step.epilogue.then(consumer.expression, at)
+    fused.origin = (*step.origin, *consumer.origin)
     return fused

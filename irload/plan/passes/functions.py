@@ -13,12 +13,11 @@ from typing import Any
 
 from irload.plan.ir.expression import Expression, Instruction
 from irload.plan.ir.program import Program, Step
-from irload.plan.ir.steps import Conv, Elementwise, MatMul, Normalize
+from irload.plan.ir.steps import Elementwise, WithEpilogue
 from irload.plan.passes.algebra import Algebra, Form, NotRepresentable
-from irload.plan.passes.epilogues import OWN_INPUTS
 from irload.plan.passes.scalars import taken_once
 
-TELLING = {"sigmoid", "exp", "tanh", "erf", "clamp", "minimum_number"}
+CHARACTERISTIC = {"sigmoid", "exp", "tanh", "erf", "clamp", "minimum_number"}
 """Instructions without one of which there is nothing to recognise."""
 
 
@@ -28,17 +27,17 @@ def recognise_functions(program: Program) -> None:
 
 
 def _rewritten(step: Step) -> Step:
-    if isinstance(step, Elementwise) and _tells(step.expression):
+    if isinstance(step, Elementwise) and _may_hold(step.expression):
         inputs, expression = taken_once(step.inputs, simplified(step.expression))
         return step if expression == step.expression else replace(step, inputs=inputs, expression=expression)
-    if isinstance(step, Conv | MatMul | Normalize) and _tells(step.epilogue):
-        inputs, epilogue = taken_once(step.inputs, simplified(step.epilogue), OWN_INPUTS[type(step)])
+    if isinstance(step, WithEpilogue) and _may_hold(step.epilogue):
+        inputs, epilogue = taken_once(step.inputs, simplified(step.epilogue), step.OWN)
         return step if epilogue == step.epilogue else replace(step, inputs=inputs, epilogue=epilogue)
     return step
 
 
-def _tells(expression: Expression) -> bool:
-    return len(expression.instructions) > 1 and any(i.function in TELLING for i in expression.instructions)
+def _may_hold(expression: Expression) -> bool:
+    return len(expression.instructions) > 1 and any(i.opcode in CHARACTERISTIC for i in expression.instructions)
 
 
 def simplified(expression: Expression) -> Expression:
@@ -51,20 +50,20 @@ def simplified(expression: Expression) -> Expression:
         register = expression.operands + k
         unknown = algebra.atom("unknown", register)
         try:
-            form = algebra.apply(i.function, [forms[a] for a in i.args], i.numbers)
+            form = algebra.apply(i.opcode, [forms[a] for a in i.args], i.numbers)
         except NotRepresentable:
             form = unknown
         made.append(_recognised(algebra, form) or _merged(i, made, expression.operands))
         # What is taken twice is what functions may be of.
         forms.append(unknown if uses.count(register) > 1 else form)
-    return _pruned(Expression(expression.operands, tuple(made)))
+    return Expression(expression.operands, tuple(made), expression.results).pruned()
 
 
 def _merged(i: Instruction, before: Sequence[Instruction], operands: int) -> Instruction:
     """A clamp that leaves nothing for the relu before it, without it: FakeQuantize behind ReLU is one."""
     source = before[i.args[0] - operands] if i.args[0] >= operands else None
-    covers = i.function == "clamp" and i.numbers[0] >= 0 and source is not None and source.function == "relu"
-    return Instruction(i.function, source.args, i.numbers) if covers and source is not None else i
+    covers = i.opcode == "clamp" and i.numbers[0] >= 0 and source is not None and source.opcode == "relu"
+    return Instruction(i.opcode, source.args, i.numbers) if covers and source is not None else i
 
 
 def _recognised(algebra: Algebra, form: Form) -> Instruction | None:
@@ -159,18 +158,3 @@ def _is_cubic(algebra: Algebra, form: Form, x: int) -> bool:
 
 def _atom(algebra: Algebra, register: int) -> int:
     return algebra.atom("unknown", register)[0][0][0][0]
-
-
-def _pruned(expression: Expression) -> Expression:
-    """Without the instructions that nothing takes."""
-    needed = {expression.result}
-    for k in range(len(expression.instructions) - 1, -1, -1):
-        if expression.operands + k in needed:
-            needed.update(expression.instructions[k].args)
-    names = {r: r for r in range(expression.operands)}
-    kept: list[Instruction] = []
-    for k, i in enumerate(expression.instructions):
-        if expression.operands + k in needed:
-            names[expression.operands + k] = expression.operands + len(kept)
-            kept.append(Instruction(i.function, tuple(names[a] for a in i.args), i.numbers))
-    return Expression(expression.operands, tuple(kept))

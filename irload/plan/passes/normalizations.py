@@ -120,7 +120,7 @@ class _Cone:
             return None
         registers = [self.forms[v] if v in self.forms else self.atom(v) for v in step.inputs]
         for i in step.expression.instructions:
-            registers.append(self.algebra.apply(i.function, [registers[a] for a in i.args], i.numbers))
+            registers.append(self.algebra.apply(i.opcode, [registers[a] for a in i.args], i.numbers))
         return registers[step.expression.result]
 
     def through(self, step: Step) -> tuple[Step, ...]:

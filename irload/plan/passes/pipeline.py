@@ -1,8 +1,9 @@
-"""Rewrites of a program, one a file, stated as before → after. They keep its meaning; `optimize` runs them in order."""
+"""The passes that hold for every back end, their order, and why it is what it is."""
 
 from __future__ import annotations
 
-from irload.plan.backends.numpy.layouts import choose_layouts
+from collections.abc import Callable
+
 from irload.plan.ir.program import Program
 from irload.plan.passes.attention import recognise_attention
 from irload.plan.passes.dead import drop_dead
@@ -16,24 +17,34 @@ from irload.plan.passes.rotary import recognise_rotary
 from irload.plan.passes.scalars import fold_scalars
 from irload.plan.passes.scale import fold_scale
 from irload.plan.passes.transposes import sink_transposes
-from irload.plan.sanitizer import verified
 
-__all__ = ["optimize"]
+Pass = Callable[[Program], None]
+
+PASSES: tuple[Pass, ...] = (
+    drop_dead,  # first: what nothing needs would hide that a value has one consumer
+    fold_scale,  # before fold_scalars, which would make a number of a factor that is the same for all channels
+    fold_scalars,  # before the patterns, which look for instructions with numbers
+    recognise_normalizations,  # before any fusion, which would join the steps that the pattern consists of
+    recognise_attention,  # likewise
+    recognise_rotary,  # likewise
+    share_heads,  # after recognise_attention, whose keys and values it looks at
+    convolve_before_resampling,  # before fuse_epilogues: it moves convolutions that have no epilogue yet
+    sink_transposes,  # before fuse_epilogues, which takes what now follows a convolution or matmul directly
+    drop_dead,  # the steps that the patterns have replaced
+    fuse_epilogues,  # before fuse_elementwise: an epilogue saves more than a longer expression does
+    fuse_elementwise,
+    recognise_functions,  # on the longest expressions there are
+    fuse_epilogues,  # once more: functions in one instruction leave room for more
+    fuse_elementwise,
+    recognise_functions,
+)
+"""What runs, in this order."""
 
 
-def optimize(program: Program) -> Program:
-    """Run every pass, in the order in which they help each other."""
-    fusions = (fuse_epilogues, fuse_elementwise, recognise_functions)
-    patterns = (
-        recognise_normalizations,
-        recognise_attention,
-        recognise_rotary,
-        share_heads,
-        convolve_before_resampling,
-        sink_transposes,
-        drop_dead,
-    )
-    for rewrite in (drop_dead, fold_scale, fold_scalars, *patterns, *fusions, *fusions, choose_layouts):
+def optimize(program: Program, check: Callable[[Program, str], None] | None = None) -> Program:
+    """Run every pass on the program, and `check` (program, name of the pass) after each."""
+    for rewrite in PASSES:
         rewrite(program)
-        verified(program, rewrite.__name__)
+        if check is not None:
+            check(program, rewrite.__name__)
     return program

@@ -48,7 +48,7 @@ def _turned(makers: dict[Value, Step], value: Value) -> Value | None:
     if not isinstance(negated, Elementwise) or len(negated.expression.instructions) != 1:
         return None
     (i,) = negated.expression.instructions
-    if i.function != "negative" and (i.function != "multiply_number" or i.numbers != (-1.0,)):
+    if i.opcode != "negative" and (i.opcode != "multiply_number" or i.numbers != (-1.0,)):
         return None
     second, first = makers.get(negated.inputs[0]), makers.get(join.inputs[1])
     if not isinstance(first, Slice) or not isinstance(second, Slice) or first.inputs[0] is not second.inputs[0]:
@@ -73,4 +73,4 @@ def _operands(step: Step | None, function: str) -> tuple[Value, Value] | None:
     if not isinstance(step, Elementwise) or len(step.inputs) != 2 or len(step.expression.instructions) != 1:
         return None
     (i,) = step.expression.instructions
-    return (step.inputs[0], step.inputs[1]) if i.function == function and len(i.args) == 2 else None
+    return (step.inputs[0], step.inputs[1]) if i.opcode == function and len(i.args) == 2 else None

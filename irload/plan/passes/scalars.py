@@ -46,24 +46,24 @@ def with_scalars(expression: Expression, operands: Sequence[Value]) -> Expressio
     made: list[Instruction] = []
     for i in expression.instructions:
         told = [a in numbers for a in i.args]
-        if len(i.args) == 2 and told[1] and not told[0] and i.function in RIGHT:
+        if len(i.args) == 2 and told[1] and not told[0] and i.opcode in RIGHT:
             made.append(_right(i, numbers[i.args[1]]))
-        elif len(i.args) == 2 and told[0] and not told[1] and i.function in LEFT:
-            made.append(Instruction(LEFT[i.function], i.args[1:], (numbers[i.args[0]],)))
+        elif len(i.args) == 2 and told[0] and not told[1] and i.opcode in LEFT:
+            made.append(Instruction(LEFT[i.opcode], i.args[1:], (numbers[i.args[0]],)))
         else:
             made.append(i)
-    return Expression(expression.operands, tuple(made))
+    return Expression(expression.operands, tuple(made), expression.results)
 
 
 def _right(i: Instruction, number: float) -> Instruction:
     """`i` with a number as its second argument. Division by a power of two is multiplication, as that rounds alike."""
-    if i.function == "subtract":
+    if i.opcode == "subtract":
         number = -number
-    if i.function == "power" and number in POWERS:
+    if i.opcode == "power" and number in POWERS:
         return Instruction(POWERS[number], i.args[:1])
-    if i.function == "divide" and abs(frexp(number)[0]) == 0.5 and 2**-60 < abs(number) < 2**60:
+    if i.opcode == "divide" and abs(frexp(number)[0]) == 0.5 and 2**-60 < abs(number) < 2**60:
         return Instruction("multiply_number", i.args[:1], (1 / number,))
-    return Instruction(RIGHT[i.function], i.args[:1], (number,))
+    return Instruction(RIGHT[i.opcode], i.args[:1], (number,))
 
 
 def taken_once(inputs: Sequence[Value], expression: Expression, own: int = 0) -> tuple[list[Value], Expression]:
@@ -86,5 +86,4 @@ def taken_once(inputs: Sequence[Value], expression: Expression, own: int = 0) ->
         names[k] = at
     for k in range(len(expression.instructions)):
         names[expression.operands + k] = len(kept) + k
-    moved = tuple(Instruction(i.function, tuple(names[a] for a in i.args), i.numbers) for i in expression.instructions)
-    return [*inputs[:own], *(v for v in kept if v is not None)], Expression(len(kept), moved)
+    return [*inputs[:own], *(v for v in kept if v is not None)], expression.renamed(len(kept), names)

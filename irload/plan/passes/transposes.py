@@ -12,10 +12,7 @@ from copy import copy
 import numpy as np
 
 from irload.plan.ir.program import Program, Step, Value
-from irload.plan.ir.steps import Conv, ConvTranspose, Elementwise, Pool, Reshape, Transpose, ViewOp
-from irload.plan.passes.epilogues import OWN_INPUTS
-
-HOSTS = tuple(OWN_INPUTS)
+from irload.plan.ir.steps import Conv, ConvTranspose, Elementwise, Pool, Reshape, Transpose, ViewOp, WithEpilogue
 
 
 def sink_transposes(program: Program) -> None:
@@ -23,35 +20,35 @@ def sink_transposes(program: Program) -> None:
     makers = program.producers()
     moved: set[Step] = set()
     for step in program.steps:
-        if not isinstance(step, Elementwise):
+        if not isinstance(step, Elementwise) or len(step.outputs) > 1:
             continue
         for value in step.inputs:
-            looks = _looks(program, makers, value, moved)
-            steps = _swapped(step, value, looks, makers) if looks else None
+            views = _views_of(program, makers, value, moved)
+            steps = _swapped(step, value, views, makers) if views else None
             if steps is not None:
-                program.replace([*looks, step], steps)
+                program.replace([*views, step], steps)
                 makers.update((s.output, s) for s in steps)
                 moved.update(s for s in steps if isinstance(s, Elementwise))
                 break
 
 
-def _looks(program: Program, makers: dict[Value, Step], value: Value, moved: set[Step]) -> list[ViewOp]:
+def _views_of(program: Program, makers: dict[Value, Step], value: Value, moved: set[Step]) -> list[ViewOp]:
     """The transposes and reshapes, first to last, through which a value is a fresh result that nobody else sees."""
-    looks: list[ViewOp] = []
+    views: list[ViewOp] = []
     at = value
-    while isinstance(look := makers.get(at), Transpose | Reshape) and program.sole_consumer(at) is not None:
-        looks.insert(0, look)
-        at = look.inputs[0]
-    fresh = isinstance(makers.get(at), HOSTS) or makers.get(at) in moved
-    return looks if fresh and program.sole_consumer(at) is not None else []
+    while isinstance(view := makers.get(at), Transpose | Reshape) and program.sole_consumer(at) is not None:
+        views.insert(0, view)
+        at = view.inputs[0]
+    fresh = isinstance(makers.get(at), WithEpilogue) or makers.get(at) in moved
+    return views if fresh and program.sole_consumer(at) is not None else []
 
 
-def _swapped(step: Elementwise, value: Value, looks: Sequence[ViewOp], makers: dict[Value, Step]) -> list[Step] | None:
+def _swapped(step: Elementwise, value: Value, views: Sequence[ViewOp], makers: dict[Value, Step]) -> list[Step] | None:
     """The Elementwise on what is viewed, then the same views. None where another operand cannot be seen from there."""
-    base = looks[0].inputs[0]
+    base = views[0].inputs[0]
     if value.shape != step.output.shape or step.inputs.count(value) > 1:
         return None
-    order = _order(looks)
+    order = _order(views)
     steps: list[Step] = []
     inputs: list[Value] = []
     for other in step.inputs:
@@ -61,23 +58,23 @@ def _swapped(step: Elementwise, value: Value, looks: Sequence[ViewOp], makers: d
         inputs.append(seen)
     result = Value(base.shape, step.output.dtype, name=step.output.name)
     steps.append(Elementwise(inputs, [result], expression=step.expression, origin=step.origin))
-    for look in looks:
-        again = copy(look)
-        last = look is looks[-1]
-        out = step.output if last else Value(look.output.shape, look.output.dtype, name=look.output.name)
-        again.inputs, again.outputs = [result, *look.inputs[1:]], [out]
+    for view in views:
+        again = copy(view)
+        last = view is views[-1]
+        out = step.output if last else Value(view.output.shape, view.output.dtype, name=view.output.name)
+        again.inputs, again.outputs = [result, *view.inputs[1:]], [out]
         steps.append(again)
         result = out
     return steps
 
 
-def _order(looks: Sequence[ViewOp]) -> tuple[int, ...] | None:
-    """The transpose that the looks are together, None with a reshape among them."""
+def _order(views: Sequence[ViewOp]) -> tuple[int, ...] | None:
+    """The transpose that the views are together, None with a reshape among them."""
     order: tuple[int, ...] | None = None
-    for look in looks:
-        if not isinstance(look, Transpose):
+    for view in views:
+        if not isinstance(view, Transpose):
             return None
-        order = look.order if order is None else tuple(order[k] for k in look.order)
+        order = view.order if order is None else tuple(order[k] for k in view.order)
     return order
 
 

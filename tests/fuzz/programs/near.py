@@ -14,7 +14,7 @@ import numpy as np
 
 from irload.core.tensor import Array
 from irload.plan.interpreter import Run
-from irload.plan.schedule import Step
+from irload.plan.schedule import ScheduledNode
 from tests.fuzz.programs.exact import MOVES
 
 UNITS = {"float32": 2.0**-23, "float16": 2.0**-10, "bfloat16": 2.0**-7, "float64": 2.0**-52}
@@ -35,15 +35,15 @@ class Shaken(Run):
         self.overflows = False
         """True once a number is so large that the order of additions decides whether it becomes infinite."""
 
-    def step(self, step: Step, inputs: Sequence[Array]) -> tuple[Array, ...]:
-        node = step.node
+    def run_node(self, scheduled: ScheduledNode, inputs: Sequence[Array]) -> tuple[Array, ...]:
+        node = scheduled.node
         if node.type in STILL or node.name.startswith("exact_"):
-            results = super().step(step, inputs)
+            results = super().run_node(scheduled, inputs)
             self.overflows |= any(_is_huge(a) for a in results)
             return results
         still = {"FakeQuantize": range(9), "Power": (1,)}.get(node.type, ())  # a whole exponent has to stay whole
         moved = [a if k in still else self._moved(a) for k, a in enumerate(inputs)]
-        results = super().step(step, moved)
+        results = super().run_node(scheduled, moved)
         self.overflows |= any(_is_huge(a) for a in results)
         return tuple(self._moved(a, 1.0 if node.type in GATED else 0.0) for a in results)
 

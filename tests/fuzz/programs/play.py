@@ -17,7 +17,7 @@ import numpy as np
 import irload
 from irload.model import Model
 from irload.plan.ir.program import PlanInvalid
-from irload.plan.sanitizer import sanitizing
+from irload.plan.sanitizing import sanitizing
 from irload.run import CompiledModel, InferRequest
 from tests.fuzz.programs.feed import fed
 from tests.fuzz.programs.near import FACTOR, UNITS, Shaken, differs, distance, scale

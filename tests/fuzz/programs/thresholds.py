@@ -8,12 +8,13 @@ from contextlib import ExitStack, contextmanager
 from typing import Any
 from unittest.mock import patch
 
-from irload.plan.backends.numpy import selection as binders
+from irload.plan.backends.numpy import backend
 from irload.plan.backends.numpy.kernels import winograd
 
 SMALL: dict[str, Any] = {
-    "ELEMENTS": 16, "PRODUCTS": 64, "TAPS": 32, "TILE": 48, "SHARED": 96, "COLUMNS": 200, "POSITIONS": 4, "BLOCK": 96,
-    "PANEL": 3000, "TILES": 2, "PACKED": 64, "RESIDENT": 64, "ELSEWHERE": 256, "WORK": 2000, "FEW_CHANNELS": 4,
+    "ELEMENTS": 16, "PRODUCTS": 64, "TAPS": 32, "TILE": 48, "SHARED": 96, "CONV_TILE": 200,
+    "CONV3D_TILE": 200, "POSITIONS": 4, "BLOCK": 96,
+    "PANEL": 3000, "TILES": 2, "TRANSFORMED": 64, "RESIDENT": 64, "WAITING": 256, "WORK": 2000, "FEW_CHANNELS": 4,
     "MANY": 4,
     "BAND": 4, "LANES": 4, "HEIGHTS": (8, 4), "WIDTHS": (16, 8, 4),
     "WIDEST": 32,
@@ -24,7 +25,7 @@ SMALL: dict[str, Any] = {
 @contextmanager
 def lowered() -> Generator[None]:
     """Have each of these numbers small, wherever a module of the plan has it, and Winograd run what it can."""
-    assert binders  # which imports every kernel
+    assert backend  # which imports every kernel
     with ExitStack() as stack:
         for name, module in list(sys.modules.items()):
             if not name.startswith("irload.plan"):

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from functools import cache, cached_property
 from threading import Lock, get_ident
 from types import TracebackType
 from typing import Any
+
+from irload.machine import AVX512
+from irload.portable import after_fork_in_child
 
 
 class SingleThreaded:
@@ -59,12 +61,7 @@ class SingleThreaded:
 
 single_threaded_blas = SingleThreaded()
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=single_threaded_blas.after_fork)
-
-
-AVX512 = ("SkylakeX", "Cooperlake", "SapphireRapids")
-"""OpenBLAS's sets of kernels that use AVX-512."""
+after_fork_in_child(single_threaded_blas.after_fork)
 
 
 @cache

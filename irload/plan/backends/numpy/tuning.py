@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 import warnings
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -15,9 +14,12 @@ from typing import cast
 
 import numpy as np
 
+from irload.machine import cache_folder, processor
 from irload.plan.backends.numpy.blas import single_threaded_blas
-from irload.plan.backends.numpy.kernels.calls import Part
+from irload.plan.backends.numpy.layouts import is_channels_last
 from irload.plan.ir.program import Step
+from irload.plan.memory.memory import Memory
+from irload.plan.threads import Part
 
 ROUNDS = 5
 """How often each kernel is timed, after a first time; the least counts."""
@@ -27,24 +29,29 @@ Phases = list[list[Part]]
 
 
 class Tuner:
-    """Chooses kernels by the clock. What it has learnt stands in a file, for later plans and processes."""
+    """Chooses kernels by the clock. The choices are kept in a file, for later plans and processes."""
 
     def __init__(self, file: Path | None = None) -> None:
         self._file = cache_folder() / "tuned.json" if file is None else file
         self._learnt = _read(self._file).get(machine(), {})
         self._new: dict[str, str] = {}
 
-    def told(self, step: Step, threads: int) -> str | None:
+    def find(self, step: Step, memory: Memory, threads: int) -> str | None:
         """The kernel that was the fastest for such a step, None where that is not known yet."""
-        return self._learnt.get(describe(step, threads))
+        return self._learnt.get(describe(step, memory, threads))
 
     def learn(
-        self, step: Step, threads: int, ways: Mapping[str, Callable[[], Phases]], run: Callable[[Phases], None]
+        self,
+        step: Step,
+        memory: Memory,
+        threads: int,
+        kernels: Mapping[str, Callable[[], Phases]],
+        run: Callable[[Phases], None],
     ) -> str:
-        """Time every way to run the step, on whatever the memory holds, and return the name of the fastest."""
-        seconds = {name: _least(make(), run) for name, make in ways.items()}
+        """Time every kernel on whatever the memory holds, and return the name of the fastest."""
+        seconds = {name: _least(make(), run) for name, make in kernels.items()}
         best = min(seconds, key=lambda name: seconds[name])
-        key = describe(step, threads)
+        key = describe(step, memory, threads)
         self._learnt[key] = self._new[key] = best
         return best
 
@@ -72,7 +79,7 @@ class Tuner:
         self._new = {}
 
 
-def describe(step: Step, threads: int) -> str:
+def describe(step: Step, memory: Memory, threads: int) -> str:
     """What decides how fast kernels are: the shapes and attributes of a step, and the number of threads."""
     fields = {
         name: getattr(step, name)
@@ -80,7 +87,8 @@ def describe(step: Step, threads: int) -> str:
         for name in getattr(kind, "__slots__", ())
         if name not in ("inputs", "outputs", "origin", "epilogue")
     }
-    shapes = [(*v.shape, "last") if v.channels_last else v.shape for v in (*step.inputs, *step.outputs)]
+    values = (*step.inputs, *step.outputs)
+    shapes = [(*v.shape, *(("last",) if is_channels_last(memory, v) else ())) for v in values]
     return f"{type(step).__name__} {shapes} {fields} {getattr(step, 'epilogue', '')} on {threads}"
 
 
@@ -89,26 +97,6 @@ def machine() -> str:
     """The processor and the libraries whose speed was measured."""
     libraries = ", ".join(f"{getattr(b, 'architecture', '')} {b.version}" for b in single_threaded_blas.libraries)
     return f"{processor()}, numpy {np.__version__}, {libraries}"
-
-
-def processor(cpuinfo: str = "/proc/cpuinfo") -> str:
-    """The name of the processor as far as it is known."""
-    with suppress(OSError), open(cpuinfo, encoding="ascii", errors="replace") as file:
-        for line in file:
-            if line.startswith("model name"):
-                return line.split(":", 1)[1].strip()
-    return sys.platform
-
-
-def cache_folder() -> Path:
-    """Where irload keeps what it can find out again: IRLOAD_CACHE_DIR, or `irload` in the user's cache."""
-    own = os.environ.get("IRLOAD_CACHE_DIR")
-    if own:
-        return Path(own)
-    base = os.environ.get("XDG_CACHE_HOME") or os.environ.get("LOCALAPPDATA")
-    if base:
-        return Path(base) / "irload"
-    return Path.home() / ("Library/Caches" if sys.platform == "darwin" else ".cache") / "irload"
 
 
 def _least(phases: Phases, run: Callable[[Phases], None]) -> float:

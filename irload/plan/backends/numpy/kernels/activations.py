@@ -7,8 +7,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from irload.core.tensor import Array
-from irload.plan.backends.numpy.kernels.calls import INFINITE, Part, clip, maximum, negative
+from irload.plan.backends.numpy.kernels.calls import INFINITE, clip, maximum, negative
 from irload.plan.backends.numpy.kernels.views import frozen, shaped
+from irload.plan.threads import Part
 
 Take = Callable[[], Array]
 """Gives a temporary of the tile's shape."""

@@ -7,10 +7,12 @@ from math import prod
 import numpy as np
 
 from irload.core.tensor import Array
-from irload.plan.backends.numpy.kernels.calls import TILE, Part, Scratch
+from irload.plan.backends.numpy.kernels.calls import Scratch
 from irload.plan.backends.numpy.kernels.rows import softmax_calls
-from irload.plan.backends.numpy.kernels.tiles import PRODUCTS, cut, cut_range
+from irload.plan.backends.numpy.kernels.tiles import cut, cut_range
 from irload.plan.backends.numpy.kernels.views import frozen, shaped
+from irload.plan.backends.numpy.measured import PRODUCTS, TILE
+from irload.plan.threads import Part
 
 LOWEST = np.float32(-np.inf)
 

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from irload.core.tensor import Array
 from irload.plan.backends.numpy.kernels.views import shaped
-
-Call = tuple[Callable[..., Any], tuple[Any, ...]]
-Part = list[Call]
-"""Calls that one thread makes one after the other."""
+from irload.plan.backends.numpy.measured import SHARED, TILE
+from irload.plan.memory.memory import aligned_bytes
+from irload.plan.threads import Call
 
 
 def maximum(a: Array, b: Any, out: Array) -> None:
@@ -37,13 +36,6 @@ MINUS_ONE = np.float32(-1)
 def clip(a: Array, low: np.float32, high: np.float32, out: Array) -> Call:
     """The call that holds `a` between two numbers: the method, as np.clip takes half as long again."""
     return a.clip, (low, high, out)
-
-
-TILE = 1 << 15
-"""Elements of a tile: 128 KiB of f32, a few of which stay in the second-level cache. A ufunc call costs 0.5 µs."""
-
-SHARED = 8 * TILE
-"""Elements of a tile where threads share a step."""
 
 
 class Scratch:
@@ -81,10 +73,3 @@ class Scratch:
             self.peak = sum(c.size for c in self.chunks)
         self._at = (chunk, -(-(offset + size) // 64) * 64)
         return shaped(self.chunks[chunk][offset : offset + size].view(dtype), *shape)
-
-
-def aligned_bytes(size: int, alignment: int = 64) -> Array:
-    """Uninitialised bytes that begin at a multiple of `alignment`."""
-    raw = np.empty(size + alignment, np.uint8)
-    start = -raw.ctypes.data % alignment
-    return raw[start : start + size]

@@ -2,31 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from irload.core.tensor import Array
-from irload.plan.backends.numpy.kernels.calls import Part, Scratch
-from irload.plan.backends.numpy.kernels.elementwise import tiled_calls
-from irload.plan.backends.numpy.kernels.epilogue import flattened
-from irload.plan.backends.numpy.kernels.matmul import BLOCK, columns_by_matrix, rows_by_matrix
+from irload.plan.backends.numpy.kernels.calls import Scratch
+from irload.plan.backends.numpy.kernels.epilogue import Epilogue
+from irload.plan.backends.numpy.kernels.matmul import columns_by_matrix, rows_by_matrix
 from irload.plan.backends.numpy.kernels.packing import WeightOperand, contiguous, pack_matrix
 from irload.plan.backends.numpy.kernels.small_gemm import panel_width, products
-from irload.plan.backends.numpy.kernels.tiles import PRODUCTS, TAPS, collapse, cut, cut_range
+from irload.plan.backends.numpy.kernels.tiles import cut, cut_range
 from irload.plan.backends.numpy.kernels.views import merged, shaped, shaped_constant
-from irload.plan.ir.expression import Expression
-
-COLUMNS = 98304
-"""Elements of one im2col tile that stays in cache …"""
-
-POSITIONS = 256
-"""… and the fewest positions that a tile should have: BLAS packs the weights anew for each."""
-
-FEW_CHANNELS = 192
-"""Up to so many channels it pays to repeat depthwise weights along a row."""
+from irload.plan.backends.numpy.measured import BLOCK, CONV_TILE, FEW_CHANNELS, POSITIONS, PRODUCTS, TAPS
+from irload.plan.threads import Part
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,14 +26,13 @@ class Conv2d:
     x: Array
     w: WeightOperand
     out: Array
-    extra: tuple[Array, ...]
-    epilogue: Expression
+    epilogue: Epilogue
     strides: tuple[int, int]
     dilations: tuple[int, int]
     pads: tuple[int, int, int, int]
     """Before and after the rows, before and after the columns."""
-    frame: Array | None = None
-    """[N,H+pads,W+pads,C] with x in its middle, where its maker has put it there."""
+    padded: Array | None = None
+    """[N,H+pads,W+pads,C] with x in its middle, where x has a border in memory."""
 
     @property
     def kernel(self) -> tuple[int, int]:
@@ -58,10 +47,10 @@ class Conv2d:
 
 def pointwise(conv: Conv2d, scratch: Scratch, threads: int) -> list[list[Part]]:
     """1×1 kernels: one matmul over all positions."""
-    rows, out, extra, phases = positions(conv, scratch, threads)
+    rows, out, epilogue, phases = positions(conv, scratch, threads)
     w = conv.w.packed("1x1", lambda w: pack_matrix(shaped_constant(w, *w.shape[1:3]).T))
     make = columns_by_matrix if is_small_map(len(rows), threads) else rows_by_matrix
-    return phases + make(rows, w, out, extra, conv.epilogue, scratch, threads)
+    return phases + make(rows, w, out, epilogue, scratch, threads)
 
 
 def pointwise_lines(conv: Conv2d, scratch: Scratch, threads: int) -> list[list[Part]]:
@@ -69,7 +58,7 @@ def pointwise_lines(conv: Conv2d, scratch: Scratch, threads: int) -> list[list[P
     n, oh, ow, o = conv.out.shape
     w = conv.w.packed("1x1", lambda w: pack_matrix(shaped_constant(w, *w.shape[1:3]).T))
     x = conv.x[:, :: conv.strides[0], :: conv.strides[1]][:, :oh, :ow]
-    wide = [np.broadcast_to(e, conv.out.shape) for e in conv.extra]
+    epilogue = conv.epilogue.broadcast(conv.out.shape)
     parts: list[Part] = []
     for start, stop in cut(oh, scratch.share(threads, conv.out.size * x.shape[3], PRODUCTS)):
         part: Part = []
@@ -77,13 +66,13 @@ def pointwise_lines(conv: Conv2d, scratch: Scratch, threads: int) -> list[list[P
             for a, b in cut_range(start, stop, max(1, max(BLOCK, scratch.tile) // (ow * o))):
                 out = conv.out[sample, a:b]
                 part += products(x[sample, a:b], w[None], out)
-                part += epilogue_calls(conv, out, [e[sample, a:b] for e in wide], scratch)
+                part += epilogue[sample, a:b].calls(out, scratch)
         parts.append(part)
     return [parts]
 
 
-def positions(conv: Conv2d, scratch: Scratch, threads: int) -> tuple[Array, Array, list[Array], list[list[Part]]]:
-    """The positions that a 1×1 kernel takes, as rows; the result and the operands likewise; the copies they need."""
+def positions(conv: Conv2d, scratch: Scratch, threads: int) -> tuple[Array, Array, Epilogue, list[list[Part]]]:
+    """The positions that a 1×1 kernel takes, as rows; the result and the epilogue likewise; the copies they need."""
     n, oh, ow, o = conv.out.shape
     phases: list[list[Part]] = []
     x = conv.x[:, :: conv.strides[0], :: conv.strides[1]][:, :oh, :ow]
@@ -92,8 +81,8 @@ def positions(conv: Conv2d, scratch: Scratch, threads: int) -> tuple[Array, Arra
         phases.append([[(np.copyto, (dense[:, a:b], x[:, a:b]))] for a, b in cut(oh, threads)])
         x = dense
     out = shaped(conv.out, n * oh * ow, o)
-    extra = [flattened(e, conv.out.shape, out.shape, scratch, phases) for e in conv.extra]
-    return shaped(x, len(out), -1), out, extra, phases
+    epilogue = conv.epilogue.flattened(conv.out.shape, out.shape, scratch, phases)
+    return shaped(x, len(out), -1), out, epilogue, phases
 
 
 def is_small_map(rows: int, threads: int) -> bool:
@@ -109,8 +98,8 @@ def im2col(conv: Conv2d, scratch: Scratch, threads: int) -> list[list[Part]]:
     k = kh * kw * depth
     threads = scratch.share(threads, conv.out.size * k, PRODUCTS)
     w = im2col_weights(conv)
-    wide = [np.broadcast_to(e, conv.out.shape) for e in conv.extra]
-    rows_at_once = max(1, min(oh, max(COLUMNS // (ow * k), POSITIONS // ow)))
+    epilogue = conv.epilogue.broadcast(conv.out.shape)
+    rows_at_once = max(1, min(oh, max(CONV_TILE // (ow * k), POSITIONS // ow)))
     parts: list[Part] = []
     for start, stop in cut(oh, threads):
         part: Part = []
@@ -133,7 +122,7 @@ def im2col(conv: Conv2d, scratch: Scratch, threads: int) -> list[list[Part]]:
                         target = out[..., g * per_group : (g + 1) * per_group]
                         part += products(matrix, w[g], result)
                         part.append((np.copyto, (target, shaped(result, *target.shape))))
-                part += epilogue_calls(conv, out, [e[sample, start + a : start + b] for e in wide], scratch)
+                part += epilogue[sample, start + a : start + b].calls(out, scratch)
         parts.append(part)
     return [parts]
 
@@ -160,7 +149,7 @@ def depthwise(conv: Conv2d, scratch: Scratch, threads: int) -> list[list[Part]]:
     w = conv.w.packed(
         "depthwise", lambda w: np.ascontiguousarray(shaped_constant(w, channels, kh, kw).transpose(1, 2, 0))
     )
-    wide = [np.broadcast_to(e, conv.out.shape) for e in conv.extra]
+    epilogue = conv.epilogue.broadcast(conv.out.shape)
     threads = scratch.share(threads, conv.out.size * kh * kw, TAPS)
     rows_at_once = max(1, min(oh, 2 * scratch.tile // (ow * channels)))
     runs = conv.strides[1] == conv.dilations[1] == 1 and channels <= FEW_CHANNELS
@@ -181,7 +170,7 @@ def depthwise(conv: Conv2d, scratch: Scratch, threads: int) -> list[list[Part]]:
                 out = conv.out[sample, start + a : start + b]
                 target = shaped(out, b - a, -1) if runs else out
                 part.append((_sum_of_products, (sum_of, windows[a:b], w, target)))
-                part += epilogue_calls(conv, out, [e[sample, start + a : start + b] for e in wide], scratch)
+                part += epilogue[sample, start + a : start + b].calls(out, scratch)
         parts.append(part)
     return [parts]
 
@@ -201,8 +190,8 @@ def padded_band(conv: Conv2d, sample: int, start: int, stop: int, scratch: Scrat
     top, _, left, right = conv.pads
     first = start * conv.strides[0] - top
     last = (stop - 1) * conv.strides[0] - top + conv.reach[0]
-    if conv.frame is not None:
-        band = conv.frame[sample, top + first : top + last]
+    if conv.padded is not None:
+        band = conv.padded[sample, top + first : top + last]
         above, below = max(-first, 0), max(last - height, 0)
         borders = band[:above], band[max(len(band) - below, 0) :], band[:, :left], band[:, left + width :]
         part += [(border.fill, (0,)) for border in borders if border.size]
@@ -226,11 +215,3 @@ def window_view(conv: Conv2d, band: Array, rows: int) -> Array:
     r, c, e = band.strides
     shape = (rows, conv.out.shape[2], kh, kw, band.shape[2])
     return as_strided(band, shape, (sh * r, sw * c, dh * r, dw * c, e), writeable=False)
-
-
-def epilogue_calls(conv: Conv2d, out: Array, extra: Sequence[Array], scratch: Scratch) -> Part:
-    """The epilogue over a block of output rows."""
-    if not conv.epilogue.instructions:
-        return []
-    flat, *operands = collapse([out, *extra])
-    return tiled_calls(conv.epilogue, [flat, *operands], flat, 0, len(flat), scratch)

@@ -10,27 +10,25 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from irload.core.tensor import Array
-from irload.plan.backends.numpy.kernels.calls import Part, Scratch
-from irload.plan.backends.numpy.kernels.elementwise import map_parts
+from irload.plan.backends.numpy.kernels.calls import Scratch
+from irload.plan.backends.numpy.kernels.elementwise import Operand, elementwise_parts
+from irload.plan.backends.numpy.kernels.epilogue import Epilogue
 from irload.plan.backends.numpy.kernels.packing import WeightOperand, pack_matrix
 from irload.plan.backends.numpy.kernels.small_gemm import products
 from irload.plan.backends.numpy.kernels.tiles import cut, cut_range
 from irload.plan.backends.numpy.kernels.views import shaped, shaped_constant
-from irload.plan.ir.expression import Expression
-
-COLUMNS = 1 << 17
-"""Elements of one tile of windows."""
+from irload.plan.backends.numpy.measured import CONV3D_TILE, CONV3D_WORK
+from irload.plan.threads import Part
 
 
 @dataclass(frozen=True, slots=True)
 class Conv3d:
-    """One convolution: x [N,X…,C], w [G,O/G,C/G,K…], out [N,Y…,O]; the extra operands broadcast to `out`."""
+    """One convolution: x [N,X…,C], w [G,O/G,C/G,K…], out [N,Y…,O]."""
 
     x: Array
     w: WeightOperand
     out: Array
-    extra: Sequence[Array]
-    epilogue: Expression
+    epilogue: Epilogue
     strides: Sequence[int]
     dilations: Sequence[int]
     pads: Sequence[tuple[int, int]]
@@ -51,7 +49,7 @@ def convolution(conv: Conv3d, scratch: Scratch, threads: int) -> list[list[Part]
     padded, fill = _padded(conv, scratch)
     counts = conv.out.shape[1:-1]
     plane = prod(counts[1:])
-    rows = max(1, min(counts[0], COLUMNS // (k * plane)))
+    rows = max(1, min(counts[0], CONV3D_TILE // (k * plane)))
     shape = (*counts, *kernel, padded.shape[-1])
     steps = padded.strides
     strides = (
@@ -60,7 +58,7 @@ def convolution(conv: Conv3d, scratch: Scratch, threads: int) -> list[list[Part]
         steps[-1],
     )
     parts: list[Part] = []
-    for start, stop in cut(counts[0], threads if conv.out.size * k >= 1 << 18 else 1):
+    for start, stop in cut(counts[0], threads if conv.out.size * k >= CONV3D_WORK else 1):
         part: Part = []
         tile = scratch.take((min(rows, stop - start), *counts[1:], *kernel, depth))
         narrow = scratch.take((tile.shape[0] * plane, per_group))
@@ -79,8 +77,9 @@ def convolution(conv: Conv3d, scratch: Scratch, threads: int) -> list[list[Part]
                     part.append((np.copyto, (target, shaped(result, *target.shape))))
         parts.append(part)
     phases = [*([fill] if fill else []), parts]
-    if conv.epilogue.instructions:
-        phases.append(map_parts(conv.epilogue, [conv.out, *conv.extra], conv.out, scratch, threads))
+    if conv.epilogue:
+        operands = [Operand(conv.out), *conv.epilogue.operands]
+        phases.append(elementwise_parts(conv.epilogue.expression, operands, conv.out, scratch, threads))
     return phases
 
 

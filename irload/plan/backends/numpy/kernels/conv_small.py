@@ -5,38 +5,39 @@ from __future__ import annotations
 import numpy as np
 
 from irload.core.tensor import Array
-from irload.plan.backends.numpy.kernels.calls import Part, Scratch
+from irload.plan.backends.numpy.kernels.calls import Scratch
 from irload.plan.backends.numpy.kernels.conv2d import Conv2d, im2col_weights, padded_band, positions, window_view
-from irload.plan.backends.numpy.kernels.epilogue import flattened
+from irload.plan.backends.numpy.kernels.epilogue import Epilogue
 from irload.plan.backends.numpy.kernels.matmul import columns_by_matrix
 from irload.plan.backends.numpy.kernels.packing import contiguous
 from irload.plan.backends.numpy.kernels.views import shaped
 from irload.plan.backends.numpy.kernels.weight_streaming import stream_weights
+from irload.plan.threads import Part
 
 
 def pointwise(conv: Conv2d, scratch: Scratch, threads: int) -> list[list[Part]]:
     """1×1 kernels of many channels: the weights pass through once, as they are stored."""
-    rows, out, extra, phases = positions(conv, scratch, threads)
+    rows, out, epilogue, phases = positions(conv, scratch, threads)
     w = shaped(conv.w.array, *conv.w.shape[1:3])
-    return [*phases, *stream_weights(rows, w, out, extra, conv.epilogue, scratch, threads)]
+    return [*phases, *stream_weights(rows, w, out, epilogue, scratch, threads)]
 
 
 def im2col(conv: Conv2d, scratch: Scratch, threads: int) -> list[list[Part]]:
     """All windows first, then a matmul of which each thread makes a range of channels."""
-    matrix, out, extra, phases = _all_windows(conv, scratch)
+    matrix, out, epilogue, phases = _all_windows(conv, scratch)
     w = im2col_weights(conv)[0]
-    return phases + columns_by_matrix(matrix, w, out, extra, conv.epilogue, scratch, threads)
+    return phases + columns_by_matrix(matrix, w, out, epilogue, scratch, threads)
 
 
 def streamed_im2col(conv: Conv2d, scratch: Scratch, threads: int) -> list[list[Part]]:
     """The same for large weights: all windows first, then the weights pass through once."""
-    matrix, out, extra, phases = _all_windows(conv, scratch)
+    matrix, out, epilogue, phases = _all_windows(conv, scratch)
     w = conv.w.packed("im2col, streamed", lambda w: shaped(contiguous(np.moveaxis(w[0], 1, -1)), len(w[0]), -1))
-    return [*phases, *stream_weights(matrix, w, out, extra, conv.epilogue, scratch, threads)]
+    return [*phases, *stream_weights(matrix, w, out, epilogue, scratch, threads)]
 
 
-def _all_windows(conv: Conv2d, scratch: Scratch) -> tuple[Array, Array, list[Array], list[list[Part]]]:
-    """The windows of one sample as rows, the result and the operands likewise, and the calls that gather them."""
+def _all_windows(conv: Conv2d, scratch: Scratch) -> tuple[Array, Array, Epilogue, list[list[Part]]]:
+    """The windows of one sample as rows, the result and the epilogue likewise, and the calls that gather them."""
     _, oh, ow, o = conv.out.shape
     gather: Part = []
     band = padded_band(conv, 0, 0, oh, scratch, gather)
@@ -45,5 +46,5 @@ def _all_windows(conv: Conv2d, scratch: Scratch) -> tuple[Array, Array, list[Arr
     gather.append((np.copyto, (columns, windows)))
     phases: list[list[Part]] = [[gather]]
     out = shaped(conv.out, oh * ow, o)
-    extra = [flattened(e, conv.out.shape, out.shape, scratch, phases) for e in conv.extra]
-    return shaped(columns, oh * ow, -1), out, extra, phases
+    epilogue = conv.epilogue.flattened(conv.out.shape, out.shape, scratch, phases)
+    return shaped(columns, oh * ow, -1), out, epilogue, phases

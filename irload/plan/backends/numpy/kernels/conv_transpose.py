@@ -10,9 +10,11 @@ from math import prod
 import numpy as np
 
 from irload.core.tensor import Array
-from irload.plan.backends.numpy.kernels.calls import Part, Scratch
+from irload.plan.backends.numpy.kernels.calls import Scratch
 from irload.plan.backends.numpy.kernels.tiles import cut
 from irload.plan.backends.numpy.kernels.views import shaped, shaped_constant
+from irload.plan.backends.numpy.measured import FEW_ELEMENTS
+from irload.plan.threads import Part
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +49,7 @@ def transposed(conv: TransposedConv, w: Array, scratch: Scratch, threads: int) -
         phases.append([[(np.copyto, (x, conv.x))]])
     jobs = [(g, 0, per_group) for g in range(groups)]
     if groups == 1:
-        jobs = [(0, a, b) for a, b in cut(per_group, threads if conv.out.size >= 1 << 14 else 1)]
+        jobs = [(0, a, b) for a, b in cut(per_group, threads if conv.out.size >= FEW_ELEMENTS else 1)]
     places = [_places(conv, tap, positions) for tap in taps]
     apart = all(s >= (k - 1) * d + 1 for s, k, d in zip(conv.strides, conv.kernel, conv.dilations, strict=True))
     parts: list[Part] = []

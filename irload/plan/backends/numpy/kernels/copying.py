@@ -5,15 +5,17 @@ from __future__ import annotations
 import numpy as np
 
 from irload.core.tensor import Array
-from irload.plan.backends.numpy.kernels.calls import Part, Scratch
+from irload.plan.backends.numpy.kernels.calls import Scratch
 from irload.plan.backends.numpy.kernels.tiles import cut
 from irload.plan.backends.numpy.kernels.views import merged
+from irload.plan.backends.numpy.measured import FEW_ELEMENTS
+from irload.plan.threads import Part
 
 
 def copy(out: Array, source: Array, threads: int) -> list[list[Part]]:
     """A copy, cut along the first axis that is long enough."""
     axis = next((k for k, n in enumerate(out.shape) if n >= threads), 0)
-    if out.size < 1 << 14 or not out.ndim:
+    if out.size < FEW_ELEMENTS or not out.ndim:
         return [[[(np.copyto, (out, source))]]]
     lead = (slice(None),) * axis
     return [

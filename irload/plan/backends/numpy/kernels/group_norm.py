@@ -5,9 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from irload.core.tensor import Array
-from irload.plan.backends.numpy.kernels.calls import TILE, Part, Scratch
+from irload.plan.backends.numpy.kernels.calls import Scratch
 from irload.plan.backends.numpy.kernels.tiles import cut, cut_range
 from irload.plan.backends.numpy.kernels.views import frozen, shaped
+from irload.plan.backends.numpy.measured import FEW_ELEMENTS, TILE
+from irload.plan.threads import Part
 
 
 def group_normalize(
@@ -19,7 +21,7 @@ def group_normalize(
     ones = frozen(np.ones((1, positions), np.float32))
     share = np.float32(1 / (positions * size))
     parts: list[Part] = []
-    for start, stop in cut(n, threads if x.size >= 1 << 14 else 1):
+    for start, stop in cut(n, threads if x.size >= FEW_ELEMENTS else 1):
         part: Part = []
         rows = max(1, TILE // channels)
         squares = scratch.take((min(rows, positions), channels))

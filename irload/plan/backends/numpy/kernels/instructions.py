@@ -9,8 +9,9 @@ import numpy as np
 from irload.core.tensor import Array
 from irload.plan.backends.numpy.kernels import activations
 from irload.plan.backends.numpy.kernels.activations import Emit
-from irload.plan.backends.numpy.kernels.calls import INFINITE, Call, clip, maximum, minimum, negative
+from irload.plan.backends.numpy.kernels.calls import INFINITE, clip, maximum, minimum, negative
 from irload.plan.ir.expression import Expression
+from irload.plan.threads import Call
 
 
 def _ufunc(function: Callable[..., object]) -> Emit:
@@ -112,7 +113,7 @@ def expression_calls(expression: Expression, operands: Sequence[Array], out: Arr
             return inner[-1]
 
         numbers = [np.float32(n) for n in instruction.numbers]
-        calls += TABLE[instruction.function](args, target, numbers, take)
+        calls += TABLE[instruction.opcode](args, target, numbers, take)
         registers.append(target)
         for array in inner:
             pool.give(array)

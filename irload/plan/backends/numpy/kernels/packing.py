@@ -11,16 +11,14 @@ import numpy as np
 
 from irload.core.tensor import Array
 from irload.plan.backends.numpy.blas import small_kernels
-from irload.plan.backends.numpy.kernels.calls import aligned_bytes
 from irload.plan.backends.numpy.kernels.small_gemm import panel_width
 from irload.plan.backends.numpy.kernels.views import shaped
+from irload.plan.backends.numpy.measured import PACK_COLUMNS, PACK_ROWS
 from irload.plan.ir.constant import Constant
+from irload.plan.memory.memory import aligned_bytes
 
 PackedWeights = WeakValueDictionary[tuple[str, Constant], Array]
 """Weights as kernels want them, by kind; they live as long as a plan that uses them."""
-
-ROWS, COLUMNS = 448, 64
-"""The block of the last two axes that is copied at once: a transposed matrix as a whole takes ten times longer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +55,9 @@ def contiguous(view: Array) -> Array:
     """A contiguous copy of a transposed view, made block by block."""
     out = aligned(view.shape)
     rows, columns = view.shape[-2:]
-    for i in range(0, rows, ROWS):
-        for j in range(0, columns, COLUMNS):
-            block = (..., slice(i, i + ROWS), slice(j, j + COLUMNS))
+    for i in range(0, rows, PACK_ROWS):
+        for j in range(0, columns, PACK_COLUMNS):
+            block = (..., slice(i, i + PACK_ROWS), slice(j, j + PACK_COLUMNS))
             np.copyto(out[block], view[block])
     return out
 
@@ -76,8 +74,8 @@ def pack_matrix(view: Array) -> Array:
     out = aligned((*lead, n // width, k, width))
     for j in range(n // width):
         panel = view[..., j * width : (j + 1) * width]
-        for i in range(0, k, ROWS):
-            np.copyto(out[..., j, i : i + ROWS, :], panel[..., i : i + ROWS, :])
+        for i in range(0, k, PACK_ROWS):
+            np.copyto(out[..., j, i : i + PACK_ROWS, :], panel[..., i : i + PACK_ROWS, :])
     return out
 
 

@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 
 from irload.core.tensor import Array
-from irload.plan.backends.numpy.kernels.calls import Part, Scratch
+from irload.plan.backends.numpy.kernels.calls import Scratch
 from irload.plan.backends.numpy.kernels.tiles import cut
 from irload.plan.backends.numpy.kernels.views import frozen
+from irload.plan.backends.numpy.measured import FEW_ELEMENTS
+from irload.plan.threads import Part
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +39,7 @@ def pool(
     scale = _scale(x.shape, out.shape, axes, divisor) if kind == "mean" else None
     sizes, counts = x.shape[1:-1], out.shape[1:-1]
     parts: list[Part] = []
-    for start, stop in cut(counts[0], threads if out.size >= 1 << 14 else 1):
+    for start, stop in cut(counts[0], threads if out.size >= FEW_ELEMENTS else 1):
         part: Part = []
         made = (stop - start, *counts[1:])
         first = (start * axes[0].stride - axes[0].begin, *(-a.begin for a in axes[1:]))

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from irload.core.tensor import Array
-from irload.plan.backends.numpy.kernels.calls import Part, Scratch
+from irload.plan.backends.numpy.kernels.calls import Scratch
 from irload.plan.backends.numpy.kernels.views import shaped
+from irload.plan.threads import Part
 
 HALF = np.float32(0.5)
 SIGMOIDS = {"lstm": (0, 1, 3), "gru": (0, 1), "gru_linear": (0, 1), "rnn": ()}

@@ -7,12 +7,10 @@ from math import prod
 import numpy as np
 
 from irload.core.tensor import Array
-from irload.plan.backends.numpy.kernels.calls import Part
 from irload.plan.backends.numpy.kernels.tiles import cut, cut_range
 from irload.plan.backends.numpy.kernels.views import frozen, shaped
-
-BAND = 32
-"""Rows of the result made at once: with more of them fewer columns of the matrix could be left out."""
+from irload.plan.backends.numpy.measured import BAND
+from irload.plan.threads import Part
 
 
 def resample(index: Array, weight: Array, x: Array, out: Array, axis: int, threads: int) -> list[Part]:

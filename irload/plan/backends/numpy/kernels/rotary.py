@@ -5,9 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from irload.core.tensor import Array
-from irload.plan.backends.numpy.kernels.calls import Part, Scratch
-from irload.plan.backends.numpy.kernels.tiles import ELEMENTS, cut, tiles
+from irload.plan.backends.numpy.kernels.calls import Scratch
+from irload.plan.backends.numpy.kernels.tiles import cut, tiles
 from irload.plan.backends.numpy.kernels.views import shaped
+from irload.plan.backends.numpy.measured import ELEMENTS
+from irload.plan.threads import Part
 
 
 def rotate(x: Array, cosine: Array, sine: Array, out: Array, scratch: Scratch, threads: int) -> list[Part]:

@@ -5,16 +5,15 @@ Sums over rows are matrix–vector products, which BLAS does several times faste
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from irload.core.tensor import Array
-from irload.plan.backends.numpy.kernels.calls import Part, Scratch
-from irload.plan.backends.numpy.kernels.elementwise import tiled_calls
-from irload.plan.backends.numpy.kernels.tiles import ELEMENTS, cut, cut_range
+from irload.plan.backends.numpy.kernels.calls import Scratch
+from irload.plan.backends.numpy.kernels.epilogue import Epilogue
+from irload.plan.backends.numpy.kernels.tiles import cut, cut_range
 from irload.plan.backends.numpy.kernels.views import frozen
-from irload.plan.ir.expression import Expression
+from irload.plan.backends.numpy.measured import ELEMENTS
+from irload.plan.threads import Part
 
 
 def softmax(x: Array, out: Array, scratch: Scratch, threads: int) -> list[Part]:
@@ -52,15 +51,14 @@ def normalize(
     out: Array,
     eps: float,
     center: bool,
-    extra: Sequence[Array],
-    epilogue: Expression,
+    epilogue: Epilogue,
     scratch: Scratch,
     threads: int,
 ) -> list[Part]:
     """(x − mean) / sqrt(variance + eps) over the last axis of [rows, n], then the epilogue. `out` may be `x`."""
     rows, n = x.shape
     mean = frozen(np.full((n, 1), 1 / n, np.float32))
-    wide = [np.broadcast_to(e, x.shape) for e in extra]
+    wide = epilogue.broadcast(x.shape)
     parts: list[Part] = []
     for start, stop in cut(rows, scratch.share(threads, x.size, ELEMENTS)):
         part: Part = []
@@ -79,8 +77,7 @@ def normalize(
                 (np.sqrt, (c, c)),
                 (np.divide, (source, c, o)),
             ]
-            if epilogue.instructions:
-                part += tiled_calls(epilogue, [o, *(w[a:b] for w in wide)], o, 0, b - a, scratch)
+            part += wide[a:b].calls(o, scratch)
         parts.append(part)
     return parts
 

@@ -11,25 +11,8 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from irload.core.tensor import Array
-from irload.plan.backends.numpy.kernels.calls import Call, Part
-
-WORK = 1_000_000
-"""Multiplications of one block: OpenBLAS's limit."""
-
-LANES = 16
-"""Columns that an AVX-512 register holds. Others are slower by half."""
-
-HEIGHTS = (32, 16, 8, 4)
-"""Rows of a block, the best first."""
-
-WIDTHS = (64, 128, 96, 80, 112, 48, 32)
-"""Columns of a panel, the best first, where the whole matrix is too wide for one."""
-
-WHOLE = 256
-"""Columns up to which a matrix is one panel."""
-
-RESIDENT = 1 << 18
-"""Elements of a matrix that stays in the second-level cache while every row meets it."""
+from irload.plan.backends.numpy.measured import HEIGHTS, LANES, RESIDENT, WHOLE, WIDTHS, WORK
+from irload.plan.threads import Call, Part
 
 
 def panel_width(k: int, n: int) -> int | None:
@@ -63,7 +46,7 @@ def products(a: Array, b: Array, out: Array) -> Part:
     return part
 
 
-def spread(matrix: Array, x: Array, out: Array) -> Call:
+def transform(matrix: Array, x: Array, out: Array) -> Call:
     """out[…,S,N] = matrix[S,R] @ x[…,R,N] for a tiny matrix: the columns are cut where there are too many."""
     n = x.shape[-1]
     pieces = next(p for p in range(1, n + 1) if n % p == 0 and matrix.size * (n // p) <= WORK)

@@ -10,10 +10,6 @@ from numpy.lib.stride_tricks import as_strided
 
 from irload.core.tensor import Array
 
-ELEMENTS, PRODUCTS, TAPS = 1 << 18, 1 << 23, 1 << 21
-"""What a step must have to do before threads share it: elements to pass over, multiplications in a matmul, or in a sum
-over windows. Below that, handing the interpreter's lock to and fro takes longer than the work: 6 µs a call."""
-
 
 def collapse(arrays: Sequence[Array]) -> list[Array]:
     """The same arrays, all of one shape, with neighbouring axes merged wherever every one of them allows it.

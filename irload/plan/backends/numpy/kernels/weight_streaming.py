@@ -6,26 +6,26 @@ while others are being multiplied, and need no laying out.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from irload.core.tensor import Array
 from irload.plan.backends.numpy.blas import small_kernels
-from irload.plan.backends.numpy.kernels.calls import Part, Scratch
-from irload.plan.backends.numpy.kernels.elementwise import tiled_calls
-from irload.plan.backends.numpy.kernels.small_gemm import HEIGHTS, LANES, RESIDENT, WORK, products
-from irload.plan.backends.numpy.kernels.tiles import ELEMENTS, PRODUCTS, cut, cut_range
-from irload.plan.ir.expression import Expression
-
-SMALL_M = range(2, 161)
-"""Numbers of rows for which weights come first where BLAS reads them in place …"""
-
-SMALL_M_COPIED = range(32, 161)
-"""… and where it copies them."""
-
-ELSEWHERE = 1 << 16
-"""Elements of the turned result that wait for their turn."""
+from irload.plan.backends.numpy.kernels.calls import Scratch
+from irload.plan.backends.numpy.kernels.epilogue import Epilogue
+from irload.plan.backends.numpy.kernels.small_gemm import products
+from irload.plan.backends.numpy.kernels.tiles import cut, cut_range
+from irload.plan.backends.numpy.measured import (
+    ELEMENTS,
+    HEIGHTS,
+    LANES,
+    PRODUCTS,
+    RESIDENT,
+    SMALL_M,
+    SMALL_M_COPIED,
+    WAITING,
+    WORK,
+)
+from irload.plan.threads import Part
 
 
 def suits(rows: int, k: int, n: int) -> bool:
@@ -36,7 +36,7 @@ def suits(rows: int, k: int, n: int) -> bool:
 
 
 def stream_weights(
-    a: Array, w: Array, out: Array, extra: Sequence[Array], epilogue: Expression, scratch: Scratch, threads: int
+    a: Array, w: Array, out: Array, epilogue: Epilogue, scratch: Scratch, threads: int
 ) -> list[list[Part]]:
     """out[M,N] = epilogue(a[M,K] @ wᵀ, …) for weights stored [N,K]. Threads share it by rows of the weights."""
     rows, n = out.shape
@@ -44,8 +44,8 @@ def stream_weights(
     lanes = -(-rows // LANES) * LANES if small_kernels() else rows
     panel, fill = _turned(a, lanes, scratch, threads) if small_kernels() else (a.T, [])
     pieces = cut(k, -(-HEIGHTS[-1] * k * lanes // WORK) if small_kernels() else 1)
-    wide = [np.broadcast_to(e, out.shape) for e in extra]
-    step = max(ELSEWHERE // lanes // HEIGHTS[0], 1) * HEIGHTS[0]
+    wide = epilogue.broadcast(out.shape)
+    step = max(WAITING // lanes // HEIGHTS[0], 1) * HEIGHTS[0]
     parts: list[Part] = []
     for start, stop in cut(n, scratch.share(threads, rows * w.size, PRODUCTS)):
         part: Part = []
@@ -58,8 +58,7 @@ def stream_weights(
                 part += products(w[i:j, first:last], panel[..., first:last, :], result)
                 part += [(np.add, (block, result, block))] if first else []
             part.append((np.copyto, (target, block[:, :rows].T)))
-            if epilogue.instructions:
-                part += tiled_calls(epilogue, [target, *(e[:, i:j] for e in wide)], target, 0, rows, scratch)
+            part += wide[:, i:j].calls(target, scratch)
         parts.append(part)
     return [fill, parts]
 

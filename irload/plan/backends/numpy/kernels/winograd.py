@@ -11,12 +11,14 @@ from numpy.lib.stride_tricks import as_strided
 
 from irload.core.tensor import Array
 from irload.plan.backends.numpy.blas import small_kernels
-from irload.plan.backends.numpy.kernels.calls import Part, Scratch
-from irload.plan.backends.numpy.kernels.conv2d import Conv2d, epilogue_calls
+from irload.plan.backends.numpy.kernels.calls import Scratch
+from irload.plan.backends.numpy.kernels.conv2d import Conv2d
 from irload.plan.backends.numpy.kernels.packing import aligned
-from irload.plan.backends.numpy.kernels.small_gemm import panel_width, products, spread
-from irload.plan.backends.numpy.kernels.tiles import PRODUCTS, cut, cut_range
+from irload.plan.backends.numpy.kernels.small_gemm import panel_width, products, transform
+from irload.plan.backends.numpy.kernels.tiles import cut, cut_range
 from irload.plan.backends.numpy.kernels.views import frozen, shaped, shaped_constant
+from irload.plan.backends.numpy.measured import PANEL, PRODUCTS, TILES, TRANSFORMED, WINOGRAD_CHANNELS, WINOGRAD_MAP
+from irload.plan.threads import Part
 
 # fmt: off
 INPUT = frozen(np.array([
@@ -30,16 +32,6 @@ OUTPUT = frozen(np.array([
     [1, 1, 1, 1, 1, 0], [0, 1, -1, 2, -2, 0], [0, 1, 1, 4, 4, 0], [0, 1, -1, 8, -8, 1],
 ], np.float32))
 # fmt: on
-PANEL = 400_000
-"""Elements of the transformed tiles that are worked on at once …"""
-
-TILES = 48
-"""… and the fewest tiles that a panel should have: BLAS packs the weights anew for each."""
-
-PACKED = 1 << 13
-"""Filters transformed at once."""
-
-
 def can(conv: Conv2d) -> bool:
     """True for kernels of 3×3 without strides, dilations and groups."""
     return conv.kernel == (3, 3) and conv.strides == conv.dilations == (1, 1) and conv.w.shape[0] == 1
@@ -48,7 +40,7 @@ def can(conv: Conv2d) -> bool:
 def suits(conv: Conv2d) -> bool:
     """True where it pays: enough channels, and maps large enough that few tiles stick out."""
     _, oh, ow, o = conv.out.shape
-    return can(conv) and min(conv.x.shape[3], o) >= 32 and min(oh, ow) >= 12
+    return can(conv) and min(conv.x.shape[3], o) >= WINOGRAD_CHANNELS and min(oh, ow) >= WINOGRAD_MAP
 
 
 def transform_weights(w: Array) -> Array:
@@ -58,7 +50,7 @@ def transform_weights(w: Array) -> Array:
     width = panel_width(channels, o) if small_kernels() else None
     panels = aligned((36, 1 if width is None else o // width, channels, width or o))
     out = panels.transpose(0, 2, 1, 3)
-    for a, b in cut_range(0, channels, max(1, PACKED // o)):
+    for a, b in cut_range(0, channels, max(1, TRANSFORMED // o)):
         taps = shaped_constant(shaped_constant(w[0, :, a:b], o, b - a, 9).transpose(2, 1, 0), 9, -1)
         out[:, a:b] = shaped_constant(both @ taps, 36, b - a, -1, panels.shape[-1])
     return panels[:, 0] if width is None else panels
@@ -72,10 +64,10 @@ def winograd(conv: Conv2d, scratch: Scratch, threads: int) -> list[list[Part]]:
     threads = scratch.share(threads, conv.out.size * channels, PRODUCTS)
     tall, wide = -(-oh // 4), -(-ow // 4)
     rows = max(1, min(-(-tall // threads), max(PANEL // (36 * wide * (channels + o)), -(-TILES // wide))))
-    extra = [np.broadcast_to(e, conv.out.shape) for e in conv.extra]
+    epilogue = conv.epilogue.broadcast(conv.out.shape)
     if threads > 1 and n == 1 and tall * wide < TILES * threads:
         before, product, after = _panel(conv, 0, 0, tall, weights, _Buffers(scratch, tall, wide, channels, o))
-        after += epilogue_calls(conv, conv.out[0], [e[0] for e in extra], scratch)
+        after += epilogue[0].calls(conv.out[0], scratch)
         return [[before], [products(*(x[a:b] for x in product)) for a, b in cut(36, threads)], [after]]
     parts: list[Part] = []
     for start, stop in cut(tall, threads):
@@ -86,7 +78,7 @@ def winograd(conv: Conv2d, scratch: Scratch, threads: int) -> list[list[Part]]:
                 before, product, after = _panel(conv, sample, a, b, weights, buffers)
                 part += [*before, *products(*product), *after]
                 done = slice(a * 4, min(b * 4, oh))
-                part += epilogue_calls(conv, conv.out[sample, done], [e[sample, done] for e in extra], scratch)
+                part += epilogue[sample, done].calls(conv.out[sample, done], scratch)
         parts.append(part)
     return [parts]
 
@@ -121,13 +113,13 @@ def _panel(
     gathered = shaped(buffers.gathered[: 36 * count * channels], 6, 6, rows, wide, channels)
     half = shaped(buffers.half[: 36 * count * channels], 6, 6 * count * channels)
     part.append((np.copyto, (gathered, windows)))
-    part.append(spread(INPUT, shaped(gathered, 6, -1), half))
-    part.append(spread(INPUT, shaped(half, 6, 6, count * channels), shaped(gathered, 6, 6, count * channels)))
+    part.append(transform(INPUT, shaped(gathered, 6, -1), half))
+    part.append(transform(INPUT, shaped(half, 6, 6, count * channels), shaped(gathered, 6, 6, count * channels)))
     product = shaped(buffers.product[: 36 * count * o], 36, count, o)
     back = shaped(buffers.gathered[: 24 * count * o], 4, 6 * count * o)
-    after: Part = [spread(OUTPUT, shaped(product, 6, -1), back)]
+    after: Part = [transform(OUTPUT, shaped(product, 6, -1), back)]
     final = shaped(buffers.product[: 16 * count * o], 4, 4, count * o)
-    after.append(spread(OUTPUT, shaped(back, 4, 6, count * o), final))
+    after.append(transform(OUTPUT, shaped(back, 4, 6, count * o), final))
     fits = ow == wide * 4 and b * 4 <= oh
     target = conv.out[sample, a * 4 : b * 4] if fits else buffers.result[: rows * 4]
     st = target.strides

@@ -1,14 +1,1 @@
-"""How each step is bound to a kernel, a file a group. Importing it fills the table of selector.py."""
-
-from irload.plan.backends.numpy.selection import (
-    compute,
-    convolutions,
-    elementwise,
-    matrices,
-    movement,
-    resampling,
-    rows,
-    sequences,
-)
-
-__all__ = ["compute", "convolutions", "elementwise", "matrices", "movement", "resampling", "rows", "sequences"]
+"""Which kernel runs each step, by rule on shapes and attributes: a file for each family, and a table of them all."""

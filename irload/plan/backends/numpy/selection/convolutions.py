@@ -5,93 +5,97 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
+from math import prod
 
 import numpy as np
 
 from irload.core.tensor import Array
-from irload.plan.backends.numpy.kernels import conv2d as windows
-from irload.plan.backends.numpy.kernels import conv3d as volume
-from irload.plan.backends.numpy.kernels import conv_small as small_maps
-from irload.plan.backends.numpy.kernels import conv_transpose as transposed
-from irload.plan.backends.numpy.kernels import pooling, winograd
-from irload.plan.backends.numpy.kernels import weight_streaming as streamed
-from irload.plan.backends.numpy.kernels.views import leading
-from irload.plan.backends.numpy.selection.selector import Binder, Phases, binds
+from irload.plan.backends.numpy.kernels import conv2d, conv3d, conv_small, pooling, weight_streaming, winograd
+from irload.plan.backends.numpy.kernels.conv_transpose import TransposedConv, pack_weights, transposed
+from irload.plan.backends.numpy.measured import SMALL_M
+from irload.plan.backends.numpy.selection.selector import Selected, Selector
 from irload.plan.ir.steps import Conv, ConvTranspose, Pool
 
 
-@binds(Conv)
-def window(step: Conv, binder: Binder) -> tuple[str, Phases]:
+def conv(step: Conv, selector: Selector) -> Selected:
     """A convolution."""
-    data, *extra = (binder.view(v) for k, v in enumerate(step.inputs) if k != 1)
-    weights, out = binder.weights(step.inputs[1]), binder.view(step.output)
-    if len(step.strides) > 2:
-        conv = volume.Conv3d(
+    data, out = selector.array(step.inputs[0]), selector.array(step.output)
+    weights, rank = selector.weights(step.inputs[1]), out.ndim
+    if rank > 4:
+        volume = conv3d.Conv3d(
             np.moveaxis(data, 1, -1),
             weights,
             np.moveaxis(out, 1, -1),
-            [np.moveaxis(leading(e, out.ndim), 1, -1) for e in extra],
-            step.epilogue,
+            selector.epilogue(step).channels_last(rank),
             step.strides,
             step.dilations,
             list(zip(step.pads_begin, step.pads_end, strict=True)),
         )
-        return "im2col of volumes", volume.convolution(conv, binder.scratch, binder.threads)
-    one = len(step.strides) == 1
+        return "im2col of volumes", conv3d.convolution(volume, selector.scratch, selector.threads)
+    one = rank == 3
     if one:
         shape = (*weights.shape[:3], 1, *weights.shape[3:])
         weights = replace(weights, source=weights.source.derived("plane", shape, lambda w: w[..., None, :]))
-    conv = windows.Conv2d(
-        _planar(data, one),
+    plane = conv2d.Conv2d(
+        _channels_last(data, one),
         weights,
-        _planar(out, one),
-        tuple(_planar_operand(e, out.ndim, one) for e in extra),
-        step.epilogue,
+        _channels_last(out, one),
+        selector.epilogue(step).channels_last(rank, plane=one),
         _pair(step.strides, one, 1),
         _pair(step.dilations, one, 1),
         _pads(step.pads_begin, step.pads_end, one),
-        binder.storage.frame(step.inputs[0]),
+        _padded(step, selector),
     )
-    return binder.choose(
-        step,
-        {
-            name: partial(KERNELS[name], conv, binder.scratch, binder.threads)
-            for name in kernels_for(conv, binder.threads, precise=binder.precise)
-        },
+    names = kernels_for(plane, selector.threads, precise=selector.precise)
+    return selector.choose(
+        step, {name: partial(KERNELS[name], plane, selector.scratch, selector.threads) for name in names}
     )
 
 
-@binds(ConvTranspose)
-def transposed_window(step: ConvTranspose, binder: Binder) -> tuple[str, Phases]:
+def _padded(step: Conv, selector: Selector) -> Array | None:
+    """[N,H+pads,W+pads,C] with the data in its middle, where it has a border of just this width in memory."""
+    value, memory = step.inputs[0], selector.memory
+    border = ((0, 0), (0, 0), *zip(step.pads_begin, step.pads_end, strict=True))
+    padded = memory.with_border(value) if memory.layout(value).border == border else None
+    return None if padded is None else np.moveaxis(padded, 1, -1)
+
+
+def writes_lines(step: Conv) -> bool:
+    """True where the rule runs a convolution line by line if its result is no block of memory, as within a border."""
+    groups, _, _, *kernel = step.inputs[1].shape
+    plain = groups == 1 and not any((*step.pads_begin, *step.pads_end))
+    return plain and kernel == [1, 1] and prod(step.output.shape[2:]) not in SMALL_M
+
+
+def conv_transpose(step: ConvTranspose, selector: Selector) -> Selected:
     """A transposed convolution."""
-    weights = binder.weights(step.inputs[1])
-    x, out = (np.moveaxis(binder.view(v), 1, -1) for v in (step.inputs[0], step.output))
-    w = weights.packed("transposed", transposed.pack_weights)
-    conv = transposed.TransposedConv(x, out, weights.shape[3:], step.strides, step.dilations, step.begin)
-    return "matmul, then taps", transposed.transposed(conv, w, binder.scratch, binder.threads)
+    weights = selector.weights(step.inputs[1])
+    x, out = (np.moveaxis(selector.array(v), 1, -1) for v in (step.inputs[0], step.output))
+    w = weights.packed("transposed", pack_weights)
+    conv = TransposedConv(x, out, weights.shape[3:], step.strides, step.dilations, step.begin)
+    return "matmul, then taps", transposed(conv, w, selector.scratch, selector.threads)
 
 
-@binds(Pool)
-def pool(step: Pool, binder: Binder) -> tuple[str, Phases]:
+def pool(step: Pool, selector: Selector) -> Selected:
     """A pooling."""
     axes = map(pooling.Axis, step.kernel, step.strides, step.dilations, step.pads_begin)
-    x, out = (np.moveaxis(binder.view(v), 1, -1) for v in (step.inputs[0], step.output))
-    return "separable", pooling.pool(step.kind, x, out, list(axes), step.divisor, binder.scratch, binder.threads)
+    x, out = (np.moveaxis(selector.array(v), 1, -1) for v in (step.inputs[0], step.output))
+    return "separable", pooling.pool(step.kind, x, out, list(axes), step.divisor, selector.scratch, selector.threads)
 
 
 KERNELS = {
-    "1x1": windows.pointwise,
-    "1x1, line by line": windows.pointwise_lines,
-    "1x1, weight streaming": small_maps.pointwise,
+    "1x1": conv2d.pointwise,
+    "1x1, line by line": conv2d.pointwise_lines,
+    "1x1, weight streaming": conv_small.pointwise,
     "winograd": winograd.winograd,
-    "depthwise": windows.depthwise,
-    "im2col": windows.im2col,
-    "im2col of a small map": small_maps.im2col,
-    "im2col, weight streaming": small_maps.streamed_im2col,
+    "depthwise": conv2d.depthwise,
+    "im2col": conv2d.im2col,
+    "im2col of a small map": conv_small.im2col,
+    "im2col, weight streaming": conv_small.streamed_im2col,
 }
 
 
-def kernels_for(conv: windows.Conv2d, threads: int, *, precise: bool = False) -> list[str]:
+def kernels_for(conv: conv2d.Conv2d, threads: int, *, precise: bool = False) -> list[str]:
     """The kernels that can run a convolution, the best by rule first.
 
     `precise` rules Winograd out, which errs ten times as much as a plain sum.
@@ -102,16 +106,16 @@ def kernels_for(conv: windows.Conv2d, threads: int, *, precise: bool = False) ->
         return ["depthwise", "im2col"]
     rows, k = n * oh * ow, depth * conv.kernel[0] * conv.kernel[1]
     whole = groups == 1 and conv.out.flags.c_contiguous
-    dozens, first = whole and rows in streamed.SMALL_M, whole and streamed.suits(rows, k, o)
+    small, first = whole and rows in SMALL_M, whole and weight_streaming.suits(rows, k, o)
     if conv.kernel == (1, 1) and whole and not any(conv.pads):
-        return _ordered(("1x1, weight streaming", dozens, first), ("1x1", True, True))
+        return _ordered(("1x1, weight streaming", small, first), ("1x1", True, True))
     if conv.kernel == (1, 1) and groups == 1 and not any(conv.pads) and conv.out.strides[-1] == conv.out.itemsize:
         return ["1x1, line by line"]
     one = n == 1 and whole
     return _ordered(
         ("winograd", winograd.can(conv) and not precise, winograd.suits(conv)),
-        ("im2col, weight streaming", one and dozens, one and first),
-        ("im2col of a small map", one and threads > 1, windows.is_small_map(rows, threads)),
+        ("im2col, weight streaming", one and small, one and first),
+        ("im2col of a small map", one and threads > 1, conv2d.is_small_map(rows, threads)),
         ("im2col", True, True),
     )
 
@@ -122,14 +126,9 @@ def _ordered(*kernels: tuple[str, bool, bool]) -> list[str]:
     return [n for n, should in able if should] + [n for n, should in able if not should]
 
 
-def _planar(a: Array, one: bool) -> Array:
+def _channels_last(a: Array, one: bool) -> Array:
     """[N,H,W,C] of a logical [N,C,H,W], or of [N,C,W] with H = 1."""
     return np.moveaxis(a[:, :, None] if one else a, 1, -1)
-
-
-def _planar_operand(a: Array, rank: int, one: bool) -> Array:
-    """An operand that broadcasts to the logical output, as one that broadcasts to [N,H,W,C]."""
-    return _planar(leading(a, rank), one)
 
 
 def _pair(values: Sequence[int], one: bool, missing: int) -> tuple[int, int]:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from irload.plan.backends.numpy.kernels.elementwise import map_parts
-from irload.plan.backends.numpy.selection.selector import Binder, Phases, binds
+from irload.plan.backends.numpy.kernels.elementwise import elementwise_parts
+from irload.plan.backends.numpy.selection.selector import Selected, Selector
 from irload.plan.ir.steps import Elementwise
 
 
-@binds(Elementwise)
-def map(step: Elementwise, binder: Binder) -> tuple[str, Phases]:
-    """An expression."""
-    out, operands = binder.view(step.output), [binder.view(v) for v in step.inputs]
-    return "tiles", [map_parts(step.expression, operands, out, binder.scratch, binder.threads)]
+def elementwise(step: Elementwise, selector: Selector) -> Selected:
+    """An expression of one result."""
+    out, operands = selector.array(step.output), [selector.operand(v) for v in step.inputs]
+    return "tiles", [elementwise_parts(step.expression, operands, out, selector.scratch, selector.threads)]

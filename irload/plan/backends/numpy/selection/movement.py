@@ -1,41 +1,46 @@
-"""Views, copies and joins."""
+"""Views, copies and concatenation."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from irload.plan.backends.numpy.kernels.calls import Part
 from irload.plan.backends.numpy.kernels.copying import copy, dense
-from irload.plan.backends.numpy.kernels.views import merged, shaped
-from irload.plan.backends.numpy.selection.selector import Binder, Phases, binds
-from irload.plan.ir.steps import Broadcast, Concat, Reshape, Slice, Transpose, ViewOp
+from irload.plan.backends.numpy.kernels.views import merged, seen, shaped
+from irload.plan.backends.numpy.selection.selector import Selected, Selector
+from irload.plan.backends.numpy.tuning import Phases
+from irload.plan.ir.steps import Concat, Relayout, ViewOp
+from irload.plan.threads import Part
 
 
-@binds(Reshape, Transpose, Slice, Broadcast)
-def moved(step: ViewOp, binder: Binder) -> tuple[str, Phases]:
+def view_or_copy(step: ViewOp, selector: Selector) -> Selected:
     """Nothing where the output is a view, else a copy."""
-    if binder.storage.is_view(step.output):
+    if selector.memory.is_view(step.output):
         return "view", []
-    source, out = binder.view(step.inputs[0]), binder.view(step.output)
-    try:
-        return "copy", copy(out, step.look(source), binder.threads)
-    except ValueError:  # a reshape of what does not lie so
-        into = merged(out, *source.shape)
+    source, out = selector.array(step.inputs[0]), selector.array(step.output)
+    view = seen(source, step.view)
+    if view is not None:
+        return "copy", copy(out, view, selector.threads)
+    into = merged(out, *source.shape)  # a reshape of what does not lie so
     if into is not None:
-        return "copy", copy(into, source, binder.threads)
+        return "copy", copy(into, source, selector.threads)
     phases: Phases = []
-    packed = dense(source, binder.scratch, binder.threads, phases)
-    return "copy", phases + copy(out, shaped(packed, *out.shape), binder.threads)
+    packed = dense(source, selector.scratch, selector.threads, phases)
+    return "copy", phases + copy(out, shaped(packed, *out.shape), selector.threads)
 
 
-@binds(Concat)
-def join(step: Concat, binder: Binder) -> tuple[str, Phases]:
-    """The inputs that their makers did not write in place."""
-    out, start = binder.view(step.output), 0
+def concat(step: Concat, selector: Selector) -> Selected:
+    """The inputs that do not lie in the output already."""
+    out, start = selector.array(step.output), 0
     part: Part = []
-    for k, value in enumerate(step.inputs):
+    for value in step.inputs:
         index = (*(slice(None),) * step.axis, slice(start, start + value.shape[step.axis]))
         start += value.shape[step.axis]
-        if (step, k) not in binder.storage.joined and value.size:
-            part.append((np.copyto, (out[index], binder.view(value))))
+        array, place = selector.array(value), out[index]
+        if value.size and not (array.ctypes.data == place.ctypes.data and array.strides == place.strides):
+            part.append((np.copyto, (place, array)))
     return "slices", [[part]]
+
+
+def relayout(step: Relayout, selector: Selector) -> Selected:
+    """A copy, between layouts that strides describe."""
+    return "copy", copy(selector.array(step.output), selector.array(step.inputs[0]), selector.threads)

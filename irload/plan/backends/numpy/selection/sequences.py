@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from irload.plan.backends.numpy.kernels import recurrent as kernels
-from irload.plan.backends.numpy.selection.selector import Binder, Phases, binds
+from irload.plan.backends.numpy.selection.selector import Selected, Selector
+from irload.plan.backends.numpy.tuning import Phases
 from irload.plan.ir.steps import Recurrent
 
 
-@binds(Recurrent)
-def recurrent(step: Recurrent, binder: Binder) -> tuple[str, Phases]:
+def recurrent(step: Recurrent, selector: Selector) -> Selected:
     """Each direction a part, as they do not depend on each other."""
-    x, *states = (binder.view(v) for v in step.inputs[:-3])
-    w, r, b = (binder.weights(v) for v in step.inputs[-3:])
+    x, *states = (selector.array(v) for v in step.inputs[:-3])
+    w, r, b = (selector.weights(v) for v in step.inputs[-3:])
     inner = b.array
-    y, *last = (binder.view(v) for v in step.outputs)
+    y, *last = (selector.array(v) for v in step.outputs)
     parts = [
         kernels.recurrent(
             kernels.Direction(
@@ -31,9 +31,9 @@ def recurrent(step: Recurrent, binder: Binder) -> tuple[str, Phases]:
                 y=y[:, k],
                 last=tuple(s[:, k] for s in last),
             ),
-            binder.scratch,
+            selector.scratch,
         )
         for k, backwards in enumerate(step.backwards)
     ]
-    phases: Phases = [parts] if len(parts) <= binder.threads else [[part] for part in parts]
+    phases: Phases = [parts] if len(parts) <= selector.threads else [[part] for part in parts]
     return "a product, then step by step", phases

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from irload.errors import LimitExceeded
+from irload.plan.backends.numpy.requests import requests
 from irload.plan.executor import Executor
 from irload.plan.ir.program import Program, Value
 from irload.plan.ir.steps import Concat, Elementwise, Normalize, Reshape, Slice, Softmax, Transpose
-from irload.plan.memory.planner import Storage, blank
+from irload.plan.ir.strides import Strided
+from irload.plan.memory.layout import PLANAR, Layout, channels_last
+from irload.plan.memory.memory import Memory
 from irload.safety import Limits
 from models import ir
 from tests.fuzz.programs.thresholds import lowered
@@ -18,17 +23,20 @@ from tests.plan.graphs import agrees
 from tests.plan.programs import constant, mapped, random, value
 
 
-def storage(steps: list[object], inputs: list[Value], outputs: list[Value]) -> Storage:
-    return Storage(Program(steps, inputs, outputs))  # type: ignore[arg-type]
+def memory(
+    steps: list[object], inputs: list[Value], outputs: list[Value], layouts: dict[Value, Layout] | None = None
+) -> Memory:
+    program = Program(steps, inputs, outputs)  # type: ignore[arg-type]
+    return Memory(program, replace(requests(program, program.steps), layouts=layouts or {}))
 
 
-def source_of_last(*functions: str) -> tuple[Storage, list[Elementwise], Value]:
+def source_of_last(*functions: str) -> tuple[Memory, list[Elementwise], Value]:
     """A chain of functions of one operand."""
     x = value(3, 4)
     steps: list[Elementwise] = []
     for function in functions:
         steps.append(mapped(function, steps[-1].output if steps else x))
-    return storage(list(steps), [x], [steps[-1].output]), steps, x
+    return memory(list(steps), [x], [steps[-1].output]), steps, x
 
 
 def test_elementwise_results_take_the_place_of_what_nobody_needs() -> None:
@@ -39,16 +47,16 @@ def test_elementwise_results_take_the_place_of_what_nobody_needs() -> None:
     assert made.root(second.output) is first.output
     assert not made.is_view(second.output)
     assert made.nbytes == 2 * 64
-    assert np.shares_memory(made.view(second.output), made.view(first.output))
-    assert np.shares_memory(made.view(third.output), made.view(x)), "what is dead makes room"
-    assert not np.shares_memory(made.view(first.output), made.view(x))
+    assert np.shares_memory(made.array(second.output), made.array(first.output))
+    assert np.shares_memory(made.array(third.output), made.array(x)), "what is dead makes room"
+    assert not np.shares_memory(made.array(first.output), made.array(x))
 
 
 def test_an_operand_that_is_taken_again_stays() -> None:
     x = value(3, 4)
     first = mapped("relu", x)
     second, third = mapped("exp", first.output), mapped("tanh", first.output)
-    made = storage([first, second, third], [x], [second.output, third.output])
+    made = memory([first, second, third], [x], [second.output, third.output])
     assert [made.source(s.output) for s in (second, third)] == [None, None]
 
 
@@ -56,7 +64,7 @@ def test_an_output_stays() -> None:
     x = value(3, 4)
     first = mapped("relu", x)
     second = mapped("exp", first.output)
-    made = storage([first, second], [x], [first.output, second.output])
+    made = memory([first, second], [x], [first.output, second.output])
     assert made.source(second.output) is None
 
 
@@ -64,7 +72,7 @@ def test_a_value_that_is_taken_twice_by_one_map_is_written_over() -> None:
     x = value(3, 4)
     first = mapped("relu", x)
     second = mapped("multiply", first.output, first.output)
-    assert storage([first, second], [x], [second.output]).source(second.output) is first.output
+    assert memory([first, second], [x], [second.output]).source(second.output) is first.output
 
 
 @pytest.mark.parametrize("kind", ["softmax", "normalize"])
@@ -79,13 +87,13 @@ def test_rows_are_written_over_unless_their_epilogue_takes_them_again(kind: str)
         return Normalize(list(inputs), [value(3, 4)], axes=(1,), eps=1.0, epilogue=expression)
 
     alone = step(first.output)
-    assert storage([first, alone], [x], [alone.output]).source(alone.output) is first.output
+    assert memory([first, alone], [x], [alone.output]).source(alone.output) is first.output
     if kind == "normalize":
         again = step(first.output, first.output)
-        assert storage([first, again], [x], [again.output]).source(again.output) is None
+        assert memory([first, again], [x], [again.output]).source(again.output) is None
         other = mapped("exp", x)
         extra = step(first.output, other.output)
-        made = storage([first, other, extra], [x], [extra.output])
+        made = memory([first, other, extra], [x], [extra.output])
         assert made.source(extra.output) is first.output, "never an operand of the epilogue"
 
 
@@ -93,12 +101,12 @@ def test_another_shape_layout_or_type_needs_memory_of_its_own() -> None:
     x, wide = value(1, 4), value(3, 4)
     first = mapped("relu", x)
     second = mapped("add", first.output, wide)
-    assert storage([first, second], [x, wide], [second.output]).source(second.output) is None
+    assert memory([first, second], [x, wide], [second.output]).source(second.output) is None
     x = value(1, 2, 3, 4)
     first = mapped("relu", x)
     second = mapped("exp", first.output)
-    first.output.channels_last = True
-    assert storage([first, second], [x], [second.output]).source(second.output) is None
+    layouts = {first.output: channels_last(4)}
+    assert memory([first, second], [x], [second.output], layouts).source(second.output) is None
 
 
 def test_what_is_seen_through_a_view_stays() -> None:
@@ -107,7 +115,7 @@ def test_what_is_seen_through_a_view_stays() -> None:
     turned = Transpose([first.output], [value(4, 3)], order=(1, 0))
     second = mapped("exp", first.output)
     third = mapped("tanh", turned.output)
-    made = storage([first, turned, second, third], [x], [second.output, third.output])
+    made = memory([first, turned, second, third], [x], [second.output, third.output])
     assert made.is_view(turned.output)
     assert made.source(turned.output) is first.output
     assert made.source(second.output) is None
@@ -118,7 +126,7 @@ def test_several_operands_of_which_the_second_is_free() -> None:
     x = value(3, 4)
     first, kept = mapped("relu", x), mapped("exp", x)
     both = mapped("add", kept.output, first.output)
-    made = storage([first, kept, both], [x], [kept.output, both.output])
+    made = memory([first, kept, both], [x], [kept.output, both.output])
     assert made.source(both.output) is first.output
 
 
@@ -126,12 +134,12 @@ def test_joins_are_written_by_their_makers() -> None:
     x = value(3, 4)
     first, second = mapped("relu", x), mapped("exp", x)
     join = Concat([first.output, x, second.output], [value(3, 12)], axis=1)
-    made = storage([first, second, join], [x], [join.output])
-    assert made.joined == {(join, 0), (join, 2)}
-    whole = made.view(join.output)
+    made = memory([first, second, join], [x], [join.output])
+    assert [made.source(v) for v in join.inputs] == [join.output, None, join.output]
+    whole = made.array(join.output)
     for k, step in ((0, first), (2, second)):
         np.testing.assert_array_equal(
-            np.lib.array_utils.byte_bounds(made.view(step.output)),
+            np.lib.array_utils.byte_bounds(made.array(step.output)),
             np.lib.array_utils.byte_bounds(whole[:, 4 * k : 4 * k + 4]),
         )
 
@@ -142,12 +150,13 @@ def test_what_is_not_written_into_a_join(why: str) -> None:
     first = mapped("relu", x)
     steps: list[object] = [first]
     part, outputs = first.output, list[Value]()
+    layouts: dict[Value, Layout] = {}
     if why == "a view":
         look = Slice([first.output], [value(1, 2, 3, 4)], index=(slice(None),) * 4)
         steps.append(look)
         part = look.output
     elif why == "another layout":
-        part.channels_last = True
+        layouts[part] = channels_last(4)
     elif why == "constant":
         part = constant(random(1, 2, 3, 4))
     elif why == "taken by another":
@@ -158,8 +167,8 @@ def test_what_is_not_written_into_a_join(why: str) -> None:
         outputs.append(part)
     inputs = [part, part] if why == "taken twice" else [part, x]
     join = Concat(inputs, [value(1, 4, 3, 4)], axis=1)
-    made = storage([*steps, join], [x], [join.output, *outputs])
-    assert made.joined == ({(join, 0)} if why == "taken twice" else set())
+    made = memory([*steps, join], [x], [join.output, *outputs], layouts)
+    assert (made.source(part) is join.output) == (why == "taken twice")
 
 
 def test_views_of_views() -> None:
@@ -169,19 +178,26 @@ def test_views_of_views() -> None:
     flat = Reshape([turned.output], [value(3, 8)])
     cut = Slice([turned.output], [value(3, 1, 4)], index=(slice(None), slice(1, 2), slice(None)))
     outputs = [flat.output, cut.output]
-    made = storage([first, turned, flat, cut], [x], outputs)
+    made = memory([first, turned, flat, cut], [x], outputs)
     assert not made.is_view(flat.output), "a copy"
     assert made.is_view(cut.output)
     assert made.root(cut.output) is first.output
-    assert made.view(cut.output).strides == (16, 48, 4)
+    assert made.array(cut.output).strides == (16, 48, 4)
 
 
-def test_a_blank_lies_as_its_value_does() -> None:
-    plain, last = value(2, 3, 4, 5), value(2, 3, 4, 5)
-    last.channels_last = True
-    assert blank(plain).strides == (240, 80, 20, 4)
-    assert blank(last).strides == (240, 4, 60, 12)
-    assert blank(value(2, 3)).strides == (12, 4)
+def test_layouts_say_where_elements_lie() -> None:
+    assert PLANAR.strided((2, 3, 4, 5)).strides == (60, 20, 5, 1)
+    assert channels_last(4).strided((2, 3, 4, 5)).strides == (60, 1, 15, 3)
+    padded = Layout((0, 2, 3, 1), border=((0, 0), (0, 0), (1, 2), (3, 0)))
+    assert padded.extents((2, 3, 4, 5)) == (2, 7, 8, 3)
+    assert padded.strided((2, 3, 4, 5)) == Strided((2, 3, 4, 5), (168, 1, 24, 3), 24 + 9)
+    assert padded.whole((2, 3, 4, 5)).shape == (2, 3, 7, 8)
+    blocked = Layout((0, 1, 2, 3, 1), block=32)
+    assert blocked.extents((1, 33, 4, 5)) == (1, 2, 4, 5, 32)
+    assert blocked.size((1, 33, 4, 5)) == 2 * 4 * 5 * 32
+    assert not blocked.is_strided
+    with pytest.raises(ValueError, match="no strides"):
+        blocked.strided((1, 33, 4, 5))
 
 
 def test_the_peak_counts_constants_once() -> None:
@@ -189,12 +205,17 @@ def test_the_peak_counts_constants_once() -> None:
     first, second = mapped("add", x, w), mapped("multiply", x, w)
     steps, outputs = [first, second], [first.output, second.output]
     needed = 3 * 64 + 64
-    Storage(Program(steps, [x], outputs), Limits(peak_bytes=needed))
+    Memory(Program(steps, [x], outputs), limits=Limits(peak_bytes=needed))
     with pytest.raises(LimitExceeded, match=f"{needed} bytes"):
-        Storage(Program(steps, [x], outputs), Limits(peak_bytes=needed - 1))
+        Memory(Program(steps, [x], outputs), limits=Limits(peak_bytes=needed - 1))
 
 
-def framed(net: Exact, change: str) -> ir.Ref:
+def bordered(plan: Executor) -> list[Value]:
+    """The values of a plan that have a border."""
+    return [v for s in plan.program.steps for v in s.outputs if plan.memory.layout(v).border]
+
+
+def padded_for_depthwise(net: Exact, change: str) -> ir.Ref:
     """A 1×1 convolution before a depthwise one with pads, with one thing changed."""
     x = net.input(1, 4, 13, 14)
     y = net.conv(x, 4, 6, 3 if change == "3×3" else 1)
@@ -210,27 +231,29 @@ def framed(net: Exact, change: str) -> ir.Ref:
 
 
 @pytest.mark.parametrize("change", ["none", "3×3", "no pads", "small", "dense", "taken twice"])
-def test_frames(change: str) -> None:
+def test_borders(change: str) -> None:
     net = Exact()
-    model = net.model(framed(net, change))
+    model = net.model(padded_for_depthwise(net, change))
     plan: Executor = plan_of(model, net.shapes)
-    frames = plan.storage._framed
-    assert bool(frames) == (change == "none")
-    if frames:
-        ((value, frame),) = frames.items()
-        assert frame.shape == (1, 13 + 1, 14 + 3, 6)
-        inner = np.moveaxis(frame[:, 1:14, 2:16], -1, 1)
-        view = plan.storage.view(value)
+    padded = bordered(plan)
+    assert bool(padded) == (change == "none")
+    if padded:
+        (value,) = padded
+        whole = plan.memory.with_border(value)
+        assert whole is not None
+        assert whole.shape == (1, 6, 13 + 1, 14 + 3)
+        inner = whole[:, :, 1:14, 2:16]
+        view = plan.memory.array(value)
         assert (view.shape, view.strides, view.ctypes.data) == (inner.shape, inner.strides, inner.ctypes.data)
     agrees(model, net.shapes)
 
 
-def test_a_frame_whose_rows_are_padding_alone() -> None:
+def test_a_border_whose_rows_are_padding_alone() -> None:
     net = Exact()
     y = net.op("ReLU", net.conv(net.input(1, 4, 13, 14), 4, 6))
     w = net.weights(6, 1, 1, 2, 3)
     told = {"strides": "1,1", "dilations": "1,1", "pads_begin": "5,1", "pads_end": "6,1"}
     model = net.model(net.op("GroupConvolution", y, w, **told))
     with lowered():
-        assert plan_of(model, net.shapes, 3).storage._framed
+        assert bordered(plan_of(model, net.shapes, 3))
         same(model, net.shapes, threads=(1, 2, 3, 7))

@@ -1,4 +1,4 @@
-"""The plain plan: slots and when they end, what inference knew, and the limits that are checked before a run."""
+"""Schedules: slots and when they end, what inference knew, and the limits that are checked before a run."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from irload.core.shape import Shape
 from irload.core.tensor import TensorType
 from irload.errors import LimitExceeded
 from irload.plan import folding
-from irload.plan.executor import _merged
+from irload.plan.backends.numpy.executable import _merged
 from irload.plan.folding import Folding
 from irload.plan.interpreter import Run
-from irload.plan.schedule import Plan, require_size, schedule_graph
+from irload.plan.schedule import Schedule, require_size, schedule_graph
 from irload.safety import Limits
 from tests.plan.exact import Exact
 from tests.plan.graphs import Net
@@ -24,7 +24,7 @@ def tensor(*shape: int) -> TensorType:
     return TensorType(f32, Shape(*shape))
 
 
-def planned(net: Net, model: irload.Model, fold: bool = False, **limits: int) -> Plan:
+def planned(net: Net, model: irload.Model, fold: bool = False, **limits: int) -> Schedule:
     given = [p.outputs[0].type for p in model.parameters]
     return schedule_graph(model, given, Folding() if fold else None, Limits(**limits))
 
@@ -55,35 +55,35 @@ def graph() -> tuple[Net, irload.Model]:
 
 def test_slots_end_with_their_last_use() -> None:
     net, model = graph()
-    plan = planned(net, model)
-    names = [s.node.type for s in plan.steps]
+    schedule = planned(net, model)
+    names = [s.node.type for s in schedule.nodes]
     assert names == ["Add", "ReLU", "Multiply", "Exp", "Add"]
-    (c,) = (slot for slot, _ in plan.constants)
-    (x,) = plan.parameters
-    add, relu, times, exp, last = plan.steps
+    (c,) = (slot for slot, _ in schedule.constants)
+    (x,) = schedule.parameters
+    add, relu, times, exp, last = schedule.nodes
     assert add.inputs == (x, c)
-    assert [set(s.last_use) for s in plan.steps] == [
+    assert [set(s.last_use) for s in schedule.nodes] == [
         {x}, set(), set(add.outputs), set(), {*exp.outputs, *relu.outputs},
     ]  # fmt: skip
-    assert plan.results == (times.outputs[0], last.outputs[0])
-    assert plan.slots == 7
-    assert all(s.known for s in plan.steps)
-    assert plan.is_static
+    assert schedule.results == (times.outputs[0], last.outputs[0])
+    assert schedule.slots == 7
+    assert all(s.known for s in schedule.nodes)
+    assert schedule.is_static
 
 
 def test_an_output_that_nothing_takes_ends_at_once() -> None:
     net = Exact()
     first, _ = net.ops("Split", net.input(2, 4), net.constant(1), outputs=2, num_splits=2)
-    plan = planned(net, net.model(first))
-    (split,) = plan.steps
-    assert set(split.last_use) == {*plan.parameters, split.outputs[1]}
+    schedule = planned(net, net.model(first))
+    (split,) = schedule.nodes
+    assert set(split.last_use) == {*schedule.parameters, split.outputs[1]}
 
 
 def test_what_is_constant_is_folded() -> None:
     net, model = graph()
-    plan = planned(net, model, fold=True)
-    assert [s.node.type for s in plan.steps] == ["Add", "ReLU", "Multiply", "Add"]
-    assert len(plan.constants) == 2
+    schedule = planned(net, model, fold=True)
+    assert [s.node.type for s in schedule.nodes] == ["Add", "ReLU", "Multiply", "Add"]
+    assert len(schedule.constants) == 2
 
 
 def test_what_is_folded_is_read_only() -> None:
@@ -96,7 +96,7 @@ def test_what_is_folded_is_read_only() -> None:
 def folded(model: irload.Model, **limits: int) -> int:
     """The operations that a plan leaves to the run."""
     given = [p.outputs[0].type for p in model.parameters]
-    return len(schedule_graph(model, given, Folding(), Limits(**limits)).steps)
+    return len(schedule_graph(model, given, Folding(), Limits(**limits)).nodes)
 
 
 @pytest.mark.parametrize(("times", "steps"), [(8, 1), (9, 2)])
@@ -158,11 +158,11 @@ def test_phases_of_one_part_are_merged() -> None:
 
 
 def test_iterations_are_counted() -> None:
-    class Planner:
+    class Scheduler:
         model = None
         limits = Limits(iterations=3)
 
-    run = Run(Planner(), {})  # type: ignore[arg-type]
+    run = Run(Scheduler(), {})  # type: ignore[arg-type]
     for _ in range(3):
         run.spend_iteration()
     with pytest.raises(LimitExceeded, match="more than 3 iterations"):

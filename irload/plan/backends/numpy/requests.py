@@ -1,0 +1,51 @@
+"""What the kernels ask of memory: where they may work in place, which layouts and borders they are made for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from irload.plan.backends.numpy.layouts import layouts
+from irload.plan.backends.numpy.selection.convolutions import writes_lines
+from irload.plan.ir.program import Program, Step, Value
+from irload.plan.ir.steps import Attention, Conv, Elementwise, Normalize, Softmax
+from irload.plan.memory.layout import Layout
+from irload.plan.memory.requests import MemoryRequests
+
+
+def requests(program: Program, steps: Sequence[Step]) -> MemoryRequests:
+    """The requests of these steps. Every kernel writes into slices; attention writes its rows wherever they lie."""
+    found = layouts(program, steps)
+    return MemoryRequests(
+        {**found, **_borders(program, steps, found)},
+        {step: positions for step in steps if (positions := _in_place(step))},
+        set(steps),
+        {step for step in steps if isinstance(step, Attention)},
+    )
+
+
+def _in_place(step: Step) -> tuple[int, ...]:
+    """The inputs over which a kernel may write its output: elementwise ones any, those that work on rows the first."""
+    if isinstance(step, Elementwise):
+        return tuple(range(len(step.inputs)))
+    rows = isinstance(step, Softmax | Normalize) and step.inputs.count(step.inputs[0]) == 1
+    return (0,) if rows else ()
+
+
+def _borders(program: Program, steps: Sequence[Step], found: dict[Value, Layout]) -> dict[Value, Layout]:
+    """Data that a 1×1 convolution makes for a depthwise one gets a border as wide as the padding of that.
+
+    So the depthwise kernel reads windows where they lie; other kernels copy their data into a padded buffer.
+    """
+    makers = program.producers()
+    borders: dict[Value, Layout] = {}
+    for step in steps:
+        if not isinstance(step, Conv) or len(step.strides) != 2 or step.inputs[1].shape[1:3] != (1, 1):
+            continue
+        value = step.inputs[0]
+        maker = makers.get(value)
+        if value in found and isinstance(maker, Conv) and writes_lines(maker):
+            border = ((0, 0), (0, 0), *zip(step.pads_begin, step.pads_end, strict=True))
+            if any(n for pair in border for n in pair):
+                borders[value] = replace(found[value], border=border)
+    return borders

@@ -1,0 +1,58 @@
+"""For tests: no call of a table may take an array that lies outside of its step's memory.
+
+Such an array is a copy that NumPy made in silence when the step was compiled: of what a value held before the first
+run, or a result that is written and lost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, cast
+
+import numpy as np
+from numpy.lib.array_utils import byte_bounds
+
+from irload.core.tensor import Array
+from irload.plan.backends.numpy.kernels.calls import Scratch
+from irload.plan.backends.numpy.kernels.views import owner_of
+from irload.plan.backends.numpy.tuning import Phases
+from irload.plan.ir.program import PlanInvalid, Step
+from irload.plan.memory.memory import Memory
+
+
+def check_table(
+    step: Step, kernel: str, phases: Phases, memory: Memory, scratch: Scratch, constants: Sequence[Array]
+) -> None:
+    """Check every array of the step's calls: in the buffers of its values, in scratch, or constant.
+
+    Raises PlanInvalid.
+    """
+    known = {id(owner_of(a)) for a in constants}
+    values = (v for v in (*step.inputs, *step.outputs) if not v.is_constant)
+    homes = [byte_bounds(m) for m in (*(memory.buffer(memory.root(v)) for v in values), *scratch.chunks)]
+    for function, arguments in (call for phase in phases for part in phase for call in part):
+        for array in _arrays((getattr(function, "__self__", None), arguments)):
+            low, high = byte_bounds(array)
+            inside = not array.size or any(a <= low and high <= b for a, b in homes)
+            if not inside and id(owner_of(array)) not in known and not _is_sealed(array):
+                name = getattr(function, "__qualname__", repr(function))
+                raise PlanInvalid(
+                    f"{type(step).__name__} ({step.title}, {kernel}): {name} takes "
+                    f"{array.dtype}{list(array.shape)}, which is neither in the buffers of the step's values "
+                    "nor in scratch nor constant: a copy that was made when the step was compiled"
+                )
+
+
+def _is_sealed(array: Array) -> bool:
+    """True for views of memory that nobody may write to: tables that kernels make for themselves."""
+    owner = owner_of(array)
+    return isinstance(owner, bytes) or (isinstance(owner, np.ndarray) and not owner.flags.writeable)
+
+
+def _arrays(found: object) -> Iterator[Array]:
+    """The arrays in nested arguments."""
+    if isinstance(found, np.ndarray):
+        yield cast(Array, found)
+    elif isinstance(found, list | tuple):
+        for each in cast(Iterable[Any], found):
+            yield from _arrays(each)

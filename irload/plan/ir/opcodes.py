@@ -1,0 +1,47 @@
+"""The instructions of expressions: what each takes, and the element type of what it gives."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Opcode:
+    """One instruction. It takes `arity` registers, and a count of numbers that is one of `numbers`.
+
+    All registers have one element type, which the result has, too, unless `result` says otherwise: "bool" for a
+    comparison, "given" where the instruction names it. The first register of a `select` is boolean.
+    """
+
+    name: str
+    arity: int
+    numbers: tuple[int, ...] = (0,)
+    result: str = "same"
+
+
+_UNARY = (
+    "square", "sqrt", "negative", "abs", "exp", "log", "tanh", "sin", "cos", "floor", "ceil", "round", "relu",
+    "sigmoid", "hard_swish", "erf", "gelu", "gelu_tanh", "mish", "softplus",
+)  # fmt: skip
+_BINARY = ("add", "subtract", "multiply", "divide", "maximum", "minimum", "power")
+_COMPARISONS = ("equal", "less", "less_equal")
+_WITH_NUMBER = (
+    "add_number", "multiply_number", "divide_number", "maximum_number", "minimum_number", "power_number",
+    "number_subtract", "number_divide", "elu",
+)  # fmt: skip
+
+OPCODES: dict[str, Opcode] = {
+    opcode.name: opcode
+    for opcode in (
+        *(Opcode(name, 1) for name in _UNARY),
+        *(Opcode(name, 2) for name in _BINARY),
+        *(Opcode(name, 2, result="bool") for name in _COMPARISONS),
+        *(Opcode(name, 1, (1,)) for name in _WITH_NUMBER),
+        Opcode("clamp", 1, (2,)),
+        Opcode("hard_sigmoid", 1, (2,)),
+        Opcode("swish", 1, (0, 1)),
+        Opcode("select", 3),
+        Opcode("convert", 1, result="given"),
+    )
+}
+"""Every instruction by its name. `number_subtract` and `number_divide` take the number as their first operand."""

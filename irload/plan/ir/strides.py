@@ -1,0 +1,126 @@
+"""Views as data: where the elements of a tensor lie, and what Reshape, Transpose, Slice and Broadcast make of that."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Literal
+
+
+@dataclass(frozen=True, slots=True)
+class Strided:
+    """Element (i, j, …) of a tensor lies `offset` + i·strides[0] + j·strides[1] + … elements into its buffer."""
+
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    offset: int = 0
+
+    @staticmethod
+    def dense(shape: tuple[int, ...], order: Sequence[int] = ()) -> Strided:
+        """Elements without gaps, the axes in `order`, outermost first; in their own without it."""
+        strides, step = [0] * len(shape), 1
+        for axis in reversed(order or range(len(shape))):
+            strides[axis] = step
+            step *= shape[axis]
+        return Strided(shape, tuple(strides))
+
+    @property
+    def is_dense(self) -> bool:
+        """True where the elements lie without gaps in the order of the axes."""
+        step = 1
+        for n, stride in zip(reversed(self.shape), reversed(self.strides), strict=True):
+            if n != 1 and stride != step:
+                return not prod(self.shape)
+            step *= n
+        return True
+
+
+Kind = Literal["reshape", "transpose", "slice", "broadcast"]
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """One way to look at a tensor.
+
+    `axes` is the shape that a reshape or broadcast gives, or the order of a transpose. `ranges` says what a slice takes
+    of each axis: start, count and step, which may be negative.
+    """
+
+    kind: Kind
+    axes: tuple[int, ...] = ()
+    ranges: tuple[tuple[int, int, int], ...] = ()
+
+    def of(self, strided: Strided) -> Strided | None:
+        """What the view gives of a tensor, None where no strides do: only for a reshape."""
+        match self.kind:
+            case "reshape":
+                return _reshaped(strided, self.axes)
+            case "transpose":
+                return _transposed(strided, self.axes)
+            case "slice":
+                return _sliced(strided, self.ranges)
+            case "broadcast":
+                return _broadcast(strided, self.axes)
+
+
+def view_through(views: Iterable[View], strided: Strided) -> Strided | None:
+    """What several views, one after the other, give of a tensor."""
+    at: Strided | None = strided
+    for view in views:
+        if at is None:
+            return None
+        at = view.of(at)
+    return at
+
+
+def _transposed(strided: Strided, order: Sequence[int]) -> Strided:
+    shape, strides = strided.shape, strided.strides
+    return Strided(tuple(shape[k] for k in order), tuple(strides[k] for k in order), strided.offset)
+
+
+def _sliced(strided: Strided, ranges: Sequence[tuple[int, int, int]]) -> Strided:
+    offset = strided.offset + sum(start * s for (start, _, _), s in zip(ranges, strided.strides, strict=True))
+    strides = tuple(step * s for (_, _, step), s in zip(ranges, strided.strides, strict=True))
+    shape = tuple(count for _, count, _ in ranges)
+    return Strided(shape, strides, offset if prod(shape) else strided.offset)
+
+
+def _broadcast(strided: Strided, shape: tuple[int, ...]) -> Strided:
+    missing = len(shape) - len(strided.shape)
+    own = zip(strided.shape, strided.strides, shape[missing:], strict=True)
+    strides = (0,) * missing + tuple(0 if n == 1 != wide else s for n, s, wide in own)
+    return Strided(shape, strides, strided.offset)
+
+
+def _reshaped(strided: Strided, shape: tuple[int, ...]) -> Strided | None:
+    """Groups of axes that hold the same elements before and after; each must lie as one run of equal steps."""
+    if not prod(shape):
+        return Strided(shape, Strided.dense(shape).strides, strided.offset)
+    old = [(n, s) for n, s in zip(strided.shape, strided.strides, strict=True) if n != 1]
+    strides = [0] * len(shape)
+    new = [k for k, n in enumerate(shape) if n != 1]
+    i = j = 0
+    while i < len(old) and j < len(new):
+        first, last = i, j
+        before, after = old[i][0], shape[new[j]]
+        while before != after:
+            if before < after:
+                i += 1
+                before *= old[i][0]
+            else:
+                j += 1
+                after *= shape[new[j]]
+        if any(old[k][1] != old[k + 1][0] * old[k + 1][1] for k in range(first, i)):
+            return None
+        step = old[i][1]
+        for k in reversed(new[last : j + 1]):
+            strides[k] = step
+            step *= shape[k]
+        i, j = i + 1, j + 1
+    step = 1
+    for k in reversed(range(len(shape))):  # an axis of one element: any stride will do; this is the one of dense memory
+        if shape[k] == 1:
+            strides[k] = step
+        step = strides[k] * shape[k]
+    return Strided(shape, tuple(strides), strided.offset)

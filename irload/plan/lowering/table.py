@@ -1,0 +1,67 @@
+"""How each operation becomes a step: the one table of all lowerings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from irload.graph import Node
+from irload.plan.ir.program import Step, Value
+from irload.plan.lowering import (
+    convolutions,
+    elementwise,
+    matrices,
+    movement,
+    normalizations,
+    quantization,
+    resizing,
+    sequences,
+)
+
+Lowering = Callable[[Node, list[Value], list[Value]], "Step | list[Step] | None"]
+"""Gives the steps for a node with these inputs and outputs, or None where it has none for them."""
+
+LOWERINGS: dict[str, Lowering] = {
+    **dict.fromkeys(elementwise.UNARY, elementwise.unary),
+    **dict.fromkeys(elementwise.BINARY, elementwise.binary),
+    "AvgPool": convolutions.pooling,
+    "BatchNormInference": normalizations.batch_normalization,
+    "Broadcast": movement.broadcast,
+    "Clamp": elementwise.clamp,
+    "Concat": movement.concat,
+    "Convolution": convolutions.convolution,
+    "ConvolutionBackpropData": convolutions.transposed,
+    "Elu": elementwise.elu,
+    "FakeQuantize": quantization.fake_quantize,
+    "GRUSequence": sequences.recurrent,
+    "Gelu": elementwise.gelu,
+    "GroupConvolution": convolutions.convolution,
+    "GroupConvolutionBackpropData": convolutions.transposed,
+    "GroupNormalization": normalizations.group_normalization,
+    "HSigmoid": elementwise.hard_sigmoid_six,
+    "HardSigmoid": elementwise.hard_sigmoid,
+    "Identity": movement.reshape,
+    "Interpolate": resizing.interpolate,
+    "LSTMSequence": sequences.recurrent,
+    "MVN": normalizations.mean_variance,
+    "MatMul": matrices.matmul,
+    "MaxPool": convolutions.pooling,
+    "PReLU": elementwise.leaky_relu,
+    "Power": elementwise.power,
+    "RNNSequence": sequences.recurrent,
+    "ReduceMax": normalizations.reduction,
+    "ReduceMean": normalizations.reduction,
+    "ReduceMin": normalizations.reduction,
+    "ReduceSum": normalizations.reduction,
+    "Reshape": movement.reshape,
+    "ScaledDotProductAttention": matrices.attention,
+    "Slice": movement.slice_by_constants,
+    "SoftMax": normalizations.softmax,
+    "Split": movement.split,
+    "SquaredDifference": elementwise.squared_difference,
+    "Squeeze": movement.reshape,
+    "Swish": elementwise.swish,
+    "Transpose": movement.transpose,
+    "Unsqueeze": movement.reshape,
+    "VariadicSplit": movement.split,
+}
+"""The lowering of each type of operation; an operation that is not here computes itself."""

@@ -1,0 +1,167 @@
+"""Aliases: which values lie in the buffer of another one, and how they are seen there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from irload.plan.ir.program import Program, Step, Value, walk_values
+from irload.plan.ir.steps import Concat, Reshape, Transpose, ViewOp
+from irload.plan.ir.strides import Strided, View, view_through
+from irload.plan.memory.layout import PLANAR, Layout
+from irload.plan.memory.requests import MemoryRequests
+
+
+@dataclass(frozen=True, slots=True)
+class Alias:
+    """A value that is `source`, seen through the views."""
+
+    source: Value
+    views: tuple[View, ...] = ()
+
+
+class Aliases:
+    """Who shares a buffer with whom. Roots are the values that have a buffer of their own."""
+
+    def __init__(self, program: Program, requests: MemoryRequests) -> None:
+        self._program = program
+        self._requests = requests
+        self.layouts = {v: replace(layout, border=()) for v, layout in requests.layouts.items()}
+        self.uses = _uses(program)
+        """The steps that take each value, each once."""
+        self._aliases: dict[Value, Alias] = {}
+        self._nearer: dict[Value, Value] = {}
+        """Shortcuts on the way to a root."""
+        self._seen: set[Value] = set()
+        self._find_views()
+        self._find_written_through_views()
+        self._find_slices()
+        self._find_in_place()
+        self._grant_borders()
+
+    def alias(self, value: Value) -> Alias | None:
+        """What a value is an alias of, None for roots."""
+        return self._aliases.get(value)
+
+    def layout(self, value: Value) -> Layout:
+        """How a value lies if it has a buffer of its own."""
+        return self.layouts.get(value, PLANAR)
+
+    def is_view(self, value: Value) -> bool:
+        """True for results of a ViewOp that need no copy."""
+        return value in self._seen
+
+    def root(self, value: Value) -> Value:
+        """The value whose buffer holds this one."""
+        passed: list[Value] = []
+        at = self._nearer.get(value, value)
+        while at in self._aliases:
+            passed.append(at)
+            at = self._nearer.get(self._aliases[at].source, self._aliases[at].source)
+        self._nearer.update(dict.fromkeys((value, *passed), at))  # chains of views may be long
+        return at
+
+    def _find_views(self) -> None:
+        """The results of ViewOps → views of their inputs, wherever strides describe them."""
+        strided: dict[Value, Strided] = {}
+        for step in self._program.steps:
+            if not isinstance(step, ViewOp) or step.inputs[0].is_constant:
+                continue
+            source = step.inputs[0]
+            if source not in strided and not self.layout(source).is_strided:
+                continue
+            view = step.view
+            seen = view.of(strided[source] if source in strided else self.layout(source).strided(source.shape))
+            if seen is not None:
+                strided[step.output] = seen
+                self._aliases[step.output] = Alias(source, (view,))
+                self._seen.add(step.output)
+
+    def _find_written_through_views(self) -> None:
+        """What a Reshape would have to copy → its maker writes there at once, through the same views backwards."""
+        makers = self._program.producers()
+        for step in self._program.steps:
+            if not isinstance(step, Reshape) or step.output in self._aliases:
+                continue
+            views: list[Reshape | Transpose] = [step]
+            source = step.inputs[0]
+            while isinstance(view := makers.get(source), Reshape | Transpose):
+                views.append(view)
+                source = view.inputs[0]
+            if makers.get(source) not in self._requests.through_views:
+                continue
+            alone = all(self._only(view.inputs[0], view) for view in views)
+            back = tuple(_backwards(view) for view in views)
+            if alone and view_through(back, self.layout(step.output).strided(step.output.shape)) is not None:
+                self._aliases[source] = Alias(step.output, back)
+                self._seen.add(step.output)
+
+    def _find_slices(self) -> None:
+        """Values that only a Concat takes → slices of its result."""
+        makers = self._program.producers()
+        for step in self._program.steps:
+            if not isinstance(step, Concat) or step.output in self._aliases:
+                continue
+            start = 0
+            for value in step.inputs:
+                ranges = [(0, n, 1) for n in step.output.shape]
+                ranges[step.axis] = (start, value.shape[step.axis], 1)
+                start += value.shape[step.axis]
+                free = value not in self._aliases and value not in self._seen and self._only(value, step)
+                writable = makers.get(value) in self._requests.into_slices
+                if free and writable and self._alike(value, step.output):
+                    self._aliases[value] = Alias(step.output, (View("slice", ranges=tuple(ranges)),))
+
+    def _find_in_place(self) -> None:
+        """Results → the buffer of an input that nothing needs afterwards, where the step may write over it."""
+        family: dict[Value, int] = {}
+        kept = {*self._program.inputs, *self._program.outputs}
+        for value in walk_values(self._program):
+            root = self.root(value)
+            family[root] = family.get(root, 0) + 1
+        for step, positions in self._requests.in_place.items():
+            if step.output in self._aliases:
+                continue
+            for value in (step.inputs[k] for k in positions):
+                if value.is_constant or value in kept or value in self._aliases or family.get(value) != 1:
+                    continue
+                same = value.shape == step.output.shape and value.dtype == step.output.dtype
+                if same and self._alike(value, step.output) and self.uses[value] == [step]:
+                    self._aliases[step.output] = Alias(value)
+                    family[value] = family.get(step.output, 1) + 1
+                    break
+
+    def _grant_borders(self) -> None:
+        """Borders around values that share their buffer with nothing and have one consumer, which fills them."""
+        shared = {self.root(v) for v in self._aliases}
+        for value, layout in self._requests.layouts.items():
+            alone = len(self.uses.get(value, ())) == 1 and value not in self._program.returned
+            if layout.border and alone and value not in self._aliases and value not in shared:
+                self.layouts[value] = layout
+
+    def _only(self, value: Value, step: Step) -> bool:
+        """True where nothing but the step needs a value."""
+        return self.uses.get(value) == [step] and value not in self._program.returned
+
+    def _alike(self, a: Value, b: Value) -> bool:
+        """True where both lie alike, in a way that strides describe."""
+        return self.layout(a) == self.layout(b) and self.layout(a).is_strided
+
+
+def _uses(program: Program) -> dict[Value, list[Step]]:
+    found: dict[Value, list[Step]] = {}
+    for step in program.steps:
+        for value in dict.fromkeys(step.inputs):
+            found.setdefault(value, []).append(step)
+    return found
+
+
+def _backwards(view: Reshape | Transpose) -> View:
+    """The view that undoes this one."""
+    if isinstance(view, Transpose):
+        return View("transpose", tuple(_inverse(view.order)))
+    return View("reshape", view.inputs[0].shape)
+
+
+def _inverse(order: Sequence[int]) -> list[int]:
+    return [order.index(k) for k in range(len(order))]

@@ -1,0 +1,76 @@
+"""Which back end runs each step, what they ask of memory together, and what stands at the borders between them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from copy import copy
+
+from irload.plan.backends.base import Backend
+from irload.plan.ir.program import Program, Step, Value
+from irload.plan.ir.steps import Relayout
+from irload.plan.memory.layout import Layout
+from irload.plan.memory.requests import MemoryRequests
+
+Owners = dict[Step, Backend]
+"""The back end that runs each step."""
+
+
+def divide(
+    program: Program, backends: Sequence[Backend], check: Callable[[Program, str], None]
+) -> tuple[Owners, MemoryRequests]:
+    """Have all back ends rewrite what they support, and give every step to the first one that supports it.
+
+    Layouts that strides do not describe are known to the back end alone that asks for them. Where the steps of others,
+    or the caller, take such a value, a Relayout step of that back end is added between.
+    """
+    for backend in backends:
+        backend.fuse(program)
+        check(program, f"the passes of {backend.name}")
+    owners = {step: next(b for b in backends if b.supports(step)) for step in program.steps}
+    found = _requests(program, backends, owners)
+    private = {v for v, layout in found.layouts.items() if not layout.is_strided}
+    if _insert_relayouts(program, owners, private):
+        check(program, "the borders of segments")
+        found = _requests(program, backends, owners)
+    return owners, found
+
+
+def _requests(program: Program, backends: Sequence[Backend], owners: Owners) -> MemoryRequests:
+    steps = program.steps
+    found = MemoryRequests.together(b.requests(program, [s for s in steps if owners[s] is b]) for b in backends)
+    outside = {*program.inputs, *(s.output for s in steps if isinstance(s, Relayout))}
+    found.layouts = {v: layout for v, layout in found.layouts.items() if _can_lie(v, layout, outside)}
+    return found
+
+
+def _can_lie(value: Value, layout: Layout, outside: set[Value]) -> bool:
+    """False for what others than the back end fill or read, in a layout that strides do not describe."""
+    return layout.is_strided or value not in outside
+
+
+def _insert_relayouts(program: Program, owners: Owners, private: set[Value]) -> bool:
+    """Relayout steps behind values that are private to a back end and taken by others. True where any was needed."""
+    needed = False
+    for value, maker in program.producers().items():
+        owner, consumers = owners.get(maker), list(dict.fromkeys(program.consumers(value)))
+        others = value in program.returned or any(owners[s] is not owner for s in consumers)
+        if value not in private or owner is None or not others:
+            continue
+        needed = True
+        maker = program.producers()[value]  # which may have been replaced meanwhile
+        own = Value(value.shape, value.dtype, name=value.name)
+        changed, relayout = _with(maker, "outputs", value, own), Relayout([own], [value], origin=maker.origin)
+        program.replace([maker], [changed, relayout])
+        owners.update({changed: owner, relayout: owner})
+        for consumer in (s for s in consumers if owners[s] is owner):
+            taking = _with(consumer, "inputs", value, own)
+            program.replace([consumer], [taking])
+            owners[taking] = owner
+    return needed
+
+
+def _with(step: Step, field: str, old: Value, new: Value) -> Step:
+    """The step with another value in its inputs or outputs."""
+    changed = copy(step)
+    setattr(changed, field, [new if v is old else v for v in getattr(step, field)])
+    return changed

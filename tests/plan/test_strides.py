@@ -1,0 +1,71 @@
+"""Views as data agree with what NumPy makes of arrays, through random chains of them."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+from numpy.lib.stride_tricks import as_strided
+
+from irload.core.tensor import Array
+from irload.plan.backends.numpy.kernels.views import seen
+from irload.plan.ir.strides import Strided, View, view_through
+
+KINDS = ("reshape", "transpose", "slice", "broadcast")
+
+
+def factors(n: int, rng: random.Random) -> tuple[int, ...]:
+    """A shape of n elements."""
+    found: list[int] = [0, 2] if not n else []
+    while n > 1:
+        found.append(rng.choice([k for k in (2, 3, 4, 6, n) if n % k == 0]))
+        n //= found[-1]
+    rng.shuffle(found)
+    for _ in range(rng.randint(0, 2)):
+        found.insert(rng.randint(0, len(found)), 1)
+    return tuple(found)
+
+
+def random_view(array: Array, rng: random.Random) -> View:
+    """Some view of an array."""
+    kind = rng.choice(KINDS)
+    if kind == "reshape":
+        return View("reshape", factors(array.size, rng))
+    if kind == "transpose":
+        return View("transpose", tuple(rng.sample(range(array.ndim), array.ndim)))
+    if kind == "broadcast":
+        wide = tuple(5 if n == 1 and rng.random() < 0.5 else n for n in array.shape)
+        return View("broadcast", (2,) * rng.randint(0, 1) + wide)
+    ends = [sorted((rng.randint(0, n), rng.randint(0, n))) for n in array.shape]
+    slices = [slice(*e) if rng.random() < 0.7 else slice(None, None, rng.choice((-1, -2, 2))) for e in ends]
+    ranges = [range(*s.indices(n)) for s, n in zip(slices, array.shape, strict=True)]
+    return View("slice", ranges=tuple((r.start, len(r), r.step) for r in ranges))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_chains_of_views(seed: int) -> None:
+    rng = random.Random(seed)
+    for _ in range(200):
+        shape = tuple(rng.choice((1, 2, 3, 4, 6)) if rng.random() < 0.97 else 0 for _ in range(rng.randint(0, 4)))
+        base = np.arange(int(np.prod(shape)))
+        array, views = base.reshape(shape), list[View]()
+        for _ in range(4):
+            view = random_view(array, rng)
+            found, strided = seen(array, view), view_through([*views, view], Strided.dense(shape))
+            assert (found is None) == (strided is None), (shape, views, view)
+            if found is None or strided is None:
+                break
+            assert strided.shape == found.shape
+            if found.size:
+                again = as_strided(base[strided.offset :], strided.shape, [8 * s for s in strided.strides])
+                np.testing.assert_array_equal(again, found)
+                assert strided.is_dense == (found.flags.c_contiguous and found.size > 0)
+            array, views = found, [*views, view]
+
+
+def test_a_dense_tensor_in_any_order() -> None:
+    assert Strided.dense((2, 3, 4)).strides == (12, 4, 1)
+    assert Strided.dense((2, 3, 4), (0, 2, 1)).strides == (12, 1, 3)
+    assert Strided.dense(()).strides == ()
+    assert Strided.dense((0, 3)).is_dense
