@@ -102,10 +102,6 @@ class TensorType:
         size = self.shape.size
         return size.lo * self.element.dtype.itemsize if size.is_static and self.shape.rank is not None else None
 
-    def untold(self) -> Self:
-        """The former name of `without_value`, until irload/plan uses that one."""
-        return self.without_value()
-
     def without_value(self) -> Self:
         """The same type without its value and bounds."""
         return self if self.value is None and self.bounds is None else replace(self, value=None, bounds=None)

@@ -37,7 +37,7 @@ class Folding:
     ) -> tuple[dict[Output, Constant], set[Node]]:
         """The constants that results and the nodes left over take, and the nodes that need not run.
 
-        What only other constants are made of is let go at once, so that weights are not held twice. What there is no
+        What only other constants are made of is released at once, so that weights are not held twice. What there is no
         room for under the limits is left to the run. Raises LimitExceeded when it takes too long.
         """
         deadline = Deadline(limits)
@@ -67,11 +67,11 @@ class Folding:
         """The results of a node, None where they are not all known or would be too large."""
         if not all(o in types for o in node.outputs):
             return None  # a port that the operation does not have
-        told = [types[o].value for o in node.outputs]
-        if not told or node.type == "Const":
+        values = [types[o].value for o in node.outputs]
+        if not values or node.type == "Const":
             return None
-        if all(v is not None for v in told):
-            return tuple(Constant.of(v) for v in told if v is not None)
+        if all(v is not None for v in values):
+            return tuple(Constant.of(v) for v in values if v is not None)
         if all(o in self._kept for o in node.outputs):
             return tuple(self._kept[o] for o in node.outputs)
         if not node.op.folds or node.op.signature.compute_context:

@@ -1,4 +1,4 @@
-"""The ledger of a run that goes step by step: how many bytes are alive, and whether the next step may add its own."""
+"""Memory of a run that goes node by node: how many bytes are alive, and whether the next node may add its own."""
 
 from __future__ import annotations
 

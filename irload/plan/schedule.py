@@ -104,8 +104,8 @@ def schedule_graph(
     scheduled: list[ScheduledNode] = []
     # A file may list more ports than the operation has, or less: inferred at the step, so the schedule is interpreted.
     for k, node in enumerate(nodes):
-        before = tuple(types.get(i, UNKNOWN).untold() for i in node.inputs)
-        after = tuple(types.get(o, UNKNOWN).untold() for o in node.outputs)
+        before = tuple(types.get(i, UNKNOWN).without_value() for i in node.inputs)
+        after = tuple(types.get(o, UNKNOWN).without_value() for o in node.outputs)
         scheduled.append(
             ScheduledNode(
                 node,

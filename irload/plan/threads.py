@@ -122,7 +122,7 @@ class _Worker(Thread):
     def end(self) -> None:
         """Have the thread end, with the part that it is running or without any."""
         self._ending = True
-        with suppress(RuntimeError):  # it has been told to go, and has not yet noticed
+        with suppress(RuntimeError):  # it was given a part and has not begun it yet
             self._go.release()
 
     def run(self) -> None:

@@ -75,13 +75,13 @@ def test_a_wrong_number_is_noticed(index, monkeypatch):
 
 
 def test_thresholds_are_brought_down_and_back():
-    from irload.plan.backends.numpy.kernels import tiles, winograd
+    from irload.plan.backends.numpy.kernels import matmul, winograd
 
-    before = tiles.PRODUCTS, winograd.suits
+    before = matmul.PRODUCTS, winograd.suits
     with lowered():
-        assert tiles.PRODUCTS < 100
+        assert matmul.PRODUCTS < 100
         assert winograd.suits is winograd.can
-    assert (tiles.PRODUCTS, winograd.suits) == before
+    assert (matmul.PRODUCTS, winograd.suits) == before
 
 
 def test_a_failing_program_is_shrunk():

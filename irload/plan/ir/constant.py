@@ -1,4 +1,4 @@
-"""Constants of a plan: weights that are let go of once kernels have laid them out, and made again when asked for."""
+"""Constants of a plan: weights that are released once kernels have packed them, and made again when asked for."""
 
 from __future__ import annotations
 

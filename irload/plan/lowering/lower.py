@@ -33,7 +33,7 @@ def lower(graph: Graph, schedule: Schedule, is_supported: Callable[[Step], bool]
         values.update(zip(node.outputs, outputs, strict=True))
         made = _steps(node, inputs, outputs)
         if made is None or not all(is_supported(step) for step in made):
-            made = [Compute(inputs, outputs, op=node.op, types=tuple(types[o].untold() for o in node.outputs))]
+            made = [Compute(inputs, outputs, op=node.op, types=tuple(types[o].without_value() for o in node.outputs))]
         for step in made:
             step.origin = step.origin or (node,)
         steps += made

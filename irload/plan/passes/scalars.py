@@ -1,6 +1,6 @@
 """Constants of one element become numbers: multiply(x, 3) → multiply_number 3 (x). And f(x, x) takes x once.
 
-So expressions say by themselves what they compute, and passes that come later can tell what it is.
+So an expression says alone what it computes, which later passes look at.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ def with_scalars(expression: Expression, operands: Sequence[Value]) -> Expressio
     }
     made: list[Instruction] = []
     for i in expression.instructions:
-        told = [a in numbers for a in i.args]
-        if len(i.args) == 2 and told[1] and not told[0] and i.opcode in RIGHT:
+        known = [a in numbers for a in i.args]
+        if len(i.args) == 2 and known[1] and not known[0] and i.opcode in RIGHT:
             made.append(_right(i, numbers[i.args[1]]))
-        elif len(i.args) == 2 and told[0] and not told[1] and i.opcode in LEFT:
+        elif len(i.args) == 2 and known[0] and not known[1] and i.opcode in LEFT:
             made.append(Instruction(LEFT[i.opcode], i.args[1:], (numbers[i.args[0]],)))
         else:
             made.append(i)

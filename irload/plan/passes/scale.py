@@ -1,4 +1,4 @@
-"""A constant factor a channel behind a convolution: Elementwise(·, Conv(x, w), c) → Conv(x, w·c), as batch norm has."""
+"""A constant factor per channel after a convolution: Conv(x, w)·c → Conv(x, w·c), as batch norm has."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from irload.plan.ir.steps import Conv, Elementwise
 
 
 def fold_scale(program: Program) -> None:
-    """Multiply the factor into the weights. A sum between is passed by: (Wx + b)·c = (W·c)x + b·c is left to fusion."""
+    """Multiply the factor into the weights. A sum between them is left to fusion."""
     pending: list[Step] = list(program.steps)
     for step in pending:
         if not isinstance(step, Conv) or step.epilogue.instructions:
@@ -46,7 +46,7 @@ def _harmless(scale: np.ndarray[tuple[int], np.dtype[np.float32]]) -> bool:
 
 
 def _per_channel(value: Value, channels: int, rank: int) -> np.ndarray[tuple[int], np.dtype[np.float32]] | None:
-    """The constant as one number a channel, None where it is something else."""
+    """The constant as one number per channel, None where it is something else."""
     if value.size not in (1, channels) or value.constant is None:
         return None
     shape = (1,) * (rank - len(value.shape)) + value.shape

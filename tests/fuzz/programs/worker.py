@@ -70,10 +70,10 @@ def serve(seed: int, indices: range, share: float, folder: Path) -> Iterator[dic
         }
 
     for k, found in enumerate(in_children(task, len(indices), SECONDS, MEMORY)):
-        outcome = _died(found) if isinstance(found, Died) else found
-        if outcome["kind"] != "ok":
-            outcome |= keep(make(seed, indices[k]), folder / f"{seed}_{indices[k]}", outcome["kind"])
-        yield {"index": indices[k]} | outcome
+        result = _died(found) if isinstance(found, Died) else found
+        if result["kind"] != "ok":
+            result |= keep(make(seed, indices[k]), folder / f"{seed}_{indices[k]}", result["kind"])
+        yield {"index": indices[k]} | result
 
 
 def keep(graph: Graph, file: Path, kind: str) -> dict[str, Any]:

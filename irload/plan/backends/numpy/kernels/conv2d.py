@@ -54,7 +54,7 @@ def pointwise(conv: Conv2d, scratch: Scratch, threads: int) -> list[list[Part]]:
 
 
 def pointwise_lines(conv: Conv2d, scratch: Scratch, threads: int) -> list[list[Part]]:
-    """1×1 kernels whose result is no block of memory: line by line, for a frame or for slices of another tensor."""
+    """1×1 kernels whose result is no block of memory: line by line, within a border or for slices of another tensor."""
     n, oh, ow, o = conv.out.shape
     w = conv.w.packed("1x1", lambda w: pack_matrix(shaped_constant(w, *w.shape[1:3]).T))
     x = conv.x[:, :: conv.strides[0], :: conv.strides[1]][:, :oh, :ow]
@@ -139,7 +139,7 @@ def im2col_weights(conv: Conv2d) -> Array:
 
 
 def depthwise(conv: Conv2d, scratch: Scratch, threads: int) -> list[list[Part]]:
-    """One filter a channel: sums of products over windows, in blocks of rows that stay in cache.
+    """One filter per channel: sums of products over windows, in blocks of rows that stay in cache.
 
     Where columns are neither strided nor dilated, a row of windows is one long run of memory, and the weights are
     repeated along it, so that the innermost loop runs over the whole row.

@@ -34,7 +34,7 @@ class Conv3d:
     pads: Sequence[tuple[int, int]]
 
 
-def _laid(w: Array) -> Array:
+def _packed(w: Array) -> Array:
     """[G, K…·C/G, O/G] of [G,O/G,C/G,K…], or each group in panels."""
     groups, per_group = w.shape[:2]
     return pack_matrix(shaped_constant(np.moveaxis(w, (1, 2), (-1, -2)), groups, -1, per_group))
@@ -43,7 +43,7 @@ def _laid(w: Array) -> Array:
 def convolution(conv: Conv3d, scratch: Scratch, threads: int) -> list[list[Part]]:
     """Threads share the first spatial axis of the result; then the epilogue runs."""
     groups, per_group, depth = conv.w.shape[:3]
-    w = conv.w.packed("volume", _laid)
+    w = conv.w.packed("volume", _packed)
     kernel = conv.w.shape[3:]
     k = prod(kernel) * depth
     padded, fill = _padded(conv, scratch)

@@ -1,4 +1,4 @@
-"""Group normalisation on channels-last data: sums over positions as matmuls, then one number a channel to scale by."""
+"""Group normalisation on channels-last data: sums over positions as matmuls, then one number per channel to scale by."""
 
 from __future__ import annotations
 

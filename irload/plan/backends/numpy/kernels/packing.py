@@ -1,4 +1,4 @@
-"""Laying weights out for kernels, once, without missing the cache at every element."""
+"""Packing weights for kernels, once, without missing the cache at every element."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from irload.plan.ir.constant import Constant
 from irload.plan.memory.memory import aligned_bytes
 
 PackedWeights = WeakValueDictionary[tuple[str, Constant], Array]
-"""Weights as kernels want them, by kind; they live as long as a plan that uses them."""
+"""Weights as kernels read them, by kind; they live as long as a plan that uses them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class WeightOperand:
         return self.direct[-1]
 
     def packed(self, kind: str, how: Callable[[Array], Array]) -> Array:
-        """The weights as a kernel wants them, made once for all plans of a model; the original is let go of."""
+        """The weights packed for a kernel, once for all plans of a model; the original is released."""
         found = self.packs.get((kind, self.source))
         if found is None:
             found = self.packs[kind, self.source] = how(self.source.array)
