@@ -160,8 +160,8 @@ def _drawn(contract: Contract) -> str:
             order = [e for level in contract.layers for e in level if e in uses]
             names = ", ".join(e.removeprefix(contract.container or "irload").removeprefix(".") for e in order)
             about = (ast.get_docstring(tree(entry)) or "").split("\n")[0]
-            lines.append(fill(about, 110, initial_indent=f"{short:<14}", subsequent_indent=" " * 14))
-            lines += [fill(f"→ {names}", 110, initial_indent=" " * 14, subsequent_indent=" " * 16)] if names else []
+            lines.append(fill(about, 110, initial_indent=f"{short:<16}", subsequent_indent=" " * 16))
+            lines += [fill(f"→ {names}", 110, initial_indent=" " * 16, subsequent_indent=" " * 18)] if names else []
     return "\n".join([*lines, "```"])
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from tests.layers import PAGE, PROJECT, SOURCES, Contract, contracts, cycles, imported, page
 
+
 @pytest.mark.parametrize("contract", contracts(), ids=lambda c: c.container or "irload and irrun")
 def test_imports_go_strictly_down(contract: Contract):
     """The same contract that import-linter holds, so that the suite alone catches a breach."""
