@@ -92,14 +92,9 @@ class CompiledModel:
         return f"<CompiledModel of {self.model!r}, {self.threads} thread{'' if self.threads == 1 else 's'}>"
 
     def __copy__(self) -> CompiledModel:
-        options = self._options
+        how = self._options
         other = CompiledModel(
-            self.model,
-            self.threads,
-            optimize=self.optimize,
-            precise=options.precise,
-            tune=options.tune,
-            limits=self.limits,
+            self.model, self.threads, optimize=self.optimize, precise=how.precise, tune=how.tune, limits=self.limits
         )
         if self._own is not None:
             other._own = InferRequest(other)
@@ -159,9 +154,9 @@ class CompiledModel:
         if not all(t.is_static for t in given):
             return
         with self._errors_located():
-            plan = self.plan(self.model, given, self._differences_for(given))
-            if self.optimize and plan.is_static:
-                self._give_back(plan, self._take(plan))
+            schedule = self.schedule(self.model, given, self._differences_for(given))
+            if self.optimize and schedule.is_static:
+                self._give_back(schedule, self._take(schedule))
 
     @contextmanager
     def _errors_located(self) -> Generator[None]:

@@ -1,4 +1,4 @@
-"""Group normalisation on channels-last data: sums over positions as matmuls, then one number per channel to scale by."""
+"""Group normalisation on channels-last data: sums over positions as matmuls, then one factor per channel."""
 
 from __future__ import annotations
 
