@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 
@@ -12,6 +12,7 @@ from irload import Limits, Model, Port, ShapeMismatch
 from irload.inference import ShapeLike, as_shape
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+T = TypeVar("T")
 
 
 def _load(ctx: click.Context, _: click.Parameter, files: Sequence[Path]) -> None:
@@ -36,11 +37,17 @@ extension_option: Decorator = click.option(
 
 
 def _limits(ctx: click.Context, param: click.Parameter, texts: Sequence[str]) -> Limits:
-    from irload import InputInvalid
     from irload.safety import limits_of
 
+    return _parsed(ctx, param, limits_of, texts)
+
+
+def _parsed(ctx: click.Context, param: click.Parameter, parse: Callable[[Sequence[str]], T], texts: Sequence[str]) -> T:
+    """What `parse` makes of the texts; its InputInvalid is a usage error of the option."""
+    from irload import InputInvalid
+
     try:
-        return limits_of(texts)
+        return parse(texts)
     except InputInvalid as error:
         raise click.BadParameter(error.message, ctx, param) from None
 
@@ -58,13 +65,9 @@ limit_option: Decorator = click.option(
 def _pins(ctx: click.Context, param: click.Parameter, texts: Sequence[str]) -> dict[str, str] | None:
     if not texts:
         return None
-    from irload import InputInvalid
     from irload.integrity import pins_of
 
-    try:
-        return pins_of(texts)
-    except InputInvalid as error:
-        raise click.BadParameter(error.message, ctx, param) from None
+    return _parsed(ctx, param, pins_of, texts)
 
 
 pin_option: Decorator = click.option(
