@@ -16,6 +16,7 @@ COMMANDS = {
     "inspect": "Show what a model holds: inputs, outputs, operations, weights.",
     "check": "Check files and report every fault in them.",
     "infer": "Infer every layer's outputs and compare them with the declared ones.",
+    "save": "Write a model anew: as IR v11, for other shapes, with constants of f16.",
 }
 PIPE_CLOSED = 141
 """The exit code when the reader of the output has gone: what a shell reports for SIGPIPE."""

@@ -73,9 +73,9 @@ def command(
     from irrun.feed import gather
     from irrun.notice import Notice
     from irrun.outcome import render, report
+    from irrun.output_files import plan_files, write_files
     from irrun.plan import render_plan, timed
     from irrun.render import progress, show_json
-    from irrun.save import plan_files, write_files
 
     names = _labels(labels)
     with progress("reading the model"):

@@ -1,58 +1,85 @@
-"""Where `irrun run -o` puts outputs: one .npz, one .npy, or a folder with a .npy each."""
+"""`irrun save`: a model written anew, as IR v11, for other shapes, with constants of f16, without rt_info."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
-from irload import Port
-from irload.arrays import save_npy, save_npz
-from irload.portable import file_name
-from irload.run import Result
+from irload import Limits, Model
+from irrun.arguments import model_argument, pin_option, shapes_of, shapes_option, weights_option
 
 
-def plan_files(target: Path, ports: Sequence[Port], *, force: bool) -> list[Path]:
-    """The files that will be written, checked before the model runs. Raises UsageError where one exists already."""
-    if target.suffix == ".npz":
-        files = [target]
-    elif target.suffix == ".npy":
-        if len(ports) != 1:
-            raise click.UsageError(
-                f"a .npy holds one array and the model has {len(ports)} outputs; use .npz or a folder"
-            )
-        files = [target]
-    else:
-        files = [target / f"{name}.npy" for name in file_names(ports)]
-    existing = [f for f in files if f.is_symlink() or f.exists()]
-    if existing and not force:
-        raise click.UsageError(f"{existing[0]} exists already; --force replaces it")
-    if not files[0].parent.is_dir() and target in files:
+@click.command("save", no_args_is_help=True)
+@model_argument
+@click.argument("target", metavar="TARGET.xml", type=click.Path(path_type=Path))
+@weights_option
+@pin_option
+@shapes_option
+@click.option("--fp16", is_flag=True, help="Store constants of f32 and f64 as f16, as OpenVINO's save_model does.")
+@click.option("--strip-rt-info", is_flag=True, help="Leave out what rt_info says: of the model, its layers and ports.")
+@click.option("--force", is_flag=True, help="Replace existing files.")
+def command(
+    model: Path,
+    target: Path,
+    weights: Path | None,
+    shapes: tuple[str, ...],
+    fp16: bool,
+    strip_rt_info: bool,
+    force: bool,
+    limits: Limits,
+    pins: dict[str, str] | None,
+) -> int:
+    r"""Write MODEL (.xml) anew as TARGET.xml and the .bin beside it, in IR version 11.
+
+    Ports declare what is inferred, layers that no output depends on are left out, ids are given anew. OpenVINO loads
+    the files and computes the same (with --fp16: with constants that are rounded). Both files appear whole or not at
+    all; MODEL itself is never replaced.
+
+    \b
+      irrun save model.xml half.xml --fp16
+      irrun save model.xml fixed.xml --shape 'image[1,3,224,224]'
+      irrun save v10.xml v11.xml --strip-rt-info
+    """
+    from irload import read_model, save_model
+    from irrun.notice import Notice
+    from irrun.render import progress, safe, stderr
+
+    files = [target, target.with_suffix(".bin")]
+    _require_free(files, model, weights, force=force)
+    with progress("reading the model"):
+        loaded = read_model(model, weights, limits=limits, sha256=pins)
+        if shapes:
+            loaded.reshape(shapes_of(loaded, shapes))
+    Notice()(loaded.differences)
+    if strip_rt_info:
+        _strip(loaded)
+    with progress("writing"):
+        save_model(loaded, target, compress_to_fp16=fp16)
+    for file in files:
+        stderr().print(f"wrote {safe(file)}, {file.stat().st_size:,} bytes", soft_wrap=True)
+    return 0
+
+
+def _require_free(files: list[Path], model: Path, weights: Path | None, *, force: bool) -> None:
+    """Raise UsageError for a target that exists, is no .xml, or is the model itself."""
+    if files[0].suffix.lower() != ".xml":
+        raise click.UsageError(f"TARGET must end in .xml, found {files[0].name}")
+    if not files[0].parent.is_dir():
         raise click.UsageError(f"the folder {files[0].parent} does not exist")
-    return files
+    for file in files:
+        for own in (model, weights or model.with_suffix(".bin")):
+            if file.exists() and own.exists() and file.samefile(own):
+                raise click.UsageError(f"{file} is the model itself; name another TARGET")
+        if (file.exists() or file.is_symlink()) and not force:
+            raise click.UsageError(f"{file} exists already; --force replaces it")
 
 
-def write_files(files: Sequence[Path], result: Result, *, force: bool) -> None:
-    """Write the outputs to the planned files."""
-    if files and files[0].suffix == ".npz":
-        names = file_names(list(result))
-        save_npz(files[0], dict(zip(names, result.values(), strict=True)), force=force)
-        return
-    for file, array in zip(files, result.values(), strict=True):
-        file.parent.mkdir(parents=True, exist_ok=True)
-        save_npy(file, array, force=force)
-
-
-def file_names(ports: Sequence[Port]) -> list[str]:
-    """One name for each output that is safe as a file name everywhere, and unlike the others whatever the case."""
-    taken: set[str] = set()
-    names: list[str] = []
-    for port in ports:
-        base = file_name(port.any_name, f"output_{port.index}")
-        name = base
-        while name.lower() in taken:
-            name = f"{base}_{port.index}" if name == base else f"{name}_"
-        taken.add(name.lower())
-        names.append(name)
-    return names
+def _strip(model: Model) -> None:
+    """Forget the rt_info of a model, its layers and their ports, of bodies too."""
+    model.rt_info = {}
+    for graph in model.walk():
+        for node in graph.nodes:
+            node.rt_info = []
+            for output in node.outputs:
+                output.rt_info = []

@@ -11,7 +11,7 @@ import irload
 from irload.core.shape import Shape
 from irrun.feed import gather, random_value
 from irrun.main import FINDINGS, OK, UNREADABLE, USAGE
-from irrun.save import file_names
+from irrun.output_files import file_names
 from tests.cli.conftest import MODELS
 
 DIGITS = MODELS / "digits"

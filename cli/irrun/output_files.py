@@ -1,0 +1,58 @@
+"""Where `irrun run -o` puts outputs: one .npz, one .npy, or a folder with a .npy each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from irload import Port
+from irload.arrays import save_npy, save_npz
+from irload.portable import file_name
+from irload.run import Result
+
+
+def plan_files(target: Path, ports: Sequence[Port], *, force: bool) -> list[Path]:
+    """The files that will be written, checked before the model runs. Raises UsageError where one exists already."""
+    if target.suffix == ".npz":
+        files = [target]
+    elif target.suffix == ".npy":
+        if len(ports) != 1:
+            raise click.UsageError(
+                f"a .npy holds one array and the model has {len(ports)} outputs; use .npz or a folder"
+            )
+        files = [target]
+    else:
+        files = [target / f"{name}.npy" for name in file_names(ports)]
+    existing = [f for f in files if f.is_symlink() or f.exists()]
+    if existing and not force:
+        raise click.UsageError(f"{existing[0]} exists already; --force replaces it")
+    if not files[0].parent.is_dir() and target in files:
+        raise click.UsageError(f"the folder {files[0].parent} does not exist")
+    return files
+
+
+def write_files(files: Sequence[Path], result: Result, *, force: bool) -> None:
+    """Write the outputs to the planned files."""
+    if files and files[0].suffix == ".npz":
+        names = file_names(list(result))
+        save_npz(files[0], dict(zip(names, result.values(), strict=True)), force=force)
+        return
+    for file, array in zip(files, result.values(), strict=True):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        save_npy(file, array, force=force)
+
+
+def file_names(ports: Sequence[Port]) -> list[str]:
+    """One name for each output that is safe as a file name everywhere, and unlike the others whatever the case."""
+    taken: set[str] = set()
+    names: list[str] = []
+    for port in ports:
+        base = file_name(port.any_name, f"output_{port.index}")
+        name = base
+        while name.lower() in taken:
+            name = f"{base}_{port.index}" if name == base else f"{name}_"
+        taken.add(name.lower())
+        names.append(name)
+    return names
