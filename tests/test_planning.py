@@ -17,15 +17,15 @@ STATIC, DYNAMIC, DIGITS = (MODELS / name / "model.xml" for name in ("conv_openvi
 
 @pytest.fixture
 def plans(monkeypatch: pytest.MonkeyPatch) -> list[Executor]:
-    """The fast plans that are made."""
+    """The plans that are made."""
     made: list[Executor] = []
-    make = run.fast_plan
+    make = run.make_plan
 
     def counted(*arguments: object) -> Executor:
         made.append(make(*arguments))  # type: ignore[arg-type]
         return made[-1]
 
-    monkeypatch.setattr(run, "fast_plan", counted)
+    monkeypatch.setattr(run, "make_plan", counted)
     return made
 
 
@@ -53,7 +53,7 @@ def test_a_dynamic_model_is_planned_for_the_shapes_that_it_meets(plans: list[Exe
         compiled.prepare(x[0])
 
 
-def test_plain_execution_makes_no_fast_plan(plans: list[Executor]):
+def test_plain_execution_makes_no_plan(plans: list[Executor]):
     irload.compile_model(STATIC, optimize=False)(np.load(MODELS / "conv_openvino" / "input_0.npy"))
     assert plans == []
 
@@ -66,7 +66,7 @@ def test_limits_and_memory_hold_where_a_plan_is_made(monkeypatch: pytest.MonkeyP
     def fails(*_: object) -> Executor:
         raise MemoryError("no 3 TiB")
 
-    monkeypatch.setattr(run, "fast_plan", fails)
+    monkeypatch.setattr(run, "make_plan", fails)
     with pytest.raises(irload.ExecutionError, match="not enough memory for the plan: no 3 TiB"):
         irload.compile_model(STATIC)
 
