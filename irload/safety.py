@@ -41,6 +41,8 @@ class Limits:
     """Characters of a layer's name, of its type, or of a tensor's name."""
     tensor_bytes: int = 1 << 34
     """Bytes of one tensor, and of the arrays of one .npy or .npz file."""
+    image_pixels: int = 89_478_485
+    """Pixels of one image, as it is stored and once it is resized. The default is Pillow's own."""
     peak_bytes: int | None = None
     """Bytes of constants and activations together while a model runs; None: the memory of this machine."""
     iterations: int = 1_000_000

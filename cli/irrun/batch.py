@@ -82,9 +82,7 @@ FILES = ("parquet", "jsonl", "csv")
     callback=_numbers((1, 3), float, "58.4,57.1,57.4"),
     help="Images: divided by, after --mean.",
 )
-@click.option(
-    "--channels", type=click.Choice(["rgb", "bgr"]), default="rgb", show_default=True, help="Images: order of colours."
-)
+@click.option("--channels", type=click.Choice(["rgb", "bgr"]), help="Images: order of colours; default: rgb.")
 @strict_option
 @weights_option
 @pin_option
@@ -114,7 +112,7 @@ def command(
     layout: str | None,
     mean: tuple[float, ...] | None,
     scale: tuple[float, ...] | None,
-    channels: str,
+    channels: Literal["rgb", "bgr"] | None,
     strict: bool,
     weights: Path | None,
     shapes: tuple[str, ...],
@@ -149,7 +147,7 @@ def command(
     path, kind = Path(output), output_kind(output, kind)
     _require_used(kind, engine, top=top, labels=labels, address=address)
     target = Target(path, kind, top or 5, _labels(labels))
-    images = ImageOptions(resize, crop, _layout(layout), mean or (), scale or (), "bgr" if channels == "bgr" else "rgb")
+    images = ImageOptions(resize, crop, _layout(layout), mean or (), scale or (), channels)
     options = WorkerOptions(
         str(model),
         None if weights is None else str(weights),

@@ -25,6 +25,7 @@ class BatchProgress:
         self._console = stderr()
         self._started = time.monotonic()
         self._said = self._started
+        self._noted = 0
         self._bar: Progress | None = None
         self._task: TaskID | None = None
         self.notice = Notice(self._console)
@@ -48,6 +49,9 @@ class BatchProgress:
 
     def __call__(self, summary: Summary) -> None:
         self.notice(summary.differences)
+        for note in summary.notes[self._noted :]:
+            self._console.print(f"irrun: [bold yellow]warning:[/] {safe(note)}", soft_wrap=True)
+        self._noted = len(summary.notes)
         now = time.monotonic()
         handled = summary.before + summary.done + summary.failed
         if self._bar is not None:

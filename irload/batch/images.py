@@ -1,51 +1,72 @@
-"""Images as inputs of a model: decoded, resized, cropped, scaled and laid out."""
+"""Images as inputs of a model: decoded, turned, resized, cropped, scaled and laid out."""
 
 from __future__ import annotations
 
+import threading
 import warnings
+from collections.abc import Generator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import IO, Any, Literal
 
 import numpy as np
 
 from irload.batch.extras import extra
+from irload.batch.geometry import Fit, Geometry, geometry
 from irload.core.tensor import Array
-from irload.errors import InputInvalid, ReadError
+from irload.errors import InputInvalid, IRError, ReadError
 from irload.graph import Port
+from irload.safety import DEFAULT, Limits
 
 SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp")
+FORMATS = ("PNG", "JPEG", "BMP", "DIB", "GIF", "TIFF", "WEBP")
+"""What Pillow may try; some of its other formats start programs."""
+
+ORIENTATION = 0x0112
+"""The EXIF tag of how a camera was held; from 5 on, width and height change places."""
 
 
 @dataclass(frozen=True, slots=True)
 class ImageOptions:
-    """What becomes of an image. Sizes are (width, height); `resize` of one number is that of the shorter side."""
+    """What becomes of an image. Sizes are (width, height); `resize` of one number is that of the shorter side.
+
+    `fit` makes an image as large as the model takes, where nothing else says its size; `pad_value` fills what is left.
+    """
 
     resize: tuple[int, ...] | None = None
     crop: tuple[int, int] | None = None
     layout: Literal["NCHW", "NHWC"] | None = None
     mean: tuple[float, ...] = ()
     scale: tuple[float, ...] = ()
-    channels: Literal["rgb", "bgr"] = "rgb"
+    channels: Literal["rgb", "bgr"] | None = None
+    fit: Fit | None = None
+    pad_value: int = 0
 
 
-def load_image(source: Any, port: Port, options: ImageOptions) -> Array:
-    """One sample for `port` from the path or stream of an image: (value − mean) / scale, in the layout of the model.
+def load_image(source: IO[bytes], port: Port, options: ImageOptions, limits: Limits = DEFAULT) -> Array:
+    """One sample for `port` from a stream with an image: (value − mean) / scale, in the layout of the model.
 
-    A model that takes one channel gets grey values. Raises ReadError for what is no image.
+    Values are 0..255 before mean and scale: 16-bit greys are divided by 257, palettes and CMYK become RGB, alpha is
+    left out, of an animation the first frame is taken, and the image is turned as its EXIF orientation says. A model
+    that takes one channel gets grey values. Raises ReadError for what is no image, LimitExceeded for more pixels than
+    `limits.image_pixels` before or after it is resized, InputInvalid for a size that the model does not take: all of
+    that before any pixel is decoded.
     """
     pil = extra("PIL.Image", "images")
     layout = options.layout or guess_layout(port)
     grey = port.partial_shape[1 if layout == "NCHW" else 3].hi == 1
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("error", pil.DecompressionBombWarning)
-            with pil.open(source) as opened:
-                image = opened.convert("L" if grey else "RGB")
-    except (pil.DecompressionBombWarning, pil.DecompressionBombError) as error:
-        raise ReadError(f"is too large an image: {error}") from None
-    except (OSError, ValueError, SyntaxError, EOFError) as error:
-        raise ReadError(f"cannot be read as an image: {error}") from None
-    values = np.asarray(_sized(image, options, pil))
+        with _unwarned(pil), pil.open(source, formats=FORMATS) as opened:
+            plan = _geometry(opened, port, layout, options, limits)
+            opened.load()
+            # Asked after loading: Pillow turns TIFF files itself, and then takes the tag away.
+            image = plan.apply(_turned(_plain(opened, grey, pil), _orientation(opened), pil), pil)
+    except (IRError, MemoryError):
+        raise
+    except Exception as error:  # Pillow's decoders raise whatever damaged files lead to
+        reason = str(error).split("\n", 1)[0][:200] or type(error).__name__
+        raise ReadError(f"cannot be read as an image: {reason}") from None
+    values = np.asarray(image)
     values = values[:, :, None] if grey else values
     if options.channels == "bgr":
         values = values[:, :, ::-1]
@@ -58,7 +79,7 @@ def load_image(source: Any, port: Port, options: ImageOptions) -> Array:
 
 
 def guess_layout(port: Port) -> Literal["NCHW", "NHWC"]:
-    """The layout that the channels of an input betray. Raises InputInvalid for what takes no images."""
+    """The layout that the channels of an input show. Raises InputInvalid for what takes no images."""
     shape = port.partial_shape
     if shape.rank != 4:
         raise InputInvalid(f"input '{port.any_name}' of shape {shape} takes no images; they need four axes")
@@ -68,24 +89,70 @@ def guess_layout(port: Port) -> Literal["NCHW", "NHWC"]:
     return "NCHW" if first in (1, 3) else "NHWC"
 
 
-def _sized(image: Any, options: ImageOptions, pil: Any) -> Any:
-    if options.resize is not None:
-        width, height = options.resize if len(options.resize) == 2 else _shorter(image.size, options.resize[0])
-        image = image.resize((width, height), pil.Resampling.BILINEAR)
-    if options.crop is not None:
-        width, height = options.crop
-        if width > image.width or height > image.height:
-            raise InputInvalid(f"is {image.width}x{image.height}, too small to crop {width}x{height} from it")
-        left, top = (image.width - width) // 2, (image.height - height) // 2
-        image = image.crop((left, top, left + width, top + height))
-    return image
+_LOCK = threading.RLock()
 
 
-def _shorter(size: tuple[int, int], target: int) -> tuple[int, int]:
-    """The size whose shorter side is `target`, the other in proportion."""
-    share = target / min(size)
-    width, height = (max(target, round(side * share)) for side in size)
-    return width, height
+@contextmanager
+def _unwarned(pil: Any) -> Generator[None, None, None]:
+    """Without Pillow's warnings of odd files, and without its limit on pixels: irload has its own."""
+    with _LOCK, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        before, pil.MAX_IMAGE_PIXELS = pil.MAX_IMAGE_PIXELS, None
+        try:
+            yield
+        finally:
+            pil.MAX_IMAGE_PIXELS = before
+
+
+def _geometry(image: Any, port: Port, layout: str, options: ImageOptions, limits: Limits) -> Geometry:
+    """What makes the image as large as the model takes, from its header alone."""
+    width, height = image.size
+    limits.require("image_pixels", width * height, "has too many pixels")
+    if image.format != "TIFF" and _orientation(image) in (5, 6, 7, 8):
+        width, height = height, width
+    rows, columns = (port.partial_shape[k] for k in ((2, 3) if layout == "NCHW" else (1, 2)))
+    window = (columns.lo, rows.lo) if columns.is_static and rows.is_static else None
+    plan = geometry((width, height), options.resize, options.crop, options.fit, window, options.pad_value)
+    limits.require("image_pixels", plan.most_pixels, "would have too many pixels once resized")
+    width, height = plan.size
+    if not (columns.contains(width) and rows.contains(height)):
+        remedy = "" if window is None else f" (--resize {window[0]}x{window[1]})"
+        raise InputInvalid(f"is {width}x{height}; input '{port.any_name}' takes {columns}x{rows}{remedy}")
+    limits.require("tensor_bytes", width * height * 3 * 4, "would be too large a tensor")
+    return plan
+
+
+def _orientation(image: Any) -> int:
+    """The EXIF orientation, 1 (upright) where there is none that can be read."""
+    try:
+        return int(image.getexif().get(ORIENTATION, 1))
+    except Exception:  # damaged metadata is no reason to refuse an image that can be decoded
+        return 1
+
+
+def _plain(image: Any, grey: bool, pil: Any) -> Any:
+    """The first frame in 8 bits: grey, or red, green and blue."""
+    if image.mode.startswith("I;16") or (image.mode == "I" and image.format == "PNG"):
+        wide = np.asarray(image).astype(np.uint32)
+        image = pil.fromarray(((wide * 255 + 32767) // 65535).astype(np.uint8))
+    elif image.mode in ("I", "F"):
+        raise ReadError(f"has values of 32 bits (mode {image.mode}), whose range is not known; store them as .npy")
+    return image.convert("L" if grey else "RGB")
+
+
+def _turned(image: Any, orientation: int, pil: Any) -> Any:
+    """The image as it was seen: turned and mirrored by its EXIF orientation."""
+    turns = pil.Transpose
+    turn = {
+        2: turns.FLIP_LEFT_RIGHT,
+        3: turns.ROTATE_180,
+        4: turns.FLIP_TOP_BOTTOM,
+        5: turns.TRANSPOSE,
+        6: turns.ROTATE_270,
+        7: turns.TRANSVERSE,
+        8: turns.ROTATE_90,
+    }.get(orientation)
+    return image if turn is None else image.transpose(turn)
 
 
 def _scaled(values: Array, options: ImageOptions) -> Array:

@@ -59,6 +59,8 @@ class Summary:
     """Those of the model, as `CompiledModel.warnings` has them."""
     differences: list[DeclaredDiffers] = field(default_factory=list[DeclaredDiffers])
     """The ports among them that declare what is not inferred."""
+    notes: list[str] = field(default_factory=list[str])
+    """The warnings among them that concern the job."""
 
     def count(self, done: Done) -> None:
         """Take in what became of a task."""

@@ -50,7 +50,7 @@ def _file(path: str, port: Port, predictor: Predictor, images: ImageOptions) -> 
 
 
 def _image(source: IO[bytes], port: Port, predictor: Predictor, images: ImageOptions) -> Array:
-    sample = load_image(source, port, images)
+    sample = load_image(source, port, images, predictor.compiled.limits)
     return sample if predictor.takes.stacked else sample[None]
 
 

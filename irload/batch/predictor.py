@@ -76,6 +76,7 @@ class Predictor:
         self._padding = uniform and batch_size is not None and one_shape
         self.compiled: CompiledModel = compile_model(model, threads, limits=limits, strict=strict)
         self.inputs = model.inputs
+        self.rt_info = model.rt_info
         self.outputs = model.outputs
         self.output_names = unique([p.any_name for p in self.outputs])
         self.takes = SampleInputs(self.inputs, stacked=self.stacking.stacked, lossy=cast)

@@ -12,23 +12,27 @@ from contextlib import closing
 from dataclasses import replace
 
 from irload.batch.columns import column_names
+from irload.batch.images import ImageOptions
 from irload.batch.items import Item, Task
 from irload.batch.job import Job, Summary
 from irload.batch.listing import Listing, stamp
 from irload.batch.manifest import FAILED, Manifest
+from irload.batch.model_info import labels_of, range_warning, with_model_info
 from irload.batch.names import shown
 from irload.batch.opening import open_manifest, tidy
 from irload.batch.pool import Pool
 from irload.batch.predictor import MOST, Predictor
 from irload.batch.ray_engine import run_ray
 from irload.batch.tables import Tables
-from irload.batch.target import Target
+from irload.batch.target import Target, last_axis
 from irload.errors import InputInvalid
 from irload.graph import Port
 from irload.machine import thread_count
 
 FAILURES = 1000
 """Failures that a summary lists; the manifest has them all."""
+LABELLED = ("jsonl", "csv")
+"""Kinds of results that name values."""
 FIRST = 8
 """Items that must all have failed for one reason before a job ends for it."""
 
@@ -61,6 +65,8 @@ def run_job(job: Job, on_progress: OnProgress = lambda _: None) -> Summary:
         job = _carrying(job, source, predictor.output_names, summary)
     elif job.columns:
         raise InputInvalid("--column is for .parquet files, and there are none among the inputs")
+    job = _imaged(job, listing, predictor, summary)
+    summary.warnings += summary.notes
     job = _sized(job, source.total)
     job.target.sink(predictor)  # fails early where the outputs do not fit
     job.target.require_labels(predictor)
@@ -191,8 +197,24 @@ def _carrying(job: Job, source: Tables, outputs: Sequence[str], summary: Summary
     names = [f.name for f in source.carried]
     for name, renamed in zip(names, column_names(outputs, names)[1], strict=True):
         if name != renamed:
-            summary.warnings.append(f"column '{name}' is carried over as '{renamed}', as there is another of its name")
+            summary.notes.append(f"column '{name}' is carried over as '{renamed}', as there is another of its name")
     return replace(job, target=replace(job.target, carried=tuple(source.carried)))
+
+
+def _imaged(job: Job, listing: Listing, predictor: Predictor, summary: Summary) -> Job:
+    """The job with the labels that the model has. Raises InputInvalid for options for images where there are none."""
+    given = job.options.images
+    if given != ImageOptions() and not listing.images and not listing.tables:
+        raise InputInvalid("there are no images among the inputs, which the options for images could be for")
+    if listing.images or listing.tables:
+        warning = range_warning(with_model_info(given, predictor.rt_info))
+        summary.notes += [warning] if warning else []
+    labels = labels_of(predictor.rt_info)
+    sizes = [last_axis(p, stacked=predictor.takes.stacked) for p in predictor.outputs]
+    enough = max((s or 0 for s in sizes), default=0) <= len(labels)
+    if labels and enough and not job.target.labels and job.target.kind in LABELLED:
+        return replace(job, target=replace(job.target, labels=labels))
+    return job
 
 
 def _require_kind(target: Target) -> None:

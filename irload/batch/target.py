@@ -88,7 +88,7 @@ class Target:
 
     def require_labels(self, predictor: Predictor) -> None:
         """Raise InputInvalid where the outputs have more values than there are labels, or none that could be named."""
-        sizes = [last_axis(p) for p in predictor.outputs]
+        sizes = [last_axis(p, stacked=predictor.takes.stacked) for p in predictor.outputs]
         if self.labels and not any(size is None or size > 1 for size in sizes):
             raise InputInvalid("--labels name the values of an output, and every output of this model is one number")
         for port, size in zip(predictor.outputs, sizes, strict=True):
@@ -113,12 +113,12 @@ class Target:
         return FolderSink(self.path, self.scratch, "npy" if self.kind == "npy" else "npz", names)
 
 
-def last_axis(port: Port) -> int | None:
-    """The size of the last axis of an output, 1 for a scalar; None where it is not known."""
+def last_axis(port: Port, *, stacked: bool) -> int | None:
+    """The size of the last axis of a sample's output, 1 for a scalar; None where it is not known."""
     shape = port.partial_shape
     if shape.rank is None:
         return None
-    return 1 if not shape.rank else shape[-1].lo if shape[-1].is_static else None
+    return 1 if shape.rank <= stacked else shape[-1].lo if shape[-1].is_static else None
 
 
 def _indices(sizes: Sequence[int]) -> list[tuple[int, ...]]:

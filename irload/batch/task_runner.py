@@ -8,6 +8,7 @@ from dataclasses import replace
 from irload.batch.items import Done, Item, Record, WorkerOptions
 from irload.batch.listing import stamp
 from irload.batch.load import load_item
+from irload.batch.model_info import with_model_info
 from irload.batch.predictor import Predictor
 from irload.batch.samples import Samples
 from irload.batch.sinks import ItemOutputs
@@ -37,6 +38,7 @@ class TaskRunner:
             strict=options.strict,
             cast=options.cast,
         )
+        self.images = with_model_info(options.images, self.predictor.rt_info)
         self.sink = sink_of(options.target, self.predictor)
         self._reported = len(self.predictor.compiled.differences)
 
@@ -61,7 +63,7 @@ class TaskRunner:
         loaded: list[tuple[Item, Samples]] = []
         for item in items:
             try:
-                loaded.append((item, load_item(item, self.predictor, self.options.images)))
+                loaded.append((item, load_item(item, self.predictor, self.images)))
             except Unsupported:  # a package is missing: no fault of the item
                 raise
             except (IRError, MemoryError) as error:

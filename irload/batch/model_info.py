@@ -1,0 +1,85 @@
+"""What a model's rt_info says about its images and labels, as OpenVINO Model API writes it into model_info."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, get_args
+
+from irload.batch.geometry import Fit
+from irload.batch.images import ImageOptions
+from irload.errors import InputInvalid
+
+TRUE, FALSE = ("true", "yes", "1", "on"), ("false", "no", "0", "off")
+
+
+def with_model_info(options: ImageOptions, rt_info: Mapping[str, Any]) -> ImageOptions:
+    """The options, with what they leave open as the model says it: mean, scale, the order of channels, how to resize.
+
+    Nothing is taken where the model says that the processing is embedded in it. Model API reads images as BGR, so
+    `reverse_input_channels` means RGB. Raises InputInvalid for values that cannot be read.
+    """
+    info = _info(rt_info)
+    if _flag(info, "embedded_processing"):
+        return options
+    reverse = _flag(info, "reverse_input_channels")
+    fit = info.get("resize_type")
+    if fit is not None and fit not in get_args(Fit):
+        raise InputInvalid(f"resize_type '{fit}' of the model's model_info is none of {', '.join(get_args(Fit))}")
+    return replace(
+        options,
+        mean=options.mean or _numbers(info, "mean_values"),
+        scale=options.scale or _numbers(info, "scale_values"),
+        channels=options.channels or (None if reverse is None else "rgb" if reverse else "bgr"),
+        fit=options.fit or fit,
+        pad_value=int(_numbers(info, "pad_value")[0]) if "pad_value" in info else options.pad_value,
+    )
+
+
+def labels_of(rt_info: Mapping[str, Any]) -> tuple[str, ...]:
+    """The labels that the model names, separated by spaces there; empty for none."""
+    return tuple(_info(rt_info).get("labels", "").split())
+
+
+def range_warning(options: ImageOptions) -> str | None:
+    """What to say where mean and scale look meant for pixels of 0..1, and these are 0..255; None where they do not."""
+    mean = bool(options.mean) and max(options.mean) > 0 and all(-1 <= m <= 1 for m in options.mean)
+    scale = bool(options.scale) and all(0 < s <= 1 for s in options.scale)
+    if not (mean or scale):
+        return None
+    given, better = _words(options, 1), _words(options, 255)
+    return f"{given} look meant for pixels of 0..1, and they are 0..255; for these it would be {better}"
+
+
+def _words(options: ImageOptions, times: int) -> str:
+    named = (("mean", options.mean), ("scale", options.scale))
+    return " ".join(f"--{name} {','.join(f'{v * times:.6g}' for v in values)}" for name, values in named if values)
+
+
+def _info(rt_info: Mapping[str, Any]) -> dict[str, str]:
+    """The entries of model_info that have a value."""
+    found = rt_info.get("model_info")
+    entries = found.items() if isinstance(found, dict) else ()
+    return {key: value.strip() for key, value in entries if isinstance(value, str) and value.strip()}
+
+
+def _flag(info: Mapping[str, str], name: str) -> bool | None:
+    text = info.get(name, "").lower()
+    if text and text not in (*TRUE, *FALSE):
+        raise InputInvalid(f"{name} '{text[:40]}' of the model's model_info is neither True nor False")
+    return None if not text else text in TRUE
+
+
+def _numbers(info: Mapping[str, str], name: str) -> tuple[float, ...]:
+    text = info.get(name, "")
+    try:
+        found = tuple(float(part) for part in text.replace(",", " ").replace("[", " ").replace("]", " ").split())
+    except ValueError:
+        found = (math.nan,)
+    possible = all(math.isfinite(n) and (n or name != "scale_values") for n in found)
+    if not possible or len(found) not in (0, 1, 3):
+        raise InputInvalid(f"{name} '{text[:40]}' of the model's model_info is no list of 1 or 3 numbers")
+    if name == "pad_value" and (len(found) != 1 or not 0 <= found[0] <= 255):
+        raise InputInvalid(f"pad_value '{text[:40]}' of the model's model_info is no number of 0..255")
+    return found
