@@ -14,7 +14,7 @@ from irload.core.op import Op, evaluate, is_builtin
 from irload.core.tensor import Array, TensorType
 from irload.errors import ExecutionError
 from irload.graph import Node, Output
-from irload.plan.ir.constant import DEEPEST, SMALL, Constant
+from irload.plan.ir.constant import DEEPEST, SMALL, Constant, Recipe
 from irload.safety import Deadline, Limits
 
 LARGE = 1 << 26
@@ -140,5 +140,7 @@ def _folded(
     for k, (tensor, array) in enumerate(zip(types, results, strict=True)):
         if array is not None:
             array.flags.writeable = False
-        made.append(Constant(partial(make, k), tensor.shape.static, tensor.element.dtype, array, depth))
+        recipe = Recipe(op, tuple(inputs)) if len(types) == 1 else None
+        shape, dtype = tensor.shape.static, tensor.element.dtype
+        made.append(Constant(partial(make, k), shape, dtype, array, depth, recipe=recipe))
     return tuple(made)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from math import prod
 from weakref import ref
 
 import numpy as np
 
+from irload.core.op import Op
 from irload.core.tensor import Array
 
 SMALL = 1 << 16
@@ -15,6 +17,14 @@ SMALL = 1 << 16
 
 DEEPEST = 50
 """Steps that making a constant again may take; what is further from the file is kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """An operation of one output and the constants it takes."""
+
+    op: Op
+    inputs: tuple[Constant, ...]
 
 
 class Constant:
@@ -32,11 +42,14 @@ class Constant:
         array: Array | None = None,
         depth: int = 0,
         place: object = None,
+        recipe: Recipe | None = None,
     ) -> None:
         self.shape = shape
         self.dtype = dtype
         self.depth = depth
         self.place = place
+        self.recipe = recipe
+        """The operation that gives the constant, where it was folded: compressed weights are recognised by it."""
         self._make = make
         self._strong = array
         self._weak = (lambda: None) if array is None else ref(array)

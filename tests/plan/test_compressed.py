@@ -1,0 +1,78 @@
+"""Compressed weights reach back ends as they are stored, with their scale and zero point."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from irload.plan.ir.compressed import Compressed, compressed
+from irload.plan.ir.steps import MatMul
+from models import ir
+from tests.plan.exact import plan_of
+from tests.plan.graphs import Net
+
+N, K = 512, 160
+
+
+def weights_of(net: Net, w: ir.Ref) -> tuple[Compressed | None, np.ndarray]:
+    """What the weights of a matmul are compressed from, and what they are."""
+    model = net.model(net.op("MatMul", net.input(2, K), w, transpose_a=False, transpose_b=True))
+    plan = plan_of(model, net.shapes)
+    (step,) = (s for s in plan.program.steps if isinstance(s, MatMul))
+    source = step.inputs[1].source
+    assert source is not None
+    return compressed(source), source.array
+
+
+def convert(net: Net, x: ir.Ref, to: str = "f32") -> ir.Ref:
+    return net.op("Convert", x, destination_type=to)
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+@pytest.mark.parametrize("zero_point", [False, True])
+@pytest.mark.parametrize("through", ["f32", "f16"])
+def test_integers_with_scale_and_zero_point(through: str, zero_point: bool, grouped: bool) -> None:
+    net, rng = Net(), np.random.default_rng(0)
+    shape = (N, 4, K // 4) if grouped else (N, K)
+    lead = (*shape[:-1], 1)
+    stored = rng.integers(0, 15, shape).astype(np.uint8)
+    zero = rng.integers(0, 15, lead).astype(np.uint8)
+    scale = rng.random(lead).astype(through.replace("f", "float"))
+    w = convert(net, net.constant(stored), through)
+    if zero_point:
+        w = net.op("Subtract", w, convert(net, net.constant(zero), through))
+    w = net.op("Multiply", w, net.constant(scale))
+    w = net.reshape(w, N, K) if grouped else w
+    w = convert(net, w) if through == "f16" else w
+    found, array = weights_of(net, w)
+    assert found is not None
+    np.testing.assert_array_equal(found.stored.array, stored)
+    assert found.scale is not None
+    np.testing.assert_array_equal(found.scale.array, scale)
+    assert (found.zero_point is not None) == zero_point
+    if found.zero_point is not None:
+        np.testing.assert_array_equal(found.zero_point.array, zero)
+    assert found.shape == (N, K)
+    shifted = stored.astype(np.float32) - (zero.astype(np.float32) if zero_point else 0)
+    np.testing.assert_allclose(array, (shifted * scale.astype(np.float32)).reshape(N, K), rtol=2e-3, atol=1e-3)
+
+
+def test_halves() -> None:
+    net = Net()
+    stored = np.random.default_rng(0).standard_normal((N, K)).astype(np.float16)
+    found, array = weights_of(net, convert(net, net.constant(stored)))
+    assert found is not None
+    assert (found.scale, found.zero_point) == (None, None)
+    np.testing.assert_array_equal(found.stored.array, stored)
+    np.testing.assert_array_equal(array, stored.astype(np.float32))
+
+
+@pytest.mark.parametrize("kind", ["plain", "integers", "a product of floats"])
+def test_what_is_not_compressed(kind: str) -> None:
+    net, rng = Net(), np.random.default_rng(0)
+    w = net.constant(rng.standard_normal((N, K)).astype(np.float32))
+    if kind == "integers":
+        w = convert(net, net.constant(rng.integers(0, 9, (N, K)).astype(np.uint8)))
+    if kind == "a product of floats":
+        w = net.op("Multiply", w, net.constant(np.float32(2)))
+    assert weights_of(net, w)[0] is None
