@@ -39,7 +39,7 @@ class Scheduler(Protocol):
 class Run:
     """One inference under way: the RunContext that control flow and state ask for.
 
-    What a graph assigns to variables is seen once that graph has run: by the next inference, or, for a body, by the
+    What a graph assigns to variables takes effect once that graph has run: for the next inference, or in a body for the
     next iteration.
     """
 
@@ -60,7 +60,7 @@ class Run:
         return self.assigning(lambda: self._nodes(schedule, arrays))
 
     def assigning(self, graph: Callable[[], tuple[Array, ...]]) -> tuple[Array, ...]:
-        """Have a graph run; what it assigns to variables is seen once it is done."""
+        """Run a graph; what it assigns to variables takes effect once it is done."""
         outer, self._assigned = self._assigned, {}
         results = graph()
         self.variables.update(self._assigned)

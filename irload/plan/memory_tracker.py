@@ -9,7 +9,7 @@ from irload.safety import Limits
 
 
 class MemoryTracker:
-    """Counts the memory of the arrays that a run holds. Views of one array count once, as long as any of them lives.
+    """Counts the memory of the arrays that a run holds. Views of one array count once, as long as any of them exists.
 
     `alive` is the sum in bytes; whoever holds something else for the run adds it there.
     """

@@ -51,16 +51,16 @@ def _can_lie(value: Value, layout: Layout, outside: set[Value]) -> bool:
 def _insert_relayouts(program: Program, owners: Owners, private: set[Value]) -> bool:
     """Relayout steps behind values that are private to a back end and taken by others. True where any was needed."""
     needed = False
-    for value, maker in program.producers().items():
-        owner, consumers = owners.get(maker), list(dict.fromkeys(program.consumers(value)))
+    for value, producer in program.producers().items():
+        owner, consumers = owners.get(producer), list(dict.fromkeys(program.consumers(value)))
         others = value in program.returned or any(owners[s] is not owner for s in consumers)
         if value not in private or owner is None or not others:
             continue
         needed = True
-        maker = program.producers()[value]  # which may have been replaced meanwhile
+        producer = program.producers()[value]  # which may have been replaced meanwhile
         own = Value(value.shape, value.dtype, name=value.name)
-        changed, relayout = _with(maker, "outputs", value, own), Relayout([own], [value], origin=maker.origin)
-        program.replace([maker], [changed, relayout])
+        changed, relayout = _with(producer, "outputs", value, own), Relayout([own], [value], origin=producer.origin)
+        program.replace([producer], [changed, relayout])
         owners.update({changed: owner, relayout: owner})
         for consumer in (s for s in consumers if owners[s] is owner):
             taking = _with(consumer, "inputs", value, own)

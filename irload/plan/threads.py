@@ -30,7 +30,7 @@ class ThreadPool:
 
     Threads are started when they are first needed and kept for as long as the process lives. There are never more than
     the processors would keep busy, or than one `run` alone asks for. A caller that finds none idle runs all parts
-    itself, so nobody waits for a thread that waits.
+    itself, so no thread waits for one that waits.
     """
 
     def __init__(self) -> None:

@@ -126,15 +126,15 @@ class Program:
     def replace(self, old: Iterable[Step], new: Sequence[Step]) -> None:
         """Put `new` in the place of the last of `old`, and drop `old`."""
         gone = dict.fromkeys(old)
-        home = max(self._place[step] for step in gone)
-        place = self._places[home]
+        kept = max(self._place[step] for step in gone)
+        place = self._places[kept]
         after = max(k for k, step in enumerate(place) if step in gone) + 1
         place[after:after] = new
         for step in gone:
             self._places[self._place.pop(step)].remove(step)
             self._index(step, -1)
         for step in new:
-            self._place[step] = home
+            self._place[step] = kept
             self._index(step, 1)
 
     def _index(self, step: Step, times: int) -> None:

@@ -28,7 +28,7 @@ class Compute(Step):
 
 @dataclass(slots=True, eq=False)
 class ViewOp(Step):
-    """Base of steps that only look at their input in another way, without a copy wherever memory allows."""
+    """Base of steps that only view their input in another way, without a copy wherever memory allows."""
 
     @property
     def view(self) -> View:

@@ -38,7 +38,7 @@ from irload.plan.ir.strides import Strided
 
 
 def verify(program: Program, after: str = "lowering") -> None:
-    """Check the order of the steps, one maker a value, that every output is made, and each step's shapes and dtypes.
+    """Check the order of the steps, one producer for each value, all outputs, and each step's shapes and dtypes.
 
     Raises PlanInvalid, which says what is wrong with which step, and after which pass.
     """

@@ -1,4 +1,4 @@
-"""Aliases: which values lie in the buffer of another one, and how they are seen there."""
+"""Aliases: which values lie in the buffer of another one, and by which views."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from irload.plan.memory.requests import MemoryRequests
 
 @dataclass(frozen=True, slots=True)
 class Alias:
-    """A value that is `source`, seen through the views."""
+    """A value that is `source` through the views."""
 
     source: Value
     views: tuple[View, ...] = ()
@@ -78,17 +78,17 @@ class Aliases:
                 self._seen.add(step.output)
 
     def _find_written_through_views(self) -> None:
-        """What a Reshape would have to copy → its maker writes there at once, through the same views backwards."""
-        makers = self._program.producers()
+        """What a Reshape would have to copy → its producer writes there at once, through the same views backwards."""
+        producers = self._program.producers()
         for step in self._program.steps:
             if not isinstance(step, Reshape) or step.output in self._aliases:
                 continue
             views: list[Reshape | Transpose] = [step]
             source = step.inputs[0]
-            while isinstance(view := makers.get(source), Reshape | Transpose):
+            while isinstance(view := producers.get(source), Reshape | Transpose):
                 views.append(view)
                 source = view.inputs[0]
-            if makers.get(source) not in self._requests.through_views:
+            if producers.get(source) not in self._requests.through_views:
                 continue
             alone = all(self._only(view.inputs[0], view) for view in views)
             back = tuple(_backwards(view) for view in views)
@@ -98,7 +98,7 @@ class Aliases:
 
     def _find_slices(self) -> None:
         """Values that only a Concat takes → slices of its result."""
-        makers = self._program.producers()
+        producers = self._program.producers()
         for step in self._program.steps:
             if not isinstance(step, Concat) or step.output in self._aliases:
                 continue
@@ -108,7 +108,7 @@ class Aliases:
                 ranges[step.axis] = (start, value.shape[step.axis], 1)
                 start += value.shape[step.axis]
                 free = value not in self._aliases and value not in self._seen and self._only(value, step)
-                writable = makers.get(value) in self._requests.into_slices
+                writable = producers.get(value) in self._requests.into_slices
                 if free and writable and self._alike(value, step.output):
                     self._aliases[value] = Alias(step.output, (View("slice", ranges=tuple(ranges)),))
 

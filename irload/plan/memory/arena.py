@@ -51,7 +51,7 @@ def _by_size(lifetimes: Mapping[int, Lifetime]) -> tuple[dict[int, int], int]:
 
 
 def _by_time(lifetimes: Mapping[int, Lifetime]) -> tuple[dict[int, int], int]:
-    """Each buffer, when it is born, gets the smallest gap that holds it; when it dies, its bytes are a gap again."""
+    """Each buffer, when it is first written, gets the smallest gap that holds it; after its last use they are free."""
     offsets: dict[int, int] = {}
     gaps = _Gaps()
     alive: list[tuple[int, int, int]] = []

@@ -1,6 +1,6 @@
 """Attention written out: MatMul(Softmax(MatMul(q, k) · scale + mask), v) → Attention(q, k, v, mask).
 
-Only where nobody else takes the scores. Transposes of q, k and v become views.
+Only where nothing else takes the scores. Transposes of q, k and v become views.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from irload.plan.ir.steps import Attention, Elementwise, MatMul, Softmax, Transp
 
 def recognise_attention(program: Program) -> None:
     """Replace the second product of every attention by the whole of it."""
-    makers = program.producers()
+    producers = program.producers()
     for softmax in program.steps:
         if not isinstance(softmax, Softmax) or softmax.axis != len(softmax.output.shape) - 1:
             continue
         weighted = program.sole_consumer(softmax.output)
-        scores = _peeled(program, makers, softmax.inputs[0])
+        scores = _peeled(program, producers, softmax.inputs[0])
         if scores is None or not isinstance(weighted, MatMul) or weighted.inputs[0] is not softmax.output:
             continue
         if weighted.transpose_a or weighted.epilogue.instructions or not isfinite(scores.scale):
@@ -64,26 +64,26 @@ class _Scores:
     between: list[Elementwise]
 
 
-def _peeled(program: Program, makers: dict[Value, Step], value: Value) -> _Scores | None:
-    """What a value is made of, if it is a product, perhaps scaled and masked, that nobody else sees."""
+def _peeled(program: Program, producers: dict[Value, Step], value: Value) -> _Scores | None:
+    """What a value is made of, if it is a product, perhaps scaled and masked, that nothing else takes."""
     waiting: list[tuple[Value, _Between | None]] = [(value, None)]
     while waiting:
         at, after = waiting.pop()
-        maker, factor = makers.get(at), 1.0 if after is None else after.factor
-        if maker is None or program.sole_consumer(at) is None:
+        producer, factor = producers.get(at), 1.0 if after is None else after.factor
+        if producer is None or program.sole_consumer(at) is None:
             continue
-        if isinstance(maker, MatMul) and not maker.epilogue.instructions and maker.output.dtype == "float32":
-            return _scores(maker, factor, after)
-        if not isinstance(maker, Elementwise) or len(maker.expression.instructions) != 1:
+        if isinstance(producer, MatMul) and not producer.epilogue.instructions and producer.output.dtype == "float32":
+            return _scores(producer, factor, after)
+        if not isinstance(producer, Elementwise) or len(producer.expression.instructions) != 1:
             continue
-        (i,) = maker.expression.instructions
+        (i,) = producer.expression.instructions
         if i.opcode in ("multiply_number", "divide_number") and i.numbers[0]:
             factor *= i.numbers[0] if i.opcode == "multiply_number" else 1 / i.numbers[0]
-            waiting.append((maker.inputs[0], _Between(maker, None, factor, after)))
-        elif i.opcode == "add" and len(maker.inputs) == 2:  # not x + x
-            first, second = maker.inputs
+            waiting.append((producer.inputs[0], _Between(producer, None, factor, after)))
+        elif i.opcode == "add" and len(producer.inputs) == 2:  # not x + x
+            first, second = producer.inputs
             waiting += [
-                (scores, _Between(maker, mask, factor, after)) for scores, mask in ((second, first), (first, second))
+                (scores, _Between(producer, mask, factor, after)) for scores, mask in ((second, first), (first, second))
             ]
     return None
 

@@ -14,12 +14,12 @@ from irload.plan.ir.steps import Attention, Broadcast, Reshape
 
 def share_heads(program: Program) -> None:
     """Take k and v before they are repeated, and let q and the result have an axis for the members of a group."""
-    makers = program.producers()
+    producers = program.producers()
     for step in program.steps:
         if not isinstance(step, Attention):
             continue
         q, k, v, *masks = step.inputs
-        shared = _repeated(makers, k), _repeated(makers, v)
+        shared = _repeated(producers, k), _repeated(producers, v)
         if shared[0] is None or shared[1] is None or q.shape[:-2] != k.shape[:-2] or k.shape[:-2] != v.shape[:-2]:
             continue
         *lead, heads = shared[0].shape[:-3]
@@ -35,10 +35,10 @@ def share_heads(program: Program) -> None:
         program.replace([step], [*steps, grouped, Reshape([out], step.outputs)])
 
 
-def _repeated(makers: dict[Value, Step], value: Value) -> Value | None:
+def _repeated(producers: dict[Value, Step], value: Value) -> Value | None:
     """[…, heads, 1, rows, width] where the value is this, each head repeated as often as it has members."""
-    merged = makers.get(value)
-    spread = makers.get(merged.inputs[0]) if isinstance(merged, Reshape) else None
+    merged = producers.get(value)
+    spread = producers.get(merged.inputs[0]) if isinstance(merged, Reshape) else None
     if not isinstance(spread, Broadcast) or len(value.shape) < 3:
         return None
     source, wide = spread.inputs[0], spread.output

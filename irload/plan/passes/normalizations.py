@@ -18,12 +18,12 @@ from irload.plan.ir.steps import Elementwise, Normalize, Reduce, Reshape
 from irload.plan.passes.algebra import Algebra, Form, Monomial, NotRepresentable
 
 REACH, MOST = 40, 16
-"""Steps after a mean among which the normalised tensor is looked for, and how many of them may come of it."""
+"""Steps after a mean among which the normalised tensor is searched, and how many of them may depend on it."""
 
 
 def recognise_normalizations(program: Program) -> None:
-    """Replace the step that gives a normalised tensor; the means it took are dead then, if nobody else takes them."""
-    makers = program.producers()
+    """Replace the step that gives a normalised tensor; the means it took are dead then, if nothing else takes them."""
+    producers = program.producers()
     steps = program.steps
     at = {step: k for k, step in enumerate(steps)}
     replaced: dict[Step, list[Step]] = {}
@@ -33,7 +33,7 @@ def recognise_normalizations(program: Program) -> None:
         source, rank = mean.inputs[0], len(mean.inputs[0].shape)
         if mean.axes != tuple(range(rank - len(mean.axes), rank)):
             continue
-        square = makers.get(source)
+        square = producers.get(source)
         found = _search(steps[at[mean] : at[mean] + REACH], source, mean.axes, center=True)
         if found is None and isinstance(square, Elementwise) and square.inputs[0].shape == source.shape:
             found = _search(steps[at[square] : at[square] + REACH], square.inputs[0], mean.axes, center=False)
@@ -83,7 +83,7 @@ class _Cone:
     axes: tuple[int, ...]
     forms: dict[Value, Form] = field(default_factory=dict[Value, Form])
     unknown: dict[int, Value] = field(default_factory=dict[int, Value])
-    makers: dict[Value, Step] = field(default_factory=dict[Value, Step])
+    producers: dict[Value, Step] = field(default_factory=dict[Value, Step])
 
     def atom(self, value: Value) -> Form:
         """The form of a value from elsewhere."""
@@ -104,7 +104,7 @@ class _Cone:
         if form is None:
             return False
         self.forms[step.output] = form
-        self.makers[step.output] = step
+        self.producers[step.output] = step
         return True
 
     def _form(self, step: Step) -> Form | None:
@@ -131,7 +131,7 @@ class _Cone:
             at = waiting.pop()
             if at not in found:
                 found[at] = None
-                waiting += [self.makers[v] for v in at.inputs if v in self.makers]
+                waiting += [self.producers[v] for v in at.inputs if v in self.producers]
         return tuple(reversed(found))
 
 
@@ -141,7 +141,7 @@ def _search(steps: Sequence[Step], x: Value, axes: tuple[int, ...], *, center: b
     cone = _Cone(Algebra(), x, reduced, axes)
     cone.forms[x] = cone.algebra.atom("unknown", id(x))
     for step in steps:
-        if len(cone.makers) == MOST:
+        if len(cone.producers) == MOST:
             break
         if cone.take(step) and isinstance(step, Elementwise) and step.output.shape == x.shape:
             found = _normalised(cone, step, center)

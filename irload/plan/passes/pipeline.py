@@ -27,7 +27,7 @@ PASSES: tuple[Pass, ...] = (
     recognise_normalizations,  # before any fusion, which would join the steps that the pattern consists of
     recognise_attention,  # likewise
     recognise_rotary,  # likewise
-    share_heads,  # after recognise_attention, whose keys and values it looks at
+    share_heads,  # after recognise_attention, whose keys and values it changes
     convolve_before_resampling,  # before fuse_epilogues: it moves convolutions that have no epilogue yet
     sink_transposes,  # before fuse_epilogues, which takes what now follows a convolution or matmul directly
     drop_dead,  # the steps that the patterns have replaced

@@ -25,15 +25,15 @@ ADD = Expression(2, (Instruction("add", (0, 1)),))
 
 def convolve_before_resampling(program: Program) -> None:
     """Move every 1×1 convolution before the resampling of what it takes, or of a part of what it takes."""
-    makers = program.producers()
+    producers = program.producers()
     for window in program.steps:
         if not isinstance(window, Conv) or not _is_pointwise(window):
             continue
         source = window.inputs[0]
-        join = makers.get(source)
+        join = producers.get(source)
         joined = isinstance(join, Concat) and join.axis == 1 and program.sole_consumer(source) is window
         parts = join.inputs if joined and join is not None else [source]
-        chains = [_chain(program, makers, part, window.output.shape[1]) for part in parts]
+        chains = [_chain(program, producers, part, window.output.shape[1]) for part in parts]
         if any(chains):
             old = [window, *([join] if joined and join is not None else []), *(s for chain in chains for s in chain)]
             program.replace(old, _moved(window, parts, chains))
@@ -46,11 +46,11 @@ def _is_pointwise(window: Conv) -> bool:
     return plain and window.output.shape[2:] == window.inputs[0].shape[2:] and set(window.strides) == {1}
 
 
-def _chain(program: Program, makers: dict[Value, Step], value: Value, channels: int) -> list[Resample]:
-    """The resamplings that make a value, first to last, if that pays and nobody else sees what they make."""
+def _chain(program: Program, producers: dict[Value, Step], value: Value, channels: int) -> list[Resample]:
+    """The resamplings that make a value, first to last, if that pays and nothing else takes their results."""
     chain: list[Resample] = []
     at = value
-    while isinstance(step := makers.get(at), Resample) and step.axis > 1 and program.sole_consumer(at) is not None:
+    while isinstance(step := producers.get(at), Resample) and step.axis > 1 and program.sole_consumer(at) is not None:
         chain.insert(0, step)
         at = step.inputs[0]
     pays = value.size >= GAIN * at.size and channels <= GAIN * value.shape[1]

@@ -10,47 +10,47 @@ WIDEST = 1 << 14
 
 
 def recognise_rotary(program: Program) -> None:
-    """Replace the sum; what it was made of is dead then, if nobody else takes it."""
-    makers = program.producers()
+    """Replace the sum; what it was made of is dead then, if nothing else takes it."""
+    producers = program.producers()
     for step in program.steps:
         operands = _operands(step, "add")
         if operands is None:
             continue
         for plain, turned in (operands, operands[::-1]):
-            rotate = _rotate(makers, step, plain, turned)
+            rotate = _rotate(producers, step, plain, turned)
             if rotate is not None:
                 program.replace([step], [rotate])
                 break
 
 
-def _rotate(makers: dict[Value, Step], step: Step, plain: Value, turned: Value) -> RotaryEmbedding | None:
+def _rotate(producers: dict[Value, Step], step: Step, plain: Value, turned: Value) -> RotaryEmbedding | None:
     """The rotation that plain + turned is, None where it is none."""
-    first, second = (_operands(makers.get(v), "multiply") for v in (plain, turned))
+    first, second = (_operands(producers.get(v), "multiply") for v in (plain, turned))
     if first is None or second is None:
         return None
     for join, sine in (second, second[::-1]):
-        x = _turned(makers, join)
+        x = _turned(producers, join)
         if x is None or x not in first or x.shape != step.output.shape or x.shape[-1] > WIDEST:
             continue
         cosine = first[1] if first[0] is x else first[0]
-        steps = (makers[join], makers[plain], makers[turned], step)
+        steps = (producers[join], producers[plain], producers[turned], step)
         origin = tuple(dict.fromkeys(n for s in steps for n in s.origin))
         return RotaryEmbedding([x, cosine, sine], step.outputs, origin=origin)
     return None
 
 
-def _turned(makers: dict[Value, Step], value: Value) -> Value | None:
+def _turned(producers: dict[Value, Step], value: Value) -> Value | None:
     """X where the value is Concat(−x₂, x₁) along the last axis."""
-    join = makers.get(value)
+    join = producers.get(value)
     if not isinstance(join, Concat) or len(join.inputs) != 2 or join.axis != len(value.shape) - 1:
         return None
-    negated = makers.get(join.inputs[0])
+    negated = producers.get(join.inputs[0])
     if not isinstance(negated, Elementwise) or len(negated.expression.instructions) != 1:
         return None
     (i,) = negated.expression.instructions
     if i.opcode != "negative" and (i.opcode != "multiply_number" or i.numbers != (-1.0,)):
         return None
-    second, first = makers.get(negated.inputs[0]), makers.get(join.inputs[1])
+    second, first = producers.get(negated.inputs[0]), producers.get(join.inputs[1])
     if not isinstance(first, Slice) or not isinstance(second, Slice) or first.inputs[0] is not second.inputs[0]:
         return None
     x = first.inputs[0]
@@ -69,7 +69,7 @@ def _last(cut: Slice, x: Value) -> tuple[int, int] | None:
 
 
 def _operands(step: Step | None, function: str) -> tuple[Value, Value] | None:
-    """The two operands of a Elementwise that is one sum or one product."""
+    """The two operands of an Elementwise step that is one sum or one product."""
     if not isinstance(step, Elementwise) or len(step.inputs) != 2 or len(step.expression.instructions) != 1:
         return None
     (i,) = step.expression.instructions

@@ -15,27 +15,34 @@ def fold_scale(program: Program) -> None:
     for step in pending:
         if not isinstance(step, Conv) or step.epilogue.instructions:
             continue
-        taker = program.sole_consumer(step.output)
-        if not isinstance(taker, Elementwise) or taker.expression != Expression(2, (Instruction("multiply", (0, 1)),)):
+        consumer = program.sole_consumer(step.output)
+        if not isinstance(consumer, Elementwise) or consumer.expression != Expression(
+            2, (Instruction("multiply", (0, 1)),)
+        ):
             continue
-        factor = taker.inputs[1 - taker.inputs.index(step.output)]
+        factor = consumer.inputs[1 - consumer.inputs.index(step.output)]
         weights = step.inputs[1]
         channels = step.output.shape[1]
         scale = _per_channel(factor, channels, len(step.output.shape))
-        if scale is None or not _harmless(scale) or weights.source is None or taker.output.shape != step.output.shape:
+        if (
+            scale is None
+            or not _harmless(scale)
+            or weights.source is None
+            or consumer.output.shape != step.output.shape
+        ):
             continue
         wide = scale.reshape(*weights.shape[:2], *(1,) * (len(weights.shape) - 2))
         scaled = weights.source.derived((*wide.shape, wide.tobytes()), weights.shape, lambda w, wide=wide: w * wide)
         fused = Conv(
             [step.inputs[0], Value(weights.shape, weights.dtype, scaled, name=weights.name)],
-            taker.outputs,
+            consumer.outputs,
             strides=step.strides,
             dilations=step.dilations,
             pads_begin=step.pads_begin,
             pads_end=step.pads_end,
-            origin=(*step.origin, *taker.origin),
+            origin=(*step.origin, *consumer.origin),
         )
-        program.replace([step, taker], [fused])
+        program.replace([step, consumer], [fused])
         pending.append(fused)
 
 

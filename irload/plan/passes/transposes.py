@@ -16,35 +16,37 @@ from irload.plan.ir.steps import Conv, ConvTranspose, Elementwise, Pool, Reshape
 
 
 def sink_transposes(program: Program) -> None:
-    """Move every Elementwise before the views through which it sees a fresh result."""
-    makers = program.producers()
+    """Move every Elementwise before the views through which it takes a fresh result."""
+    producers = program.producers()
     moved: set[Step] = set()
     for step in program.steps:
         if not isinstance(step, Elementwise) or len(step.outputs) > 1:
             continue
         for value in step.inputs:
-            views = _views_of(program, makers, value, moved)
-            steps = _swapped(step, value, views, makers) if views else None
+            views = _views_of(program, producers, value, moved)
+            steps = _swapped(step, value, views, producers) if views else None
             if steps is not None:
                 program.replace([*views, step], steps)
-                makers.update((s.output, s) for s in steps)
+                producers.update((s.output, s) for s in steps)
                 moved.update(s for s in steps if isinstance(s, Elementwise))
                 break
 
 
-def _views_of(program: Program, makers: dict[Value, Step], value: Value, moved: set[Step]) -> list[ViewOp]:
-    """The transposes and reshapes, first to last, through which a value is a fresh result that nobody else sees."""
+def _views_of(program: Program, producers: dict[Value, Step], value: Value, moved: set[Step]) -> list[ViewOp]:
+    """The transposes and reshapes, first to last, through which a value is a fresh result that nothing else takes."""
     views: list[ViewOp] = []
     at = value
-    while isinstance(view := makers.get(at), Transpose | Reshape) and program.sole_consumer(at) is not None:
+    while isinstance(view := producers.get(at), Transpose | Reshape) and program.sole_consumer(at) is not None:
         views.insert(0, view)
         at = view.inputs[0]
-    fresh = isinstance(makers.get(at), WithEpilogue) or makers.get(at) in moved
+    fresh = isinstance(producers.get(at), WithEpilogue) or producers.get(at) in moved
     return views if fresh and program.sole_consumer(at) is not None else []
 
 
-def _swapped(step: Elementwise, value: Value, views: Sequence[ViewOp], makers: dict[Value, Step]) -> list[Step] | None:
-    """The Elementwise on what is viewed, then the same views. None where another operand cannot be seen from there."""
+def _swapped(
+    step: Elementwise, value: Value, views: Sequence[ViewOp], producers: dict[Value, Step]
+) -> list[Step] | None:
+    """The Elementwise on what is viewed, then the same views. None where another operand has no such view."""
     base = views[0].inputs[0]
     if value.shape != step.output.shape or step.inputs.count(value) > 1:
         return None
@@ -52,7 +54,7 @@ def _swapped(step: Elementwise, value: Value, views: Sequence[ViewOp], makers: d
     steps: list[Step] = []
     inputs: list[Value] = []
     for other in step.inputs:
-        seen = base if other is value else _seen(other, order, len(base.shape), makers, steps)
+        seen = base if other is value else _seen(other, order, len(base.shape), producers, steps)
         if seen is None:
             return None
         inputs.append(seen)
@@ -79,9 +81,9 @@ def _order(views: Sequence[ViewOp]) -> tuple[int, ...] | None:
 
 
 def _seen(
-    other: Value, order: tuple[int, ...] | None, rank: int, makers: dict[Value, Step], steps: list[Step]
+    other: Value, order: tuple[int, ...] | None, rank: int, producers: dict[Value, Step], steps: list[Step]
 ) -> Value | None:
-    """Another operand as it is seen before the transpose, None where that would be no use."""
+    """Another operand as it is before the transpose, None where that would be no use."""
     if other.size == 1 and len(other.shape) <= rank:
         return other
     if order is None:
@@ -91,10 +93,10 @@ def _seen(
         wide = other.constant.reshape((1,) * (rank - other.constant.ndim) + other.constant.shape)
         array = np.ascontiguousarray(wide.transpose(inverse))
         return Value.of(array, other.name)
-    maker = makers.get(other)
-    if isinstance(maker, Transpose) and maker.order == order:
-        return maker.inputs[0]
-    if isinstance(maker, Conv | ConvTranspose | Pool) and order == (0, rank - 1, *range(1, rank - 1)):
+    producer = producers.get(other)
+    if isinstance(producer, Transpose) and producer.order == order:
+        return producer.inputs[0]
+    if isinstance(producer, Conv | ConvTranspose | Pool) and order == (0, rank - 1, *range(1, rank - 1)):
         turned = Value(tuple(other.shape[k] for k in inverse), other.dtype, name=other.name)
         steps.append(Transpose([other], [turned], order=inverse))
         return turned

@@ -25,7 +25,7 @@ class SingleThreaded:
 
     @cached_property
     def libraries(self) -> list[Any]:
-        """The BLAS libraries of the process, as threadpoolctl sees them."""
+        """The BLAS libraries of the process, as threadpoolctl lists them."""
         from threadpoolctl import ThreadpoolController
 
         return list(ThreadpoolController().select(user_api="blas").lib_controllers)
@@ -46,7 +46,7 @@ class SingleThreaded:
                 self._set(self._before)
 
     def after_fork(self) -> None:
-        """Have nobody inside but the calling thread, the only one that a forked child has."""
+        """Leave nothing inside but the calling thread, the only one that a forked child has."""
         self._lock = Lock()
         others = len(self._inside)
         self._inside = [ident for ident in self._inside if ident == get_ident()]

@@ -44,7 +44,7 @@ WHOLE = 256
 """Columns up to which a matrix is one panel."""
 
 RESIDENT = 1 << 18
-"""Elements of a matrix that stays in the second-level cache while every row meets it."""
+"""Elements of a matrix that stays in the second-level cache while every row is multiplied by it."""
 
 SMALL_M = range(2, 161)
 """Numbers of rows for which weights are streamed, where BLAS reads them in place …"""

@@ -1,4 +1,4 @@
-"""What NumPy's kernels want rewritten, after the passes that hold for all back ends."""
+"""What NumPy's kernels need rewritten, after the passes that hold for all back ends."""
 
 from __future__ import annotations
 

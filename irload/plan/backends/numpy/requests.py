@@ -37,14 +37,14 @@ def _borders(program: Program, steps: Sequence[Step], found: dict[Value, Layout]
 
     So the depthwise kernel reads windows where they lie; other kernels copy their data into a padded buffer.
     """
-    makers = program.producers()
+    producers = program.producers()
     borders: dict[Value, Layout] = {}
     for step in steps:
         if not isinstance(step, Conv) or len(step.strides) != 2 or step.inputs[1].shape[1:3] != (1, 1):
             continue
         value = step.inputs[0]
-        maker = makers.get(value)
-        if value in found and isinstance(maker, Conv) and writes_lines(maker):
+        producer = producers.get(value)
+        if value in found and isinstance(producer, Conv) and writes_lines(producer):
             border = ((0, 0), (0, 0), *zip(step.pads_begin, step.pads_end, strict=True))
             if any(n for pair in border for n in pair):
                 borders[value] = replace(found[value], border=border)

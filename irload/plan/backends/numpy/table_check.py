@@ -44,7 +44,7 @@ def check_table(
 
 
 def _is_sealed(array: Array) -> bool:
-    """True for views of memory that nobody may write to: tables that kernels make for themselves."""
+    """True for views of memory that may not be written to: tables that kernels make for themselves."""
     owner = owner_of(array)
     return isinstance(owner, bytes) or (isinstance(owner, np.ndarray) and not owner.flags.writeable)
 

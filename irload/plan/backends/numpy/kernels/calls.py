@@ -1,4 +1,4 @@
-"""Calls: the table a bound plan consists of. A call is a function and its arguments; nothing is looked up later."""
+"""What tables of calls are made of: functions that take `out` by position, and working memory."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Scratch:
         return shared
 
     def take(self, shape: Sequence[int], dtype: Any = np.float32) -> Array:
-        """An array of undefined content that lives until the end of the step."""
+        """An array of undefined content that is valid until the end of the step."""
         size = int(np.prod(tuple(shape), dtype=object)) * np.dtype(dtype).itemsize
         chunk, offset = self._at
         while chunk < len(self.chunks) and self.chunks[chunk].size - offset < size:

@@ -56,7 +56,7 @@ def group_normalize(
 
 
 def _averages(sums: Array, share: np.float32, column: Array, out: Array) -> Part:
-    """Sums of channels [groups, size] → the mean of each group for all of its channels; none spoils another's."""
+    """Sums of channels [groups, size] → the mean of each group for all of its channels."""
     return [(_summed, (sums, column)), (np.multiply, (column, share, out))]
 
 

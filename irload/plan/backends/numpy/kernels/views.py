@@ -65,7 +65,7 @@ def frozen(array: Array) -> Array:
 
 
 def owner_of(array: Array) -> Any:
-    """What holds the memory that an array looks at: an array, or bytes or a file."""
+    """What holds the memory that an array is a view of: an array, or bytes or a file."""
     owner: Any = array
     while getattr(owner, "base", None) is not None:  # the views that as_strided makes hang on an object of its own
         owner = owner.base
