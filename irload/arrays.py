@@ -17,7 +17,7 @@ from numpy.lib import format as npy
 
 from irload.core.tensor import Array
 from irload.errors import LimitExceeded, ReadError, Where
-from irload.read.files import open_regular
+from irload.read.files import identify, open_regular
 from irload.safety import DEFAULT, Limits
 from irload.write.atomic import write_atomically
 
@@ -117,8 +117,28 @@ def _header(stream: IO[bytes], label: str) -> tuple[tuple[int, ...], bool, np.dt
         shape, fortran, dtype = read(stream)
     except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError, OverflowError) as error:
         reason = str(error).split("\n", 1)[0][:200]
-        raise ReadError(f"{label}is no .npy array: {reason}") from None
+        what = _kind_of(stream)
+        raise ReadError(f"{label}is no .npy array: {f'it is {what}' if what else reason}") from None
     return shape, fortran, dtype, stream.tell()
+
+
+def _kind_of(stream: IO[bytes]) -> str:
+    """What a file is that is no array; empty where its first bytes do not tell, or cannot be read again."""
+    if not stream.seekable():
+        return ""
+    stream.seek(0)
+    head = stream.read(HEAD)
+    if head.startswith(ARRAY_MAGIC):
+        return ""
+    found = identify(head)
+    if found is None:
+        return "XML; a model comes first, its inputs follow"
+    return "" if found in ("no XML", "blank") else found
+
+
+HEAD = 256
+"""Bytes that are looked at."""
+ARRAY_MAGIC = b"\x93NUMPY"
 
 
 def _check_members(members: list[zipfile.ZipInfo], limits: Limits) -> None:

@@ -69,4 +69,4 @@ def open_weights(
     if weights is not None or isinstance(source, bytes):
         return weights if isinstance(weights, Weights) else Weights(weights, limits, mmap=mmap)
     beside = Path(source).with_suffix(".bin")
-    return Weights(beside if beside.exists() else None, limits, mmap=mmap)
+    return Weights(beside if beside.exists() else None, limits, mmap=mmap, beside=beside)

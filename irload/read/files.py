@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
+from collections.abc import Sequence
+from difflib import get_close_matches
+from itertools import islice
 from pathlib import Path
 
 from irload.errors import ReadError
@@ -24,6 +28,12 @@ _SIGNATURES: tuple[tuple[int, bytes, str], ...] = (
     (0, b"GGUF", "a GGUF file (llama.cpp); convert the original model with openvino.convert_model"),
     (4, b"TFL3", "a TensorFlow Lite model; convert it with openvino.convert_model"),
     (0, b"\x80\x02", "a Python pickle (a PyTorch checkpoint); convert the model with openvino.convert_model"),
+    (0, b"\x89PNG\r\n", "a PNG image; `irrun batch` runs models on images"),
+    (0, b"\xff\xd8\xff", "a JPEG image; `irrun batch` runs models on images"),
+    (0, b"GIF8", "a GIF image; `irrun batch` runs models on images"),
+    (8, b"WEBP", "a WebP image; `irrun batch` runs models on images"),
+    (0, b"PAR1", "a parquet file; `irrun batch` runs models on tables"),
+    (0, b"\x93NUMPY", "a .npy array"),
     (0, b"\xff\xfe", "text in UTF-16; an IR is UTF-8"),
     (0, b"\xfe\xff", "text in UTF-16; an IR is UTF-8"),
     (0, b"<\x00", "text in UTF-16; an IR is UTF-8"),
@@ -64,7 +74,7 @@ def open_regular(path: str | Path, what: str) -> tuple[int, int]:
         descriptor = os.open(path, READ_FLAGS)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
-        raise ReadError(f"cannot open {what} {path}: {reason}") from None
+        raise ReadError(f"cannot open {what} {path}: {reason}{advice(path, _SUFFIXES.get(what, ()))}") from None
     info = os.fstat(descriptor)
     try:
         _require_regular(info.st_mode, path, what)  # it may have been replaced meanwhile
@@ -76,7 +86,9 @@ def open_regular(path: str | Path, what: str) -> tuple[int, int]:
 
 def _require_regular(mode: int, path: str | Path, what: str) -> None:
     if not stat.S_ISREG(mode):
-        raise ReadError(f"{what} {path} is {_kind(mode)}, expected a regular file")
+        raise ReadError(
+            f"{what} {path} is {_kind(mode)}, expected a regular file{advice(path, _SUFFIXES.get(what, ()))}"
+        )
 
 
 def read_limited(path: str | Path, what: str, limit: int) -> bytes:
@@ -87,6 +99,32 @@ def read_limited(path: str | Path, what: str, limit: int) -> bytes:
             return stream.read(limit + 1)
         except OSError as error:
             raise ReadError(f"cannot read {what} {path}: {error.strerror}") from None
+
+
+LISTED = 1000
+"""Entries of a folder that are looked at for the advice of an error."""
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/{1,2}[^/]")
+
+
+_SUFFIXES = {"the model": (".xml",), "the weights": (".bin",), "the array": (".npy", ".npz")}
+"""The endings of files of each kind."""
+
+
+def advice(path: str | Path, suffixes: Sequence[str]) -> str:
+    """What may help where a path is no file that can be opened: `; is it 'model.xml'?`. Empty where nothing helps."""
+    if _URL.match(str(path)):
+        return "; it is a URL: download the file first"
+    path = Path(path)
+    folder = path if path.is_dir() else path.parent
+    try:
+        with os.scandir(folder) as entries:
+            names = sorted(e.name for e in islice(entries, LISTED) if Path(e.name).suffix.lower() in suffixes)
+    except (OSError, ValueError):
+        return ""
+    if path.is_dir():
+        return f"; it holds {', '.join(names[:3])}" if names else ""
+    near = get_close_matches(path.name, names, 3, 0.7) or [name for name in names if Path(name).stem == path.name]
+    return f"; is it {' or '.join(repr(str(folder / name)) for name in near)}?" if near else ""
 
 
 def _kind(mode: int) -> str:

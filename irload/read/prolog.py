@@ -12,11 +12,15 @@ _ENCODING = re.compile(rb"""encoding\s*=\s*["']([^"']*)["']""")
 _NAME = re.compile(rb"<([A-Za-z_:][\w:.-]*)")
 
 
+NO_IR = "is no OpenVINO IR"
+"""How the messages begin that a file is something else."""
+
+
 def root_tag(head: bytes) -> str:
     """The name of the root element. Raises ReadError for what is no XML, has a DOCTYPE, or is not UTF-8."""
     what = identify(head)
     if what is not None:
-        raise ReadError(f"is no OpenVINO IR: the file is {what}")
+        raise ReadError(f"{NO_IR}: the file is {what}")
     at = len(BOM) if head.startswith(BOM) else 0
     while True:
         while head[at : at + 1].isspace():

@@ -18,7 +18,7 @@ from irload.core.tensor import Array, owner_of
 from irload.errors import ReadError
 from irload.integrity import sha256
 from irload.portable import read_at
-from irload.read.files import identify, open_regular
+from irload.read.files import advice, identify, open_regular
 from irload.safety import DEFAULT, Limits
 
 PART = 1 << 24
@@ -41,8 +41,11 @@ class Weights:
         limits: Limits = DEFAULT,
         *,
         mmap: bool = False,
+        beside: Path | None = None,
     ) -> None:
         self.limits = limits
+        self.beside = beside
+        """The .bin file that was looked for beside the model, where nothing else was named."""
         self.path: str | None = None
         self._blob: Array | None = None
         self._ranges: WeakValueDictionary[tuple[int, int], Array] = WeakValueDictionary()
@@ -70,8 +73,10 @@ class Weights:
     def check(self, offset: int, size: int) -> None:
         """Raise ReadError when the range offset..offset+size is not inside the file."""
         if not self.present:
+            name, near = (self.beside.name, advice(self.beside, (".bin",))) if self.beside else (".bin file", "")
             raise ReadError(
-                f"needs {size} bytes of weights, but there is no .bin file beside the model; name it with weights=…"
+                f"needs {size} bytes of weights, but there is no {name} beside the model; "
+                f"name the file with weights=… (irrun --bin FILE){near}"
             )
         if not (0 <= offset <= self.size and 0 <= size <= self.size - offset):
             raise ReadError(

@@ -15,7 +15,7 @@ from irload.read.elements import BODIES, Element, Elements
 from irload.read.faults import OnFault, counted, raise_first
 from irload.read.files import HEAD, open_regular
 from irload.read.metadata import OLD, check_old, preprocess, tree
-from irload.read.prolog import BOM, root_tag
+from irload.read.prolog import BOM, NO_IR, root_tag
 from irload.read.raw import RawGraph, RawNet
 from irload.safety import DEFAULT, Deadline, Limits
 
@@ -42,6 +42,9 @@ def read_xml(
     except OSError as error:
         raise ReadError(f"cannot be read: {error.strerror or error}", Where(name)) from None
     except IRError as error:
+        if isinstance(source, Path) and source.suffix.lower() == ".bin" and error.message.startswith(NO_IR):
+            beside = source.with_suffix(".xml")
+            error.message += f". A .bin holds the weights; the model is {beside if beside.exists() else 'an .xml'}"
         raise error.at(Where(name)) from None
 
 

@@ -17,6 +17,15 @@ def write_atomically(path: str | Path, write: Callable[[BinaryIO], object]) -> N
     An existing file is replaced; if `write` fails, it is left as it was. Raises OSError.
     """
     path = Path(path)
+    try:
+        _write_atomically(path, write)
+    except OSError as error:  # of the temporary file, whose name says nothing to anybody
+        if error.errno is None or error.filename in (None, str(path)):
+            raise
+        raise type(error)(error.errno, error.strerror, str(path)) from error
+
+
+def _write_atomically(path: Path, write: Callable[[BinaryIO], object]) -> None:
     handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent or ".")
     try:
         with os.fdopen(handle, "wb") as stream:

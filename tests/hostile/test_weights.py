@@ -111,7 +111,7 @@ def place(kind: str, file: Path) -> None:
 
 
 FILES = {
-    "missing": "there is no .bin file beside the model",
+    "missing": "there is no model.bin beside the model",
     "truncated": "outside the .bin file of 23 bytes",
     "empty": "outside the .bin file of 0 bytes",
     "Git-LFS pointer": "git lfs pull",
@@ -279,8 +279,8 @@ SHRINKING = """
 import os, sys
 import irload
 model = irload.read_model(sys.argv[1], mmap=sys.argv[2] == "True")
-compiled = irload.compile_model(model)
 os.truncate(sys.argv[1].replace(".xml", ".bin"), 0)
+compiled = irload.compile_model(model)
 print(compiled()[0].sum())
 """
 
