@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import click
 import numpy as np
@@ -17,7 +17,17 @@ AXES = 64
 """The most that NumPy holds."""
 
 
-def gather(ports: Sequence[Port], words: Sequence[str], seed: int | None, limits: Limits = DEFAULT) -> list[InputValue]:
+Suggest = Callable[[Sequence[Port]], str]
+"""What an error about inputs of dynamic shape advises."""
+
+
+def gather(
+    ports: Sequence[Port],
+    words: Sequence[str],
+    seed: int | None,
+    limits: Limits = DEFAULT,
+    suggest: Suggest | None = None,
+) -> list[InputValue]:
     """One value for each port: those that files give, and random ones for the rest where a seed is given.
 
     `words` are paths (taken in port order, after the named ones) or `name=path`. A .npz feeds the ports that its arrays
@@ -41,6 +51,7 @@ def gather(ports: Sequence[Port], words: Sequence[str], seed: int | None, limits
             raise InputInvalid(f"{path}: the model takes {len(ports)} inputs, and each has its value already")
     if seed is not None:
         rng = np.random.default_rng(seed)
+        _require_static(values.missing(), suggest)
         for port in values.missing():
             _require_possible(port, limits)
             values.put(port, random_value(port, rng), f"random, seed {seed}")
@@ -71,6 +82,17 @@ def _fits(path: str) -> Fits:
     return fits
 
 
+def _require_static(ports: Sequence[Port], suggest: Suggest | None) -> None:
+    """Raise UsageError naming the inputs whose shape leaves open what to fill."""
+    open_ports = [p for p in ports if p.partial_shape.is_dynamic]
+    if open_ports:
+        named = ", ".join(f"'{p.any_name}' {p.partial_shape}" for p in open_ports)
+        shape = "a dynamic shape" if len(open_ports) == 1 else "dynamic shapes"
+        advice = "" if suggest is None else f"; {suggest(open_ports)}"
+        inputs = "input" if len(open_ports) == 1 else "inputs"
+        raise click.UsageError(f"--random cannot fill {inputs} of {shape}: {named}{advice}")
+
+
 def _require_possible(port: Port, limits: Limits) -> None:
     """Raise LimitExceeded or UsageError for an input that no array can be."""
     type = port.type
@@ -85,12 +107,6 @@ def random_value(port: Port, rng: np.random.Generator) -> Array:
     A tensor of one integer is 0 (it may index an axis of length 1), a scalar 1 (it may count something).
     """
     element, shape = port.element_type, port.partial_shape
-    if shape.is_dynamic:
-        example = Shape(*(max(d.lo, 1) for d in shape)) if shape.rank is not None else Shape(1)
-        raise click.UsageError(
-            f"input '{port.any_name}' has the dynamic shape {shape}; say which to fill, such as "
-            f"--shape '{port.any_name}{example}'"
-        )
     sizes = shape.static
     if element.kind == "string":
         return np.full(sizes, "irload", object)

@@ -76,6 +76,7 @@ def command(
     from irrun.output_files import plan_files, write_files
     from irrun.plan import render_plan, timed
     from irrun.render import progress, show_json
+    from irrun.suggest import advice
 
     names = _labels(labels)
     with progress("reading the model"):
@@ -89,7 +90,7 @@ def command(
     planned = time.perf_counter() - planning
     notice = Notice()
     notice(compiled.differences)
-    fed = gather(compiled.inputs, inputs, seed, limits)
+    fed = gather(compiled.inputs, inputs, seed, limits, lambda ports: advice(loaded, ports))
     files = plan_files(output, compiled.outputs, force=force) if output is not None else None
     values = [f.value for f in fed]
     planning = time.perf_counter()
