@@ -2,7 +2,7 @@
 
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-lowest test-ray dist docs dev lint format generated conformance fuzz fuzz-plan fuzz-reader mutants bench models clean
+.PHONY: help demo test test-lowest test-ray dist docs dev lint format generated conformance fuzz fuzz-plan fuzz-data fuzz-reader mutants bench models clean
 
 # The first Python that will do, or the one given as PYTHON=...
 FIND_PYTHON = for p in $(or $(PYTHON),python3 python3.14 python3.13 python3.12 python3.11 python); do \
@@ -79,6 +79,10 @@ fuzz: .venv-test/.ready  ## Play N mutants of the models (SEED=7), each in a pro
 fuzz-plan: N = 1000
 fuzz-plan: .venv-test/.ready  ## Run N random programs (SEED=7) planned and plainly, compare, and shrink what differs.
 	.venv-test/bin/python -m tests.fuzz.programs $(N) --seed $(SEED)
+
+fuzz-data: N = 1000
+fuzz-data: .venv-test/.ready  ## Play N hostile data sets (SEED=7) with `irrun batch`, killed and resumed, and count.
+	.venv-test/bin/python -m tests.fuzz.datasets $(N) --seed $(SEED)
 
 SECONDS ?= 300
 fuzz-reader: .venv-fuzz/.ready  ## Let atheris look for files that break the reader, for SECONDS.

@@ -16,7 +16,7 @@ from irload.batch.images import ImageOptions
 from irload.batch.items import Item, Task
 from irload.batch.job import Job, Summary
 from irload.batch.listing import Listing, stamp
-from irload.batch.manifest import FAILED, Manifest
+from irload.batch.manifest import DONE, FAILED, Manifest
 from irload.batch.model_info import labels_of, range_warning, with_model_info
 from irload.batch.names import shown
 from irload.batch.opening import open_manifest, tidy
@@ -149,27 +149,33 @@ def _sized(job: Job, total: int) -> Job:
 
 def _tasks(job: Job, source: Listing | Tables, manifest: Manifest, summary: Summary, *, whole: bool) -> Iterator[Task]:
     """The items that are not done, or were changed since. The others get their new numbers."""
-    if job.resume and not whole:
+    closed = whole and not job.target.is_folder
+    if job.resume and not closed:
         manifest.unnumber()
     waiting: list[Item] = []
     for item in source:
         if job.resume and _is_done(job, item, manifest, summary):
             summary.before += 1
-            if not whole:
+            if not closed:
                 manifest.number(item.name, item.number)
             continue
-        if whole and not job.target.is_folder:
-            raise InputInvalid(
-                f"{job.target.path} is finished, and {shown(item.name)} is new or was changed since; give the inputs "
-                "another output, or --force to do all of them anew"
-            )
+        if closed:
+            raise _finished(job, f"{shown(item.name)} is new or was changed since")
         waiting.append(item)
         if len(waiting) == job.task_size:
             yield Task(waiting)
             waiting = []
     manifest.flush()
+    if closed and summary.before != manifest.count(DONE):
+        raise _finished(job, "inputs were removed since")
     if waiting:
         yield Task(waiting)
+
+
+def _finished(job: Job, fact: str) -> InputInvalid:
+    return InputInvalid(
+        f"{job.target.path} is finished, and {fact}; give the inputs another output, or --force to do all of them anew"
+    )
 
 
 def _is_done(job: Job, item: Item, manifest: Manifest, summary: Summary) -> bool:

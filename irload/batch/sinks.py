@@ -24,6 +24,7 @@ from irload.batch.manifest import Run
 from irload.batch.names import inner, is_inside
 from irload.core.tensor import Array
 from irload.errors import InputInvalid
+from irload.portable import replace as replace_file
 from irload.write.atomic import write_atomically
 
 ItemOutputs = tuple[Item, tuple[Array, ...], bool]
@@ -129,7 +130,10 @@ class PartsSink:
     def merge(self, runs: Iterable[Run]) -> None:
         """Put runs of rows together as the output, whole or not at all."""
         self.target.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(self.target, lambda stream: self.form.merge(self.folder, runs, stream))
+        # Among the job's own files first: there, what a killed process leaves is removed by the next.
+        whole = self.scratch / f"{uuid.uuid4().hex}{self.target.suffix}"
+        write_atomically(whole, lambda stream: self.form.merge(self.folder, runs, stream))
+        replace_file(whole, self.target)
 
 
 def _samples(outputs: tuple[Array, ...], many: bool) -> int:

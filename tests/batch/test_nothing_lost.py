@@ -238,6 +238,20 @@ def test_a_table_that_changed_is_done_again(batch, model, tmp_path):
     assert (report["changed"], report["done"]) == (3, 5)
 
 
+def test_removed_inputs_of_a_finished_job(batch, model, tmp_path):
+    (tmp_path / "in").mkdir()
+    for k in range(3):
+        np.save(tmp_path / "in" / f"{k}.npy", ONE)
+    batch(tmp_path / "in", "-o", tmp_path / "o.csv", model=model)
+    batch(tmp_path / "in", "-o", tmp_path / "out", model=model)
+    (tmp_path / "in" / "0.npy").unlink()
+    assert "inputs were removed since" in batch(
+        tmp_path / "in", "-o", tmp_path / "o.csv", "--resume", model=model, code=USAGE
+    )
+    report = batch(tmp_path / "in", "-o", tmp_path / "out", "--resume", model=model)
+    assert (report["before"], report["removed"]) == (2, 1)
+
+
 def test_a_finished_output_that_is_gone(batch, model, tmp_path):
     write_table(tmp_path / "t.parquet")
     words = (tmp_path / "t.parquet", "-o", tmp_path / "o.jsonl")
