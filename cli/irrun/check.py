@@ -10,6 +10,7 @@ import click
 
 from irload import Limits
 from irrun.arguments import extension_option, limit_option, weights_option
+from irrun.completion import rule_codes
 
 CODES = "CODES"
 FORMATS = ("text", "json", "sarif", "github", "junit")
@@ -21,8 +22,10 @@ FORMATS = ("text", "json", "sarif", "github", "junit")
 @extension_option
 @limit_option
 @click.option("--notes", is_flag=True, help="Show notes, too; they are only counted otherwise.")
-@click.option("--select", multiple=True, metavar=CODES, help="Only these rules, as IR401,IR6.")
-@click.option("--ignore", multiple=True, metavar=CODES, help="All rules but these.")
+@click.option(
+    "--select", multiple=True, metavar=CODES, shell_complete=rule_codes, help="Only these rules, as IR401,IR6."
+)
+@click.option("--ignore", multiple=True, metavar=CODES, shell_complete=rule_codes, help="All rules but these.")
 @click.option("--strict", is_flag=True, help="Let warnings make the exit code 1, as errors do.")
 @click.option("--target", metavar="RELEASE", help="An OpenVINO release that must read the files, as 2023.0.")
 @click.option("--ir-only", is_flag=True, help="Pass over XML files that are something else, as in folders.")
@@ -39,7 +42,7 @@ FORMATS = ("text", "json", "sarif", "github", "junit")
 @click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Write the report to a file.")
 @click.option("--force", is_flag=True, help="Let -o replace what is no report of irrun check.")
 @click.option("--rules", "list_rules", is_flag=True, help="List all rules.")
-@click.option("--explain", metavar="CODE", help="Explain a rule, with an example.")
+@click.option("--explain", metavar="CODE", shell_complete=rule_codes, help="Explain a rule, with an example.")
 def command(
     paths: tuple[Path, ...],
     weights: Path | None,

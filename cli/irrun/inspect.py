@@ -9,6 +9,7 @@ import click
 
 from irload import Limits
 from irrun.arguments import json_option, model_argument, shapes_of, shapes_option, weights_option
+from irrun.completion import layer_names
 
 
 @click.command("inspect", no_args_is_help=True)
@@ -16,13 +17,26 @@ from irrun.arguments import json_option, model_argument, shapes_of, shapes_optio
 @weights_option
 @shapes_option
 @click.option("--layers", is_flag=True, help="One row a layer, with types and shapes.")
-@click.option("--layer", "wanted", metavar="NAME", help="Everything about the layer of this name or id.")
+@click.option(
+    "--layer",
+    "wanted",
+    metavar="NAME",
+    shell_complete=layer_names,
+    help="Everything about the layer of this name or id.",
+)
 @click.option("--constants", "constants", is_flag=True, help="One row a constant, with statistics of its values.")
 @click.option("--macs", is_flag=True, help="Multiply-accumulates, by layer and in total.")
 @click.option("--memory", is_flag=True, help="Bytes of constants, and of activations at their peak.")
 @click.option("--tree", is_flag=True, help="The bodies of control flow and how they are wired.")
 @click.option("--type", "types", multiple=True, metavar="GLOB", help="Only layers of this type; may be repeated.")
-@click.option("--name", "names", multiple=True, metavar="GLOB", help="Only layers of such a name; may be repeated.")
+@click.option(
+    "--name",
+    "names",
+    multiple=True,
+    metavar="GLOB",
+    shell_complete=layer_names,
+    help="Only layers of such a name; may be repeated.",
+)
 @click.option("--sha256", "hashed", is_flag=True, help="Digests of the files, and one of both for --sha256 of run.")
 @json_option
 def command(

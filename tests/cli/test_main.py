@@ -149,3 +149,23 @@ def test_completion_knows_commands_and_options(words, expected):
     count = str(len(words.split()) - 1)
     found = irrun_process(_IRRUN_COMPLETE="bash_complete", COMP_WORDS=words, COMP_CWORD=count)
     assert expected <= set(found.stdout.split("\n"))
+
+
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [
+        (("inspect", MODELS / "digits/model.xml", "--layer", "ima"), "image"),
+        (("inspect", MODELS / "loop/model.xml", "--layer", "dou"), "doubled"),
+        (("inspect", "none.xml", "--layer", "x"), None),
+        (("inspect", "--layer", "x"), None),
+        (("check", "--select", "IR40"), "IR401"),
+        (("check", "--ignore", "IR7,ir50"), "IR7,IR501"),
+        (("check", "--explain", "IR80"), "IR802"),
+    ],
+)
+def test_names_of_layers_and_codes_of_rules_are_completed(words, found):
+    line = " ".join(["irrun", *map(str, words)])
+    shown = irrun_process(_IRRUN_COMPLETE="bash_complete", COMP_WORDS=line, COMP_CWORD=str(len(words)))
+    assert shown.stderr == ""
+    values = [entry.partition(",")[2] for entry in shown.stdout.split()]
+    assert found in values if found else values == []

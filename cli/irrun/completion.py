@@ -1,0 +1,49 @@
+"""What a shell completes: codes of rules, names of layers. Never fails, and reads a model's XML only."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from pathlib import Path
+
+import click
+from click.shell_completion import CompletionItem, split_arg_string
+
+MOST = 500
+"""Names offered at once."""
+
+
+def rule_codes(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """The codes of rules with their titles; of a list that commas separate, the last one is completed."""
+    from irload.checks import all_rules
+
+    before, comma, last = incomplete.rpartition(",")
+    return [
+        CompletionItem(f"{before}{comma}{rule.code}", help=rule.title)
+        for rule in all_rules()
+        if rule.code.startswith(last.upper())
+    ]
+
+
+def layer_names(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """The names of the layers of the model that the command line names, with their types."""
+    from irload import IRError
+    from irload.read import read_xml
+
+    model = ctx.params.get("model") or _named_file()
+    found: dict[str, str] = {}
+    with suppress(IRError, OSError, RecursionError):
+        if model is not None:
+            graphs = [read_xml(Path(model), lambda fault: None).graph]
+            for graph in graphs:  # grows while it is walked
+                for layer in graph.layers:
+                    found.setdefault(layer.name, layer.type)
+                    graphs += layer.bodies.values()
+    names = [name for name in found if name.startswith(incomplete) and name.isprintable()]
+    return [CompletionItem(name, help=found[name]) for name in names[:MOST]]
+
+
+def _named_file() -> str | None:
+    """The model among the words of the line: click does not parse what an option without its value follows."""
+    words = split_arg_string(os.environ.get("COMP_WORDS", ""))
+    return next((word for word in words if word.lower().endswith(".xml")), None)
