@@ -10,12 +10,14 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
+from itertools import islice
 
 from irload.batch.columns import column_names
 from irload.batch.images import ImageOptions
 from irload.batch.items import Item, Task
 from irload.batch.job import Job, Summary
 from irload.batch.listing import Listing, stamp
+from irload.batch.load import load_item
 from irload.batch.manifest import DONE, FAILED, Manifest
 from irload.batch.model_info import labels_of, range_warning, with_model_info
 from irload.batch.names import shown
@@ -25,7 +27,7 @@ from irload.batch.predictor import MOST, Predictor
 from irload.batch.ray_engine import run_ray
 from irload.batch.tables import Tables
 from irload.batch.target import Target, last_axis
-from irload.errors import InputInvalid
+from irload.errors import InputInvalid, IRError
 from irload.graph import Port
 from irload.machine import thread_count
 
@@ -71,6 +73,8 @@ def run_job(job: Job, on_progress: OnProgress = lambda _: None) -> Summary:
     job.target.sink(predictor)  # fails early where the outputs do not fit
     job.target.require_labels(predictor)
     merger = None if job.target.is_folder else job.target.merger(predictor)
+    if job.engine == "ray" and not job.keep_going:
+        _require_loadable(job, source, predictor)
     del predictor  # each worker has its own
     with closing(open_manifest(job, source)) as manifest:
         whole = manifest.get("state") == "whole"
@@ -123,6 +127,22 @@ def _run(
                 summary.stopped = next(r.reason for r in done.records if r.reason)
                 return False
     return True
+
+
+def _require_loadable(job: Job, source: Listing | Tables, predictor: Predictor) -> None:
+    """Raise InputInvalid where the first items cannot be loaded, all for one reason, before a cluster is started."""
+    images = with_model_info(job.options.images, predictor.rt_info)
+    reasons: list[str] = []
+    last = ""
+    for item in islice(source, FIRST):
+        try:
+            load_item(item, predictor, images)
+            return
+        except (IRError, MemoryError) as error:
+            reasons.append(kind_of(str(error), item.name))
+            last = str(error)
+    if len(reasons) == FIRST < source.total and len({*reasons}) == 1:
+        raise InputInvalid(f"the first {FIRST} items all fail: {last}; --keep-going does the others, too")
 
 
 def _hopeless(summary: Summary, reasons: set[str]) -> bool:

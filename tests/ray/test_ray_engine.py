@@ -107,6 +107,16 @@ def test_a_killed_actor_loses_nothing(tmp_path):
     assert (tmp_path / "ray.parquet").read_bytes() == (tmp_path / "here.parquet").read_bytes()
 
 
+def test_items_that_all_fail_start_no_cluster(tmp_path):
+    samples = digits(tmp_path / "npy", 20)
+    table(tmp_path / "in.parquet", samples[:, :, :4], 10)
+    words = (MODEL, tmp_path / "in.parquet", "-o", tmp_path / "o.parquet", "--engine", "ray")
+    job = begin(*words)
+    _, errors = job.communicate(timeout=HANGING)
+    assert job.returncode == 2
+    assert "the first 8 items all fail" in errors
+
+
 @pytest.mark.parametrize("script", ["embed_on_ray.py"])
 def test_examples(script, tmp_path):
     ran = subprocess.run(

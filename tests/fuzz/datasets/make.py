@@ -106,7 +106,7 @@ def _write(made: DataSet, path: str) -> None:
     made.known.items[path] = wanted
     if wanted is not None and rng.random() < 0.15:  # torn
         size = os.path.getsize(path)
-        os.truncate(path, rng.randrange(min(size, 60)))
+        os.truncate(path, rng.randrange(min(size, 40)))
         made.known.items[path] = None
 
 
