@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from irload.core.op import Op
     from irload.core.shape import Dim, Shape
     from irload.core.tensor import TensorType
+    from irload.dump import dump_intermediates
     from irload.errors import (
         AttributeInvalid,
         DeclaredDiffers,
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
         Unsupported,
     )
     from irload.extensions import load_extension
+    from irload.finite import check_finite
     from irload.graph import Port
     from irload.loading import read_model
     from irload.model import Model, infer
@@ -64,8 +66,10 @@ __all__ = [
     "Unsupported",
     "attr",
     "check",
+    "check_finite",
     "compile_model",
     "correct_ports",
+    "dump_intermediates",
     "elements",
     "infer",
     "load_extension",
@@ -77,6 +81,8 @@ __all__ = [
 _PUBLIC = {
     "irload.checks": ("Finding", "Report", "check"),
     "irload.config": ("show_config",),
+    "irload.dump": ("dump_intermediates",),
+    "irload.finite": ("check_finite",),
     "irload.core.element": ("ElementType",),
     "irload.core.op": ("Op",),
     "irload.core.shape": ("Dim", "Shape"),

@@ -9,12 +9,12 @@ import numpy as np
 
 from irload.core.element import ELEMENTS, ElementType, dynamic, string
 from irload.core.shape import Shape
-from irload.core.tensor import Array
+from irload.core.tensor import Array, TensorType
 from irload.errors import InputInvalid
 from irload.graph import Node, Port, positions
 from irload.ops.casting import convert
 
-__all__ = ["bind"]
+__all__ = ["as_element", "bind", "bind_typed"]
 
 _NARROW = frozenset(e.dtype for e in ELEMENTS if e.is_low_precision)
 """The float types that are not NumPy's own."""
@@ -30,6 +30,21 @@ def bind(ports: Sequence[Port], inputs: Any) -> list[Array]:
     """
     given = _by_port(ports, inputs)
     return [_fit(port, given[k]) for k, port in enumerate(ports)]
+
+
+def bind_typed(ports: Sequence[Port], inputs: Any) -> tuple[list[Array], list[TensorType]]:
+    """The arrays of `bind` in the types that the graph has behind the ports, and these types with their shapes."""
+    elements = [p.output.type.element for p in ports]
+    arrays = [as_element(e, a) for e, a in zip(elements, bind(ports, inputs), strict=True)]
+    return arrays, [TensorType(e, Shape(*a.shape)) for e, a in zip(elements, arrays, strict=True)]
+
+
+def as_element(element: ElementType, array: Array) -> Array:
+    """The array in the type that a port shows, or the graph has behind it; itself where both are one."""
+    if element is dynamic or array.dtype == element.dtype:
+        return array
+    with np.errstate(all="ignore"):
+        return convert(array, element)
 
 
 def _by_port(ports: Sequence[Port], inputs: Any) -> list[Any]:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from irload.core.tensor import Array
 from irload.errors import printable
 from irload.graph import Node, Port, positions
 
-__all__ = ["Result"]
+__all__ = ["Result", "owned"]
 
 
 class Result(Mapping[Any, Array]):
@@ -47,3 +47,9 @@ class Result(Mapping[Any, Array]):
     def to_dict(self) -> dict[str, Array]:
         """The arrays by output name."""
         return {p.any_name: a for p, a in zip(self._ports, self._arrays, strict=True)}
+
+
+def owned(result: Array, inputs: Collection[int]) -> Array:
+    """The result, copied where it is a view, a constant of the model, or one of the inputs, given by their ids."""
+    own = result.flags.owndata and result.flags.writeable and id(result) not in inputs
+    return result if own else result.copy()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Collection, Generator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
@@ -13,9 +13,7 @@ from weakref import WeakSet
 
 import numpy as np
 
-from irload.core.element import ElementType, dynamic
 from irload.core.pause import uncollected
-from irload.core.shape import Shape
 from irload.core.tensor import Array, TensorType
 from irload.differences import RunDifferences, refusal
 from irload.errors import (
@@ -27,17 +25,17 @@ from irload.errors import (
     printable,
 )
 from irload.graph import Graph, Node, Port, with_printable_names
-from irload.inputs import bind
+from irload.inputs import as_element, bind, bind_typed
 from irload.machine import thread_count
 from irload.model import Model
-from irload.ops.casting import convert
+from irload.observation import Observe, ObservedRun, values
 from irload.plan.backends.base import Options
 from irload.plan.executor import Executor, make_plan
 from irload.plan.folding import Folding
 from irload.plan.interpreter import Run, TimedRun, apart
 from irload.plan.schedule import Schedule, schedule_graph
 from irload.portable import after_fork_in_child
-from irload.result import Result
+from irload.result import Result, owned
 from irload.runnable import require_known, require_variables
 from irload.safety import DEFAULT, Limits
 
@@ -208,10 +206,31 @@ class CompiledModel:
         self._give_back(schedule, plan)
         return with_printable_names(self.model, explain_plan(self.model, schedule, plan))
 
+    def observe(self, inputs: Any, observe: Observe) -> tuple[Array, ...]:
+        """Run every layer by its own `compute`, bodies included, and show each to `observe`. States stay as they are.
+
+        `inputs` as for a call. Returns the results of the graph; raises what a call raises, and what `observe` does.
+        """
+        # What a plan has folded away is a layer, too.
+        plain = CompiledModel(self.model, self.threads, optimize=False, limits=self.limits) if self.optimize else self
+        arrays, given = plain._bound(inputs)
+        run = ObservedRun(plain, {} if self._own is None else dict(self._own.variables), observe)
+        with plain._errors_located():
+            return plain.execute(run, given, arrays)
+
+    def intermediates(self, inputs: Any = None, layers: str | Sequence[str] = ()) -> Iterator[tuple[str, Array]]:
+        """The outputs of every layer by name, one after the other while the model runs, each by its own `compute`.
+
+        `inputs` as for a call; `layers`: patterns of names (`*`, `?`), all by default. `loop/body[2]/add` names a layer
+        of a body in its third iteration, `split:1` the second of several outputs. No array is kept for the next one,
+        none can be written to, and states stay as they are. Raises what a call raises.
+        """
+        patterns = (layers,) if isinstance(layers, str) else tuple(layers)
+        return values(lambda observe: self.observe(inputs, observe), patterns)
+
     def _bound(self, inputs: Any) -> tuple[list[Array], list[TensorType]]:
         """The arrays of the inputs in their order, as the graph takes them, and their types."""
-        arrays = [_as(p.output.type.element, a) for p, a in zip(self.inputs, bind(self.inputs, inputs), strict=True)]
-        return arrays, [TensorType(p.output.type.element, _shape(a)) for p, a in zip(self.inputs, arrays, strict=True)]
+        return bind_typed(self.inputs, inputs)
 
     def execute(self, run: Run, given: Sequence[TensorType], arrays: Sequence[Array]) -> tuple[Array, ...]:
         """The results of the model's graph: by a plan where every shape is known, else node by node."""
@@ -326,7 +345,7 @@ class InferRequest:
         with compiled._errors_located():  # pyright: ignore[reportPrivateUsage]
             taken = set(map(id, arrays))
             found = zip(compiled.outputs, compiled.execute(run, given, arrays), strict=True)
-            results = tuple(_owned(_as(p.element_type, a), taken) for p, a in found)
+            results = tuple(owned(as_element(p.element_type, a), taken) for p, a in found)
         # The caller may change these arrays; the state must not change with them.
         self.variables = apart(run.variables, (*arrays, *results))
         return Result(compiled.outputs, results)
@@ -379,21 +398,3 @@ def compile_model(
     )
     compiled.prepare()
     return compiled
-
-
-def _as(element: ElementType, array: Array) -> Array:
-    """The array in the type that a port shows, or the graph has behind it; itself where both are one."""
-    if element is dynamic or array.dtype == element.dtype:
-        return array
-    with np.errstate(all="ignore"):
-        return convert(array, element)
-
-
-def _owned(result: Array, inputs: Collection[int]) -> Array:
-    """The result, copied where it is a view, a constant of the model, or one of the inputs, given by their ids."""
-    own = result.flags.owndata and result.flags.writeable and id(result) not in inputs
-    return result if own else result.copy()
-
-
-def _shape(array: Array) -> Shape:
-    return Shape(*array.shape)

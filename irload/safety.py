@@ -45,6 +45,8 @@ class Limits:
     """Pixels of one image, as it is stored and once it is resized. The default is Pillow's own."""
     peak_bytes: int | None = None
     """Bytes of constants and activations together while a model runs; None: the memory of this machine."""
+    dump_bytes: int = 1 << 36
+    """Bytes of all files that one dump of intermediates may write."""
     iterations: int = 1_000_000
     """Iterations of all loops in one run."""
     body_passes: int = 20_000

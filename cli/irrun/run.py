@@ -30,7 +30,7 @@ from irrun.arguments import (
 @click.option("--top", type=click.IntRange(1), metavar="N", help="Show the N greatest values along the last axis.")
 @click.option("--labels", type=click.Path(path_type=Path), metavar="FILE", help="Names for --top, one a line.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Write outputs: FILE.npz, FILE.npy or a folder.")
-@click.option("--force", is_flag=True, help="Let -o replace existing files.")
+@click.option("--force", is_flag=True, help="Let -o and --dump replace existing files.")
 @click.option("--threads", type=click.IntRange(1), metavar="N", help="Worker threads.")
 @click.option("--precise", is_flag=True, help="Avoid kernels that round more than a plain sum does.")
 @click.option("--tune", is_flag=True, help="Time the kernels that would do, and remember the fastest.")
@@ -38,6 +38,10 @@ from irrun.arguments import (
 @click.option("--emulate", type=click.Choice(["openvino-cpu"]), help="Compute as that runtime does, not as specified.")
 @click.option("--profile", is_flag=True, help="Show the time of every step as well.")
 @click.option("--explain", is_flag=True, help="Show the plan in words as well: what was fused, which kernels, why.")
+@click.option("--dump", type=click.Path(path_type=Path), metavar="DIR", help="Write every layer's outputs there.")
+@click.option("--layers", multiple=True, metavar="PATTERN", help="Only these layers for --dump; may be repeated.")
+@click.option("--check-finite", "finite", is_flag=True, help="Name the first layers that give NaN or infinity.")
+@click.option("--subnormals", is_flag=True, help="Look for subnormal numbers as well, with --check-finite.")
 @json_option
 def command(
     model: Path,
@@ -56,6 +60,10 @@ def command(
     emulate: str | None,
     profile: bool,
     explain: bool,
+    dump: Path | None,
+    layers: tuple[str, ...],
+    finite: bool,
+    subnormals: bool,
     limits: Limits,
     pins: dict[str, str] | None,
     as_json: bool,
@@ -71,6 +79,7 @@ def command(
     """
     from irload import compile_model, read_model
     from irrun.feed import gather
+    from irrun.intermediates import dumped, nonfinite, render_intermediates, require_options
     from irrun.notice import Notice
     from irrun.outcome import render, report
     from irrun.output_files import plan_files, write_files
@@ -78,6 +87,7 @@ def command(
     from irrun.render import progress, show_json
     from irrun.suggest import advice
 
+    require_options(dump, layers, finite=finite, subnormals=subnormals)
     names = _labels(labels)
     with progress("reading the model"):
         loaded = read_model(model, weights, limits=limits, sha256=pins)
@@ -93,6 +103,13 @@ def command(
     fed = gather(compiled.inputs, inputs, seed, limits, lambda ports: advice(loaded, ports))
     files = plan_files(output, compiled.outputs, force=force) if output is not None else None
     values = [f.value for f in fed]
+    seen: dict[str, Any] = {}
+    if dump is not None:
+        with progress("writing the outputs of the layers"):
+            seen["dump"] = dumped(compiled, values, dump, layers, force=force)
+    if finite:
+        with progress("looking for NaN and infinities"):
+            seen["finite"] = nonfinite(compiled, values, subnormals=subnormals)
     planning = time.perf_counter()
     with progress("planning"):
         compiled.prepare(values)  # at once where the model is static, which is planned already
@@ -106,6 +123,7 @@ def command(
         write_files(files, result, force=force)
     document: dict[str, Any] = report(model, compiled, fed, result, (planned, seconds), top, names)
     document["warnings"] = compiled.warnings
+    document |= seen
     if emulate is not None:
         document["emulated"] = emulated
     document["written"] = [] if files is None else [str(f) for f in files]
@@ -118,7 +136,8 @@ def command(
     else:
         render(document)
         render_plan(document)
-    return 0
+        render_intermediates(document)
+    return 0 if not finite or document["finite"]["passed"] else 1
 
 
 def _emulated(model: Any, target: str | None) -> list[str]:

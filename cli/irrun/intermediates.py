@@ -1,0 +1,118 @@
+"""What is seen inside a run: the documents and the text of --dump and --check-finite."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from irload import CompiledModel
+from irload.dump import INDEX, dump_intermediates
+from irrun.render import safe, size_text, stderr, stdout, table
+from irrun.values import value_text
+
+if TYPE_CHECKING:
+    from irload.finite import NonFinite, Range
+
+Document = dict[str, Any]
+
+
+def require_options(dump: Path | None, layers: Sequence[str], *, finite: bool, subnormals: bool) -> None:
+    """Raise UsageError for options that say nothing without another."""
+    if layers and dump is None:
+        raise click.UsageError("--layers chooses what --dump DIR writes; give that, too")
+    if subnormals and not finite:
+        raise click.UsageError("--subnormals is for --check-finite; give that, too")
+
+
+def dumped(compiled: CompiledModel, values: Any, folder: Path, layers: Sequence[str], *, force: bool) -> Document:
+    """Write the intermediates; where to and how many."""
+    entries = dump_intermediates(compiled, values, folder, layers, force=force)
+    total = sum((folder / entry.file).stat().st_size for entry in entries)
+    return {"folder": str(folder), "index": str(folder / INDEX), "arrays": len(entries), "bytes": total}
+
+
+def nonfinite(compiled: CompiledModel, values: Any, *, subnormals: bool) -> Document:
+    """The layers and constants that hold what is not finite, as schemas/run.schema.json has them."""
+    from irload.finite import check_finite
+
+    found = check_finite(compiled, values, subnormals=subnormals)
+    return {
+        "passed": found.passed,
+        "visited": found.visited,
+        "layers": [_entry(entry) for entry in found.layers],
+        "constants": [_entry(entry) for entry in found.constants],
+    }
+
+
+def _entry(entry: NonFinite) -> Document:
+    where = entry.where
+    return {
+        "kind": entry.kind,
+        "name": entry.name,
+        "operation": where.layer_type,
+        "id": where.layer_id,
+        "line": where.line,
+        "attributes": entry.attributes,
+        "made_here": entry.made_here,
+        "output": _range(entry.output),
+        "inputs": [_range(r) for r in entry.inputs],
+    }
+
+
+def _range(found: Range) -> Document:
+    return {
+        "type": found.type,
+        "shape": list(found.shape),
+        "min": found.min,
+        "max": found.max,
+        "nan": found.nan,
+        "infinite": found.infinite,
+        "subnormal": found.subnormal,
+    }
+
+
+def render_intermediates(document: Document) -> None:
+    """Show what was asked for of the intermediates."""
+    if "dump" in document:
+        written = document["dump"]
+        text = f"wrote {written['arrays']} arrays, {size_text(written['bytes'])}, listed in {safe(written['index'])}"
+        stderr().print(text, soft_wrap=True)
+    if "finite" in document:
+        stdout().print()
+        _render_finite(document["finite"])
+
+
+def _render_finite(found: Document) -> None:
+    console = stdout()
+    if found["passed"]:
+        console.print(f"[green]PASSED[/]: all of {found['visited']} layers and all constants are finite")
+        return
+    for entry in found["layers"]:
+        origin = "from finite inputs" if entry["made_here"] else "from inputs that are not finite"
+        what = f"first {entry['kind']}, {origin}: {safe(entry['name'])}"
+        console.print(f"[red]{what}[/] ({safe(entry['operation'])}, id {entry['id']}, line {entry['line']})")
+        for name, value in entry["attributes"].items():
+            console.print(f"  {safe(name)}: {safe(value)}", soft_wrap=True)
+        console.print(_table(entry))
+    for entry in found["constants"]:
+        console.print(f"[yellow]constant {safe(entry['name'])}[/] (id {entry['id']}) holds {_counts(entry['output'])}")
+    console.print(
+        "[red]FAILED[/]: " + ("values" if found["layers"] else "constants") + " that are not as they should be"
+    )
+
+
+def _table(entry: Document) -> Any:
+    shown = table("", "type", "shape", "min", "max", "not finite", right=("min", "max"))
+    rows = [(f"input {k}", r) for k, r in enumerate(entry["inputs"])] + [("output", entry["output"])]
+    for label, r in rows:
+        shape = safe(f"[{','.join(map(str, r['shape']))}]")
+        shown.add_row(label, r["type"], shape, value_text(r["min"]), value_text(r["max"]), _counts(r))
+    return shown
+
+
+def _counts(found: Document) -> str:
+    counts = (("NaN", found["nan"]), ("infinite", found["infinite"]), ("subnormal", found["subnormal"]))
+    return ", ".join(f"{count} {what}" for what, count in counts if count)

@@ -1,0 +1,137 @@
+"""Every layer of a run while it runs: its inputs, its outputs, and a name that says where in the bodies it stands."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextvars import copy_context
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from queue import SimpleQueue
+from threading import Thread
+
+from irload.core.subgraph import Body
+from irload.core.tensor import Array, TensorType
+from irload.graph import Graph, Node
+from irload.plan.interpreter import Run, Scheduler
+from irload.plan.schedule import ScheduledNode
+
+__all__ = ["Observe", "ObservedRun", "Visit", "chosen", "labels", "values"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Visit:
+    """One layer that has just run.
+
+    `name` is the layer's own, behind the bodies that lead to it: `loop/body[2]/add` is of the third iteration,
+    `if/then_body/add` of a branch. The arrays must not be written to.
+    """
+
+    name: str
+    node: Node
+    inputs: Sequence[Array]
+    types: Sequence[TensorType]
+    outputs: Sequence[Array]
+
+    def named(self) -> Iterator[tuple[str, TensorType, Array]]:
+        """Each output with its name: that of the layer, with `:1` behind it where there are several."""
+        several = len(self.outputs) > 1
+        for k, (tensor, array) in enumerate(zip(self.types, self.outputs, strict=False)):
+            yield f"{self.name}:{k}" if several else self.name, tensor, array
+
+
+Observe = Callable[[Visit], Sequence[Array] | None]
+"""Takes each layer that ran, in order. What it returns, unless None, are the outputs that later layers get instead."""
+
+
+class ObservedRun(Run):
+    """A run that shows every layer, those in bodies too, each after what it runs itself."""
+
+    def __init__(self, compiled: Scheduler, variables: dict[str, Array], observe: Observe) -> None:
+        super().__init__(compiled, variables)
+        self._observe = observe
+        self._labels = labels(compiled.model)
+        self._path = ""
+        self._running: Node | None = None
+        self._passes = 0
+
+    def run_node(self, scheduled: ScheduledNode, inputs: Sequence[Array]) -> tuple[Array, ...]:
+        """Run one operation and show it."""
+        outer = self._running, self._passes
+        self._running, self._passes = scheduled.node, 0
+        results = super().run_node(scheduled, inputs)
+        self._running, self._passes = outer
+        name = self._path + self._labels[scheduled.node]
+        instead = self._observe(Visit(name, scheduled.node, inputs, self.outputs, results))
+        return results if instead is None else tuple(instead)
+
+    def run_body(self, body: Body, inputs: Sequence[Array]) -> tuple[Array, ...]:
+        """Run a body, whose layers are named after the layer that runs it and the number of the iteration."""
+        node, outer, iteration = self._running, self._path, self._passes
+        if node is not None:
+            bodies = {name: getattr(getattr(node.op, name), "body", None) for name in node.op.supplied}
+            place = next((name for name, found in bodies.items() if found is body), "body")
+            counted = f"[{iteration}]" if len(bodies) == 1 else ""
+            self._path = f"{outer}{self._labels[node]}/{place}{counted}/"
+        self._passes += 1
+        results = super().run_body(body, inputs)
+        self._path = outer
+        return results
+
+
+def labels(model: Graph) -> dict[Node, str]:
+    """A name for every node, unlike the others of its graph: its own, with `#id` behind one that several share."""
+    found: dict[Node, str] = {}
+    for graph in model.walk():
+        counts = Counter(node.name for node in graph.nodes)
+        for node in graph.nodes:
+            found[node] = node.name if node.name and counts[node.name] == 1 else f"{node.name or node.type}#{node.id}"
+    return found
+
+
+def chosen(visit: Visit, patterns: Sequence[str]) -> bool:
+    """Whether a layer is meant by one of the patterns (`*`, `?`), which are of its name with or without its bodies."""
+    names = (visit.name, visit.node.name)
+    return not patterns or any(p in names or any(fnmatchcase(n, p) for n in names) for p in patterns)
+
+
+class _Stopped(BaseException):
+    """Ends a run of which no more is wanted. No Exception, as operations turn those into errors of the model."""
+
+
+def values(run: Callable[[Observe], object], patterns: Sequence[str]) -> Generator[tuple[str, Array]]:
+    """The outputs of the chosen layers by name, while they are made: the run waits until the next one is asked for.
+
+    `run` runs a model and shows its layers to what it is given. The arrays cannot be written to.
+    """
+    # The run goes on in a thread, as bodies are run by operations, which a generator cannot leave.
+    asked: SimpleQueue[bool] = SimpleQueue()
+    made: SimpleQueue[tuple[str, Array] | BaseException | None] = SimpleQueue()
+
+    def observe(visit: Visit) -> None:
+        for name, _, array in visit.named() if chosen(visit, patterns) else ():
+            view = array.view()
+            view.flags.writeable = False
+            made.put((name, view))
+            if not asked.get():
+                raise _Stopped
+
+    def work() -> None:
+        try:
+            run(observe)
+            made.put(None)
+        except BaseException as error:
+            made.put(error)
+
+    thread = Thread(target=copy_context().run, args=(work,), name="irload-intermediates", daemon=True)
+    thread.start()
+    try:
+        while (found := made.get()) is not None:
+            if isinstance(found, BaseException):
+                raise found
+            yield found
+            del found  # nothing of a layer stays alive here while the next one runs
+            asked.put(True)
+    finally:
+        asked.put(False)
+        thread.join()

@@ -1,0 +1,163 @@
+"""compiled.intermediates: every layer's outputs, one after the other, in bodies by iteration; and their dumps."""
+
+from __future__ import annotations
+
+import gc
+import json
+import threading
+import weakref
+
+import numpy as np
+import pytest
+
+import irload
+from irload.dump import INDEX
+from models.ir import Graph
+from tests.inside.nets import branched, iterated, looped, model, plain, unary, with_constant
+
+X = np.array([[1, 2], [3, 4], [5, 6]], np.float32)
+
+
+def doubled(g, x):
+    return unary(g, "Relu", with_constant(g, "Multiply", x, 2, "double"), "relu")
+
+
+def test_layers_come_in_order_with_their_values():
+    found = list(irload.compile_model(plain(doubled, "f32", X.shape)).intermediates(X))
+    assert [name for name, _ in found] == ["double", "relu"]
+    assert all((array == 2 * X).all() and not array.flags.writeable for _, array in found)
+
+
+@pytest.mark.parametrize(
+    ("make", "extra", "names"),
+    [
+        (looped, {}, [*(f"loop/body[{k}]/{n}" for k in range(4) for n in ("double", "relu")), "loop"]),
+        (iterated, {}, [*(f"ti/body[{k}]/{n}" for k in range(3) for n in ("double", "relu")), "ti"]),
+        (branched, {"condition": np.array([True])}, ["if/then_body/double", "if/then_body/relu", "if"]),
+        (branched, {"condition": np.array([False])}, ["if"]),
+    ],
+)
+def test_bodies_are_named_by_iteration(make, extra, names):
+    compiled = irload.compile_model(make(doubled, "f32", X.shape))
+    found = dict(compiled.intermediates({"x": X, **extra}))
+    assert list(found) == names
+    assert np.array_equal(found[names[-1]], compiled({"x": X, **extra})[0])
+
+
+def test_values_of_iterations_differ():
+    found = dict(irload.compile_model(looped(doubled, "f32", X.shape)).intermediates(X, "loop/body[[]*[]]/double"))
+    assert [found[f"loop/body[{k}]/double"][0, 0] for k in range(4)] == [2, 4, 8, 16]
+    assert len(found) == 4
+
+
+@pytest.mark.parametrize(("layers", "count"), [("double", 4), ("loop", 1), ("loop/body[1]/*", 0), (["re*", "loop"], 5)])
+def test_layers_are_chosen_by_pattern(layers, count):
+    compiled = irload.compile_model(looped(doubled, "f32", X.shape))
+    assert len(list(compiled.intermediates(X, layers))) == count
+
+
+def test_layers_of_one_name_are_told_apart():
+    g = Graph()
+    x = g.parameter("x", "f32", X.shape)
+    out = unary(g, "Relu", unary(g, "Negative", x, "twin"), "twin")
+    assert [n for n, _ in irload.compile_model(model(g, out)).intermediates(X)] == ["twin#1", "twin#2"]
+
+
+def test_outputs_of_one_layer_are_numbered():
+    g = Graph()
+    x = g.parameter("x", "f32", [4])
+    first, _ = g.layer(
+        "Split", [x, g.constant(0)], [("f32", [2]), ("f32", [2])], name="s", attributes={"num_splits": 2}
+    )
+    found = dict(irload.compile_model(model(g, first)).intermediates(np.arange(4, dtype=np.float32)))
+    assert found["s:1"].tolist() == [2, 3]
+
+
+def test_nothing_is_kept():
+    def chain(g, x):
+        for k in range(20):
+            x = with_constant(g, "Add", x, 1, f"a{k}")
+        return x
+
+    alive: list[weakref.ref] = []
+    most = 0
+    for _, array in irload.compile_model(plain(chain, "f32", X.shape)).intermediates(X):
+        alive.append(weakref.ref(array.base))
+        del array
+        gc.collect()
+        most = max(most, sum(ref() is not None for ref in alive))
+    assert len(alive) == 20
+    assert most <= 3
+
+
+def test_a_loop_may_be_left():
+    before = threading.active_count()
+    rows = irload.compile_model(looped(doubled, "f32", X.shape)).intermediates(X)
+    assert next(rows)[0] == "loop/body[0]/double"
+    rows.close()
+    assert threading.active_count() == before
+
+
+def test_errors_of_the_run_arrive():
+    compiled = irload.compile_model(looped(doubled, "f32", X.shape), limits=irload.Limits(iterations=2))
+    with pytest.raises(irload.LimitExceeded, match="iterations"):
+        list(compiled.intermediates(X))
+    with pytest.raises(irload.InputInvalid):
+        list(compiled.intermediates(X[:1]))
+
+
+def test_states_stay_as_they_are():
+    compiled = irload.compile_model("models/state/model.xml")
+    step = np.array([[1, 2, 3]], np.float32)
+    compiled(step)
+    seen = [dict(compiled.intermediates(step)) for _ in range(2)]
+    assert all(any(np.array_equal(a, [[2, 4, 6]]) for a in found.values()) for found in seen)
+    assert compiled(step)[0].tolist() == [[2, 4, 6]]
+
+
+# -- dumps -------------------------------------------------------------------------------------------------------------
+
+
+def hostile(g, x):
+    for k, name in enumerate(["../../up", "con", "a/b", "A_B", "index.json", "ä\n"]):
+        x = with_constant(g, "Add", x, k, name)
+    return x
+
+
+def test_names_of_files_are_safe(tmp_path):
+    compiled = irload.compile_model(plain(hostile, "f32", X.shape))
+    entries = irload.dump_intermediates(compiled, X, tmp_path / "d")
+    files = sorted(f.name for f in (tmp_path / "d").iterdir())
+    assert len({f.lower() for f in files}) == 7
+    assert list(tmp_path.iterdir()) == [tmp_path / "d"]
+    assert sorted([*(e.file for e in entries), INDEX]) == files
+    index = json.loads((tmp_path / "d" / INDEX).read_text())["arrays"]
+    assert [a["name"] for a in index] == ["../../up", "con", "a/b", "A_B", "index.json", "ä\n"]
+    for entry, (name, array) in zip(index, compiled.intermediates(X), strict=True):
+        assert entry["name"] == name
+        assert entry["shape"] == list(array.shape)
+        assert np.array_equal(np.load(tmp_path / "d" / entry["file"]), array)
+
+
+def test_dumps_stay_within_their_limit(tmp_path):
+    limits = irload.Limits(dump_bytes=1000)
+    compiled = irload.compile_model(looped(doubled, "f32", X.shape), limits=limits)
+    with pytest.raises(irload.LimitExceeded, match="dump_bytes"):
+        irload.dump_intermediates(compiled, X, tmp_path)
+    written = json.loads((tmp_path / INDEX).read_text())["arrays"]
+    assert sorted([*(a["file"] for a in written), INDEX]) == sorted(f.name for f in tmp_path.iterdir())
+    assert sum((tmp_path / a["file"]).stat().st_size for a in written) <= 1000
+
+
+def test_folders_are_not_overwritten(tmp_path):
+    compiled = irload.compile_model(plain(doubled, "f32", X.shape))
+    irload.dump_intermediates(compiled, X, tmp_path)
+    with pytest.raises(FileExistsError, match="not empty"):
+        irload.dump_intermediates(compiled, X, tmp_path)
+    assert len(irload.dump_intermediates(compiled, X, tmp_path, "relu", force=True)) == 1
+
+
+def test_patterns_that_mean_nothing_are_refused(tmp_path):
+    compiled = irload.compile_model(plain(doubled, "f32", X.shape))
+    with pytest.raises(irload.InputInvalid, match="no layer that ran is named as nothing"):
+        irload.dump_intermediates(compiled, X, tmp_path, "nothing")
