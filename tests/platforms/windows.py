@@ -37,6 +37,8 @@ def pytest_configure() -> None:
             delattr(os, name)
     for module in UNIX_ONLY["modules"] - {"posix"}:
         sys.modules[module] = None  # pyright: ignore[reportArgumentType]
+    if hasattr(os, "process_cpu_count"):  # counts by sched_getaffinity here, in another way there
+        os.process_cpu_count = os.cpu_count
     inner = os.open
 
     def opened(path: Any, flags: int, *others: Any, **named: Any) -> int:

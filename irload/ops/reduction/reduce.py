@@ -80,7 +80,7 @@ def _bounded(op: Reduction, x: TensorType, axes: TensorType, reduce: Callable[..
             reduce(_extended(values), axis=along, keepdims=op.keep_dims) if along else _extended(values)
             for values in (known.lower, known.upper)
         ]
-    lower, upper = (np.vectorize(_finite, otypes=[np.int64])(np.asarray(end, object)) for end in ends)
+        lower, upper = (np.vectorize(_finite, otypes=[np.int64])(np.asarray(end, object)) for end in ends)
     return [Bounds(lower, upper)]
 
 
