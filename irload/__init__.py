@@ -1,4 +1,4 @@
-"""irload: load, validate and run OpenVINO IR models with nothing but NumPy."""
+"""irload: load, validate and run OpenVINO IR models in NumPy."""
 
 from __future__ import annotations
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import tomllib
 import zipfile
 from pathlib import Path
 
@@ -49,3 +50,11 @@ def test_command_licence_and_pythons(wheel):
     assert "Requires-Python: >=3.11" in metadata
     assert any(n.endswith("licenses/LICENSE") for n in wheel.namelist())
     assert "Apache License" in (ROOT / "LICENSE").read_text()
+
+
+def test_the_readme_names_every_dependency() -> None:
+    readme = (ROOT / "README.md").read_text("utf-8")
+    needed = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["dependencies"]
+    assert all(d.partition(">")[0] in readme.replace("NumPy", "numpy") for d in needed)
+    assert "nothing but NumPy" not in readme
+    assert "changing its import" not in readme

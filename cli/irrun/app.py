@@ -93,7 +93,7 @@ def _show_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
     "--version", is_flag=True, expose_value=False, is_eager=True, callback=_show_version, help="Show it, leave."
 )
 def app() -> None:
-    """Load, inspect and run OpenVINO IR models with nothing but NumPy.
+    """Load, inspect and run OpenVINO IR models in NumPy.
 
     irrun MODEL.xml INPUT.npy runs a model, short for irrun run.
     """

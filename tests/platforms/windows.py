@@ -24,6 +24,7 @@ O_BINARY = 1 << 29
 _NEEDED = {
     # by subprocess, multiprocessing, tempfile, shutil, pytest and xdist, which take other ways on Windows
     *("getuid", "geteuid", "getgid", "getegid", "uname", "killpg", "setsid", "chown", "O_DIRECTORY", "O_NOFOLLOW"),
+    "sysconf",  # by joblib, which scikit-learn brings
     *("WNOHANG", "WIFSTOPPED", "WSTOPSIG", "WIFSIGNALED", "WTERMSIG", "WIFEXITED", "WEXITSTATUS"),
 }
 
@@ -31,7 +32,8 @@ _NEEDED = {
 def pytest_configure() -> None:
     """Before any test is collected, so before irload is imported."""
     multiprocessing.set_start_method("spawn", force=True)
-    shutil._USE_CP_SENDFILE = False  # pyright: ignore[reportAttributeAccessIssue]
+    for way in ("_USE_CP_SENDFILE", "_use_fd_functions"):  # of copying and removing, which are chosen by what there is
+        setattr(shutil, way, False)
     for name in UNIX_ONLY["os"] - _NEEDED:
         if hasattr(os, name):
             delattr(os, name)
