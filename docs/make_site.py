@@ -97,17 +97,10 @@ def _relinked(page: Path) -> str:
 
 def check() -> None:
     """Exit with a message where the search of the built site would miss a name."""
-    import irload
-    from irload.checks import all_rules
-    from irload.core.registry import registered
-    from irrun.app import COMMANDS
-
     index = json.loads((SITE / "search" / "search_index.json").read_text("utf-8"))["docs"]
     text = " ".join(f"{entry['title']} {entry['text']}" for entry in index)
     words = set(re.findall(r"\w+", text))
-    wanted = {cls.type for cls in registered() if cls.__module__.startswith("irload.ops.")}
-    wanted |= {rule.code for rule in all_rules()} | set(irload.__all__) | set(COMMANDS)
-    missing = sorted(wanted - words)
+    missing = sorted(searched_names() - words)
     if missing:
         raise SystemExit(f"the search does not find {', '.join(missing)}")
 

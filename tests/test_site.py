@@ -7,6 +7,7 @@ import re
 import sys
 import tomllib
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -16,12 +17,17 @@ ROOT = Path(__file__).parents[1]
 
 
 @pytest.fixture(scope="module")
-def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def site() -> ModuleType:
     spec = importlib.util.spec_from_file_location("make_site", ROOT / "docs" / "make_site.py")
     assert spec is not None
     assert spec.loader is not None
     site = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(site)
+    return site
+
+
+@pytest.fixture(scope="module")
+def pages(site: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> Path:
     site.PAGES = tmp_path_factory.mktemp("site") / "pages"
     before = list(sys.path)
     site.main()
@@ -67,3 +73,10 @@ def test_workflows_call_what_exists() -> None:
         called = re.findall(r"\bmake ([a-z][a-z-]+)", (ROOT / file).read_text("utf-8"))
         assert {"test", "test-lowest", "test-ray", "dist", "docs", "lint"} <= set(called), file
         assert set(called) <= targets | {"and"}, file
+
+
+def test_every_operation_and_rule_is_on_a_page(site: ModuleType, pages: Path) -> None:
+    """The search finds what stands on pages; `make docs` asks the built index itself."""
+    words = set(re.findall(r"\w+", " ".join(page.read_text("utf-8") for page in pages.rglob("*.md"))))
+    assert {"NonMaxSuppression", "IR401", "read_model", "save"} <= site.searched_names()
+    assert site.searched_names() - words == set()
