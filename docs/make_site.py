@@ -95,6 +95,17 @@ def _relinked(page: Path) -> str:
     return "\n".join(lines) + "\n"
 
 
+def searched_names() -> set[str]:
+    """What the search has to find: operations, rules, public names and commands."""
+    import irload
+    from irload.checks import all_rules
+    from irload.ops.registry import registered
+    from irrun.app import COMMANDS
+
+    names = {cls.type for cls in registered() if cls.__module__.startswith("irload.ops.")}
+    return names | {rule.code for rule in all_rules()} | set(irload.__all__) | set(COMMANDS)
+
+
 def check() -> None:
     """Exit with a message where the search of the built site would miss a name."""
     index = json.loads((SITE / "search" / "search_index.json").read_text("utf-8"))["docs"]
