@@ -10,7 +10,7 @@ import pytest
 
 from irload.core.tensor import Array
 from irload.plan.backends.numpy.kernels.calls import Scratch
-from irload.plan.backends.numpy.kernels.elementwise import Operand, elementwise_parts
+from irload.plan.backends.numpy.kernels.elementwise import elementwise_parts
 from irload.plan.backends.numpy.kernels.instructions import TABLE
 from irload.plan.ir.expression import Expression, Instruction
 from irload.plan.threads import run_part
@@ -152,7 +152,7 @@ def test_instructions(name: str, in_place: bool) -> None:
     arrays = [v.copy() for v in (x, y)[:count]]
     out = arrays[0] if in_place else np.full_like(x, np.nan)
     expression = Expression(count, (Instruction(name, tuple(range(count)), numbers),))
-    for part in elementwise_parts(expression, list(map(Operand, arrays)), out, Scratch(), 1):
+    for part in elementwise_parts(expression, arrays, out, Scratch(), 1):
         run_part(part)
     np.testing.assert_allclose(out, wanted, rtol=2e-5, atol=2e-6)
     if not in_place:
@@ -168,6 +168,6 @@ def test_instructions_take_their_numbers(name: str) -> None:
         "hard_sigmoid": ((-0.2, 0.7), np.clip(0.7 - 0.2 * x, 0, 1)),
     }[name]
     out = np.empty_like(x)
-    for part in elementwise_parts(Expression(1, (Instruction(name, (0,), numbers),)), [Operand(x)], out, Scratch(), 1):
+    for part in elementwise_parts(Expression(1, (Instruction(name, (0,), numbers),)), [x], out, Scratch(), 1):
         run_part(part)
     np.testing.assert_allclose(out, wanted, rtol=1e-5, atol=1e-6)

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
 from irload.errors import LimitExceeded
-from irload.plan.backends.numpy.requests import requests
 from irload.plan.executor import Executor
 from irload.plan.ir.program import Program, Value
 from irload.plan.ir.steps import Concat, Elementwise, Normalize, Reshape, Slice, Softmax, Transpose
 from irload.plan.ir.strides import Strided
 from irload.plan.memory.layout import PLANAR, Layout, channels_last
 from irload.plan.memory.memory import Memory
+from irload.plan.memory.requests import MemoryRequests
 from irload.safety import Limits
 from models import ir
 from tests.fuzz.programs.thresholds import lowered
@@ -26,8 +24,13 @@ from tests.plan.programs import constant, mapped, random, value
 def memory(
     steps: list[object], inputs: list[Value], outputs: list[Value], layouts: dict[Value, Layout] | None = None
 ) -> Memory:
+    """The memory of steps that ask for slices and in-place writes wherever their kind allows."""
     program = Program(steps, inputs, outputs)  # type: ignore[arg-type]
-    return Memory(program, replace(requests(program, program.steps), layouts=layouts or {}))
+    in_place = {
+        s: (0,) for s in program.steps if isinstance(s, Softmax | Normalize) and s.inputs.count(s.inputs[0]) == 1
+    }
+    in_place |= {s: tuple(range(len(s.inputs))) for s in program.steps if isinstance(s, Elementwise)}
+    return Memory(program, MemoryRequests(layouts or {}, in_place, set(program.steps)))
 
 
 def source_of_last(*functions: str) -> tuple[Memory, list[Elementwise], Value]:

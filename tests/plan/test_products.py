@@ -10,8 +10,7 @@ from irload.plan.backends.numpy import measured
 from irload.plan.backends.numpy.kernels import packing, small_gemm, winograd
 from irload.plan.backends.numpy.kernels import weight_streaming as streamed
 from irload.plan.backends.numpy.kernels.calls import Scratch
-from irload.plan.backends.numpy.kernels.elementwise import Operand
-from irload.plan.backends.numpy.kernels.epilogue import Epilogue
+from irload.plan.backends.numpy.kernels.epilogue import Epilogue, Operand
 from irload.plan.backends.numpy.kernels.packing import pack_matrix
 from irload.plan.backends.numpy.kernels.small_gemm import panel_width, products, transform
 from irload.plan.backends.numpy.kernels.weight_streaming import stream_weights

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from irload.plan.ir.program import Program, Step, Value, walk_values
-from irload.plan.ir.steps import Concat, Reshape, Transpose, ViewOp
-from irload.plan.ir.strides import Strided, View, view_through
+from irload.plan.ir.steps import Concat, ViewOp
+from irload.plan.ir.strides import Strided, View
 from irload.plan.memory.layout import PLANAR, Layout
 from irload.plan.memory.requests import MemoryRequests
 
@@ -34,7 +33,6 @@ class Aliases:
         """Shortcuts on the way to a root."""
         self._seen: set[Value] = set()
         self._find_views()
-        self._find_written_through_views()
         self._find_slices()
         self._find_in_place()
         self._grant_borders()
@@ -77,25 +75,6 @@ class Aliases:
                 self._aliases[step.output] = Alias(source, (view,))
                 self._seen.add(step.output)
 
-    def _find_written_through_views(self) -> None:
-        """What a Reshape would have to copy → its producer writes there at once, through the same views backwards."""
-        producers = self._program.producers()
-        for step in self._program.steps:
-            if not isinstance(step, Reshape) or step.output in self._aliases:
-                continue
-            views: list[Reshape | Transpose] = [step]
-            source = step.inputs[0]
-            while isinstance(view := producers.get(source), Reshape | Transpose):
-                views.append(view)
-                source = view.inputs[0]
-            if producers.get(source) not in self._requests.through_views:
-                continue
-            alone = all(self._only(view.inputs[0], view) for view in views)
-            back = tuple(_backwards(view) for view in views)
-            if alone and view_through(back, self.layout(step.output).strided(step.output.shape)) is not None:
-                self._aliases[source] = Alias(step.output, back)
-                self._seen.add(step.output)
-
     def _find_slices(self) -> None:
         """Values that only a Concat takes → slices of its result."""
         producers = self._program.producers()
@@ -107,7 +86,7 @@ class Aliases:
                 ranges = [(0, n, 1) for n in step.output.shape]
                 ranges[step.axis] = (start, value.shape[step.axis], 1)
                 start += value.shape[step.axis]
-                free = value not in self._aliases and value not in self._seen and self._only(value, step)
+                free = value not in self._aliases and self._only(value, step)
                 writable = producers.get(value) in self._requests.into_slices
                 if free and writable and self._alike(value, step.output):
                     self._aliases[value] = Alias(step.output, (View("slice", ranges=tuple(ranges)),))
@@ -154,14 +133,3 @@ def _uses(program: Program) -> dict[Value, list[Step]]:
         for value in dict.fromkeys(step.inputs):
             found.setdefault(value, []).append(step)
     return found
-
-
-def _backwards(view: Reshape | Transpose) -> View:
-    """The view that undoes this one."""
-    if isinstance(view, Transpose):
-        return View("transpose", tuple(_inverse(view.order)))
-    return View("reshape", view.inputs[0].shape)
-
-
-def _inverse(order: Sequence[int]) -> list[int]:
-    return [order.index(k) for k in range(len(order))]

@@ -19,14 +19,11 @@ class MemoryRequests:
     `in_place`: for each step, the inputs over which it may write its output while it reads them, by position, the best
     first. Granted where nothing else needs the input afterwards and both lie alike.
     `into_slices`: steps that can write their outputs into slices of a larger tensor, so that a Concat copies nothing.
-    `through_views`: steps that can write their output under any strides, so that a Transpose and Reshape after them
-    copy nothing.
     """
 
     layouts: dict[Value, Layout] = field(default_factory=dict[Value, Layout])
     in_place: dict[Step, tuple[int, ...]] = field(default_factory=dict[Step, tuple[int, ...]])
     into_slices: set[Step] = field(default_factory=set[Step])
-    through_views: set[Step] = field(default_factory=set[Step])
 
     @staticmethod
     def together(requests: Iterable[MemoryRequests]) -> MemoryRequests:
@@ -36,5 +33,4 @@ class MemoryRequests:
             total.layouts = {**each.layouts, **total.layouts}
             total.in_place.update(each.in_place)
             total.into_slices |= each.into_slices
-            total.through_views |= each.through_views
         return total

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 REASONS = {
     "1x1": "a kernel of one tap is a matmul over all positions",
-    "1x1, line by line": "the same into the middle of a padded buffer, or into slices of another tensor",
+    "1x1, line by line": "the same into the middle of a padded buffer",
     "1x1, weight streaming": "the same for small maps: large weights are read once, as they are stored",
     "im2col, weight streaming": "small maps: large weights are read once",
     "im2col of a small map": "small maps: threads share the channels, so that each reads a part of the weights",
@@ -22,7 +22,7 @@ REASONS = {
     "halves": "the halves of a row are combined without a copy that exchanges them",
     "separable": "along one axis, then along the other",
     "copy": "the new order of elements is no view",
-    "slices": "parts are written where they belong",
+    "slices": "each part is copied to its place",
     "compute": "by its own readable compute: no kernel takes it",
 }
 """By the name of the kernel."""

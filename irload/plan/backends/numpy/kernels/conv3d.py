@@ -11,7 +11,7 @@ from numpy.lib.stride_tricks import as_strided
 
 from irload.core.tensor import Array
 from irload.plan.backends.numpy.kernels.calls import Scratch
-from irload.plan.backends.numpy.kernels.elementwise import Operand, elementwise_parts
+from irload.plan.backends.numpy.kernels.elementwise import elementwise_parts
 from irload.plan.backends.numpy.kernels.epilogue import Epilogue
 from irload.plan.backends.numpy.kernels.packing import WeightOperand, pack_matrix
 from irload.plan.backends.numpy.kernels.small_gemm import products
@@ -78,7 +78,7 @@ def convolution(conv: Conv3d, scratch: Scratch, threads: int) -> list[list[Part]
         parts.append(part)
     phases = [*([fill] if fill else []), parts]
     if conv.epilogue:
-        operands = [Operand(conv.out), *conv.epilogue.operands]
+        operands = [conv.out, *conv.epilogue.arrays()]
         phases.append(elementwise_parts(conv.epilogue.expression, operands, conv.out, scratch, threads))
     return phases
 

@@ -10,11 +10,19 @@ import numpy as np
 
 from irload.core.tensor import Array
 from irload.plan.backends.numpy.kernels.calls import Scratch
-from irload.plan.backends.numpy.kernels.elementwise import Operand, tiled_calls
+from irload.plan.backends.numpy.kernels.elementwise import tiled_calls
 from irload.plan.backends.numpy.kernels.tiles import collapse
 from irload.plan.backends.numpy.kernels.views import leading, merged, shaped, shaped_constant
 from irload.plan.ir.expression import Expression
 from irload.plan.threads import Part
+
+
+@dataclass(frozen=True, slots=True)
+class Operand:
+    """What an epilogue takes beside the result. What is constant may be read, and copied, when calls are made."""
+
+    array: Array
+    is_constant: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +38,10 @@ class Epilogue:
     def __getitem__(self, index: Any) -> Epilogue:
         """The same for a part of the result; all operands have its shape already."""
         return replace(self, operands=tuple(replace(o, array=o.array[index]) for o in self.operands))
+
+    def arrays(self) -> list[Array]:
+        """The operands' arrays."""
+        return [operand.array for operand in self.operands]
 
     def broadcast(self, shape: Sequence[int]) -> Epilogue:
         """With all operands in the shape of the result."""
@@ -55,9 +67,8 @@ class Epilogue:
         """The calls that change a result, whose shape all operands have."""
         if not self:
             return []
-        flat, *operands = collapse([out, *(o.array for o in self.operands)])
-        given = (Operand(a, o.is_constant) for a, o in zip(operands, self.operands, strict=True))
-        return tiled_calls(self.expression, [Operand(flat), *given], flat, 0, len(flat), scratch)
+        flat, *operands = collapse([out, *self.arrays()])
+        return tiled_calls(self.expression, [flat, *operands], flat, 0, len(flat), scratch)
 
 
 def _flattened(

@@ -6,7 +6,7 @@ import numpy as np
 
 from irload.core.tensor import Array
 from irload.plan.backends.numpy.kernels.calls import Scratch
-from irload.plan.backends.numpy.kernels.elementwise import Operand, elementwise_parts
+from irload.plan.backends.numpy.kernels.elementwise import elementwise_parts
 from irload.plan.backends.numpy.kernels.epilogue import Epilogue
 from irload.plan.backends.numpy.kernels.small_gemm import products
 from irload.plan.backends.numpy.kernels.tiles import cut, cut_range
@@ -53,6 +53,6 @@ def batched(a: Array, b: Array, out: Array, epilogue: Epilogue, scratch: Scratch
     ranges = cut(lead[0], threads) if out.size * a.shape[-1] >= PRODUCTS else [(0, lead[0])]
     phases: list[list[Part]] = [[[(np.matmul, (a[i:j], b[i:j], out[i:j]))] for i, j in ranges]]
     if epilogue:
-        operands = [Operand(out), *epilogue.operands]
+        operands = [out, *epilogue.arrays()]
         phases.append(elementwise_parts(epilogue.expression, operands, out, scratch, threads))
     return phases

@@ -9,5 +9,5 @@ from irload.plan.ir.steps import Elementwise
 
 def elementwise(step: Elementwise, selector: Selector) -> Selected:
     """An expression of one result."""
-    out, operands = selector.array(step.output), [selector.operand(v) for v in step.inputs]
+    out, operands = selector.array(step.output), [selector.array(v) for v in step.inputs]
     return "tiles", [elementwise_parts(step.expression, operands, out, selector.scratch, selector.threads)]

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from irload.plan.backends.numpy.kernels.copying import copy, dense
 from irload.plan.backends.numpy.kernels.views import merged, seen, shaped
 from irload.plan.backends.numpy.selection.selector import Selected, Selector
 from irload.plan.backends.numpy.tuning import Phases
 from irload.plan.ir.steps import Concat, Relayout, ViewOp
-from irload.plan.threads import Part
 
 
 def view_or_copy(step: ViewOp, selector: Selector) -> Selected:
@@ -29,16 +26,15 @@ def view_or_copy(step: ViewOp, selector: Selector) -> Selected:
 
 
 def concat(step: Concat, selector: Selector) -> Selected:
-    """The inputs that do not lie in the output already."""
+    """The inputs, copied to their places in the output."""
     out, start = selector.array(step.output), 0
-    part: Part = []
+    phases: Phases = []
     for value in step.inputs:
         index = (*(slice(None),) * step.axis, slice(start, start + value.shape[step.axis]))
         start += value.shape[step.axis]
-        array, place = selector.array(value), out[index]
-        if value.size and not (array.ctypes.data == place.ctypes.data and array.strides == place.strides):
-            part.append((np.copyto, (place, array)))
-    return "slices", [[part]]
+        written = selector.memory.source(value) is step.output  # by a back end that writes into slices
+        phases += [] if written or not value.size else copy(out[index], selector.array(value), selector.threads)
+    return "slices", phases
 
 
 def relayout(step: Relayout, selector: Selector) -> Selected:

@@ -9,8 +9,7 @@ from typing import Any
 from irload.core.tensor import Array
 from irload.plan.backends.base import Options
 from irload.plan.backends.numpy.kernels.calls import Scratch
-from irload.plan.backends.numpy.kernels.elementwise import Operand
-from irload.plan.backends.numpy.kernels.epilogue import Epilogue
+from irload.plan.backends.numpy.kernels.epilogue import Epilogue, Operand
 from irload.plan.backends.numpy.kernels.packing import PackedWeights, WeightOperand
 from irload.plan.backends.numpy.tuning import Phases, Tuner
 from irload.plan.ir.program import Step, Value
@@ -91,13 +90,9 @@ class Selector:
             self.direct.append(array)
         return array
 
-    def operand(self, value: Value) -> Operand:
-        """The same, with the knowledge whether it is constant."""
-        return Operand(self.array(value), value.is_constant)
-
     def epilogue(self, step: WithEpilogue) -> Epilogue:
         """The epilogue of a step with its operands, which broadcast to the output."""
-        return Epilogue(step.epilogue, tuple(self.operand(v) for v in step.operands))
+        return Epilogue(step.epilogue, tuple(Operand(self.array(v), v.is_constant) for v in step.operands))
 
     def weights(self, value: Value) -> WeightOperand:
         """The constant of a value, for a kernel to pack as it likes."""

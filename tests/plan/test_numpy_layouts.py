@@ -1,0 +1,38 @@
+"""Which values lie with their channels innermost."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from irload.plan.backends.numpy.layouts import layouts
+from irload.plan.ir.program import Program
+from irload.plan.ir.steps import Concat, GroupNormalize, Pool, Reshape, Step, Transpose
+from irload.plan.memory.layout import channels_last
+from tests.plan.programs import constant, mapped, random, resampled, value
+
+
+def test_what_is_made_of_a_pooling_lies_as_it_does() -> None:
+    x, pooled, other = value(2, 3, 4, 5), value(2, 3, 2, 3), value(2, 3, 2, 3)
+    pool = Pool([x], [pooled], kind="max", kernel=(3, 3), strides=(1, 1), dilations=(1, 1), pads_begin=(0, 0))
+    enlarged = resampled(pooled, np.eye(2, dtype=np.float32).repeat(2, 0), 2)
+    norm = GroupNormalize(
+        [enlarged.output, constant(random(3)), constant(random(3))], [value(2, 3, 4, 3)], groups=1, eps=1.0
+    )
+    relu, both = mapped("relu", pooled), Concat([pooled, other], [value(2, 6, 2, 3)], axis=1)
+    apart, alone = mapped("relu", other), Concat([other, other], [value(2, 6, 2, 3)], axis=1)
+    steps: list[Step] = [pool, enlarged, norm, relu, both, apart, alone]
+    found = layouts(Program(steps, [x, other], [s.output for s in steps]), steps)
+    expected = {x, pooled, enlarged.output, norm.output, relu.output, both.output}
+    assert found == dict.fromkeys(expected, channels_last(4))
+
+
+def test_views_and_what_is_made_of_them_are_planar() -> None:
+    x, turned, flat, image = value(2, 3, 4, 5), value(2, 4, 3, 5), value(2, 4, 15), value(2, 4, 3, 5)
+    joined = value(2, 8, 3, 5)
+    steps: list[Step] = [
+        Transpose([x], [turned], order=(0, 2, 1, 3)),
+        Reshape([turned], [flat]),
+        Reshape([flat], [image]),
+        Concat([image, image], [joined], axis=1),
+    ]
+    assert not layouts(Program(steps, [x], [joined]), steps)
