@@ -164,7 +164,11 @@ def _sized(job: Job, total: int) -> Job:
         size = math.ceil(total / math.ceil(total / wanted))
         return replace(job, task_size=size, options=replace(job.options, batch_size=size, uniform=True))
     share = math.ceil(total / job.workers)
-    return replace(job, task_size=min(MOST, math.ceil(share / 2)), options=replace(job.options, expected=share))
+    return replace(
+        job,
+        task_size=min(MOST, share if job.workers == 1 else math.ceil(share / 2)),
+        options=replace(job.options, expected=share),
+    )
 
 
 def _tasks(job: Job, source: Listing | Tables, manifest: Manifest, summary: Summary, *, whole: bool) -> Iterator[Task]:

@@ -10,8 +10,11 @@ from irload.run import PLANS
 
 PAYS = 0.95
 """A size must take less than this share of the time a sample of the size before, or no larger one is tried."""
+FACTOR = 4
+"""From one size that is tried to the next."""
 ROUNDS = 2
-"""Inferences by a finished plan that a size is judged by."""
+"""Inferences by a finished plan that a size is judged by; one where it takes LONG seconds."""
+LONG = 0.02
 
 
 @dataclass(slots=True)
@@ -27,9 +30,9 @@ class _Timing:
 class Sizing:
     """Chooses the sizes of inferences from `least` to `most` samples.
 
-    Starting with `least`, sizes are doubled as long as a sample takes less time for it; each is tried on samples of the
-    job, whose results count. Samples of a rare shape share an inference only where that is faster than running them by
-    plans that exist, the making of a plan included.
+    Starting with `least`, sizes grow by FACTOR as long as a sample takes less time for it; each is tried on samples of
+    the job, whose results count. Samples of a rare shape share an inference only where that is faster than running them
+    by plans that exist, the making of a plan included.
     """
 
     least: int
@@ -41,6 +44,7 @@ class Sizing:
     settled: bool = False
     _timings: OrderedDict[tuple[Hashable, int], _Timing] = field(default_factory=OrderedDict)
     _planning: float | None = None
+    _smaller: int = 0
 
     def __post_init__(self) -> None:
         self.size = self.size or max(self.least, 1)
@@ -79,31 +83,30 @@ class Sizing:
         timing.best = seconds if timing.best is None else min(timing.best, seconds)
         timing.count += 1
         self._planning = max(timing.first - timing.best, 0.0)
-        if not self.settled and size == self.size and timing.count >= ROUNDS:
+        if not self.settled and size == self.size and timing.count >= (1 if timing.best >= LONG else ROUNDS):
             self._grow(shape, timing.best / size)
 
     def refuse(self, size: int) -> None:
         """Take in that an inference of `size` samples failed: the sizes stay below it."""
-        self.most = min(self.most, max(size // 2, self.least, 1))
+        self.most = min(self.most, max(size // FACTOR, self.least, 1))
         self.size = min(self.size, self.most)
         self.settled = True
 
     def _grow(self, shape: Hashable, a_sample: float) -> None:
-        """Double the size where the last doubling paid, and what is to come is enough for another to pay."""
-        smaller = self._timings.get((shape, self.size // 2))
-        before = None if smaller is None or smaller.best is None else smaller.best / (self.size // 2)
+        """Try the next size where the last step paid, and what is to come is enough for another to pay."""
+        smaller = self._timings.get((shape, self._smaller))
+        before = None if smaller is None or smaller.best is None else smaller.best / self._smaller
         if before is not None and a_sample > before * PAYS:
             self.settled = True
-            if a_sample > before:
-                self.size //= 2
-        elif self.size * 2 > self.most:
+            self.size = self._smaller
+        elif self.size >= self.most:
             self.settled = True
         elif self.remaining is None or self._worthwhile(a_sample, self.remaining):
-            self.size *= 2
+            self._smaller, self.size = self.size, min(self.size * FACTOR, self.most)
 
     def _worthwhile(self, a_sample: float, remaining: int) -> bool:
-        """True where a plan of twice the size pays if it makes a sample a fifth faster."""
-        return remaining >= 2 * ROUNDS * self.size and remaining * a_sample / 5 > (self._planning or 0.0)
+        """True where a plan of the next size can be timed, and pays if it makes a sample a fifth faster."""
+        return remaining >= 2 * FACTOR * self.size and remaining * a_sample / 5 > (self._planning or 0.0)
 
     def _time(self, timing: _Timing) -> float:
         return max(timing.first - (self._planning or 0.0), 0.0) if timing.best is None else timing.best
