@@ -69,6 +69,9 @@ def test_sizes_grow_while_that_pays():
     sizing = Sizing(1, 64)
     run(sizing, lambda n: max(0.4, 0.1 * n), [("a", 1000)])
     assert sizing.size == 4
+    sizing = Sizing(1, 10)
+    run(sizing, lambda n: 0.1 if n < 10 else 10.0, [("a", 1000)])
+    assert (sizing.size, sizing.settled) == (4, True)
 
 
 def test_nothing_is_tried_that_cannot_pay():
