@@ -85,16 +85,18 @@ def normalize(
 def reduce(kind: str, x: Array, out: Array, threads: int) -> list[Part]:
     """Sum, mean, maximum or minimum of [rows, n, columns] over its middle axis into [rows, columns]."""
     rows, n, columns = x.shape
-    if kind in ("sum", "mean"):
-        shape = (1, n) if columns > 1 else (n, 1)
-        weight = frozen(np.full(shape, 1.0 if kind == "sum" else 1 / n, np.float32))
-        parts = cut(rows, threads if x.size >= ELEMENTS else 1)
-        if columns > 1:
-            return [[(np.matmul, (weight, x[a:b], out[a:b, None]))] for a, b in parts]
-        return [[(np.matmul, (x[a:b, :, 0], weight, out[a:b]))] for a, b in parts]
-    function, start = {"max": (np.fmax, np.finfo(np.float32).min), "min": (np.fmin, np.float32(np.inf))}[kind]
     parts = cut(rows, threads if x.size >= ELEMENTS else 1)
+    if kind in ("sum", "mean"):
+        ones = frozen(np.ones((1, n) if columns > 1 else (n, 1), np.float32))
+        return [_sums(x[a:b], ones, out[a:b], n if kind == "mean" else None) for a, b in parts]
+    function, start = {"max": (np.fmax, np.finfo(np.float32).min), "min": (np.fmin, np.float32(np.inf))}[kind]
     return [[(_reduced, (function, start, x[a:b], out[a:b]))] for a, b in parts]
+
+
+def _sums(x: Array, ones: Array, out: Array, count: int | None) -> Part:
+    """Sums by a product with ones, then divided by a count: exact where the sums are, which shares of 1/n are not."""
+    calls: Part = [(np.matmul, (ones, x, out[:, None]) if x.shape[2] > 1 else (x[:, :, 0], ones, out))]
+    return calls if count is None else [*calls, (np.divide, (out, np.float32(count), out))]
 
 
 def _reduced(function: np.ufunc, start: np.float32, x: Array, out: Array) -> None:
