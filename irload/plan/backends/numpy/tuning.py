@@ -20,6 +20,7 @@ from irload.plan.backends.numpy.layouts import is_channels_last
 from irload.plan.ir.program import Step
 from irload.plan.memory.memory import Memory
 from irload.plan.threads import Part
+from irload.portable import replace
 
 ROUNDS = 5
 """How often each kernel is timed, after a first time; the least counts."""
@@ -69,7 +70,7 @@ class Tuner:
             try:
                 with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
                     json.dump(everything, stream, indent=1, sort_keys=True)
-                os.replace(name, self._file)
+                replace(name, self._file)
             except BaseException:
                 with suppress(OSError):
                     os.unlink(name)
