@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from irload.checks import Finding, Report, check
+    from irload.comparison.compare import Comparison, compare
     from irload.config import show_config
     from irload.core import attribute as attr
     from irload.core import element as elements
@@ -42,6 +43,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "AttributeInvalid",
+    "Comparison",
     "CompiledModel",
     "DeclaredDiffers",
     "Dim",
@@ -67,6 +69,7 @@ __all__ = [
     "attr",
     "check",
     "check_finite",
+    "compare",
     "compile_model",
     "correct_ports",
     "dump_intermediates",
@@ -80,6 +83,7 @@ __all__ = [
 
 _PUBLIC = {
     "irload.checks": ("Finding", "Report", "check"),
+    "irload.comparison.compare": ("Comparison", "compare"),
     "irload.config": ("show_config",),
     "irload.dump": ("dump_intermediates",),
     "irload.finite": ("check_finite",),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextvars import copy_context
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -47,10 +47,16 @@ Observe = Callable[[Visit], Sequence[Array] | None]
 class ObservedRun(Run):
     """A run that shows every layer, those in bodies too, each after what it runs itself."""
 
-    def __init__(self, compiled: Scheduler, variables: dict[str, Array], observe: Observe) -> None:
+    def __init__(
+        self,
+        compiled: Scheduler,
+        variables: dict[str, Array],
+        observe: Observe,
+        names: Mapping[Node, str] | None = None,
+    ) -> None:
         super().__init__(compiled, variables)
         self._observe = observe
-        self._labels = labels(compiled.model)
+        self._labels = labels(compiled.model) if names is None else names
         self._path = ""
         self._running: Node | None = None
         self._passes = 0

@@ -154,7 +154,7 @@ class CompiledModel:
         with self._errors_located():
             schedule = self.schedule(self.model, given, self._differences_for(given))
             if self.optimize and schedule.is_static:
-                self._give_back(schedule, self._take(schedule))
+                self._give_back(schedule, self.take(schedule))
 
     @contextmanager
     def _errors_located(self) -> Generator[None]:
@@ -176,7 +176,7 @@ class CompiledModel:
         arrays, given = self._bound(inputs)
         schedule = self.schedule(self.model, given, self._differences_for(given))
         if self.optimize and schedule.is_static:
-            plan = self._take(schedule)
+            plan = self.take(schedule)
             times = [plan.profile(arrays, Run(self, {})) for _ in range(rounds + 1)][1:]
             self._give_back(schedule, plan)
             return of_plan(plan, times)
@@ -202,7 +202,7 @@ class CompiledModel:
         schedule = self.schedule(self.model, given, self._differences_for(given))
         if not self.optimize or not schedule.is_static:
             return with_printable_names(self.model, explain_interpreted(self.model, schedule, optimize=self.optimize))
-        plan = self._take(schedule)
+        plan = self.take(schedule)
         self._give_back(schedule, plan)
         return with_printable_names(self.model, explain_plan(self.model, schedule, plan))
 
@@ -238,7 +238,7 @@ class CompiledModel:
         schedule = self.schedule(self.model, given, run.differences)
         if not self.optimize or not schedule.is_static:
             return run.interpret(schedule, arrays)
-        plan = self._take(schedule)
+        plan = self.take(schedule)
         try:
             results = run.assigning(lambda: plan.run(arrays, run))
         except Exception:
@@ -255,8 +255,8 @@ class CompiledModel:
         with self._lock:
             self._pools.setdefault(schedule, []).append(plan)
 
-    def _take(self, schedule: Schedule) -> Executor:
-        """A plan that nobody else is using: an idle one, or a new one with memory of its own."""
+    def take(self, schedule: Schedule) -> Executor:
+        """A plan that nobody else is using: an idle one, or a new one with memory of its own. Raises ExecutionError."""
         with self._lock:
             idle = self._pools.setdefault(schedule, [])
             self._pools.move_to_end(schedule)

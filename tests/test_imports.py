@@ -35,7 +35,14 @@ def test_the_page_shows_the_layers():
 
 def test_only_declared_dependencies_are_imported():
     declared = {d.split(">")[0].split("[")[0].strip() for d in PROJECT["project"]["dependencies"]}
-    extras = {"pyarrow", "pandas", "ray", "llvmlite", "PIL"}  # imported where they are installed, never required
+    extras = {
+        "pyarrow",
+        "pandas",
+        "ray",
+        "llvmlite",
+        "PIL",
+        "openvino",
+    }  # imported where they are installed, never required
     allowed = declared | extras | {"irload", "irrun"} | set(sys.stdlib_module_names)
     strange = {
         f"{name}: {target}" for name in SOURCES for target in imported(name) if target.split(".")[0] not in allowed

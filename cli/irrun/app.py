@@ -15,6 +15,7 @@ COMMANDS = {
     "batch": "Run a model over many inputs: restartable, in several processes or on Ray.",
     "inspect": "Show what a model holds: inputs, outputs, operations, weights.",
     "check": "Check files and report every fault in them.",
+    "compare": "Compare two models, or two ways to run one, layer by layer.",
     "infer": "Infer every layer's outputs and compare them with the declared ones.",
     "save": "Write a model anew: as IR v11, for other shapes, with constants of f16.",
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from irload.core.tensor import Array
-from irload.graph import Graph
+from irload.graph import Graph, Output
 from irload.plan.backends.base import Backend, Executable, Options
 from irload.plan.backends.registry import backends
 from irload.plan.ir.program import Program
@@ -85,6 +85,19 @@ class Executor:
             run()
             seconds.append(time.perf_counter() - start)
         return seconds
+
+    def outputs(self, arrays: Sequence[Array], context: Any = None) -> Iterator[tuple[Output, Array]]:
+        """Run kernel by kernel, and give each output of the graph that is made on the way; others are in none of them.
+
+        The arrays are copies.
+        """
+        for view, array in zip(self._inputs, arrays, strict=True):
+            np.copyto(view, array)
+        for kernel, run in zip(self.kernels, self._single_kernels(context), strict=True):
+            run()
+            for value in kernel.step.outputs:
+                if value.origin is not None and value.used and not value.is_constant:
+                    yield value.origin, np.array(self.memory.array(value))
 
     def _single_kernels(self, context: Any) -> list[Callable[[], None]]:
         """What runs each kernel alone."""

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from irload.core.tensor import Array
-from irload.graph import Node
+from irload.graph import Node, Output
 from irload.plan.ir.constant import Constant
 
 
@@ -28,6 +28,8 @@ class Value:
     name: str = ""
     used: bool = True
     """False for an output that no node of the graph takes."""
+    origin: Output | None = None
+    """The output of the graph that it is, where it is one as it stands there."""
 
     @staticmethod
     def of(array: Array, name: str = "") -> Value:

@@ -44,7 +44,7 @@ def lower(graph: Graph, schedule: Schedule, is_supported: Callable[[Step], bool]
 
 def _value(output: Output, tensor: TensorType, *, used: bool = True) -> Value:
     known = None if tensor.value is None else Constant.of(tensor.value)
-    return Value(tensor.shape.static, tensor.element.dtype, known, name=output.node.name, used=used)
+    return Value(tensor.shape.static, tensor.element.dtype, known, name=output.node.name, used=used, origin=output)
 
 
 def _steps(node: Node, inputs: list[Value], outputs: list[Value]) -> list[Step] | None:

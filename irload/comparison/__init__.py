@@ -1,0 +1,1 @@
+"""Comparing two models, two ways to run one, or what was dumped of them, layer by layer."""

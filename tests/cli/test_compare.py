@@ -1,0 +1,83 @@
+"""irrun compare: the verdict, the exit code, the document, and what cannot be compared."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from jsonschema import Draft202012Validator
+
+from irrun.main import FINDINGS, OK, UNREADABLE, USAGE
+from tests.cli.conftest import MODELS
+
+SCHEMA = json.loads((Path(__file__).parents[2] / "schemas" / "compare.schema.json").read_text(encoding="utf-8"))
+DIGITS = MODELS / "digits" / "model.xml"
+SEVEN = MODELS / "digits" / "digit_7_0.npy"
+
+
+@pytest.fixture
+def wrong(tmp_path):
+    text = DIGITS.read_text(encoding="utf-8")
+    shifted = text.replace('pads_begin="1,1" pads_end="1,1"', 'pads_begin="0,0" pads_end="2,2"', 1)
+    (tmp_path / "wrong.xml").write_text(shifted, encoding="utf-8")
+    (tmp_path / "wrong.bin").write_bytes(DIGITS.with_suffix(".bin").read_bytes())
+    return tmp_path / "wrong.xml"
+
+
+@pytest.mark.parametrize("sides", [("fast", DIGITS), (DIGITS, "fast"), (DIGITS, DIGITS), ("openvino", DIGITS)])
+def test_ways_that_agree(irrun, sides):
+    done = irrun("compare", *sides, SEVEN)
+    assert done.code == OK
+    assert done.out.startswith("PASSED")
+
+
+def test_ways_without_a_model(irrun):
+    assert irrun("compare", "fast", "plain", SEVEN).code == USAGE
+    assert irrun("compare", "fast", "plain", SEVEN, "--model", DIGITS).code == OK
+
+
+def test_the_layer_is_named(irrun, wrong):
+    done = irrun("compare", wrong, DIGITS, SEVEN)
+    assert done.code == FINDINGS
+    assert done.out.splitlines()[-1].endswith("first diverge in conv0 (Convolution)")
+    document = irrun("compare", wrong, DIGITS, SEVEN, "--json").json
+    Draft202012Validator(SCHEMA).validate(document)
+    assert document["first"] == "conv0"
+    assert [layer["name"] for layer in document["layers"] if not layer["passed"]] == ["conv0"]
+    assert len(irrun("compare", wrong, DIGITS, SEVEN, "--all").out.splitlines()) > len(document["layers"])
+
+
+def test_dumps_of_another_machine(irrun, wrong, tmp_path):
+    assert irrun("run", wrong, SEVEN, "--dump", tmp_path / "d").code == OK
+    assert irrun("compare", tmp_path / "d", wrong, SEVEN).code == OK
+    done = irrun("compare", tmp_path / "d", DIGITS, SEVEN, "--json")
+    assert (done.code, done.json["first"]) == (FINDINGS, "conv0")
+
+
+def test_tolerances_are_read(irrun, wrong):
+    assert irrun("compare", wrong, DIGITS, SEVEN, "--tolerance", "conv0=100").code == OK
+    for text in ("f32", "f32=", "=1", "f32=-1", "f32=nan"):
+        assert irrun("compare", wrong, DIGITS, SEVEN, "--tolerance", text).code == USAGE
+
+
+def test_nan_is_null_in_json(irrun, tmp_path):
+    np.save(tmp_path / "nan.npy", np.full((1, 1, 8, 8), np.nan, np.float32))
+    same = irrun("compare", DIGITS, DIGITS.parent / "model.xml", tmp_path / "nan.npy", "--json")
+    Draft202012Validator(SCHEMA).validate(same.json)
+    assert same.code == OK
+    (tmp_path / "d").mkdir()
+    np.save(tmp_path / "d" / "softmax.npy", np.zeros((1, 10), np.float32))
+    done = irrun("compare", DIGITS, tmp_path / "d", tmp_path / "nan.npy", "--json")
+    Draft202012Validator(SCHEMA).validate(done.json)
+    assert done.code == FINDINGS
+    assert done.json["layers"][0]["own"]["needed"] is None
+
+
+def test_dumps_that_are_none(irrun, tmp_path):
+    assert irrun("compare", tmp_path, DIGITS, SEVEN).code == UNREADABLE
+    (tmp_path / "index.json").write_text('{"arrays": [{"name": "conv0", "file": "../secret.npy"}]}')
+    done = irrun("compare", tmp_path, DIGITS, SEVEN)
+    assert done.code == UNREADABLE
+    assert "outside" in done.err
