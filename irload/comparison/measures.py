@@ -12,8 +12,8 @@ from irload.core.tensor import Array
 
 __all__ = ["Measures", "measure", "rms"]
 
-CHUNK = 1 << 18
-"""Elements that are widened to f64 at a time."""
+CHUNK = 1 << 15
+"""Elements that are widened to f64 at a time: so few that they stay in the cache."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,15 +52,15 @@ def measure(a: Array, b: Array, tolerance: float, floor: float = 0.0) -> Measure
         differ = int((a != b).sum())
         return Measures(0, 0, 0, 0, None, None, None, differ, inf if differ else 0, b.size)
     count, total, square, greatest = 0, 0.0, 0.0, 0.0
-    for _, y in _chunks(b, b):
-        y = y[np.isfinite(y)]
+    for y in _chunk(b):
+        y = y if np.isfinite(y).all() else y[np.isfinite(y)]
         if y.size:
             count, total, square = count + y.size, total + float(y.sum()), square + float(y @ y)
             greatest = max(greatest, float(np.abs(y).max()))
     scale = sqrt(square / count) if count else 0.0
     max_abs = max_rel = needed = sum_abs = sum_rel = sum_square = dot = a_square = 0.0
     beyond = odd = 0
-    for x, y in _chunks(a, b):
+    for x, y in zip(_chunk(a), _chunk(b), strict=True):
         both = np.isfinite(x) & np.isfinite(y)
         if not both.all():
             differ = int((~both & ~((x == y) | (np.isnan(x) & np.isnan(y)))).sum())
@@ -101,8 +101,8 @@ def rms(array: Array) -> float:
     if array.dtype == object or not array.size:
         return 0.0
     count, square = 0, 0.0
-    for x, _ in _chunks(array, array):
-        x = x[np.isfinite(x)]
+    for x in _chunk(array):
+        x = x if np.isfinite(x).all() else x[np.isfinite(x)]
         count, square = count + x.size, square + float(x @ x)
     return sqrt(square / count) if count else 0.0
 
@@ -111,7 +111,6 @@ def _same(a: Array, b: Array) -> bool:
     return a is b or (a.dtype == b.dtype and a.dtype.kind != "V" and bool(np.array_equal(a, b)))
 
 
-def _chunks(a: Array, b: Array) -> Iterator[tuple[Array, Array]]:
-    flat_a, flat_b = a.reshape(-1), b.reshape(-1)
-    for k in range(0, flat_b.size, CHUNK):
-        yield flat_a[k : k + CHUNK].astype(np.float64), flat_b[k : k + CHUNK].astype(np.float64)
+def _chunk(array: Array) -> Iterator[Array]:
+    flat = array.reshape(-1)
+    return (flat[k : k + CHUNK].astype(np.float64) for k in range(0, flat.size, CHUNK))
