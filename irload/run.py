@@ -30,7 +30,6 @@ from irload.machine import thread_count
 from irload.model import Model
 from irload.observation import Observe, ObservedRun, values
 from irload.plan.backends.base import Options
-from irload.plan.executor import Executor, make_plan
 from irload.plan.folding import Folding
 from irload.plan.interpreter import Run, TimedRun, apart
 from irload.plan.schedule import Schedule, schedule_graph
@@ -40,6 +39,7 @@ from irload.runnable import require_known, require_variables
 from irload.safety import DEFAULT, Limits
 
 if TYPE_CHECKING:
+    from irload.plan.executor import Executor
     from irload.plan.profile import StepTime
 
 __all__ = ["CompiledModel", "InferRequest", "Result", "VariableState", "compile_model"]
@@ -264,6 +264,8 @@ class CompiledModel:
                 self._pools.popitem(last=False)
             if idle:
                 return idle.pop()
+        from irload.plan.executor import make_plan  # with all kernels, which only planning needs
+
         try:
             with uncollected():
                 return make_plan(self.model, schedule, self._options)

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from irload.plan.ir.program import Program, Step
-from irload.plan.memory.memory import Memory
-from irload.plan.memory.requests import MemoryRequests
 from irload.safety import DEFAULT, Limits
+
+if TYPE_CHECKING:
+    from irload.plan.ir.program import Program, Step
+    from irload.plan.memory.memory import Memory
+    from irload.plan.memory.requests import MemoryRequests
 
 
 @dataclass
