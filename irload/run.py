@@ -11,8 +11,6 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, NoReturn
 from weakref import WeakSet
 
-import numpy as np
-
 from irload.core.pause import uncollected
 from irload.core.tensor import Array, TensorType
 from irload.differences import RunDifferences, refusal
@@ -25,7 +23,7 @@ from irload.errors import (
     printable,
 )
 from irload.graph import Graph, Node, Port, with_printable_names
-from irload.inputs import as_element, bind, bind_typed
+from irload.inputs import as_element, bind_typed
 from irload.machine import thread_count
 from irload.model import Model
 from irload.observation import Observe, ObservedRun, values
@@ -37,6 +35,7 @@ from irload.portable import after_fork_in_child
 from irload.result import Result, owned
 from irload.runnable import require_known, require_variables
 from irload.safety import DEFAULT, Limits
+from irload.variables import VariableState
 
 if TYPE_CHECKING:
     from irload.plan.executor import Executor
@@ -303,29 +302,6 @@ def _unlock() -> None:
 
 
 after_fork_in_child(_unlock)
-
-
-class VariableState:
-    """One variable of a request: `name`, `state` (its value; assign to set it) and `reset`."""
-
-    def __init__(self, request: InferRequest, node: Node) -> None:
-        self._request = request
-        self._node = node
-        self.name: str = node.op.attributes["variable_id"]
-
-    @property
-    def state(self) -> Array | None:
-        """The value, or None while the variable has none."""
-        return self._request.variables.get(self.name)
-
-    @state.setter
-    def state(self, value: Any) -> None:
-        port = Port(self._node, self._node.outputs[0], 0, frozenset({self.name}))
-        self._request.variables[self.name] = np.array(bind([port], {self.name: value})[0])
-
-    def reset(self) -> None:
-        """Forget the value; the next inference starts from the initial one."""
-        self._request.variables.pop(self.name, None)
 
 
 class InferRequest:
