@@ -225,8 +225,8 @@ def test_without_condition_it_is_refused() -> None:
         (
             'external_port_id="2" internal_layer_id="1"',
             'external_port_id="2" internal_layer_id="0"',
-            ShapeMismatch,
-            "fed by nothing",
+            ReadError,
+            "both feed layer 0 of the body",
         ),
     ],
 )
