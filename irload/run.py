@@ -26,7 +26,6 @@ from irload.graph import Graph, Node, Port, with_printable_names
 from irload.inputs import as_element, bind_typed
 from irload.machine import thread_count
 from irload.model import Model
-from irload.observation import Observe, ObservedRun, values
 from irload.plan.backends.base import Options
 from irload.plan.folding import Folding
 from irload.plan.interpreter import Run, TimedRun, apart
@@ -38,6 +37,7 @@ from irload.safety import DEFAULT, Limits
 from irload.variables import VariableState
 
 if TYPE_CHECKING:
+    from irload.observation import Observe
     from irload.plan.executor import Executor
     from irload.plan.profile import StepTime
 
@@ -213,6 +213,8 @@ class CompiledModel:
         # What a plan has folded away is a layer, too.
         plain = CompiledModel(self.model, self.threads, optimize=False, limits=self.limits) if self.optimize else self
         arrays, given = plain._bound(inputs)
+        from irload.observation import ObservedRun
+
         run = ObservedRun(plain, {} if self._own is None else dict(self._own.variables), observe)
         with plain._errors_located():
             return plain.execute(run, given, arrays)
@@ -225,6 +227,8 @@ class CompiledModel:
         none can be written to, and states stay as they are. Raises what a call raises.
         """
         patterns = (layers,) if isinstance(layers, str) else tuple(layers)
+        from irload.observation import values
+
         return values(lambda observe: self.observe(inputs, observe), patterns)
 
     def _bound(self, inputs: Any) -> tuple[list[Array], list[TensorType]]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,14 +16,15 @@ from irload.graph import Graph, Output
 from irload.plan.backends.base import Backend, Executable, Options
 from irload.plan.backends.registry import backends
 from irload.plan.ir.program import Program
-from irload.plan.ir.verify import verify
 from irload.plan.lowering.lower import lower
 from irload.plan.memory.memory import Memory
 from irload.plan.passes.pipeline import optimize
-from irload.plan.sanitizer import Sanitizer
 from irload.plan.sanitizing import is_on
 from irload.plan.schedule import Schedule
 from irload.plan.segments import divide
+
+if TYPE_CHECKING:
+    from irload.plan.sanitizer import Sanitizer
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +54,7 @@ class Executor:
         self.kernels = [kernel for segment in self.segments for kernel in segment.executable.kernels]
         self._inputs = [self.memory.array(v) for v in program.inputs]
         self._outputs = [self.memory.array(v) for v in program.outputs]
-        self._sanitizer = Sanitizer(program, self.memory) if is_on() else None
+        self._sanitizer = _sanitizer(program, self.memory) if is_on() else None
 
     @property
     def nbytes(self) -> dict[str, int]:
@@ -116,7 +117,15 @@ def make_plan(graph: Graph, schedule: Schedule, options: Options) -> Executor:
     return Executor(optimize(program, _check), options, offered)
 
 
+def _sanitizer(program: Program, memory: Memory) -> Sanitizer:
+    from irload.plan.sanitizer import Sanitizer
+
+    return Sanitizer(program, memory)
+
+
 def _check(program: Program, after: str) -> None:
     """Verify the program where the sanitizer is on."""
     if is_on():
+        from irload.plan.ir.verify import verify  # for tests, as the sanitizer is
+
         verify(program, after)

@@ -17,7 +17,6 @@ from irload.plan.backends.numpy.measured import CHECKED
 from irload.plan.backends.numpy.reasons import REASONS
 from irload.plan.backends.numpy.selection.selector import Selector
 from irload.plan.backends.numpy.selection.table import SELECTIONS
-from irload.plan.backends.numpy.table_check import check_table
 from irload.plan.backends.numpy.tuning import Phases, Tuner
 from irload.plan.ir.constant import Constant
 from irload.plan.ir.program import Step
@@ -96,6 +95,8 @@ class NumpyExecutable:
         phases = [[part for part in phase if part] for phase in phases]
         phases = [phase for phase in phases if phase]
         if is_on():
+            from irload.plan.backends.numpy.table_check import check_table  # for tests, as the sanitizer is
+
             constants = [*selector.direct, *selector.held]
             check_table(step, name, phases, selector.memory, selector.scratch, constants)
         if phases:
