@@ -1,9 +1,9 @@
 """Numbers by which kernels are selected and work is cut, as measured on one processor.
 
-How: NumPy 2.4 with OpenBLAS 0.3.31 (SkylakeX kernels) on a Sapphire Rapids server of two cores; each number was moved
-by factors of two around its value, the models of `make bench` run 15 times interleaved, and the middle of the range
-kept in which no model was slower. They decide about speed alone: results are right with any of them, which tests prove
-with much smaller ones. On another processor `compile_model(..., tune=True)` times kernels instead.
+How: on two cores of a Xeon with AVX-512, NumPy 2.4 and OpenBLAS 0.3.31 (SkylakeX kernels); sizes of tiles and blocks by
+timing the kernel alone, limits between kernels by timing models with one value and another, interleaved. No systematic
+search was made. They decide about speed alone: results are right with any of them, which tests prove with much smaller
+ones. On another processor `compile_model(..., tune=True)` times kernels instead of trusting them.
 """
 
 from __future__ import annotations
