@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import irload
-from irload import run
+from irload.plan import executor
 from irload.plan.executor import Executor
 from tests.cli.conftest import MODELS, irrun_process
 
@@ -19,13 +19,13 @@ STATIC, DYNAMIC, DIGITS = (MODELS / name / "model.xml" for name in ("conv_openvi
 def plans(monkeypatch: pytest.MonkeyPatch) -> list[Executor]:
     """The plans that are made."""
     made: list[Executor] = []
-    make = run.make_plan
+    make = executor.make_plan
 
     def counted(*arguments: object) -> Executor:
         made.append(make(*arguments))  # type: ignore[arg-type]
         return made[-1]
 
-    monkeypatch.setattr(run, "make_plan", counted)
+    monkeypatch.setattr(executor, "make_plan", counted)
     return made
 
 
@@ -66,7 +66,7 @@ def test_limits_and_memory_hold_where_a_plan_is_made(monkeypatch: pytest.MonkeyP
     def fails(*_: object) -> Executor:
         raise MemoryError("no 3 TiB")
 
-    monkeypatch.setattr(run, "make_plan", fails)
+    monkeypatch.setattr(executor, "make_plan", fails)
     with pytest.raises(irload.ExecutionError, match="not enough memory for the plan: no 3 TiB"):
         irload.compile_model(STATIC)
 
