@@ -2,7 +2,7 @@
 
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-lowest test-ray dist docs dev lint format generated conformance fuzz fuzz-plan fuzz-data fuzz-reader mutants bench models clean
+.PHONY: help demo test test-jit test-lowest test-ray test-browser dist docs dev lint format generated conformance fuzz fuzz-plan fuzz-data fuzz-reader mutants bench models clean
 
 # The first Python that will do, or the one given as PYTHON=...
 FIND_PYTHON = for p in $(or $(PYTHON),python3 python3.14 python3.13 python3.12 python3.11 python); do \
@@ -33,8 +33,14 @@ demo: .venv-demo/.ready  ## Classify handwritten digits with the model in models
 test: .venv-test/.ready  ## Run the whole suite, in an environment of its own.
 	@.venv-test/bin/python -m pytest -n auto --dist worksteal
 
+test-jit: .venv-test/.ready  ## Run the suite with compiled kernels, which stand aside otherwise (TESTS=... for some of it).
+	@IRLOAD_JIT=auto .venv-test/bin/python -m pytest -n auto --dist worksteal $(TESTS)
+
 test-ray: .venv-ray/.ready  ## Run the tests of batches on Ray, in an environment of its own: Ray is large.
 	@.venv-ray/bin/python -m pytest tests/ray
+
+test-browser: .venv-browser/.ready  ## Look at a report in Chromium, which must be there with its driver; SCREENSHOTS=docs renews the pictures.
+	@SCREENSHOTS="$(SCREENSHOTS)" .venv-browser/bin/python -m pytest tests/browser
 
 test-lowest: .venv-lowest/.ready  ## Run the suite with the lowest versions of all dependencies that are allowed.
 	@.venv-lowest/bin/python -m pytest -n auto --dist worksteal $(TESTS)
@@ -54,7 +60,8 @@ dev: .venv/.ready  ## An environment with everything, installed editable, and th
 	@if [ -d .git ]; then .venv/bin/pre-commit install; fi
 
 lint: .venv-lint/.ready  ## ruff, pyright and the import contract.
-	@failed=; for step in 'ruff check .' 'ruff format --check .' 'pyright --pythonpath .venv-lint/bin/python' lint-imports; do \
+	@failed=; for step in 'ruff check .' 'ruff format --check .' 'pyright --pythonpath .venv-lint/bin/python' \
+		'pyright --pythonplatform Windows --pythonpath .venv-lint/bin/python' lint-imports; do \
 		echo "$$step"; .venv-lint/bin/$$step || failed="$$failed $${step%% *}"; done; \
 	if [ -n "$$failed" ]; then echo "failed:$$failed" >&2; exit 1; fi
 
@@ -102,7 +109,7 @@ bench: .venv-bench/.ready  ## Measure against OpenVINO and others, on MODELS=DIR
 	.venv-bench/bin/python -m benchmarks $(if $(MODELS),--models $(MODELS)) --rounds $(ROUNDS)
 
 clean:  ## Remove the environments and caches.
-	rm -rf .venv-demo .venv-test .venv-lowest .venv-dist .venv-docs .venv-ray .venv-fuzz .venv-mutants .venv-lint .pytest_cache .ruff_cache .hypothesis .mutants build dist
+	rm -rf .venv-demo .venv-test .venv-lowest .venv-dist .venv-docs .venv-ray .venv-browser .venv-fuzz .venv-mutants .venv-lint .pytest_cache .ruff_cache .hypothesis .mutants build dist
 
 .venv/.ready: pyproject.toml
 	$(call environment,.venv,[dev])
@@ -129,6 +136,9 @@ clean:  ## Remove the environments and caches.
 
 .venv-ray/.ready: pyproject.toml
 	$(call environment,.venv-ray,[test-ray])
+
+.venv-browser/.ready: pyproject.toml
+	$(call environment,.venv-browser,[test-browser])
 
 .venv-fuzz/.ready: pyproject.toml
 	$(call environment,.venv-fuzz,[fuzz])

@@ -7,7 +7,7 @@ import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-EXTRAS = ("parquet", "images", "test")
+EXTRAS = ("jit", "parquet", "images", "report", "test")
 
 
 def main() -> None:

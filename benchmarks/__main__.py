@@ -23,12 +23,17 @@ HELP_MS = 150
 """What `irrun --help` may take, on a machine with nothing else to do."""
 ARCHITECTURES = ("resnet50", "mobilenet_v2", "vgg11", "bert_base")
 MODULES = {
-    "irload": "irload",
+    "NumPy": "numpy",
+    "jit": "llvmlite",
     "OpenVINO": "openvino",
+    "jit auto": "llvmlite",
+    "OpenVINO default": "openvino",
     "ONNX Runtime": "onnxruntime",
     "torch": "torch",
     "onnx.reference": "onnx",
 }
+RIVALS = {"NumPy": "OpenVINO", "jit": "OpenVINO", "jit auto": "OpenVINO default"}
+"""The ways to run irload, and what each is compared with."""
 
 
 def main() -> None:
@@ -40,7 +45,7 @@ def main() -> None:
     found: dict[int, dict[str, Latencies]] = {}
     for threads in arguments.threads:
         for folder in folders:
-            names = [p for p in peers if p in ("irload", "OpenVINO") or able(p, folder)]
+            names = [p for p in peers if p in RIVALS or p in RIVALS.values() or able(p, folder)]
             found.setdefault(threads, {})[folder.name] = measured = latencies(names, folder, threads, arguments.rounds)
             print(folder.name, threads, {k: round(v, 3) for k, v in measured.ms.items()}, flush=True)
     starts: dict[str, dict[str, Start]] = {}
@@ -96,33 +101,29 @@ def report(
     decoders: dict[str, list[Decoder]],
     help_time: float,
 ) -> str:
-    lines = ["# Benchmarks", "", "Written by `make bench`. Times are medians; ×: irload's time over the peer's, "]
-    lines[-1] += "so below 1 irload is faster."
-    lines += [
+    lines = [
+        "# Benchmarks",
+        "",
+        "Written by `make bench`. Times are medians in ms; ×: irload's time over OpenVINO's: below 1 irload is faster.",
+        "NumPy and jit are irload at f32 without and with compiled kernels, beside OpenVINO at f32; jit auto is irload",
+        "in the precision that is fastest on this machine, beside OpenVINO as it runs by default.",
         "",
         f"- {processor()}, {os.cpu_count()} processors, {platform.system()}, Python {platform.python_version()}",
+        f"- compiled kernels for {target()}; {', '.join(versions())}",
+        f"- batch as in the input; {rounds} rounds in which the peers take turns, each in a process of its own",
+        "- OpenVINO: CPU, LATENCY, one stream; at f32 without dynamic quantization",
     ]
-    lines += [
-        f"- {', '.join(versions())}",
-        f"- f32, batch as in the input; {rounds} rounds in which the peers take turns, ",
-    ]
-    lines[-1] += "each in a process of its own. OpenVINO: CPU, f32, LATENCY, one stream, no dynamic quantization."
     for threads, rows in found.items():
         lines += ["", f"## Latency, {threads} thread{'s' if threads > 1 else ''}", ""]
-        others = [p for p in PEERS if p != "irload"]
-        lines += [row(["model", "irload ms", *(f"{p} ms ×" for p in others), "difference"])]
-        lines += [row(["---", *["---:"] * (len(others) + 2)])]
+        lines += [row(["model", *PEERS, "difference"]), row(["---", *["---:"] * (len(PEERS) + 1)])]
         for name, one in rows.items():
-            mine = one.ms.get("irload")
-            cells = [f"{one.ms[p]:.3g} ({mine / one.ms[p]:.2f}×)" if mine and p in one.ms else "–" for p in others]
-            off = one.difference.get("irload")
-            shown = [f"{mine:.3g}" if mine else "failed", *cells, "–" if off is None else f"{off:.0e}"]
-            lines.append(row([name, *shown]))
-        for peer in others:
-            ratios = [o.ms["irload"] / o.ms[peer] for o in rows.values() if peer in o.ms and "irload" in o.ms]
+            off = one.difference.get("jit", one.difference.get("NumPy"))
+            lines.append(row([name, *(cell(one, p) for p in PEERS), "–" if off is None else f"{off:.0e}"]))
+        for way, rival in RIVALS.items():
+            ratios = [o.ms[way] / o.ms[rival] for o in rows.values() if rival in o.ms and way in o.ms]
             if ratios:
                 mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
-                lines += ["", f"Geometric mean over {peer}: {mean:.2f}× ({len(ratios)} of {len(rows)} models)."]
+                lines += ["", f"{way} over {rival}, geometric mean: {mean:.2f}× ({len(ratios)} of {len(rows)} models)."]
     lines += ["", "## From the start of the process to the first result, 1 thread", ""]
     lines += [row(["model", "irrun s", "OpenVINO s ×", "irrun peak MiB", "OpenVINO peak MiB ×"])]
     lines += [row(["---", "---:", "---:", "---:", "---:"])]
@@ -143,13 +144,29 @@ def report(
     return "\n".join(lines) + "\n"
 
 
+def cell(one: Latencies, peer: str) -> str:
+    """The time of a peer, and for irload its ratio to the one it is compared with."""
+    if peer not in one.ms:
+        return "–"
+    rival = one.ms.get(RIVALS.get(peer, ""))
+    return f"{one.ms[peer]:.3g}" + (f" ({one.ms[peer] / rival:.2f}×)" if rival else "")
+
+
 def row(cells: list[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
+def target() -> str:
+    """The set of instructions that kernels are compiled for."""
+    from irload.plan.backends.llvm.target import host_target
+
+    found = host_target()
+    return "no processor like this one" if found is None else found.name
+
+
 def versions() -> list[str]:
     shown: list[str] = []
-    for package in ("irload", "numpy", "openvino", "onnxruntime", "torch", "onnx"):
+    for package in ("irload", "numpy", "llvmlite", "openvino", "onnxruntime", "torch", "onnx"):
         try:
             shown.append(f"{package} {version(package)}")
         except PackageNotFoundError:

@@ -109,7 +109,7 @@ class Start:
 
 
 def start(folder: Path, threads: int, rounds: int) -> dict[str, Start]:
-    """The medians for irload and OpenVINO, which take turns. irload is `irrun`, OpenVINO a minimal script."""
+    """The medians for irload and OpenVINO, which take turns: `irrun`, and a minimal script, both at f32."""
     found: dict[str, list[tuple[float, float]]] = {}
     for k in range(rounds + 1):
         for peer in ("irload", "OpenVINO"):

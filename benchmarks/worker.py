@@ -10,36 +10,36 @@ import os
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 Run = Callable[[], Any]
 
 
-def irload(folder: Path, threads: int) -> Run:
+def irload(folder: Path, threads: int, **how: Any) -> Run:
     from irload.config import blas_hint
 
     if blas_hint():
         os.environ.setdefault("OPENBLAS_CORETYPE", blas_hint() or "")  # before NumPy loads, as irrun does
     from irload import compile_model
 
-    compiled = compile_model(folder / "model.xml", threads)
+    compiled = compile_model(folder / "model.xml", threads, **how)
     values = inputs(folder)
     return lambda: compiled(values)
 
 
-def openvino(folder: Path, threads: int) -> Run:
+def openvino(folder: Path, threads: int, **how: Any) -> Run:
     import openvino as ov
 
     compiled = ov.Core().compile_model(
         str(folder / "model.xml"),
         "CPU",
         {
-            "INFERENCE_PRECISION_HINT": "f32",
             "PERFORMANCE_HINT": "LATENCY",
             "NUM_STREAMS": 1,
             "INFERENCE_NUM_THREADS": threads,
-            "DYNAMIC_QUANTIZATION_GROUP_SIZE": 0,
+            **how,
         },
     )
     request = compiled.create_infer_request()
@@ -83,9 +83,12 @@ def onnx_reference(folder: Path, threads: int) -> Run:
     return lambda: model.run(None, feed)
 
 
-PEERS = {
-    "irload": irload,
-    "OpenVINO": openvino,
+PEERS: dict[str, Callable[[Path, int], Run]] = {
+    "NumPy": partial(irload, jit=False),
+    "jit": partial(irload, jit=True),
+    "OpenVINO": partial(openvino, INFERENCE_PRECISION_HINT="f32", DYNAMIC_QUANTIZATION_GROUP_SIZE=0),
+    "jit auto": partial(irload, jit=True, precision="auto"),
+    "OpenVINO default": openvino,
     "ONNX Runtime": onnxruntime,
     "torch": torch,
     "onnx.reference": onnx_reference,

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from irload.checks import Finding, Report, check
     from irload.comparison.compare import Comparison, compare
+    from irload.comparison.diff import diff
+    from irload.comparison.edits import Difference
     from irload.config import show_config
     from irload.core import attribute as attr
     from irload.core import element as elements
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
     from irload.graph import Port
     from irload.loading import read_model
     from irload.model import Model, infer
+    from irload.reporting.page import ModelReport, report
     from irload.run import CompiledModel, InferRequest, compile_model
     from irload.safety import Limits
     from irload.write.patch import correct_ports
@@ -46,6 +49,7 @@ __all__ = [
     "Comparison",
     "CompiledModel",
     "DeclaredDiffers",
+    "Difference",
     "Dim",
     "ElementType",
     "ExecutionError",
@@ -56,6 +60,7 @@ __all__ = [
     "LimitExceeded",
     "Limits",
     "Model",
+    "ModelReport",
     "Op",
     "Port",
     "ReadError",
@@ -72,11 +77,13 @@ __all__ = [
     "compare",
     "compile_model",
     "correct_ports",
+    "diff",
     "dump_intermediates",
     "elements",
     "infer",
     "load_extension",
     "read_model",
+    "report",
     "save_model",
     "show_config",
 ]
@@ -84,6 +91,8 @@ __all__ = [
 _PUBLIC = {
     "irload.checks": ("Finding", "Report", "check"),
     "irload.comparison.compare": ("Comparison", "compare"),
+    "irload.comparison.diff": ("diff",),
+    "irload.comparison.edits": ("Difference",),
     "irload.config": ("show_config",),
     "irload.dump": ("dump_intermediates",),
     "irload.finite": ("check_finite",),
@@ -99,6 +108,7 @@ _PUBLIC = {
     "irload.graph": ("Port",),
     "irload.loading": ("read_model",),
     "irload.model": ("Model", "infer"),
+    "irload.reporting.page": ("ModelReport", "report"),
     "irload.run": ("CompiledModel", "InferRequest", "compile_model"),
     "irload.safety": ("Limits",),
     "irload.write.patch": ("correct_ports",),

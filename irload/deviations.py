@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from irload.core.op import Op
+from irload.core.shape import Shape
 from irload.core.tensor import TensorType
 
 __all__ = ["Deviation", "deviations", "met_by"]
@@ -88,7 +89,7 @@ class _Layer:
         return len(self.given) >= count
 
     def empty_input(self, port: int) -> bool:
-        return len(self.given) > port and self.given[port].ints == ()
+        return len(self.given) > port and (self.given[port].ints == () or self.given[port].shape == Shape(0))
 
     def not_constant(self, wanted: bool) -> bool:
         return any(t.value is None for t in self.given) is wanted

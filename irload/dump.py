@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from irload.arrays import save_npy, storable
 from irload.errors import InputInvalid
-from irload.observation import Visit, chosen
+from irload.observation import Visit, as_patterns, chosen
 from irload.portable import file_name
 from irload.write.atomic import write_atomically
 
@@ -53,7 +53,7 @@ def dump_intermediates(
     `layers`, OSError, and what the run raises: what was written until then stays, with its index.
     """
     folder = Path(folder)
-    patterns = (layers,) if isinstance(layers, str) else tuple(layers)
+    patterns = as_patterns(layers)
     if not force and folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise FileExistsError(f"{folder} exists already and is not empty")
     folder.mkdir(parents=True, exist_ok=True)

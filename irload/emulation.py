@@ -83,11 +83,16 @@ def _absolute(node: Node) -> Op:
 
 
 def _sign(node: Node) -> Op | None:
-    """NormalizeL2 without axes gives x / √x², unless the axes are constant and the rank is 2 to 4."""
+    """NormalizeL2 without axes takes the norm of each element, unless the axes are constant and the rank is 2 to 4."""
     axes, rank = node.inputs[1], node.inputs[0].type.rank
     if axes.node.type == "Const" and rank in (2, 3, 4):
         return None
-    return _overriding(node.op, compute=lambda self, data, axes: data / np.sqrt(np.square(data)))
+
+    def compute(self: Any, data: Array, axes: Array) -> Array:
+        square, eps = np.square(data), data.dtype.type(self.eps)
+        return data / np.sqrt(square + eps if self.eps_mode == "add" else np.maximum(square, eps))
+
+    return _overriding(node.op, compute=compute)
 
 
 def _transposed_inverse(node: Node) -> Op:

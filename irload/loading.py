@@ -1,17 +1,19 @@
-"""read_model: reads a file into a Model, infers it, and compares what its ports declare."""
+"""Reading a file into a Model: `read_model` infers and compares what ports declare, `read_anyway` takes any graph."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from irload.differences import note_differences
+from irload.errors import IRError
+from irload.graph import Node
 from irload.model import Model, infer
 from irload.read import read_graph
 from irload.safety import DEFAULT, Limits
 
-__all__ = ["read_model"]
+__all__ = ["read_anyway", "read_model"]
 
 
 def read_model(
@@ -37,3 +39,21 @@ def read_model(
     found = infer(read_graph(model, weights, limits=limits, mmap=mmap, sha256=sha256))
     note_differences(found)
     return found
+
+
+def read_anyway(
+    model: str | Path,
+    weights: Any = None,
+    *,
+    limits: Limits = DEFAULT,
+    note: Callable[[IRError], object] = lambda error: None,
+) -> Model:
+    """Read a model that need not hold together, to be looked at: what a layer gives that does not infer is as declared.
+
+    Each fault of inference goes to `note`. Raises ReadError and LimitExceeded as `read_model` does.
+    """
+
+    def on_error(node: Node, error: IRError) -> None:
+        note(error)
+
+    return infer(read_graph(model, weights, limits=limits), on_error)

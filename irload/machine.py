@@ -50,4 +50,10 @@ def cache_folder() -> Path:
     base = os.environ.get("XDG_CACHE_HOME") or os.environ.get("LOCALAPPDATA")
     if base:
         return Path(base) / "irload"
-    return Path.home() / ("Library/Caches" if sys.platform == "darwin" else ".cache") / "irload"
+    try:
+        home = Path.home()
+    except RuntimeError:  # a user without a home, as in containers
+        import tempfile
+
+        return Path(tempfile.gettempdir()) / f"irload-{getattr(os, 'getuid', int)()}"
+    return home / ("Library/Caches" if sys.platform == "darwin" else ".cache") / "irload"

@@ -55,12 +55,14 @@ def constant_bytes(graph: Graph) -> int:
 class Lifetimes:
     """Bytes by lifetimes in one graph; bodies are counted at the layer that runs them. `type` gives that of an output.
 
-    `peak` is the most at once, at the layer `at`; `sum` all together; `unknown` counts tensors without a known size.
+    `peak` is the most at once, at the layer `at`; `series` what is alive while each layer runs; `sum` all together;
+    `unknown` counts tensors without a known size.
     """
 
     def __init__(self, graph: Graph, type: Callable[[Output], TensorType]) -> None:
         self.sum = self.peak = self.unknown = 0
         self.at: Node | None = None
+        self.series: list[tuple[Node, int]] = []
         nodes = [n for n in graph.nodes if n.reachable]
         constant = _constant_nodes(nodes)
         owner: dict[Output, Output] = {}
@@ -91,6 +93,7 @@ class Lifetimes:
             self.sum += sum(b.sum for b in inside)
             self.unknown += sum(b.unknown for b in inside)
             now = alive + max((b.peak for b in inside), default=0)
+            self.series.append((node, now))
             if now > self.peak:
                 self.peak, self.at = now, node
             alive -= freed.get(k, 0)

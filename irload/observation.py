@@ -16,7 +16,7 @@ from irload.graph import Graph, Node
 from irload.plan.interpreter import Run, Scheduler
 from irload.plan.schedule import ScheduledNode
 
-__all__ = ["Observe", "ObservedRun", "Visit", "chosen", "labels", "values"]
+__all__ = ["Observe", "ObservedRun", "Visit", "as_patterns", "chosen", "labels", "matches", "values"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -95,10 +95,19 @@ def labels(model: Graph) -> dict[Node, str]:
     return found
 
 
+def as_patterns(layers: str | Sequence[str]) -> tuple[str, ...]:
+    """One pattern or several of the names of layers."""
+    return (layers,) if isinstance(layers, str) else tuple(layers)
+
+
+def matches(name: str, pattern: str) -> bool:
+    """Whether a name is the pattern itself, or one that its `*` and `?` stand for."""
+    return name == pattern or fnmatchcase(name, pattern)
+
+
 def chosen(visit: Visit, patterns: Sequence[str]) -> bool:
-    """Whether a layer is meant by one of the patterns (`*`, `?`), which are of its name with or without its bodies."""
-    names = (visit.name, visit.node.name)
-    return not patterns or any(p in names or any(fnmatchcase(n, p) for n in names) for p in patterns)
+    """Whether a layer is meant by one of the patterns, which are of its name with or without its bodies; or by none."""
+    return not patterns or any(matches(name, p) for p in patterns for name in (visit.name, visit.node.name))
 
 
 class _Stopped(BaseException):

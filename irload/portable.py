@@ -16,7 +16,16 @@ from io import FileIO
 from pathlib import Path
 from typing import Any
 
-__all__ = ["READ_FLAGS", "after_fork_in_child", "file_name", "physical_memory", "read_at", "replace"]
+__all__ = [
+    "READ_FLAGS",
+    "after_fork_in_child",
+    "around_fork",
+    "file_name",
+    "physical_memory",
+    "read_at",
+    "replace",
+    "resident_memory",
+]
 
 
 def _read_flags() -> int:
@@ -68,6 +77,15 @@ def after_fork_in_child(function: Callable[[], object]) -> None:
         register(after_in_child=function)
 
 
+def around_fork(
+    before: Callable[[], object], in_parent: Callable[[], object], in_child: Callable[[], object] | None = None
+) -> None:
+    """Have `before` called before every fork, `in_parent` after it, and `in_child`, or the same, in the child."""
+    register: Any = getattr(os, "register_at_fork", None)
+    if register is not None:
+        register(before=before, after_in_parent=in_parent, after_in_child=in_child or in_parent)
+
+
 def physical_memory() -> int | None:
     """The bytes of memory of this machine; None where the system does not report it."""
     if sys.platform == "win32":
@@ -75,6 +93,16 @@ def physical_memory() -> int | None:
     with suppress(OSError, ValueError, AttributeError):
         found = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
         return found if found > 0 else None
+    return None
+
+
+def resident_memory() -> int | None:
+    """The bytes of memory that this process holds now; None where the system does not report it (Linux does)."""
+    if sys.platform == "win32":
+        return None
+    with suppress(OSError, ValueError, AttributeError, IndexError):
+        pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
+        return pages * os.sysconf("SC_PAGE_SIZE")
     return None
 
 

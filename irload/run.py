@@ -1,4 +1,4 @@
-"""Running a model: plans for input shapes, requests, and results ordered as the model's outputs."""
+"""Running a model: plans for input shapes, and results ordered as the outputs of the model."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from irload.errors import (
     InputInvalid,
     LimitExceeded,
     Where,
-    printable,
 )
-from irload.graph import Graph, Node, Port, with_printable_names
-from irload.inputs import as_element, bind_typed
+from irload.graph import Graph, Port, with_printable_names
+from irload.inputs import bind_typed
 from irload.machine import thread_count
 from irload.model import Model
 from irload.plan.backends.base import Options
 from irload.plan.folding import Folding
-from irload.plan.interpreter import Run, TimedRun, apart
+from irload.plan.interpreter import Run, TimedRun
 from irload.plan.schedule import Schedule, schedule_graph
 from irload.portable import after_fork_in_child
-from irload.result import Result, owned
+from irload.request import InferRequest
+from irload.result import Result
 from irload.runnable import require_known, require_variables
 from irload.safety import DEFAULT, Limits
 from irload.variables import VariableState
@@ -62,6 +62,8 @@ class CompiledModel:
         optimize: bool = True,
         precise: bool = False,
         tune: bool = False,
+        jit: bool | None = None,
+        precision: str = "f32",
         limits: Limits | None = None,
         strict: bool = False,
     ) -> None:
@@ -73,13 +75,17 @@ class CompiledModel:
         self.outputs = model.outputs
         self.threads = thread_count(threads)
         self.optimize = optimize
-        self._options = Options(self.threads, precise, tune, self.limits, model.file)
+        self._options = Options(self.threads, precise, tune, jit, precision, self.limits, model.file)
         self._folding = Folding()
         self._schedules: OrderedDict[tuple[Any, ...], Schedule] = OrderedDict()
         self._pools: OrderedDict[Schedule, list[Executor]] = OrderedDict()
         self._kept = PLANS * sum(1 for _ in model.walk())
         self._lock = Lock()
         self._own: InferRequest | None = None
+        if jit is not None or precision != "f32":
+            from irload.plan.backends.llvm.available import compiled_kernels
+
+            compiled_kernels(jit, precision)
         self._by_runs = RunDifferences(model, strict=strict)
         require_known(model)
         require_variables(model)
@@ -91,7 +97,14 @@ class CompiledModel:
     def __copy__(self) -> CompiledModel:
         how = self._options
         other = CompiledModel(
-            self.model, self.threads, optimize=self.optimize, precise=how.precise, tune=how.tune, limits=self.limits
+            self.model,
+            self.threads,
+            optimize=self.optimize,
+            precise=how.precise,
+            tune=how.tune,
+            jit=how.jit,
+            precision=how.precision,
+            limits=self.limits,
         )
         if self._own is not None:
             other._own = InferRequest(other)
@@ -210,11 +223,11 @@ class CompiledModel:
 
         `inputs` as for a call. Returns the results of the graph; raises what a call raises, and what `observe` does.
         """
+        from irload.observation import ObservedRun
+
         # What a plan has folded away is a layer, too.
         plain = CompiledModel(self.model, self.threads, optimize=False, limits=self.limits) if self.optimize else self
         arrays, given = plain._bound(inputs)
-        from irload.observation import ObservedRun
-
         run = ObservedRun(plain, {} if self._own is None else dict(self._own.variables), observe)
         with plain._errors_located():
             return plain.execute(run, given, arrays)
@@ -226,10 +239,9 @@ class CompiledModel:
         of a body in its third iteration, `split:1` the second of several outputs. No array is kept for the next one,
         none can be written to, and states stay as they are. Raises what a call raises.
         """
-        patterns = (layers,) if isinstance(layers, str) else tuple(layers)
-        from irload.observation import values
+        from irload.observation import as_patterns, values
 
-        return values(lambda observe: self.observe(inputs, observe), patterns)
+        return values(lambda observe: self.observe(inputs, observe), as_patterns(layers))
 
     def _bound(self, inputs: Any) -> tuple[list[Array], list[TensorType]]:
         """The arrays of the inputs in their order, as the graph takes them, and their types."""
@@ -308,44 +320,6 @@ def _unlock() -> None:
 after_fork_in_child(_unlock)
 
 
-class InferRequest:
-    """Inferences that share one state."""
-
-    def __init__(self, compiled: CompiledModel) -> None:
-        self.compiled = compiled
-        self.variables: dict[str, Array] = {}
-
-    def __repr__(self) -> str:
-        held = ", ".join(f"{name} {list(array.shape)}" for name, array in self.variables.items())
-        return printable(f"<InferRequest of {self.compiled.model!r}{f', state {held}' if held else ''}>")
-
-    def infer(self, inputs: Any = None) -> Result:
-        """Run once and keep what Assign stored for the next time."""
-        compiled = self.compiled
-        arrays, given = compiled._bound(inputs)  # pyright: ignore[reportPrivateUsage]
-        run = Run(compiled, dict(self.variables))
-        with compiled._errors_located():  # pyright: ignore[reportPrivateUsage]
-            taken = set(map(id, arrays))
-            found = zip(compiled.outputs, compiled.execute(run, given, arrays), strict=True)
-            results = tuple(owned(as_element(p.element_type, a), taken) for p, a in found)
-        # The caller may change these arrays; the state must not change with them.
-        self.variables = apart(run.variables, (*arrays, *results))
-        return Result(compiled.outputs, results)
-
-    def query_state(self) -> list[VariableState]:
-        """The variables of the model, in file order."""
-        found: dict[str, Node] = {}
-        for graph in self.compiled.model.walk():
-            for node in graph.nodes:
-                if node.type == "ReadValue" and node.reachable:
-                    found.setdefault(node.op.attributes["variable_id"], node)
-        return [VariableState(self, node) for node in found.values()]
-
-    def reset_state(self) -> None:
-        """Forget the values of all variables."""
-        self.variables = {}
-
-
 def compile_model(
     model: Model | str | Path,
     threads: int | None = None,
@@ -353,6 +327,8 @@ def compile_model(
     optimize: bool = True,
     precise: bool = False,
     tune: bool = False,
+    jit: bool | None = None,
+    precision: str = "f32",
     limits: Limits | None = None,
     mmap: bool = False,
     strict: bool = False,
@@ -363,11 +339,16 @@ def compile_model(
     IRLOAD_NUM_THREADS, else one for each processor. `optimize=False` runs every operation by its own readable
     `compute`, one after the other. `precise=True` avoids kernels that round more than a plain sum does (Winograd's
     convolutions), for about half of their speed. `tune=True` times the kernels that would do when a plan is made, and
-    keeps the choice in the user's cache (IRLOAD_CACHE_DIR). `limits`: what running may take; None takes those that the
-    model was read with. `mmap`: for a path, map its .bin file (see `read_model`). `strict=True` refuses files
-    whose ports declare what is not inferred, which are warnings otherwise (`CompiledModel.warnings`): here, or where a
-    port turns out untrue for the shapes of an inference, there. Raises UnknownOperation naming every operation that is
-    unknown, DeclaredDiffers, and where the plan passes the limits or the memory, LimitExceeded or ExecutionError.
+    keeps the choice in the user's cache (IRLOAD_CACHE_DIR). `jit`: compiled kernels, for which `irload[jit]` is needed;
+    None takes them where they can be had, True demands them, False leaves all to NumPy. `precision`: what they compute
+    products in: "f32", "bf16", which needs a processor with AMX, or "auto", bf16 where there is AMX. `limits`: what
+    running may take; None takes those that the model was read with. `mmap`: for a path, map its .bin file (see
+    `read_model`). `strict=True` refuses files whose ports declare what is not inferred, which are warnings otherwise
+    (`CompiledModel.warnings`): here, or where a port turns out untrue for the shapes of an inference, there.
+
+    Raises InputInvalid for a `jit` or `precision` that this machine cannot meet, UnknownOperation naming every
+    operation that is unknown, DeclaredDiffers, and where the plan passes the limits or the memory, LimitExceeded or
+    ExecutionError.
     """
     if not isinstance(model, Model):
         from irload.loading import read_model
@@ -376,7 +357,15 @@ def compile_model(
     elif mmap:
         raise InputInvalid("mmap is for a path; the model is read already")
     compiled = CompiledModel(
-        model, threads, optimize=optimize, precise=precise, tune=tune, limits=limits, strict=strict
+        model,
+        threads,
+        optimize=optimize,
+        precise=precise,
+        tune=tune,
+        jit=jit,
+        precision=precision,
+        limits=limits,
+        strict=strict,
     )
     compiled.prepare()
     return compiled

@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 from importlib.util import find_spec
 
 import pytest
+
+os.environ.setdefault("IRLOAD_JIT", "off")  # NumPy's kernels, which are complete; `make test-jit` runs with the others
 
 from irload import extensions
 from irload.core import registry

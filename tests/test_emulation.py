@@ -15,7 +15,7 @@ from irload.ops.registry import registered
 from irrun.main import OK
 from tests.cli.conftest import irrun as irrun
 from tests.harness import runtime
-from tests.harness.case import Case, const, param
+from tests.harness.case import Case, Input, const, param
 from tests.harness.ir import ir_of
 
 F = np.float32
@@ -25,21 +25,28 @@ I8 = [np.array(v, np.int8) for v in ([100, 3], [100, -4])]
 RNG = np.random.default_rng(5)
 X = RNG.standard_normal((2, 3, 4)).astype(F)
 BOXES = np.array([[[0, 0, 1, 2], [0, 0, 1, 1], [0, 5, 1, 6], [0, 6, 1, 7]]], F)  # the first two overlap by 1/2
+CENTERED = np.array([[[1, 0.5, 2, 1], [0.5, 0.5, 1, 1], [5.5, 0.5, 1, 1], [6.5, 0.5, 1, 1]]], F)  # the same boxes
 SCORES = np.array([[[0.9, 0.8, 0.7, 0.6]]], F)
+CLASSES = np.array([[[0.9, 0.8, 0.3, 0.2], [0.85, 0.4, 0.7, 0.6]]], F)
 NONE = const(np.zeros(0, np.int64))
 
 
-def nms(version: str, threshold: float) -> Case:
+def nms(version: str, threshold: float, boxes: np.ndarray = BOXES, scores: np.ndarray = SCORES, **named: str) -> Case:
     options = [const(np.int64(9)), const(F(threshold)), const(F(0.1))]
-    inputs = [param(BOXES), param(SCORES), *options]
-    return Case("NonMaxSuppression", version, inputs, outputs=1 if version < "opset5" else 3)
+    inputs = [param(boxes), param(scores), *options]
+    return Case("NonMaxSuppression", version, inputs, named, 1 if version < "opset5" else 3)
+
+
+def normalized(rank: int, axes: Input, mode: str = "add") -> Case:
+    x = RNG.standard_normal((9, 3, 4, 2, 2)[:rank]).astype(F)
+    return Case("NormalizeL2", "opset1", [param(x), axes], {"eps": 0.5, "eps_mode": mode})
 
 
 def sequence(kind: str, gates: int) -> Case:
     lengths = np.array([1, 2], np.int32)
     states = [param(np.zeros((2, 1, 2), F))] * (2 if kind == "LSTMSequence" else 1)
     weights = [const(RNG.standard_normal(s).astype(F)) for s in ((1, gates * 2, 4), (1, gates * 2, 2), (1, gates * 2))]
-    activations = ["sigmoid", "tanh", "tanh"][: 3 if kind == "LSTMSequence" else 2]
+    activations = {"LSTMSequence": ["sigmoid", "tanh", "tanh"], "GRUSequence": ["sigmoid", "tanh"]}.get(kind, ["tanh"])
     attributes = {"hidden_size": 2, "direction": "forward", "activations": activations}
     outputs = 3 if kind == "LSTMSequence" else 2
     return Case(kind, "opset5", [param(X), *states, param(lengths), *weights], attributes, outputs)
@@ -49,6 +56,19 @@ CASES = {
     "NMS at the threshold": nms("opset5", 0.5),
     "NMS of version 3 at the threshold": nms("opset3", 0.5),
     "NMS without a threshold": nms("opset9", 0.0),
+    "NMS of centered boxes at the threshold": nms("opset9", 0.5, CENTERED, box_encoding="center"),
+    "NMS sorted across classes": nms("opset9", 0.5, scores=CLASSES, sort_result_descending="true"),
+    "NMS class by class": nms("opset9", 0.5, scores=CLASSES, sort_result_descending="false"),
+    "rows of MatrixNms": Case(
+        "MatrixNms",
+        "opset8",
+        [param(BOXES), param(CLASSES)],
+        {"sort_result_type": "classid", "background_class": -1},
+        3,
+    ),
+    "the sign of a vector": normalized(1, NONE),
+    "the sign in five axes": normalized(5, NONE, "max"),
+    "the sign by computed axes": normalized(3, param(np.zeros(0, np.int64))),
     "absolute values": Case("ReduceL1", "opset4", [param(X), NONE], {"keep_dims": True}),
     "absolute values of L2": Case("ReduceL2", "opset4", [param(X), NONE], {"keep_dims": True}),
     "the transposed inverse": Case("Inverse", "opset14", [param(X[0, :, :3])], {"adjoint": True}),
@@ -60,8 +80,9 @@ CASES = {
     ),
     "lengths of an LSTM": sequence("LSTMSequence", 4),
     "lengths of a GRU": sequence("GRUSequence", 3),
+    "lengths of an RNN": sequence("RNNSequence", 1),
 }
-DYNAMIC = ("lengths of an LSTM", "lengths of a GRU")
+DYNAMIC = [name for name in CASES if name.startswith("lengths")]
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -88,6 +109,36 @@ def test_computes_as_the_cpu_plugin_does(name: str, tmp_path: Path) -> None:
 
 def agree(a: np.ndarray, b: np.ndarray) -> bool:
     return a.shape == b.shape and np.allclose(a, b, rtol=1e-4, atol=1e-5)
+
+
+def test_norms_by_constant_axes_are_not_emulated() -> None:
+    """The plugin gives the sign for other ranks only, or where it has to compute the axes."""
+    case = replace(normalized(3, NONE), oracle="cpu")
+    xml, weights = ir_of(case)
+    model = irload.read_model(xml, weights)
+    assert emulate(model) == []
+    (theirs,) = runtime.outputs(case, runtime.read(case, None))
+    assert agree(irload.compile_model(model)([case.inputs[0].value])[0], theirs)
+
+
+def test_soft_suppression_has_no_threshold_to_meet() -> None:
+    case = nms("opset9", 0.5)
+    case = replace(case, inputs=[*case.inputs, const(F(0.5))], oracle="cpu")
+    xml, weights = ir_of(case)
+    model = irload.read_model(xml, weights)
+    emulate(model)
+    ours = irload.compile_model(model, optimize=False)([BOXES, SCORES])
+    theirs = runtime.outputs(case, runtime.read(case, None))
+    assert all(agree(a, b) for a, b in zip(ours.values(), theirs, strict=True))
+
+
+def test_values_that_are_known_are_those_of_the_runtime() -> None:
+    model = irload.read_model(*ir_of(Case("Divide", "opset1", [const(v) for v in INTS])))
+    (divided,) = (node for node in model.nodes if node.type == "Divide")
+    floors = divided.outputs[0].type.value
+    assert emulate(model) == [divided]
+    assert floors.tolist() == [-4, -4, -3]
+    assert divided.outputs[0].type.value.tolist() == [-3, -3, -2]
 
 
 def test_what_does_not_meet_a_deviation_stays(tmp_path: Path) -> None:

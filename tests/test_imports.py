@@ -41,7 +41,11 @@ def test_only_declared_dependencies_are_imported():
         "ray",
         "llvmlite",
         "PIL",
+        "jinja2",
+        "markupsafe",
         "openvino",
+        "onnx",
+        "onnxruntime",
     }  # imported where they are installed, never required
     allowed = declared | extras | {"irload", "irrun"} | set(sys.stdlib_module_names)
     strange = {

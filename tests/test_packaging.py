@@ -36,7 +36,7 @@ def test_nothing_is_left_out(wheel):
     names = set(wheel.namelist())
     for source, target in (("irload", "irload"), ("cli/irrun", "irrun")):
         for file in (ROOT / source).rglob("*"):
-            if file.suffix in (".py", ".typed", ".toml"):
+            if file.suffix in (".py", ".typed", ".toml", ".js", ".css", ".j2", ".txt"):
                 assert f"{target}/{file.relative_to(ROOT / source).as_posix()}" in names
 
 
@@ -49,6 +49,7 @@ def test_command_licence_and_pythons(wheel):
     assert "License-Expression: Apache-2.0" in metadata
     assert "Requires-Python: >=3.11" in metadata
     assert any(n.endswith("licenses/LICENSE") for n in wheel.namelist())
+    assert any("licenses" in n and n.endswith("vendor/LICENSES.txt") for n in wheel.namelist())
     assert "Apache License" in (ROOT / "LICENSE").read_text()
 
 

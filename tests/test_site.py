@@ -55,6 +55,12 @@ def test_every_public_name_is_in_the_reference(pages: Path) -> None:
     assert "::: irload.run.CompiledModel" in text
 
 
+def test_every_example_is_shown(pages: Path) -> None:
+    text = (pages / "examples" / "README.md").read_text("utf-8")
+    for file in (ROOT / "examples").glob("*.py"):
+        assert f"## {file.name}\n\n```python\n{file.read_text('utf-8')}```" in text
+
+
 def test_pages_of_the_navigation_exist(pages: Path) -> None:
     named = re.findall(r": (\S+\.md)$", (ROOT / "mkdocs.yml").read_text("utf-8"), re.MULTILINE)
     assert len(named) > 15

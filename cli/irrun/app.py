@@ -15,8 +15,12 @@ COMMANDS = {
     "batch": "Run a model over many inputs: restartable, in several processes or on Ray.",
     "inspect": "Show what a model holds: inputs, outputs, operations, weights.",
     "check": "Check files and report every fault in them.",
+    "bench": "Measure latency and throughput, alone or beside OpenVINO.",
     "compare": "Compare two models, or two ways to run one, layer by layer.",
+    "diff": "Show what was edited between two models.",
     "infer": "Infer every layer's outputs and compare them with the declared ones.",
+    "report": "Write an HTML page that shows a model.",
+    "cache": "Show or clear what is kept in the user's cache: compiled kernels, tuning.",
     "save": "Write a model anew: as IR v11, for other shapes, with constants of f16.",
 }
 PIPE_CLOSED = 141

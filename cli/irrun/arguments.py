@@ -99,6 +99,37 @@ shapes_option: Decorator = click.option(
     metavar="NAME[DIMS]",
     help="A new shape for an input, as x[1,3,?,1..8]; the name may be left out where there is one input.",
 )
+
+
+def kernel_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The options that say which kernels run."""
+    options: list[Decorator] = [
+        click.option("--jit/--no-jit", default=None, help="Demand compiled kernels, or leave all to NumPy."),
+        click.option(
+            "--precision",
+            type=click.Choice(["f32", "bf16", "auto"]),
+            default="f32",
+            help="What compiled kernels compute products in (f32).",
+        ),
+    ]
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def compile_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The options that say how a plan is made, those of `irload.compile_model`."""
+    options: list[Decorator] = [
+        click.option("--threads", type=click.IntRange(1), metavar="N", help="Worker threads."),
+        click.option("--precise", is_flag=True, help="Avoid kernels that round more than a plain sum does."),
+        click.option("--tune", is_flag=True, help="Time the kernels that would do, and remember the fastest."),
+    ]
+    command = kernel_options(command)
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
 strict_option: Decorator = click.option(
     "--strict", is_flag=True, help="Refuse a model whose ports declare what is not inferred: exit code 1."
 )

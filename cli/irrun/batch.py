@@ -14,6 +14,7 @@ from irload import Limits
 from irload.inference import ShapeLike
 from irrun.arguments import (
     json_option,
+    kernel_options,
     model_argument,
     pin_option,
     shapes_of,
@@ -83,6 +84,7 @@ FILES = ("parquet", "jsonl", "csv")
     help="Images: divided by, after --mean.",
 )
 @click.option("--channels", type=click.Choice(["rgb", "bgr"]), help="Images: order of colours; default: rgb.")
+@kernel_options
 @strict_option
 @weights_option
 @pin_option
@@ -113,6 +115,8 @@ def command(
     mean: tuple[float, ...] | None,
     scale: tuple[float, ...] | None,
     channels: Literal["rgb", "bgr"] | None,
+    jit: bool | None,
+    precision: str,
     strict: bool,
     weights: Path | None,
     shapes: tuple[str, ...],
@@ -161,6 +165,8 @@ def command(
         strict=strict,
         cast=cast,
         hashed=verify_inputs,
+        jit=jit,
+        precision=precision,
     )
     job = Job(
         data,

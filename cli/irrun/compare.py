@@ -51,8 +51,9 @@ def command(
 ) -> int:
     r"""Compare A with B layer by layer and name the first layer that diverges by its own error.
 
-    A and B are each a MODEL (.xml), run plainly; plain, fast or openvino, ways to run the model of the other side; or
-    a folder or .npz with outputs by name, as run --dump writes them. Inputs are those of run.
+    A and B are each a MODEL (.xml), run plainly; plain, fast (its plan in NumPy), jit (with compiled kernels) or
+    openvino (openvino:bf16), ways to run the model of the other side; a folder or .npz with outputs by name, as run
+    --dump writes them; or an ONNX file, run by ONNX Runtime. Inputs are those of run.
 
     \b
       irrun compare original.xml exported.xml image.npy
@@ -93,7 +94,7 @@ def command(
 
 
 def _is_dump(path: Path) -> bool:
-    return path.is_dir() or path.suffix == ".npz"
+    return path.is_dir() or path.suffix in (".npz", ".onnx")
 
 
 def _tolerances(texts: Sequence[str]) -> dict[str, float]:

@@ -27,6 +27,7 @@ def timed(steps: Sequence[StepTime]) -> list[Document]:
             "flops": s.flops,
             "bytes": s.nbytes,
             "rate": s.rate,
+            "reach": s.reach,
         }
         for s in steps
     ]
@@ -44,11 +45,15 @@ def render_plan(document: Document) -> None:
 
 
 def _render_steps(steps: Sequence[Document]) -> None:
-    shown = table("operation", "kernel", "shape", "ms", "rate", "share", right=("ms", "rate", "share"))
+    reaches = ["reach"] if any(step["reach"] is not None for step in steps) else []
+    numbers = ("ms", "rate", *reaches, "share")
+    shown = table("operation", "kernel", "shape", *numbers, right=numbers)
     for step in steps:
         shape = safe(f"[{','.join(map(str, step['shape']))}]")
         cells = [safe(step["operation"]), safe(step["kernel"]), shape]
-        shown.add_row(*cells, f"{step['seconds'] * 1e3:.3f}", step["rate"], f"{step['share']:.1%}")
+        cells += [f"{step['seconds'] * 1e3:.3f}", step["rate"]]
+        cells += ["" if step["reach"] is None else f"{step['reach']:.0%}" for _ in reaches]
+        shown.add_row(*cells, f"{step['share']:.1%}")
     stdout().print(shown)
     kernels: dict[str, float] = {}
     for step in steps:

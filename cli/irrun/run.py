@@ -10,6 +10,7 @@ import click
 
 from irload import Limits
 from irrun.arguments import (
+    compile_options,
     json_option,
     model_argument,
     pin_option,
@@ -31,9 +32,7 @@ from irrun.arguments import (
 @click.option("--labels", type=click.Path(path_type=Path), metavar="FILE", help="Names for --top, one a line.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Write outputs: FILE.npz, FILE.npy or a folder.")
 @click.option("--force", is_flag=True, help="Let -o and --dump replace existing files.")
-@click.option("--threads", type=click.IntRange(1), metavar="N", help="Worker threads.")
-@click.option("--precise", is_flag=True, help="Avoid kernels that round more than a plain sum does.")
-@click.option("--tune", is_flag=True, help="Time the kernels that would do, and remember the fastest.")
+@compile_options
 @strict_option
 @click.option("--emulate", type=click.Choice(["openvino-cpu"]), help="Compute as that runtime does, not as specified.")
 @click.option("--profile", is_flag=True, help="Show the time of every step as well.")
@@ -53,9 +52,6 @@ def command(
     labels: Path | None,
     output: Path | None,
     force: bool,
-    threads: int | None,
-    precise: bool,
-    tune: bool,
     strict: bool,
     emulate: str | None,
     profile: bool,
@@ -67,6 +63,7 @@ def command(
     limits: Limits,
     pins: dict[str, str] | None,
     as_json: bool,
+    **options: Any,
 ) -> int:
     r"""Run MODEL (.xml) on inputs and show its outputs.
 
@@ -96,7 +93,7 @@ def command(
         emulated = _emulated(loaded, emulate)
     planning = time.perf_counter()
     with progress("planning"):
-        compiled = compile_model(loaded, threads, optimize=emulate is None, precise=precise, tune=tune, strict=strict)
+        compiled = compile_model(loaded, optimize=emulate is None, strict=strict, **options)
     planned = time.perf_counter() - planning
     notice = Notice()
     notice(compiled.differences)

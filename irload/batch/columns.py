@@ -11,6 +11,7 @@ from irload.arrays import storable
 from irload.batch.carried import Carried, carried_columns
 from irload.batch.extras import extra
 from irload.batch.names import shown
+from irload.batch.parquet import parquet_writer
 from irload.core.tensor import Array
 from irload.graph import Port
 
@@ -90,8 +91,8 @@ GROUP = 1_000
 
 def write_tables(schema: Any, tables: Iterable[Any], stream: IO[bytes]) -> None:
     """One parquet file from many tables, in row groups that do not depend on how the rows came."""
-    arrow, parquet = extra("pyarrow", "parquet"), extra("pyarrow.parquet", "parquet")
-    with parquet.ParquetWriter(stream, schema) as writer:
+    arrow = extra("pyarrow", "parquet")
+    with parquet_writer(stream, schema) as write:
         waiting: list[Any] = []
         count = 0
         for table in tables:
@@ -99,7 +100,7 @@ def write_tables(schema: Any, tables: Iterable[Any], stream: IO[bytes]) -> None:
             count += table.num_rows
             while count >= GROUP:
                 joined = arrow.concat_tables(waiting)
-                writer.write_table(joined.slice(0, GROUP), row_group_size=GROUP)
+                write(joined.slice(0, GROUP))
                 waiting, count = [joined.slice(GROUP)], count - GROUP
         if count:
-            writer.write_table(arrow.concat_tables(waiting), row_group_size=GROUP)
+            write(arrow.concat_tables(waiting))

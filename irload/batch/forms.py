@@ -15,9 +15,9 @@ import numpy as np
 
 from irload.arrays import storable
 from irload.batch.columns import Row, TableFormat, write_tables
-from irload.batch.extras import extra
 from irload.batch.manifest import Run
 from irload.batch.names import shown
+from irload.batch.parquet import open_parquet, parquet_writer
 from irload.core.tensor import Array
 
 T = TypeVar("T")
@@ -141,7 +141,8 @@ class ParquetRows:
     def bytes(self, rows: Sequence[Row]) -> bytes:
         """A parquet file of rows."""
         stream = io.BytesIO()
-        extra("pyarrow.parquet", "parquet").write_table(self.format.table(rows), stream)
+        with parquet_writer(stream, self.format.schema) as write:
+            write(self.format.table(rows))
         return stream.getvalue()
 
     def merge(self, folder: Path, runs: Iterable[Run], stream: IO[bytes]) -> None:
@@ -151,6 +152,6 @@ class ParquetRows:
 
 
 def read_part(file: Path) -> Any:
-    """The table of a part. `read_table` would start threads, and each would keep memory of its own."""
-    with extra("pyarrow.parquet", "parquet").ParquetFile(file) as opened:
-        return opened.read(use_threads=False)
+    """The table of a part."""
+    with open_parquet(file) as opened:
+        return opened.read()

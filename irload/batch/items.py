@@ -77,7 +77,8 @@ class WorkerOptions:
 
     `cast`: convert also where that loses something; `hashed`: stamps of inputs are their SHA-256. `batch_size` is None
     where measuring chooses it, `expected` the number of samples for this worker, where known.
-    `extensions` are the files with operations of the user's own that this process has loaded.
+    `jit`, `precision`: as for `compile_model`. `extensions` are the files with operations of the user's own that this
+    process has loaded.
     """
 
     model: Any
@@ -94,4 +95,6 @@ class WorkerOptions:
     strict: bool = False
     cast: bool = False
     hashed: bool = False
+    jit: bool | None = None
+    precision: str = "f32"
     extensions: tuple[str, ...] = field(default_factory=loaded_extensions)

@@ -4,18 +4,25 @@ from __future__ import annotations
 
 import multiprocessing
 import signal
+import sys
 import threading
 from collections import deque
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
-from multiprocessing.connection import Connection, wait
+from multiprocessing.connection import wait
 from multiprocessing.process import BaseProcess
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from irload.batch.items import Done, Record, Task, WorkerOptions
 from irload.batch.worker import serve
 from irload.errors import ExecutionError
+
+if TYPE_CHECKING:
+    if sys.platform == "win32":
+        from multiprocessing.connection import PipeConnection as Connection
+    else:
+        from multiprocessing.connection import Connection
 
 AHEAD = 2
 """Tasks that a worker has at most: one at work, one waiting."""
@@ -109,7 +116,7 @@ class Pool:
         """Wait for messages and for workers that end."""
         by_pipe = {worker.pipe: worker for worker in self._workers}
         for pipe in wait(list(by_pipe)):
-            worker = by_pipe[cast(Connection, pipe)]
+            worker = by_pipe[cast("Connection", pipe)]
             try:
                 kind, content = worker.pipe.recv()
             except (EOFError, OSError):

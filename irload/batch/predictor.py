@@ -39,7 +39,8 @@ class Predictor:
     one shape share an inference where the model allows: up to `batch_size` of them, by default as many as measuring
     shows to be fastest, 64 at the most. Whether their results are those of each alone is tried on the first batch, and
     where they are not, the model runs one sample at a time.
-    `weights`, `threads`, `limits`, `sha256`, `strict`, `shapes`: as for `read_model`, `compile_model` and `reshape`.
+    `weights`, `threads`, `limits`, `sha256`, `strict`, `shapes`, `jit`, `precision`: as for `read_model`,
+    `compile_model` and `reshape`.
     `cast`: convert values also where that loses something (fractions, integers out of range), else they are refused.
     `uniform`: where the model takes samples of one shape only, every inference is padded to `batch_size`. Rounding
     differs a little from size to size; so a result then does not depend on what else is in the batch. `expected`: how
@@ -60,6 +61,8 @@ class Predictor:
         sha256: str | Mapping[str, str] | None = None,
         strict: bool = False,
         cast: bool = False,
+        jit: bool | None = None,
+        precision: str = "f32",
     ) -> None:
         if batch_size is not None and batch_size < 1:
             raise InputInvalid(f"batch_size must be at least 1, found {batch_size}")
@@ -74,7 +77,9 @@ class Predictor:
             self.sizing = Sizing(self._least, self.stacking.most, expected)
         one_shape = all(p.partial_shape.rank and all(d.is_static for d in p.partial_shape[1:]) for p in model.inputs)
         self._padding = uniform and batch_size is not None and one_shape
-        self.compiled: CompiledModel = compile_model(model, threads, limits=limits, strict=strict)
+        self.compiled: CompiledModel = compile_model(
+            model, threads, jit=jit, precision=precision, limits=limits, strict=strict
+        )
         self.inputs = model.inputs
         self.rt_info = model.rt_info
         self.outputs = model.outputs

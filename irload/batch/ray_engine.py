@@ -24,6 +24,7 @@ from irload.batch.job import Job, Summary
 from irload.batch.listing import Listing
 from irload.batch.manifest import Manifest
 from irload.batch.names import shown
+from irload.batch.parquet import open_parquet
 from irload.batch.ray_source import NAME, NUMBER, rows_or_files
 from irload.batch.sinks import PartsSink, per_row
 from irload.batch.tables import Tables, row_items
@@ -169,7 +170,8 @@ def in_order(files: Sequence[Path]) -> Iterator[Any]:
     firsts.sort()
     waiting: Any = None
     for k, (_, file) in enumerate(firsts):
-        table = parquet.read_table(file)
+        with open_parquet(file) as opened:
+            table = opened.read()
         waiting = table if waiting is None else arrow.concat_tables([waiting, table])
         order = compute.sort_indices(waiting, [(NUMBER, "ascending")])
         waiting = waiting.take(order)

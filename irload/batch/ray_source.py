@@ -10,6 +10,7 @@ from typing import Any
 from irload.batch.extras import extra
 from irload.batch.listing import Listing
 from irload.batch.names import shown
+from irload.batch.parquet import open_parquet
 from irload.batch.tables import Tables
 from irload.errors import InputInvalid
 
@@ -72,8 +73,8 @@ def _numbered_rows(ray: Any, tables: Tables) -> Any:
 
 def _read(file: str, path: str, group: int, row: int, number: int) -> Callable[[], Iterator[Any]]:
     def read() -> Iterator[Any]:
-        arrow, parquet = extra("pyarrow", "parquet"), extra("pyarrow.parquet", "parquet")
-        with parquet.ParquetFile(file) as opened:
+        arrow = extra("pyarrow", "parquet")
+        with open_parquet(file) as opened:
             table = opened.read_row_group(group)
         table = table.append_column(NAME, arrow.array([f"{path}#{row + k}" for k in range(len(table))]))
         yield table.append_column(NUMBER, arrow.array(range(number, number + len(table)), arrow.int64()))

@@ -53,6 +53,8 @@ def predict(
     strict: bool = False,
     cast: bool = False,
     columns: Mapping[str, str] | None = None,
+    jit: bool | None = None,
+    precision: str = "f32",
 ) -> Iterator[Prediction]:
     """Run a model over many inputs and yield a Prediction for each.
 
@@ -61,7 +63,8 @@ def predict(
     `batch_size`: samples that share an inference where the model allows; by default as many as is
     fastest. `workers`: processes, which need the model
     as a path; with 0 everything happens here and in order. `threads`: for all workers together. `images`: what
-    becomes of images. `limits`: as for `read_model`; None takes those of the model. `strict`: as for `compile_model`.
+    becomes of images. `limits`: as for `read_model`; None takes those of the model. `strict`, `jit`, `precision`: as
+    for `compile_model`.
     `cast`: convert values also where that loses something. `columns`: the columns of tables that feed inputs, by input.
     Items that cannot be used are yielded with an `error`. Raises what makes the whole job impossible: an IRError for
     the model, InputInvalid for the source, OSError for the system.
@@ -82,6 +85,8 @@ def predict(
         limits=limits,
         strict=strict,
         cast=cast,
+        jit=jit,
+        precision=precision,
     )
     return _predictions(options, tasks, workers, unique([p.any_name for p in loaded.outputs]))
 

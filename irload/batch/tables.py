@@ -13,6 +13,7 @@ from irload.batch.extras import extra
 from irload.batch.items import Item
 from irload.batch.listing import stamp
 from irload.batch.names import shown
+from irload.batch.parquet import ParquetTable, open_parquet
 from irload.core.tensor import Array
 from irload.errors import InputInvalid, ReadError, Where
 from irload.graph import Port
@@ -44,8 +45,8 @@ class Tables:
         self.schema: Any = None
         for path, _ in self.files:
             with self._opened(path) as file:
-                schema = file.schema_arrow
-                self.total += file.metadata.num_rows
+                schema = file.schema
+                self.total += file.rows
             if self.schema is None:
                 self.schema = schema
             elif not schema.equals(self.schema):
@@ -67,20 +68,20 @@ class Tables:
 
     def _batches(self, path: str) -> Iterator[Any]:
         with self._opened(path) as file:
-            yield from file.iter_batches(ROWS, use_threads=False)
+            yield from file.batches(ROWS)
 
     @contextmanager
-    def _opened(self, path: str) -> Generator[Any, None, None]:
+    def _opened(self, path: str) -> Generator[ParquetTable]:
         with open_table(path) as file:
             yield file
 
 
 @contextmanager
-def open_table(path: str) -> Generator[Any, None, None]:
-    """A regular file as pyarrow's ParquetFile. Raises ReadError for what is none, never waits for a FIFO or device."""
-    arrow, parquet = extra("pyarrow", "parquet"), extra("pyarrow.parquet", "parquet")
+def open_table(path: str) -> Generator[ParquetTable]:
+    """A regular file as a table. Raises ReadError for what is none, never waits for a FIFO or device."""
+    arrow = extra("pyarrow", "parquet")
     try:
-        with os.fdopen(open_regular(path, "the table")[0], "rb") as stream, parquet.ParquetFile(stream) as file:
+        with os.fdopen(open_regular(path, "the table")[0], "rb") as stream, open_parquet(stream) as file:
             yield file
     except (OSError, ValueError, RecursionError, arrow.ArrowException) as error:
         raise ReadError(f"cannot be read as parquet: {str(error).splitlines()[0][:300]}", Where(shown(path))) from None

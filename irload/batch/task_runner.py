@@ -37,6 +37,8 @@ class TaskRunner:
             sha256=options.sha256,
             strict=options.strict,
             cast=options.cast,
+            jit=options.jit,
+            precision=options.precision,
         )
         self.images = with_model_info(options.images, self.predictor.rt_info)
         self.sink = sink_of(options.target, self.predictor)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import signal
 import sys
 import threading
@@ -23,16 +24,18 @@ Message = tuple[str, Any]
 def serve(pipe: Connection, options: WorkerOptions) -> None:
     """Answer tasks until the pipe closes."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole process group; the parent handles it
-    tasks: SimpleQueue[list[Item]] = SimpleQueue()
+    tasks: SimpleQueue[bytes] = SimpleQueue()
     # Tasks are read while another one runs: else both sides could block on full pipes. When the parent has ended, the
-    # process exits before it writes anything more.
+    # process exits before it writes anything more. They are unpickled by this thread, as that may import extension
+    # modules: while threadpoolctl lists the loaded libraries, an import by another thread would wait for it forever.
     threading.Thread(target=_receive, args=(pipe, tasks), daemon=True).start()
     try:
         runner = TaskRunner(options)
         with threadpool_limits(options.threads):
             pipe.send(("ready", runner.predictor.batching))
             while True:
-                done = runner.run(tasks.get())
+                items: list[Item] = pickle.loads(tasks.get())
+                done = runner.run(items)
                 pipe.send(("done", (done, runner.predictor.batching)))
     except BrokenPipeError:
         return
@@ -40,10 +43,10 @@ def serve(pipe: Connection, options: WorkerOptions) -> None:
         pipe.send(("failed", _sendable(error)))
 
 
-def _receive(pipe: Connection, tasks: SimpleQueue[list[Item]]) -> None:
+def _receive(pipe: Connection, tasks: SimpleQueue[bytes]) -> None:
     try:
         while True:
-            tasks.put(pipe.recv())
+            tasks.put(pipe.recv_bytes())
     except (EOFError, OSError):
         sys.stderr.flush()
         os._exit(0)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from fnmatch import fnmatchcase
 from html import escape
 from pathlib import Path
 from typing import Any, cast
@@ -14,8 +13,8 @@ import numpy as np
 
 from irload.comparison.matching import match
 from irload.comparison.measures import Measures, measure, rms
+from irload.comparison.onnx_file import onnx_outputs
 from irload.comparison.sources import Names, Stream, dumped, openvino, plain, planned, run_plain
-from irload.core.element import ElementType
 from irload.core.op import evaluate
 from irload.core.tensor import Array
 from irload.errors import InputInvalid, printable
@@ -23,14 +22,14 @@ from irload.graph import Node
 from irload.inputs import bind
 from irload.loading import read_model
 from irload.model import Model
-from irload.observation import Visit, chosen, labels
+from irload.observation import Visit, as_patterns, chosen, labels, matches
 from irload.run import CompiledModel
 from irload.safety import DEFAULT, Limits
 
 __all__ = ["TOLERANCES", "WAYS", "Comparison", "LayerError", "compare"]
 
-WAYS = ("plain", "fast", "openvino")
-"""The ways to run a model that can be compared."""
+WAYS = ("plain", "fast", "jit", "openvino", "openvino:bf16", "openvino:f16")
+"""The ways to run a model that can be compared; OpenVINO computes in f32, or in the type that is named."""
 TOLERANCES: Mapping[str, float] = {"f64": 1e-4, "f32": 1e-4, "f16": 5e-3, "bf16": 4e-2, "f8": 2e-1, "int8": 0.0}
 """The greatest |a − b| / (|b| + rms(b)) that passes, by type. i8 and u8 may differ by one, others not at all."""
 _ROUNDING = {"f64": 1e-12, "f32": 2e-6, "f16": 2e-3, "bf16": 2e-2}
@@ -113,20 +112,23 @@ def compare(
 ) -> Comparison:
     """Compare two sides layer by layer and find the first layer that diverges by its own error.
 
-    `a`, `b`: a Model or the path of one, which is run plainly; `plain`, `fast` or `openvino`, ways to run the model of
-    the other side, or else `model`; a folder or an .npz with outputs by name, such as `dump_intermediates` writes.
-    `inputs` as for a call. Every layer is also run on the inputs that it has on the other side, so that an error that
-    is inherited is told from one that is made. `tolerances`: numbers by element type, as in `TOLERANCES`, or by a
-    pattern of names; `layers`: patterns of the layers to compare. `limits` are for what is read; `progress` is called
-    with the number of outputs compared so far. Raises InputInvalid where there is no model, or no layer matches,
-    Unsupported for OpenVINO where it is missing, and what reading and running raise.
+    `a`, `b`: a Model or the path of one, which is run plainly; `plain`, `fast` (planned, in NumPy), `jit` (planned,
+    with compiled kernels) or `openvino` (`openvino:bf16`), ways to run the model of the other side, or else `model`; a
+    folder or an .npz with outputs by name, such as `dump_intermediates` writes; an ONNX file, which ONNX Runtime runs,
+    matched by the names of tensors. `inputs` as for a call. Every layer is also run on the inputs that it has on the
+    other side, so that an error that is inherited is told from one that is made. `tolerances`: numbers by element type,
+    as in `TOLERANCES`, or by a pattern of names; `layers`: patterns of the layers to compare. `limits` are for what is
+    read; `progress` is called with the number of outputs compared so far. Raises InputInvalid where there is no model,
+    no layer matches, or `jit` cannot be had, Unsupported for OpenVINO or ONNX Runtime where it is missing, and what
+    reading and running raise.
     """
     sides = _Sides(a, b, model, limits)
-    patterns = (layers,) if isinstance(layers, str) else tuple(layers)
+    patterns = as_patterns(layers)
     found = Comparison(_shown(a), _shown(b))
     given = bind(sides.runner.inputs, inputs)
     wanted = dict(tolerances or {})
-    found.layers += [e for e in _constants(sides, wanted) if not patterns or _meant(e.name, patterns)]
+    constants = _constants(sides, wanted)
+    found.layers += [e for e in constants if not patterns or any(matches(e.name, p) for p in patterns)]
     own = sides.names
     other, total = sides.other(given), sides.total(given)
 
@@ -139,12 +141,13 @@ def compare(
                 found.unmatched += 1
                 continue
             element = tensor.element
-            tolerance = _tolerance(element, theirs, name, wanted)
+            computed = sides.precision if element.name == "f32" and sides.precision else element.name
+            tolerance = _tolerance(computed, theirs, name, wanted)
             problem = _problem(array, theirs)
             own_error = total_error = None
             if not problem:
                 own_error = sides.measured(array, theirs, tolerance, 0.0)
-                floor = 0.0 if own_error.passed else _floor(visit, element)  # asked for rarely: it reads all inputs
+                floor = 0.0 if own_error.passed else _floor(visit, computed)  # asked for rarely: it reads all inputs
                 own_error = sides.measured(array, theirs, tolerance, floor) if floor else own_error
                 if not own_error.passed and sides.is_wide and element.is_low_precision:
                     floor += _sensitivity(visit, k)
@@ -203,10 +206,21 @@ class _Sides:
             known = _paths(self.runner, self.names, set(self.matched.values()))
             ordered = _in_order(self.runner, self._other, inputs)
             return Stream(plain(self._other, ordered, names), lambda name: _key(name) in known)
+        if self._other in ("fast", "jit"):
+            return Stream(planned(self.runner, inputs, self.names, jit=self._other == "jit"), self.is_ours)
         if isinstance(self._other, str):
-            pairs = {"fast": planned, "openvino": openvino}[self._other](self.runner, inputs, self.names)
-            return Stream(pairs, self.is_ours if self._other == "fast" else lambda name: "]/" not in name)
-        pairs, listed = dumped(self._other, self._limits)
+            pairs = openvino(self.runner, inputs, self.names, self.precision or "f32")
+            return Stream(pairs, lambda name: "]/" not in name)
+        if self._other.suffix == ".onnx" and not self._other.is_dir():
+            tensors = {
+                tensor: f"{self.names[n]}:{o.index}" if len(n.outputs) > 1 else self.names[n]
+                for n in self.runner.nodes
+                for o in n.outputs
+                for tensor in (o.names or {n.name})
+            }
+            pairs, listed = onnx_outputs(self._other, self.runner, inputs, tensors)
+        else:
+            pairs, listed = dumped(self._other, self._limits)
         return Stream(pairs, listed.__contains__)
 
     def total(self, inputs: Sequence[Array]) -> Stream | None:
@@ -214,9 +228,14 @@ class _Sides:
         return Stream(plain(self.runner, inputs, self.names), self.is_ours)
 
     @property
+    def precision(self) -> str:
+        """The type in which the other side computes f32; "" for f32 itself."""
+        return self._other.partition(":")[2] if isinstance(self._other, str) else ""
+
+    @property
     def is_wide(self) -> bool:
         """Whether the other side computes f16 in f32, and only what it returns is rounded."""
-        return self._other == "openvino"
+        return isinstance(self._other, str) and self._other.startswith("openvino")
 
     def is_ours(self, name: str) -> bool:
         """Whether the side that runs has an output of this name."""
@@ -235,7 +254,7 @@ def _side(side: Model | str | Path, limits: Limits) -> Model | str | Path:
     if isinstance(side, str) and side in WAYS:
         return side
     path = Path(side)
-    return path if path.is_dir() or path.suffix == ".npz" else read_model(path, limits=limits)
+    return path if path.is_dir() or path.suffix in (".npz", ".onnx") else read_model(path, limits=limits)
 
 
 def _constants(sides: _Sides, wanted: Mapping[str, float]) -> Iterator[LayerError]:
@@ -246,29 +265,29 @@ def _constants(sides: _Sides, wanted: Mapping[str, float]) -> Iterator[LayerErro
         a, b = (cast(Array, n.op.compute()) for n in (ours, theirs))
         element = ours.outputs[0].type.element
         name = sides.names[ours]
-        tolerance = _tolerance(element, b, name, wanted)
+        tolerance = _tolerance(element.name, b, name, wanted)
         problem = _problem(a, b)
         error = None if problem else sides.measured(a, b, tolerance, 0.0)
         if problem or (error is not None and not error.passed):
             yield LayerError(name, "Const", ours.id, element.name, a.shape, tolerance, error, error, problem)
 
 
-def _tolerance(element: ElementType, theirs: Array, name: str, wanted: Mapping[str, float]) -> float:
+def _tolerance(element: str, theirs: Array, name: str, wanted: Mapping[str, float]) -> float:
     """That of a pattern for the name, else of the type; the looser one where the types differ."""
     for pattern, value in wanted.items():
-        if pattern not in TOLERANCES and (pattern == name or fnmatchcase(name, pattern)):
+        if pattern not in TOLERANCES and matches(name, pattern):
             return value
     known = {**TOLERANCES, **wanted}
-    types = {element.name, {"float16": "f16", "bfloat16": "bf16"}.get(theirs.dtype.name, element.name)}
+    types = {element, {"float16": "f16", "bfloat16": "bf16"}.get(theirs.dtype.name, element)}
     return max(known.get("f8" if t.startswith("f8") else "int8" if t in ("i8", "u8") else t, 0.0) for t in types)
 
 
-def _floor(visit: Visit, element: ElementType) -> float:
+def _floor(visit: Visit, element: str) -> float:
     """Differences that count as none: of rounding, of one step of i8 and u8, of one level of FakeQuantize."""
-    if element.name in ("i8", "u8"):
+    if element in ("i8", "u8"):
         return 1.0
     sources = max((rms(i) for i in visit.inputs if i.dtype.kind in "fV"), default=0.0)
-    floor = _ROUNDING.get(element.name, 0.0) * sources
+    floor = _ROUNDING.get(element, 0.0) * sources
     levels = visit.node.op.attributes.get("levels") if visit.node.type == "FakeQuantize" else None
     if levels and len(visit.inputs) == 5 and visit.inputs[4].size:
         span = np.abs(visit.inputs[4].astype(np.float64) - visit.inputs[3].astype(np.float64)).max()
@@ -325,10 +344,6 @@ def _in_order(a: Model, b: Model, inputs: Sequence[Array]) -> list[Array]:
     if all(p.any_name in by_name for p in b.inputs):
         return [by_name[p.any_name] for p in b.inputs]
     return list(inputs)
-
-
-def _meant(name: str, patterns: Sequence[str]) -> bool:
-    return any(p == name or fnmatchcase(name, p) for p in patterns)
 
 
 def _needed(error: Measures | None) -> str:

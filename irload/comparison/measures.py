@@ -55,7 +55,7 @@ def measure(a: Array, b: Array, tolerance: float, floor: float = 0.0) -> Measure
     for y in _chunk(b):
         y = y if np.isfinite(y).all() else y[np.isfinite(y)]
         if y.size:
-            count, total, square = count + y.size, total + float(y.sum()), square + float(y @ y)
+            count, total, square = count + y.size, total + float(y.sum()), square + _dot(y, y)
             greatest = max(greatest, float(np.abs(y).max()))
     scale = sqrt(square / count) if count else 0.0
     max_abs = max_rel = needed = sum_abs = sum_rel = sum_square = dot = a_square = 0.0
@@ -75,9 +75,9 @@ def measure(a: Array, b: Array, tolerance: float, floor: float = 0.0) -> Measure
         max_abs, max_rel = max(max_abs, float(error.max())), max(max_rel, float(relative.max()))
         needed = max(needed, float(share.max()))
         beyond += int((share > tolerance).sum())
-        sum_abs, sum_square = sum_abs + float(error.sum()), sum_square + float(error @ error)
+        sum_abs, sum_square = sum_abs + float(error.sum()), sum_square + _dot(error, error)
         sum_rel += float(relative[np.isfinite(relative)].sum())
-        dot, a_square = dot + float(x @ y), a_square + float(x @ x)
+        dot, a_square = dot + _dot(x, y), a_square + _dot(x, x)
     number = max(count, 1)
     deviation = sqrt(max(square / number - (total / number) ** 2, 0.0))
     root = sqrt(sum_square / number)
@@ -103,8 +103,13 @@ def rms(array: Array) -> float:
     count, square = 0, 0.0
     for x in _chunk(array):
         x = x if np.isfinite(x).all() else x[np.isfinite(x)]
-        count, square = count + x.size, square + float(x @ x)
+        count, square = count + x.size, square + _dot(x, x)
     return sqrt(square / count) if count else 0.0
+
+
+def _dot(x: Array, y: Array) -> float:
+    """The sum of products, without BLAS, which would wake threads for each chunk."""
+    return float(np.einsum("i,i", x, y))
 
 
 def _same(a: Array, b: Array) -> bool:

@@ -41,9 +41,12 @@ def plain(model: Model, inputs: Sequence[Array], names: Names) -> Generator[tupl
     return values(lambda observe: run_plain(model, inputs, observe, names), ())
 
 
-def planned(model: Model, inputs: Sequence[Array], names: Names) -> Pairs:
-    """The outputs that the plan makes as they stand in the graph; all where there is no plan, as with some loops."""
-    compiled = CompiledModel(model, limits=model.limits)
+def planned(model: Model, inputs: Sequence[Array], names: Names, *, jit: bool) -> Pairs:
+    """The outputs that the plan makes as they stand in the graph; all where there is no plan, as with some loops.
+
+    Raises InputInvalid where `jit` asks for compiled kernels that cannot be had.
+    """
+    compiled = CompiledModel(model, limits=model.limits, jit=jit)
     arrays, given = bind_typed(compiled.inputs, list(inputs))
     schedule = compiled.schedule(model, given, None)
     if not schedule.is_static:
@@ -56,8 +59,8 @@ def planned(model: Model, inputs: Sequence[Array], names: Names) -> Pairs:
         yield _name(names, output.node, output.index), array
 
 
-def openvino(model: Model, inputs: Sequence[Array], names: Names) -> Pairs:
-    """The outputs of OpenVINO's CPU plugin in f32, so many layers at a time as fit into some memory.
+def openvino(model: Model, inputs: Sequence[Array], names: Names, precision: str = "f32") -> Pairs:
+    """The outputs of OpenVINO's CPU plugin in this precision, so many layers at a time as fit into some memory.
 
     Each inference returns the outputs of other layers, which keeps it from fusing them. Raises Unsupported where
     OpenVINO is not installed, or does not run the model.
@@ -70,7 +73,8 @@ def openvino(model: Model, inputs: Sequence[Array], names: Names) -> Pairs:
         raise InputInvalid("OpenVINO reads files, and this model was read from none")
     core: Any = ov.Core()
     # Without the last two, compressed models are computed on activations and a cache that are rounded to 8 bits or f16.
-    config = {"INFERENCE_PRECISION_HINT": "f32", "DYNAMIC_QUANTIZATION_GROUP_SIZE": "0", "KV_CACHE_PRECISION": "f32"}
+    config = {"DYNAMIC_QUANTIZATION_GROUP_SIZE": "0", "KV_CACHE_PRECISION": "f32"}
+    config["INFERENCE_PRECISION_HINT"] = precision
     by_name: dict[str, list[Node]] = {}
     for node in model.nodes:
         by_name.setdefault(node.name, []).append(node)

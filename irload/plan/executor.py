@@ -39,7 +39,7 @@ class Executor:
     """A program that is ready to run, in memory of its own. Serves one inference at a time."""
 
     def __init__(self, program: Program, options: Options, offered: Sequence[Backend] | None = None) -> None:
-        offered = backends() if offered is None else offered
+        offered = backends(options) if offered is None else offered
         owners, requests = divide(program, offered, _check)
         self.program = program
         self.threads = options.threads
@@ -70,16 +70,14 @@ class Executor:
         if self._sanitizer is not None:
             kernels = dict(zip((k.step for k in self.kernels), self._single_kernels(context), strict=True))
             return self._sanitizer.run(arrays, kernels)
-        for view, array in zip(self._inputs, arrays, strict=True):
-            np.copyto(view, array)
+        self._fill(arrays)
         for segment in self.segments:
             segment.executable.run(context)
         return tuple(np.array(view, order="C") for view in self._outputs)
 
     def profile(self, arrays: Sequence[Array], context: Any = None) -> list[float]:
         """The seconds that each kernel takes in one run."""
-        for view, array in zip(self._inputs, arrays, strict=True):
-            np.copyto(view, array)
+        self._fill(arrays)
         seconds: list[float] = []
         for run in self._single_kernels(context):
             start = time.perf_counter()
@@ -92,13 +90,17 @@ class Executor:
 
         The arrays are copies.
         """
-        for view, array in zip(self._inputs, arrays, strict=True):
-            np.copyto(view, array)
+        self._fill(arrays)
         for kernel, run in zip(self.kernels, self._single_kernels(context), strict=True):
             run()
             for value in kernel.step.outputs:
                 if value.origin is not None and value.used and not value.is_constant:
                     yield value.origin, np.array(self.memory.array(value))
+
+    def _fill(self, arrays: Sequence[Array]) -> None:
+        """Copy the inputs into the memory of the plan."""
+        for view, array in zip(self._inputs, arrays, strict=True):
+            np.copyto(view, array)
 
     def _single_kernels(self, context: Any) -> list[Callable[[], None]]:
         """What runs each kernel alone."""
@@ -111,7 +113,7 @@ class Executor:
 
 def make_plan(graph: Graph, schedule: Schedule, options: Options) -> Executor:
     """The plan of a graph whose every type is static."""
-    offered = backends()
+    offered = backends(options)
     program = lower(graph, schedule, lambda step: any(backend.supports(step) for backend in offered))
     _check(program, "lowering")
     return Executor(optimize(program, _check), options, offered)

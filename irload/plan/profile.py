@@ -5,10 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
+from typing import TYPE_CHECKING
 
+from irload.graph import Node
+from irload.plan.backends.base import Kernel
 from irload.plan.executor import Executor
 from irload.plan.ir.work import flops
 from irload.plan.schedule import ScheduledNode
+
+if TYPE_CHECKING:
+    from irload.plan.backends.llvm.peaks import Peaks
 
 __all__ = ["StepTime", "of_interpreted", "of_plan"]
 
@@ -19,7 +25,9 @@ class StepTime:
 
     `operation`: the types of the layers that it stands for, `layer` the name of the last of them, `kernel` what was
     chosen to run it, `shape` that of its first output. `flops` counts multiplications and additions of convolutions,
-    matmuls and attention, 0 for all else; `nbytes` what the step reads and writes at least.
+    matmuls and attention, 0 for all else; `nbytes` what the step reads and writes at least; `origin`: the layers.
+    `reach`: the rate as a share (0–1) of what this machine was measured to do at most, of arithmetic in f32 or of
+    copying; None where that is not known, as in plans without compiled kernels.
     """
 
     operation: str
@@ -29,6 +37,8 @@ class StepTime:
     seconds: float
     flops: int
     nbytes: int
+    origin: tuple[Node, ...] = ()
+    reach: float | None = None
 
     @property
     def rate(self) -> str:
@@ -39,24 +49,35 @@ class StepTime:
 
 def of_plan(plan: Executor, rounds: Sequence[Sequence[float]]) -> list[StepTime]:
     """The entries of a plan: medians over rounds of seconds, one for each kernel."""
-    return [
-        StepTime(
-            kernel.step.title,
-            kernel.step.origin[-1].name if kernel.step.origin else "",
-            kernel.name,
-            kernel.step.outputs[0].shape if kernel.step.outputs else (),
-            median(seconds),
-            flops(kernel.step),
-            sum(v.nbytes for v in (*kernel.step.inputs, *kernel.step.outputs)),
-        )
-        for kernel, seconds in zip(plan.kernels, zip(*rounds, strict=True), strict=True)
-    ]
+    most = _peaks(plan)
+    times = zip(*rounds, strict=True)
+    return [_entry(kernel, median(seconds), most) for kernel, seconds in zip(plan.kernels, times, strict=True)]
+
+
+def _entry(kernel: Kernel, seconds: float, most: Peaks | None) -> StepTime:
+    step, work = kernel.step, flops(kernel.step)
+    nbytes = sum(v.nbytes for v in (*step.inputs, *step.outputs))
+    name = step.origin[-1].name if step.origin else ""
+    shape = step.outputs[0].shape if step.outputs else ()
+    reach = None
+    if most is not None and seconds > 0 and "bf16" not in kernel.why:
+        reach = min((work / most.flops if work else nbytes / most.nbytes) / seconds, 1.0)
+    return StepTime(step.title, name, kernel.name, shape, seconds, work, nbytes, step.origin, reach)
+
+
+def _peaks(plan: Executor) -> Peaks | None:
+    if all(segment.backend != "llvm" for segment in plan.segments):
+        return None
+    from irload.plan.backends.llvm.peaks import peaks
+    from irload.plan.backends.llvm.target import host_target
+
+    target = host_target()
+    return None if target is None else peaks(target, plan.threads)
 
 
 def of_interpreted(
     scheduled: ScheduledNode, shapes: Sequence[tuple[int, ...]], nbytes: int, seconds: float
 ) -> StepTime:
     """The entry of one operation that ran by its own `compute`."""
-    return StepTime(
-        scheduled.node.type, scheduled.node.name, "compute", shapes[0] if shapes else (), seconds, 0, nbytes
-    )
+    shape = shapes[0] if shapes else ()
+    return StepTime(scheduled.node.type, scheduled.node.name, "compute", shape, seconds, 0, nbytes, (scheduled.node,))

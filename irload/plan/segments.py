@@ -8,7 +8,6 @@ from copy import copy
 from irload.plan.backends.base import Backend
 from irload.plan.ir.program import Program, Step, Value
 from irload.plan.ir.steps import Relayout
-from irload.plan.memory.layout import Layout
 from irload.plan.memory.requests import MemoryRequests
 
 Owners = dict[Step, Backend]
@@ -39,33 +38,29 @@ def _requests(program: Program, backends: Sequence[Backend], owners: Owners) -> 
     steps = program.steps
     found = MemoryRequests.together(b.requests(program, [s for s in steps if owners[s] is b]) for b in backends)
     outside = {*program.inputs, *(s.output for s in steps if isinstance(s, Relayout))}
-    found.layouts = {v: layout for v, layout in found.layouts.items() if _can_lie(v, layout, outside)}
+    # What others than the back end fill or read lies as strides describe.
+    found.layouts = {v: layout for v, layout in found.layouts.items() if layout.is_strided or v not in outside}
     return found
-
-
-def _can_lie(value: Value, layout: Layout, outside: set[Value]) -> bool:
-    """False for what others than the back end fill or read, in a layout that strides do not describe."""
-    return layout.is_strided or value not in outside
 
 
 def _insert_relayouts(program: Program, owners: Owners, private: set[Value]) -> bool:
     """Relayout steps behind values that are private to a back end and taken by others. True where any was needed."""
     needed = False
-    for value, producer in program.producers().items():
-        owner, consumers = owners.get(producer), list(dict.fromkeys(program.consumers(value)))
-        others = value in program.returned or any(owners[s] is not owner for s in consumers)
-        if value not in private or owner is None or not others:
+    producers = program.producers()
+    for value in [v for v in producers if v in private]:
+        producer, consumers = producers[value], dict.fromkeys(program.consumers(value))
+        owner = owners[producer]
+        if value not in program.returned and all(owners[s] is owner for s in consumers):
             continue
         needed = True
-        producer = program.producers()[value]  # which may have been replaced meanwhile
         own = Value(value.shape, value.dtype, name=value.name)
-        changed, relayout = _with(producer, "outputs", value, own), Relayout([own], [value], origin=producer.origin)
-        program.replace([producer], [changed, relayout])
-        owners.update({changed: owner, relayout: owner})
-        for consumer in (s for s in consumers if owners[s] is owner):
-            taking = _with(consumer, "inputs", value, own)
-            program.replace([consumer], [taking])
-            owners[taking] = owner
+        relayout = Relayout([own], [value], origin=producer.origin)
+        changes: dict[Step, list[Step]] = {producer: [_with(producer, "outputs", value, own), relayout]}
+        changes |= {s: [_with(s, "inputs", value, own)] for s in consumers if owners[s] is owner}
+        for old, new in changes.items():
+            program.replace([old], new)
+            owners.update(dict.fromkeys(new, owner))
+            producers.update((v, step) for step in new for v in step.outputs)
     return needed
 
 

@@ -53,19 +53,41 @@ class ThreadPool:
         hired: list[_Worker] = []
         try:
             self._hire(len(parts) - 1, hired)
-            for worker, part in zip(hired, parts[1:], strict=False):
-                worker.begin(part)
-            run_part(parts[0])
-            for part in parts[1 + len(hired) :]:
-                run_part(part)
-            failures = [failure for worker in hired if (failure := worker.finish()) is not None]
-            with self._lock:
-                self._idle += hired
+            together = 1 + len(hired)
+            failures = self._work(hired, parts[:together], parts[together:])
         except BaseException:
             self._end(hired)
             raise
         for failure in failures:
             raise failure
+
+    def run_together(self, parts: Callable[[int], Sequence[Part]], most: int, abandon: Callable[[], None]) -> None:
+        """Run parts that wait for each other: `parts` makes as many as there are threads for, up to `most`.
+
+        Raises as `run` does. `abandon` is called where an exception meets the calling thread, which some may wait for:
+        it must have all parts come to their end.
+        """
+        hired: list[_Worker] = []
+        try:
+            self._hire(most - 1, hired)
+            failures = self._work(hired, parts(1 + len(hired)), ())
+        except BaseException:
+            abandon()
+            self._end(hired)
+            raise
+        for failure in failures:
+            raise failure
+
+    def _work(self, hired: list[_Worker], parts: Sequence[Part], rest: Sequence[Part]) -> list[BaseException]:
+        """Run a part by the calling thread and one by each of the hired, then the rest. Gives what they raised."""
+        for worker, part in zip(hired, parts[1:], strict=True):
+            worker.begin(part)
+        for part in (parts[0], *rest):
+            run_part(part)
+        failures = [failure for worker in hired if (failure := worker.finish()) is not None]
+        with self._lock:
+            self._idle += hired
+        return failures
 
     def _hire(self, count: int, hired: list[_Worker]) -> None:
         """Add up to `count` idle or new threads to `hired`: at no moment is a thread in no list at all."""

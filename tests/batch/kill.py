@@ -111,7 +111,7 @@ def check(output: Path, form: str, samples: np.ndarray, report: dict) -> None:
     assert [Path(n).name for n, _ in found] == names
     for (_, values), expected in zip(found, wanted, strict=True):
         if values is not None:
-            np.testing.assert_allclose(values, expected, atol=1e-6)
+            np.testing.assert_allclose(values, expected, rtol=1e-5, atol=1e-6)
     with closing(sqlite3.connect(report["manifest"])) as manifest:
         rows = manifest.execute("SELECT count(*), count(DISTINCT input), sum(status = 'done') FROM items").fetchone()
     assert rows == (count, count, count)

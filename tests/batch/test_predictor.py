@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
 
 import numpy as np
 import pytest
@@ -177,6 +178,27 @@ def test_an_item_that_kills_its_workers_is_given_up(tmp_path):
     assert sorted(r.name for r in records if not r.reason) == sorted(f for k, f in enumerate(files) if k != 4)
     (failed,) = [r for r in records if r.reason]
     assert (failed.name, failed.reason) == ("deadly", "3 workers died of it, the last by signal 9")
+
+
+def test_items_are_unpickled_where_they_are_run():
+    """Unpickling may import extension modules, which another thread must not while libraries are listed."""
+    options = WorkerOptions(str(MODEL), batch_size=1, threads=1)
+    items = [Item(0, "a", "0", row=Placed(image=np.zeros((1, 8, 8), np.float32)))]
+    (done,) = Pool(options, 1).run(iter([Task(items)]))
+    assert [r.reason for r in done.records] == [""]
+
+
+class Placed(dict):
+    """Ends the process where another thread than the main one unpickles it."""
+
+    def __reduce__(self):
+        return placed, (dict(self),)
+
+
+def placed(row):
+    if threading.current_thread() is not threading.main_thread():
+        os._exit(1)
+    return Placed(row)
 
 
 class Deadly(dict):

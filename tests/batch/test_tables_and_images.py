@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import irload
+from irload.batch import tables
 from irrun.main import FINDINGS
 from tests.batch.kill import MODEL, digits
 from tests.batch.models import identity, unary
@@ -29,7 +30,8 @@ def columns(samples):
 
 
 @pytest.mark.parametrize("form", ["fixed", "list", "nested", "tensor"])
-def test_rows_in_rows_out(batch, tmp_path, form):
+def test_rows_in_rows_out(batch, tmp_path, monkeypatch, form):
+    monkeypatch.setattr(tables, "ROWS", 8)  # several blocks
     samples = digits(tmp_path / "npy", 30)
     table = pa.table({"id": pa.array([f"row {k}" for k in range(30)]), "image": columns(samples)[form]})
     pq.write_table(table, tmp_path / "in.parquet", row_group_size=11)

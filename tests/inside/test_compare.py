@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import irload
+from irload.comparison.compare import TOLERANCES
 from models.ir import Graph, Ref
 from tests.inside.nets import looped, model, unary, with_constant
 
@@ -242,3 +243,11 @@ def test_openvino_names_a_planted_fault(tmp_path):
     faulty.op = type(faulty.op)(alpha=1.05)
     found = irload.compare(loaded, "openvino", IMAGE)
     assert [e.name for e in found.layers if not e.passed] == ["elu"]
+
+
+@pytest.mark.parametrize("precision", ["bf16", "f16"])
+def test_openvino_in_another_precision_is_judged_by_it(tmp_path, precision):
+    irload.save_model(cnn(), tmp_path / "m.xml")
+    found = irload.compare(f"openvino:{precision}", tmp_path / "m.xml", IMAGE)
+    assert found.passed, str(found)
+    assert {e.tolerance for e in found.layers if e.type == "f32"} == {TOLERANCES[precision]}

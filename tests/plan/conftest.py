@@ -10,6 +10,13 @@ from irload.plan.sanitizing import sanitizing
 
 
 @pytest.fixture(autouse=True)
+def numpy_kernels(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Switch compiled kernels off for tests of what NumPy's do."""
+    if request.node.get_closest_marker("numpy_kernels"):
+        monkeypatch.setenv("IRLOAD_JIT", "off")
+
+
+@pytest.fixture(autouse=True)
 def sanitized() -> Iterator[None]:
     """Switch the sanitizer on."""
     with sanitizing():

@@ -12,6 +12,7 @@ import numpy as np
 import irload
 from irload.core.tensor import Array
 from irload.model import Model
+from irload.plan.backends.llvm.target import host_target
 from irload.plan.backends.numpy.executable import NumpyExecutable, kept
 from irload.plan.backends.numpy.tuning import Phases
 from irload.plan.executor import Executor
@@ -20,7 +21,7 @@ from irload.plan.memory.memory import Memory
 from irload.plan.sanitizing import sanitizing
 from irload.run import CompiledModel
 from models import ir
-from tests.plan.graphs import Net
+from tests.plan.graphs import Net, close
 
 INEXACT = {"winograd"}
 
@@ -67,7 +68,10 @@ def given(shapes: Sequence[Sequence[int]], seed: int = 7) -> list[Array]:
 
 
 def same(model: Model, shapes: Sequence[Sequence[int]], *, threads: Sequence[int] = (1, 3)) -> set[str]:
-    """Check the plan against `compute`, with every kernel that could run its steps. Returns the names of them all."""
+    """Check the plan against `compute`, with every kernel of NumPy's that could run its steps.
+
+    Compiled kernels are checked beside them where they are switched on. Returns the names of NumPy's.
+    """
     inputs = given(shapes), given(shapes, 8)
     plain = irload.compile_model(model, optimize=False)
     expected = [list(plain(arrays).values()) for arrays in inputs]
@@ -85,12 +89,17 @@ def same(model: Model, shapes: Sequence[Sequence[int]], *, threads: Sequence[int
                     else:
                         np.testing.assert_array_equal(a, b, f"{used} at {count} threads")
             k, most = k + 1, choice.most
+        if host_target() is not None:
+            compiled = irload.compile_model(model, count)
+            for arrays, wanted in zip(inputs, expected, strict=True):
+                for a, b in zip(compiled(arrays).values(), wanted, strict=True):
+                    close(a, b, 1e-4)
     return names
 
 
 def plan_of(model: Model, shapes: Sequence[Sequence[int]], threads: int = 1, choice: object = None) -> Executor:
-    """The fast plan that an inference on inputs of these shapes uses."""
-    compiled = CompiledModel(model, threads)  # which plans at the first inference, by the choice
+    """The plan in NumPy that an inference on inputs of these shapes uses."""
+    compiled = CompiledModel(model, threads, jit=False)  # which plans at the first inference, by the choice
     kept(compiled._options).tuner = choice  # pyright: ignore
     compiled(given(shapes))
     ((plan,),) = compiled._pools.values()
@@ -114,7 +123,7 @@ def _run(
     model: Model, inputs: Sequence[Sequence[Array]], threads: int, choice: Choice
 ) -> tuple[set[str], list[list[Array]]]:
     with sanitizing():
-        compiled = CompiledModel(model, threads)  # which plans at the first inference, by the choice
+        compiled = CompiledModel(model, threads, jit=False)  # which plans at the first inference, by the choice
         kept(compiled._options).tuner = choice  # pyright: ignore
         results = [list(compiled(arrays).values()) for arrays in inputs]
     return {b.name for plans in compiled._pools.values() for plan in plans for b in plan.kernels}, results

@@ -98,10 +98,11 @@ def agrees(
             plan = irload.compile_model(model, threads, precise=precise)
             for arrays, wanted in zip(given, expected, strict=True):
                 for found, value in zip(plan(arrays).values(), wanted, strict=True):
-                    _close(found, value, tolerance)
+                    close(found, value, tolerance)
 
 
-def _close(found: Array, wanted: Array, tolerance: float) -> None:
+def close(found: Array, wanted: Array, tolerance: float) -> None:
+    """Check numbers against others, NaN and infinities where they are."""
     finite = np.isfinite(wanted)
     spread = float(np.std(wanted[finite], dtype=np.float64)) if finite.any() else 0.0
     scale = tolerance * max(spread, 1e-3)

@@ -8,6 +8,7 @@ import pytest
 import irload
 from irload.plan import profile
 from irload.plan.backends.numpy.executable import _bytes
+from irload.plan.backends.numpy.kernels import weight_streaming
 from irload.plan.backends.numpy.reasons import REASONS
 from irload.plan.executor import Executor
 from irload.plan.ir.steps import Attention, Conv, MatMul
@@ -15,6 +16,12 @@ from models import ir
 from tests.plan.exact import plan_of
 from tests.plan.graphs import Net
 from tests.plan.programs import constant, random, value
+
+
+@pytest.fixture
+def small_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A BLAS that reads small operands in place, whichever this machine has."""
+    monkeypatch.setattr(weight_streaming, "small_kernels", lambda: True)
 
 
 def mixed() -> tuple[Net, ir.Ref, ir.Ref]:
@@ -51,6 +58,8 @@ steps:
 
 
 @pytest.mark.parametrize(("threads", "said"), [(1, "1 thread"), (2, "2 threads")])
+@pytest.mark.numpy_kernels
+@pytest.mark.usefixtures("small_kernels")
 def test_the_words_of_a_plan(threads: int, said: str) -> None:
     net, *outputs = mixed()
     compiled = irload.compile_model(net.model(*outputs), threads)
@@ -90,6 +99,7 @@ def test_the_words_of_a_plain_plan() -> None:
     )
 
 
+@pytest.mark.numpy_kernels
 def test_every_kernel_has_a_reason() -> None:
     net, *outputs = mixed()
     plan = plan_of(net.model(*outputs), net.shapes)
@@ -108,6 +118,8 @@ def test_what_is_counted() -> None:
     assert profile.flops(Attention([q, k, v], [out], scale=1.0)) == 2 * 2 * (5 * 7 * 4 + 5 * 7 * 3)
 
 
+@pytest.mark.numpy_kernels
+@pytest.mark.usefixtures("small_kernels")
 def test_a_profile_says_what_a_step_moves() -> None:
     net, *outputs = mixed()
     model = net.model(*outputs)

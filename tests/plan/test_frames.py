@@ -80,6 +80,7 @@ def frames(steps: list[Step], a: Value, outputs: list[Value]) -> list[Value]:
     return [v for s in plan.program.steps for v in s.outputs if plan.memory.layout(v).border]
 
 
+@pytest.mark.numpy_kernels
 def test_only_what_a_depthwise_convolution_alone_takes() -> None:
     one, many, pads = random(1, 16, 16, 1, 1), random(16, 1, 1, 3, 3), (1, 1, 1, 1)
 

@@ -234,6 +234,7 @@ def padded_for_depthwise(net: Exact, change: str) -> ir.Ref:
 
 
 @pytest.mark.parametrize("change", ["none", "3×3", "no pads", "small", "dense", "taken twice"])
+@pytest.mark.numpy_kernels
 def test_borders(change: str) -> None:
     net = Exact()
     model = net.model(padded_for_depthwise(net, change))
@@ -251,6 +252,7 @@ def test_borders(change: str) -> None:
     agrees(model, net.shapes)
 
 
+@pytest.mark.numpy_kernels
 def test_a_border_whose_rows_are_padding_alone() -> None:
     net = Exact()
     y = net.op("ReLU", net.conv(net.input(1, 4, 13, 14), 4, 6))

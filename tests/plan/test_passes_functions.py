@@ -139,6 +139,7 @@ def test_what_others_take_is_kept() -> None:
     np.testing.assert_allclose(second, random(3, 4) * first, 1e-6)
 
 
+@pytest.mark.numpy_kernels
 def test_numbers_of_every_place() -> None:
     x = value(2, 3)
     given = random(2, 3)

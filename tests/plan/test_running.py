@@ -106,6 +106,7 @@ def test_each_shape_has_a_plan_and_old_ones_are_let_go():
     assert len(compiled._pools) <= PLANS
 
 
+@pytest.mark.numpy_kernels
 def test_precise_plans_avoid_winograd():
     model = convolutions(32, 32, 32)
     x = image(1, 32, 24, 24)

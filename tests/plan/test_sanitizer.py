@@ -80,6 +80,7 @@ class Chain:
         self.scratch.fill(0)
 
 
+@pytest.mark.numpy_kernels
 def test_memory_is_poison_before_it_is_made_and_after_its_last_use(monkeypatch: pytest.MonkeyPatch) -> None:
     chain = Chain(monkeypatch)
     x = np.abs(random(2, 3))
@@ -111,6 +112,7 @@ def test_poison_of_every_type(dtype: str, poison: float) -> None:
     np.testing.assert_array_equal(found.view("u1") if dtype == "?" else found, poison)
 
 
+@pytest.mark.numpy_kernels
 def test_a_step_that_writes_to_another_step_s_input_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     chain = Chain(monkeypatch, lambda step, selector: [(selector.array(step.inputs[0]).fill, (1,))])
     with pytest.raises(PlanInvalid, match=r"step 1, Elementwise .* changes .* still needed"):
@@ -128,6 +130,7 @@ def test_a_step_may_change_what_is_needed_no_more(monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.parametrize("where", ["argument", "list", "method"])
+@pytest.mark.numpy_kernels
 def test_arrays_of_calls_lie_where_they_belong(monkeypatch: pytest.MonkeyPatch, where: str) -> None:
     def bind(step: Elementwise, selector: Selector) -> Part:
         mine, out = np.zeros((2, 3), np.float32), selector.array(step.output)
@@ -141,6 +144,7 @@ def test_arrays_of_calls_lie_where_they_belong(monkeypatch: pytest.MonkeyPatch, 
         Chain(monkeypatch, bind)
 
 
+@pytest.mark.numpy_kernels
 def test_arrays_of_other_steps_do_not_belong(monkeypatch: pytest.MonkeyPatch) -> None:
     x, far = value(2, 3), value(2, 3)
     first, last = mapped("relu", x), mapped("add", far, x)
@@ -153,6 +157,7 @@ def test_arrays_of_other_steps_do_not_belong(monkeypatch: pytest.MonkeyPatch) ->
         Executor(Program([first, last], [x, far], [first.output, last.output]), Options(1))
 
 
+@pytest.mark.numpy_kernels
 def test_an_input_of_the_caller_is_not_changed(monkeypatch: pytest.MonkeyPatch) -> None:
     given = random(2, 3)
     chain = Chain(monkeypatch)

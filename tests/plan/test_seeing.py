@@ -14,6 +14,7 @@ MODELS = Path(__file__).parents[2] / "models"
 START = np.array([[1, 3]], np.float32)
 
 
+@pytest.mark.numpy_kernels
 def test_a_profile_has_an_entry_for_each_step():
     compiled = irload.compile_model(convolutions(3, 32, 32), 1)
     first, second = compiled.profile(np.ones((1, 3, 24, 24), np.float32), 3)
@@ -41,6 +42,7 @@ def test_a_profile_leaves_the_state_alone():
     assert compiled(step)[0].tolist() == [[2, 4, 6]]
 
 
+@pytest.mark.numpy_kernels
 def test_a_plan_explains_itself():
     text = irload.compile_model(convolutions(3, 32, 32), 2).explain()
     for part in ("x f32[1,3,24,24], 2 threads", "2 × Convolution+ReLU", "1 × winograd: ", "values 0.1 MB", "(relu1)"):

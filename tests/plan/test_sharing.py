@@ -15,6 +15,8 @@ from irload.plan.backends.numpy.measured import SHARED, TILE
 from models import ir
 from tests.plan.exact import Choice, Exact, plan_of, tables
 
+pytestmark = pytest.mark.numpy_kernels
+
 PADS = {"pads_begin": "1,1", "pads_end": "1,1"}
 THREADS = 3
 

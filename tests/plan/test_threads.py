@@ -193,6 +193,7 @@ def test_callers_share_the_threads(mine: ThreadPool) -> None:
     assert len(mine) <= max(2, processors() - 1)
 
 
+@pytest.mark.numpy_kernels
 def test_plans_of_all_shapes_and_models_share_one_pool(mine: ThreadPool, monkeypatch: pytest.MonkeyPatch) -> None:
     before = set(threading.enumerate())
     monkeypatch.setattr(
@@ -213,8 +214,8 @@ def test_inferences_of_several_models_at_once_are_right() -> None:
     alone = [compiled(x)[0].copy() for compiled in models]
     with ThreadPoolExecutor(6) as callers:
         found = list(callers.map(lambda k: models[k % 3](x)[0], range(60)))
-    for k, result in enumerate(found):
-        np.testing.assert_array_equal(result, alone[k % 3])
+    for k, result in enumerate(found):  # each on a plan of its own, whose sums BLAS may round in another way
+        np.testing.assert_allclose(result, alone[k % 3], rtol=0, atol=1e-4)
 
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="there is no such timer on Convs")

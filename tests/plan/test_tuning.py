@@ -13,6 +13,7 @@ from irload.machine import cache_folder
 from irload.plan.backends.base import Options
 from irload.plan.backends.numpy import tuning
 from irload.plan.backends.numpy.executable import Kept
+from irload.plan.backends.numpy.kernels import weight_streaming
 from irload.plan.backends.numpy.requests import requests
 from irload.plan.backends.numpy.tuning import Tuner, describe
 from irload.plan.executor import Executor
@@ -21,12 +22,14 @@ from irload.plan.ir.steps import Conv, MatMul
 from irload.plan.memory.memory import Memory
 from tests.plan.programs import constant, random, value
 
+pytestmark = pytest.mark.numpy_kernels
+
 DIGITS = Path(__file__).parents[2] / "models" / "digits"
 WAYS = {
     1: ["winograd", "im2col", "im2col, weight streaming"],
     2: ["winograd", "im2col of a small map", "im2col", "im2col, weight streaming"],
 }
-"""What can run the convolution below, by the number of threads."""
+"""What can run the convolution below, by the number of threads, in the order in which it is tried."""
 
 
 def convolution() -> tuple[Program, Conv]:
@@ -53,6 +56,7 @@ def plan(program: Program, file: Path, threads: int = 1) -> Executor:
 def test_the_fastest_runs_and_is_remembered(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, best: str, threads: int
 ) -> None:
+    monkeypatch.setattr(weight_streaming, "suits", lambda *_: False)  # which comes first depends on the processor
     program, step = convolution()
     tried: list[str] = []
 
@@ -71,6 +75,16 @@ def test_the_fastest_runs_and_is_remembered(
     assert json.loads(file.read_text())[tuning.machine()] == {described(step, threads): best}
     assert plan(convolution()[0], file, threads).kernels[-1].name == best
     assert tried == WAYS[threads], "what is remembered is not timed again"
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_kernels_whose_first_phase_is_empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, threads: int) -> None:
+    """Weight streaming has nothing to copy where BLAS copies operands itself, as it does without AVX-512."""
+    monkeypatch.setattr(weight_streaming, "small_kernels", lambda: False)
+    a, b = random(32, 64), random(64, 48, seed=1)
+    x, out = value(32, 64), value(32, 48)
+    program = Program([MatMul([x, constant(b)], [out])], [x], [out])
+    np.testing.assert_allclose(plan(program, tmp_path / "tuned.json", threads).run([a])[0], a @ b, rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.parametrize(

@@ -134,6 +134,7 @@ def planned(monkeypatch: pytest.MonkeyPatch, bind: Callable[[Elementwise, Select
     return Executor(Program([first, second], [x], [second.output]), Options(1)), x
 
 
+@pytest.mark.numpy_kernels
 def test_a_copy_that_was_made_at_binding_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     def bind(step: Elementwise, selector: Selector) -> Part:
         return [(np.copyto, (selector.array(step.output), selector.array(step.inputs[0]).T.reshape(-1).reshape(2, 3)))]
@@ -145,6 +146,7 @@ def test_a_copy_that_was_made_at_binding_is_found(monkeypatch: pytest.MonkeyPatc
         planned(monkeypatch, bind)
 
 
+@pytest.mark.numpy_kernels
 def test_a_step_that_changes_what_is_still_needed_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     def bind(step: Elementwise, selector: Selector) -> Part:
         return [(selector.array(step.inputs[0]).fill, (0,))]
@@ -154,6 +156,7 @@ def test_a_step_that_changes_what_is_still_needed_is_found(monkeypatch: pytest.M
         plan.run([random(2, 3)])
 
 
+@pytest.mark.numpy_kernels
 def test_what_nobody_wrote_is_not_a_number(monkeypatch: pytest.MonkeyPatch) -> None:
     plan, _ = planned(monkeypatch, lambda step, selector: [(selector.array(step.inputs[0]).sum, ())])
     assert np.isnan(plan.run([random(2, 3)])[0]).all()

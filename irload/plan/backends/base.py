@@ -24,13 +24,16 @@ class Options:
     """How a model is to be run, and what back ends keep for all plans of it.
 
     `threads`: how many may work at one step. `precise`: no kernel that rounds more than the plain sum does. `tune`:
-    choose kernels by the clock. `file`: the model's, for messages. `kept`: by the name of a back end, whatever it keeps
-    between plans, as packed weights.
+    choose kernels by the clock. `jit`: use compiled kernels, None: where they can be had. `precision`: what products
+    are computed in: "f32", "bf16", or "auto", the one that is fastest here. `file`: the model's, for messages.
+    `kept`: by the name of a back end, whatever it keeps between plans, as packed weights.
     """
 
     threads: int = 1
     precise: bool = False
     tune: bool = False
+    jit: bool | None = None
+    precision: str = "f32"
     limits: Limits = DEFAULT
     file: str | None = None
     kept: dict[str, Any] = field(default_factory=dict[str, Any])

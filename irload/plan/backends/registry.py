@@ -1,24 +1,30 @@
-"""The back ends of the process, in the order in which steps are offered to them. NumPy's is the last, and takes all."""
+"""The back ends that plans are made with, in the order in which steps are offered to them. NumPy's takes all."""
 
 from __future__ import annotations
 
 from collections.abc import Generator
 from contextlib import contextmanager
 
-from irload.plan.backends.base import Backend
+from irload.plan.backends.base import Backend, Options
+from irload.plan.backends.llvm.available import compiled_kernels
 from irload.plan.backends.numpy.backend import NumpyBackend
 
-_backends: list[Backend] = [NumpyBackend()]
+_registered: list[Backend] = []
+_numpy = NumpyBackend()
 
 
-def backends() -> tuple[Backend, ...]:
-    """Those that plans are made with from now on."""
-    return tuple(_backends)
+def backends(options: Options) -> tuple[Backend, ...]:
+    """Those that a plan with these options is made with: registered ones, compiled kernels, NumPy.
+
+    Raises InputInvalid for options that this machine cannot meet.
+    """
+    compiled = compiled_kernels(options.jit, options.precision)
+    return (*_registered, *([] if compiled is None else [compiled]), _numpy)
 
 
 def register(backend: Backend) -> None:
-    """Offer steps to this back end before all that are registered already. Plans that exist stay as they are."""
-    _backends.insert(0, backend)
+    """Offer steps to this back end before all others. Plans that exist stay as they are."""
+    _registered.insert(0, backend)
 
 
 @contextmanager
@@ -28,4 +34,4 @@ def registered(backend: Backend) -> Generator[None]:
     try:
         yield
     finally:
-        _backends.remove(backend)
+        _registered.remove(backend)

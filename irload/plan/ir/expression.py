@@ -32,7 +32,7 @@ class Instruction:
 
 @dataclass(frozen=True, slots=True)
 class Expression:
-    """`operands` inputs, then the instructions. `results` are the registers that it gives: by default the last one.
+    """`operands` inputs, then the instructions. `results` are the registers that it gives, empty for the last alone.
 
     Without instructions it is the identity of operand 0.
     """

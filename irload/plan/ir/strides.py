@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Literal
@@ -62,16 +62,6 @@ class View:
                 return _sliced(strided, self.ranges)
             case "broadcast":
                 return _broadcast(strided, self.axes)
-
-
-def view_through(views: Iterable[View], strided: Strided) -> Strided | None:
-    """What several views, one after the other, give of a tensor."""
-    at: Strided | None = strided
-    for view in views:
-        if at is None:
-            return None
-        at = view.of(at)
-    return at
 
 
 def _transposed(strided: Strided, order: Sequence[int]) -> Strided:

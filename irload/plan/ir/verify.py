@@ -92,6 +92,8 @@ def _expression(
     """Instructions that exist, operands that broadcast to the outputs, and results of their types."""
     _equal("the number of operands of the expression", expression.operands, len(first) + len(rest))
     _equal("the number of results", len(expression.result_registers), len(outputs))
+    if len(expression.results) == 1:
+        raise PlanInvalid(f"results are {expression.results}, expected none: a sole result is the last register")
     types = expression.types([v.dtype for v in (*first, *rest)])
     for register, output in zip(expression.result_registers, outputs, strict=True):
         _equal("the shape", output.shape, outputs[0].shape)

@@ -1,4 +1,4 @@
-"""Aliases: which values lie in the buffer of another one, and by which views."""
+"""Aliases: which values lie in the buffer of another one, and by which view."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from irload.plan.memory.requests import MemoryRequests
 
 @dataclass(frozen=True, slots=True)
 class Alias:
-    """A value that is `source` through the views."""
+    """A value that is `source`, or a view of it."""
 
     source: Value
-    views: tuple[View, ...] = ()
+    view: View | None = None
 
 
 class Aliases:
@@ -72,7 +72,7 @@ class Aliases:
             seen = view.of(strided[source] if source in strided else self.layout(source).strided(source.shape))
             if seen is not None:
                 strided[step.output] = seen
-                self._aliases[step.output] = Alias(source, (view,))
+                self._aliases[step.output] = Alias(source, view)
                 self._seen.add(step.output)
 
     def _find_slices(self) -> None:
@@ -89,7 +89,7 @@ class Aliases:
                 free = value not in self._aliases and self._only(value, step)
                 writable = producers.get(value) in self._requests.into_slices
                 if free and writable and self._alike(value, step.output):
-                    self._aliases[value] = Alias(step.output, (View("slice", ranges=tuple(ranges)),))
+                    self._aliases[value] = Alias(step.output, View("slice", ranges=tuple(ranges)))
 
     def _find_in_place(self) -> None:
         """Results → the buffer of an input that nothing needs afterwards, where the step may write over it."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from irload.core.tensor import Array
 from irload.plan.ir.program import Program, Value, walk_values
-from irload.plan.ir.strides import Strided, view_through
+from irload.plan.ir.strides import Strided
 from irload.plan.memory.aliases import Aliases
 from irload.plan.memory.arena import ALIGNMENT, Lifetime, place
 from irload.plan.memory.layout import Layout
@@ -94,7 +94,8 @@ class Memory:
         for each in reversed(chain):
             alias = self._aliases.alias(each)
             assert alias is not None
-            seen = view_through(alias.views, self._strided[alias.source])
+            source = self._strided[alias.source]
+            seen = source if alias.view is None else alias.view.of(source)
             if seen is None:
                 raise ValueError(f"{each} is no view of {alias.source}")
             self._strided[each] = seen

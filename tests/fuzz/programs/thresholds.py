@@ -8,6 +8,7 @@ from contextlib import ExitStack, contextmanager
 from typing import Any
 from unittest.mock import patch
 
+from irload.plan.backends.llvm import library
 from irload.plan.backends.numpy import backend
 from irload.plan.backends.numpy.kernels import winograd
 
@@ -19,7 +20,10 @@ SMALL: dict[str, Any] = {
     "BAND": 4, "LANES": 4, "HEIGHTS": (8, 4), "WIDTHS": (16, 8, 4),
     "WIDEST": 32,
 }  # fmt: skip
-"""Numbers of plan/kernels by which kernels are chosen, and work is cut into tiles and parts."""
+"""Numbers of NumPy's kernels by which kernels are chosen, and work is cut into tiles and parts."""
+
+COMPILED: dict[str, Any] = {"CACHED": 600, "SHARED_CYCLES": 1, "BLOCK": 48, "LONGEST": 1e4}
+"""The same of compiled kernels, which are then compiled under a name of their own."""
 
 
 @contextmanager
@@ -30,8 +34,10 @@ def lowered() -> Generator[None]:
         for name, module in list(sys.modules.items()):
             if not name.startswith("irload.plan"):
                 continue
-            for constant, value in SMALL.items():
+            compiled = name.startswith("irload.plan.backends.llvm")
+            for constant, value in (COMPILED if compiled else SMALL).items():
                 if constant in vars(module):
                     stack.enter_context(patch.object(module, constant, value))
         stack.enter_context(patch.object(winograd, "suits", winograd.can))
+        stack.enter_context(patch.object(library, "_generator", lambda: "lowered thresholds"))
         yield

@@ -17,7 +17,7 @@ from irload.plan.backends.numpy.measured import CHECKED
 from irload.plan.backends.numpy.reasons import REASONS
 from irload.plan.backends.numpy.selection.selector import Selector
 from irload.plan.backends.numpy.selection.table import SELECTIONS
-from irload.plan.backends.numpy.tuning import Phases, Tuner
+from irload.plan.backends.numpy.tuning import Phases, Tuner, filled
 from irload.plan.ir.constant import Constant
 from irload.plan.ir.program import Step
 from irload.plan.memory.memory import Memory
@@ -92,8 +92,7 @@ class NumpyExecutable:
         """Select a kernel for a step, and take what it does into the table. Views do nothing."""
         selector.scratch.reset()
         name, phases = SELECTIONS[type(step)](step, selector)
-        phases = [[part for part in phase if part] for phase in phases]
-        phases = [phase for phase in phases if phase]
+        phases = filled(phases)
         if is_on():
             from irload.plan.backends.numpy.table_check import check_table  # for tests, as the sanitizer is
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from irload.plan.backends.numpy.layouts import layouts
+from irload.plan.backends.channels_last import layouts
 from irload.plan.backends.numpy.selection.convolutions import writes_lines
 from irload.plan.ir.program import Program, Step, Value
 from irload.plan.ir.steps import Conv

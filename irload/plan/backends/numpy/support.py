@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from irload.ops.windows import FAR
+from irload.ops.windows import FAR, dilated
 from irload.plan.backends.numpy.kernels.instructions import TABLE
 from irload.plan.backends.numpy.measured import LARGEST_MATRIX, LONGEST_SEQUENCE, LONGEST_WINDOW
 from irload.plan.ir.expression import Expression
@@ -58,7 +58,7 @@ def _always(step: Step) -> bool:
 def _is_near(shape: tuple[int, ...], kernel: tuple[int, ...], step: Conv | Pool) -> bool:
     """True where windows lie so close that an array of all they span is not much larger than data and windows."""
     axes = zip(step.output.shape[2:], kernel, step.strides, step.dilations, shape[2:], strict=True)
-    return all((n - 1) * s + (k - 1) * d + 1 <= FAR * (size + n * k) for n, k, s, d, size in axes)
+    return all((n - 1) * s + dilated(k, d) <= FAR * (size + n * k) for n, k, s, d, size in axes)
 
 
 def _conv(step: Conv) -> bool:

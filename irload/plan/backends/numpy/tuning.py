@@ -15,8 +15,8 @@ from typing import cast
 import numpy as np
 
 from irload.machine import cache_folder, processor
+from irload.plan.backends.channels_last import is_channels_last
 from irload.plan.backends.numpy.blas import single_threaded_blas
-from irload.plan.backends.numpy.layouts import is_channels_last
 from irload.plan.ir.program import Step
 from irload.plan.memory.memory import Memory
 from irload.plan.threads import Part
@@ -29,11 +29,17 @@ Phases = list[list[Part]]
 """Phases follow each other; the parts of a phase may run at the same time."""
 
 
+def filled(phases: Phases) -> Phases:
+    """The phases without parts that call nothing, and without phases of no parts."""
+    parts = ([part for part in phase if part] for phase in phases)
+    return [phase for phase in parts if phase]
+
+
 class Tuner:
     """Chooses kernels by the clock. The choices are kept in a file, for later plans and processes."""
 
     def __init__(self, file: Path | None = None) -> None:
-        self._file = cache_folder() / "tuned.json" if file is None else file
+        self._file = tuning_file() if file is None else file
         self._learnt = _read(self._file).get(machine(), {})
         self._new: dict[str, str] = {}
 
@@ -80,6 +86,11 @@ class Tuner:
         self._new = {}
 
 
+def tuning_file() -> Path:
+    """Where choices are kept."""
+    return cache_folder() / "tuned.json"
+
+
 def describe(step: Step, memory: Memory, threads: int) -> str:
     """What decides how fast kernels are: the shapes and attributes of a step, and the number of threads."""
     fields = {
@@ -101,6 +112,7 @@ def machine() -> str:
 
 
 def _least(phases: Phases, run: Callable[[Phases], None]) -> float:
+    phases = filled(phases)
     run(phases)
     seconds: list[float] = []
     for _ in range(ROUNDS):

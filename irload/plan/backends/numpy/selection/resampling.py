@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from irload.plan.backends.channels_last import is_channels_last
 from irload.plan.backends.numpy.kernels import resample as kernels
 from irload.plan.backends.numpy.kernels.copying import dense, dense_target
 from irload.plan.backends.numpy.kernels.views import frozen
-from irload.plan.backends.numpy.layouts import is_channels_last
 from irload.plan.backends.numpy.measured import FEW_ELEMENTS
 from irload.plan.backends.numpy.selection.selector import Selected, Selector
 from irload.plan.backends.numpy.tuning import Phases

@@ -6,11 +6,11 @@ from math import prod
 
 import numpy as np
 
+from irload.plan.backends.channels_last import is_channels_last
 from irload.plan.backends.numpy.kernels import group_norm as groups
 from irload.plan.backends.numpy.kernels import rotary, rows
 from irload.plan.backends.numpy.kernels.copying import dense, dense_target
 from irload.plan.backends.numpy.kernels.views import shaped
-from irload.plan.backends.numpy.layouts import is_channels_last
 from irload.plan.backends.numpy.selection.selector import Selected, Selector
 from irload.plan.backends.numpy.tuning import Phases
 from irload.plan.ir.steps import GroupNormalize, Normalize, Reduce, RotaryEmbedding, Softmax

@@ -19,10 +19,11 @@ from irload.plan.memory.layout import Layout, channels_last
 from irload.plan.memory.memory import Memory
 
 
-def layouts(program: Program, steps: Sequence[Step]) -> dict[Value, Layout]:
+def layouts(program: Program, steps: Sequence[Step], *, inputs: bool = True) -> dict[Value, Layout]:
     """The values that lie with their channels innermost.
 
-    Those that convolutions and poolings take and make, and what elementwise steps and the like make of them.
+    Those that convolutions and poolings make, and what elementwise steps and the like make of them; with `inputs` also
+    what they take from the caller or from operations that compute themselves.
     """
     found: dict[Value, Layout] = {}
 
@@ -34,7 +35,7 @@ def layouts(program: Program, steps: Sequence[Step]) -> dict[Value, Layout]:
         return any(isinstance(s, Conv | ConvTranspose | Pool) for s in program.consumers(value))
 
     for value in program.inputs:
-        request(value, wanted=is_convolved(value))
+        request(value, wanted=inputs and is_convolved(value))
     for step in steps:
         if isinstance(step, Conv | ConvTranspose | Pool):
             request(step.output)
@@ -45,7 +46,7 @@ def layouts(program: Program, steps: Sequence[Step]) -> dict[Value, Layout]:
             request(step.output, wanted=step.inputs[0] in found)
         elif isinstance(step, Compute):
             for value in step.outputs:
-                request(value, wanted=is_convolved(value))
+                request(value, wanted=inputs and is_convolved(value))
     return found
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from irload.plan.backends.numpy.layouts import layouts
+from irload.plan.backends.channels_last import layouts
 from irload.plan.ir.program import Program
 from irload.plan.ir.steps import Concat, GroupNormalize, Pool, Reshape, Step, Transpose
 from irload.plan.memory.layout import channels_last

@@ -1,0 +1,49 @@
+"""`irrun cache`: what irload keeps in the user's cache, shown or removed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from irrun.arguments import json_option
+
+
+@click.command("cache")
+@click.option("--clear", is_flag=True, help="Remove all of it.")
+@json_option
+def command(clear: bool, as_json: bool) -> int:
+    r"""Show what irload keeps in the user's cache: compiled kernels, and what --tune has learnt.
+
+    All of it is made again when it is needed. IRLOAD_CACHE_DIR names another folder.
+
+    \b
+      irrun cache
+      irrun cache --clear
+    """
+    from irload.machine import cache_folder
+    from irload.user_cache import clear_cache, kept
+    from irrun.render import safe, show_json, size_text, stdout, table
+
+    before = clear_cache() if clear else []
+    found = kept()
+    removed = sum(entry.nbytes for entry in before) - sum(entry.nbytes for entry in found) if clear else 0
+    document: dict[str, Any] = {
+        "entries": [
+            {"what": entry.what, "path": str(entry.path), "count": entry.count, "bytes": entry.nbytes}
+            for entry in found
+        ],
+        "cleared": clear,
+        "removed_bytes": max(removed, 0),
+    }
+    if as_json:
+        show_json(document)
+        return 0
+    shown = table("", "files", "size", "name", right=("files", "size"))
+    for entry in found:
+        shown.add_row(entry.what, f"{entry.count:,}", size_text(entry.nbytes), safe(entry.path.name))
+    stdout().print(shown)
+    stdout().print(f"in {safe(cache_folder())}", soft_wrap=True)
+    if clear:
+        stdout().print(f"removed {size_text(document['removed_bytes'])}")
+    return 0

@@ -1,0 +1,106 @@
+"""`irrun diff`: what was edited between two models."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from irload import Limits
+from irrun.arguments import extension_option, json_option, limit_option
+
+if TYPE_CHECKING:
+    from irload import Difference
+    from irload.comparison.edits import Change, LayerEdit
+
+Document = dict[str, Any]
+
+SHOWN = 20
+"""Outputs that only follow from the edits and are shown; --all shows every one."""
+COLOURS = {"-": "red", "+": "green", "@": "cyan", "~": "yellow"}
+
+
+@click.command("diff", no_args_is_help=True)
+@click.argument("a", metavar="A", type=click.Path(path_type=Path))
+@click.argument("b", metavar="B", type=click.Path(path_type=Path))
+@click.option("--all", "every", is_flag=True, help="Show every layer whose type or shape follows from the edits.")
+@extension_option
+@limit_option
+@json_option
+def command(a: Path, b: Path, every: bool, limits: Limits, as_json: bool) -> int:
+    r"""Show what was edited between two MODELs (.xml), A and B: layers, attributes, constants, edges.
+
+    Layers are matched by name, then by their place in the graph. Exit code 0 where nothing differs, 1 where
+    something does.
+
+    \b
+      irrun diff original.xml exported.xml
+      irrun diff model.xml model_fp16.xml --json
+    """
+    from irload import diff
+    from irrun.render import progress, show_json
+
+    with progress("comparing"):
+        found = diff(a, b, limits=limits)
+    if as_json:
+        show_json(_document(found))
+    else:
+        _render(found, every=every)
+    return 0 if found.same else 1
+
+
+def _document(found: Difference) -> Document:
+    """The document of schemas/diff.schema.json."""
+    return {
+        "a": found.a,
+        "b": found.b,
+        "same": found.same,
+        "kind": found.kind,
+        "summary": found.summary,
+        "layers": list(found.layers),
+        "edits": [_edit(e) for e in found.edits],
+        "follows": [{"name": f.name, "operation": f.operation, "a": f.a, "b": f.b} for f in found.follows],
+        "unused": found.unused,
+        "notes": found.notes,
+    }
+
+
+def _edit(edit: LayerEdit) -> Document:
+    return {
+        "kind": edit.kind,
+        "name": edit.name,
+        "operation": edit.operation,
+        "place": edit.place,
+        "id": list(edit.id),
+        "line": list(edit.line),
+        "changes": [_change(c) for c in edit.changes],
+    }
+
+
+def _change(change: Change) -> Document:
+    values = change.values
+    names = ("size", "differing", "max_abs", "relative")
+    numbers = None if values is None else {name: getattr(values, name) for name in names}
+    return {"what": change.what, "key": change.key, "a": change.a, "b": change.b, "values": numbers}
+
+
+def _render(found: Difference, *, every: bool) -> None:
+    from irrun.render import safe, stderr, stdout
+
+    console = stdout()
+    for note in found.notes[:SHOWN]:
+        stderr().print(f"[yellow]note:[/] {safe(note)}", soft_wrap=True)
+    for line in found.lines():
+        colour = COLOURS[line[:1]]
+        console.print(f"[{colour}]{safe(line)}[/]", soft_wrap=True)
+    shown = found.follows if every else found.follows[:SHOWN]
+    if shown and found.kind != "shapes":
+        console.print(f"\nWhat follows: {len(found.follows)} outputs have another type or shape")
+    for f in shown if every or found.kind != "shapes" else ():
+        console.print(f"[dim]   {safe(f.name)} ({safe(f.operation)}): {safe(f.a)} → {safe(f.b)}[/]", soft_wrap=True)
+    if found.unused:
+        some = ", ".join(found.unused[:SHOWN])
+        console.print(f"[dim]Used by the outputs of one model only: {safe(some)}[/]", soft_wrap=True)
+    colour = "green" if found.same else "bold"
+    console.print(f"{'' if found.same else chr(10)}[{colour}]{safe(found.summary)}[/]", soft_wrap=True)

@@ -1,0 +1,210 @@
+"""The structural difference of two models: what was edited, told from what only follows from it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from irload.comparison.edits import Change, Difference, LayerEdit, ShapeChange
+from irload.comparison.layer_changes import changes_of, described
+from irload.comparison.matching import match
+from irload.comparison.recasts import Recast, recasts
+from irload.graph import Graph, Node, Output
+from irload.loading import read_anyway
+from irload.model import Model
+from irload.observation import labels
+from irload.safety import DEFAULT, Limits
+from irload.write.upgrade import as_v11
+
+__all__ = ["diff"]
+
+
+def diff(a: Model | str | Path, b: Model | str | Path, *, limits: Limits = DEFAULT) -> Difference:
+    """The edits that make model `b` of model `a`: layers added, removed, changed, wired otherwise; constants.
+
+    `a`, `b`: a Model or the path of one; files whose layers do not hold together are compared, too. `limits` are for
+    what is read. Layers are matched as `compare` does it, by name, then by their place. No difference are ids, versions
+    of operations that mean the same, attributes that state a default, the place of constants in the .bin, rt_info, and
+    layers that no output depends on. IR v10 is compared as the v11 that it stands for, where the models differ in that.
+    Raises what reading raises.
+    """
+    found = Difference(_name(a), _name(b))
+    models = [_model(side, limits, found) for side in (a, b)]
+    is_old = min(m.ir_version for m in models) < 11
+    if len({m.ir_version for m in models}) > 1 or _hides_types(*models):
+        models = [as_v11(m) for m in models]
+    first, second = models
+    pairs = match(first, second, loosely=True)
+    found.layers = _count(first), _count(second)
+    pending: list[tuple[Graph, Graph, str]] = [(first, second, "")]
+    names = labels(first), labels(second)
+    while pending:
+        ours, theirs, path = pending.pop(0)
+        graphs = _Graphs(ours, theirs, pairs, names, path, is_old)
+        graphs.compare(found)
+        inside = {(graphs.to_a.get(node), name): body for node, name, body in theirs.subgraphs()}
+        for node, name, body in ours.subgraphs():
+            other = inside.get((node, name))
+            if other is not None:
+                pending.append((body, other, f"{path}{names[0][node]}/{name}/"))
+    return found
+
+
+def _model(side: Model | str | Path, limits: Limits, found: Difference) -> Model:
+    if isinstance(side, Model):
+        return side
+    return read_anyway(side, limits=limits, note=lambda error: found.notes.append(str(error)))
+
+
+def _hides_types(a: Model, b: Model) -> bool:
+    """Whether inputs of one type have another in one graph: IR v10 converts without a layer."""
+    pairs = list(zip(a.inputs, b.inputs, strict=False))
+    shown = all(p.element_type is q.element_type for p, q in pairs)
+    return shown and any(p.output.type.element is not q.output.type.element for p, q in pairs)
+
+
+def _name(side: Model | str | Path) -> str:
+    return (side.file or side.name or "the model") if isinstance(side, Model) else str(side)
+
+
+def _count(model: Model) -> int:
+    return sum(node.reachable for graph in model.walk() for node in graph.nodes)
+
+
+@dataclass(slots=True)
+class _Graphs:
+    """Two graphs that stand for each other: the outer ones, or two bodies."""
+
+    a: Graph
+    b: Graph
+    to_a: Mapping[Node, Node]
+    names: tuple[Mapping[Node, str], Mapping[Node, str]]
+    path: str
+    is_old: bool
+
+    def compare(self, found: Difference) -> None:
+        """Add what differs."""
+        stored = recasts(self.a, self.b, self.to_a)
+        absorbed = {n for r in stored for n in r.absorbed}
+        self.to_a = {k: v for k, v in self.to_a.items() if k not in absorbed and v not in absorbed}
+        self.to_a |= {r.b: r.a for r in stored}
+        to_b = {v: k for k, v in self.to_a.items()}
+        edits: list[tuple[float, LayerEdit]] = []
+        place = {node: float(k) for k, node in enumerate(self.b.nodes)}
+        special = {r.b: r for r in stored}
+        for node in self.b.nodes:
+            other = self.to_a.get(node)
+            if other is None:
+                if node.reachable and node not in absorbed:
+                    edits.append((place[node], self.lone("added", node)))
+            elif node.reachable and other.reachable:
+                edits += ((place[node], e) for e in self.pair(other, node, special.get(node), found))
+            elif node.reachable or other.reachable:
+                found.unused.append(self.path + self.names[0][other])
+        for node in self.a.nodes:
+            if node.reachable and node not in to_b and node not in absorbed:
+                before = max((place.get(to_b[i.node], 0.0) for i in node.inputs if i.node in to_b), default=-1.0)
+                place_in_b = before + 0.5
+                edits.append((place_in_b, self.lone("removed", node)))
+        edits += ((float("inf"), e) for e in self.orders())
+        found.edits += (edit for _, edit in sorted(edits, key=lambda pair: pair[0]))
+
+    # -- layers of both ------------------------------------------------------------------------------------------------
+
+    def pair(self, a: Node, b: Node, recast: Recast | None, found: Difference) -> Iterator[LayerEdit]:
+        """What differs in a layer of both."""
+        changes = [recast.change()] if recast is not None else changes_of(a, b, self.to_a, is_old=self.is_old)
+        changes += [] if recast is not None else self.inputs(a, b)
+        old, new = self.names[0][a], self.names[1][b]
+        if a.name != b.name and recast is None and min(a.id, b.id) >= 0:
+            changes.append(Change("name", "", a.name, b.name))
+        if changes:
+            kind = recast.a.type if recast is not None else a.type
+            ids, lines = (a.id, b.id), (a.line, b.line)
+            yield LayerEdit("changed", self.path + (old or new), kind, tuple(changes), "", ids, lines)
+        if not changes or all(c.what != "shape" for c in changes):
+            several = len(a.outputs) > 1
+            for p, q in zip(a.outputs, b.outputs, strict=False):
+                if (p.type.element, p.type.shape) != (q.type.element, q.type.shape) and recast is None:
+                    name = self.path + old + (f":{p.index}" if several else "")
+                    found.follows.append(ShapeChange(name, a.type, str(p.type), str(q.type)))
+
+    def inputs(self, a: Node, b: Node) -> list[Change]:
+        """The inputs that other layers feed, but for what was put into an edge or taken out of it."""
+        found: list[Change] = []
+        for k in range(max(len(a.inputs), len(b.inputs))):
+            old = a.inputs[k] if k < len(a.inputs) else None
+            new = b.inputs[k] if k < len(b.inputs) else None
+            if old is not None and new is not None and (self.is_same(old, new) or self.is_spliced(old, new)):
+                continue
+            found.append(Change("input", str(k), self.source(old, 0), self.source(new, 1)))
+        return found
+
+    def is_same(self, old: Output, new: Output) -> bool:
+        return self.to_a.get(new.node) is old.node and old.index == new.index
+
+    def is_spliced(self, old: Output, new: Output) -> bool:
+        """Whether only layers that were added, or removed, stand between the two sources."""
+        known = set(self.to_a.values())
+        starts = _through(old, lambda node: node not in known)
+        ends = _through(new, lambda node: node not in self.to_a)
+        return any(self.is_same(p, q) for p in starts for q in ends) or (
+            old.node not in known and new.node not in self.to_a
+        )
+
+    def source(self, output: Output | None, side: int) -> str:
+        if output is None:
+            return ""
+        name = self.names[side][output.node]
+        return f"{name}:{output.index}" if len(output.node.outputs) > 1 else name
+
+    # -- layers of one -------------------------------------------------------------------------------------------------
+
+    def lone(self, kind: Any, node: Node) -> LayerEdit:
+        """A layer that only one graph has."""
+        side = 0 if kind == "removed" else 1
+        names = self.names[side]
+        graph = self.a if side == 0 else self.b
+        known = self.to_a if side else set(self.to_a.values())
+        sources = [self.source(i, side) for i in node.inputs]
+        takers = [names[n] for n in graph.nodes if n in known and any(i.node is node for i in n.inputs)]
+        parts = [f"fed by {_listed(sources)}"] if sources else []
+        parts += [f"feeding {_listed(takers)}"] if takers else []
+        ids = (node.id, None) if side == 0 else (None, node.id)
+        lines = (node.line, None) if side == 0 else (None, node.line)
+        changes = tuple(described(node, is_a=side == 0))
+        return LayerEdit(kind, self.path + names[node], node.type, changes, ", ".join(parts), ids, lines)
+
+    def orders(self) -> Iterator[LayerEdit]:
+        """Inputs and outputs of the graph that stand in another order."""
+        for what, ours, theirs in (
+            ("inputs", self.a.parameters, self.b.parameters),
+            ("outputs", self.a.results, self.b.results),
+        ):
+            matched = [self.to_a[n] for n in theirs if n in self.to_a]
+            before = [n for n in ours if n in set(matched)]
+            if matched != before:
+                lists = [_listed([self.names[0][n] for n in nodes]) for nodes in (before, matched)]
+                change = Change("order", "", lists[0], lists[1])
+                yield LayerEdit(
+                    "changed", f"{self.path}{what}", "Parameter" if what == "inputs" else "Result", (change,)
+                )
+
+
+def _through(output: Output, passes: Any) -> list[Output]:
+    """The output, and where it comes from through layers that `passes` lets through."""
+    found, pending, seen = [output], [output], set[Node]()
+    while pending:
+        node = pending.pop().node
+        if passes(node) and node not in seen:
+            seen.add(node)
+            found += node.inputs
+            pending += node.inputs
+    return found
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = ", ".join(names[:4])
+    return f"{shown} and {len(names) - 4} more" if len(names) > 4 else shown

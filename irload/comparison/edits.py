@@ -1,0 +1,174 @@
+"""What differs between two models: layers that were added, removed or changed, and what follows from that."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from html import escape
+from typing import Literal
+
+from irload.comparison.weights import ValueChange
+from irload.errors import printable
+
+__all__ = ["Change", "Difference", "LayerEdit", "ShapeChange"]
+
+Kind = Literal["same", "weights", "shapes", "compressed", "names", "structure"]
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One thing of a layer that differs: what it is in A and in B, "" where it is absent.
+
+    `what` is `type`, `version`, `attribute`, `shape`, `precision`, `values`, `storage` (of a constant that is behind
+    a Convert in one model), `input` (fed by another layer), `names` (of tensors), `name`, `wiring` (of a body) or
+    `order`. `key` says which: the attribute, the number of the input. `values` is there where elements differ.
+    """
+
+    what: str
+    key: str
+    a: str
+    b: str
+    values: ValueChange | None = None
+
+    @property
+    def label(self) -> str:
+        """The name of the thing: `strides`, `input 1`, `shape`."""
+        return f"{self.what} {self.key}" if self.what in ("input", "names") else self.key or self.what
+
+
+@dataclass(frozen=True, slots=True)
+class LayerEdit:
+    """A layer that was `added`, `removed` or `changed`.
+
+    `name` has the bodies that lead to it in front (`loop/body/add`), and is that of A unless the layer was added.
+    `place` says what an added or removed layer stands between. `id` and `line` are of A and of B, None where absent.
+    """
+
+    kind: Literal["added", "removed", "changed"]
+    name: str
+    operation: str
+    changes: tuple[Change, ...] = ()
+    place: str = ""
+    id: tuple[int | None, int | None] = (None, None)
+    line: tuple[int | None, int | None] = (None, None)
+
+
+@dataclass(frozen=True, slots=True)
+class ShapeChange:
+    """An output of a layer that is itself the same and has another type or shape, since what is before it differs."""
+
+    name: str
+    operation: str
+    a: str
+    b: str
+
+
+@dataclass(slots=True)
+class Difference:
+    """The `edits` that make B of A, in order of execution, and the layers whose types and shapes follow from them.
+
+    `layers` counts those of A and of B that were compared. `unused` names the layers of both that only one of them
+    needs for its outputs; `notes` say where a file does not hold together.
+    """
+
+    a: str
+    b: str
+    layers: tuple[int, int] = (0, 0)
+    edits: list[LayerEdit] = field(default_factory=list[LayerEdit])
+    follows: list[ShapeChange] = field(default_factory=list[ShapeChange])
+    unused: list[str] = field(default_factory=list[str])
+    notes: list[str] = field(default_factory=list[str])
+
+    @property
+    def same(self) -> bool:
+        """True where nothing differs."""
+        return not self.edits
+
+    @property
+    def kind(self) -> Kind:
+        """The one kind of change that all edits are: `weights`, `shapes`, `compressed`, `names`; else `structure`."""
+        if not self.edits:
+            return "same"
+        found = {c.what for e in self.edits for c in e.changes} | {"" for e in self.edits if e.kind != "changed"}
+        kinds: dict[Kind, set[str]] = {
+            "weights": {"values"},
+            "shapes": {"shape"},
+            "compressed": {"storage"},
+            "names": {"name", "names"},
+        }
+        names: list[Kind] = [kind for kind, wanted in kinds.items() if found <= wanted]
+        return names[0] if names else "structure"
+
+    @property
+    def summary(self) -> str:
+        """What differs, in one line."""
+        edits = self.edits
+        match self.kind:
+            case "same":
+                return f"the same: {self.layers[0]} layers"
+            case "weights":
+                return f"only weights differ: {_counted(len(edits), 'constant')}, {self._furthest()}"
+            case "shapes":
+                inputs = ", ".join(f"{e.name} {c.a} → {c.b}" for e in edits[:4] for c in e.changes)
+                more = f" and {len(edits) - 4} more" if len(edits) > 4 else ""
+                return f"only shapes differ: {inputs}{more}; {_counted(len(self.follows), 'output')} of layers follow"
+            case "compressed":
+                ways = Counter((c.a, c.b) for e in edits for c in e.changes)
+                (a, b), _ = ways.most_common(1)[0]
+                return (
+                    f"only compression differs: {_counted(len(edits), 'constant')} in {b} for {a}, {self._furthest()}"
+                )
+            case "names":
+                return f"only names differ: {_counted(len(edits), 'layer')}"
+            case _:
+                count = Counter(e.kind for e in edits)
+                return ", ".join(
+                    f"{_counted(count[k], 'layer')} {k}" for k in ("added", "removed", "changed") if count[k]
+                )
+
+    def _furthest(self) -> str:
+        found = [
+            c.values for e in self.edits for c in e.changes if c.values is not None and c.values.relative is not None
+        ]
+        furthest = max((v.relative or 0.0 for v in found), default=0.0)
+        return f"values move by {furthest:.2g} of their size at most" if furthest else "without loss"
+
+    def __str__(self) -> str:
+        return printable(f"{self.a} and {self.b}: {self.summary}")
+
+    def lines(self) -> list[str]:
+        """The edits as `git diff` shows them: what A has behind a minus, what B has behind a plus. Not escaped."""
+        if self.same:
+            return []
+        found = [f"--- {self.a}", f"+++ {self.b}"]
+        for edit in self.edits:
+            if edit.kind == "changed":
+                found.append(f"@@ {edit.name} ({edit.operation}) @@")
+                for change in edit.changes:
+                    found += _change_lines(change)
+            else:
+                sign = "+" if edit.kind == "added" else "-"
+                found.append(f"@@ {edit.name} @@")
+                found.append(f"{sign}{edit.operation} '{edit.name}'{f', {edit.place}' if edit.place else ''}")
+                found += [f"{sign}  {c.label}: {c.b or c.a}" for c in edit.changes]
+        return found
+
+    def _repr_html_(self) -> str:
+        """The summary and the edits, as a notebook shows them."""
+        colours = {"+": "#1a7f37", "-": "#cf222e", "@": "#6e7781", "~": "#9a6700"}
+        rows = "".join(
+            f'<div style="color:{colours.get(line[:1], "inherit")}">{escape(printable(line))}</div>'
+            for line in self.lines()
+        )
+        return f"<p>{escape(str(self))}</p>" + (f'<div style="font-family:monospace">{rows}</div>' if rows else "")
+
+
+def _change_lines(change: Change) -> list[str]:
+    if change.values is not None:
+        kinds = f"{change.a} → {change.b}, " if change.a != change.b else ""
+        return [f"~  {change.label}: {kinds}{change.values}"]
+    return [f"{sign}  {change.label}: {text}" for sign, text in (("-", change.a), ("+", change.b)) if text]
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count} {what}{'' if count == 1 else 's'}"

@@ -1,0 +1,132 @@
+"""What differs between two layers that stand for each other, edges apart."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from irload.comparison.edits import Change
+from irload.comparison.weights import value_change
+from irload.core.shape import Shape
+from irload.core.subgraph import Subgraph
+from irload.errors import IRError
+from irload.graph import Graph, Node, UnknownOp
+
+__all__ = ["changes_of", "described"]
+
+_PLACES = ("offset", "size")
+"""Attributes of a constant that only say where it lies in the .bin."""
+_NONE: frozenset[str] = frozenset()
+LONG = 120
+"""Characters of an attribute that are shown."""
+
+
+def changes_of(a: Node, b: Node, to_a: Mapping[Node, Node], *, is_old: bool) -> list[Change]:
+    """Type, version, attributes, constants, tensor names and the wiring of bodies. `to_a` matches nodes of bodies.
+
+    `is_old`: one model is of IR v10, which names outputs after their layers where they leave the graph.
+    """
+    found: list[Change] = []
+    if a.type != b.type:
+        found.append(Change("type", "", a.type, b.type))
+    elif a.op.opset != b.op.opset:
+        found.append(Change("version", "", a.op.opset, b.op.opset))
+    if a.type == b.type == "Const" and not isinstance(a.op, UnknownOp) and not isinstance(b.op, UnknownOp):
+        found += _constants(a, b)
+    else:
+        before, after = _texts(a), _texts(b)
+        for key in [*before, *(k for k in after if k not in before)]:
+            if before.get(key) != after.get(key):
+                what = {"shape": "shape", "element_type": "precision"}.get(key) if a.type == "Parameter" else None
+                found.append(Change(what or "attribute", key, _short(before.get(key)), _short(after.get(key))))
+    if min(a.id, b.id) >= 0:  # those below stand for what IR v10 does at its ends
+        pairs = [(p.names, q.names) for p, q in zip(a.outputs, b.outputs, strict=False)]
+        pairs += [(a.output_names or _NONE, b.output_names or _NONE)] if a.type == b.type == "Result" else []
+        for k, (old, new) in enumerate(pairs):
+            own = {f"{node.name}{end}" for node in (a, b) for end in ("", f".{k}")} if is_old else _NONE
+            if old - own != new - own:
+                found.append(Change("names", str(k), ", ".join(sorted(old)), ", ".join(sorted(new))))
+    found += _bodies(a, b, to_a)
+    return found
+
+
+def described(node: Node, *, is_a: bool) -> Iterator[Change]:
+    """The attributes of a layer that only one model has."""
+    for key, text in _texts(node).items():
+        if text not in (None, "") and key not in _PLACES:
+            shown = _short(text)
+            yield Change("attribute", key, shown if is_a else "", "" if is_a else shown)
+
+
+def _constants(a: Node, b: Node) -> list[Change]:
+    """Element type, shape and values."""
+    found: list[Change] = []
+    old, new = a.op.attributes, b.op.attributes
+    for key, what in (("element_type", "precision"), ("shape", "shape")):
+        if old[key] != new[key]:
+            found.append(Change(what if key != "shape" else "attribute", key, str(old[key]), str(new[key])))
+    if any(c.key == "shape" for c in found):
+        return found
+    try:
+        values = value_change(old["data"](), new["data"]())
+    except IRError as error:
+        raise error.at(a.where()) from None
+    return [*found, Change("values", "", "", "", values)] if values is not None else found
+
+
+def _texts(node: Node) -> dict[str, str | None]:
+    """The attributes as text; None where one states nothing."""
+    if isinstance(node.op, UnknownOp):
+        return dict(node.op.text)
+    found: dict[str, str | None] = {}
+    for name, declaration in node.op.declared.items():
+        if not declaration.supplied:
+            value = node.op.attributes[name]
+            text = None if value is None else declaration.write(value)
+            found[declaration.xml_name] = f"[{text}]" if isinstance(value, Shape) else text
+    return found
+
+
+def _bodies(a: Node, b: Node, to_a: Mapping[Node, Node]) -> Iterator[Change]:
+    ours, theirs = _subgraphs(a), _subgraphs(b)
+    for name in [*ours, *(n for n in theirs if n not in ours)]:
+        if (name in ours) != (name in theirs):
+            old, new = ("a body" if name in side else "" for side in (ours, theirs))
+            yield Change("wiring", name, old, new)
+            continue
+        old, new = _wiring(ours[name], {}), _wiring(theirs[name], to_a)
+        if set(old) != set(new):
+            lost, gained = ("; ".join(sorted({*x} - {*y})) for x, y in ((old, new), (new, old)))
+            yield Change("wiring", name, _short(lost), _short(gained))
+
+
+def _subgraphs(node: Node) -> dict[str, Subgraph]:
+    found: Mapping[str, Any] = {} if isinstance(node.op, UnknownOp) else node.op.attributes
+    return {k: v for k, v in found.items() if isinstance(v, Subgraph)}
+
+
+def _wiring(subgraph: Subgraph, to_a: Mapping[Node, Node]) -> list[str]:
+    """The lines of the port map and the back edges, with the layers of the body by their names in A."""
+    body = subgraph.body
+    if not isinstance(body, Graph):
+        return []
+
+    def ends(nodes: list[Node]) -> list[str]:
+        return [(to_a.get(n, n)).name or f"{n.type} {k}" for k, n in enumerate(nodes)]
+
+    parameters, results = ends(body.parameters), ends(body.results)
+    found: list[str] = []
+    for kind, maps, names in (("input", subgraph.inputs, parameters), ("output", subgraph.outputs, results)):
+        for line in maps:
+            axis = (
+                "" if line.axis is None else f" axis {line.axis} {line.start}:{line.end}:{line.stride}/{line.part_size}"
+            )
+            found.append(
+                f"{kind} {line.outer} – {names[line.inner]}{axis}{f' ({line.purpose})' if line.purpose else ''}"
+            )
+    return found + [f"{results[r]} → {parameters[p]}" for r, p in subgraph.back_edges]
+
+
+def _short(text: str | None) -> str:
+    text = text or ""
+    return text if len(text) <= LONG else f"{text[:LONG]}…"

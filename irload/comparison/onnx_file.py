@@ -1,0 +1,98 @@
+"""The outputs of an ONNX file by ONNX Runtime, by the names of the layers of a model that was made of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from irload.core.tensor import Array
+from irload.errors import InputInvalid, ReadError, Unsupported, Where
+from irload.graph import Port
+from irload.model import Model
+
+__all__ = ["onnx_outputs"]
+
+LARGEST = 1 << 30
+"""Bytes of a file beyond which only its outputs are taken: to show more of it, it is changed in memory."""
+
+
+def onnx_outputs(
+    path: Path, model: Model, inputs: Sequence[Array], names: dict[str, str]
+) -> tuple[Iterator[tuple[str, Array]], frozenset[str]]:
+    """Pairs (name, array), and their names.
+
+    `names`: the name of each output of a layer by its tensor name; those that the file has, too, are taken where the
+    package onnx is installed, which can make outputs of them. The file's own outputs match by tensor name, else by
+    their place; inputs likewise. Raises Unsupported where ONNX Runtime is missing or does not run the file, ReadError.
+    """
+    if not path.exists():
+        raise ReadError("no such file", Where(str(path)))
+    try:
+        import onnxruntime  # pyright: ignore[reportMissingImports]
+    except ImportError:
+        raise Unsupported("ONNX Runtime is not installed here; pip install onnxruntime") from None
+    runtime: Any = onnxruntime
+    quiet = runtime.SessionOptions()
+    quiet.log_severity_level = 3
+    # Fused layers would give nothing of their own, and constants that were folded would be outputs.
+    quiet.graph_optimization_level = runtime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    try:
+        source, within = _with_outputs(path, names)
+        session = runtime.InferenceSession(source, quiet, providers=["CPUExecutionProvider"])
+        own = [o.name for o in session.get_outputs() if o.name not in within]
+        labels = {o: names[o] for o in within} | _matched(own, model.outputs, names)
+        wanted = [o for o in labels if o]
+        feed = dict(zip(_inputs(session, model.inputs), inputs, strict=True))
+        results: list[Any] = session.run(wanted, feed)
+    except (InputInvalid, ReadError):
+        raise
+    except Exception as error:  # of a C++ library, which has classes of its own for each kind
+        last = str(error).strip().splitlines()[-1][:300] if str(error).strip() else type(error).__name__
+        raise Unsupported(f"ONNX Runtime does not run {path}: {last}") from None
+    pairs = {labels[o]: np.asarray(r) for o, r in zip(wanted, results, strict=True)}
+    ordered = [name for name in names.values() if name in pairs]
+    return ((name, pairs[name]) for name in dict.fromkeys([*ordered, *pairs])), frozenset(pairs)
+
+
+def _with_outputs(path: Path, names: dict[str, str]) -> tuple[str | bytes, list[str]]:
+    """The file as it is, or its bytes with an output for each tensor of a known name; and which these are."""
+    try:
+        import onnx  # pyright: ignore[reportMissingImports]
+    except ImportError:
+        return str(path), []
+    library: Any = onnx
+    if path.stat().st_size > LARGEST:
+        return str(path), []
+    try:
+        proto: Any = library.load(str(path), load_external_data=False)
+    except Exception:  # protobuf's own classes, which differ from version to version
+        raise ReadError("is no ONNX file", Where(str(path))) from None
+    if any(t.data_location == library.TensorProto.EXTERNAL for t in proto.graph.initializer):
+        return str(path), []
+    present = {o.name for o in proto.graph.output}
+    made = [o for node in proto.graph.node for o in node.output if o in names and o not in present]
+    proto.graph.output.extend(library.ValueInfoProto(name=o) for o in made)
+    return proto.SerializeToString(), made
+
+
+def _inputs(session: Any, ports: Sequence[Port]) -> list[str]:
+    """The inputs of the file in the order of the model's: by name where all are shared, else as they stand."""
+    found = [i.name for i in session.get_inputs()]
+    if len(found) != len(ports):
+        raise InputInvalid(f"the ONNX file takes {len(found)} inputs, the model {len(ports)}")
+    by_port = [next((name for name in found if name in p.names), None) for p in ports]
+    shared = [name for name in by_port if name is not None]
+    return shared if len(set(shared)) == len(found) else found
+
+
+def _matched(own: Sequence[str], ports: Sequence[Port], names: dict[str, str]) -> dict[str, str]:
+    """Names of layers for the outputs of the file."""
+    by_tensor = {o: names[o] for o in own if o in names}
+    if len(by_tensor) < len(own) == len(ports):
+        # A Result returns what another layer gives, which goes by any of its tensor names.
+        places = [next((names[t] for t in p.output.names if t in names), "") for p in ports]
+        return {o: by_tensor.get(o, place) for o, place in zip(own, places, strict=True) if by_tensor.get(o, place)}
+    return by_tensor

@@ -1,0 +1,52 @@
+"""LLVM IR → an object file, by llvmlite, which is imported at the first kernel that no cache holds."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from irload.plan.backends.llvm.target import TRIPLE, Target
+
+
+@cache
+def is_installed() -> bool:
+    """True where llvmlite can be imported."""
+    return find_spec("llvmlite") is not None
+
+
+@cache
+def llvmlite_version() -> str:
+    """Its version as its own file states it: neither it nor importlib.metadata, which takes as long, is imported."""
+    spec = find_spec("llvmlite")
+    for folder in [] if spec is None else spec.submodule_search_locations or []:
+        with suppress(OSError, UnicodeDecodeError):
+            return (Path(folder) / "_version.py").read_text(encoding="utf-8")
+    return "unknown"
+
+
+def compile_object(text: str, target: Target) -> bytes:
+    """An ELF object with position-independent code. For one thread at a time, as the library sees to it.
+
+    Raises RuntimeError for IR that LLVM refuses: a defect of ours.
+    """
+    binding, machine = _machine(target)
+    module: Any = binding.parse_assembly(text)
+    module.triple = TRIPLE
+    module.data_layout = str(machine.target_data)
+    module.verify()
+    return machine.emit_object(module)
+
+
+@cache
+def _machine(target: Target) -> tuple[Any, Any]:
+    binding: Any = import_module("llvmlite.binding")
+    binding.initialize_native_target()
+    binding.initialize_native_asmprinter()
+    llvm: Any = binding.Target.from_triple(TRIPLE)
+    return binding, llvm.create_target_machine(
+        cpu=target.cpu, features=target.features, opt=3, reloc="pic", codemodel="small", jit=False
+    )

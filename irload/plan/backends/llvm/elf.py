@@ -1,0 +1,128 @@
+"""The tables of object files: ELF for x86-64, of which no number is believed before it was checked."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+PROGBITS, SYMTAB, RELA, NOBITS = 1, 2, 4, 8
+"""Kinds of sections: with contents in the file, symbols, relocations, zeros."""
+ALLOC, EXECUTABLE = 2, 4
+"""Flags of sections: needed while the code runs, code."""
+LARGEST = 64 << 20
+"""Bytes of code and constants beyond which an object is refused."""
+PAGE = 4096
+"""The alignment that memory of the system has for certain."""
+
+_FILE = struct.Struct("<16sHHIQQQIHHHHHH")
+_SECTION = struct.Struct("<IIQQQQIIQQ")
+_SYMBOL = struct.Struct("<IBBHQQ")
+_RELOCATION = struct.Struct("<QQq")
+_MAGIC = b"\x7fELF\x02\x01"
+_RELOCATABLE, _X86_64 = 1, 62
+
+
+class ObjectInvalid(ValueError):
+    """An object file that is damaged, or holds what is not loaded here."""
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """Part of the file. `link`, `info`: numbers of other sections, by kind."""
+
+    kind: int
+    flags: int
+    offset: int
+    size: int
+    link: int
+    info: int
+    alignment: int
+
+    @property
+    def is_placed(self) -> bool:
+        """True for what must be in memory."""
+        return bool(self.flags & ALLOC) and self.kind in (PROGBITS, NOBITS)
+
+
+@dataclass(frozen=True, slots=True)
+class Symbol:
+    """A place by name: `value` bytes into a section, by its number."""
+
+    name: str
+    section: int
+    value: int
+
+
+@dataclass(frozen=True, slots=True)
+class Relocation:
+    """What is to be written at `offset` of a section: by `kind`, from a symbol and an addend."""
+
+    offset: int
+    kind: int
+    symbol: Symbol
+    addend: int
+
+
+class ObjectFile:
+    """An object file. Raises ObjectInvalid for tables that do not hold together or reach beyond the file."""
+
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+        try:
+            self.sections = self._sections()
+            self.symbols = self._symbols()
+        except (struct.error, UnicodeDecodeError) as error:
+            raise ObjectInvalid(f"its tables are damaged: {error}") from None
+
+    def contents(self, section: Section) -> bytes:
+        """The bytes of a section."""
+        _require(section.offset + section.size <= len(self.data), "a section reaches beyond the file")
+        return self.data[section.offset : section.offset + section.size]
+
+    def relocations(self, section: Section) -> Iterator[Relocation]:
+        """The relocations that a section lists, each within the section that it is for."""
+        _require(section.size % _RELOCATION.size == 0, "relocations of a broken size")
+        for offset, info, addend in _RELOCATION.iter_unpack(self.contents(section)):
+            _require(info >> 32 < len(self.symbols), "a relocation by no symbol")
+            _require(offset + 4 <= self.sections[section.info].size, "a relocation outside of its section")
+            yield Relocation(offset, info & 0xFFFFFFFF, self.symbols[info >> 32], addend)
+
+    def _sections(self) -> list[Section]:
+        magic, kind, machine, _, _, _, table, _, _, _, _, size, count, _ = _FILE.unpack_from(self.data)
+        _require(magic.startswith(_MAGIC), "it is no 64-bit ELF file")
+        _require((kind, machine, size) == (_RELOCATABLE, _X86_64, _SECTION.size), "it is no object for x86-64")
+        _require(table + count * size <= len(self.data), "the table of sections reaches beyond the file")
+        found: list[Section] = []
+        for header in _SECTION.iter_unpack(self.data[table : table + count * size]):
+            _, kind, flags, _, offset, length, link, info, alignment, _ = header
+            found.append(Section(kind, flags, offset, length, link, info, max(alignment, 1)))
+        for section in found:
+            if section.kind != NOBITS:
+                self.contents(section)
+            if section.is_placed:
+                _require(section.size <= LARGEST, "a section is too large")
+                _require(PAGE % section.alignment == 0, "a section of an alignment that memory does not have")
+            if section.kind == RELA:
+                _require(section.info < len(found), "relocations of no section")
+        return found
+
+    def _symbols(self) -> list[Symbol]:
+        table = next((section for section in self.sections if section.kind == SYMTAB), None)
+        if table is None:
+            raise ObjectInvalid("it has no symbols")
+        _require(table.link < len(self.sections) and table.size % _SYMBOL.size == 0, "a broken table of symbols")
+        names = self.contents(self.sections[table.link])
+        found: list[Symbol] = []
+        for name, _, _, section, value, _ in _SYMBOL.iter_unpack(self.contents(table)):
+            end = names.find(b"\0", name)
+            _require(end >= 0, "a symbol without a name")
+            if section < len(self.sections):
+                _require(value <= self.sections[section].size, "a symbol outside of its section")
+            found.append(Symbol(names[name:end].decode("ascii"), section, value))
+        return found
+
+
+def _require(condition: bool, otherwise: str) -> None:
+    if not condition:
+        raise ObjectInvalid(otherwise)

@@ -1,0 +1,92 @@
+"""What a kernel is: a description that is complete and comparable, the code that it writes, and how work is split."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from irload.core.tensor import Array
+from irload.plan.backends.llvm.builder import Function, Module
+from irload.plan.backends.llvm.target import Target
+
+PARAMETERS = ("ptr arguments", "i64 begin", "i64 end", "ptr scratch")
+"""Of every `kernel`: a table of pointers, the units of work to do, and memory of the thread's own."""
+
+SHARED_CYCLES = 20_000
+"""The cycles below which one thread runs a kernel alone: others would cost more than they give (about 5 µs)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel(ABC):
+    """A kernel for one shape. Its fields, which are all that its code depends on, are its key in the cache.
+
+    The work is `count` units that may run in any order on any thread.
+    """
+
+    prepares: ClassVar[bool] = False
+    """True for kernels that only make the data of the next one ready."""
+
+    @property
+    def why(self) -> str:
+        """What explanations say of it."""
+        return "compiled"
+
+    @property
+    @abstractmethod
+    def count(self) -> int:
+        """The units of work."""
+
+    @property
+    @abstractmethod
+    def cycles(self) -> float:
+        """An estimate of the processor's cycles for all units."""
+
+    @property
+    def scratch(self) -> int:
+        """The bytes of memory that each thread needs for itself."""
+        return 0
+
+    @abstractmethod
+    def write(self, function: Function) -> None:
+        """Write the body of `kernel`, for the units begin…end."""
+
+    def text(self, target: Target) -> str:
+        """The module. Raises nothing: what cannot be written is not made."""
+        module = Module(target)
+        self.write(module.function("kernel", PARAMETERS, internal=False))
+        return module.text()
+
+
+@dataclass(frozen=True, slots=True)
+class Temporary:
+    """Memory of the plan that one step's kernels share, `offset` bytes into it."""
+
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """A kernel with the pointers that it gets. `keep`: arrays that must live as long."""
+
+    kernel: Kernel
+    pointers: Sequence[int | Temporary]
+    keep: Sequence[Array] = field(default=())
+
+    @property
+    def is_shared(self) -> bool:
+        """True where several threads work at it."""
+        return self.kernel.count > 1 and self.kernel.cycles >= SHARED_CYCLES
+
+
+def address(array: Array) -> int:
+    """Where the first element of an array lies."""
+    return array.__array_interface__["data"][0]
+
+
+def element_strides(array: Array) -> tuple[int, ...]:
+    """The strides of an array, counted in elements. Raises ValueError where they are no whole numbers."""
+    if any(s % array.itemsize for s in array.strides):
+        raise ValueError(f"strides of {array.strides} bytes for elements of {array.itemsize}")
+    return tuple(s // array.itemsize for s in array.strides)

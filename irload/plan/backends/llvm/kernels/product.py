@@ -1,0 +1,228 @@
+"""Products of data with packed weights: matmuls and direct convolutions, their epilogue in registers.
+
+The output has outer axes, columns, of which a tile takes some in a row, and channels. Data, output and operands of the
+epilogue are read by strides; weights lie in panels as tile.py reads them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import prod
+
+from irload.plan.backends.llvm.builder import Function, Int, Value
+from irload.plan.backends.llvm.expressions import evaluate
+from irload.plan.backends.llvm.kernel import Kernel
+from irload.plan.backends.llvm.operands import read, write
+from irload.plan.backends.llvm.tile import LINE, UNROLL, Level, Row, Tile, write_sums
+from irload.plan.ir.expression import Expression
+
+CACHED = 192 * 1024
+"""Bytes of data that are kept in the second level of the cache while weights go by."""
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """How a tensor is reached: bytes between neighbours along each outer axis, columns and channels."""
+
+    outer: tuple[int, ...]
+    column: int
+    channel: int = 0
+    start: int = 0
+    """Bytes from the pointer that is given to where output 0 begins: negative for data with padding."""
+
+
+@dataclass(frozen=True, slots=True)
+class Product(Kernel):
+    """y[outer…, column, channel] = epilogue(Σ x · w, operands). Pointers: x, w, y, then the operands.
+
+    `lanes`: f32 of a vector. `rows` and `vectors`: a tile; `panel`: vectors of a panel of the weights. `weights`: bytes
+    between weights along the outer axes, for batches and groups. `shared`: what threads take parts of, the `rows` or
+    the `panels`.
+    """
+
+    lanes: int
+    outer: tuple[int, ...]
+    columns: int
+    channels: int
+    levels: tuple[Level, ...]
+    x: Access
+    y: Access
+    operands: tuple[Access, ...]
+    epilogue: Expression
+    rows: int
+    vectors: int
+    panel: int
+    weights: tuple[int, ...]
+    shared: str = "rows"
+
+    @property
+    def count(self) -> int:
+        return self._tiles if self.shared == "rows" else self._groups
+
+    @property
+    def cycles(self) -> float:
+        length = prod(level.count for level in self.levels)
+        return prod(self.outer) * self.columns * self._all_vectors * length / 2 + self._tiles * self._groups * 20
+
+    @property
+    def _all_vectors(self) -> int:
+        return -(-self.channels // self.lanes)
+
+    @property
+    def _groups(self) -> int:
+        """Groups of channels that one tile computes."""
+        return -(-self._all_vectors // self.vectors)
+
+    @property
+    def _line(self) -> int:
+        """Tiles of one line of columns."""
+        return -(-self.columns // self.rows)
+
+    @property
+    def _tiles(self) -> int:
+        return prod(self.outer) * self._line
+
+    @property
+    def _block(self) -> int:
+        """Tiles whose data stays in the cache while all weights go by."""
+        read = max(abs(self.x.column), 4 * self.levels[-1].count) * self.rows
+        return max(1, min(self._tiles, CACHED // max(read, 1)))
+
+    @property
+    def _ahead(self) -> int:
+        """Cache lines of the next group's weights that each turn of a tile asks for: all of them over a block."""
+        if self._block == 1 or self._groups == 1:
+            return 0
+        return -(-UNROLL * self.vectors * self.lanes * 4 // (LINE * self._block))
+
+    def write(self, function: Function) -> None:
+        f = function
+        pointers = [f.load_pointer(f["arguments"], 8 * k) for k in range(3 + len(self.operands))]
+        if self.shared == "panels":
+            self._write_blocks(f, pointers, 0, self._tiles, f["begin"], f["end"])
+        else:
+            self._write_blocks(f, pointers, f["begin"], f["end"], 0, self._groups)
+
+    def _write_blocks(self, f: Function, pointers: list[Value], begin: Int, end: Int, first: Int, last: Int) -> None:
+        """Blocks of tiles; in each all groups of channels; in each the tiles of the block."""
+
+        def block(start: Value, _: list[Value]) -> None:
+            stop = f.minimum(f.add(start, self._block), end)
+
+            def panels(group: Value, _: list[Value]) -> None:
+                f.loop(start, stop, 1, lambda tile, _: self._tile(f, pointers, tile, group, start))
+
+            f.loop(first, last, 1, panels)
+
+        f.loop(begin, end, self._block, block)
+
+    def _tile(self, f: Function, pointers: list[Value], tile: Value, group: Value, start: Value) -> None:
+        """Compute the addresses of one tile of a block, and call the function for its kind."""
+        line, q = f.divmod(tile, self._line)
+        indices: list[Int] = []
+        for n in reversed(self.outer):
+            line, at = f.divmod(line, n) if len(indices) < len(self.outer) - 1 else (0, line)
+            indices.insert(0, at)
+        height, taller = self.columns // self._line, self.columns % self._line
+        column = f.add(f.multiply(q, height), f.minimum(q, taller) if taller else 0)
+        channel = f.multiply(group, self.vectors * self.lanes)
+        bounds: list[Int] = []
+        for level in self.levels:
+            if level.axis is not None and level.axis >= 0:
+                bounds += level.bounds(f, indices[level.axis])
+
+        def place(pointer: Value, access: Access) -> Value:
+            offset: Int = access.start
+            for index, stride in zip(indices, access.outer, strict=True):
+                offset = f.add(offset, f.multiply(index, stride))
+            offset = f.add(offset, f.multiply(column, access.column))
+            return f.at(pointer, f.add(offset, f.multiply(channel, access.channel)))
+
+        length = prod(level.count for level in self.levels)
+        w: Int = f.multiply(group, self.vectors * length * self.lanes * 4)
+        for index, stride in zip(indices, self.weights, strict=True):
+            w = f.add(w, f.multiply(index, stride))
+        places = [place(pointers[0], self.x), f.at(pointers[1], w)]
+        ahead: Int = 0
+        if self._ahead:
+            each = length // UNROLL * self._ahead * LINE
+            ahead = f.add(f.multiply(f.subtract(tile, start), each), self.vectors * length * self.lanes * 4)
+        places.append(f.at(places[1], ahead))
+        places += [place(p, a) for p, a in zip(pointers[2:], (self.y, *self.operands), strict=True)]
+        self._dispatch(f, q, group, [*places, *bounds])
+
+    def _dispatch(self, f: Function, q: Value | Int, group: Value, arguments: list[Int]) -> None:
+        """Call the function for tiles at this place of a line, and for whole groups of channels or the last one."""
+        kinds = self._kinds()
+        whole, rest = divmod(self.channels, self.vectors * self.lanes)
+
+        def columns(rows: tuple[Row, ...]) -> None:
+            def call(channels: int) -> Callable[[], None]:
+                return lambda: f.call(self._function(f, rows, channels), arguments)
+
+            full, tail = call(self.vectors * self.lanes), call(rest)
+            if whole and rest:
+                f.when(f.compare("eq", group, whole), tail, full)
+            else:
+                (full if whole else tail)()
+
+        def choose(at: int) -> None:
+            _, last, rows = kinds[at]
+            if at == len(kinds) - 1:
+                columns(rows)
+            else:
+                f.when(f.compare("slt", q, last), lambda: columns(rows), lambda: choose(at + 1))
+
+        choose(0)
+
+    def _kinds(self) -> list[tuple[int, int, tuple[Row, ...]]]:
+        """Tiles of a line that run the same code, as ranges: first, last + 1, their rows."""
+        level = next((each for each in self.levels if each.axis == -1), None)
+        height, taller = self.columns // self._line, self.columns % self._line
+        if level is None:
+            heights = [(0, taller, height + 1), (taller, self._line, height)]
+            return [(a, b, tuple(Row(k * self.x.column) for k in range(n))) for a, b, n in heights if a < b]
+        found: list[tuple[int, int, tuple[Row, ...]]] = []
+        start = 0
+        for q in range(self._line):
+            count = height + (q < taller)
+            rows = tuple(Row(k * self.x.column, level.valid(start + k)) for k in range(count))
+            start += count
+            if found and found[-1][2] == rows:
+                found[-1] = (found[-1][0], q + 1, rows)
+            else:
+                found.append((q, q + 1, rows))
+        return found
+
+    def _function(self, f: Function, rows: tuple[Row, ...], channels: int) -> str:
+        """The name of the function for such tiles, written when it is first needed."""
+        kinds = list(dict.fromkeys(kind for _, _, kind in self._kinds()))
+        name = f"tile{kinds.index(rows)}_{channels}"
+        if not f.module.has(name):
+            limited = [k for k, level in enumerate(self.levels) if level.axis is not None and level.axis >= 0]
+            names = [f"operand{k}" for k in range(len(self.operands))]
+            parameters = [f"ptr {n}" for n in ("x", "w", "ahead", "y", *names)]
+            parameters += [f"i64 {end}{k}" for k in limited for end in ("first", "last")]
+            own = f.module.function(name, parameters)
+            self._write_tile(own, rows, channels, {k: (own[f"first{k}"], own[f"last{k}"]) for k in limited})
+        return name
+
+    def _write_tile(
+        self, f: Function, rows: tuple[Row, ...], channels: int, bounds: dict[int, tuple[Int, Int]]
+    ) -> None:
+        vectors = -(-channels // self.lanes)
+        tile = Tile(rows, vectors, self.panel, self.levels, self._ahead)
+        sums = write_sums(f, tile, f["x"], f["w"], bounds, f["ahead"])
+        same: dict[tuple[int, int], Value] = {}
+        for r in range(len(rows)):
+            for v in range(vectors):
+                count = min(self.lanes, channels - v * self.lanes)
+                values = [sums[r * vectors + v]]
+                for k, access in enumerate(self.operands):
+                    offset = r * access.column + v * self.lanes * access.channel
+                    if (k, offset) not in same:
+                        same[k, offset] = read(f, f[f"operand{k}"], offset, access.channel, count)
+                    values.append(same[k, offset])
+                (result,) = evaluate(f, self.epilogue, values)
+                write(f, result, f["y"], r * self.y.column + v * self.lanes * self.y.channel, self.y.channel, count)

@@ -1,0 +1,66 @@
+"""The cells of recurrent networks: which gates a phase computes together, and what it makes of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from irload.plan.ir.expression import Expression, Instruction
+
+
+@dataclass(frozen=True, slots=True)
+class Phase:
+    """Gates whose products with the state are computed together, and then an expression.
+
+    The operands of the expression are the gates, the products of the last one for themselves where they are `apart`
+    (with their own bias), then what is read of the `cell` and the `own` elements of the last state. Its results are
+    the new state (or what the next phase multiplies), and the cell where the phase `stores` it.
+    """
+
+    gates: tuple[int, ...]
+    expression: Expression
+    reads: tuple[str, ...] = ()
+    apart: bool = False
+    stores: bool = False
+
+
+def _expression(operands: int, *lines: tuple[str, int, int] | tuple[str, int], results: tuple[int, ...]) -> Expression:
+    instructions = tuple(Instruction(opcode, tuple(arguments)) for opcode, *arguments in lines)
+    return Expression(operands, instructions, results)
+
+
+_LSTM = _expression(
+    5,
+    ("sigmoid", 0),
+    ("sigmoid", 1),
+    ("tanh", 2),
+    ("sigmoid", 3),
+    ("multiply", 5, 4),
+    ("multiply", 6, 7),
+    ("add", 9, 10),
+    ("tanh", 11),
+    ("multiply", 8, 12),
+    results=(13, 11),
+)
+_GRU_LINEAR = _expression(
+    5,
+    ("sigmoid", 0),
+    ("sigmoid", 1),
+    ("multiply", 6, 3),
+    ("add", 2, 7),
+    ("tanh", 8),
+    ("subtract", 4, 9),
+    ("multiply", 10, 5),
+    ("add", 9, 11),
+    results=(12,),
+)
+_GRU_GATES = _expression(3, ("sigmoid", 0), ("sigmoid", 1), ("multiply", 4, 2), results=(5, 3))
+_GRU_STATE = _expression(3, ("tanh", 0), ("subtract", 2, 3), ("multiply", 4, 1), ("add", 3, 5), results=(6,))
+_RNN = _expression(1, ("tanh", 0), results=(1,))
+
+PHASES = {
+    "lstm": (Phase((0, 1, 2, 3), _LSTM, ("cell",), stores=True),),
+    "gru_linear": (Phase((0, 1, 2), _GRU_LINEAR, ("own",), apart=True),),
+    "gru": (Phase((0, 1), _GRU_GATES, ("own",), stores=True), Phase((2,), _GRU_STATE, ("cell", "own"))),
+    "rnn": (Phase((0,), _RNN),),
+}
+"""The phases of each cell. The gates are those of a step: lstm f, i, c, o; gru z, r, h."""

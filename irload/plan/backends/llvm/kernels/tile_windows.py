@@ -1,0 +1,70 @@
+"""Convolutions of few channels in bf16: a tile sums over whole windows along columns, channels included."""
+
+from __future__ import annotations
+
+from math import prod
+
+import numpy as np
+
+from irload.core.tensor import Array
+from irload.plan.backends.llvm.axes import Axis
+from irload.plan.backends.llvm.kernel import Launch
+from irload.plan.backends.llvm.kernels.sharing import shared
+from irload.plan.backends.llvm.kernels.tile_selection import (
+    spatial_axes,
+    tap_offsets,
+    tile_operands,
+    tile_product,
+    tile_width,
+)
+from irload.plan.backends.llvm.kernels.to_bf16 import Strided
+from irload.plan.backends.llvm.kernels.windows_to_bf16 import Runs, WindowsToBf16
+from irload.plan.backends.llvm.pack import tile_panels
+from irload.plan.backends.llvm.selector import Selector
+from irload.plan.backends.llvm.tiles import ROWS
+from irload.plan.ir.steps import Conv
+
+GAIN = 1.5
+"""How many times fewer cycles than in f32 are worth the loss of precision."""
+
+
+def tile_windows(step: Conv, selector: Selector) -> list[Launch] | None:
+    """Such a convolution, None where it would not be faster."""
+    data, out = selector.array(step.inputs[0]), selector.array(step.output)
+    groups, channels, depth, *kernel = step.inputs[1].shape
+    runs = _runs(data, depth, kernel[-1])
+    if groups > 1 or channels < ROWS or step.dilations[-1] != 1 or runs is None or not runs.fit:
+        return None
+    *outer, columns = spatial_axes(step, data, out)
+    copy = WindowsToBf16(Strided(data.shape[0], data.strides[0]), tuple(outer), columns, runs)
+    batch, *rest, column = copy.strides
+    positions = rest[len(outer) :]
+    taps = tap_offsets(outer, rest[: len(outer)], positions)
+    width = tile_width(channels)
+    operands = tile_operands(step, selector, out)
+    tensors = [out, *operands]
+    axes = [Axis(out.shape[0], (0, batch, *(t.strides[0] for t in tensors)))]
+    for k, stride in enumerate([*positions, column]):
+        axes.append(Axis(out.shape[2 + k], (0, stride, *(t.strides[2 + k] for t in tensors))))
+    made = tile_product(step, axes, (1, 0), channels, taps, width, [t.strides[1] for t in tensors])
+    plain = out.size * depth * prod(kernel) / (2 * selector.target.lanes)
+    if copy.cycles + made.cycles > plain / GAIN:
+        return None
+    made = shared(made, selector.threads, copy.nbytes, 0)
+
+    def pack(weights: Array) -> Array:
+        turned = np.moveaxis(weights[0], 1, -2 if runs.count > 1 else -1)  # [O, K…, C, K] or [O, K…, K, C]
+        return tile_panels(turned.reshape(1, channels, len(taps), -1), width)
+
+    packed = selector.packed(step.inputs[1], ("windows", runs.count > 1, width), pack)
+    place = selector.temporary(copy.nbytes)
+    return [selector.launch(copy, [data, place]), selector.launch(made, [place, packed, out, *operands])]
+
+
+def _runs(data: Array, depth: int, taps: int) -> Runs | None:
+    """What lies side by side in a window; None where that is less than a line of a channel, or of all channels."""
+    if data.strides[-1] == 4:
+        return Runs(depth, taps, data.strides[1], 1)
+    if data.strides[1] == 4 and data.strides[-1] == 4 * depth:
+        return Runs(1, taps * depth, 0, depth)
+    return None

@@ -1,0 +1,168 @@
+"""Copies of data as bf16, laid as tile products read them: padded, 32 channels of one position a row of a tile."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import ClassVar
+
+from irload.plan.backends.llvm import bfloat16, tiles
+from irload.plan.backends.llvm.builder import Function, Int, Value
+from irload.plan.backends.llvm.kernel import Kernel
+from irload.plan.backends.llvm.spatial import Spatial
+
+
+@dataclass(frozen=True, slots=True)
+class Strided:
+    """An axis of the data, with the bytes between neighbours."""
+
+    size: int
+    stride: int
+
+
+@dataclass(frozen=True, slots=True)
+class ToBf16(Kernel):
+    """Data of f32 → [front…, chunk, back…, phases…, positions…, 32] in bf16. Pointers: from, to.
+
+    A chunk is 32 of `depth` channels, which lie `channel` bytes apart; the last one is filled up with zeros. Phases and
+    positions are those of the `spatial` axes; those beyond the data are zeros.
+    """
+
+    front: tuple[Strided, ...]
+    depth: int
+    channel: int
+    back: tuple[Strided, ...]
+    spatial: tuple[Spatial, ...]
+
+    prepares: ClassVar[bool] = True
+
+    @property
+    def chunks(self) -> int:
+        """The rows of tiles that hold the channels of one position."""
+        return -(-self.depth // tiles.DEPTH)
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of the copy."""
+        return self.count * self.spatial[-1].length * tiles.BYTES
+
+    @property
+    def count(self) -> int:
+        lines = prod(s.phases * s.length for s in self.spatial) // self.spatial[-1].length
+        return prod(s.size for s in (*self.front, *self.back)) * self.chunks * lines
+
+    @property
+    def cycles(self) -> float:
+        return self.count * self.spatial[-1].length * (8 if self.channel == 4 else 4 * tiles.DEPTH)
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """The bytes between neighbours in the copy, along the axes front, chunk, back, phases and positions."""
+        sizes = [s.size for s in self.front] + [self.chunks] + [s.size for s in self.back]
+        sizes += [s.phases for s in self.spatial] + [s.length for s in self.spatial]
+        return tuple(prod(sizes[k + 1 :]) * tiles.BYTES for k in range(len(sizes)))
+
+    def write(self, function: Function) -> None:
+        f = function
+        source, target = (f.load_pointer(f["arguments"], 8 * k) for k in range(2))
+        *outer, last = self.spatial
+
+        def line(index: Value, _: list[Value]) -> None:
+            place = f.at(target, f.multiply(index, last.length * tiles.BYTES))
+            rest, at_outer = digits(f, index, [s.length for s in outer])
+            rest, phases = digits(f, rest, [s.phases for s in self.spatial])
+            rest, back = digits(f, rest, [s.size for s in self.back])
+            rest, (chunk,) = digits(f, rest, [self.chunks])
+            front = digits(f, rest, [s.size for s in self.front])[1]
+            offset: Int = f.multiply(chunk, tiles.DEPTH * self.channel)
+            for axis, at in zip((*self.front, *self.back), (*front, *back), strict=True):
+                offset = f.add(offset, f.multiply(at, axis.stride))
+            outer_offset, inside = positions(f, outer, at_outer, phases[:-1])
+            offset = f.add(offset, outer_offset)
+            first, stop = _within(f, last, phases[-1])
+            offset = f.add(offset, f.multiply(f.add(phases[-1], -last.begin), last.stride))
+
+            def copy() -> None:
+                self._fill(f, place, 0, first)
+                self._copy(f, f.at(source, offset), place, chunk, (first, stop))
+                self._fill(f, place, stop, last.length)
+
+            if inside is None:
+                copy()
+            else:
+                f.when(inside, copy, lambda: self._fill(f, place, 0, last.length))
+
+        f.loop(f["begin"], f["end"], 1, line)
+
+    def _fill(self, f: Function, place: Value, first: Int, stop: Int) -> None:
+        """Zeros at positions of a line."""
+        if first is stop or first == stop:
+            return
+
+        def row(position: Value, _: list[Value]) -> None:
+            for part in range(tiles.DEPTH // f.lanes):
+                at = f.add(f.multiply(position, tiles.BYTES), part * f.lanes * bfloat16.BYTES)
+                bfloat16.store(f, bfloat16.zeros(f), place, at)
+
+        f.loop(first, stop, 1, row)
+
+    def _copy(self, f: Function, start: Value, place: Value, chunk: Int, bounds: tuple[Int, Int]) -> None:
+        """The chunk of a line, at positions whose data exist."""
+        axis = self.spatial[-1]
+        rest = self.depth - (self.chunks - 1) * tiles.DEPTH
+
+        def channels(count: int) -> Callable[[], None]:
+            def row(position: Value, _: list[Value]) -> None:
+                source = f.at(start, f.multiply(position, axis.step * axis.stride))
+                target = f.at(place, f.multiply(position, tiles.BYTES))
+                for part in range(tiles.DEPTH // f.lanes):
+                    first = part * f.lanes
+                    value = bfloat16.read(f, source, first * self.channel, self.channel, count - first)
+                    bfloat16.store(f, value, target, first * bfloat16.BYTES)
+
+            def rows() -> None:
+                f.loop(*bounds, 1, row)
+
+            return rows
+
+        if rest < tiles.DEPTH and self.chunks > 1:
+            f.when(f.compare("eq", chunk, self.chunks - 1), channels(rest), channels(tiles.DEPTH))
+        else:
+            channels(rest)()
+
+
+def digits(f: Function, index: Int, sizes: Sequence[int]) -> tuple[Int, list[Int]]:
+    """What is left of an index, and the positions along axes of these sizes."""
+    found: list[Int] = []
+    for size in reversed(sizes):
+        index, at = f.divmod(index, size)
+        found.insert(0, at)
+    return index, found
+
+
+def positions(
+    f: Function, axes: Sequence[Spatial], at: Sequence[Int], phases: Sequence[Int]
+) -> tuple[Int, Value | None]:
+    """Where positions of phases lie in the data, and whether they are within it: None where they always are."""
+    offset: Int = 0
+    inside: Value | None = None
+    for axis, position, phase in zip(axes, at, phases, strict=True):
+        place = f.add(f.add(f.multiply(position, axis.step), phase), -axis.begin)
+        offset = f.add(offset, f.multiply(place, axis.stride))
+        if axis.is_padded:
+            for check in (f.compare("sge", place, 0), f.compare("slt", place, axis.size)):
+                inside = check if inside is None else f.both(inside, check)
+    return offset, inside
+
+
+def _within(f: Function, axis: Spatial, phase: Int) -> tuple[Int, Int]:
+    """The positions first…stop−1 of a phase that have data."""
+    if not axis.is_padded:
+        return 0, axis.length
+
+    def reached(position: int) -> Int:
+        distance = f.maximum(f.subtract(position, phase), 0)
+        return f.minimum(f.divide(f.add(distance, axis.step - 1), axis.step), axis.length)
+
+    return reached(axis.begin), reached(axis.begin + axis.size)

@@ -1,0 +1,75 @@
+"""A convolution as its kernels see it: arrays, the geometry of its windows, and how its weights are picked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+
+from irload.core.tensor import Array
+from irload.plan.backends.llvm.kernels.windows import Axis, three
+from irload.plan.backends.llvm.selector import Selector
+from irload.plan.ir.expression import Expression
+from irload.plan.ir.program import Value
+from irload.plan.ir.steps import Conv
+
+
+@dataclass(frozen=True, slots=True)
+class Windowed:
+    """out = epilogue(convolution of data [N,C,X…] by weights, operands).
+
+    `shape` is that of the weights, [G,O/G,C/G,K…]. Tap k of output o reads position o·stride + k·dilation − begin of an
+    axis, and zero where that is not within `sizes`. `pick` takes the weights from the constant, `name` is its key.
+    """
+
+    data: Array
+    out: Array
+    operands: list[Array]
+    epilogue: Expression
+    weights: Value
+    shape: tuple[int, ...]
+    sizes: tuple[int, ...]
+    strides: tuple[int, ...]
+    dilations: tuple[int, ...]
+    begin: tuple[int, ...]
+    pick: Callable[[Array], Array] = lambda weights: weights
+    name: Hashable = None
+
+    @staticmethod
+    def of(step: Conv, selector: Selector) -> Windowed:
+        """A convolution of a program."""
+        data, weights, *operands = step.inputs
+        return Windowed(
+            selector.array(data),
+            selector.array(step.output),
+            [selector.array(v) for v in operands],
+            step.epilogue,
+            weights,
+            weights.shape,
+            data.shape[2:],
+            step.strides,
+            step.dilations,
+            step.pads_begin,
+        )
+
+    @property
+    def kernel(self) -> tuple[int, ...]:
+        """The taps along each spatial axis."""
+        return self.shape[3:]
+
+    def packed(self, selector: Selector, how: Sequence[Hashable], pack: Callable[[Array], Array]) -> Array:
+        """The weights as `pack` makes them of [G,O/G,C/G,K…]."""
+        return selector.packed(self.weights, (*how, self.name), lambda constant: pack(self.pick(constant)))
+
+    def axes(self) -> tuple[Axis, Axis, Axis]:
+        """The windows along each of three spatial axes."""
+        geometry = zip(
+            three(self.sizes, 1),
+            three(self.out.shape[2:], 1),
+            three(self.kernel, 1),
+            three(self.strides, 1),
+            three(self.dilations, 1),
+            three(self.begin, 0),
+            strict=True,
+        )
+        depth, height, width = (Axis(*numbers) for numbers in geometry)
+        return depth, height, width

@@ -1,0 +1,63 @@
+"""The kernels of the process: each is loaded once, from the cache or from the compiler."""
+
+from __future__ import annotations
+
+import hashlib
+from functools import cache
+from pathlib import Path
+from threading import Lock
+from weakref import WeakValueDictionary
+
+from irload.plan.backends.llvm.cache import ObjectCache
+from irload.plan.backends.llvm.compiler import compile_object, llvmlite_version
+from irload.plan.backends.llvm.kernel import Kernel
+from irload.plan.backends.llvm.loader import Code, ObjectInvalid, load
+from irload.plan.backends.llvm.target import Target
+from irload.portable import around_fork
+
+
+class Library:
+    """Code by what it was made from. It lives as long as an executable uses it."""
+
+    def __init__(self, cache: ObjectCache | None = None) -> None:
+        self.cache = cache or ObjectCache()
+        self.compiled = 0
+        """The kernels that no cache held."""
+        self.lock = Lock()
+        """Held while code is looked up, compiled or loaded; LLVM has locks of its own, which a fork could break."""
+        self._loaded: WeakValueDictionary[str, Code] = WeakValueDictionary()
+
+    def code(self, kernel: Kernel, target: Target) -> Code:
+        """The code of a kernel. Raises OSError where the system does not let code be made."""
+        key = f"{_generator()} {target!r} {kernel!r}"
+        with self.lock:
+            found = self._loaded.get(key)
+            if found is None:
+                found = self._loaded[key] = self._load(key, kernel, target)
+            return found
+
+    def _load(self, key: str, kernel: Kernel, target: Target) -> Code:
+        kept = self.cache.read(key)
+        if kept is not None:
+            try:
+                return load(kept)
+            except ObjectInvalid:
+                pass  # compiled anew
+        made = compile_object(kernel.text(target), target)
+        self.compiled += 1
+        self.cache.write(key, made)
+        return load(made)
+
+
+@cache
+def _generator() -> str:
+    """What writes and compiles code: the files of this package as they are now, and llvmlite. None is imported."""
+    files = sorted(Path(__file__).parent.rglob("*.py"))
+    stamps = [(file.name, status.st_size, status.st_mtime_ns) for file in files for status in [file.stat()]]
+    return f"llvmlite {llvmlite_version()}, {hashlib.sha256(repr(stamps).encode()).hexdigest()[:16]}"
+
+
+library = Library()
+"""The one library of the process."""
+
+around_fork(library.lock.acquire, library.lock.release)

@@ -1,0 +1,95 @@
+"""Object files → code in memory. All relocations are relative to the instruction pointer.
+
+Pages are written first, and executable afterwards: never both at once.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+from irload.plan.backends.llvm.elf import EXECUTABLE, LARGEST, PROGBITS, RELA, ObjectFile, ObjectInvalid, Relocation
+
+__all__ = ["Code", "ObjectInvalid", "load"]
+
+_PC32, _PLT32 = 2, 4
+_READ_EXECUTE = 5
+_PRIVATE: int = getattr(mmap, "MAP_PRIVATE", 0) | getattr(mmap, "MAP_ANONYMOUS", 0)
+"""Memory of this process alone; Windows, where nothing is loaded, has no names for it."""
+
+
+@dataclass(frozen=True, eq=False, slots=True, weakref_slot=True)
+class Code:
+    """A function in memory, which stays for as long as this object lives."""
+
+    address: int
+    pages: mmap.mmap
+
+
+def load(data: bytes, entry: str = "kernel") -> Code:
+    """Load an object, and give a function of it. Raises ObjectInvalid, or OSError where no page may be executable."""
+    file = ObjectFile(data)
+    start = _entry(file, entry)
+    placed, total = _placed(file)
+    pages: mmap.mmap = cast(Any, mmap.mmap)(-1, total, flags=_PRIVATE)  # Windows knows no flags, and has no target
+    for k, place in placed.items():
+        section = file.sections[k]
+        if section.kind == PROGBITS:
+            pages[place : place + section.size] = file.contents(section)
+    for section in file.sections:
+        if section.kind == RELA and section.info in placed:
+            is_code = bool(file.sections[section.info].flags & EXECUTABLE)
+            for relocation in file.relocations(section):
+                _relocate(relocation, section.info, placed, pages, is_code=is_code)
+    base = ctypes.addressof(ctypes.c_char.from_buffer(pages))
+    _protect(base, total)
+    return Code(base + placed[start[0]] + start[1], pages)
+
+
+def _entry(file: ObjectFile, name: str) -> tuple[int, int]:
+    """The section of a function, and where in it the function begins."""
+    for symbol in file.symbols:
+        if symbol.name == name and symbol.section < len(file.sections):
+            section = file.sections[symbol.section]
+            if section.is_placed and section.flags & EXECUTABLE and symbol.value < section.size:
+                return symbol.section, symbol.value
+    raise ObjectInvalid(f"it has no function {name}")
+
+
+def _placed(file: ObjectFile) -> tuple[dict[int, int], int]:
+    """Where each section that code needs begins, and how many bytes they take together."""
+    placed: dict[int, int] = {}
+    end = 0
+    for k, section in enumerate(file.sections):
+        if section.is_placed:
+            placed[k] = -(-end // section.alignment) * section.alignment
+            end = placed[k] + section.size
+    if end > LARGEST:
+        raise ObjectInvalid(f"it takes {end:,} bytes of memory")
+    return placed, end
+
+
+def _relocate(
+    relocation: Relocation, section: int, placed: Mapping[int, int], pages: mmap.mmap, *, is_code: bool
+) -> None:
+    symbol = relocation.symbol
+    if relocation.kind in (_PC32, _PLT32) and symbol.section in placed:
+        place = placed[section] + relocation.offset
+        distance = placed[symbol.section] + symbol.value + relocation.addend - place
+        if not -(1 << 31) <= distance < 1 << 31:
+            raise ObjectInvalid("a relocation is out of reach")
+        struct.pack_into("<i", pages, place, distance)
+    elif is_code:  # tables for debuggers and unwinding are not needed
+        raise ObjectInvalid(f"relocation {relocation.kind} by '{symbol.name}' is not supported")
+
+
+def _protect(base: int, size: int) -> None:
+    """Make the pages executable, and not writable any more."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    pages = -(-size // mmap.PAGESIZE) * mmap.PAGESIZE
+    if libc.mprotect(ctypes.c_void_p(base), ctypes.c_size_t(pages), _READ_EXECUTE) != 0:
+        raise OSError(ctypes.get_errno(), "the system does not allow executable memory")

@@ -1,0 +1,200 @@
+"""Running a table of kernels: one call for each thread and inference, in which the threads meet at barriers.
+
+A barrier spins for some microseconds, then offers the processor to other threads, then sleeps: so it costs little where
+each thread has a processor of its own, and blocks nobody where it has not.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from irload.core.tensor import Array
+from irload.plan.backends.llvm.builder import Function, Value
+from irload.plan.backends.llvm.kernel import Kernel, Launch, Temporary
+from irload.plan.backends.llvm.library import library
+from irload.plan.backends.llvm.loader import Code
+from irload.plan.backends.llvm.target import Target
+from irload.plan.memory.memory import aligned_bytes
+from irload.plan.threads import Part, pool
+
+SPINS = 1000
+"""Turns of a barrier before it offers the processor to others."""
+YIELDS = 100
+"""Turns that it then offers it, before it sleeps."""
+NAP = 50
+"""The microseconds that it then sleeps each time."""
+_ENTRY = 5
+"""The i64 of one entry: function, arguments, units, whether threads share it, whether they meet afterwards."""
+_YIELD, _SLEEP = 64, 72
+"""Where the barrier keeps the functions of the system, behind a cache line for its counter."""
+
+
+@dataclass(frozen=True, slots=True)
+class Runner(Kernel):
+    """Walks a table of kernels. Its parameters are its own: they are those of `_call`."""
+
+    @property
+    def count(self) -> int:
+        return 1
+
+    @property
+    def cycles(self) -> float:
+        return 0
+
+    def text(self, target: Target) -> str:
+        from irload.plan.backends.llvm.builder import Module
+
+        module = Module(target)
+        parameters = ["ptr table", "i64 first", "i64 last", "i64 thread", "i64 threads", "ptr barrier", "ptr scratch"]
+        self.write(module.function("kernel", parameters, internal=False))
+        return module.text()
+
+    def write(self, function: Function) -> None:
+        f = function
+        alone = f.compare("eq", f["thread"], 0)
+        zero = f.value("i64", "add i64 0, 0")
+
+        def step(index: Value, carried: list[Value]) -> list[Value]:
+            entry = f.at(f["table"], f.multiply(index, 8 * _ENTRY))
+            kernel, arguments = f.load_pointer(entry), f.load_pointer(entry, 8)
+            units, shared, meeting = (f.load_int(entry, 8 * k) for k in (2, 3, 4))
+            is_shared = f.compare("ne", shared, 0)
+
+            def call(begin: object, end: object) -> None:
+                f.emit(f"call void {kernel}(ptr {arguments}, i64 {begin}, i64 {end}, ptr {f['scratch']})")
+
+            def part() -> None:
+                begin = f.value("i64", f"udiv i64 {f.multiply(units, f['thread'])}, {f['threads']}")
+                after = f.multiply(units, f.add(f["thread"], 1))
+                end = f.value("i64", f"udiv i64 {after}, {f['threads']}")
+                f.when(f.compare("slt", begin, end), lambda: call(begin, end))
+
+            f.when(is_shared, part, lambda: f.when(alone, lambda: call(0, units)))
+            met = f.value("i64", f"add i64 {carried[0]}, {meeting}")
+            together = f.both(f.compare("ne", meeting, 0), f.compare("sgt", f["threads"], 1))
+            f.when(together, lambda: _meet(f, met))
+            return [met]
+
+        f.loop(f["first"], f["last"], 1, step, [zero])
+
+
+def _meet(f: Function, times: Value) -> None:
+    """Wait until all threads have come here, for the `times`-th time."""
+    barrier = f["barrier"]
+    f.value("i64", f"atomicrmw add ptr {barrier}, i64 1 acq_rel, align 8")
+    wanted = f.multiply(times, f["threads"])
+    often = SPINS + YIELDS
+
+    def wait(turn: Value, carried: list[Value]) -> list[Value]:
+        f.emit("call void @llvm.x86.sse2.pause()")
+        sleep = f.load_pointer(barrier, _SLEEP)
+        offer = f.load_pointer(barrier, _YIELD)
+        f.when(
+            f.compare("sge", turn, SPINS),
+            lambda: f.when(
+                f.compare("sge", turn, often),
+                lambda: f.emit(f"call i32 {sleep}(i32 {NAP})"),
+                lambda: f.emit(f"call i32 {offer}()"),
+            ),
+        )
+        return []
+
+    f.loop_until(lambda: f.compare("sge", _counter(f, barrier), wanted), wait)
+
+
+def _counter(f: Function, barrier: Value) -> Value:
+    return f.value("i64", f"load atomic i64, ptr {barrier} acquire, align 8")
+
+
+class Table:
+    """Kernels that run one after the other, with all that they need."""
+
+    def __init__(self, launches: Sequence[Launch], target: Target, threads: int, temporary: int) -> None:
+        self.threads = threads
+        self._launches = list(launches)
+        self._codes: list[Code] = [library.code(launch.kernel, target) for launch in launches]
+        self._runner = library.code(Runner(), target)
+        self._call = _function(self._runner.address)
+        stride = -(-max((launch.kernel.scratch for launch in launches), default=0) // 4096) * 4096
+        self._scratch = aligned_bytes(max(stride * threads, 64))
+        self._temporary = aligned_bytes(max(temporary, 64))
+        self._arguments = [self._resolved(launch.pointers) for launch in launches]
+        self._stride = stride
+        self._barrier = aligned_bytes(128)
+        self._barrier.view(np.int64)[8:10] = _system()
+        self._entries = np.zeros((max(len(launches), 1), _ENTRY), np.int64)
+        shared = [threads > 1 and launch.is_shared for launch in launches]
+        meeting = [a or b for a, b in pairwise(shared)] + [False]
+        for k, launch in enumerate(launches):
+            self._entries[k] = (
+                self._codes[k].address,
+                self._arguments[k].ctypes.data,
+                launch.kernel.count,
+                shared[k],
+                meeting[k],
+            )
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of the threads' own memory and of what kernels share."""
+        return self._scratch.size + self._temporary.size
+
+    @property
+    def memory(self) -> list[Array]:
+        """All that kernels write to beside values: for tests, which fill it."""
+        return [self._scratch, self._temporary]
+
+    def run(self, first: int, last: int) -> None:
+        """Run the kernels first…last−1."""
+        if first == last:
+            return
+        if self.threads == 1 or not self._entries[first:last, 3].any():
+            self._run_part(first, last, 0, 1)
+            return
+        self._barrier.view(np.int64)[0] = 0
+        pool.run_together(
+            lambda count: [self._part(first, last, t, count) for t in range(count)], self.threads, self._abandon
+        )
+
+    def _abandon(self) -> None:
+        """Let all threads pass all barriers: what they make is of no use any more."""
+        self._barrier.view(np.int64)[0] = 1 << 62
+
+    def _part(self, first: int, last: int, thread: int, threads: int) -> Part:
+        return [(self._run_part, (first, last, thread, threads))]
+
+    def _run_part(self, first: int, last: int, thread: int, threads: int) -> None:
+        self._call(
+            self._entries.ctypes.data,
+            first,
+            last,
+            thread,
+            threads,
+            self._barrier.ctypes.data,
+            self._scratch.ctypes.data + thread * self._stride,
+        )
+
+    def _resolved(self, pointers: Sequence[int | Temporary]) -> Array:
+        start = self._temporary.ctypes.data
+        found = [start + p.offset if isinstance(p, Temporary) else p for p in pointers]
+        return np.array(found or [0], np.uint64)
+
+
+def _function(address: int) -> Any:
+    pointer, number = ctypes.c_void_p, ctypes.c_int64
+    return ctypes.CFUNCTYPE(None, pointer, number, number, number, number, pointer, pointer)(address)
+
+
+@cache
+def _system() -> tuple[int, int]:
+    """The addresses of sched_yield and usleep."""
+    libc = ctypes.CDLL(None)
+    found = [ctypes.cast(function, ctypes.c_void_p).value or 0 for function in (libc.sched_yield, libc.usleep)]
+    return found[0], found[1]

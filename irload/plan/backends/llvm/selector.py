@@ -1,0 +1,74 @@
+"""What a selection works with: the memory of the plan, its target and threads, and what it keeps for the executable."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from weakref import WeakValueDictionary
+
+from irload.core.tensor import Array
+from irload.plan.backends.base import Options
+from irload.plan.backends.llvm.kernel import Kernel, Launch, Temporary, address
+from irload.plan.backends.llvm.target import Target
+from irload.plan.ir.constant import Constant
+from irload.plan.ir.program import Value
+from irload.plan.memory.memory import Memory
+
+PackedWeights = WeakValueDictionary[tuple[Hashable, Constant], Array]
+"""Weights as kernels read them, by the way of packing; they live as long as a plan that uses them."""
+
+
+class Selector:
+    """Gives selections arrays and launches. One for each executable."""
+
+    def __init__(self, memory: Memory, target: Target, options: Options, packs: PackedWeights) -> None:
+        self.memory = memory
+        self.target = target
+        self.threads = options.threads
+        self.precise = options.precise
+        self.bf16 = target.tiles and (options.precision == "bf16" or (options.precision == "auto" and not self.precise))
+        self.constants: list[Array] = []
+        """Those that kernels read where they are."""
+        self.packed_weights: list[Array] = []
+        self.temporary_bytes = 0
+        self._packs = packs
+        self._offset = 0
+
+    def begin(self) -> None:
+        """A new step: the temporaries of the last one are free."""
+        self._offset = 0
+
+    def array(self, value: Value) -> Array:
+        """A value where it lies, or a constant, which is kept."""
+        if value.source is None:
+            return self.memory.array(value)
+        found = value.source.held_array()
+        self.constants.append(found)
+        return found
+
+    def packed(self, value: Value, how: Hashable, pack: Callable[[Array], Array]) -> Array:
+        """Constant weights as `pack` makes them, once for all plans of a model; the original is released.
+
+        Raises ValueError for a value that is not constant.
+        """
+        source = value.source
+        if source is None:
+            raise ValueError(f"{value} is no constant")
+        found = self._packs.get((how, source))
+        if found is None:
+            found = self._packs[how, source] = pack(source.array)
+            source.release()
+        self.packed_weights.append(found)
+        return found
+
+    def temporary(self, nbytes: int) -> Temporary:
+        """Memory for what one kernel of a step hands to the next, aligned to cache lines."""
+        start = self._offset
+        self._offset += -(-nbytes // 64) * 64
+        self.temporary_bytes = max(self.temporary_bytes, self._offset)
+        return Temporary(start)
+
+    def launch(self, kernel: Kernel, pointers: Sequence[Array | Temporary | None]) -> Launch:
+        """A kernel with arrays, temporaries or nothing as its pointers."""
+        keep = [p for p in pointers if p is not None and not isinstance(p, Temporary)]
+        found = [p if isinstance(p, Temporary) else 0 if p is None else address(p) for p in pointers]
+        return Launch(kernel, found, keep)

@@ -1,0 +1,42 @@
+"""Spatial axes of the data of convolutions, as they lie in a copy from which every tap reads neighbours."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Spatial:
+    """An axis along which `count` outputs read windows: output o and tap k meet at o·step + k·dilation − begin.
+
+    `size` and `stride`: the positions of the data, and the bytes between them. In the copy, positions that differ by a
+    multiple of `step` lie beside each other: a phase. Phases that no tap reads are left out at the end.
+    """
+
+    size: int
+    stride: int
+    count: int
+    taps: int = 1
+    step: int = 1
+    dilation: int = 1
+    begin: int = 0
+
+    @property
+    def phases(self) -> int:
+        """The phases of the copy."""
+        return max(k * self.dilation % self.step for k in range(self.taps)) + 1
+
+    @property
+    def length(self) -> int:
+        """The positions of each phase."""
+        return (self.taps - 1) * self.dilation // self.step + self.count
+
+    @property
+    def is_padded(self) -> bool:
+        """True where some positions of the copy are beyond the data."""
+        return self.begin > 0 or (self.length - 1) * self.step + self.phases - 1 - self.begin >= self.size
+
+    def tap(self, k: int) -> tuple[int, int]:
+        """The phase that tap k reads, and its position there for output 0."""
+        position, phase = divmod(k * self.dilation, self.step)
+        return phase, position

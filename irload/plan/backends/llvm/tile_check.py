@@ -1,0 +1,29 @@
+"""A product by tiles, compared with NumPy's before the first plan that relies on them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from irload.plan.backends.base import Options
+from irload.plan.backends.llvm.executable import LlvmExecutable
+from irload.plan.backends.llvm.target import Target
+from irload.plan.ir.program import Program, Value
+from irload.plan.ir.steps import MatMul
+from irload.plan.memory.memory import Memory
+
+_ROWS, _LENGTH, _COLUMNS = 41, 100, 70
+"""Tails along every axis, and enough work for tiles."""
+
+
+def tiles_multiply(target: Target) -> bool:
+    """True where a matmul of small integers, of which bf16 and f32 round none, comes out exactly."""
+    rng = np.random.default_rng(0)
+    a, b = (rng.integers(-8, 9, shape).astype(np.float32) for shape in ((_ROWS, _LENGTH), (_LENGTH, _COLUMNS)))
+    x, y = Value(a.shape, a.dtype), Value((_ROWS, _COLUMNS), a.dtype)
+    step = MatMul([x, Value.of(b)], [y])
+    memory = Memory(Program([step], [x], [y]))
+    executable = LlvmExecutable([step], memory, target, Options(precision="bf16"))
+    memory.array(x)[...] = a
+    memory.array(y).fill(np.nan)
+    executable.run(None)
+    return executable.kernels[0].name == "TileProduct" and np.array_equal(memory.array(y), a @ b)

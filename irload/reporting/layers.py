@@ -1,0 +1,158 @@
+"""The layers of a model as plain data: graphs with their layers, and what is known of each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from irload.core.subgraph import Subgraph
+from irload.declared import compare, declares_static, judge
+from irload.graph import Graph, Node, Output, UnknownOp
+from irload.macs import macs
+from irload.model import Model
+from irload.observation import labels
+from irload.reporting.statistics import statistics
+
+__all__ = ["Layers", "layers_of"]
+
+Entry = dict[str, Any]
+LONG = 300
+"""Characters of an attribute that are kept."""
+
+
+@dataclass(slots=True)
+class Layers:
+    """All layers, those of bodies behind those of the graph around them, and where each node stands among them.
+
+    `by_name` finds a layer by its unambiguous name with the bodies before it, `by_id` by the path of bodies, as
+    findings have it, and the id.
+    """
+
+    graphs: list[Entry] = field(default_factory=list[Entry])
+    entries: list[Entry] = field(default_factory=list[Entry])
+    index: dict[Node, int] = field(default_factory=dict[Node, int])
+    by_name: dict[str, int] = field(default_factory=dict[str, int])
+    by_id: dict[tuple[str, int], int] = field(default_factory=dict[tuple[str, int], int])
+
+
+def layers_of(model: Model, *, constants: bool) -> Layers:
+    """The layers of a model and its bodies. `constants`: read every constant for its statistics."""
+    found = Layers()
+    names = labels(model)
+    static = declares_static(model)
+    pending: list[tuple[Graph, int | None, str, str, str]] = [(model, None, "", "", "")]
+    bodies: dict[int, int] = {}
+    while pending:
+        graph, owner, body, path, place = pending.pop(0)
+        number = len(found.graphs)
+        bodies[id(graph)] = number
+        start = len(found.entries)
+        for k, node in enumerate(graph.nodes):
+            found.index[node] = start + k
+            found.by_name[path + names[node]] = start + k
+            found.by_id[place.removesuffix("/"), node.id] = start + k
+            found.entries.append({"graph": number, "id": node.id, "name": node.name})
+        found.graphs.append({"owner": owner, "body": body, "start": start, "count": len(graph.nodes)})
+        pending += [
+            (inner, found.index[node], name, f"{path}{names[node]}/{name}/", f"{place}{node.name}/{name}/")
+            for node, name, inner in graph.subgraphs()
+        ]
+    for node, k in found.index.items():
+        found.entries[k] |= _entry(node, found.index, bodies, static=static, constants=constants)
+    return found
+
+
+def _entry(node: Node, index: Mapping[Node, int], bodies: Mapping[int, int], *, static: bool, constants: bool) -> Entry:
+    known = not isinstance(node.op, UnknownOp)
+    found: Entry = {"type": node.type, "version": node.op.opset, "line": node.line}
+    found["attributes"] = _attributes(node)
+    signature = getattr(node.op, "signature", None) if known else None
+    found["inputs"] = [
+        [index[source.node], source.index, signature.name(k) if signature else f"input {k}", _declared_input(node, k)]
+        for k, source in enumerate(node.inputs)
+    ]
+    found["outputs"] = [_output(o, static=static) for o in node.outputs]
+    if not node.reachable:
+        found["dead"] = True
+    if node.type == "Const" and known:
+        found["constant"] = _constant(node, read=constants)
+    else:
+        cost = macs(node) if node.reachable else 0
+        found["macs"] = cost
+        found["parameters"] = sum(_parameters(i.node) for i in node.inputs)
+    inside = [_body(node, name, index, bodies) for name in node.op.supplied if _is_body(node, name)] if known else []
+    if inside:
+        found["bodies"] = inside
+    return found
+
+
+def _attributes(node: Node) -> list[list[Any]]:
+    """Name, text and whether the file states it, in the order of the specification."""
+    if isinstance(node.op, UnknownOp):
+        return [[key, _short(text), True] for key, text in node.op.text.items()]
+    found: list[list[Any]] = []
+    for name, declaration in node.op.declared.items():
+        value = node.op.attributes[name]
+        if not declaration.supplied and value is not None:
+            found.append([declaration.xml_name, _short(declaration.write(value)), declaration.xml_name in node.text])
+    return found
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= LONG else f"{text[:LONG]}…"
+
+
+def _declared_input(node: Node, index: int) -> str | None:
+    """What the port of the file says, where that is not what is inferred."""
+    declared = node.declared_inputs[index] if index < len(node.declared_inputs) else None
+    return None if declared is None or judge(declared, node.inputs[index].type).fits else str(declared)
+
+
+def _output(output: Output, *, static: bool) -> Entry:
+    tensor = output.type
+    found: Entry = {"type": str(tensor), "bytes": tensor.nbytes}
+    if output.names:
+        found["names"] = sorted(output.names)
+    if output.declared is not None and not judge(output.declared, tensor).fits:
+        found["declared"] = str(output.declared)
+        if compare(output, static_file=static):
+            found["differs"] = True
+    if output.node.type != "Const" and tensor.value is not None and 0 < tensor.value.size <= 16:
+        found["value"] = " ".join(str(v) for v in tensor.value.ravel().tolist())
+    return found
+
+
+def _constant(node: Node, *, read: bool) -> Entry:
+    attributes = node.op.attributes
+    found: Entry = {"size": attributes["shape"].size.lo, "bytes": attributes["size"]}
+    return found | ({"statistics": statistics(node)} if read else {})
+
+
+def _parameters(node: Node) -> int:
+    """The elements of a constant of floats, or of packed ones behind a Convert, unless it is a lone number."""
+    while node.type in ("Convert", "Reshape") and node.inputs:
+        node = node.inputs[0].node
+    if node.type != "Const" or isinstance(node.op, UnknownOp):
+        return 0
+    size = node.op.attributes["shape"].size.lo
+    element = node.op.attributes["element_type"]
+    return size if size > 1 and (element.is_float or element.name in ("i8", "u8", "i4", "u4")) else 0
+
+
+def _is_body(node: Node, name: str) -> bool:
+    return isinstance(getattr(getattr(node.op, name), "body", None), Graph)
+
+
+def _body(node: Node, name: str, index: Mapping[Node, int], bodies: Mapping[int, int]) -> Entry:
+    """A body: its graph, and pairs of ports of the layer and layers of the body."""
+    subgraph: Subgraph = getattr(node.op, name)
+    body: Any = subgraph.body
+    parameters, results = ([index[n] for n in nodes] for nodes in (body.parameters, body.results))
+    return {
+        "name": name,
+        "graph": bodies[id(body)],
+        "inputs": [[m.port, parameters[m.inner]] for m in subgraph.inputs if m.port is not None],
+        "outputs": [[m.port, results[m.inner]] for m in subgraph.outputs if m.port is not None],
+        "back": [[results[r], parameters[p]] for r, p in subgraph.back_edges],
+    }

@@ -1,0 +1,56 @@
+"""Requests: inferences that share one state."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from irload.core.tensor import Array
+from irload.errors import printable
+from irload.graph import Node
+from irload.inputs import as_element
+from irload.plan.interpreter import Run, apart
+from irload.result import Result, owned
+from irload.variables import VariableState
+
+if TYPE_CHECKING:
+    from irload.run import CompiledModel
+
+__all__ = ["InferRequest"]
+
+
+class InferRequest:
+    """Inferences that share one state."""
+
+    def __init__(self, compiled: CompiledModel) -> None:
+        self.compiled = compiled
+        self.variables: dict[str, Array] = {}
+
+    def __repr__(self) -> str:
+        held = ", ".join(f"{name} {list(array.shape)}" for name, array in self.variables.items())
+        return printable(f"<InferRequest of {self.compiled.model!r}{f', state {held}' if held else ''}>")
+
+    def infer(self, inputs: Any = None) -> Result:
+        """Run once and keep what Assign stored for the next time."""
+        compiled = self.compiled
+        arrays, given = compiled._bound(inputs)  # pyright: ignore[reportPrivateUsage]
+        run = Run(compiled, dict(self.variables))
+        with compiled._errors_located():  # pyright: ignore[reportPrivateUsage]
+            taken = set(map(id, arrays))
+            found = zip(compiled.outputs, compiled.execute(run, given, arrays), strict=True)
+            results = tuple(owned(as_element(p.element_type, a), taken) for p, a in found)
+        # The caller may change these arrays; the state must not change with them.
+        self.variables = apart(run.variables, (*arrays, *results))
+        return Result(compiled.outputs, results)
+
+    def query_state(self) -> list[VariableState]:
+        """The variables of the model, in file order."""
+        found: dict[str, Node] = {}
+        for graph in self.compiled.model.walk():
+            for node in graph.nodes:
+                if node.type == "ReadValue" and node.reachable:
+                    found.setdefault(node.op.attributes["variable_id"], node)
+        return [VariableState(self, node) for node in found.values()]
+
+    def reset_state(self) -> None:
+        """Forget the values of all variables."""
+        self.variables = {}

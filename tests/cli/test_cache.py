@@ -1,0 +1,60 @@
+"""irrun cache: what is kept, and that it can be removed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from irload.plan.backends.llvm.cache import ObjectCache
+from irrun.main import OK, USAGE
+
+SCHEMA = json.loads((Path(__file__).parents[2] / "schemas" / "cache.schema.json").read_text(encoding="utf-8"))
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("IRLOAD_CACHE_DIR", str(tmp_path / "kept"))
+    return tmp_path / "kept"
+
+
+def entries(irrun, *words) -> dict[str, tuple[int, int]]:
+    done = irrun("cache", *words, "--json")
+    assert done.code == OK
+    Draft202012Validator(SCHEMA).validate(done.json)
+    return {entry["what"]: (entry["count"], entry["bytes"]) for entry in done.json["entries"]}
+
+
+def test_nothing_is_kept_before_anything_ran(irrun, folder):
+    assert set(entries(irrun).values()) == {(0, 0)}
+    assert not folder.exists()
+
+
+def test_what_is_kept_is_counted_and_removed(irrun, folder):
+    ObjectCache().write("one", b"x" * 100)
+    ObjectCache().write("another", b"y" * 1000)
+    (folder / "tuned.json").write_text("{}", encoding="ascii")
+    (folder / "note.txt").write_text("not ours", encoding="ascii")
+    found = entries(irrun)
+    assert found["compiled kernels"] == (2, 1100 + 2 * 32)
+    assert found["tuning"] == (1, 2)
+    done = irrun("cache", "--clear", "--json")
+    assert done.json["cleared"]
+    assert done.json["removed_bytes"] == 1100 + 2 * 32 + 2
+    assert set(entries(irrun).values()) == {(0, 0)}
+    assert (folder / "note.txt").exists()
+
+
+def test_the_table_says_where(irrun, folder):
+    ObjectCache().write("one", b"x" * 100)
+    done = irrun("cache")
+    assert done.code == OK
+    assert "kernels" in done.out
+    assert f"in {folder}\n" in done.out
+    assert "removed 132 bytes" in irrun("cache", "--clear").out
+
+
+def test_there_are_no_arguments(irrun):
+    assert irrun("cache", "model.xml").code == USAGE

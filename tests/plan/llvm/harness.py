@@ -1,0 +1,114 @@
+"""Running single steps by compiled kernels, every buffer between pages that may not be touched."""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from unittest.mock import patch
+
+import numpy as np
+
+from irload.core.tensor import Array
+from irload.plan.backends.base import Options
+from irload.plan.backends.llvm.executable import LlvmExecutable
+from irload.plan.backends.llvm.target import AVX2, AVX512, Target, host_target
+from irload.plan.ir.program import Program, Step, Value, walk_values
+from irload.plan.memory.memory import Memory
+from irload.plan.memory.requests import MemoryRequests
+
+WIDE = Target("wide", 16, 32, "x86-64-v3", AVX2.flags)
+"""The code for AVX-512, run with instructions that every machine has."""
+TILES = Target("tiles", 16, 32, "x86-64-v3", AVX2.flags, tiles=True, emulated=True)
+"""The code for AMX, its tiles emulated."""
+_host = host_target()
+TARGETS = [AVX2, WIDE, *([AVX512] if _host is not None and AVX512.flags <= _host.flags else [])]
+
+
+def run_step(
+    step: Step,
+    arrays: Sequence[Array],
+    target: Target = AVX2,
+    threads: int = 1,
+    *,
+    at_end: bool = True,
+    precise: bool = False,
+    precision: str = "f32",
+    laid: Callable[[Value, Array], Array] | None = None,
+) -> list[Array]:
+    """The outputs of a step on these arrays, one for each input that is no constant.
+
+    Each buffer ends (`at_end`) or begins with a page of its own, and the pages around it may not be touched. `laid`
+    gives an input or output other strides: it takes the value and an array of its shape and gives a view of the same
+    shape on memory that it makes by `guarded`.
+    """
+    memory = GuardedMemory(step, at_end=at_end, laid=laid)
+    given = iter(arrays)
+    for value in step.inputs:
+        if not value.is_constant and value not in memory.filled:
+            memory.filled.add(value)
+            memory.array(value)[...] = next(given)
+    for value in step.outputs:
+        memory.array(value).fill(np.nan if value.dtype.kind == "f" else 1)
+    with _guarded_allocations(at_end):
+        executable = LlvmExecutable([step], memory, target, Options(threads, precise, precision=precision))
+        before = [memory.array(v).copy() for v in step.inputs]
+        executable.run(None)
+    for value, array in zip(step.inputs, before, strict=True):
+        np.testing.assert_array_equal(memory.array(value), array, "an input was changed")
+    return [memory.array(v).copy() for v in step.outputs]
+
+
+class GuardedMemory(Memory):
+    """Every value in pages of its own."""
+
+    def __init__(self, step: Step, *, at_end: bool, laid: Callable[[Value, Array], Array] | None) -> None:
+        program = Program([step], [v for v in step.inputs if not v.is_constant], step.outputs)
+        super().__init__(program, MemoryRequests())
+        self.filled: set[Value] = set()
+        self._guarded: dict[Value, Array] = {}
+        for value in walk_values(program):
+            plain = guarded(value.shape, value.dtype, at_end=at_end)
+            self._guarded[value] = plain if laid is None else laid(value, plain)
+
+    def is_view(self, value: Value) -> bool:
+        return False
+
+    def array(self, value: Value) -> Array:
+        return self._guarded[value] if value in self._guarded else super().array(value)
+
+
+def guarded(shape: Sequence[int], dtype: object = np.float32, *, at_end: bool = True, aligned: int = 1) -> Array:
+    """An array that ends or begins at a page beyond which nothing may be read."""
+    kind = np.dtype(dtype)  # type: ignore[call-overload]
+    nbytes = int(np.prod(shape)) * kind.itemsize
+    page = mmap.PAGESIZE
+    inner = -(-max(nbytes, 1) // page) * page
+    pages = mmap.mmap(-1, inner + 2 * page)
+    base = ctypes.addressof(ctypes.c_char.from_buffer(pages))
+    libc = ctypes.CDLL(None, use_errno=True)
+    for start in (base, base + page + inner):
+        assert libc.mprotect(ctypes.c_void_p(start), ctypes.c_size_t(page), 0) == 0
+    offset = page + ((inner - nbytes) // aligned * aligned if at_end else 0)
+    return np.frombuffer(pages, kind, nbytes // kind.itemsize, offset).reshape(shape)
+
+
+@contextmanager
+def _guarded_allocations(at_end: bool) -> Generator[None]:
+    """Packed weights, scratch and temporaries are guarded, too."""
+
+    def allocate(size: int, alignment: int = 64) -> Array:
+        return guarded((size,), np.uint8, at_end=at_end, aligned=alignment)
+
+    here = "irload.plan.backends.llvm"
+    with patch(f"{here}.pack.aligned_bytes", allocate), patch(f"{here}.runtime.aligned_bytes", allocate):
+        yield
+
+
+def channels_last(value: Value, plain: Array) -> Array:
+    """The layout of maps in convolutional nets."""
+    if not 3 <= len(value.shape) <= 5:
+        return plain
+    order = (0, *range(2, len(value.shape)), 1)
+    return np.moveaxis(plain.reshape([value.shape[k] for k in order]), -1, 1)

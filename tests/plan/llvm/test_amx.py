@@ -1,0 +1,110 @@
+"""Whether AMX is used: what the processor has, what the system permits, and whether its products are right."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+pytest.importorskip("llvmlite")
+
+from ml_dtypes import bfloat16
+
+import irload
+from irload.core.tensor import Array
+from irload.errors import InputInvalid
+from irload.plan.backends.llvm import available, target, tile_check
+from irload.plan.backends.llvm.kernel import Launch, address
+from irload.plan.backends.llvm.kernels.to_bf16 import ToBf16
+from irload.plan.backends.llvm.permission import tiles_are_permitted
+from irload.plan.backends.llvm.runtime import Table
+from irload.plan.backends.llvm.spatial import Spatial
+from irload.plan.backends.llvm.target import AMX, AVX512, Target
+from irload.plan.backends.llvm.tiles import Tiles
+from tests.plan.llvm.harness import TARGETS, TILES
+
+
+def chosen(monkeypatch: pytest.MonkeyPatch, *, permitted: bool, asked: str = "") -> Target | None:
+    """The target on a processor with AMX."""
+    monkeypatch.setattr(target, "_flags", lambda: AMX.flags)
+    monkeypatch.setattr(target, "tiles_are_permitted", lambda: permitted)
+    return target._host_target.__wrapped__(asked)  # pyright: ignore[reportPrivateUsage]
+
+
+def test_tiles_are_used_where_the_system_permits_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert chosen(monkeypatch, permitted=True) is AMX
+    assert chosen(monkeypatch, permitted=False) is AVX512
+    assert chosen(monkeypatch, permitted=False, asked="avx512") is AVX512
+    with pytest.raises(InputInvalid, match="the system does not permit AMX"):
+        chosen(monkeypatch, permitted=False, asked="amx")
+
+
+def test_no_permission_without_amx() -> None:
+    assert not tiles_are_permitted() or "amx_tile" in target._flags()
+
+
+def test_a_product_is_checked_first() -> None:
+    assert tile_check.tiles_multiply(TILES)
+
+
+def test_a_wrong_product_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def swapped(self: Tiles, sums: int, data: int, weights: int) -> None:
+        right(self, sums, weights, data)
+
+    right = Tiles.dot
+    monkeypatch.setattr(Tiles, "dot", swapped)
+    assert not tile_check.tiles_multiply(replace(TILES, name="wrong"))
+
+
+def test_wrong_tiles_are_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(available, "host_target", lambda: TILES)
+    monkeypatch.setattr(tile_check, "tiles_multiply", lambda target: False)
+    available._checked.cache_clear()
+    with pytest.warns(UserWarning, match="another product than NumPy"):
+        used = available.compiled_kernels(None, "auto")
+    assert used is not None
+    assert used.target is AVX512
+    available.compiled_kernels(None, "auto")  # warns once
+    available._checked.cache_clear()
+
+
+def test_a_model_in_bf16(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(available, "host_target", lambda: TILES)
+    for module in ("convolution", "matmul"):
+        monkeypatch.setattr(f"irload.plan.backends.llvm.kernels.{module}.pays_in_bf16", lambda step: True)
+    image = np.random.default_rng(3).random((1, 1, 8, 8), np.float32)
+    plain = irload.compile_model("models/digits/model.xml", optimize=False)(image)[0]
+    compiled = irload.compile_model("models/digits/model.xml", precision="bf16")
+    assert "TileProduct: compiled, bf16 by AMX" in compiled.explain(image)
+    np.testing.assert_allclose(compiled(image)[0], plain, rtol=0, atol=0.02 * np.abs(plain).max())
+
+
+def copied(data: Array, kernel: ToBf16, target: Target) -> Array:
+    """The copy that the kernel makes, as bits."""
+    copy = np.full(kernel.nbytes // 2, 0xFFFF, np.uint16)
+    Table([Launch(kernel, [address(data), address(copy)])], target, 1, 0).run(0, 1)
+    return copy
+
+
+@pytest.mark.parametrize("target", [*TARGETS, TILES], ids=lambda t: t.name)
+def test_copies_round_to_nearest_even(target: Target) -> None:
+    rng = np.random.default_rng(5)
+    bits = rng.integers(0, 1 << 32, (2048, 32), np.uint32)
+    bits[:512] &= 0xFFFF8000  # ties among them
+    bits[0, :4] = (0x7F800001, 0xFFFFFFFF, 0x7F7FFFFF, 0xFF800000)
+    data = bits.view(np.float32)
+    with np.errstate(invalid="ignore", over="ignore"):
+        wanted = data.astype(bfloat16)
+    found = copied(data, ToBf16((), 32, 4, (), (Spatial(2048, 128, 2048),)), target).view(bfloat16)
+    np.testing.assert_array_equal(found.reshape(wanted.shape).astype(np.float32), wanted.astype(np.float32))
+    numbers = ~np.isnan(data)
+    np.testing.assert_array_equal(found.view(np.uint16).reshape(bits.shape)[numbers], wanted.view(np.uint16)[numbers])
+
+
+def test_copies_are_padded_and_split_into_phases() -> None:
+    data = np.arange(1, 7, dtype=np.float32)  # positions −1…7 by twos: phases of −1, 1, 3, 5 and 0, 2, 4, 6
+    kernel = ToBf16((), 1, 4, (), (Spatial(6, 4, count=3, taps=3, step=2, begin=1),))
+    found = copied(data, kernel, TILES).view(bfloat16).astype(np.float32).reshape(2, 4, 32)
+    np.testing.assert_array_equal(found[..., 0], [[0, 2, 4, 6], [1, 3, 5, 0]])
+    assert not found[..., 1:].any()

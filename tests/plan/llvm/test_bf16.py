@@ -1,0 +1,239 @@
+"""Products in bf16 by tiles, which are emulated where there is no AMX."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+pytest.importorskip("llvmlite")
+
+from dataclasses import replace
+from typing import Any
+from weakref import WeakValueDictionary
+
+from ml_dtypes import bfloat16
+
+from irload.core.tensor import Array
+from irload.plan.backends.base import Options
+from irload.plan.backends.llvm.compiler import compile_object
+from irload.plan.backends.llvm.executable import LlvmExecutable
+from irload.plan.backends.llvm.kernel import Launch
+from irload.plan.backends.llvm.kernels import tile_selection, tile_windows
+from irload.plan.backends.llvm.loader import load
+from irload.plan.backends.llvm.selection import SELECTIONS
+from irload.plan.backends.llvm.selector import Selector
+from irload.plan.backends.llvm.target import AMX, Target
+from irload.plan.ir.expression import Expression, Instruction
+from irload.plan.ir.program import Program, Step, Value
+from irload.plan.ir.steps import Conv, MatMul
+from irload.plan.memory.memory import Memory
+from tests.plan.llvm.harness import TILES, WIDE, channels_last, run_step
+from tests.plan.llvm.test_products import BIAS_AND_RELU
+from tests.plan.programs import constant, run, value
+
+
+@pytest.fixture
+def everything_pays(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have the smallest products computed by tiles, too."""
+    for module in ("convolution", "matmul"):
+        monkeypatch.setattr(f"irload.plan.backends.llvm.kernels.{module}.pays_in_bf16", lambda step: True)
+
+
+def narrowed(array: Array) -> Array:
+    return array.astype(bfloat16).astype(np.float32)
+
+
+def agree(step: Conv | MatMul, arrays: list[Array], threads: int, **how: object) -> None:
+    """The result is that of f32 on inputs and weights rounded to bf16, and within 1 % that of f32."""
+    given = dict(zip([v for v in step.inputs if not v.is_constant], arrays, strict=True))
+    (exact,) = run([step], given, step.outputs, passes=False)
+    own = [narrow(v) if k < 2 else v for k, v in enumerate(step.inputs)]
+    rounded = replaced(step, own)
+    given = {v: narrowed(a) if v in step.inputs[:2] else a for v, a in given.items()}
+    (wanted,) = run([rounded], given, rounded.outputs, passes=False)
+    (found,) = run_step(step, arrays, TILES, threads, precision="bf16", **how)  # type: ignore[arg-type]
+    scale = max(float(np.abs(exact).max()), 1e-30)
+    np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-5 * scale)
+    np.testing.assert_allclose(found, exact, rtol=0, atol=1e-2 * scale)
+
+
+def narrow(value: Value) -> Value:
+    """A constant rounded to bf16; other values as they are."""
+    return value if value.source is None else constant(narrowed(value.source.array))
+
+
+def replaced(step: Conv | MatMul, inputs: list[Value]) -> Step:
+    """The same step on other inputs."""
+    outputs = [value(*step.output.shape)]
+    if isinstance(step, MatMul):
+        return MatMul(
+            inputs, outputs, transpose_a=step.transpose_a, transpose_b=step.transpose_b, epilogue=step.epilogue
+        )
+    return Conv(
+        inputs,
+        outputs,
+        strides=step.strides,
+        dilations=step.dilations,
+        pads_begin=step.pads_begin,
+        pads_end=step.pads_end,
+        epilogue=step.epilogue,
+    )
+
+
+@pytest.mark.usefixtures("everything_pays")
+@pytest.mark.parametrize("seed", range(40))
+def test_random_matmuls(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    m, n, k = (int(rng.choice([1, 2, 5, 15, 16, 17, 33, 64, 130])) for _ in range(3))
+    batch = tuple(int(b) for b in rng.integers(1, 4, rng.integers(0, 3)))
+    transpose_a, transpose_b, fixed = (bool(rng.integers(2)) for _ in range(3))
+
+    def some(*matrix: int) -> tuple[int, ...]:
+        lead = tuple(1 if rng.integers(3) == 0 else b for b in batch)
+        return (*lead[int(rng.integers(len(batch) + 1)) :], *matrix)
+
+    a = value(*some(*((k, m) if transpose_a else (m, k))))
+    shape = some(*((n, k) if transpose_b else (k, n)))
+    lead = np.broadcast_shapes(a.shape[:-2], shape[:-2])
+    weights = rng.standard_normal(shape).astype(np.float32)
+    b: Value = constant(weights) if fixed else value(*shape)
+    bias = constant(rng.standard_normal(n).astype(np.float32))
+    step = MatMul(
+        [a, b, bias],
+        [value(*lead, m, n)],
+        transpose_a=transpose_a,
+        transpose_b=transpose_b,
+        epilogue=BIAS_AND_RELU,
+    )
+    arrays = [rng.standard_normal(a.shape).astype(np.float32), *([] if fixed else [weights])]
+    agree(step, arrays, int(rng.integers(1, 4)), at_end=bool(rng.integers(2)))
+
+
+@pytest.mark.usefixtures("everything_pays")
+@pytest.mark.parametrize("seed", range(40))
+def test_random_convolutions(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    step, arrays = random_convolution(rng)
+    laid = channels_last if rng.integers(3) else None
+    agree(step, arrays, int(rng.integers(1, 4)), at_end=bool(rng.integers(2)), laid=laid)
+
+
+def random_convolution(rng: np.random.Generator) -> tuple[Conv, list[Array]]:
+    """A convolution of one to three dimensions, and its data."""
+    depth = int(rng.choice([2, 3, 16, 31, 32, 33, 48, 70]))
+    kernel = tuple(int(rng.choice([1, 1, 2, 3, 5])) for _ in range(int(rng.choice([1, 2, 2, 2, 3]))))
+    groups = int(rng.choice([1, 1, 1, 2, 3]))
+    return convolution(rng, depth, kernel, groups, tuple(int(rng.choice([1, 1, 2])) for _ in kernel))
+
+
+def convolution(
+    rng: np.random.Generator, depth: int, kernel: tuple[int, ...], groups: int = 1, dilations: tuple[int, ...] = ()
+) -> tuple[Conv, list[Array]]:
+    """A convolution, otherwise random, and its data."""
+    dimensions = len(kernel)
+    dilations = dilations or (1,) * dimensions
+    channels = int(rng.choice([16, 31, 32, 33, 48]))
+    batch = int(rng.choice([1, 1, 2, 3]))
+    strides = [int(rng.choice([1, 1, 2, 3])) for _ in kernel]
+    pads = [tuple(int(n) for n in rng.integers(0, k * d + 1, 2)) for k, d in zip(kernel, dilations, strict=True)]
+    spans = [(k - 1) * d + 1 for k, d in zip(kernel, dilations, strict=True)]
+    most = {1: 70, 2: 20, 3: 6}[dimensions]
+    sizes = [int(max(span - sum(p), 1) + rng.integers(0, most)) for span, p in zip(spans, pads, strict=True)]
+    out = [(n + sum(p) - span) // s + 1 for n, p, span, s in zip(sizes, pads, spans, strides, strict=True)]
+    x = value(batch, groups * depth, *sizes)
+    weights = constant(rng.standard_normal((groups, channels, depth, *kernel)).astype(np.float32))
+    y = value(batch, groups * channels, *out)
+    bias = constant(rng.standard_normal((1, groups * channels, *(1,) * dimensions)).astype(np.float32))
+    other = value(*y.shape)
+    instructions = (Instruction("add", (0, 1)), Instruction("add", (3, 2)), Instruction("relu", (4,)))
+    step = Conv(
+        [x, weights, bias, other],
+        [y],
+        strides=tuple(strides),
+        dilations=dilations,
+        pads_begin=tuple(p[0] for p in pads),
+        pads_end=tuple(p[1] for p in pads),
+        epilogue=Expression(3, instructions),
+    )
+    return step, [rng.standard_normal(v.shape).astype(np.float32) for v in (x, other)]
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_random_convolutions_of_few_channels(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
+    monkeypatch.setattr(tile_windows, "GAIN", 1e-9)
+    rng = np.random.default_rng(seed)
+    depth, columns = [(1, 10), (1, 1), (2, 7), (3, 7), (3, 3), (4, 5)][seed % 6]
+    kernel = (*(int(n) for n in rng.integers(1, 6, seed % 3)), columns)
+    laid = channels_last if depth * columns <= 32 and rng.integers(2) else None
+    step, arrays = convolution(rng, depth, kernel)
+    agree(step, arrays, int(rng.integers(1, 4)), at_end=bool(rng.integers(2)), laid=laid)
+    step, _ = convolution(rng, depth, kernel)
+    assert names(step, TILES) == ["WindowsToBf16", "TileProduct"]
+
+
+def product(m: int, k: int, n: int) -> MatMul:
+    """A matmul with constant weights."""
+    weights = np.random.default_rng(7).standard_normal((k, n)).astype(np.float32)
+    return MatMul([value(m, k), constant(weights)], [value(m, n)])
+
+
+def launches(step: Step, target: Target, precision: str = "bf16", *, precise: bool = False) -> list[Launch]:
+    """The kernels of a step."""
+    program = Program([step], [v for v in step.inputs if not v.is_constant], step.outputs)
+    options = Options(precise=precise, precision=precision)
+    selector = Selector(Memory(program), target, options, WeakValueDictionary())
+    return SELECTIONS[type(step)](step, selector)
+
+
+def names(*arguments: Any, **how: Any) -> list[str]:
+    return [type(launch.kernel).__name__ for launch in launches(*arguments, **how)]
+
+
+def test_precision_chooses_kernels() -> None:
+    step = product(64, 64, 64)
+    assert names(step, TILES) == ["ToBf16", "TileProduct"]
+    assert names(step, TILES, "auto") == ["ToBf16", "TileProduct"]
+    assert names(step, TILES, "f32") == names(step, TILES, "auto", precise=True) == ["Product"]
+    assert names(step, WIDE, "auto") == ["Product"]
+
+
+@pytest.mark.parametrize(("m", "k", "n"), [(64, 15, 512), (512, 64, 15), (4, 64, 64)])
+def test_what_fills_no_tiles_stays_in_f32(m: int, k: int, n: int) -> None:
+    assert names(product(m, k, n), TILES) == ["Product"]
+
+
+def test_explanations_say_the_precision() -> None:
+    step = product(64, 64, 64)
+    program = Program([step], step.inputs[:1], step.outputs)
+    executable = LlvmExecutable([step], Memory(program), TILES, Options(precision="bf16"))
+    assert [(k.name, k.why) for k in executable.kernels] == [("TileProduct", "compiled, bf16 by AMX")]
+
+
+@pytest.mark.usefixtures("everything_pays")
+def test_nan_and_infinities_reach_their_rows_alone() -> None:
+    weights = np.ones((33, 20), np.float32)
+    weights[5, 7] = np.nan
+    weights[6, 8] = 3.4e38  # ∞ in bf16
+    step = MatMul([value(20, 33), constant(weights)], [value(20, 20)])
+    data = np.ones((20, 33), np.float32)
+    data[3, 32], data[4, 0], data[4, 1], data[5, 2] = np.inf, np.inf, -np.inf, np.nan
+    wanted = np.full((20, 20), 33.0)
+    wanted[3], wanted[:, 8], wanted[4:6], wanted[:, 7] = np.inf, np.inf, np.nan, np.nan
+    (found,) = run_step(step, [data], TILES, precision="bf16")
+    np.testing.assert_array_equal(found, wanted)
+
+
+SAPPHIRE_RAPIDS = replace(AMX, cpu="sapphirerapids", features="")
+
+
+@pytest.mark.parametrize("target", [AMX, SAPPHIRE_RAPIDS], ids=["features", "cpu"])
+@pytest.mark.parametrize("seed", range(4))
+def test_the_instructions_of_amx_compile_and_load(monkeypatch: pytest.MonkeyPatch, target: Target, seed: int) -> None:
+    monkeypatch.setattr(tile_windows, "GAIN", 1e-9)
+    monkeypatch.setattr(tile_selection, "LEAST_PRODUCTS", 0)
+    rng = np.random.default_rng(seed)
+    for step, _ in (convolution(rng, 35, (3, 3)), convolution(rng, 3, (7, 7)), convolution(rng, 16, (4,), groups=2)):
+        kernels = [launch.kernel for launch in launches(step, target)]
+        assert "llvm.x86.tdpbf16ps" in kernels[-1].text(target)
+        for kernel in kernels:
+            assert load(compile_object(kernel.text(target), target)).address

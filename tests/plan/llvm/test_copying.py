@@ -1,0 +1,128 @@
+"""Views that need a copy, concatenation and other layouts, of elements of all sizes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+pytest.importorskip("llvmlite")
+
+from irload.core.tensor import Array
+from irload.plan.backends.llvm.axes import Axis
+from irload.plan.backends.llvm.kernels.transposing import contiguous_axes
+from irload.plan.backends.llvm.support import supports
+from irload.plan.backends.llvm.target import Target
+from irload.plan.ir.program import Value
+from irload.plan.ir.steps import Broadcast, Concat, Relayout, Reshape, Slice, Step, Transpose
+from tests.plan.llvm.harness import TARGETS, channels_last, run_step
+from tests.plan.llvm.strides import strided
+
+DTYPES = [np.dtype(t) for t in ("float32", "int64", "uint8", "float16", "bool", "int32", "float64")]
+
+
+def made(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype) -> Array:
+    return rng.integers(0, 2 if dtype.kind == "b" else 100, shape).astype(dtype)
+
+
+def random_view(rng: np.random.Generator, dtype: np.dtype) -> tuple[Step, Array, Array]:
+    """A step that views an array in another way, the array, and the result."""
+    rank = int(rng.integers(1, 5))
+    shape = tuple(int(n) for n in rng.choice([1, 2, 3, 7, 8, 9, 16, 19, 40], rank))
+    x = made(rng, shape, dtype)
+    source = Value(shape, dtype)
+    match int(rng.integers(4)):
+        case 0:
+            order = tuple(int(k) for k in rng.permutation(rank))
+            wanted = x.transpose(order)
+            return Transpose([source], [Value(wanted.shape, dtype)], order=order), x, wanted
+        case 1:
+            start, step = rng.integers(0, 3, rank), rng.choice([1, 1, 2, -1, -2], rank)
+            bounds = [
+                (int(a), None, int(s)) if s > 0 else (None, None, int(s)) for a, s in zip(start, step, strict=True)
+            ]
+            index = tuple(slice(*b) if n > 3 else slice(None) for b, n in zip(bounds, shape, strict=True))
+            wanted = x[index]
+            return Slice([source], [Value(wanted.shape, dtype)], index=index), x, wanted
+        case 2:
+            wide = (*rng.choice([1, 2, 3], int(rng.integers(0, 2))), *(5 if n == 1 else n for n in shape))
+            wanted = np.broadcast_to(x, [int(n) for n in wide])
+            return Broadcast([source], [Value(wanted.shape, dtype)]), x, wanted
+        case _:
+            half = [(2, n // 2) if n % 2 == 0 and rng.random() < 0.7 else (n,) for n in shape]
+            wanted = x.reshape([n for part in half for n in part][:: int(rng.choice([1, -1]))])
+            return Reshape([source], [Value(wanted.shape, dtype)]), x, wanted
+
+
+@pytest.mark.parametrize("seed", range(100))
+def test_random_views(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    step, x, wanted = random_view(rng, DTYPES[int(rng.integers(len(DTYPES)))] if seed % 2 else DTYPES[0])
+    target, threads = TARGETS[seed % len(TARGETS)], int(rng.integers(1, 4))
+    lay = strided(rng) if seed % 3 else None
+    assert supports(step)
+    (found,) = run_step(step, [x], target, threads, at_end=bool(seed % 2), laid=lay)
+    np.testing.assert_array_equal(found, wanted)
+
+
+targets = pytest.mark.parametrize("target", TARGETS, ids=lambda t: t.name)
+
+
+@targets
+@pytest.mark.parametrize("shape", [(2, 3, 33, 17), (1, 70, 9, 9), (3, 8, 8, 8), (1, 16, 1, 20), (1, 2, 3, 5)], ids=str)
+@pytest.mark.parametrize("from_last", [False, True])
+@pytest.mark.parametrize("dtype", ["float32", "int32", "float16"])
+def test_maps_change_their_layout(shape: tuple[int, ...], from_last: bool, dtype: str, target: Target) -> None:
+    rng = np.random.default_rng(0)
+    x = made(rng, shape, np.dtype(dtype))
+    step = Relayout([Value(shape, x.dtype)], [Value(shape, x.dtype)])
+    turned = step.inputs[0] if from_last else step.output
+    (found,) = run_step(step, [x], target, 2, laid=lambda v, a: channels_last(v, a) if v is turned else a)
+    np.testing.assert_array_equal(found, x)
+
+
+@targets
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_runs_of_every_length(dtype: np.dtype, target: Target) -> None:
+    """Copies end at the last byte, whatever the length of a run."""
+    rng = np.random.default_rng(0)
+    for n in (*(range(1, 36) if dtype.itemsize == 1 else (1, 3)), 100, 257, 40_003):
+        x = made(rng, (3, 2, n), dtype)
+        step = Transpose([Value(x.shape, dtype)], [Value((2, 3, n), dtype)], order=(1, 0, 2))
+        (found,) = run_step(step, [x], target, 2)
+        np.testing.assert_array_equal(found, x.swapaxes(0, 1))
+
+
+@targets
+@pytest.mark.parametrize("seed", range(12))
+def test_concat(seed: int, target: Target) -> None:
+    rng = np.random.default_rng(seed)
+    dtype = DTYPES[seed % len(DTYPES)]
+    rank = int(rng.integers(1, 5))
+    axis = int(rng.integers(rank))
+    shape = [int(n) for n in rng.choice([1, 2, 5, 8, 17], rank)]
+    arrays: list[Array] = []
+    for _ in range(int(rng.integers(1, 4))):
+        shape[axis] = int(rng.integers(1, 20))
+        arrays.append(made(rng, tuple(shape), dtype))
+    wanted = np.concatenate(arrays, axis)
+    step = Concat([Value(a.shape, dtype) for a in arrays], [Value(wanted.shape, dtype)], axis=axis)
+    (found,) = run_step(step, arrays, target, 2, laid=strided(rng) if seed % 2 else None)
+    np.testing.assert_array_equal(found, wanted)
+
+
+def test_what_is_not_copied() -> None:
+    for dtype, size, taken in (
+        (object, 3, False),
+        (np.complex128, 3, False),
+        (np.float32, 0, False),
+        (np.int8, 3, True),
+    ):
+        kind = np.dtype(dtype)
+        assert supports(Reshape([Value((size, 1), kind)], [Value((1, size), kind)])) is taken
+
+
+def test_axes_of_a_transposition() -> None:
+    channels, rows, columns = Axis(3, (4, 400)), Axis(5, (240, 80)), Axis(20, (12, 4))
+    assert contiguous_axes([rows, columns, channels]) == ((rows,), channels, columns)
+    assert contiguous_axes([Axis(5, (80, 80)), Axis(20, (4, 4))]) is None
+    assert contiguous_axes([Axis(5, (80, 160)), Axis(20, (4, 8))]) is None

@@ -1,0 +1,76 @@
+"""The peaks of the machine: measured once, kept, and what a profile makes of them."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import irload
+from irload.plan.backends.llvm import peaks
+from irload.plan.backends.llvm.peaks import Peaks
+from irload.plan.backends.llvm.target import AVX2, _flags
+from tests.plan.graphs import Net
+
+pytest.importorskip("llvmlite")
+pytestmark = pytest.mark.skipif(not AVX2.flags <= _flags(), reason="this processor has no compiled kernels")
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("IRLOAD_CACHE_DIR", str(tmp_path))
+    peaks.peaks.cache_clear()
+    yield tmp_path
+    peaks.peaks.cache_clear()
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_what_is_measured_is_sane(threads: int) -> None:
+    """The bounds are wide: the machine may be busy with other things."""
+    found = peaks.measure(AVX2, threads)
+    assert 1e8 < found.flops < 1e13
+    assert 1e7 < found.nbytes < 1e13
+
+
+def test_it_is_measured_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+
+    def measured(target: object, threads: int) -> Peaks:
+        asked.append(threads)
+        return Peaks(threads * 1e9, 5e9)
+
+    monkeypatch.setattr(peaks, "measure", measured)
+    for _ in range(2):
+        assert peaks.peaks(AVX2, 2) == Peaks(2e9, 5e9)
+        peaks.peaks.cache_clear()
+    assert peaks.peaks(AVX2, 3).flops == 3e9
+    assert asked == [2, 3]
+    assert len(json.loads((folder / "peaks.json").read_text(encoding="utf-8"))) == 2
+
+
+@pytest.mark.parametrize("text", ["", "[]", '{"a": 1}', "{", '{"a": ["x", 1]}', '{"KEY": [0, 1]}', '{"KEY": [1, NaN]}'])
+def test_a_damaged_file_is_as_good_as_none(folder: Path, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    monkeypatch.setattr(peaks, "measure", lambda target, threads: Peaks(1e9, 5e9))
+    key = f"{peaks.processor()}, avx2, 1 threads"
+    (folder / "peaks.json").write_text(text.replace("KEY", key), encoding="utf-8")
+    assert peaks.peaks(AVX2, 1) == Peaks(1e9, 5e9)
+
+
+def test_a_profile_says_how_far_each_step_reaches(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("IRLOAD_JIT", "avx2")
+    monkeypatch.setattr(peaks, "measure", lambda target, threads: Peaks(1e12, 1e12))
+    net = Net()
+    x = net.input(64, 64)
+    model = net.model(
+        net.op("SoftMax", net.op("MatMul", x, net.weights(64, 64), transpose_a=False, transpose_b=False), axis=1)
+    )
+    array = np.ones((64, 64), np.float32)
+    product, softmax = irload.compile_model(model, 1).profile(array)
+    assert product.flops == 2 * 64**3
+    assert product.reach == pytest.approx(min(product.flops / product.seconds / 1e12, 1))
+    assert softmax.reach == pytest.approx(min(softmax.nbytes / softmax.seconds / 1e12, 1))
+    assert all(step.reach is None for step in irload.compile_model(model, 1, jit=False).profile(array))
+    assert replace(product, reach=None).rate == product.rate

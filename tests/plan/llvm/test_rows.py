@@ -1,0 +1,180 @@
+"""Softmax, normalisations, reductions and rotation of random shapes and strides."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+pytest.importorskip("llvmlite")
+
+from irload.core.tensor import Array
+from irload.plan.backends.llvm.target import Target
+from irload.plan.ir.expression import Expression, Instruction
+from irload.plan.ir.program import Step, Value
+from irload.plan.ir.steps import GroupNormalize, Normalize, Reduce, RotaryEmbedding, Softmax
+from tests.plan.llvm.harness import TARGETS, channels_last, run_step
+from tests.plan.llvm.strides import strided
+from tests.plan.programs import constant, value
+
+SCALE_AND_SHIFT = Expression(3, (Instruction("multiply", (0, 1)), Instruction("add", (3, 2))))
+GELU = Expression(1, (Instruction("gelu", (0,)),))
+F32 = np.dtype(np.float32)
+
+
+def checked(step: Step, arrays: list[Array], wanted: Array, seed: int, rtol: float = 1e-5) -> None:
+    """The step on memory of any strides gives this."""
+    rng = np.random.default_rng([seed, 1])
+    target, threads = TARGETS[seed % len(TARGETS)], int(rng.integers(1, 4))
+    lay = (None, channels_last, strided(rng))[seed % 3]
+    (found,) = run_step(step, arrays, target, threads, at_end=bool(seed % 2), laid=lay)
+    finite = np.abs(wanted[np.isfinite(wanted)])
+    np.testing.assert_allclose(found, wanted, rtol=rtol, atol=rtol * float(finite.max(initial=0)))
+
+
+def random_shape(rng: np.random.Generator, least: int, most: int) -> tuple[int, ...]:
+    return tuple(int(n) for n in rng.choice([1, 2, 3, 7, 8, 16, 19, 33, 67], int(rng.integers(least, most + 1))))
+
+
+def numbers(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
+    return (rng.standard_normal(shape) * 3 + 1).astype(np.float32)
+
+
+def softmax(x: Array, axis: int) -> Array:
+    with np.errstate(invalid="ignore"):
+        powers = np.exp(x.astype(np.float64) - x.max(axis, keepdims=True))
+        return powers / powers.sum(axis, keepdims=True)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_softmax(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    shape = random_shape(rng, 1, 4)
+    axis = int(rng.integers(len(shape)))
+    x = numbers(rng, shape)
+    if seed % 4 == 0:
+        x.reshape(-1)[rng.integers(0, x.size, 3)] = (-np.inf, np.inf, np.nan)[seed // 4 % 3]
+    checked(Softmax([value(*shape)], [value(*shape)], axis=axis), [x], softmax(x, axis), seed)
+
+
+targets = pytest.mark.parametrize("target", TARGETS, ids=lambda t: t.name)
+
+
+@targets
+@pytest.mark.parametrize(("shape", "axis"), [((4, 1001), 1), ((3, 1001, 5), 1), ((2, 16, 4, 80), 1), ((5, 1), 1)])
+def test_softmax_of_long_axes(shape: tuple[int, ...], axis: int, target: Target) -> None:
+    x = numbers(np.random.default_rng(0), shape)
+    (found,) = run_step(Softmax([value(*shape)], [value(*shape)], axis=axis), [x], target, 2)
+    np.testing.assert_allclose(found, softmax(x, axis), rtol=3e-6, atol=1e-9)
+    (found,) = run_step(Softmax([value(*shape)], [value(*shape)], axis=axis), [x * 0 - np.inf], target, 2)
+    assert np.isnan(found).all()
+
+
+def normalized(x: Array, axes: tuple[int, ...], eps: float, *, center: bool) -> Array:
+    x = x.astype(np.float64)
+    x = x - x.mean(axes, keepdims=True) if center else x
+    return x / np.sqrt(np.square(x).mean(axes, keepdims=True) + eps)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_normalize(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    shape = random_shape(rng, 1, 4)
+    axes = tuple(range(int(rng.integers(len(shape))), len(shape)))
+    center = bool(rng.random() < 0.6)
+    x = numbers(rng, shape)
+    if np.prod([shape[a] for a in axes]) < 4:
+        x[...] = np.round(x)  # a variance that is near zero is not to be compared
+    wanted = normalized(x, axes, 0.1, center=center)
+    inputs: list[Value] = [value(*shape)]
+    arrays, epilogue = [x], GELU
+    if seed % 2:
+        epilogue = SCALE_AND_SHIFT
+        scale, shift = (numbers(rng, tuple(1 if rng.random() < 0.3 else n for n in shape)) for _ in range(2))
+        wanted = wanted * scale + shift
+        inputs += [constant(scale), value(*shift.shape)]
+        arrays.append(shift)
+    else:
+        wanted = gelu(wanted)
+    step = Normalize(inputs, [value(*shape)], axes=axes, eps=0.1, center=center, epilogue=epilogue)
+    checked(step, arrays, wanted, seed)
+
+
+def gelu(x: Array) -> Array:
+    from math import erf
+
+    return x / 2 * (1 + np.vectorize(erf, otypes=[float])(x / np.sqrt(2)))
+
+
+@targets
+@pytest.mark.parametrize("n", [768, 1023, 4096 + 7])
+def test_rows_far_from_zero(n: int, target: Target) -> None:
+    """The variance is that of differences from the mean; of equal numbers it is exactly zero."""
+    rng = np.random.default_rng(0)
+    x = (1000 + rng.standard_normal((3, n))).astype(np.float32)
+    x[2] = 1234.5
+    step = Normalize([value(3, n)], [value(3, n)], axes=(1,), eps=1e-5)
+    (found,) = run_step(step, [x], target)
+    np.testing.assert_allclose(found, normalized(x, (1,), 1e-5, center=True), atol=2e-4)
+    assert not found[2].any()
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_group_normalize(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    groups, each = (int(n) for n in rng.choice([1, 2, 3, 4, 10], 2))
+    shape = (int(rng.integers(1, 3)), groups * each, *random_shape(rng, 0 if each > 2 else 1, 3))
+    x, scale, bias = numbers(rng, shape), numbers(rng, shape[1:2]), numbers(rng, shape[1:2])
+    split = x.reshape(shape[0], groups, -1)
+    wanted = normalized(split, (2,), 0.1, center=True).reshape(shape)
+    column = (-1, *(1,) * (len(shape) - 2))
+    wanted = wanted * scale.reshape(column) + bias.reshape(column)
+    inputs = [value(*shape), constant(scale), value(*bias.shape)]
+    checked(GroupNormalize(inputs, [value(*shape)], groups=groups, eps=0.1), [x, bias], wanted, seed)
+
+
+def reduced(kind: str, x: Array, axes: tuple[int, ...], *, keep: bool) -> Array:
+    match kind:
+        case "max":
+            return np.fmax.reduce(x, axes, keepdims=keep, initial=np.finfo(F32).min)
+        case "min":
+            return np.fmin.reduce(x, axes, keepdims=keep, initial=np.float32(np.inf))
+        case _:
+            with np.errstate(invalid="ignore"):
+                total = x.sum(axes, np.float64, keepdims=keep)
+            return total / (np.prod([x.shape[a] for a in axes]) if kind == "mean" else 1)
+
+
+@pytest.mark.parametrize("kind", ["sum", "mean", "max", "min"])
+@pytest.mark.parametrize("seed", range(40))
+def test_reduce(seed: int, kind: str) -> None:
+    rng = np.random.default_rng(seed)
+    shape = random_shape(rng, 1, 4)
+    axes = tuple(sorted(int(a) for a in rng.permutation(len(shape))[: int(rng.integers(1, len(shape) + 1))]))
+    x, keep = numbers(rng, shape), bool(rng.random() < 0.5)
+    if seed % 4 == 0:
+        x[tuple(slice(0, 1) if k not in axes else slice(None) for k in range(len(shape)))] = (-np.inf, np.nan)[
+            seed // 4 % 2
+        ]
+    wanted = np.asarray(reduced(kind, x, axes, keep=keep))
+    checked(Reduce([value(*shape)], [value(*wanted.shape)], kind=kind, axes=axes), [x], wanted, seed)
+
+
+@targets
+@pytest.mark.parametrize("axes", [(0,), (1,), (0, 1)], ids=str)
+def test_long_sums_keep_their_digits(axes: tuple[int, ...], target: Target) -> None:
+    x = np.random.default_rng(0).random((40_000, 20), np.float32)
+    step = Reduce([value(*x.shape)], [value(*np.delete(x.shape, axes))], kind="sum", axes=axes)
+    (found,) = run_step(step, [x], target, 2)
+    np.testing.assert_allclose(found, x.sum(axes, np.float64), rtol=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_rotary_embedding(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    shape = (*random_shape(rng, 0, 3), int(rng.choice([2, 6, 16, 64, 66])))
+    narrow = [tuple(1 if rng.random() < 0.3 else n for n in shape) for _ in range(2)]
+    x, cosine, sine = (numbers(rng, s) for s in (shape, *narrow))
+    first, second = np.split(x, 2, -1)
+    wanted = x * cosine + np.concatenate([-second, first], -1) * sine
+    step = RotaryEmbedding([value(*shape), value(*narrow[0]), constant(sine)], [value(*shape)])
+    checked(step, [x, cosine], wanted, seed)
