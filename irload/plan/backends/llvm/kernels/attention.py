@@ -10,6 +10,7 @@ from typing import Protocol
 import numpy as np
 
 from irload.core.tensor import Array
+from irload.plan.backends.llvm.axes import Axis, offsets
 from irload.plan.backends.llvm.builder import Function, Int, Value
 from irload.plan.backends.llvm.kernel import Kernel, Launch, Temporary
 from irload.plan.backends.llvm.kernels.matmul import PANEL
@@ -105,6 +106,7 @@ class Attend(Kernel):
         if self.mask is not None:
             strides.append(self.mask.outer)
             steps.append(self.mask.row)
+        axes = [Axis(n, tuple(along)) for n, *along in zip(self.outer, *strides, strict=True)]
         names = ["q", "k", "v", "out", "mask"][: len(pointers)]
         own = f.module.function("block", [*(f"ptr {n}" for n in names), "ptr scores", "i64 start"])
         self._write_block(own)
@@ -112,11 +114,9 @@ class Attend(Kernel):
         def unit(index: Value, _: list[Value]) -> None:
             line, b = f.divmod(index, self._blocks)
             start = f.minimum(f.multiply(b, self.block), self.shape[0] - self.block)
-            offsets: list[Int] = [f.multiply(start, step) for step in steps]
-            for k, n in reversed(list(enumerate(self.outer))):
-                line, at = f.divmod(line, n)
-                offsets = [f.add(o, f.multiply(at, s[k])) for o, s in zip(offsets, strides, strict=True)]
-            places = [f.at(p, o) for p, o in zip(pointers, offsets, strict=True)]
+            matrices = offsets(f, line, axes, len(pointers))
+            rows = [f.multiply(start, step) for step in steps]
+            places = [f.at(p, f.add(m, r)) for p, m, r in zip(pointers, matrices, rows, strict=True)]
             f.call("block", [*places, f["scratch"], start])
 
         f.loop(f["begin"], f["end"], 1, unit)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import prod
 
 import numpy as np
@@ -50,7 +51,7 @@ def _direct(conv: Windowed, selector: Selector) -> Launch:
             conv.kernel, conv.dilations, data.strides[2:], conv.strides, conv.begin, conv.sizes, strict=True
         )
     ]
-    padded = [any(tap.valid(o) != (0, tap.count) for o in _ends(n)) for tap, n in zip(taps, out.shape[2:], strict=True)]
+    padded = [axis.whole is None for axis in conv.axes()[3 - len(taps) :]]
     tensors = [out, *(np.broadcast_to(a, out.shape) for a in conv.operands)]
     axes = [Axis(out.shape[0], (data.strides[0], *(t.strides[0] for t in tensors)))]
     axes.append(Axis(groups, (depth * data.strides[1], *(channels * t.strides[1] for t in tensors)), fixed=groups > 1))
@@ -100,11 +101,6 @@ def _direct(conv: Windowed, selector: Selector) -> Launch:
     return selector.launch(product, [data, packed, out, *conv.operands])
 
 
-def _ends(n: int) -> range:
-    """Outputs among which those are that reach furthest into padding."""
-    return range(n)
-
-
 def _linked(tap: Level, axis: int, count: int) -> Level:
     """The taps of an axis along which there is padding."""
-    return Level(tap.count, tap.x, -1 if axis == count - 1 else axis, tap.step, tap.dilation, tap.begin, tap.size)
+    return replace(tap, axis=-1 if axis == count - 1 else axis)

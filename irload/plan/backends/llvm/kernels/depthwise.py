@@ -18,7 +18,7 @@ from irload.plan.backends.llvm.expressions import evaluate
 from irload.plan.backends.llvm.kernel import Kernel, Launch
 from irload.plan.backends.llvm.kernels.loops import accumulate, offset, repeat
 from irload.plan.backends.llvm.kernels.windowed import Windowed
-from irload.plan.backends.llvm.kernels.windows import Axis, five
+from irload.plan.backends.llvm.kernels.windows import WindowAxis, five
 from irload.plan.backends.llvm.operands import read, write
 from irload.plan.backends.llvm.pack import aligned_f32
 from irload.plan.backends.llvm.selector import Selector
@@ -45,7 +45,7 @@ class Depthwise(Kernel):
     lanes: int
     batch: int
     channels: int
-    axes: tuple[Axis, Axis, Axis]
+    axes: tuple[WindowAxis, WindowAxis, WindowAxis]
     x: tuple[int, ...]
     y: tuple[int, ...]
     operands: tuple[tuple[int, ...], ...]
@@ -251,7 +251,7 @@ def select_depthwise(conv: Windowed, selector: Selector) -> Launch:
     return selector.launch(kernel, [data, packed, out, *conv.operands])
 
 
-def _tile(target: Target, channels: int, width: Axis) -> tuple[int, int]:
+def _tile(target: Target, channels: int, width: WindowAxis) -> tuple[int, int]:
     """Vectors of channels and columns, whose sums take half of the registers.
 
     Vectors are those of a line of the cache, but one where the weights of a row would take too many registers.

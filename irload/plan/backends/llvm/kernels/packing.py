@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import ClassVar
 
+from irload.plan.backends.llvm.axes import Axis, offsets
 from irload.plan.backends.llvm.builder import Function, Int, Value
 from irload.plan.backends.llvm.kernel import Kernel
 from irload.plan.backends.llvm.operands import read
@@ -60,16 +61,14 @@ class PackPanels(Kernel):
     def write(self, function: Function) -> None:
         f = function
         source, target = (f.load_pointer(f["arguments"], 8 * k) for k in range(2))
+        axes = [Axis(n, (stride,)) for n, stride in zip(self.outer, self.strides, strict=True)]
         rest = self.shape[1] - (self._panels - 1) * self._width
         copy = self._by_squares if self._turns else self._by_rows
 
         def unit(index: Value, _: list[Value]) -> None:
             line, p = f.divmod(index, self._panels)
-            offset = f.multiply(p, self._width * self.steps[1])
-            for n, stride in reversed(list(zip(self.outer, self.strides, strict=True))):
-                line, at = f.divmod(line, n)
-                offset = f.add(offset, f.multiply(at, stride))
-            start = f.at(source, offset)
+            (offset,) = offsets(f, line, axes, 1)
+            start = f.at(source, f.add(offset, f.multiply(p, self._width * self.steps[1])))
             place = f.at(target, f.multiply(index, self.shape[0] * self._width * 4))
 
             def part(columns: int) -> Callable[[], None]:

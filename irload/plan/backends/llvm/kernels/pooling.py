@@ -10,7 +10,7 @@ import numpy as np
 from irload.plan.backends.llvm.builder import Function, Int, Value
 from irload.plan.backends.llvm.kernel import Kernel, Launch
 from irload.plan.backends.llvm.kernels.loops import accumulate, offset, repeat
-from irload.plan.backends.llvm.kernels.windows import Axis, five, pool_axes
+from irload.plan.backends.llvm.kernels.windows import WindowAxis, five, pool_axes
 from irload.plan.backends.llvm.operands import read, write
 from irload.plan.backends.llvm.selector import Selector
 from irload.plan.backends.llvm.target import Target
@@ -37,7 +37,7 @@ class Pooling(Kernel):
     full: bool
     batch: int
     channels: int
-    axes: tuple[Axis, Axis, Axis]
+    axes: tuple[WindowAxis, WindowAxis, WindowAxis]
     source: tuple[int, ...]
     target: tuple[int, ...]
     block: int

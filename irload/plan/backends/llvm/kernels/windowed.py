@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 
 from irload.core.tensor import Array
-from irload.plan.backends.llvm.kernels.windows import Axis, three
+from irload.plan.backends.llvm.kernels.windows import WindowAxis, window_axes
 from irload.plan.backends.llvm.selector import Selector
 from irload.plan.ir.expression import Expression
 from irload.plan.ir.program import Value
@@ -60,16 +60,6 @@ class Windowed:
         """The weights as `pack` makes them of [G,O/G,C/G,K…]."""
         return selector.packed(self.weights, (*how, self.name), lambda constant: pack(self.pick(constant)))
 
-    def axes(self) -> tuple[Axis, Axis, Axis]:
+    def axes(self) -> tuple[WindowAxis, WindowAxis, WindowAxis]:
         """The windows along each of three spatial axes."""
-        geometry = zip(
-            three(self.sizes, 1),
-            three(self.out.shape[2:], 1),
-            three(self.kernel, 1),
-            three(self.strides, 1),
-            three(self.dilations, 1),
-            three(self.begin, 0),
-            strict=True,
-        )
-        depth, height, width = (Axis(*numbers) for numbers in geometry)
-        return depth, height, width
+        return window_axes(self.sizes, self.out.shape[2:], self.kernel, self.strides, self.dilations, self.begin)

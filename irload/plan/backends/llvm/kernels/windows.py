@@ -13,7 +13,7 @@ FARTHEST = 1 << 31
 
 
 @dataclass(frozen=True, slots=True)
-class Axis:
+class WindowAxis:
     """`count` windows of `kernel` taps over `size` elements. The first window starts `begin` elements before them."""
 
     size: int
@@ -70,25 +70,30 @@ def five(strides: Sequence[int]) -> tuple[int, ...]:
     return (*strides[:2], *three(strides[2:], 0))
 
 
-def pool_axes(step: Pool) -> tuple[Axis, Axis, Axis]:
+def pool_axes(step: Pool) -> tuple[WindowAxis, WindowAxis, WindowAxis]:
     """The windows of a pooling along each of three spatial axes."""
     return _axes(step, step.kernel)
 
 
-def conv_axes(step: Conv) -> tuple[Axis, Axis, Axis]:
+def conv_axes(step: Conv) -> tuple[WindowAxis, WindowAxis, WindowAxis]:
     """The windows of a convolution along each of three spatial axes."""
     return _axes(step, step.inputs[1].shape[3:])
 
 
-def _axes(step: Conv | Pool, kernel: Sequence[int]) -> tuple[Axis, Axis, Axis]:
-    geometry = zip(
-        three(step.inputs[0].shape[2:], 1),
-        three(step.output.shape[2:], 1),
-        three(kernel, 1),
-        three(step.strides, 1),
-        three(step.dilations, 1),
-        three(step.pads_begin, 0),
-        strict=True,
-    )
-    depth, height, width = (Axis(*numbers) for numbers in geometry)
+def window_axes(
+    sizes: Sequence[int],
+    counts: Sequence[int],
+    kernel: Sequence[int],
+    strides: Sequence[int],
+    dilations: Sequence[int],
+    begin: Sequence[int],
+) -> tuple[WindowAxis, WindowAxis, WindowAxis]:
+    """The windows along each of three spatial axes, of which one to three are given."""
+    geometry = (three(sizes, 1), three(counts, 1), three(kernel, 1), three(strides, 1), three(dilations, 1))
+    depth, height, width = (WindowAxis(*numbers) for numbers in zip(*geometry, three(begin, 0), strict=True))
     return depth, height, width
+
+
+def _axes(step: Conv | Pool, kernel: Sequence[int]) -> tuple[WindowAxis, WindowAxis, WindowAxis]:
+    sizes, counts = step.inputs[0].shape[2:], step.output.shape[2:]
+    return window_axes(sizes, counts, kernel, step.strides, step.dilations, step.pads_begin)
