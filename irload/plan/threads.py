@@ -50,16 +50,12 @@ class ThreadPool:
 
         Raises what one of them raised. When an exception leaves, KeyboardInterrupt included, no part is still running.
         """
-        hired: list[_Worker] = []
-        try:
-            self._hire(len(parts) - 1, hired)
+
+        def work(hired: list[_Worker]) -> list[BaseException]:
             together = 1 + len(hired)
-            failures = self._work(hired, parts[:together], parts[together:])
-        except BaseException:
-            self._end(hired)
-            raise
-        for failure in failures:
-            raise failure
+            return self._work(hired, parts[:together], parts[together:])
+
+        self._with_threads(len(parts), work)
 
     def run_together(self, parts: Callable[[int], Sequence[Part]], most: int, abandon: Callable[[], None]) -> None:
         """Run parts that wait for each other: `parts` makes as many as there are threads for, up to `most`.
@@ -67,10 +63,19 @@ class ThreadPool:
         Raises as `run` does. `abandon` is called where an exception meets the calling thread, which some may wait for:
         it must have all parts come to their end.
         """
+        self._with_threads(most, lambda hired: self._work(hired, parts(1 + len(hired)), ()), abandon)
+
+    def _with_threads(
+        self,
+        most: int,
+        work: Callable[[list[_Worker]], list[BaseException]],
+        abandon: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Do the work with up to `most` threads, the calling one among them, and raise the first failure it gives."""
         hired: list[_Worker] = []
         try:
             self._hire(most - 1, hired)
-            failures = self._work(hired, parts(1 + len(hired)), ())
+            failures = work(hired)
         except BaseException:
             abandon()
             self._end(hired)

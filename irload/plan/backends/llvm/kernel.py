@@ -53,7 +53,7 @@ class Kernel(ABC):
         """Write the body of `kernel`, for the units begin…end."""
 
     def text(self, target: Target) -> str:
-        """The module. Raises nothing: what cannot be written is not made."""
+        """The module, in LLVM's language."""
         module = Module(target)
         self.write(module.function("kernel", PARAMETERS, internal=False))
         return module.text()

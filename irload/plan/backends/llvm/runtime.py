@@ -10,13 +10,13 @@ import ctypes
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import Any
 
 import numpy as np
 
 from irload.core.tensor import Array
-from irload.plan.backends.llvm.builder import Function, Value
+from irload.plan.backends.llvm.builder import Function, Module, Value
 from irload.plan.backends.llvm.kernel import Kernel, Launch, Temporary
 from irload.plan.backends.llvm.library import library
 from irload.plan.backends.llvm.loader import Code
@@ -49,8 +49,6 @@ class Runner(Kernel):
         return 0
 
     def text(self, target: Target) -> str:
-        from irload.plan.backends.llvm.builder import Module
-
         module = Module(target)
         parameters = ["ptr table", "i64 first", "i64 last", "i64 thread", "i64 threads", "ptr barrier", "ptr scratch"]
         self.write(module.function("kernel", parameters, internal=False))
@@ -128,9 +126,12 @@ class Table:
         self._arguments = [self._resolved(launch.pointers) for launch in launches]
         self._stride = stride
         self._barrier = aligned_bytes(128)
-        self._barrier.view(np.int64)[8:10] = _system()
+        self._counter = self._barrier.view(np.int64)
+        self._counter[8:10] = _system()
         self._entries = np.zeros((max(len(launches), 1), _ENTRY), np.int64)
+        self._addresses = tuple(a.ctypes.data for a in (self._entries, self._barrier, self._scratch))
         shared = [threads > 1 and launch.is_shared for launch in launches]
+        self._before = [0, *accumulate(shared)]
         meeting = [a or b for a, b in pairwise(shared)] + [False]
         for k, launch in enumerate(launches):
             self._entries[k] = (
@@ -155,31 +156,24 @@ class Table:
         """Run the kernels first…last−1."""
         if first == last:
             return
-        if self.threads == 1 or not self._entries[first:last, 3].any():
+        if self._before[first] == self._before[last]:
             self._run_part(first, last, 0, 1)
             return
-        self._barrier.view(np.int64)[0] = 0
+        self._counter[0] = 0
         pool.run_together(
             lambda count: [self._part(first, last, t, count) for t in range(count)], self.threads, self._abandon
         )
 
     def _abandon(self) -> None:
         """Let all threads pass all barriers: what they make is of no use any more."""
-        self._barrier.view(np.int64)[0] = 1 << 62
+        self._counter[0] = 1 << 62
 
     def _part(self, first: int, last: int, thread: int, threads: int) -> Part:
         return [(self._run_part, (first, last, thread, threads))]
 
     def _run_part(self, first: int, last: int, thread: int, threads: int) -> None:
-        self._call(
-            self._entries.ctypes.data,
-            first,
-            last,
-            thread,
-            threads,
-            self._barrier.ctypes.data,
-            self._scratch.ctypes.data + thread * self._stride,
-        )
+        entries, barrier, scratch = self._addresses
+        self._call(entries, first, last, thread, threads, barrier, scratch + thread * self._stride)
 
     def _resolved(self, pointers: Sequence[int | Temporary]) -> Array:
         start = self._temporary.ctypes.data
