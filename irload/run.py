@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from statistics import median
 from threading import Lock
@@ -67,25 +68,30 @@ class CompiledModel:
         limits: Limits | None = None,
         strict: bool = False,
     ) -> None:
+        limits = model.limits if limits is None else limits
+        options = Options(thread_count(threads), precise, tune, jit, precision, limits, model.file)
+        self._set_up(model, options, optimize=optimize, strict=strict)
+
+    def _set_up(self, model: Model, options: Options, *, optimize: bool, strict: bool) -> None:
         if strict and model.differences:
             raise refusal(model.differences)
         self.model = model
-        self.limits = model.limits if limits is None else limits
+        self.limits = options.limits
         self.inputs = model.inputs
         self.outputs = model.outputs
-        self.threads = thread_count(threads)
+        self.threads = options.threads
         self.optimize = optimize
-        self._options = Options(self.threads, precise, tune, jit, precision, self.limits, model.file)
+        self._options = options
         self._folding = Folding()
         self._schedules: OrderedDict[tuple[Any, ...], Schedule] = OrderedDict()
         self._pools: OrderedDict[Schedule, list[Executor]] = OrderedDict()
         self._kept = PLANS * sum(1 for _ in model.walk())
         self._lock = Lock()
         self._own: InferRequest | None = None
-        if jit is not None or precision != "f32":
+        if options.jit is not None or options.precision != "f32":
             from irload.plan.backends.llvm.available import compiled_kernels
 
-            compiled_kernels(jit, precision)
+            compiled_kernels(options.jit, options.precision)
         self._by_runs = RunDifferences(model, strict=strict)
         require_known(model)
         require_variables(model)
@@ -95,17 +101,9 @@ class CompiledModel:
         return f"<CompiledModel of {self.model!r}, {self.threads} thread{'' if self.threads == 1 else 's'}>"
 
     def __copy__(self) -> CompiledModel:
-        how = self._options
-        other = CompiledModel(
-            self.model,
-            self.threads,
-            optimize=self.optimize,
-            precise=how.precise,
-            tune=how.tune,
-            jit=how.jit,
-            precision=how.precision,
-            limits=self.limits,
-        )
+        other = CompiledModel.__new__(CompiledModel)
+        options = replace(self._options, kept={})
+        other._set_up(self.model, options, optimize=self.optimize, strict=self._by_runs.strict)
         if self._own is not None:
             other._own = InferRequest(other)
             other._own.variables = {name: array.copy() for name, array in self._own.variables.items()}
