@@ -23,12 +23,12 @@ from irload.plan.backends.llvm.loader import load
 from irload.plan.backends.llvm.selection import SELECTIONS
 from irload.plan.backends.llvm.selector import Selector
 from irload.plan.backends.llvm.target import AMX, Target
-from irload.plan.ir.expression import Expression, Instruction
 from irload.plan.ir.program import Program, Step, Value
 from irload.plan.ir.steps import Conv, MatMul
 from irload.plan.memory.memory import Memory
+from tests.plan.llvm.convolutions import convolution
 from tests.plan.llvm.harness import TILES, WIDE, channels_last, run_step
-from tests.plan.llvm.test_products import BIAS_AND_RELU
+from tests.plan.llvm.matmuls import random_matmul
 from tests.plan.programs import constant, run, value
 
 
@@ -84,28 +84,7 @@ def replaced(step: Conv | MatMul, inputs: list[Value]) -> Step:
 @pytest.mark.parametrize("seed", range(40))
 def test_random_matmuls(seed: int) -> None:
     rng = np.random.default_rng(seed)
-    m, n, k = (int(rng.choice([1, 2, 5, 15, 16, 17, 33, 64, 130])) for _ in range(3))
-    batch = tuple(int(b) for b in rng.integers(1, 4, rng.integers(0, 3)))
-    transpose_a, transpose_b, fixed = (bool(rng.integers(2)) for _ in range(3))
-
-    def some(*matrix: int) -> tuple[int, ...]:
-        lead = tuple(1 if rng.integers(3) == 0 else b for b in batch)
-        return (*lead[int(rng.integers(len(batch) + 1)) :], *matrix)
-
-    a = value(*some(*((k, m) if transpose_a else (m, k))))
-    shape = some(*((n, k) if transpose_b else (k, n)))
-    lead = np.broadcast_shapes(a.shape[:-2], shape[:-2])
-    weights = rng.standard_normal(shape).astype(np.float32)
-    b: Value = constant(weights) if fixed else value(*shape)
-    bias = constant(rng.standard_normal(n).astype(np.float32))
-    step = MatMul(
-        [a, b, bias],
-        [value(*lead, m, n)],
-        transpose_a=transpose_a,
-        transpose_b=transpose_b,
-        epilogue=BIAS_AND_RELU,
-    )
-    arrays = [rng.standard_normal(a.shape).astype(np.float32), *([] if fixed else [weights])]
+    step, arrays = random_matmul(rng, [1, 2, 5, 15, 16, 17, 33, 64, 130])
     agree(step, arrays, int(rng.integers(1, 4)), at_end=bool(rng.integers(2)))
 
 
@@ -123,10 +102,10 @@ def random_convolution(rng: np.random.Generator) -> tuple[Conv, list[Array]]:
     depth = int(rng.choice([2, 3, 16, 31, 32, 33, 48, 70]))
     kernel = tuple(int(rng.choice([1, 1, 2, 3, 5])) for _ in range(int(rng.choice([1, 2, 2, 2, 3]))))
     groups = int(rng.choice([1, 1, 1, 2, 3]))
-    return convolution(rng, depth, kernel, groups, tuple(int(rng.choice([1, 1, 2])) for _ in kernel))
+    return some_convolution(rng, depth, kernel, groups, tuple(int(rng.choice([1, 1, 2])) for _ in kernel))
 
 
-def convolution(
+def some_convolution(
     rng: np.random.Generator, depth: int, kernel: tuple[int, ...], groups: int = 1, dilations: tuple[int, ...] = ()
 ) -> tuple[Conv, list[Array]]:
     """A convolution, otherwise random, and its data."""
@@ -135,27 +114,13 @@ def convolution(
     channels = int(rng.choice([16, 31, 32, 33, 48]))
     batch = int(rng.choice([1, 1, 2, 3]))
     strides = [int(rng.choice([1, 1, 2, 3])) for _ in kernel]
-    pads = [tuple(int(n) for n in rng.integers(0, k * d + 1, 2)) for k, d in zip(kernel, dilations, strict=True)]
+    reaches = [k * d + 1 for k, d in zip(kernel, dilations, strict=True)]
+    pads = [(int(rng.integers(0, n)), int(rng.integers(0, n))) for n in reaches]
     spans = [(k - 1) * d + 1 for k, d in zip(kernel, dilations, strict=True)]
     most = {1: 70, 2: 20, 3: 6}[dimensions]
     sizes = [int(max(span - sum(p), 1) + rng.integers(0, most)) for span, p in zip(spans, pads, strict=True)]
-    out = [(n + sum(p) - span) // s + 1 for n, p, span, s in zip(sizes, pads, spans, strides, strict=True)]
-    x = value(batch, groups * depth, *sizes)
-    weights = constant(rng.standard_normal((groups, channels, depth, *kernel)).astype(np.float32))
-    y = value(batch, groups * channels, *out)
-    bias = constant(rng.standard_normal((1, groups * channels, *(1,) * dimensions)).astype(np.float32))
-    other = value(*y.shape)
-    instructions = (Instruction("add", (0, 1)), Instruction("add", (3, 2)), Instruction("relu", (4,)))
-    step = Conv(
-        [x, weights, bias, other],
-        [y],
-        strides=tuple(strides),
-        dilations=dilations,
-        pads_begin=tuple(p[0] for p in pads),
-        pads_end=tuple(p[1] for p in pads),
-        epilogue=Expression(3, instructions),
-    )
-    return step, [rng.standard_normal(v.shape).astype(np.float32) for v in (x, other)]
+    weights = (groups, channels, depth, *kernel)
+    return convolution(rng, sizes, weights, batch=batch, strides=strides, dilations=dilations, pads=pads)
 
 
 @pytest.mark.parametrize("seed", range(30))
@@ -165,9 +130,9 @@ def test_random_convolutions_of_few_channels(monkeypatch: pytest.MonkeyPatch, se
     depth, columns = [(1, 10), (1, 1), (2, 7), (3, 7), (3, 3), (4, 5)][seed % 6]
     kernel = (*(int(n) for n in rng.integers(1, 6, seed % 3)), columns)
     laid = channels_last if depth * columns <= 32 and rng.integers(2) else None
-    step, arrays = convolution(rng, depth, kernel)
+    step, arrays = some_convolution(rng, depth, kernel)
     agree(step, arrays, int(rng.integers(1, 4)), at_end=bool(rng.integers(2)), laid=laid)
-    step, _ = convolution(rng, depth, kernel)
+    step, _ = some_convolution(rng, depth, kernel)
     assert names(step, TILES) == ["WindowsToBf16", "TileProduct"]
 
 
@@ -232,7 +197,11 @@ def test_the_instructions_of_amx_compile_and_load(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(tile_windows, "GAIN", 1e-9)
     monkeypatch.setattr(tile_selection, "LEAST_PRODUCTS", 0)
     rng = np.random.default_rng(seed)
-    for step, _ in (convolution(rng, 35, (3, 3)), convolution(rng, 3, (7, 7)), convolution(rng, 16, (4,), groups=2)):
+    for step, _ in (
+        some_convolution(rng, 35, (3, 3)),
+        some_convolution(rng, 3, (7, 7)),
+        some_convolution(rng, 16, (4,), groups=2),
+    ):
         kernels = [launch.kernel for launch in launches(step, target)]
         assert "llvm.x86.tdpbf16ps" in kernels[-1].text(target)
         for kernel in kernels:
