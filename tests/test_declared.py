@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import pickle
 
 import numpy as np
@@ -160,6 +161,12 @@ def test_strict_raises_at_the_call_whose_shapes_differ(optimize):
         assert compiled(np.ones((4, 3), np.float32))[0].shape == (4, 3)
     with pytest.raises(DeclaredDiffers):
         compiled.explain(np.ones((5, 3), np.float32))
+
+
+def test_a_copy_is_as_strict():
+    compiled = copy.copy(irload.compile_model(read(GROWING), strict=True))
+    with pytest.raises(DeclaredDiffers):
+        compiled(np.ones((2, 3), np.float32))
 
 
 BY_VALUE = Block(
