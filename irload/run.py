@@ -339,10 +339,11 @@ def compile_model(
     convolutions), for about half of their speed. `tune=True` times the kernels that would do when a plan is made, and
     keeps the choice in the user's cache (IRLOAD_CACHE_DIR). `jit`: compiled kernels, for which `irload[jit]` is needed;
     None takes them where they can be had, True demands them, False leaves all to NumPy. `precision`: what they compute
-    products in: "f32", "bf16", which needs a processor with AMX, or "auto", bf16 where there is AMX. `limits`: what
-    running may take; None takes those that the model was read with. `mmap`: for a path, map its .bin file (see
-    `read_model`). `strict=True` refuses files whose ports declare what is not inferred, which are warnings otherwise
-    (`CompiledModel.warnings`): here, or where a port turns out untrue for the shapes of an inference, there.
+    products in: "f32", "bf16", which needs a processor with AMX or AVX512_BF16, or "auto", bf16 where there is either,
+    as OpenVINO does. `limits`: what running may take; None takes those that the model was read with. `mmap`: for a
+    path, map its .bin file (see `read_model`). `strict=True` refuses files whose ports declare what is not inferred,
+    which are warnings otherwise (`CompiledModel.warnings`): here, or where a port turns out untrue for the shapes of an
+    inference, there.
 
     Raises InputInvalid for a `jit` or `precision` that this machine cannot meet, UnknownOperation naming every
     operation that is unknown, DeclaredDiffers, and where the plan passes the limits or the memory, LimitExceeded or

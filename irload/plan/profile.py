@@ -26,8 +26,8 @@ class StepTime:
     `operation`: the types of the layers that it stands for, `layer` the name of the last of them, `kernel` what was
     chosen to run it, `shape` that of its first output. `flops` counts multiplications and additions of convolutions,
     matmuls and attention, 0 for all else; `nbytes` what the step reads and writes at least; `origin`: the layers.
-    `reach`: the rate as a share (0–1) of what this machine was measured to do at most, of arithmetic in f32 or of
-    copying; None where that is not known, as in plans without compiled kernels.
+    `reach`: the rate as a share (0–1) of what this machine was measured to do at most, of arithmetic in f32 or in bf16,
+    whichever the kernel uses, or of copying; None where that is not known, as in plans without compiled kernels.
     """
 
     operation: str
@@ -59,10 +59,15 @@ def _entry(kernel: Kernel, seconds: float, most: Peaks | None) -> StepTime:
     nbytes = sum(v.nbytes for v in (*step.inputs, *step.outputs))
     name = step.origin[-1].name if step.origin else ""
     shape = step.outputs[0].shape if step.outputs else ()
-    reach = None
-    if most is not None and seconds > 0 and "bf16" not in kernel.why:
-        reach = min((work / most.flops if work else nbytes / most.nbytes) / seconds, 1.0)
+    reach = _reach(kernel, work, nbytes, seconds, most)
     return StepTime(step.title, name, kernel.name, shape, seconds, work, nbytes, step.origin, reach)
+
+
+def _reach(kernel: Kernel, work: int, nbytes: int, seconds: float, most: Peaks | None) -> float | None:
+    if most is None or seconds <= 0:
+        return None
+    peak = most.nbytes if not work else most.bf16 if "bf16" in kernel.why else most.flops
+    return min((work or nbytes) / seconds / peak, 1.0) if peak else None
 
 
 def _peaks(plan: Executor) -> Peaks | None:

@@ -13,7 +13,7 @@ import numpy as np
 from irload.core.tensor import Array
 from irload.plan.backends.base import Options
 from irload.plan.backends.llvm.executable import LlvmExecutable
-from irload.plan.backends.llvm.target import AVX2, AVX512, Target, host_target
+from irload.plan.backends.llvm.target import AVX2, AVX512, AVX512_BF16, Target, host_target
 from irload.plan.ir.program import Program, Step, Value, walk_values
 from irload.plan.memory.memory import Memory
 from irload.plan.memory.requests import MemoryRequests
@@ -22,8 +22,12 @@ WIDE = Target("wide", 16, 32, "x86-64-v3", AVX2.flags)
 """The code for AVX-512, run with instructions that every machine has."""
 TILES = Target("tiles", 16, 32, "x86-64-v3", AVX2.flags, tiles=True, emulated=True)
 """The code for AMX, its tiles emulated."""
+DOTS = Target("dots", 16, 32, "x86-64-v3", AVX2.flags, dots=True, emulated=True)
+"""The code for AVX512_BF16, its instruction emulated."""
 _host = host_target()
 TARGETS = [AVX2, WIDE, *([AVX512] if _host is not None and AVX512.flags <= _host.flags else [])]
+BF16 = [TILES, DOTS, *([AVX512_BF16] if _host is not None and AVX512_BF16.flags <= _host.flags else [])]
+"""Those for products in bf16."""
 
 
 def run_step(

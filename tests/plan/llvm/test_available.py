@@ -15,7 +15,7 @@ import irload
 from irload.plan.backends.base import Options
 from irload.plan.backends.llvm import available, compiler, library, loader, target
 from irload.plan.backends.llvm.available import compiled_kernels
-from irload.plan.backends.llvm.target import AMX, AVX2, AVX512, host_target
+from irload.plan.backends.llvm.target import AMX, AVX2, AVX512, AVX512_BF16, host_target
 from irload.plan.backends.registry import backends
 
 pytest.importorskip("llvmlite")
@@ -55,7 +55,9 @@ def named(jit: bool | None = None, precision: str = "f32") -> str | None:
     return None if found is None else found.target.name
 
 
-@pytest.mark.parametrize(("given", "best"), [(AMX, "amx"), (AVX512, "avx512"), (AVX2, "avx2")])
+@pytest.mark.parametrize(
+    ("given", "best"), [(AMX, "amx"), (AVX512_BF16, "avx512_bf16"), (AVX512, "avx512"), (AVX2, "avx2")]
+)
 def test_the_best_that_the_processor_has(processor, monkeypatch, given, best) -> None:
     processor(given.flags)
     for asked in ("", "auto", "on", "1", " YES "):
@@ -93,7 +95,9 @@ def test_a_target_by_name(processor, monkeypatch) -> None:
     with pytest.raises(irload.InputInvalid, match=r"asks for amx, but this processor has no .*amx_tile"):
         irload.compile_model(MODEL)(IMAGE)
     monkeypatch.setenv("IRLOAD_JIT", "sse")
-    with pytest.raises(irload.InputInvalid, match="must be off, auto or one of amx, avx512, avx2, found 'sse'"):
+    with pytest.raises(
+        irload.InputInvalid, match="must be off, auto or one of amx, avx512_bf16, avx512, avx2, found 'sse'"
+    ):
         irload.compile_model(MODEL)(IMAGE)
     assert irload.compile_model(MODEL, jit=False)(IMAGE)[0].shape == (1, 10), "nothing is asked"
 
@@ -148,7 +152,7 @@ def test_precisions(processor, monkeypatch) -> None:
     monkeypatch.setenv("IRLOAD_JIT", "auto")
     processor(AVX2.flags)
     assert named(None, "auto") == "avx2"
-    with pytest.raises(irload.InputInvalid, match="needs AMX, and this processor serves as avx2"):
+    with pytest.raises(irload.InputInvalid, match="needs AMX or AVX512_BF16, and kernels are for avx2"):
         compiled_kernels(None, "bf16")
     with pytest.raises(irload.InputInvalid, match="must be one of f32, bf16, auto, found 'f16'"):
         compiled_kernels(None, "f16")

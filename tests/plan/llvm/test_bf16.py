@@ -1,4 +1,4 @@
-"""Products in bf16 by tiles, which are emulated where there is no AMX."""
+"""Products in bf16 by tiles and by dot products, emulated and where the machine has them."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ from irload.plan.backends.base import Options
 from irload.plan.backends.llvm.compiler import compile_object
 from irload.plan.backends.llvm.executable import LlvmExecutable
 from irload.plan.backends.llvm.kernel import Launch
-from irload.plan.backends.llvm.kernels import tile_selection, tile_windows
+from irload.plan.backends.llvm.kernels import bf16_selection, bf16_windows
 from irload.plan.backends.llvm.loader import load
 from irload.plan.backends.llvm.selection import SELECTIONS
 from irload.plan.backends.llvm.selector import Selector
-from irload.plan.backends.llvm.target import AMX, Target
+from irload.plan.backends.llvm.target import AMX, AVX512_BF16, Target
 from irload.plan.ir.program import Program, Step, Value
 from irload.plan.ir.steps import Conv, MatMul
 from irload.plan.memory.memory import Memory
 from tests.plan.llvm.convolutions import convolution
-from tests.plan.llvm.harness import TILES, WIDE, channels_last, run_step
+from tests.plan.llvm.harness import BF16, DOTS, TILES, WIDE, channels_last, run_step
 from tests.plan.llvm.matmuls import random_matmul
 from tests.plan.programs import constant, run, value
 
 
 @pytest.fixture
 def everything_pays(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have the smallest products computed by tiles, too."""
+    """Have the smallest products computed in bf16, too."""
     for module in ("convolution", "matmul"):
         monkeypatch.setattr(f"irload.plan.backends.llvm.kernels.{module}.pays_in_bf16", lambda step: True)
 
@@ -43,7 +43,7 @@ def narrowed(array: Array) -> Array:
     return array.astype(bfloat16).astype(np.float32)
 
 
-def agree(step: Conv | MatMul, arrays: list[Array], threads: int, **how: object) -> None:
+def agree(step: Conv | MatMul, arrays: list[Array], target: Target, threads: int, **how: object) -> None:
     """The result is that of f32 on inputs and weights rounded to bf16, and within 1 % that of f32."""
     given = dict(zip([v for v in step.inputs if not v.is_constant], arrays, strict=True))
     (exact,) = run([step], given, step.outputs, passes=False)
@@ -51,7 +51,7 @@ def agree(step: Conv | MatMul, arrays: list[Array], threads: int, **how: object)
     rounded = replaced(step, own)
     given = {v: narrowed(a) if v in step.inputs[:2] else a for v, a in given.items()}
     (wanted,) = run([rounded], given, rounded.outputs, passes=False)
-    (found,) = run_step(step, arrays, TILES, threads, precision="bf16", **how)  # type: ignore[arg-type]
+    (found,) = run_step(step, arrays, target, threads, precision="bf16", **how)  # type: ignore[arg-type]
     scale = max(float(np.abs(exact).max()), 1e-30)
     np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-5 * scale)
     np.testing.assert_allclose(found, exact, rtol=0, atol=1e-2 * scale)
@@ -81,20 +81,22 @@ def replaced(step: Conv | MatMul, inputs: list[Value]) -> Step:
 
 
 @pytest.mark.usefixtures("everything_pays")
+@pytest.mark.parametrize("target", BF16, ids=lambda t: t.name)
 @pytest.mark.parametrize("seed", range(40))
-def test_random_matmuls(seed: int) -> None:
+def test_random_matmuls(target: Target, seed: int) -> None:
     rng = np.random.default_rng(seed)
     step, arrays = random_matmul(rng, [1, 2, 5, 15, 16, 17, 33, 64, 130])
-    agree(step, arrays, int(rng.integers(1, 4)), at_end=bool(rng.integers(2)))
+    agree(step, arrays, target, int(rng.integers(1, 4)), at_end=bool(rng.integers(2)))
 
 
 @pytest.mark.usefixtures("everything_pays")
+@pytest.mark.parametrize("target", BF16, ids=lambda t: t.name)
 @pytest.mark.parametrize("seed", range(40))
-def test_random_convolutions(seed: int) -> None:
+def test_random_convolutions(target: Target, seed: int) -> None:
     rng = np.random.default_rng(seed)
     step, arrays = random_convolution(rng)
     laid = channels_last if rng.integers(3) else None
-    agree(step, arrays, int(rng.integers(1, 4)), at_end=bool(rng.integers(2)), laid=laid)
+    agree(step, arrays, target, int(rng.integers(1, 4)), at_end=bool(rng.integers(2)), laid=laid)
 
 
 def random_convolution(rng: np.random.Generator) -> tuple[Conv, list[Array]]:
@@ -123,17 +125,18 @@ def some_convolution(
     return convolution(rng, sizes, weights, batch=batch, strides=strides, dilations=dilations, pads=pads)
 
 
+@pytest.mark.parametrize("target", BF16, ids=lambda t: t.name)
 @pytest.mark.parametrize("seed", range(30))
-def test_random_convolutions_of_few_channels(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
-    monkeypatch.setattr(tile_windows, "GAIN", 1e-9)
+def test_random_convolutions_of_few_channels(monkeypatch: pytest.MonkeyPatch, target: Target, seed: int) -> None:
+    monkeypatch.setattr(bf16_windows, "GAIN", 1e-9)
     rng = np.random.default_rng(seed)
     depth, columns = [(1, 10), (1, 1), (2, 7), (3, 7), (3, 3), (4, 5)][seed % 6]
     kernel = (*(int(n) for n in rng.integers(1, 6, seed % 3)), columns)
     laid = channels_last if depth * columns <= 32 and rng.integers(2) else None
     step, arrays = some_convolution(rng, depth, kernel)
-    agree(step, arrays, int(rng.integers(1, 4)), at_end=bool(rng.integers(2)), laid=laid)
+    agree(step, arrays, target, int(rng.integers(1, 4)), at_end=bool(rng.integers(2)), laid=laid)
     step, _ = some_convolution(rng, depth, kernel)
-    assert names(step, TILES) == ["WindowsToBf16", "TileProduct"]
+    assert names(step, target) == ["WindowsToBf16", "TileProduct" if target.tiles else "DotProduct"]
 
 
 def product(m: int, k: int, n: int) -> MatMul:
@@ -154,11 +157,12 @@ def names(*arguments: Any, **how: Any) -> list[str]:
     return [type(launch.kernel).__name__ for launch in launches(*arguments, **how)]
 
 
-def test_precision_chooses_kernels() -> None:
+@pytest.mark.parametrize(("target", "kernel"), [(TILES, "TileProduct"), (DOTS, "DotProduct")])
+def test_precision_chooses_kernels(target: Target, kernel: str) -> None:
     step = product(64, 64, 64)
-    assert names(step, TILES) == ["ToBf16", "TileProduct"]
-    assert names(step, TILES, "auto") == ["ToBf16", "TileProduct"]
-    assert names(step, TILES, "f32") == names(step, TILES, "auto", precise=True) == ["Product"]
+    assert names(step, target) == ["ToBf16", kernel]
+    assert names(step, target, "auto") == ["ToBf16", kernel]
+    assert names(step, target, "f32") == names(step, target, "auto", precise=True) == ["Product"]
     assert names(step, WIDE, "auto") == ["Product"]
 
 
@@ -167,15 +171,20 @@ def test_what_fills_no_tiles_stays_in_f32(m: int, k: int, n: int) -> None:
     assert names(product(m, k, n), TILES) == ["Product"]
 
 
-def test_explanations_say_the_precision() -> None:
+@pytest.mark.parametrize(
+    ("target", "said"),
+    [(TILES, ("TileProduct", "compiled, bf16 by AMX")), (DOTS, ("DotProduct", "compiled, bf16 by AVX512_BF16"))],
+)
+def test_explanations_say_the_precision(target: Target, said: tuple[str, str]) -> None:
     step = product(64, 64, 64)
     program = Program([step], step.inputs[:1], step.outputs)
-    executable = LlvmExecutable([step], Memory(program), TILES, Options(precision="bf16"))
-    assert [(k.name, k.why) for k in executable.kernels] == [("TileProduct", "compiled, bf16 by AMX")]
+    executable = LlvmExecutable([step], Memory(program), target, Options(precision="bf16"))
+    assert [(k.name, k.why) for k in executable.kernels] == [said]
 
 
 @pytest.mark.usefixtures("everything_pays")
-def test_nan_and_infinities_reach_their_rows_alone() -> None:
+@pytest.mark.parametrize("target", BF16, ids=lambda t: t.name)
+def test_nan_and_infinities_reach_their_rows_alone(target: Target) -> None:
     weights = np.ones((33, 20), np.float32)
     weights[5, 7] = np.nan
     weights[6, 8] = 3.4e38  # ∞ in bf16
@@ -184,18 +193,24 @@ def test_nan_and_infinities_reach_their_rows_alone() -> None:
     data[3, 32], data[4, 0], data[4, 1], data[5, 2] = np.inf, np.inf, -np.inf, np.nan
     wanted = np.full((20, 20), 33.0)
     wanted[3], wanted[:, 8], wanted[4:6], wanted[:, 7] = np.inf, np.inf, np.nan, np.nan
-    (found,) = run_step(step, [data], TILES, precision="bf16")
+    (found,) = run_step(step, [data], target, precision="bf16")
     np.testing.assert_array_equal(found, wanted)
 
 
 SAPPHIRE_RAPIDS = replace(AMX, cpu="sapphirerapids", features="")
 
 
-@pytest.mark.parametrize("target", [AMX, SAPPHIRE_RAPIDS], ids=["features", "cpu"])
+@pytest.mark.parametrize(
+    ("target", "instruction"),
+    [(AMX, "x86.tdpbf16ps"), (SAPPHIRE_RAPIDS, "x86.tdpbf16ps"), (AVX512_BF16, "x86.avx512bf16.dpbf16ps.512")],
+    ids=["AMX by features", "AMX by processor", "AVX512_BF16"],
+)
 @pytest.mark.parametrize("seed", range(4))
-def test_the_instructions_of_amx_compile_and_load(monkeypatch: pytest.MonkeyPatch, target: Target, seed: int) -> None:
-    monkeypatch.setattr(tile_windows, "GAIN", 1e-9)
-    monkeypatch.setattr(tile_selection, "LEAST_PRODUCTS", 0)
+def test_instructions_compile_and_load(
+    monkeypatch: pytest.MonkeyPatch, target: Target, instruction: str, seed: int
+) -> None:
+    monkeypatch.setattr(bf16_windows, "GAIN", 1e-9)
+    monkeypatch.setattr(bf16_selection, "LEAST_PRODUCTS", 0)
     rng = np.random.default_rng(seed)
     for step, _ in (
         some_convolution(rng, 35, (3, 3)),
@@ -203,6 +218,6 @@ def test_the_instructions_of_amx_compile_and_load(monkeypatch: pytest.MonkeyPatc
         some_convolution(rng, 16, (4,), groups=2),
     ):
         kernels = [launch.kernel for launch in launches(step, target)]
-        assert "llvm.x86.tdpbf16ps" in kernels[-1].text(target)
+        assert f"@llvm.{instruction}(" in kernels[-1].text(target)
         for kernel in kernels:
             assert load(compile_object(kernel.text(target), target)).address

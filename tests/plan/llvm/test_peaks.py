@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 
 import irload
-from irload.plan.backends.llvm import peaks
+from irload.plan.backends.llvm import available, peaks, target
 from irload.plan.backends.llvm.peaks import Peaks
-from irload.plan.backends.llvm.target import AVX2, _flags
+from irload.plan.backends.llvm.target import AVX2, Target, _flags
 from tests.plan.graphs import Net
+from tests.plan.llvm.harness import BF16, DOTS
 
 pytest.importorskip("llvmlite")
 pytestmark = pytest.mark.skipif(not AVX2.flags <= _flags(), reason="this processor has no compiled kernels")
@@ -27,12 +28,18 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     peaks.peaks.cache_clear()
 
 
-@pytest.mark.parametrize("threads", [1, 2])
-def test_what_is_measured_is_sane(threads: int) -> None:
+@pytest.mark.parametrize(("chosen", "threads"), [(AVX2, 1), (AVX2, 2), *((found, 1) for found in BF16)])
+def test_what_is_measured_is_sane(chosen: Target, threads: int) -> None:
     """The bounds are wide: the machine may be busy with other things."""
-    found = peaks.measure(AVX2, threads)
+    found = peaks.measure(chosen, threads)
     assert 1e8 < found.flops < 1e13
     assert 1e7 < found.nbytes < 1e13
+    assert 1e7 < found.bf16 < 1e14 if chosen.bf16 else found.bf16 == 0
+
+
+def test_pairs_count_twice() -> None:
+    assert peaks.Multiply(16, pairs=True).operations == 2 * peaks.Multiply(16).operations
+    assert peaks.MultiplyTiles().operations == peaks.UNITS * peaks.TILE_TURNS * 4 * 2 * 16 * 16 * 32
 
 
 def test_it_is_measured_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -40,28 +47,41 @@ def test_it_is_measured_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
     def measured(target: object, threads: int) -> Peaks:
         asked.append(threads)
-        return Peaks(threads * 1e9, 5e9)
+        return Peaks(threads * 1e9, 5e9, 0)
 
     monkeypatch.setattr(peaks, "measure", measured)
     for _ in range(2):
-        assert peaks.peaks(AVX2, 2) == Peaks(2e9, 5e9)
+        assert peaks.peaks(AVX2, 2) == Peaks(2e9, 5e9, 0)
         peaks.peaks.cache_clear()
     assert peaks.peaks(AVX2, 3).flops == 3e9
     assert asked == [2, 3]
     assert len(json.loads((folder / "peaks.json").read_text(encoding="utf-8"))) == 2
 
 
-@pytest.mark.parametrize("text", ["", "[]", '{"a": 1}', "{", '{"a": ["x", 1]}', '{"KEY": [0, 1]}', '{"KEY": [1, NaN]}'])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "[]",
+        '{"a": 1}',
+        "{",
+        '{"a": ["x", 1, 1]}',
+        '{"KEY": [1, 1]}',
+        '{"KEY": [0, 1, 1]}',
+        '{"KEY": [1, NaN, 1]}',
+        '{"KEY": [1, 1, -1]}',
+    ],
+)
 def test_a_damaged_file_is_as_good_as_none(folder: Path, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
-    monkeypatch.setattr(peaks, "measure", lambda target, threads: Peaks(1e9, 5e9))
+    monkeypatch.setattr(peaks, "measure", lambda target, threads: Peaks(1e9, 5e9, 0))
     key = f"{peaks.processor()}, avx2, 1 threads"
     (folder / "peaks.json").write_text(text.replace("KEY", key), encoding="utf-8")
-    assert peaks.peaks(AVX2, 1) == Peaks(1e9, 5e9)
+    assert peaks.peaks(AVX2, 1) == Peaks(1e9, 5e9, 0)
 
 
 def test_a_profile_says_how_far_each_step_reaches(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("IRLOAD_JIT", "avx2")
-    monkeypatch.setattr(peaks, "measure", lambda target, threads: Peaks(1e12, 1e12))
+    monkeypatch.setattr(peaks, "measure", lambda target, threads: Peaks(1e12, 1e12, 2e12))
     net = Net()
     x = net.input(64, 64)
     model = net.model(
@@ -74,3 +94,14 @@ def test_a_profile_says_how_far_each_step_reaches(monkeypatch: pytest.MonkeyPatc
     assert softmax.reach == pytest.approx(min(softmax.nbytes / softmax.seconds / 1e12, 1))
     assert all(step.reach is None for step in irload.compile_model(model, 1, jit=False).profile(array))
     assert replace(product, reach=None).rate == product.rate
+
+
+def test_products_in_bf16_have_a_peak_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(available, "host_target", lambda: DOTS)
+    monkeypatch.setattr(target, "host_target", lambda: DOTS)
+    monkeypatch.setattr(peaks, "measure", lambda target, threads: Peaks(1, 1e12, 1e15))
+    net = Net()
+    model = net.model(net.op("MatMul", net.input(64, 64), net.weights(64, 64), transpose_a=False, transpose_b=False))
+    (product,) = irload.compile_model(model, 1, precision="bf16").profile(np.ones((64, 64), np.float32))
+    assert product.kernel == "DotProduct"
+    assert product.reach == pytest.approx(product.flops / product.seconds / 1e15)

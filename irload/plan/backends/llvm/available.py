@@ -31,8 +31,9 @@ def compiled_kernels(jit: bool | None, precision: str) -> LlvmBackend | None:
     target = host_target()
     reason = _missing(target)
     if reason is None and target is not None:
-        if precision == "bf16" and not target.tiles:
-            raise InputInvalid(f"precision bf16 needs AMX, and this processor serves as {target.name}; use f32 or auto")
+        if precision == "bf16" and not target.bf16:
+            needed = "AMX or AVX512_BF16"
+            raise InputInvalid(f"precision bf16 needs {needed}, and kernels are for {target.name}; use f32 or auto")
         return _backend(target if precision == "f32" else _checked(target))
     if jit or precision == "bf16":
         raise InputInvalid(f"compiled kernels cannot be used: {reason}")

@@ -1,4 +1,4 @@
-"""What this machine can do at most, measured once: multiplications with additions in f32, and bytes copied."""
+"""What this machine can do at most, measured once: multiplications with additions, and bytes copied."""
 
 from __future__ import annotations
 
@@ -14,10 +14,13 @@ from time import perf_counter
 import numpy as np
 
 from irload.machine import cache_folder, processor
+from irload.plan.backends.llvm import tiles
 from irload.plan.backends.llvm.builder import Function, Value
+from irload.plan.backends.llvm.dots import dot
 from irload.plan.backends.llvm.kernel import Kernel, Launch, address
 from irload.plan.backends.llvm.runtime import Table
 from irload.plan.backends.llvm.target import Target
+from irload.plan.backends.llvm.tiles import Tiles
 from irload.portable import replace
 
 ROUNDS = 7
@@ -28,23 +31,30 @@ TURNS = 20_000
 """Turns of a unit's loop of sums."""
 SUMS = 12
 """Independent sums: enough to hide the latency of an addition, few enough for 16 registers."""
+TILES, TILE_TURNS = 4, 1250
+"""Tiles of sums, and turns of a unit's loop of them: a product of tiles takes as long as 16 instructions."""
 CHUNK = 1 << 20
 """Bytes that a unit copies; all of them together are more than a cache holds."""
 
 
 @dataclass(frozen=True, slots=True)
 class Peaks:
-    """Floating-point operations and bytes read or written, per second."""
+    """Floating-point operations in f32, bytes read or written, and operations of products in bf16, per second.
+
+    The last is 0 where the target has no products in bf16.
+    """
 
     flops: float
     nbytes: float
+    bf16: float
 
 
 @dataclass(frozen=True, slots=True)
 class Multiply(Kernel):
-    """Multiplies and adds in registers. Pointers: a vector for each unit, for the result."""
+    """Multiplies and adds in registers, in f32 or `pairs` of bf16. Pointers: a vector for each unit, for the result."""
 
     lanes: int
+    pairs: bool = False
 
     @property
     def count(self) -> int:
@@ -54,21 +64,63 @@ class Multiply(Kernel):
     def cycles(self) -> float:
         return UNITS * TURNS * SUMS / 2
 
+    @property
+    def operations(self) -> int:
+        """Multiplications and additions of all units."""
+        return UNITS * TURNS * SUMS * self.lanes * (4 if self.pairs else 2)
+
     def write(self, function: Function) -> None:
         f = function
         out = f.load_pointer(f["arguments"])
         factor = f.number(0.999)
 
+        def more(total: Value) -> Value:
+            return dot(f, total, factor, factor) if self.pairs else f.fma(total, factor, factor)
+
         def unit(index: Value, _: list[Value]) -> None:
             place = f.multiply(index, 4 * self.lanes)
             start = [f.load(out, place)] * SUMS
-            totals = f.loop(0, TURNS, 1, lambda _, sums: [f.fma(s, factor, factor) for s in sums], start)
+            totals = f.loop(0, TURNS, 1, lambda _, sums: [more(s) for s in sums], start)
             total = totals[0]
             for other in totals[1:]:
                 total = f.arithmetic("fadd", total, other)
             f.store(total, out, place)
 
         f.loop(f["begin"], f["end"], 1, unit)
+
+
+@dataclass(frozen=True, slots=True)
+class MultiplyTiles(Kernel):
+    """Multiplies tiles of zeros, and adds them. No pointers."""
+
+    @property
+    def count(self) -> int:
+        return UNITS
+
+    @property
+    def cycles(self) -> float:
+        return UNITS * TILE_TURNS * TILES * tiles.ROWS
+
+    @property
+    def scratch(self) -> int:
+        return tiles.STATE
+
+    @property
+    def operations(self) -> int:
+        """Multiplications and additions of all units."""
+        return UNITS * TILE_TURNS * TILES * 2 * tiles.ROWS * tiles.ROWS * tiles.DEPTH
+
+    def write(self, function: Function) -> None:
+        f = function
+        registers = Tiles(f, f["scratch"])
+
+        def turn(_: Value, __: list[Value]) -> None:
+            for sums in range(TILES):
+                registers.dot(sums, TILES, TILES + 1)
+
+        registers.configure([tiles.ROWS] * (TILES + 2))
+        f.loop(f["begin"], f["end"], 1, lambda _, __: f.loop(0, TILE_TURNS, 1, turn))
+        registers.release()
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,10 +173,11 @@ def measure(target: Target, threads: int) -> Peaks:
     """The peaks as they are now."""
     out = np.ones(UNITS * target.lanes, np.float32)
     blocks = np.ones((2, UNITS * CHUNK // 4), np.float32)
-    operations = 2 * target.lanes * SUMS * TURNS * UNITS
-    seconds = _least(Launch(Multiply(target.lanes), [address(out)], [out]), target, threads)
+    plain, pairs = Multiply(target.lanes), MultiplyTiles() if target.tiles else Multiply(target.lanes, pairs=True)
+    flops = plain.operations / _least(Launch(plain, [address(out)], [out]), target, threads)
     moving = _least(Launch(Move(target.lanes), [address(b) for b in blocks], [blocks]), target, threads)
-    return Peaks(operations / seconds, blocks.nbytes / moving)
+    bf16 = pairs.operations / _least(Launch(pairs, [address(out)], [out]), target, threads) if target.bf16 else 0.0
+    return Peaks(flops, blocks.nbytes / moving, bf16)
 
 
 def _least(launch: Launch, target: Target, threads: int) -> float:
@@ -141,15 +194,19 @@ def _read(file: Path) -> dict[str, Peaks]:
     """What the file holds; nothing where it is missing or not what it should be."""
     with suppress(OSError, ValueError, AttributeError, TypeError):
         found = {str(key): Peaks(*map(float, value)) for key, value in json.loads(file.read_text("utf-8")).items()}
-        return {key: p for key, p in found.items() if all(0 < x < math.inf for x in (p.flops, p.nbytes))}
+        return {key: p for key, p in found.items() if min(p.flops, p.nbytes) > 0 <= p.bf16 and _is_finite(p)}
     return {}
+
+
+def _is_finite(found: Peaks) -> bool:
+    return all(math.isfinite(x) for x in (found.flops, found.nbytes, found.bf16))
 
 
 def _write(file: Path, known: dict[str, Peaks]) -> None:
     """Keep what was measured. That it cannot be written is no reason to fail."""
     with suppress(OSError):
         file.parent.mkdir(parents=True, exist_ok=True)
-        text = json.dumps({key: (p.flops, p.nbytes) for key, p in known.items()}, indent=1, sort_keys=True)
+        text = json.dumps({key: (p.flops, p.nbytes, p.bf16) for key, p in known.items()}, indent=1, sort_keys=True)
         with NamedTemporaryFile("w", dir=file.parent, prefix=".peaks", delete=False, encoding="utf-8") as stream:
             stream.write(text)
         replace(stream.name, file)

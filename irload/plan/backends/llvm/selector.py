@@ -25,7 +25,7 @@ class Selector:
         self.target = target
         self.threads = options.threads
         self.precise = options.precise
-        self.bf16 = target.tiles and (options.precision == "bf16" or (options.precision == "auto" and not self.precise))
+        self.bf16 = target.bf16 and (options.precision == "bf16" or (options.precision == "auto" and not self.precise))
         self.constants: list[Array] = []
         """Those that kernels read where they are."""
         self.packed_weights: list[Array] = []

@@ -21,7 +21,7 @@ class Target:
     """A set of instructions. `lanes`: f32 elements of a vector; `flags`: what the processor must state to have.
 
     `cpu`: the name by which LLVM knows the set, and `features` what it has beyond. `tiles`: bf16 products by AMX;
-    `emulated`: the tiles by other instructions, for tests on any machine.
+    `dots`: by AVX512_BF16; `emulated`: either by other instructions, for tests on any machine.
     """
 
     name: str
@@ -32,6 +32,12 @@ class Target:
     tiles: bool = False
     features: str = ""
     emulated: bool = False
+    dots: bool = False
+
+    @property
+    def bf16(self) -> bool:
+        """True where products can be in bf16."""
+        return self.tiles or self.dots
 
     @property
     def bytes(self) -> int:
@@ -43,9 +49,10 @@ _V3 = frozenset({"avx2", "fma", "f16c", "bmi1", "bmi2", "movbe", "abm"})
 _V4 = _V3 | {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"}
 AVX2 = Target("avx2", 8, 16, "x86-64-v3", _V3)
 AVX512 = Target("avx512", 16, 32, "x86-64-v4", _V4)
+AVX512_BF16 = Target("avx512_bf16", 16, 32, "x86-64-v4", _V4 | {"avx512_bf16"}, features="+avx512bf16", dots=True)
 _TILES = {"amx_tile", "amx_bf16", "avx512_bf16", "avx512_vnni"}
 AMX = Target("amx", 16, 32, "x86-64-v4", _V4 | _TILES, True, "+amx-tile,+amx-bf16,+avx512bf16,+avx512vnni")
-TARGETS = {target.name: target for target in (AMX, AVX512, AVX2)}
+TARGETS = {target.name: target for target in (AMX, AVX512_BF16, AVX512, AVX2)}
 """The targets there are kernels for, the best first."""
 
 TRIPLE = "x86_64-unknown-linux-gnu"
@@ -73,7 +80,7 @@ def _host_target(asked: str) -> Target | None:
             missing = ", ".join(sorted(target.flags - flags))
             raise InputInvalid(f"{VARIABLE} asks for {asked}, but this processor has no {missing}")
         if not _is_permitted(target):
-            raise InputInvalid(f"{VARIABLE} asks for {asked}, but the system does not permit AMX; use avx512")
+            raise InputInvalid(f"{VARIABLE} asks for {asked}, but the system does not permit AMX; use avx512_bf16")
         return target
     return next((t for t in TARGETS.values() if t.flags <= flags and _is_permitted(t)), None)
 

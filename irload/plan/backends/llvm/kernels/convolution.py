@@ -10,11 +10,11 @@ import numpy as np
 from irload.core.tensor import Array
 from irload.plan.backends.llvm.axes import Axis, merged
 from irload.plan.backends.llvm.kernel import Launch
+from irload.plan.backends.llvm.kernels.bf16_selection import bf16_convolution, pays_in_bf16
+from irload.plan.backends.llvm.kernels.bf16_windows import bf16_windows
 from irload.plan.backends.llvm.kernels.depthwise import fits_depthwise, select_depthwise
 from irload.plan.backends.llvm.kernels.product import Access, Product
 from irload.plan.backends.llvm.kernels.sharing import shared
-from irload.plan.backends.llvm.kernels.tile_selection import pays_in_bf16, tile_convolution
-from irload.plan.backends.llvm.kernels.tile_windows import tile_windows
 from irload.plan.backends.llvm.kernels.windowed import Windowed
 from irload.plan.backends.llvm.kernels.winograd_selection import fits_winograd, select_winograd
 from irload.plan.backends.llvm.pack import panels
@@ -27,8 +27,8 @@ def select_convolution(step: Conv, selector: Selector) -> list[Launch]:
     """A convolution of any rank, with groups."""
     conv = Windowed.of(step, selector)
     if selector.bf16 and pays_in_bf16(step) and not fits_depthwise(conv):
-        return tile_convolution(step, selector)
-    by_windows = tile_windows(step, selector) if selector.bf16 else None
+        return bf16_convolution(step, selector)
+    by_windows = bf16_windows(step, selector) if selector.bf16 else None
     return by_windows or [launch_convolution(conv, selector)]
 
 

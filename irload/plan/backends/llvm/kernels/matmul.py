@@ -9,10 +9,10 @@ import numpy as np
 from irload.core.tensor import Array
 from irload.plan.backends.llvm.axes import Axis, merged
 from irload.plan.backends.llvm.kernel import Launch
+from irload.plan.backends.llvm.kernels.bf16_selection import bf16_matmul, pays_in_bf16
 from irload.plan.backends.llvm.kernels.packing import PackPanels
 from irload.plan.backends.llvm.kernels.product import Access, Product
 from irload.plan.backends.llvm.kernels.sharing import shared
-from irload.plan.backends.llvm.kernels.tile_selection import pays_in_bf16, tile_matmul
 from irload.plan.backends.llvm.pack import panels
 from irload.plan.backends.llvm.selector import Selector
 from irload.plan.backends.llvm.tile import Level, tile_shape
@@ -25,7 +25,7 @@ PANEL = 2
 def select_matmul(step: MatMul, selector: Selector) -> list[Launch]:
     """A matmul with leading axes that broadcast."""
     if selector.bf16 and pays_in_bf16(step):
-        return tile_matmul(step, selector)
+        return bf16_matmul(step, selector)
     a, out = selector.array(step.inputs[0]), selector.array(step.output)
     operands = [selector.array(v) for v in step.operands]
     lanes = selector.target.lanes

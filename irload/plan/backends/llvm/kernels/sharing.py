@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TypeVar
 
+from irload.plan.backends.llvm.kernels.block_product import BlockProduct
 from irload.plan.backends.llvm.kernels.product import Product
-from irload.plan.backends.llvm.kernels.tile_product import TileProduct
 
-AnyProduct = TypeVar("AnyProduct", Product, TileProduct)
+AnyProduct = TypeVar("AnyProduct", Product, BlockProduct)
 
 
 def shared(product: AnyProduct, threads: int, data: int, weights: int) -> AnyProduct:

@@ -14,6 +14,8 @@ import numpy as np
 from irload.core.tensor import Array
 from irload.plan.backends.llvm.axes import Axis, merged
 from irload.plan.backends.llvm.kernel import Launch, Temporary
+from irload.plan.backends.llvm.kernels.block_product import BlockProduct, even_rows
+from irload.plan.backends.llvm.kernels.dot_product import DotProduct, dot_shape
 from irload.plan.backends.llvm.kernels.pack_tiles import PackTiles
 from irload.plan.backends.llvm.kernels.product import Access
 from irload.plan.backends.llvm.kernels.sharing import shared
@@ -40,10 +42,10 @@ def pays_in_bf16(step: Conv | MatMul) -> bool:
     return depth >= DEPTH // 2 and channels >= ROWS and step.output.size * length >= LEAST_PRODUCTS
 
 
-def tile_convolution(step: Conv, selector: Selector) -> list[Launch]:
+def bf16_convolution(step: Conv, selector: Selector) -> list[Launch]:
     """A convolution of any rank, with groups, in bf16."""
     data, out = selector.array(step.inputs[0]), selector.array(step.output)
-    operands = tile_operands(step, selector, out)
+    operands = operands_of(step, selector, out)
     groups, channels, depth = step.inputs[1].shape[:3]
     spatial = spatial_axes(step, data, out)
     copy = ToBf16(
@@ -65,7 +67,7 @@ def tile_convolution(step: Conv, selector: Selector) -> list[Launch]:
     ]
     for k, stride in enumerate(positions):
         axes.append(Axis(out.shape[2 + k], (0, stride, *(t.strides[2 + k] for t in tensors))))
-    made = tile_product(step, axes, (copy.chunks, chunk), channels, taps, width, [t.strides[1] for t in tensors])
+    made = bf16_product(step, selector, axes, (depth, chunk), channels, taps, width, [t.strides[1] for t in tensors])
     made = shared(made, selector.threads, copy.nbytes, groups * matrix)
 
     def pack(weights: Array) -> Array:
@@ -77,10 +79,10 @@ def tile_convolution(step: Conv, selector: Selector) -> list[Launch]:
     return [selector.launch(copy, [data, place]), selector.launch(made, [place, packed, out, *operands])]
 
 
-def tile_matmul(step: MatMul, selector: Selector) -> list[Launch]:
+def bf16_matmul(step: MatMul, selector: Selector) -> list[Launch]:
     """A matmul with leading axes that broadcast, in bf16."""
     a, out = selector.array(step.inputs[0]), selector.array(step.output)
-    operands = tile_operands(step, selector, out)
+    operands = operands_of(step, selector, out)
     a = a.swapaxes(-1, -2) if step.transpose_a else a
     b = step.inputs[1]
     *batch, m, n = out.shape
@@ -103,7 +105,7 @@ def tile_matmul(step: MatMul, selector: Selector) -> list[Launch]:
         for at, k in enumerate(order)
     ]
     axes.append(Axis(m, (0, row, *(t.strides[-2] for t in tensors))))
-    made = tile_product(step, axes, (copy.chunks, chunk), n, (0,), width, [t.strides[-1] for t in tensors])
+    made = bf16_product(step, selector, axes, (length, chunk), n, (0,), width, [t.strides[-1] for t in tensors])
     made = shared(made, selector.threads, copy.nbytes, matrix * prod(lead))
     place = selector.temporary(copy.nbytes)
     launches = [selector.launch(copy, [a, place])]
@@ -149,7 +151,7 @@ def tap_offsets(spatial: Sequence[Spatial], phases: Sequence[int], positions: Se
     return tuple(map(sum, combinations(*along)))
 
 
-def tile_operands(step: WithEpilogue, selector: Selector, out: Array) -> list[Array]:
+def operands_of(step: WithEpilogue, selector: Selector, out: Array) -> list[Array]:
     """The operands of the epilogue, in the shape of the output."""
     return [np.broadcast_to(selector.array(v), out.shape) for v in step.operands]
 
@@ -159,16 +161,20 @@ def tile_width(channels: int) -> int:
     return 1 if channels <= ROWS else 2
 
 
-def tile_product(
+def bf16_product(
     step: Conv | MatMul,
+    selector: Selector,
     axes: list[Axis],
-    chunks: tuple[int, int],
+    depth: tuple[int, int],
     channels: int,
     taps: tuple[int, ...],
     width: int,
     channel: list[int],
-) -> TileProduct:
-    """The product over axes with strides of weights, copy, output and operands. `channel`: those of the latter two."""
+) -> BlockProduct:
+    """The product over axes with strides of weights, copy, output and operands. `channel`: those of the latter two.
+
+    `depth`: the channels of the data, and the bytes between chunks of them.
+    """
     kept = merged(axes)
     if not kept or kept[-1].strides[0]:
         kept.append(Axis(1, (0,) * len(axes[0].strides)))  # columns of a tile share their weights
@@ -179,19 +185,25 @@ def tile_product(
 
     weights = tuple(axis.strides[0] for axis in outer)
     lines = prod(axis.size for axis in outer if not axis.strides[0])
-    height = min(4 // width, lines * -(-columns.size // ROWS))
-    return TileProduct(
+    if selector.target.tiles:
+        kind, rows = TileProduct, even_rows(columns.size, ROWS)
+        height = min(4 // width, lines * -(-columns.size // rows))
+    else:
+        kind = DotProduct
+        rows, height = dot_shape(columns.size, lines, width)
+    return kind(
         "bf16",
         tuple(axis.size for axis in outer),
         columns.size,
         channels,
-        *chunks,
+        *depth,
         taps,
         access(1),
         access(2, channel[0]),
         tuple(access(3 + k, stride) for k, stride in enumerate(channel[1:])),
         step.epilogue,
         weights,
+        rows,
         height,
         width,
     )

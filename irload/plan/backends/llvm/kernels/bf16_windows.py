@@ -9,14 +9,14 @@ import numpy as np
 from irload.core.tensor import Array
 from irload.plan.backends.llvm.axes import Axis
 from irload.plan.backends.llvm.kernel import Launch
-from irload.plan.backends.llvm.kernels.sharing import shared
-from irload.plan.backends.llvm.kernels.tile_selection import (
+from irload.plan.backends.llvm.kernels.bf16_selection import (
+    bf16_product,
+    operands_of,
     spatial_axes,
     tap_offsets,
-    tile_operands,
-    tile_product,
     tile_width,
 )
+from irload.plan.backends.llvm.kernels.sharing import shared
 from irload.plan.backends.llvm.kernels.to_bf16 import Strided
 from irload.plan.backends.llvm.kernels.windows_to_bf16 import Runs, WindowsToBf16
 from irload.plan.backends.llvm.pack import tile_panels
@@ -28,7 +28,7 @@ GAIN = 1.5
 """How many times fewer cycles than in f32 are worth the loss of precision."""
 
 
-def tile_windows(step: Conv, selector: Selector) -> list[Launch] | None:
+def bf16_windows(step: Conv, selector: Selector) -> list[Launch] | None:
     """Such a convolution, None where it would not be faster."""
     data, out = selector.array(step.inputs[0]), selector.array(step.output)
     groups, channels, depth, *kernel = step.inputs[1].shape
@@ -41,12 +41,13 @@ def tile_windows(step: Conv, selector: Selector) -> list[Launch] | None:
     positions = rest[len(outer) :]
     taps = tap_offsets(outer, rest[: len(outer)], positions)
     width = tile_width(channels)
-    operands = tile_operands(step, selector, out)
+    operands = operands_of(step, selector, out)
     tensors = [out, *operands]
     axes = [Axis(out.shape[0], (0, batch, *(t.strides[0] for t in tensors)))]
     for k, stride in enumerate([*positions, column]):
         axes.append(Axis(out.shape[2 + k], (0, stride, *(t.strides[2 + k] for t in tensors))))
-    made = tile_product(step, axes, (1, 0), channels, taps, width, [t.strides[1] for t in tensors])
+    lies = [t.strides[1] for t in tensors]
+    made = bf16_product(step, selector, axes, (runs.count * runs.length, 0), channels, taps, width, lies)
     plain = out.size * depth * prod(kernel) / (2 * selector.target.lanes)
     if copy.cycles + made.cycles > plain / GAIN:
         return None

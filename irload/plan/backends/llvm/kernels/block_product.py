@@ -1,0 +1,215 @@
+"""Products of data in bf16 with packed weights, block by block: what all ways to sum a block have in common."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from math import prod
+
+from irload.plan.backends.llvm import tiles
+from irload.plan.backends.llvm.builder import Function, Int, Value
+from irload.plan.backends.llvm.kernel import Kernel
+from irload.plan.backends.llvm.kernels.product import Access
+from irload.plan.ir.expression import Expression
+
+CACHED = 768 * 1024
+"""Bytes of data that stay in the second level of the cache while weights go by."""
+NEAR = 32 * 1024
+"""Bytes of weights that stay in the first level while data go by."""
+
+
+@dataclass(frozen=True, slots=True)
+class BlockProduct(Kernel):
+    """y[outer…, column, channel] = epilogue(Σ x · w, operands). Pointers: x, w, y, then the operands.
+
+    x is in bf16: rows of 32 channels, one for each column, tap and chunk of `depth` channels. w is in panels [chunk,
+    tap, tile, 16 pairs of channels of x, 16 channels of y, 2], `weights` bytes apart along the outer axes, of which
+    those with weights of their own are first. `element`: the type of x and w.
+
+    A strip is `rows` columns that follow each other; the last one of a line overlaps the one before. A block of sums is
+    `height` strips by the `width` tiles of a panel. `shared`: what threads take parts of, the `rows` of blocks or the
+    `panels`.
+    """
+
+    element: str
+    outer: tuple[int, ...]
+    columns: int
+    channels: int
+    depth: int
+    chunk: int
+    """Bytes between chunks of x."""
+    taps: tuple[int, ...]
+    """Bytes from the row of an output to that of each tap."""
+    x: Access
+    y: Access
+    operands: tuple[Access, ...]
+    epilogue: Expression
+    weights: tuple[int, ...]
+    rows: int
+    height: int
+    width: int
+    shared: str = "rows"
+
+    @property
+    def count(self) -> int:
+        return self._units if self.shared == "rows" else self._panels
+
+    @property
+    def _chunks(self) -> int:
+        return -(-self.depth // tiles.DEPTH)
+
+    @property
+    def _steps(self) -> int:
+        """Rows of x for one row of sums."""
+        return self._chunks * len(self.taps)
+
+    @property
+    def _lanes(self) -> int:
+        """Channels of a panel."""
+        return self.width * tiles.ROWS
+
+    @property
+    def _panels(self) -> int:
+        return -(-self.channels // self._lanes)
+
+    @property
+    def _panel(self) -> int:
+        """The bytes of a panel."""
+        return self._steps * self.width * tiles.NBYTES
+
+    @property
+    def _line(self) -> int:
+        """Strips of one line of columns."""
+        return -(-self.columns // self.rows)
+
+    @property
+    def _own(self) -> int:
+        """Outer axes with weights of their own."""
+        return sum(stride != 0 for stride in self.weights)
+
+    @property
+    def _strips(self) -> int:
+        """Strips that share their weights."""
+        return prod(self.outer[self._own :]) * self._line
+
+    @property
+    def _blocks(self) -> int:
+        """Blocks of sums, along columns, that share their weights."""
+        return -(-self._strips // self.height)
+
+    @property
+    def _units(self) -> int:
+        return prod(self.outer[: self._own]) * self._blocks
+
+    @property
+    def _is_near(self) -> bool:
+        """True where all weights stay near while data go by."""
+        return self._panel * self._panels <= NEAR
+
+    @property
+    def _group(self) -> int:
+        """Blocks that meet one panel after the other."""
+        if self._is_near:
+            return 1
+        return max(1, min(self._blocks, CACHED // (self.height * self.rows * self._steps * tiles.BYTES)))
+
+    @property
+    def _lines(self) -> int:
+        """Cache lines of the next panel that are asked for at each step."""
+        return 0 if self._is_near else -(-self.width * tiles.ROWS // self._group)
+
+    def write(self, function: Function) -> None:
+        f = function
+        pointers = [f.load_pointer(f["arguments"], 8 * k) for k in range(3 + len(self.operands))]
+        by_panels = self.shared == "panels"
+        begin, end = (0, self._units) if by_panels else (f["begin"], f["end"])
+        first, last = (f["begin"], f["end"]) if by_panels else (0, self._panels)
+
+        def group(start: Value, _: list[Value]) -> None:
+            stop = f.minimum(f.add(start, self._group), end)
+
+            def panel(p: Value, _: list[Value]) -> None:
+                f.loop(start, stop, 1, lambda unit, _: self._block(f, pointers, unit, p, f.subtract(unit, start)))
+
+            f.loop(first, last, 1, panel)
+
+        self._prepare(f)
+        f.loop(begin, end, self._group, group)
+        self._complete(f)
+
+    def _block(self, f: Function, pointers: list[Value], unit: Value, panel: Value, at: Int) -> None:
+        """One block of sums, the `at`-th of its group, and what is made of them."""
+        matrix, block = f.divmod(unit, self._blocks)
+        own: list[Int] = []
+        for size in reversed(self.outer[: self._own]):
+            matrix, index = f.divmod(matrix, size)
+            own.insert(0, index)
+        w: Int = f.multiply(panel, self._panel)
+        for index, stride in zip(own, self.weights, strict=False):
+            w = f.add(w, f.multiply(index, stride))
+        channel = f.multiply(panel, self._lanes)
+        sources: list[Value] = []
+        results: list[Value] = []
+        for k in range(self.height):
+            strip = f.minimum(f.add(f.multiply(block, self.height), k), self._strips - 1)
+            line, q = f.divmod(strip, self._line)
+            shared: list[Int] = []
+            for size in reversed(self.outer[self._own :]):
+                line, index = f.divmod(line, size)
+                shared.insert(0, index)
+            column = f.minimum(f.multiply(q, self.rows), self.columns - self.rows)
+            places = [
+                _place(f, pointer, access, [*own, *shared], column, channel)
+                for pointer, access in zip((pointers[0], *pointers[2:]), (self.x, self.y, *self.operands), strict=True)
+            ]
+            sources.append(places[0])
+            results += places[1:]
+        weights = f.at(pointers[1], w)
+        self._sum(f, sources, weights, self._ahead(f, weights, at), panel, results)
+
+    def _ahead(self, f: Function, weights: Value, at: Int) -> Value:
+        """The part of the next panel to be asked for: the blocks of a group ask for all of it."""
+        part = self._lines * self._steps * tiles.BYTES
+        return f.at(weights, f.add(self._panel, f.minimum(f.multiply(at, part), self._panel - part)))
+
+    def _ask(self, f: Function, step: Value) -> None:
+        """Ask for what this step has to ask for, in a function with a parameter `ahead`."""
+        ahead = f.at(f["ahead"], f.multiply(step, self._lines * tiles.BYTES))
+        for line in range(self._lines):
+            f.prefetch(ahead, line * tiles.BYTES)
+
+    def _offset(self, f: Function, step: Value) -> Int:
+        """The bytes from the row of an output to what it multiplies in this step."""
+        if len(self.taps) == 1:
+            return f.add(f.multiply(step, self.chunk), self.taps[0])
+        offsets = [chunk * self.chunk + tap for chunk in range(self._chunks) for tap in self.taps]
+        return f.load_int(f.module.table("offsets", offsets), f.multiply(step, 8))
+
+    def _prepare(self, f: Function) -> None:
+        """Write what a thread does before its first block."""
+
+    def _complete(self, f: Function) -> None:
+        """Write what it does after the last one."""
+
+    @abstractmethod
+    def _sum(
+        self, f: Function, sources: list[Value], weights: Value, ahead: Value, panel: Value, results: list[Value]
+    ) -> None:
+        """Write the sums of one block.
+
+        `sources`: where x begins for each strip; `results`: where y and the operands do. `ahead`: weights to ask for.
+        """
+
+
+def even_rows(columns: int, most: int) -> int:
+    """The rows of strips that cut a line of columns evenly."""
+    return -(-columns // -(-columns // most))
+
+
+def _place(f: Function, pointer: Value, access: Access, outer: list[Int], column: Int, channel: Int) -> Value:
+    """Where a strip begins."""
+    offset: Int = access.start
+    for index, stride in zip(outer, access.outer, strict=True):
+        offset = f.add(offset, f.multiply(index, stride))
+    offset = f.add(offset, f.multiply(column, access.column))
+    return f.at(pointer, f.add(offset, f.multiply(channel, access.channel)))
