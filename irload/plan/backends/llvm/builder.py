@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from irload.plan.backends.llvm.target import Target
 
-PREFETCH = "call void @llvm.prefetch.p0(ptr {}, i32 0, i32 2, i32 1)"
+PREFETCH = "call void @llvm.prefetch.p0(ptr {}, i32 {}, i32 2, i32 1)"
 """Into the second level of the cache."""
 
 
@@ -234,9 +234,9 @@ class Function:
         lanes = ", ".join(f"i1 {'true' if k < count else 'false'}" for k in range(self.lanes))
         return Value(f"<{lanes}>", self.booleans)
 
-    def prefetch(self, pointer: Value, offset: Int = 0) -> None:
-        """Ask for a cache line that will be read later."""
-        self.emit(PREFETCH.format(self.at(pointer, offset)))
+    def prefetch(self, pointer: Value, offset: Int = 0, *, to_write: bool = False) -> None:
+        """Ask for a cache line that will be read or written later."""
+        self.emit(PREFETCH.format(self.at(pointer, offset), int(to_write)))
 
     # Vectors of f32
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import prod
+from math import gcd, prod
 
 from irload.plan.backends.llvm.builder import Function, Int, Value
 from irload.plan.backends.llvm.target import Target
@@ -19,7 +19,11 @@ UNROLL = 4
 LINE = 64
 """The bytes of a cache line."""
 STREAM = 24
-"""Bytes of weights that a core reads from the second level of its cache in a cycle."""
+"""Bytes that a core reads from the second level of its cache in a cycle."""
+PAGE = 4096
+"""Bytes after which addresses share a set of the first level of the cache again."""
+WAYS = 6
+"""Rows of the data that one set holds while weights go by: two of at least eight places are left for them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,12 +191,12 @@ def write_sums(
     return _Sum(f, tile, bounds).level(0, x, w, [ahead or w, *zeros], range(len(tile.rows)))[1:]
 
 
-def tile_shape(target: Target, rows: int, channels: int, panel: int = 1) -> tuple[int, int]:
+def tile_shape(target: Target, rows: int, channels: int, panel: int = 1, pitch: int = LINE) -> tuple[int, int]:
     """Rows and vectors of the tiles that take the fewest cycles for so many rows and channels.
 
     An element of the sum takes a cycle for two FMAs or for two loads, and four where fewer than eight sums are under
-    way, as long as one FMA takes; weights come from the second level of the cache. Vectors are a multiple of `panel`
-    where there are as many.
+    way, as long as one FMA takes; weights come from the second level of the cache, and so do the data where their rows,
+    `pitch` bytes apart, share too few sets of the first one. Vectors are a multiple of `panel` where there are as many.
     """
     vectors = -(-channels // target.lanes)
     panel = min(panel, vectors)
@@ -203,6 +207,12 @@ def tile_shape(target: Target, rows: int, channels: int, panel: int = 1) -> tupl
         if r * v + v + 1 <= target.registers or (r == 1 and v + 4 <= target.registers)
     ]
 
+    sets = PAGE // gcd(pitch, PAGE)
+
+    def streamed(height: int, width: int) -> int:
+        """Bytes from the second level for an element of the sum."""
+        return width * target.bytes + (height * LINE if height > WAYS * sets else 0)
+
     def cost(shape: tuple[int, int]) -> tuple[float, int]:
         r, v = shape
         tiles = -(-rows // r)
@@ -210,7 +220,7 @@ def tile_shape(target: Target, rows: int, channels: int, panel: int = 1) -> tupl
         heights = [(rows // tiles + 1, taller), (rows // tiles, tiles - taller)]
         widths = [(v, vectors // v), (vectors % v, 1)]
         cycles = sum(
-            often * times * max(height * width / 2, (height + width) / 2, width * target.bytes / STREAM, 4)
+            often * times * max(height * width / 2, (height + width) / 2, streamed(height, width) / STREAM, 4)
             for height, often in heights
             for width, times in widths
             if often and width

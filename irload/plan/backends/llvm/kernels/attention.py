@@ -18,7 +18,7 @@ from irload.plan.backends.llvm.kernels.packing import PackPanels
 from irload.plan.backends.llvm.operands import read, read_booleans, write
 from irload.plan.backends.llvm.selector import Selector
 from irload.plan.backends.llvm.target import Target
-from irload.plan.backends.llvm.tile import Level, Row, Tile, tile_shape, write_sums
+from irload.plan.backends.llvm.tile import LINE, Level, Row, Tile, tile_shape, write_sums
 from irload.plan.backends.llvm.vector_math import exp
 from irload.plan.backends.llvm.vectors import Vector
 from irload.plan.ir.steps import Attention
@@ -83,7 +83,7 @@ class Attend(Kernel):
     @property
     def _pitch(self) -> int:
         """Bytes between rows of scores."""
-        return -(-self.shape[1] // self.lanes) * self.lanes * 4
+        return pitch(self.lanes, self.shape[1])
 
     @property
     def count(self) -> int:
@@ -250,7 +250,7 @@ def select_attention(step: Attention, selector: Selector) -> list[Launch]:
     keys, width = k.shape[-2:]
     q = np.broadcast_to(q, (*lead, queries, width))
     mask = np.broadcast_to(masks[0], (*lead, queries, keys)) if masks else None
-    rows, block = blocks(selector.target, queries, keys, prod(lead), selector.threads)
+    rows, block = blocks(selector.target, q.strides[-2], (queries, keys), prod(lead), selector.threads)
     packed_keys, key_strides, key_place = _packed(selector, k.swapaxes(-1, -2), len(lead))
     packed_values, value_strides, value_place = _packed(selector, v, len(lead))
     attend = Attend(
@@ -280,11 +280,19 @@ def select_attention(step: Attention, selector: Selector) -> list[Launch]:
     ]
 
 
-def blocks(target: Target, queries: int, keys: int, matrices: int, threads: int) -> tuple[int, int]:
-    """The rows of a tile, and those of a block: as many as the cache holds, and enough blocks for all threads."""
-    rows, _ = tile_shape(target, queries, keys, PANEL)
-    pitch = -(-keys // target.lanes) * target.lanes * 4
-    most = min(queries // rows, max(1, CACHED // (rows * pitch)))
+def pitch(lanes: int, keys: int) -> int:
+    """Bytes between rows of scores: whole vectors, and an odd number of cache lines, so that rows share few sets."""
+    return (-(-max(keys, lanes) * 4 // LINE) | 1) * LINE
+
+
+def blocks(target: Target, stride: int, shape: tuple[int, int], matrices: int, threads: int) -> tuple[int, int]:
+    """The rows of a tile, and those of a block: as many as the cache holds, and enough blocks for all threads.
+
+    `stride`: bytes between queries; `shape`: how many queries and keys there are in each of the matrices.
+    """
+    queries, keys = shape
+    rows, _ = tile_shape(target, queries, keys, PANEL, stride)
+    most = min(queries // rows, max(1, CACHED // (rows * pitch(target.lanes, keys))))
     while most > 1 and matrices * -(-queries // (rows * most)) < 2 * threads:
         most -= 1
     return rows, rows * most

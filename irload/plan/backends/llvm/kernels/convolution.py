@@ -68,7 +68,7 @@ def _direct(conv: Windowed, selector: Selector) -> Launch:
     order = [level for level in order if level.count > 1 or level.axis is not None] or [sums]
     length = depth * prod(conv.kernel)
     lanes = selector.target.lanes
-    rows, vectors = tile_shape(selector.target, kept[-1].size, channels)
+    rows, vectors = tile_shape(selector.target, kept[-1].size, channels, pitch=kept[-1].strides[0])
     per_group = -(-channels // (vectors * lanes)) * vectors * lanes * length * 4
     start = -sum(tap.begin * stride for tap, stride in zip(taps, data.strides[2:], strict=True))
 

@@ -32,7 +32,6 @@ def select_matmul(step: MatMul, selector: Selector) -> list[Launch]:
     *batch, m, n = out.shape
     a = a.swapaxes(-1, -2) if step.transpose_a else a
     length = a.shape[-1]
-    rows, vectors = tile_shape(selector.target, m, n, PANEL)
     panel = min(PANEL, -(-n // lanes))
     matrix = -(-n // (panel * lanes)) * panel * lanes * length * 4
     b = step.inputs[1]
@@ -44,8 +43,7 @@ def select_matmul(step: MatMul, selector: Selector) -> list[Launch]:
     axes.append(Axis(m, (0, *(t.strides[-2] for t in tensors)), fixed=any(spread)))
     kept = merged(axes) or [Axis(1, (0,) * (1 + len(tensors)))]
     columns = kept[-1].size
-    if not any(spread):
-        rows, vectors = tile_shape(selector.target, columns, n, PANEL)
+    rows, vectors = tile_shape(selector.target, columns, n, PANEL, kept[-1].strides[1])
 
     def access(k: int, tensor: Array | None) -> Access:
         outer = tuple(axis.strides[1 + k] for axis in kept[:-1])

@@ -213,6 +213,11 @@ class Product(Kernel):
     ) -> None:
         vectors = -(-channels // self.lanes)
         tile = Tile(rows, vectors, self.panel, self.levels, self._ahead)
+        for name, access in (("y", self.y), *((f"operand{k}", each) for k, each in enumerate(self.operands))):
+            if access.column and access.channel == 4:
+                for r in range(len(rows)):
+                    for line in range(0, 4 * channels, LINE):
+                        f.prefetch(f[name], r * access.column + line, to_write=name == "y")
         sums = write_sums(f, tile, f["x"], f["w"], bounds, f["ahead"])
         same: dict[tuple[int, int], Value] = {}
         for r in range(len(rows)):
