@@ -16,19 +16,27 @@ from irload.batch.target import Target
 from irload.errors import InputInvalid
 
 
+def require_free(job: Job, source: Listing | Tables) -> None:
+    """Raise FileExistsError for outputs, or a job, that are there and that the job is not told to go on with."""
+    if job.force:
+        return
+    target = job.target
+    begun = target.manifest.exists()
+    if begun and not job.resume:
+        raise FileExistsError(f"{target.manifest} exists already; --resume continues that job")
+    if not begun:
+        _refuse_existing(target, source)
+
+
 def open_manifest(job: Job, source: Listing | Tables) -> Manifest:
     """The manifest of a new job, or of the one to go on with, locked.
 
     Raises FileExistsError for outputs that are there, InputInvalid where another job is writing or was begun otherwise.
     """
+    require_free(job, source)
     target = job.target
     facts = {"model": str(job.options.model), "digest": _digest(job), "made": repr(_settings(job))}
-    begun = target.manifest.exists()
-    if begun and not job.resume and not job.force:
-        raise FileExistsError(f"{target.manifest} exists already; --resume continues that job")
-    resuming = begun and job.resume
-    if not resuming and not job.force:
-        _refuse_existing(target, source)
+    resuming = job.resume and target.manifest.exists()
     target.job.mkdir(parents=True, exist_ok=True)
     manifest = _locked(target.manifest, force=job.force)
     try:

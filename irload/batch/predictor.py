@@ -18,6 +18,7 @@ from irload.errors import ExecutionError, InputInvalid, IRError, LimitExceeded
 from irload.inference import ShapeLike
 from irload.loading import read_model
 from irload.model import Model
+from irload.plan.backends.llvm.target import host_target
 from irload.run import CompiledModel, compile_model
 from irload.safety import DEFAULT, Limits
 
@@ -66,6 +67,7 @@ class Predictor:
     ) -> None:
         if batch_size is not None and batch_size < 1:
             raise InputInvalid(f"batch_size must be at least 1, found {batch_size}")
+        host_target()  # refuses an IRLOAD_JIT that names none, as otherwise every inference would
         if not isinstance(model, Model):
             model = read_model(model, weights, limits=limits or DEFAULT, sha256=sha256)
         if shapes:

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import logging
 import os
+import socket
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import redirect_stdout
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager, redirect_stdout
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from irload.batch.columns import Row, write_tables
 from irload.batch.extras import extra
@@ -25,7 +27,7 @@ from irload.batch.listing import Listing
 from irload.batch.manifest import Manifest
 from irload.batch.names import shown
 from irload.batch.parquet import open_parquet
-from irload.batch.ray_source import NAME, NUMBER, rows_or_files
+from irload.batch.ray_source import NAME, NUMBER, require_readable, rows_or_files
 from irload.batch.sinks import PartsSink, per_row
 from irload.batch.tables import Tables, row_items
 from irload.batch.task_runner import TaskRunner
@@ -34,6 +36,8 @@ from irload.write.atomic import write_atomically
 
 CPUS = 0.5
 """Processors that an actor asks for."""
+PATIENCE = 10
+"""Seconds in which a cluster must answer."""
 
 ERROR = "irload.error"
 """The column of what was wrong."""
@@ -83,42 +87,63 @@ def _files(block: Any, names: Sequence[str], folder: str) -> Iterator[Item]:
         yield Item(k, name, name, {"": str(file)})
 
 
-def run_ray(
-    job: Job,
-    listing: Listing,
-    source: Listing | Tables,
-    manifest: Manifest,
-    summary: Summary,
-    merger: PartsSink | None,
-) -> bool:
-    """Do a job on the cluster at `job.address`, or on one started for it here. Returns True."""
-    form = None if merger is None else merger.form
-    if not isinstance(form, ParquetRows) or job.resume or job.fail_fast:
+def require_for_ray(job: Job, listing: Listing, source: Listing | Tables) -> None:
+    """Raise InputInvalid for what Ray does not do and where no cluster answers, Unsupported without Ray."""
+    if job.target.kind != "parquet" or job.resume or job.fail_fast:
         raise InputInvalid("Ray writes one .parquet and redoes what its workers lose: no --resume, no --fail-fast")
     if listing.inputs != [""]:
         raise InputInvalid("Ray reads the files of one input: give .npz or .parquet for several")
+    require_readable(source)
+    extra("ray.data", "ray")
+    if job.address is not None:
+        _require_answer(job.address)
+
+
+def _require_answer(address: str) -> None:
+    """Raise InputInvalid where nothing answers at host:port. Ray itself would wait for minutes."""
+    try:
+        place = urlsplit(address if "://" in address else f"//{address}")
+        host, port = place.hostname, place.port
+    except ValueError as error:
+        raise InputInvalid(f"'{address}' is no address of a Ray cluster: {error}") from None
+    if host and port:
+        try:
+            socket.create_connection((host, port), PATIENCE).close()
+        except OSError as error:
+            raise InputInvalid(f"no Ray cluster answers at {address}: {error.strerror or error}") from None
+
+
+@contextmanager
+def cluster(address: str | None) -> Generator[Any]:
+    """The module of Ray, connected to the cluster at an address, or to one started here.
+
+    Raises ConnectionError where it cannot be reached.
+    """
     ray = extra("ray", "ray")
     extra("ray.data", "ray")
     logging.getLogger("ray.data").setLevel(logging.WARNING)
     with redirect_stdout(sys.stderr):  # Ray prints its warnings to stdout, where results belong
-        _on_cluster(ray, job, listing, source)
-        _merge(job, form.format.schema, manifest, summary)
-    return True
-
-
-def _on_cluster(ray: Any, job: Job, listing: Listing, source: Listing | Tables) -> None:
-    own = not ray.is_initialized()
-    if own:
-        here = {"include_dashboard": False} if job.address is None else {}
-        ray.init(address=job.address, log_to_driver=False, logging_level=logging.WARNING, **here)
-    try:
-        _map(ray, job, listing, source)
-    finally:
+        own = not ray.is_initialized()
         if own:
-            ray.shutdown()
+            here = {"include_dashboard": False} if address is None else {}
+            ray.init(address=address, log_to_driver=False, logging_level=logging.WARNING, **here)
+        try:
+            yield ray
+        finally:
+            if own:
+                ray.shutdown()
 
 
-def _map(ray: Any, job: Job, listing: Listing, source: Listing | Tables) -> None:
+def run_ray(
+    ray: Any, job: Job, source: Listing | Tables, manifest: Manifest, summary: Summary, merger: PartsSink
+) -> None:
+    """Do a job on a cluster."""
+    assert isinstance(merger.form, ParquetRows)
+    _map(ray, job, source)
+    _merge(job, merger.form.format.schema, manifest, summary)
+
+
+def _map(ray: Any, job: Job, source: Listing | Tables) -> None:
     """Have the cluster write the parts."""
     context = ray.data.DataContext.get_current()
     before = context.execution_options.preserve_order, context.enable_progress_bars
@@ -128,7 +153,7 @@ def _map(ray: Any, job: Job, listing: Listing, source: Listing | Tables) -> None
         options = replace(
             job.options, model=os.path.abspath(job.options.model), threads=job.options.threads or 1, target=job.target
         )
-        rows_or_files(ray, listing, source).map_batches(
+        rows_or_files(ray, source).map_batches(
             Actor,
             fn_constructor_args=(options, source.columns if isinstance(source, Tables) else {}),
             batch_size=job.task_size,

@@ -18,14 +18,23 @@ NAME = "irload.name"
 NUMBER = "irload.number"
 
 
-def rows_or_files(ray: Any, listing: Listing, source: Listing | Tables) -> Any:
+def require_readable(source: Listing | Tables) -> None:
+    """Raise InputInvalid for tables or files that Ray does not read."""
+    if isinstance(source, Tables):
+        if len({*source.schema.names}) != len(source.schema.names):
+            raise InputInvalid("Ray takes no tables with two columns of one name")
+        return
+    for item in source:
+        path = os.path.abspath(item.name)
+        if not os.path.isfile(path) or shown(path) != path:
+            raise InputInvalid(f"Ray reads regular files whose names are UTF-8, and {shown(path)} is none")
+
+
+def rows_or_files(ray: Any, source: Listing | Tables) -> Any:
     """A dataset of the rows of tables, or of files as bytes; columns NAME and NUMBER of the item."""
     if isinstance(source, Tables):
         return ray.data.read_datasource(_numbered_rows(ray, source))
-    given = {os.path.abspath(item.name): (item.name, item.number) for item in listing}
-    for path in given:
-        if not os.path.isfile(path) or shown(path) != path:
-            raise InputInvalid(f"Ray reads regular files whose names are UTF-8, and {shown(path)} is none")
+    given = {os.path.abspath(item.name): (item.name, item.number) for item in source}
     return ray.data.read_binary_files(list(given), include_paths=True).map_batches(
         partial(_number_files, given), batch_format="pyarrow"
     )
@@ -41,8 +50,6 @@ def _number_files(given: dict[str, tuple[str, int]], block: Any) -> Any:
 def _numbered_rows(ray: Any, tables: Tables) -> Any:
     """A Ray Datasource with a task for each row group. `read_parquet` does not give the positions of rows."""
     parquet = extra("pyarrow.parquet", "parquet")
-    if len({*tables.schema.names}) != len(tables.schema.names):
-        raise InputInvalid("Ray takes no tables with two columns of one name")
     groups: list[tuple[str, int, int, int, int, int]] = []
     number = 0
     for path, _ in tables.files:

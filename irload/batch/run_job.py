@@ -8,11 +8,12 @@ import os
 import re
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, nullcontext
 from dataclasses import replace
 from itertools import islice
 
 from irload.batch.columns import column_names
+from irload.batch.extras import extra
 from irload.batch.images import ImageOptions
 from irload.batch.items import Item, Task
 from irload.batch.job import Job, Summary
@@ -21,13 +22,14 @@ from irload.batch.load import load_item
 from irload.batch.manifest import DONE, FAILED, Manifest
 from irload.batch.model_info import labels_of, range_warning, with_model_info
 from irload.batch.names import shown
-from irload.batch.opening import open_manifest, tidy
+from irload.batch.opening import open_manifest, require_free, tidy
 from irload.batch.pool import Pool
 from irload.batch.predictor import MOST, Predictor
-from irload.batch.ray_engine import run_ray
+from irload.batch.ray_engine import cluster, require_for_ray, run_ray
 from irload.batch.tables import Tables
 from irload.batch.target import Target, last_axis
-from irload.errors import InputInvalid, IRError
+from irload.batch.task_runner import predictor_of
+from irload.errors import InputInvalid, IRError, Unsupported
 from irload.graph import Port
 from irload.machine import thread_count
 
@@ -49,15 +51,7 @@ def run_job(job: Job, on_progress: OnProgress = lambda _: None) -> Summary:
     """
     summary = Summary()
     started = time.monotonic()
-    predictor = Predictor(
-        job.options.model,
-        weights=job.options.weights,
-        batch_size=job.options.batch_size,
-        shapes=job.options.shapes,
-        limits=job.options.limits,
-        sha256=job.options.sha256,
-        strict=job.options.strict,
-    )
+    predictor = predictor_of(job.options)  # fails early where an option cannot be met
     summary.warnings, summary.differences = list(predictor.compiled.warnings), list(predictor.compiled.differences)
     summary.batching = predictor.batching
     _require_kind(job.target)
@@ -73,15 +67,23 @@ def run_job(job: Job, on_progress: OnProgress = lambda _: None) -> Summary:
     job.target.sink(predictor)  # fails early where the outputs do not fit
     job.target.require_labels(predictor)
     merger = None if job.target.is_folder else job.target.merger(predictor)
-    if job.engine == "ray" and not job.keep_going:
-        _require_loadable(job, source, predictor)
+    _require_pillow(job, listing, source, predictor)
+    if job.engine == "ray":
+        require_for_ray(job, listing, source)
+        if not job.keep_going:
+            _require_loadable(job, source, predictor)
+        require_free(job, source)  # before a cluster is started
     del predictor  # each worker has its own
-    with closing(open_manifest(job, source)) as manifest:
+    with (
+        cluster(job.address) if job.engine == "ray" else nullcontext() as ray,
+        closing(open_manifest(job, source)) as manifest,
+    ):
         whole = manifest.get("state") == "whole"
         summary.total = source.total
         try:
-            if job.engine == "ray":
-                finished = run_ray(job, listing, source, manifest, summary, merger)
+            if ray is not None and merger is not None:
+                run_ray(ray, job, source, manifest, summary, merger)
+                finished = True
             else:
                 finished = _run(job, source, manifest, summary, on_progress, whole=whole)
                 if finished and merger is not None and not whole:
@@ -95,7 +97,7 @@ def run_job(job: Job, on_progress: OnProgress = lambda _: None) -> Summary:
         except KeyboardInterrupt:
             summary.interrupted = True
         except OSError as error:
-            if error.errno is None:  # no failure to store: a cluster that cannot be reached
+            if error.errno is None:  # no failure to store: a cluster that was lost
                 raise
             kept = summary.before + summary.done
             text = f"{error.strerror or error}; {kept} finished items are kept, and --resume goes on from there"
@@ -127,6 +129,20 @@ def _run(
                 summary.stopped = next(r.reason for r in done.records if r.reason)
                 return False
     return True
+
+
+def _require_pillow(job: Job, listing: Listing, source: Listing | Tables, predictor: Predictor) -> None:
+    """Raise Unsupported where files, or the first row of a table, are images and pillow is not installed."""
+    if listing.images:
+        extra("PIL.Image", "images")
+    elif listing.tables:
+        for item in islice(source, 1):
+            try:
+                load_item(item, predictor, job.options.images)
+            except Unsupported:
+                raise
+            except (IRError, MemoryError):
+                return  # it fails when its turn comes
 
 
 def _require_loadable(job: Job, source: Listing | Tables, predictor: Predictor) -> None:

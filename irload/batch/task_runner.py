@@ -25,21 +25,7 @@ class TaskRunner:
         for file in options.extensions:
             if file not in loaded_extensions():  # in a process of its own
                 load_extension(file)
-        self.predictor = Predictor(
-            options.model,
-            weights=options.weights,
-            batch_size=options.batch_size,
-            threads=options.threads,
-            shapes=options.shapes,
-            uniform=options.uniform,
-            expected=options.expected,
-            limits=options.limits,
-            sha256=options.sha256,
-            strict=options.strict,
-            cast=options.cast,
-            jit=options.jit,
-            precision=options.precision,
-        )
+        self.predictor = predictor_of(options)
         self.images = with_model_info(options.images, self.predictor.rt_info)
         self.sink = sink_of(options.target, self.predictor)
         self._reported = len(self.predictor.compiled.differences)
@@ -78,6 +64,25 @@ class TaskRunner:
             else:
                 results.append((item, outputs, stacked and not samples.single))
         return results, faults
+
+
+def predictor_of(options: WorkerOptions) -> Predictor:
+    """What runs the model as the options say."""
+    return Predictor(
+        options.model,
+        weights=options.weights,
+        batch_size=options.batch_size,
+        threads=options.threads,
+        shapes=options.shapes,
+        uniform=options.uniform,
+        expected=options.expected,
+        limits=options.limits,
+        sha256=options.sha256,
+        strict=options.strict,
+        cast=options.cast,
+        jit=options.jit,
+        precision=options.precision,
+    )
 
 
 def reason_of(error: Exception) -> str:

@@ -1,0 +1,161 @@
+"""irrun batch: a job that cannot be begun is refused before anything is written, with the remedy."""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+from types import ModuleType
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from PIL import Image
+
+from irload.plan.backends.llvm import available
+from irrun.main import FINDINGS, UNREADABLE, UNSUPPORTED, USAGE
+from tests.batch.kill import digits
+from tests.batch.models import identity
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch):
+    """A folder with inputs, in which commands run."""
+    monkeypatch.chdir(tmp_path)
+    digits(tmp_path / "in", 2)
+    (tmp_path / "photos").mkdir()
+    Image.new("L", (8, 8)).save("photos/a.png")
+    stream = io.BytesIO()
+    Image.new("L", (8, 8)).save(stream, "png")
+    pq.write_table(pa.table({"image": [stream.getvalue()]}), "photos.parquet")
+    numbers = pa.array([[1.0] * 64], pa.list_(pa.float32()))
+    pq.write_table(pa.table([numbers, pa.array([1]), pa.array([2])], ["image", "n", "n"]), "twins.parquet")
+    return tmp_path
+
+
+def files(folder):
+    return {p.relative_to(folder).as_posix(): p.read_bytes() if p.is_file() else b"" for p in folder.rglob("*")}
+
+
+def refused(batch, place, *words, code=USAGE, **options):
+    """What the command says, after the check that it leaves everything as it was."""
+    before = files(place)
+    said = " ".join(batch(*words, code=code, **options).split())
+    assert files(place) == before
+    return said
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--jit",), "IRLOAD_JIT turns them off"),
+        (("--precision", "bf16"), "IRLOAD_JIT turns them off"),
+        (("--precision", "bf16", "--no-jit"), "jit=False turns off"),
+        (("--threads", "1000000"), "below 1,000,000"),
+        (("--threads", "0"), "0 is not in the range"),
+        (("--batch-size", "0"), "0 is not in the range"),
+        (("--shape", "ghost[1,1,8,8]"), "no input named 'ghost'"),
+        (("--limit", "ghost=1"), "names no limit"),
+        (("--engine", "ray"), "Ray writes one .parquet"),
+    ],
+)
+def test_options_that_cannot_be_met(batch, place, monkeypatch, words, said):
+    monkeypatch.setenv("IRLOAD_JIT", "off")
+    assert said in refused(batch, place, "in", "-o", "out", *words)
+
+
+@pytest.mark.parametrize("output", ["out", "deep/er/out.csv"])
+def test_without_llvmlite(batch, place, monkeypatch, output):
+    monkeypatch.delenv("IRLOAD_JIT", raising=False)
+    monkeypatch.setattr(available, "host_target", lambda: available.AVX512)
+    monkeypatch.setattr(available, "is_installed", lambda: False)
+    available._missing.cache_clear()
+    try:
+        said = refused(batch, place, "in", "-o", output, "--jit")
+    finally:
+        available._missing.cache_clear()
+    assert "pip install 'irload[jit]'" in said
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "said"),
+    [("IRLOAD_JIT", "fast", "IRLOAD_JIT must be off, auto"), ("IRLOAD_NUM_THREADS", "many", "found 'many'")],
+)
+def test_variables_that_cannot_be_met(batch, place, monkeypatch, variable, value, said):
+    monkeypatch.setenv(variable, value)
+    assert said in refused(batch, place, "in", "-o", "out")
+
+
+@pytest.mark.parametrize(
+    ("package", "words", "extra"),
+    [
+        ("PIL", ("photos", "-o", "out"), "images"),
+        ("PIL", ("photos.parquet", "-o", "out"), "images"),
+        ("PIL", ("photos.parquet", "-o", "out.csv", "--fail-fast"), "images"),
+        ("pyarrow", ("in", "-o", "out.parquet"), "parquet"),
+        ("pyarrow", ("twins.parquet", "-o", "out"), "parquet"),
+        ("ray", ("in", "-o", "out.parquet", "--engine", "ray"), "ray"),
+        ("ray", ("in", "-o", "out.parquet", "--engine", "ray", "--force"), "ray"),
+    ],
+)
+def test_packages_that_are_missing(batch, place, monkeypatch, package, words, extra):
+    for name in [n for n in sys.modules if n.partition(".")[0] == package]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, package, None)
+    said = refused(batch, place, *words, code=UNSUPPORTED)
+    assert f"this needs {package}, which is not installed: pip install 'irload[{extra}]'" in said
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("in", "-o", "out.parquet", "--resume"), "no --resume"),
+        (("in", "-o", "out.parquet", "--fail-fast"), "no --fail-fast"),
+        (("in", "-o", "out.csv"), "Ray writes one .parquet"),
+        (("image=in", "-o", "out.parquet"), "Ray reads the files of one input"),
+        (("twins.parquet", "-o", "out.parquet"), "two columns of one name"),
+    ],
+)
+def test_what_ray_does_not_do(batch, place, words, said):
+    assert said in refused(batch, place, *words, "--engine", "ray")
+
+
+def test_ray_reads_no_names_that_are_not_utf8(batch, place):
+    if sys.platform == "darwin":
+        pytest.skip("names of files are UTF-8 there")
+    os.rename(b"in/000000.npy", b"in/\xff.npy")
+    assert "whose names are UTF-8" in refused(batch, place, "in", "-o", "out.parquet", "--engine", "ray")
+
+
+@pytest.mark.parametrize(
+    ("address", "said"),
+    [
+        ("127.0.0.1:1", "no Ray cluster answers at 127.0.0.1:1: "),
+        ("ray://127.0.0.1:1", "no Ray cluster answers at ray://127.0.0.1:1: "),
+        ("[::1]:1", "no Ray cluster answers at [::1]:1: "),
+        ("127.0.0.1:port", "is no address of a Ray cluster"),
+    ],
+)
+def test_a_cluster_that_does_not_answer(batch, place, monkeypatch, address, said):
+    for name in ("ray", "ray.data"):
+        monkeypatch.setitem(sys.modules, name, ModuleType(name))
+    assert said in refused(batch, place, "in", "-o", "out.parquet", "--engine", "ray", "--address", address)
+
+
+def test_force_takes_nothing_away_before_the_job_can_begin(batch, place, monkeypatch):
+    batch("in", "-o", "out")
+    monkeypatch.setenv("IRLOAD_JIT", "off")
+    assert "IRLOAD_JIT" in refused(batch, place, "in", "-o", "out", "--force", "--jit")
+
+
+def test_models_and_files_that_cannot_be_read(batch, place):
+    words = ("in", "-o", "out")
+    assert "ghost.bin" in refused(batch, place, *words, "--weights", "ghost.bin", code=UNREADABLE)
+    assert "ghost.py" in refused(batch, place, *words, "--extension", "ghost.py", code=UNREADABLE)
+    assert "ghost.txt" in refused(batch, place, "in", "-o", "o.csv", "--labels", "ghost.txt", code=UNREADABLE)
+    assert "ghost.xml" in refused(batch, place, *words, model="ghost.xml", code=UNREADABLE)
+    two = identity(place / "m.xml", a="?,4", b="?,4")
+    assert "the model has no input 'c'" in refused(batch, place, "c=in", "-o", "out", model=two)
+    assert "2 outputs; take --format npz" in refused(batch, place, *words, "--format", "npy", model=two)
+    said = refused(batch, place, *words, "--shape", "[1,3,8,8]", code=FINDINGS)
+    assert "data has 3 channels" in said
