@@ -7,13 +7,13 @@ every model that is read or run is compared, judge by the code of this file.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Literal
 
 from irload.core.element import dynamic
 from irload.core.tensor import TensorType
 from irload.graph import Declared, Node, Output
 from irload.model import Model
+from irload.record import record
 
 __all__ = [
     "Contradiction",
@@ -34,7 +34,7 @@ TypeOf = Callable[[Output], TensorType]
 ShapeVerdict = Literal["fits", "differs", "open", "narrow", "silent"]
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Judgement:
     """How a declaration stands to an inferred type.
 
@@ -118,7 +118,7 @@ def judge_input(node: Node, index: int, inferred: TensorType) -> Judgement:
     return Judgement(element, found.shape, found.axis)
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Contradiction:
     """Where one port's declaration and the inferred type contradict each other: in the element type, in the shape."""
 

@@ -6,8 +6,9 @@ adds it with `at`, and the message is rendered once, where the error is shown.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Self
+
+from irload.record import record
 
 __all__ = [
     "AttributeInvalid",
@@ -35,7 +36,7 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Where:
     """The place a fault belongs to: a file, a line of its XML, a layer. Every part is optional."""
 

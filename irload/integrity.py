@@ -5,10 +5,10 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from irload.errors import InputInvalid, ReadError
+from irload.record import record
 
 __all__ = ["Digests", "Pins", "pins_of"]
 
@@ -19,7 +19,7 @@ _HEX = re.compile(r"[0-9a-fA-F]{64}", re.ASCII)
 _KINDS = ("model", "xml", "bin")
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Digests:
     """SHA-256 of the bytes that were read, in hexadecimal: of the XML, and of the weights where there are any."""
 

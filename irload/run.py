@@ -7,10 +7,11 @@ from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from statistics import median
 from threading import Lock
 from typing import TYPE_CHECKING, Any, NoReturn
 from weakref import WeakSet
+
+import numpy as np
 
 from irload.core.pause import uncollected
 from irload.core.tensor import Array, TensorType
@@ -194,7 +195,7 @@ class CompiledModel:
         for run in runs:
             run.interpret(schedule, arrays)
         return [
-            of_interpreted(schedule.nodes[k], shapes, nbytes, median(run.timed[k][2] for run in runs))
+            of_interpreted(schedule.nodes[k], shapes, nbytes, float(np.median([run.timed[k][2] for run in runs])))
             for k, (shapes, nbytes, _) in enumerate(runs[0].timed)
         ]
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import fields
 from functools import cache
 from time import monotonic
 
 from irload.errors import InputInvalid, LimitExceeded, Where
 from irload.portable import physical_memory
+from irload.record import record
 
 __all__ = ["DEFAULT", "Deadline", "Limits", "limits_of", "machine_memory"]
 
@@ -18,7 +19,7 @@ _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 _NUMBER = re.compile(r"([0-9]{1,18}(?:\.[0-9]{1,18})?)([KMGT]?)", re.ASCII | re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class Limits:
     """Bounds on files and on what running them may take. The defaults are beyond every model that people have made.
 
@@ -66,7 +67,7 @@ class Limits:
     @classmethod
     def names(cls) -> tuple[str, ...]:
         """The names of all limits."""
-        return tuple(cls.__slots__)
+        return tuple(f.name for f in fields(cls))
 
     @property
     def memory(self) -> int | None:

@@ -7,7 +7,6 @@ strings are kept as Python `str` in object arrays. So the element type says more
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import ml_dtypes
@@ -15,11 +14,12 @@ import numpy as np
 
 from irload.core.remarks import remark
 from irload.errors import TypeMismatch
+from irload.record import record
 
 Kind = Literal["float", "signed", "unsigned", "boolean", "string", "dynamic"]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class ElementType:
     """One element type. Instances are unique, so they compare by identity.
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -18,9 +17,10 @@ from irload.core.rounding import as_real, rounded
 from irload.core.shape import Shape
 from irload.core.tensor import Array, Bounds, TensorType
 from irload.errors import AttributeInvalid, ExecutionError, IRError, ShapeMismatch
+from irload.record import record
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Signature:
     """The ports that an operation takes, read off the parameters of its `infer`."""
 

@@ -6,11 +6,11 @@ The reader turns the layer ids of port_map and back_edges into positions: parame
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 from irload.core.shape import normalize_axis
 from irload.core.tensor import UNKNOWN, TensorType
+from irload.record import record
 
 
 class Body(Protocol):
@@ -27,7 +27,7 @@ class Body(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class PortMap:
     """One line of a port_map. `port` is the position among the operation's inputs or outputs, None for external id −1.
 
@@ -54,7 +54,7 @@ class PortMap:
         return normalize_axis(self.axis or 0, rank)
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Subgraph:
     """A body and its wiring. `back_edges` are pairs (result position, parameter position)."""
 

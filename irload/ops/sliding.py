@@ -6,12 +6,13 @@ However long, far apart or far outside the windows lie, time and memory stay in 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from irload.core.tensor import Array
 from irload.ops.windows import FAR, dilated, met, pad_spatial, steps
+from irload.record import record
 
 SHORT = 64
 """Elements of a window up to which each is taken for itself."""
@@ -20,7 +21,7 @@ Combine = Callable[[tuple[Array, ...], tuple[Array, ...]], tuple[Array, ...]]
 """Makes one of two neighbours, the first of them first; each is one array or several that belong together."""
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Axis:
     """The windows along one spatial axis: `count` windows of `kernel` elements over `size` elements padded by two pads.
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
@@ -22,12 +21,13 @@ from irload.plan.passes.pipeline import optimize
 from irload.plan.sanitizing import is_on
 from irload.plan.schedule import Schedule
 from irload.plan.segments import divide
+from irload.record import record
 
 if TYPE_CHECKING:
     from irload.plan.sanitizer import Sanitizer
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Segment:
     """Neighbouring steps of one back end, ready to run."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from math import prod
 
 from irload.core.tensor import UNKNOWN, TensorType
@@ -13,12 +13,13 @@ from irload.inference import Inference
 from irload.memory import Lifetimes
 from irload.plan.folding import Folding, stored
 from irload.plan.ir.constant import Constant
+from irload.record import record
 from irload.safety import DEFAULT, Limits
 
 __all__ = ["Schedule", "ScheduledNode", "schedule_graph"]
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class ScheduledNode:
     """One node to run. Slots are positions in the table of live values; `last_use` lists those that end here.
 
@@ -35,7 +36,7 @@ class ScheduledNode:
     known: bool
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class Schedule:
     """Nodes over a table of slots, of which `parameters` are filled by the caller and `results` read by it.
 

@@ -6,7 +6,6 @@ import os
 import re
 import stat
 from collections.abc import Sequence
-from difflib import get_close_matches
 from itertools import islice
 from pathlib import Path
 
@@ -123,6 +122,8 @@ def advice(path: str | Path, suffixes: Sequence[str]) -> str:
         return ""
     if path.is_dir():
         return f"; it holds {', '.join(names[:3])}" if names else ""
+    from difflib import get_close_matches  # for messages alone
+
     near = get_close_matches(path.name, names, 3, 0.7) or [name for name in names if Path(name).stem == path.name]
     return f"; is it {' or '.join(repr(str(folder / name)) for name in near)}?" if near else ""
 

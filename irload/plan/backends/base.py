@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
+from irload.record import record
 from irload.safety import DEFAULT, Limits
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ class Options:
     kept: dict[str, Any] = field(default_factory=dict[str, Any])
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Kernel:
     """What runs one step of a segment: its name, and in a few words why it was selected."""
 

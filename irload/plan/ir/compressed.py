@@ -6,13 +6,13 @@ computes that when the array is asked for; a back end that multiplies compressed
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import prod
 
 from irload.plan.ir.constant import Constant
+from irload.record import record
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Compressed:
     """Weights (stored − zero_point) · scale in the shape of `stored`, then in `shape`. All three broadcast."""
 

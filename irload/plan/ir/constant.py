@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from math import prod
 from weakref import ref
 
@@ -11,6 +10,7 @@ import numpy as np
 
 from irload.core.op import Op
 from irload.core.tensor import Array
+from irload.record import record
 
 SMALL = 1 << 16
 """Bytes up to which a constant is simply kept."""
@@ -19,7 +19,7 @@ DEEPEST = 50
 """Steps that making a constant again may take; what is further from the file is kept."""
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Recipe:
     """An operation of one output and the constants it takes."""
 

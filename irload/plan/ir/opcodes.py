@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from irload.record import record
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Opcode:
     """One instruction. It takes `arity` registers, and a count of numbers that is one of `numbers`.
 

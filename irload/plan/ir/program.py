@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from math import prod
 from typing import Any
 
@@ -12,13 +12,14 @@ import numpy as np
 from irload.core.tensor import Array
 from irload.graph import Node, Output
 from irload.plan.ir.constant import Constant
+from irload.record import record
 
 
 class PlanInvalid(AssertionError):
     """A plan that breaks its own rules: a defect of irload, never of a file."""
 
 
-@dataclass(slots=True, eq=False)
+@record(frozen=False, eq=False)
 class Value:
     """A tensor of static shape that flows between steps. One with a `source` is constant."""
 
@@ -61,7 +62,7 @@ class Value:
         return f"<{kind}{self.name} {self.dtype}{list(self.shape)}>"
 
 
-@dataclass(slots=True, eq=False)
+@record(frozen=False, eq=False)
 class Step:
     """Base of all steps: the values it takes and makes, and the nodes of the graph that it stands for."""
 

@@ -6,7 +6,7 @@ same description.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar
 
 from irload.core.op import Op
@@ -14,11 +14,12 @@ from irload.core.tensor import Array, TensorType
 from irload.plan.ir.expression import Expression
 from irload.plan.ir.program import Step, Value
 from irload.plan.ir.strides import View
+from irload.record import record
 
 IDENTITY = Expression(1)
 
 
-@dataclass(slots=True, eq=False)
+@record(frozen=False, eq=False)
 class Compute(Step):
     """An operation by its own `compute`: whatever has no step of its own."""
 
@@ -26,7 +27,7 @@ class Compute(Step):
     types: tuple[TensorType, ...] = field(kw_only=True)
 
 
-@dataclass(slots=True, eq=False)
+@record(frozen=False, eq=False)
 class ViewOp(Step):
     """Base of steps that only view their input in another way, without a copy wherever memory allows."""
 
@@ -36,7 +37,7 @@ class ViewOp(Step):
         raise NotImplementedError
 
 
-@dataclass(slots=True, eq=False)
+@record(frozen=False, eq=False)
 class Reshape(ViewOp):
     """The same elements in another shape: Reshape, Squeeze, Unsqueeze."""
 
@@ -45,7 +46,7 @@ class Reshape(ViewOp):
         return View("reshape", self.output.shape)
 
 
-@dataclass(slots=True, eq=False)
+@record(frozen=False, eq=False)
 class Transpose(ViewOp):
     """The same elements with axes in another order."""
 
@@ -56,7 +57,7 @@ class Transpose(ViewOp):
         return View("transpose", self.order)
 
 
-@dataclass(slots=True, eq=False)
+@record(frozen=False, eq=False)
 class Slice(ViewOp):
     """A range of elements of each axis: Split, Slice."""
 
@@ -70,7 +71,7 @@ class Slice(ViewOp):
         return View("slice", ranges=tuple((r.start, len(r), r.step) for r in ranges))
 
 
-@dataclass(slots=True, eq=False)
+@record(frozen=False, eq=False)
 class Broadcast(ViewOp):
     """The elements repeated along axes of length 1: Broadcast."""
 
@@ -79,14 +80,14 @@ class Broadcast(ViewOp):
         return View("broadcast", self.output.shape)
 
 
-@dataclass(slots=True, eq=False)
+@record(frozen=False, eq=False)
 class Elementwise(Step):
     """An expression over operands that broadcast to the shape of the outputs, one for each result."""
 
     expression: Expression = field(kw_only=True)
 
 
-@dataclass(slots=True, eq=False)
+@record(frozen=False, eq=False)
 class WithEpilogue(Step):
     """Base of steps whose result an expression changes before it is stored.
 
@@ -104,7 +105,7 @@ class WithEpilogue(Step):
         return self.inputs[self.OWN :]
 
 
-@dataclass(slots=True, eq=False)
+@record(frozen=False, eq=False)
 class Conv(WithEpilogue):
     """A convolution. Inputs: data [N,C,X…], weights [G,O/G,C/G,K…] (constant), then the epilogue's."""
 
@@ -121,7 +122,7 @@ class Conv(WithEpilogue):
         return self.inputs[1].shape[0]
 
 
-@dataclass(slots=True, eq=False)
+@record(frozen=False, eq=False)
 class ConvTranspose(Step):
     """A transposed convolution. Inputs: data [N,C,X…], weights [G,C/G,O/G,K…] (constant).
 
@@ -134,7 +135,7 @@ class ConvTranspose(Step):
     begin: tuple[int, ...] = field(kw_only=True)
 
 
-@dataclass(slots=True, eq=False)
+@record(frozen=False, eq=False)
 class MatMul(WithEpilogue):
     """A matmul. Inputs: a, b, then the epilogue's; transposes are those of the last two axes."""
 
@@ -144,7 +145,7 @@ class MatMul(WithEpilogue):
     transpose_b: bool = field(default=False, kw_only=True)
 
 
-@dataclass(slots=True, eq=False)
+@record(frozen=False, eq=False)
 class Pool(Step):
     """Maximum or mean over windows. `divisor` is how a mean counts: "real" elements only, or the "full" window.
 
@@ -159,7 +160,7 @@ class Pool(Step):
     divisor: str = field(default="real", kw_only=True)
 
 
-@dataclass(slots=True, eq=False)
+@record(frozen=False, eq=False)
 class Resample(Step):
     """Each position along one axis a sum of weighted elements of the data: its taps, of weight 0 perhaps.
 
@@ -171,7 +172,7 @@ class Resample(Step):
     weight: Array = field(kw_only=True)
 
 
-@dataclass(slots=True, eq=False)
+@record(frozen=False, eq=False)
 class Reduce(Step):
     """Sum, mean, maximum or minimum over axes; kept as ones or dropped as the output's shape says."""
 
@@ -179,14 +180,14 @@ class Reduce(Step):
     axes: tuple[int, ...] = field(kw_only=True)
 
 
-@dataclass(slots=True, eq=False)
+@record(frozen=False, eq=False)
 class Softmax(Step):
     """Softmax along one axis."""
 
     axis: int = field(kw_only=True)
 
 
-@dataclass(slots=True, eq=False)
+@record(frozen=False, eq=False)
 class Normalize(WithEpilogue):
     """(x − mean) / sqrt(variance + eps) over the trailing axes; without `center`, x / sqrt(mean(x²) + eps).
 
@@ -200,7 +201,7 @@ class Normalize(WithEpilogue):
     center: bool = field(default=True, kw_only=True)
 
 
-@dataclass(slots=True, eq=False)
+@record(frozen=False, eq=False)
 class GroupNormalize(Step):
     """Each group of channels of a sample normalised, then scaled and shifted. Inputs: x [N,C,X…], scale, bias [C]."""
 
@@ -208,7 +209,7 @@ class GroupNormalize(Step):
     eps: float = field(kw_only=True)
 
 
-@dataclass(slots=True, eq=False)
+@record(frozen=False, eq=False)
 class Attention(Step):
     """softmax(q kᵀ · scale + mask) v over leading axes that broadcast. Inputs: q, k, v and perhaps the mask.
 
@@ -219,7 +220,7 @@ class Attention(Step):
     causal: bool = field(default=False, kw_only=True)
 
 
-@dataclass(slots=True, eq=False)
+@record(frozen=False, eq=False)
 class RotaryEmbedding(Step):
     """Rotary embedding: x·cos + (−x₂, x₁)·sin, where x₁ and x₂ are the halves of x along the last axis.
 
@@ -227,14 +228,14 @@ class RotaryEmbedding(Step):
     """
 
 
-@dataclass(slots=True, eq=False)
+@record(frozen=False, eq=False)
 class Concat(Step):
     """Concatenation along an axis."""
 
     axis: int = field(kw_only=True)
 
 
-@dataclass(slots=True, eq=False)
+@record(frozen=False, eq=False)
 class Recurrent(Step):
     """A recurrent network over whole sequences, its gates ending in sigmoid and tanh as by default.
 
@@ -247,6 +248,6 @@ class Recurrent(Step):
     backwards: tuple[bool, ...] = field(kw_only=True)
 
 
-@dataclass(slots=True, eq=False)
+@record(frozen=False, eq=False)
 class Relayout(Step):
     """The same tensor in another layout, between back ends that store it differently."""

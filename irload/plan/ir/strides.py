@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import prod
 from typing import Literal
 
+from irload.record import record
 
-@dataclass(frozen=True, slots=True)
+
+@record()
 class Strided:
     """Element (i, j, …) of a tensor lies `offset` + i·strides[0] + j·strides[1] + … elements into its buffer."""
 
@@ -39,7 +40,7 @@ class Strided:
 Kind = Literal["reshape", "transpose", "slice", "broadcast"]
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class View:
     """One way to look at a tensor.
 

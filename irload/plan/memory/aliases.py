@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from irload.plan.ir.program import Program, Step, Value, walk_values
 from irload.plan.ir.steps import Concat, ViewOp
 from irload.plan.ir.strides import Strided, View
 from irload.plan.memory.layout import PLANAR, Layout
 from irload.plan.memory.requests import MemoryRequests
+from irload.record import record
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Alias:
     """A value that is `source`, or a view of it."""
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections.abc import Mapping
-from dataclasses import dataclass
 from heapq import heappop, heappush
+
+from irload.record import record
 
 ALIGNMENT = 64
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Lifetime:
     """The bytes of one buffer and the steps, first and last, between which it must keep its content."""
 

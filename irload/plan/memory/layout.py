@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import prod
 from typing import Any
 
 import numpy as np
 
 from irload.plan.ir.strides import Strided
+from irload.record import record
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Layout:
     """Axes from the outermost to the innermost. Without any, a value is planar: its axes in their own order.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,10 +13,11 @@ from irload.plan.memory.aliases import Aliases
 from irload.plan.memory.arena import ALIGNMENT, Lifetime, place
 from irload.plan.memory.layout import Layout
 from irload.plan.memory.requests import MemoryRequests
+from irload.record import record
 from irload.safety import DEFAULT, Limits
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Placement:
     """Where a value lies: its buffer begins `start` bytes into the arena, and holds it under a layout.
 

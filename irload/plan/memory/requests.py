@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from irload.plan.ir.program import Step, Value
 from irload.plan.memory.layout import Layout
+from irload.record import record
 
 
-@dataclass(slots=True)
+@record(frozen=False)
 class MemoryRequests:
     """What one back end, or all of them together, ask for. Whatever is not asked for is planar, and apart.
 

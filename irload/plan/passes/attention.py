@@ -6,12 +6,12 @@ Only where nothing else takes the scores. Transposes of q, k and v become views.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import isfinite
 
 from irload.plan.ir.expression import Expression, Instruction
 from irload.plan.ir.program import Program, Step, Value
 from irload.plan.ir.steps import Attention, Elementwise, MatMul, Softmax, Transpose
+from irload.record import record
 
 
 def recognise_attention(program: Program) -> None:
@@ -44,7 +44,7 @@ def recognise_attention(program: Program) -> None:
         program.replace(old, [*steps, attention])
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class _Between:
     """An Elementwise between product and softmax, what it adds if anything, and what all before it is multiplied by."""
 
@@ -54,7 +54,7 @@ class _Between:
     after: _Between | None
 
 
-@dataclass(frozen=True)
+@record()
 class _Scores:
     """MatMul · scale + the sum of masks, each with a factor, and the steps between."""
 

@@ -7,7 +7,7 @@ factor, x·(r·γ) + (β − mean(x)·(r·γ)), it is drawn out again.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from math import isclose
 
 import numpy as np
@@ -16,6 +16,7 @@ from irload.plan.ir.expression import Expression, Instruction
 from irload.plan.ir.program import Program, Step, Value
 from irload.plan.ir.steps import Elementwise, Normalize, Reduce, Reshape
 from irload.plan.passes.algebra import Algebra, Form, Monomial, NotRepresentable
+from irload.record import record
 
 REACH, MOST = 40, 16
 """Steps after a mean among which the normalised tensor is searched, and how many of them may depend on it."""
@@ -42,7 +43,7 @@ def recognise_normalizations(program: Program) -> None:
     program.steps = [new for step in steps for new in replaced.get(step, [step])]
 
 
-@dataclass
+@record(frozen=False)
 class _Found:
     """A normalised x, times `scale` plus `shift`, that `step` gives."""
 
@@ -73,7 +74,7 @@ class _Found:
         ]
 
 
-@dataclass
+@record(frozen=False)
 class _Cone:
     """The forms of what is computed of x, and the steps that do it."""
 

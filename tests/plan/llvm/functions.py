@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from irload.core.tensor import Array
@@ -13,9 +11,10 @@ from irload.plan.backends.llvm.kernel import Kernel, Launch, address
 from irload.plan.backends.llvm.runtime import Table
 from irload.plan.backends.llvm.target import Target
 from irload.plan.ir.expression import Expression
+from irload.record import record
 
 
-@dataclass(frozen=True)
+@record()
 class Map(Kernel):
     """Results of an expression for whole vectors. Pointers: the operands, then the results."""
 

@@ -20,7 +20,7 @@ from irload.plan.backends.llvm.executable import LlvmExecutable
 from irload.plan.backends.llvm.kernel import Launch
 from irload.plan.backends.llvm.kernels import bf16_selection, bf16_windows
 from irload.plan.backends.llvm.loader import load
-from irload.plan.backends.llvm.selection import SELECTIONS
+from irload.plan.backends.llvm.selection import selection
 from irload.plan.backends.llvm.selector import Selector
 from irload.plan.backends.llvm.target import AMX, AVX512_BF16, Target
 from irload.plan.ir.program import Program, Step, Value
@@ -150,7 +150,7 @@ def launches(step: Step, target: Target, precision: str = "bf16", *, precise: bo
     program = Program([step], [v for v in step.inputs if not v.is_constant], step.outputs)
     options = Options(precise=precise, precision=precision)
     selector = Selector(Memory(program), target, options, WeakValueDictionary())
-    return SELECTIONS[type(step)](step, selector)
+    return selection(type(step))(step, selector)
 
 
 def names(*arguments: Any, **how: Any) -> list[str]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from irload.plan.backends.llvm.builder import Function
@@ -11,9 +9,10 @@ from irload.plan.backends.llvm.compiler import compile_object
 from irload.plan.backends.llvm.kernel import Kernel, Launch, address
 from irload.plan.backends.llvm.runtime import Table
 from irload.plan.backends.llvm.target import AVX2
+from irload.record import record
 
 
-@dataclass(frozen=True)
+@record()
 class Fill(Kernel):
     """Writes a number to as many f32 as there are units. `table`: by way of a constant table of the module."""
 

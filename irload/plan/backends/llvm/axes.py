@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from irload.plan.backends.llvm.builder import Function, Int
+from irload.record import record
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Axis:
     """`size` positions; in each tensor they lie so many bytes apart. `fixed`: it must stay an axis of its own."""
 

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from math import prod
 
 from irload.plan.backends.llvm.axes import Axis, offsets
 from irload.plan.backends.llvm.builder import Function, Int, Value
 from irload.plan.backends.llvm.spans import moved
+from irload.record import record
 
 Row = Callable[[list[Value], Int, Int], None]
 """(pointers, first, last) → the code for the vectors first…last−1 of the row that begins at the pointers."""
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Blocks:
     """Rows along the last of several axes, in units of about `size` positions.
 

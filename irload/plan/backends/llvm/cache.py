@@ -5,14 +5,13 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
-import tempfile
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from irload.machine import cache_folder
 from irload.portable import replace
+from irload.record import record
 
 LARGEST = 256 << 20
 """Bytes that the objects may take; beyond them those used longest ago go."""
@@ -21,7 +20,7 @@ WRITES = 64
 _DIGEST = hashlib.sha256().digest_size
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Contents:
     """What the cache holds: where, how many objects, and their bytes."""
 
@@ -64,11 +63,13 @@ class ObjectCache:
 
     def write(self, key: str, object: bytes) -> None:
         """Keep an object; a reader sees all of it or nothing."""
+        from tempfile import mkstemp  # which imports much, and a warm cache is not written to
+
         with suppress(OSError):
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             if not _is_private(self.folder.stat()):
                 return
-            handle, temporary = tempfile.mkstemp(dir=self.folder, suffix=".tmp")
+            handle, temporary = mkstemp(dir=self.folder, suffix=".tmp")
             try:
                 with os.fdopen(handle, "wb") as file:
                     file.write(_digest(key, object) + object)

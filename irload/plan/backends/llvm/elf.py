@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from irload.record import record
 
 PROGBITS, SYMTAB, RELA, NOBITS = 1, 2, 4, 8
 """Kinds of sections: with contents in the file, symbols, relocations, zeros."""
@@ -27,7 +28,7 @@ class ObjectInvalid(ValueError):
     """An object file that is damaged, or holds what is not loaded here."""
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Section:
     """Part of the file. `link`, `info`: numbers of other sections, by kind."""
 
@@ -45,7 +46,7 @@ class Section:
         return bool(self.flags & ALLOC) and self.kind in (PROGBITS, NOBITS)
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Symbol:
     """A place by name: `value` bytes into a section, by its number."""
 
@@ -54,7 +55,7 @@ class Symbol:
     value: int
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Relocation:
     """What is to be written at `offset` of a section: by `kind`, from a symbol and an addend."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -11,19 +11,20 @@ from irload.core.tensor import Array
 from irload.plan.backends.base import Kernel, Options
 from irload.plan.backends.llvm.kernel import Launch
 from irload.plan.backends.llvm.runtime import Table
-from irload.plan.backends.llvm.selection import SELECTIONS
+from irload.plan.backends.llvm.selection import selection
 from irload.plan.backends.llvm.selector import PackedWeights, Selector
 from irload.plan.backends.llvm.target import Target
 from irload.plan.ir.program import Step
 from irload.plan.ir.work import flops
 from irload.plan.memory.memory import Memory
 from irload.plan.sanitizing import is_on
+from irload.record import record
 
 LONGEST = 50e9
 """Floating-point operations that one call does at most: time limits and Ctrl-C are looked at between calls."""
 
 
-@dataclass(slots=True)
+@record(frozen=False)
 class Kept:
     """What all plans of one model share."""
 
@@ -41,7 +42,7 @@ class LlvmExecutable:
         self._ranges: list[tuple[int, int]] = []
         for step in steps:
             selector.begin()
-            found = SELECTIONS[type(step)](step, selector)
+            found = selection(type(step))(step, selector)
             if found:
                 own = [launch.kernel for launch in found]
                 main = max(own, key=lambda kernel: (not kernel.prepares, kernel.cycles))

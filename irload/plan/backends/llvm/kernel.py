@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar
 
 from irload.core.tensor import Array
 from irload.plan.backends.llvm.builder import Function, Module
 from irload.plan.backends.llvm.target import Target
+from irload.record import record
 
 PARAMETERS = ("ptr arguments", "i64 begin", "i64 end", "ptr scratch")
 """Of every `kernel`: a table of pointers, the units of work to do, and memory of the thread's own."""
@@ -18,7 +19,7 @@ SHARED_CYCLES = 20_000
 """The cycles below which one thread runs a kernel alone: others would cost more than they give (about 5 µs)."""
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Kernel(ABC):
     """A kernel for one shape. Its fields, which are all that its code depends on, are its key in the cache.
 
@@ -59,14 +60,14 @@ class Kernel(ABC):
         return module.text()
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Temporary:
     """Memory of the plan that one step's kernels share, `offset` bytes into it."""
 
     offset: int
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Launch:
     """A kernel with the pointers that it gets. `keep`: arrays that must live as long."""
 

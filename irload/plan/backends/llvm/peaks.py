@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from tempfile import NamedTemporaryFile
@@ -22,6 +21,7 @@ from irload.plan.backends.llvm.runtime import Table
 from irload.plan.backends.llvm.target import Target
 from irload.plan.backends.llvm.tiles import Tiles
 from irload.portable import replace
+from irload.record import record
 
 ROUNDS = 7
 """How often each kernel is timed; the least counts."""
@@ -37,7 +37,7 @@ CHUNK = 1 << 20
 """Bytes that a unit copies; all of them together are more than a cache holds."""
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Peaks:
     """Floating-point operations in f32, bytes read or written, and operations of products in bf16, per second.
 
@@ -49,7 +49,7 @@ class Peaks:
     bf16: float
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Multiply(Kernel):
     """Multiplies and adds in registers, in f32 or `pairs` of bf16. Pointers: a vector for each unit, for the result."""
 
@@ -89,7 +89,7 @@ class Multiply(Kernel):
         f.loop(f["begin"], f["end"], 1, unit)
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class MultiplyTiles(Kernel):
     """Multiplies tiles of zeros, and adds them. No pointers."""
 
@@ -123,7 +123,7 @@ class MultiplyTiles(Kernel):
         registers.release()
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Move(Kernel):
     """Copies one block of memory. Pointers: from, to."""
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 from itertools import accumulate, pairwise
 from typing import Any
@@ -23,6 +22,7 @@ from irload.plan.backends.llvm.loader import Code
 from irload.plan.backends.llvm.target import Target
 from irload.plan.memory.memory import aligned_bytes
 from irload.plan.threads import Part, pool
+from irload.record import record
 
 SPINS = 1000
 """Turns of a barrier before it offers the processor to others."""
@@ -36,7 +36,7 @@ _YIELD, _SLEEP = 64, 72
 """Where the barrier keeps the functions of the system, behind a cache line for its counter."""
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Runner(Kernel):
     """Walks a table of kernels. Its parameters are its own: they are those of `_call`."""
 

@@ -3,22 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
+from importlib import import_module
 from typing import Any
 
 from irload.plan.backends.llvm.kernel import Launch
-from irload.plan.backends.llvm.kernels.attention import select_attention
-from irload.plan.backends.llvm.kernels.conv_transpose import select_conv_transpose
-from irload.plan.backends.llvm.kernels.convolution import select_convolution
-from irload.plan.backends.llvm.kernels.copying import select_concat, select_relayout, select_view
-from irload.plan.backends.llvm.kernels.elementwise import select_elementwise
-from irload.plan.backends.llvm.kernels.matmul import select_matmul
-from irload.plan.backends.llvm.kernels.normalization import select_group_normalize, select_normalize
-from irload.plan.backends.llvm.kernels.pooling import select_pool
-from irload.plan.backends.llvm.kernels.recurrent_selection import select_recurrent
-from irload.plan.backends.llvm.kernels.reduction import select_reduce
-from irload.plan.backends.llvm.kernels.resampling import select_resample
-from irload.plan.backends.llvm.kernels.rotary import select_rotary_embedding
-from irload.plan.backends.llvm.kernels.softmax import select_softmax
 from irload.plan.backends.llvm.selector import Selector
 from irload.plan.ir.program import Step
 from irload.plan.ir.steps import (
@@ -46,25 +35,32 @@ from irload.plan.ir.steps import (
 Selection = Callable[[Any, Selector], list[Launch]]
 """Gives the kernels of a step, which run one after the other; none for a view that needs no copy."""
 
-SELECTIONS: dict[type[Step], Selection] = {
-    Attention: select_attention,
-    Broadcast: select_view,
-    Concat: select_concat,
-    Conv: select_convolution,
-    ConvTranspose: select_conv_transpose,
-    Elementwise: select_elementwise,
-    GroupNormalize: select_group_normalize,
-    MatMul: select_matmul,
-    Normalize: select_normalize,
-    Pool: select_pool,
-    Recurrent: select_recurrent,
-    Reduce: select_reduce,
-    Relayout: select_relayout,
-    Resample: select_resample,
-    Reshape: select_view,
-    RotaryEmbedding: select_rotary_embedding,
-    Slice: select_view,
-    Softmax: select_softmax,
-    Transpose: select_view,
+SELECTIONS: dict[type[Step], str] = {
+    Attention: "attention.select_attention",
+    Broadcast: "copying.select_view",
+    Concat: "copying.select_concat",
+    Conv: "convolution.select_convolution",
+    ConvTranspose: "conv_transpose.select_conv_transpose",
+    Elementwise: "elementwise.select_elementwise",
+    GroupNormalize: "normalization.select_group_normalize",
+    MatMul: "matmul.select_matmul",
+    Normalize: "normalization.select_normalize",
+    Pool: "pooling.select_pool",
+    Recurrent: "recurrent_selection.select_recurrent",
+    Reduce: "reduction.select_reduce",
+    Relayout: "copying.select_relayout",
+    Resample: "resampling.select_resample",
+    Reshape: "copying.select_view",
+    RotaryEmbedding: "rotary.select_rotary_embedding",
+    Slice: "copying.select_view",
+    Softmax: "softmax.select_softmax",
+    Transpose: "copying.select_view",
 }
-"""The selection of each kind of step."""
+"""The module of kernels/ and its function for each kind of step: a module is imported with the first step for it."""
+
+
+@cache
+def selection(kind: type[Step]) -> Selection:
+    """What selects the kernels of steps of this kind."""
+    module, name = SELECTIONS[kind].split(".")
+    return getattr(import_module(f"{__package__}.kernels.{module}"), name)

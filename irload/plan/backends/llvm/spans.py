@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from math import prod
 
 from irload.plan.backends.llvm.axes import Axis
 from irload.plan.backends.llvm.builder import Function, Int, Value
+from irload.record import record
 
 CHAINS = 4
 """Sums carried side by side, so that none waits for the one before."""
@@ -19,7 +19,7 @@ Body = Callable[[list[Value], int | None, list[Value]], list[Value]]
 """(pointers to a vector's first position, its count where it is not whole, what is carried) → what is carried on."""
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Span:
     """All positions of some axes, at least one."""
 

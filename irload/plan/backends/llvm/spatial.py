@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from irload.record import record
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Spatial:
     """An axis along which `count` outputs read windows: output o and tap k meet at o·step + k·dilation − begin.
 

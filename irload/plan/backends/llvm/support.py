@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from irload.plan.backends.llvm.expressions import supports_expression
-from irload.plan.backends.llvm.kernels.conv_transpose import MOST_PHASES, count_phases
 from irload.plan.backends.llvm.kernels.windows import WindowAxis, conv_axes, pool_axes
 from irload.plan.backends.llvm.selection import SELECTIONS
 from irload.plan.ir.program import Step
@@ -56,6 +55,8 @@ def _conv(step: Conv) -> bool:
 
 
 def _conv_transpose(step: ConvTranspose) -> bool:
+    from irload.plan.backends.llvm.kernels.conv_transpose import MOST_PHASES, count_phases
+
     x, w = step.inputs
     axes = zip(x.shape[2:], step.output.shape[2:], w.shape[3:], step.strides, step.dilations, step.begin, strict=True)
     return count_phases(step) <= MOST_PHASES and all(WindowAxis(*numbers).is_near for numbers in axes)

@@ -6,17 +6,18 @@ import os
 import platform
 import sys
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 
 from irload.errors import InputInvalid
 from irload.plan.backends.llvm.permission import tiles_are_permitted
+from irload.record import record
 
 VARIABLE = "IRLOAD_JIT"
 """The environment variable that names a target to compile for, or `off`."""
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Target:
     """A set of instructions. `lanes`: f32 elements of a vector; `flags`: what the processor must state to have.
 

@@ -7,11 +7,11 @@ are packed into panels of vectors in the order of the sum.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import gcd, prod
 
 from irload.plan.backends.llvm.builder import Function, Int, Value
 from irload.plan.backends.llvm.target import Target
+from irload.record import record
 
 UNROLL = 4
 """Elements of the sum that one turn of the innermost loop takes."""
@@ -26,7 +26,7 @@ WAYS = 6
 """Rows of the data that one set holds while weights go by: two of at least eight places are left for them."""
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Level:
     """One loop of the sum: `count` turns, `x` bytes apart in the data.
 
@@ -58,7 +58,7 @@ class Level:
         return f.minimum(first, self.count), f.minimum(last, self.count)
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Row:
     """One row of a tile: the bytes from the tile's data to its own, and its valid turns of the level of columns."""
 
@@ -66,7 +66,7 @@ class Row:
     valid: tuple[int, int] | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Tile:
     """Rows × `vectors` columns. The weights lie in panels of `panel` vectors, each with all elements of the sum.
 

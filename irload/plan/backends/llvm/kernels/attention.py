@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from math import prod
 from typing import Protocol
 
@@ -22,6 +21,7 @@ from irload.plan.backends.llvm.tile import LINE, Level, Row, Tile, tile_shape, w
 from irload.plan.backends.llvm.vector_math import exp
 from irload.plan.backends.llvm.vectors import Vector
 from irload.plan.ir.steps import Attention
+from irload.record import record
 
 CACHED = 96 * 1024
 """Bytes of scores that one thread works at."""
@@ -33,7 +33,7 @@ class _Step(Protocol):
     def __call__(self, column: Int, carried: Value, *, last: bool) -> Value: ...
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Matrices:
     """Bytes between matrices along each outer axis, between their rows, and between their columns."""
 
@@ -47,7 +47,7 @@ class Matrices:
         return Matrices(array.strides[:-2], array.strides[-2], array.strides[-1])
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Attend(Kernel):
     """out = softmax(q kᵀ · scale + mask) v. Pointers: q, panels of k, panels of v, out, and perhaps the mask.
 

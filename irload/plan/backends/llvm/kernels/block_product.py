@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass
 from math import prod
 
 from irload.plan.backends.llvm import tiles
@@ -11,6 +10,7 @@ from irload.plan.backends.llvm.builder import Function, Int, Value
 from irload.plan.backends.llvm.kernel import Kernel
 from irload.plan.backends.llvm.kernels.product import Access
 from irload.plan.ir.expression import Expression
+from irload.record import record
 
 CACHED = 768 * 1024
 """Bytes of data that stay in the second level of the cache while weights go by."""
@@ -18,7 +18,7 @@ NEAR = 32 * 1024
 """Bytes of weights that stay in the first level while data go by."""
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class BlockProduct(Kernel):
     """y[outer…, column, channel] = epilogue(Σ x · w, operands). Pointers: x, w, y, then the operands.
 

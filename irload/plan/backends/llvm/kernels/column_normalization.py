@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from math import lcm, prod
 
 from irload.plan.backends.llvm.axes import Axis, offsets
@@ -14,6 +13,7 @@ from irload.plan.backends.llvm.operands import read, write
 from irload.plan.backends.llvm.spans import added, counts, moved, nested
 from irload.plan.backends.llvm.vectors import Vector
 from irload.plan.ir.expression import Expression
+from irload.record import record
 
 TOGETHER = 4
 """Vectors that go through all positions at the same time."""
@@ -21,7 +21,7 @@ WIDE = 128
 """Columns of a band that need not be exceeded to make it fit to cache lines."""
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class ColumnNormalize(Kernel):
     """(x − mean) / √(variance + eps) over the inner axes and groups of columns, then the epilogue.
 
@@ -156,7 +156,7 @@ class ColumnNormalize(Kernel):
         f.loop(0, size // self.group, 1, group)
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class _Part:
     """Vectors of a band that go together, from the vector `first` on; their counts where they are not whole."""
 

@@ -7,7 +7,6 @@ o + begin − k·dilation is a multiple of the stride, and reads the data backwa
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import product
 from math import gcd, prod
 
@@ -19,12 +18,13 @@ from irload.plan.backends.llvm.kernels.convolution import launch_convolution
 from irload.plan.backends.llvm.kernels.windowed import Windowed
 from irload.plan.backends.llvm.selector import Selector
 from irload.plan.ir.steps import IDENTITY, ConvTranspose
+from irload.record import record
 
 MOST_PHASES = 64
 """Phases of a step, of which each is a kernel; with more of them each has little to do."""
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Phase:
     """The outputs first, first + stride, … of one axis, as windows of stride 1 over `size` elements.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import prod
 
 from irload.core.tensor import Array
@@ -16,9 +15,10 @@ from irload.plan.backends.llvm.kernels.transposing import TransposedCopy, contig
 from irload.plan.backends.llvm.selector import Selector
 from irload.plan.ir.steps import IDENTITY, Concat, Relayout, ViewOp
 from irload.plan.ir.strides import Strided, View
+from irload.record import record
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Place:
     """A tensor in memory. `strided` counts bytes from the pointer."""
 
@@ -102,7 +102,7 @@ def copy(target: Place, source: Place, itemsize: int, selector: Selector) -> Lau
     return Launch(kernel, [target.start, source.start], [*target.keep, *source.keep])
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class RunCopy(Kernel):
     """Copies runs of bytes, which lie along the last of the axes. Pointers: to, from."""
 

@@ -7,7 +7,6 @@ at both ends of a row for themselves, as they lack some.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import prod
 
 import numpy as np
@@ -24,6 +23,7 @@ from irload.plan.backends.llvm.pack import aligned_f32
 from irload.plan.backends.llvm.selector import Selector
 from irload.plan.backends.llvm.target import Target
 from irload.plan.ir.expression import Expression
+from irload.record import record
 
 WIDEST = 32
 """Taps along a row, and windows at the end of one, up to which they are written out."""
@@ -35,7 +35,7 @@ FEW_ROWS = 16
 """Rows below which threads also share the channels."""
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Depthwise(Kernel):
     """y[n,c,…] = epilogue(Σ x[n,c,…] · w[tap,c], operands) of maps [N,C,D,H,W]. Pointers: x, w, y, then the operands.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from itertools import product as combinations
 
 from irload.plan.backends.llvm import tiles
@@ -12,6 +11,7 @@ from irload.plan.backends.llvm.dots import dot
 from irload.plan.backends.llvm.expressions import evaluate, expression_cycles
 from irload.plan.backends.llvm.kernels.block_product import BlockProduct, even_rows
 from irload.plan.backends.llvm.operands import read, write
+from irload.record import record
 
 SUMS = 28
 """The registers that hold sums; the others hold weights and a row's element."""
@@ -25,7 +25,7 @@ UNROLL = 4
 """Pairs that one turn of the innermost loop takes."""
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class DotProduct(BlockProduct):
     """A row of sums with 16 channels is a vector."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import prod
 
 import numpy as np
@@ -18,6 +17,7 @@ from irload.plan.backends.llvm.operands import read, write
 from irload.plan.backends.llvm.selector import Selector
 from irload.plan.ir.expression import Expression
 from irload.plan.ir.steps import Elementwise
+from irload.record import record
 
 LONG = 24
 """Cycles of an expression from which two vectors a turn keep the processor busy; else it takes four."""
@@ -39,7 +39,7 @@ def pointwise(
     return selector.launch(Pointwise(selector.target.lanes, tuple(axes), expression), [*outputs, *operands])
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Pointwise(Kernel):
     """An expression at every position of axes. Vectors follow the last. Pointers: results, then operands."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import reduce
 from math import prod
 
@@ -22,6 +21,7 @@ from irload.plan.backends.llvm.spans import Span, moved
 from irload.plan.backends.llvm.vectors import Vector
 from irload.plan.ir.expression import Expression, Instruction
 from irload.plan.ir.steps import GroupNormalize, Normalize
+from irload.record import record
 
 FEW = 4
 """Vectors of the channels of a group, below which groups are normalised side by side."""
@@ -72,7 +72,7 @@ def _axes(tensors: Sequence[Array]) -> list[Axis]:
     return [Axis(n, tuple(t.strides[k] for t in tensors)) for k, n in enumerate(tensors[0].shape)]
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class RowNormalize(Kernel):
     """(x − mean) / √(variance + eps) over the inner axes, then the epilogue. Pointers: to, from, operands.
 

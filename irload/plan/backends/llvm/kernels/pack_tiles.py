@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from math import prod
 from typing import ClassVar
 
@@ -11,9 +10,10 @@ from irload.plan.backends.llvm import bfloat16, tiles
 from irload.plan.backends.llvm.builder import Function, Int, Value
 from irload.plan.backends.llvm.kernel import Kernel
 from irload.plan.backends.llvm.shuffles import transposed
+from irload.record import record
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class PackTiles(Kernel):
     """Matrices of f32 [outer…, K, N] → [outer…, panel, chunk, tile, 16, 16, 2] in bf16. Pointers: from, to.
 

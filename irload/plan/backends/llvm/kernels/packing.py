@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from math import prod
 from typing import ClassVar
 
@@ -12,9 +11,10 @@ from irload.plan.backends.llvm.builder import Function, Int, Value
 from irload.plan.backends.llvm.kernel import Kernel
 from irload.plan.backends.llvm.operands import read
 from irload.plan.backends.llvm.shuffles import transposed
+from irload.record import record
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class PackPanels(Kernel):
     """Matrices [outer…, K, N] of any strides → panels [outer…, panels, K, panel·lanes]. Pointers: from, to.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import prod
 
 import numpy as np
@@ -15,6 +14,7 @@ from irload.plan.backends.llvm.operands import read, write
 from irload.plan.backends.llvm.selector import Selector
 from irload.plan.backends.llvm.target import Target
 from irload.plan.ir.steps import Pool
+from irload.record import record
 
 LOWEST = float(np.finfo(np.float32).min)
 """The maximum of nothing. NaN never wins, as in the NumPy back end."""
@@ -26,7 +26,7 @@ LONG = 16
 """Taps along a row that are summed up for themselves, so that large means lose no accuracy."""
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Pooling(Kernel):
     """Maxima or means over windows of maps [N,C,D,H,W]. A unit is a row of a block of channels.
 
@@ -100,7 +100,7 @@ class Pooling(Kernel):
         row.edge(inner.stop, width.count)
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class _Row:
     """Writes the windows of one row into a function."""
 

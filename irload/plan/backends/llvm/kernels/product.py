@@ -7,7 +7,6 @@ epilogue are read by strides; weights lie in panels as tile.py reads them.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from math import prod
 
 from irload.plan.backends.llvm.builder import Function, Int, Value
@@ -16,12 +15,13 @@ from irload.plan.backends.llvm.kernel import Kernel
 from irload.plan.backends.llvm.operands import read, write
 from irload.plan.backends.llvm.tile import LINE, UNROLL, Level, Row, Tile, write_sums
 from irload.plan.ir.expression import Expression
+from irload.record import record
 
 CACHED = 192 * 1024
 """Bytes of data that are kept in the second level of the cache while weights go by."""
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Access:
     """How a tensor is reached: bytes between neighbours along each outer axis, columns and channels."""
 
@@ -32,7 +32,7 @@ class Access:
     """Bytes from the pointer that is given to where output 0 begins: negative for data with padding."""
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Product(Kernel):
     """y[outer…, column, channel] = epilogue(Σ x · w, operands). Pointers: x, w, y, then the operands.
 

@@ -7,7 +7,6 @@ that its new state depends on.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from irload.plan.backends.llvm.builder import Function, Int, Value
 from irload.plan.backends.llvm.expressions import evaluate, expression_cycles
@@ -16,9 +15,10 @@ from irload.plan.backends.llvm.kernels.loops import each_vector, offset
 from irload.plan.backends.llvm.kernels.recurrent_cells import Phase
 from irload.plan.backends.llvm.operands import read, write
 from irload.plan.backends.llvm.tile import Level, Row, Tile, write_sums
+from irload.record import record
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class PackedPhase:
     """A phase with the tiles of its product: `rows` samples × `vectors` of the state, for all of its gates."""
 
@@ -40,7 +40,7 @@ class PackedPhase:
         return self.panels(hidden, lanes) * self.panel * lanes
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Recurrence(Kernel):
     """All steps of a block of samples in one direction, which is a unit.
 

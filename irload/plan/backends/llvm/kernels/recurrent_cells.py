@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from irload.plan.ir.expression import Expression, Instruction
+from irload.record import record
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Phase:
     """Gates whose products with the state are computed together, and then an expression.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import reduce
 from math import prod
 
@@ -16,6 +15,7 @@ from irload.plan.backends.llvm.selector import Selector
 from irload.plan.backends.llvm.shuffles import across
 from irload.plan.backends.llvm.spans import Span, added, counts, moved
 from irload.plan.ir.steps import Reduce
+from irload.record import record
 
 LARGEST = 3.4028234663852886e38
 TOGETHER = 4
@@ -59,7 +59,7 @@ def _finish(f: Function, kind: str, total: Value, size: int) -> Value:
     return f.arithmetic("fdiv", total, f.number(size)) if kind == "mean" else total
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class RowReduce(Kernel):
     """Reduces the inner axes to one element for each position of the outer ones. Pointers: to, from."""
 
@@ -96,7 +96,7 @@ class RowReduce(Kernel):
         f.loop(f["begin"], f["end"], 1, unit)
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class ColumnReduce(Kernel):
     """Reduces the inner axes for vectors along the last of the outer ones. Pointers: to, from."""
 

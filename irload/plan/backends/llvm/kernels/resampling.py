@@ -7,7 +7,6 @@ itself, its elements are gathered.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import prod
 
 import numpy as np
@@ -21,12 +20,13 @@ from irload.plan.backends.llvm.operands import read, write
 from irload.plan.backends.llvm.pack import aligned_f32
 from irload.plan.backends.llvm.selector import Selector
 from irload.plan.ir.steps import Resample
+from irload.record import record
 
 HELD = 4
 """Taps whose places and weights are held in registers; more of them are a loop."""
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Resampling(Kernel):
     """y[…,j,…,i] = Σ x[…,places[j,tap],…,i] · weights[j,tap]. Pointers: x, places (i64 bytes), weights, y.
 
@@ -88,7 +88,7 @@ class Resampling(Kernel):
         f.loop(f["begin"], f["end"], 1, unit)
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class GatheredResampling(Kernel):
     """y[…,j] = Σ x[…,places[tap,j]] · weights[tap,j]. Pointers and sizes as those of Resampling, without i.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import reduce
 from math import prod
 
@@ -17,6 +16,7 @@ from irload.plan.backends.llvm.spans import Span, counts, moved, nested
 from irload.plan.backends.llvm.vector_math import exp
 from irload.plan.backends.llvm.vectors import Vector
 from irload.plan.ir.steps import Softmax
+from irload.record import record
 
 TOGETHER = 2
 """Vectors across whose lanes softmax is computed at the same time."""
@@ -42,7 +42,7 @@ def _larger(f: Function, a: Value, b: Value) -> Value:
     return f.select(f.compare_floats("ogt", a, b), a, b)
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class RowSoftmax(Kernel):
     """e^(x − max) / Σ of each row. Pointers: to, from."""
 
@@ -92,7 +92,7 @@ class RowSoftmax(Kernel):
         f.loop(f["begin"], f["end"], 1, unit)
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class ColumnSoftmax(Kernel):
     """e^(x − max) / Σ along the row, for vectors along the last of the outer axes. Pointers: to, from."""
 

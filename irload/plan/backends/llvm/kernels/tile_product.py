@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from irload.plan.backends.llvm import tiles
 from irload.plan.backends.llvm.builder import Function, Value
 from irload.plan.backends.llvm.expressions import expression_cycles
 from irload.plan.backends.llvm.kernels.block_product import BlockProduct
 from irload.plan.backends.llvm.kernels.tile_results import Results
 from irload.plan.backends.llvm.tiles import Tiles
+from irload.record import record
 
 _DATA, _WEIGHTS = 4, 6
 """The first tiles that hold data, and weights; those before hold sums."""
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class TileProduct(BlockProduct):
     """A strip of sums with 16 channels is a tile.
 

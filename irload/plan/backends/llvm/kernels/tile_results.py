@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from irload.plan.backends.llvm import tiles
 from irload.plan.backends.llvm.builder import Function, Int, Value
@@ -11,13 +10,14 @@ from irload.plan.backends.llvm.expressions import evaluate
 from irload.plan.backends.llvm.kernels.product import Access
 from irload.plan.backends.llvm.operands import read, write
 from irload.plan.ir.expression import Expression
+from irload.record import record
 
 _WAITING, _IS_LAST, _SUMS, _FREE, _PLACES = range(0, 40, 8)
 """Where a thread keeps, of the block whose results are still to be made: how many rows, whether it is of the last
 panel, its sums; memory for the next sums; and where y and the operands of each row of tiles begin."""
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Results:
     """A block is `height` tiles of `rows` columns by `width` tiles of channels, a panel of all `channels`.
 

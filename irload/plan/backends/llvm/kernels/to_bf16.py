@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from math import prod
 from typing import ClassVar
 
@@ -11,9 +10,10 @@ from irload.plan.backends.llvm import bfloat16, tiles
 from irload.plan.backends.llvm.builder import Function, Int, Value
 from irload.plan.backends.llvm.kernel import Kernel
 from irload.plan.backends.llvm.spatial import Spatial
+from irload.record import record
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Strided:
     """An axis of the data, with the bytes between neighbours."""
 
@@ -21,7 +21,7 @@ class Strided:
     stride: int
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class ToBf16(Kernel):
     """Data of f32 → [front…, chunk, back…, phases…, positions…, 32] in bf16. Pointers: from, to.
 

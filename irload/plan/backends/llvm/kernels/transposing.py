@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import prod
 
 from irload.plan.backends.llvm.axes import Axis, offsets
 from irload.plan.backends.llvm.builder import Function, Int, Value
 from irload.plan.backends.llvm.kernel import Kernel
 from irload.plan.backends.llvm.shuffles import transposed
+from irload.record import record
 
 TOGETHER = 64
 """Bytes of each row of the source that are read together: a cache line."""
@@ -27,7 +27,7 @@ def contiguous_axes(axes: Sequence[Axis]) -> tuple[tuple[Axis, ...], Axis, Axis]
     return tuple(axis for axis in axes if axis is not inner and axis is not other), inner, other
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class TransposedCopy(Kernel):
     """Squares of elements, turned in registers. Pointers: to, from.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
 
 from irload.core.tensor import Array
 from irload.plan.backends.llvm.kernels.windows import WindowAxis, window_axes
@@ -11,9 +10,10 @@ from irload.plan.backends.llvm.selector import Selector
 from irload.plan.ir.expression import Expression
 from irload.plan.ir.program import Value
 from irload.plan.ir.steps import Conv
+from irload.record import record
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Windowed:
     """out = epilogue(convolution of data [N,C,X…] by weights, operands).
 

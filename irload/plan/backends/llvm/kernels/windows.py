@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from irload.plan.backends.llvm.builder import Function, Int
 from irload.plan.ir.steps import Conv, Pool
+from irload.record import record
 
 FARTHEST = 1 << 31
 """Elements that all windows of an axis may span, so that no product of addresses overflows."""
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class WindowAxis:
     """`count` windows of `kernel` taps over `size` elements. The first window starts `begin` elements before them."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import prod
 from typing import ClassVar
 
@@ -11,9 +10,10 @@ from irload.plan.backends.llvm.builder import Function, Int, Value
 from irload.plan.backends.llvm.kernel import Kernel
 from irload.plan.backends.llvm.kernels.to_bf16 import Strided, digits, positions
 from irload.plan.backends.llvm.spatial import Spatial
+from irload.record import record
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Runs:
     """Elements of a window along columns that lie beside each other: `count` runs of `length`, `stride` bytes apart.
 
@@ -42,7 +42,7 @@ class Runs:
         return [(0, bfloat16.BYTES * half, 0), *runs]
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class WindowsToBf16(Kernel):
     """Images of f32 → [batch, phases…, positions…, column, 32] in bf16. Pointers: from, to.
 

@@ -7,8 +7,6 @@ makes beyond the map is not stored.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from irload.plan.backends.llvm.builder import Function, Int, Value
 from irload.plan.backends.llvm.expressions import evaluate
 from irload.plan.backends.llvm.kernel import Kernel
@@ -17,9 +15,10 @@ from irload.plan.backends.llvm.kernels.winograd_transforms import transform_inpu
 from irload.plan.backends.llvm.operands import read, write
 from irload.plan.backends.llvm.tile import LINE, Level, Row, Tile, write_sums
 from irload.plan.ir.expression import Expression
+from irload.record import record
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Winograd(Kernel):
     """y = epilogue(conv3x3(x, w), operands). Pointers: x, w, y, then the operands. A unit is a block of tiles.
 

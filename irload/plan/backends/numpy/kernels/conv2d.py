@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
@@ -17,9 +15,10 @@ from irload.plan.backends.numpy.kernels.tiles import cut, cut_range
 from irload.plan.backends.numpy.kernels.views import merged, shaped, shaped_constant
 from irload.plan.backends.numpy.measured import BLOCK, CONV_TILE, FEW_CHANNELS, POSITIONS, PRODUCTS, TAPS
 from irload.plan.threads import Part
+from irload.record import record
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Conv2d:
     """One convolution of two spatial axes: x [N,H,W,C], w [G,O/G,C/G,kh,kw], out [N,OH,OW,O]."""
 

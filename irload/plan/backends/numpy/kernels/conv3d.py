@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import prod
 
 import numpy as np
@@ -19,9 +18,10 @@ from irload.plan.backends.numpy.kernels.tiles import cut, cut_range
 from irload.plan.backends.numpy.kernels.views import shaped, shaped_constant
 from irload.plan.backends.numpy.measured import CONV3D_TILE, CONV3D_WORK
 from irload.plan.threads import Part
+from irload.record import record
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Conv3d:
     """One convolution: x [N,X…,C], w [G,O/G,C/G,K…], out [N,Y…,O]."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import product
 from math import prod
 
@@ -15,9 +14,10 @@ from irload.plan.backends.numpy.kernels.tiles import cut
 from irload.plan.backends.numpy.kernels.views import shaped, shaped_constant
 from irload.plan.backends.numpy.measured import FEW_ELEMENTS
 from irload.plan.threads import Part
+from irload.record import record
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class TransposedConv:
     """One transposed convolution: x [N,X…,C], kernel sizes, out [N,Y…,O]; `begin` elements are cropped in front."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,9 +15,10 @@ from irload.plan.backends.numpy.kernels.tiles import collapse
 from irload.plan.backends.numpy.kernels.views import leading, merged, shaped, shaped_constant
 from irload.plan.ir.expression import Expression
 from irload.plan.threads import Part
+from irload.record import record
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Operand:
     """What an epilogue takes beside the result. What is constant may be read, and copied, when calls are made."""
 
@@ -25,7 +26,7 @@ class Operand:
     is_constant: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Epilogue:
     """An expression over a result (its operand 0) and `operands`, which broadcast to the result's shape."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from math import prod
 from weakref import WeakValueDictionary
 
@@ -16,12 +15,13 @@ from irload.plan.backends.numpy.kernels.views import shaped
 from irload.plan.backends.numpy.measured import PACK_COLUMNS, PACK_ROWS
 from irload.plan.ir.constant import Constant
 from irload.plan.memory.memory import aligned_bytes
+from irload.record import record
 
 PackedWeights = WeakValueDictionary[tuple[str, Constant], Array]
 """Weights as kernels read them, by kind; they live as long as a plan that uses them."""
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class WeightOperand:
     """Constant weights, and what kernels make of them. `direct` and `held` keep alive what a plan works with."""
 

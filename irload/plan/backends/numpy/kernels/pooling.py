@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,9 +13,10 @@ from irload.plan.backends.numpy.kernels.tiles import cut
 from irload.plan.backends.numpy.kernels.views import frozen
 from irload.plan.backends.numpy.measured import FEW_ELEMENTS
 from irload.plan.threads import Part
+from irload.record import record
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Axis:
     """Convs along one spatial axis: `kernel` elements, `dilation` apart, the first one `begin` before the data."""
 

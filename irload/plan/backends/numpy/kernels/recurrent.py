@@ -6,14 +6,13 @@ gates.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from irload.core.tensor import Array
 from irload.plan.backends.numpy.kernels.calls import Scratch
 from irload.plan.backends.numpy.kernels.views import shaped
 from irload.plan.threads import Part
+from irload.record import record
 
 HALF = np.float32(0.5)
 SIGMOIDS = {"lstm": (0, 1, 3), "gru": (0, 1), "gru_linear": (0, 1), "rnn": ()}
@@ -25,7 +24,7 @@ ORDER = {"lstm": (0, 1, 3, 2), "gru": (0, 1, 2), "gru_linear": (0, 1, 2), "rnn":
 GATES = {cell: len(order) for cell, order in ORDER.items()}
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Direction:
     """One direction: x [batch, length, input], states [batch, hidden], packed weights, y [batch, length, hidden].
 
