@@ -16,6 +16,7 @@ from irload.plan.backends.base import Backend, Executable, Options
 from irload.plan.backends.registry import backends
 from irload.plan.ir.program import Program
 from irload.plan.lowering.lower import lower
+from irload.plan.memory.filling import pieces
 from irload.plan.memory.memory import Memory
 from irload.plan.passes.pipeline import optimize
 from irload.plan.sanitizing import is_on
@@ -52,7 +53,8 @@ class Executor:
             if value.source is not None:
                 value.source.release()  # the segments hold what they need
         self.kernels = [kernel for segment in self.segments for kernel in segment.executable.kernels]
-        self._inputs = [self.memory.array(v) for v in program.inputs]
+        inputs = [self.memory.array(v) for v in program.inputs]
+        self._inputs = [[(part, view[part]) for part in pieces(view)] for view in inputs]
         self._outputs = [self.memory.array(v) for v in program.outputs]
         self._sanitizer = _sanitizer(program, self.memory) if is_on() else None
 
@@ -99,8 +101,9 @@ class Executor:
 
     def _fill(self, arrays: Sequence[Array]) -> None:
         """Copy the inputs into the memory of the plan."""
-        for view, array in zip(self._inputs, arrays, strict=True):
-            np.copyto(view, array)
+        for parts, array in zip(self._inputs, arrays, strict=True):
+            for part, view in parts:
+                np.copyto(view, array[part])
 
     def _single_kernels(self, context: Any) -> list[Callable[[], None]]:
         """What runs each kernel alone."""
