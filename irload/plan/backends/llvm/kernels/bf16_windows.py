@@ -48,7 +48,9 @@ def bf16_windows(step: Conv, selector: Selector) -> list[Launch] | None:
         axes.append(Axis(out.shape[2 + k], (0, stride, *(t.strides[2 + k] for t in tensors))))
     lies = [t.strides[1] for t in tensors]
     made = bf16_product(step, selector, axes, (runs.count * runs.length, 0), channels, taps, width, lies)
-    plain = out.size * depth * prod(kernel) / (2 * selector.target.lanes)
+    plain = (
+        out.size * depth * prod(kernel) / ((1 if selector.target.dots else 2) * selector.target.lanes)
+    )  # Zen 4 has 1
     if copy.cycles + made.cycles > plain / GAIN:
         return None
     made = shared(made, selector.threads, copy.nbytes, 0)

@@ -139,14 +139,14 @@ class BlockProduct(Kernel):
 
     def _block(self, f: Function, pointers: list[Value], unit: Value, panel: Value, at: Int) -> None:
         """One block of sums, the `at`-th of its group, and what is made of them."""
-        matrix, block = f.divmod(unit, self._blocks)
+        rest, block = f.divmod(unit, self._blocks)
         own: list[Int] = []
         for size in reversed(self.outer[: self._own]):
-            matrix, index = f.divmod(matrix, size)
+            rest, index = f.divmod(rest, size)
             own.insert(0, index)
-        w: Int = f.multiply(panel, self._panel)
+        matrix: Int = 0
         for index, stride in zip(own, self.weights, strict=False):
-            w = f.add(w, f.multiply(index, stride))
+            matrix = f.add(matrix, f.multiply(index, stride))
         channel = f.multiply(panel, self._lanes)
         sources: list[Value] = []
         results: list[Value] = []
@@ -164,13 +164,20 @@ class BlockProduct(Kernel):
             ]
             sources.append(places[0])
             results += places[1:]
-        weights = f.at(pointers[1], w)
-        self._sum(f, sources, weights, self._ahead(f, weights, at), panel, results)
+        weights = f.at(pointers[1], matrix)
+        ahead = self._ahead(f, weights, panel, at)
+        self._sum(f, sources, f.at(weights, f.multiply(panel, self._panel)), ahead, panel, results)
 
-    def _ahead(self, f: Function, weights: Value, at: Int) -> Value:
-        """The part of the next panel to be asked for: the blocks of a group ask for all of it."""
+    def _ahead(self, f: Function, weights: Value, panel: Value, at: Int) -> Value:
+        """The part of the next panel to be asked for: the blocks of a group ask for all of it.
+
+        After the last one comes the first: asking for memory that does not exist costs as much as a walk through pages.
+        """
         part = self._lines * self._steps * tiles.BYTES
-        return f.at(weights, f.add(self._panel, f.minimum(f.multiply(at, part), self._panel - part)))
+        following = f.remainder(f.add(panel, 1), self._panels)
+        return f.at(
+            weights, f.add(f.multiply(following, self._panel), f.minimum(f.multiply(at, part), self._panel - part))
+        )
 
     def _ask(self, f: Function, step: Value) -> None:
         """Ask for what this step has to ask for, in a function with a parameter `ahead`."""

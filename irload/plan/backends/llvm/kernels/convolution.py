@@ -26,10 +26,11 @@ from irload.plan.ir.steps import Conv
 def select_convolution(step: Conv, selector: Selector) -> list[Launch]:
     """A convolution of any rank, with groups."""
     conv = Windowed.of(step, selector)
-    if selector.bf16 and pays_in_bf16(step) and not fits_depthwise(conv):
+    if not selector.bf16 or fits_depthwise(conv) or (selector.target.dots and fits_winograd(conv, selector)):
+        return [launch_convolution(conv, selector)]  # Winograd saves four times the products, AVX512_BF16 only twice
+    if pays_in_bf16(step):
         return bf16_convolution(step, selector)
-    by_windows = bf16_windows(step, selector) if selector.bf16 else None
-    return by_windows or [launch_convolution(conv, selector)]
+    return bf16_windows(step, selector) or [launch_convolution(conv, selector)]
 
 
 def launch_convolution(conv: Windowed, selector: Selector) -> Launch:

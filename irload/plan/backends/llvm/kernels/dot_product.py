@@ -21,8 +21,11 @@ LATENCY = 6
 """Sums that must be under way so that none waits for another."""
 PAIRS = tiles.ROWS
 """Pairs of channels of a chunk."""
-UNROLL = 4
-"""Pairs that one turn of the innermost loop takes."""
+MOST_CHAINS = 4
+"""Chains into which sums are split where a block has few; a turn of the innermost loop takes a pair for each.
+
+Of more pairs LLVM orders the instructions such that the sums no longer fit into registers.
+"""
 
 
 @record()
@@ -71,20 +74,20 @@ class DotProduct(BlockProduct):
     def _sums(self, f: Function, vectors: int) -> list[Value]:
         """The sums of a block: strip by strip, row by row, vector by vector."""
         count = self.height * self.rows * vectors
-        chains = min(UNROLL, -(-LATENCY // count))
+        chains = min(MOST_CHAINS, -(-LATENCY // count))
         totals = [f.zero()] * (chains * count)
         rest = self.depth - (self._chunks - 1) * tiles.DEPTH
         whole = (self._chunks - 1) * len(self.taps)
         for first, stop, pairs in ((0, whole, PAIRS), (whole, self._steps, -(-rest // 2))):
             if first < stop:
-                totals = f.loop(first, stop, 1, self._step(f, vectors, pairs), totals)
+                totals = f.loop(first, stop, 1, self._step(f, vectors, pairs, chains), totals)
         found = totals[:count]
         for k in range(count, len(totals)):
             found[k % count] = f.arithmetic("fadd", found[k % count], totals[k])
         return found
 
-    def _step(self, f: Function, vectors: int, pairs: int) -> Callable[[Value, list[Value]], list[Value]]:
-        """The turns for steps of so many pairs."""
+    def _step(self, f: Function, vectors: int, pairs: int, chains: int) -> Callable[[Value, list[Value]], list[Value]]:
+        """The turns for steps of so many pairs, of which each turn of the innermost loop takes one for each chain."""
 
         def step(k: Value, totals: list[Value]) -> list[Value]:
             offset = self._offset(f, k)
@@ -94,11 +97,11 @@ class DotProduct(BlockProduct):
 
             def turn(pair: Value, totals: list[Value]) -> list[Value]:
                 xs = [f.at(x, f.multiply(pair, 4)) for x in data]
-                return self._pairs(f, xs, f.at(w, f.multiply(pair, tiles.BYTES)), range(UNROLL), vectors, totals)
+                return self._pairs(f, xs, f.at(w, f.multiply(pair, tiles.BYTES)), range(chains), vectors, totals)
 
-            whole = pairs // UNROLL * UNROLL
+            whole = pairs // chains * chains
             if whole:
-                totals = f.loop(0, whole, UNROLL, turn, totals)
+                totals = f.loop(0, whole, chains, turn, totals)
             return self._pairs(f, data, w, range(whole, pairs), vectors, totals)
 
         return step

@@ -12,6 +12,11 @@ from irload.plan.backends.llvm.kernel import Kernel
 from irload.plan.backends.llvm.spatial import Spatial
 from irload.record import record
 
+PAGE = 4096
+"""Bytes after which addresses fall into the same lines of the first level of the cache."""
+APART = 1024
+"""Bytes that a block reads of each chunk."""
+
 
 @record()
 class Strided:
@@ -45,7 +50,13 @@ class ToBf16(Kernel):
     @property
     def nbytes(self) -> int:
         """The bytes of the copy."""
-        return self.count * self.spatial[-1].length * tiles.BYTES
+        return prod(s.size for s in self.front) * self.chunks * self._pitch
+
+    @property
+    def _pitch(self) -> int:
+        """The bytes between chunks, such that the same positions of several lie in different lines of the cache."""
+        dense = prod(s.size for s in self.back) * prod(s.phases * s.length for s in self.spatial) * tiles.BYTES
+        return dense + (APART - dense) % PAGE if (dense + APART) % PAGE < 2 * APART else dense
 
     @property
     def count(self) -> int:
@@ -59,9 +70,12 @@ class ToBf16(Kernel):
     @property
     def strides(self) -> tuple[int, ...]:
         """The bytes between neighbours in the copy, along the axes front, chunk, back, phases and positions."""
-        sizes = [s.size for s in self.front] + [self.chunks] + [s.size for s in self.back]
-        sizes += [s.phases for s in self.spatial] + [s.length for s in self.spatial]
-        return tuple(prod(sizes[k + 1 :]) * tiles.BYTES for k in range(len(sizes)))
+        outer = [s.size for s in self.front] + [self.chunks]
+        inner = [s.size for s in self.back] + [s.phases for s in self.spatial] + [s.length for s in self.spatial]
+        return (
+            *(prod(outer[k + 1 :]) * self._pitch for k in range(len(outer))),
+            *(prod(inner[k + 1 :]) * tiles.BYTES for k in range(len(inner))),
+        )
 
     def write(self, function: Function) -> None:
         f = function
@@ -69,7 +83,10 @@ class ToBf16(Kernel):
         *outer, last = self.spatial
 
         def line(index: Value, _: list[Value]) -> None:
-            place = f.at(target, f.multiply(index, last.length * tiles.BYTES))
+            lines = prod(s.size for s in self.back) * prod(s.phases * s.length for s in self.spatial) // last.length
+            block, inside_block = f.divmod(index, lines)
+            place = f.multiply(inside_block, last.length * tiles.BYTES)
+            place = f.at(target, f.add(place, f.multiply(block, self._pitch)))
             rest, at_outer = digits(f, index, [s.length for s in outer])
             rest, phases = digits(f, rest, [s.phases for s in self.spatial])
             rest, back = digits(f, rest, [s.size for s in self.back])
