@@ -56,7 +56,8 @@ class ToBf16(Kernel):
     def _pitch(self) -> int:
         """The bytes between chunks, such that the same positions of several lie in different lines of the cache."""
         dense = prod(s.size for s in self.back) * prod(s.phases * s.length for s in self.spatial) * tiles.BYTES
-        return dense + (APART - dense) % PAGE if (dense + APART) % PAGE < 2 * APART else dense
+        compete = self.chunks > 1 and (dense + APART) % PAGE < 2 * APART
+        return dense + (APART - dense) % PAGE if compete else dense
 
     @property
     def count(self) -> int:
