@@ -47,8 +47,8 @@ def dump_intermediates(
 ) -> list[Dumped]:
     """Write the outputs of every layer to `folder`, each as it is made, and index.json last. Returns its entries.
 
-    `inputs`, `layers`: as for `CompiledModel.intermediates`. The folder is made if need be; with `force` it may hold
-    files, which are replaced where names meet. Raises FileExistsError for a folder that is not empty,
+    `inputs`, `layers`: as for `CompiledModel.intermediates`. The folder is made with the first of them; with `force` it
+    may hold files, which are replaced where names meet. Raises FileExistsError for a folder that is not empty,
     LimitExceeded before the files take more than `Limits.dump_bytes`, InputInvalid where no layer is meant by
     `layers`, OSError, and what the run raises: what was written until then stays, with its index.
     """
@@ -56,7 +56,6 @@ def dump_intermediates(
     patterns = as_patterns(layers)
     if not force and folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise FileExistsError(f"{folder} exists already and is not empty")
-    folder.mkdir(parents=True, exist_ok=True)
     entries: list[Dumped] = []
     taken: set[str] = {INDEX}
     written = 0
@@ -67,6 +66,8 @@ def dump_intermediates(
             stored = storable(array)
             written += stored.nbytes + HEADER
             model.limits.require("dump_bytes", written, "the dump is too large")
+            if not entries:  # a run that cannot begin leaves nothing behind
+                folder.mkdir(parents=True, exist_ok=True)
             file = _file(name, len(entries), taken)
             save_npy(folder / file, stored, force=force)
             node = visit.node
@@ -75,7 +76,8 @@ def dump_intermediates(
     try:
         model.observe(inputs, write)
     finally:
-        _write_index(folder, entries)
+        if entries:
+            _write_index(folder, entries)
     if patterns and not entries:
         raise InputInvalid(f"no layer that ran is named as {', '.join(patterns)}")
     return entries

@@ -160,4 +160,14 @@ def test_folders_are_not_overwritten(tmp_path):
 def test_patterns_that_mean_nothing_are_refused(tmp_path):
     compiled = irload.compile_model(plain(doubled, "f32", X.shape))
     with pytest.raises(irload.InputInvalid, match="no layer that ran is named as nothing"):
-        irload.dump_intermediates(compiled, X, tmp_path, "nothing")
+        irload.dump_intermediates(compiled, X, tmp_path / "d", "nothing")
+    assert not (tmp_path / "d").exists()
+
+
+def test_a_dump_without_an_array_leaves_no_folder(tmp_path):
+    model = plain(doubled, "f32", X.shape)
+    with pytest.raises(irload.InputInvalid, match="has shape"):
+        irload.dump_intermediates(irload.compile_model(model), X[..., 1:], tmp_path / "d")
+    with pytest.raises(irload.LimitExceeded):
+        irload.dump_intermediates(irload.compile_model(model, limits=irload.Limits(dump_bytes=1)), X, tmp_path / "d")
+    assert not (tmp_path / "d").exists()
