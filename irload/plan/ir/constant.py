@@ -8,7 +8,7 @@ from weakref import ref
 
 import numpy as np
 
-from irload.core.op import Op
+from irload.core.op import Op, is_builtin
 from irload.core.tensor import Array
 from irload.record import record
 
@@ -25,6 +25,11 @@ class Recipe:
 
     op: Op
     inputs: tuple[Constant, ...]
+
+    @property
+    def widens(self) -> bool:
+        """True for f16 converted."""
+        return self.op.type == "Convert" and is_builtin(self.op) and self.inputs[0].dtype == np.float16
 
 
 class Constant:
@@ -55,6 +60,7 @@ class Constant:
         self._weak = (lambda: None) if array is None else ref(array)
         self._derived: dict[object, Constant] = {}
         self._parent: Constant | None = None
+        self._moved: Callable[[Array], Array] | None = None
 
     @staticmethod
     def of(array: Array) -> Constant:
@@ -79,6 +85,16 @@ class Constant:
             if found.nbytes <= SMALL:
                 self._strong = found
         return found
+
+    @property
+    def stored(self) -> Array:
+        """The values, read-only; those that are f16 widened to f32 and nothing else as f16."""
+        if self._strong is None and self._weak() is None:
+            if self._parent is not None and self._moved is not None:
+                return self._moved(self._parent.stored)
+            if self.recipe is not None and self.recipe.widens and self.dtype == np.float32:
+                return self.recipe.inputs[0].array
+        return self.array
 
     @property
     def root(self) -> Constant:
@@ -106,9 +122,12 @@ class Constant:
         if self._parent is not None:
             self._parent.release()
 
-    def derived(self, key: object, shape: tuple[int, ...], how: Callable[[Array], Array]) -> Constant:
-        """What `how` makes of it, the same object for the same key."""
+    def derived(
+        self, key: object, shape: tuple[int, ...], how: Callable[[Array], Array], *, moves: bool = False
+    ) -> Constant:
+        """What `how` makes of it, the same object for the same key. `moves`: it does so with any type."""
         if key not in self._derived:
             self._derived[key] = made = Constant(lambda: how(self.array), shape, self.dtype, depth=self.depth + 1)
             made._parent = self
+            made._moved = how if moves else None
         return self._derived[key]

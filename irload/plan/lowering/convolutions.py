@@ -84,4 +84,6 @@ def pooling(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | Non
 def _one_group(weights: Value, source: Constant) -> Value:
     """The weights with an axis of groups in front."""
     shape = (1, *weights.shape)
-    return Value(shape, weights.dtype, source.derived("one group", shape, lambda w: w[None]), name=weights.name)
+    return Value(
+        shape, weights.dtype, source.derived("one group", shape, lambda w: w[None], moves=True), name=weights.name
+    )

@@ -33,6 +33,7 @@ LOWERINGS: dict[str, Lowering] = {
     "Elu": elementwise.elu,
     "FakeQuantize": quantization.fake_quantize,
     "GRUSequence": sequences.recurrent,
+    "Gather": movement.gather,
     "Gelu": elementwise.gelu,
     "GroupConvolution": convolutions.convolution,
     "GroupConvolutionBackpropData": convolutions.transposed,

@@ -45,8 +45,10 @@ class Selector:
         self.constants.append(found)
         return found
 
-    def packed(self, value: Value, how: Hashable, pack: Callable[[Array], Array]) -> Array:
+    def packed(self, value: Value, how: Hashable, pack: Callable[[Array], Array], *, stored: bool = False) -> Array:
         """Constant weights as `pack` makes them, once for all plans of a model; the original is released.
+
+        `stored`: `pack` takes f16 for f32, where the file holds f16.
 
         Raises ValueError for a value that is not constant.
         """
@@ -55,7 +57,7 @@ class Selector:
             raise ValueError(f"{value} is no constant")
         found = self._packs.get((how, source))
         if found is None:
-            found = self._packs[how, source] = pack(source.array)
+            found = self._packs[how, source] = pack(source.stored if stored else source.array)
             source.release()
         self.packed_weights.append(found)
         return found

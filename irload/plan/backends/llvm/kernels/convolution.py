@@ -15,9 +15,9 @@ from irload.plan.backends.llvm.kernels.bf16_windows import bf16_windows
 from irload.plan.backends.llvm.kernels.depthwise import fits_depthwise, select_depthwise
 from irload.plan.backends.llvm.kernels.product import Access, Product
 from irload.plan.backends.llvm.kernels.sharing import shared
+from irload.plan.backends.llvm.kernels.weight_panels import weight_panels
 from irload.plan.backends.llvm.kernels.windowed import Windowed
 from irload.plan.backends.llvm.kernels.winograd_selection import fits_winograd, select_winograd
-from irload.plan.backends.llvm.pack import panels
 from irload.plan.backends.llvm.selector import Selector
 from irload.plan.backends.llvm.tile import Level, tile_shape
 from irload.plan.ir.steps import Conv
@@ -96,9 +96,9 @@ def _direct(conv: Windowed, selector: Selector) -> Launch:
 
     def pack(weights: Array) -> Array:
         moved = weights if planar else np.moveaxis(weights, 2, -1)
-        return panels(moved.reshape(groups, channels, length), lanes, vectors)
+        return weight_panels(moved, selector.target, vectors, selector.threads)
 
-    packed = conv.packed(selector, ("panels", planar, lanes, vectors), pack)
+    packed = conv.packed(selector, ("panels", planar, lanes, vectors), pack, stored=True)
     return selector.launch(product, [data, packed, out, *conv.operands])
 
 

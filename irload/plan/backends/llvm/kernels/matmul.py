@@ -13,7 +13,7 @@ from irload.plan.backends.llvm.kernels.bf16_selection import bf16_matmul, pays_i
 from irload.plan.backends.llvm.kernels.packing import PackPanels
 from irload.plan.backends.llvm.kernels.product import Access, Product
 from irload.plan.backends.llvm.kernels.sharing import shared
-from irload.plan.backends.llvm.pack import panels
+from irload.plan.backends.llvm.kernels.weight_panels import weight_panels
 from irload.plan.backends.llvm.selector import Selector
 from irload.plan.backends.llvm.tile import Level, tile_shape
 from irload.plan.ir.steps import MatMul
@@ -69,9 +69,9 @@ def select_matmul(step: MatMul, selector: Selector) -> list[Launch]:
 
         def pack(weights: Array) -> Array:
             moved = weights if step.transpose_b else weights.swapaxes(-1, -2)
-            return panels(moved.reshape(-1, n, length), lanes, panel)
+            return weight_panels(moved.reshape(-1, n, length), selector.target, panel, selector.threads)
 
-        packed = selector.packed(b, ("matmul", step.transpose_b, lanes, panel), pack)
+        packed = selector.packed(b, ("matmul", step.transpose_b, lanes, panel), pack, stored=True)
         return [selector.launch(product, [a, packed, out, *operands])]
     weights = selector.array(b)
     weights = weights.swapaxes(-1, -2) if step.transpose_b else weights

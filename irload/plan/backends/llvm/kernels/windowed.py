@@ -56,9 +56,12 @@ class Windowed:
         """The taps along each spatial axis."""
         return self.shape[3:]
 
-    def packed(self, selector: Selector, how: Sequence[Hashable], pack: Callable[[Array], Array]) -> Array:
-        """The weights as `pack` makes them of [G,O/G,C/G,K…]."""
-        return selector.packed(self.weights, (*how, self.name), lambda constant: pack(self.pick(constant)))
+    def packed(
+        self, selector: Selector, how: Sequence[Hashable], pack: Callable[[Array], Array], *, stored: bool = False
+    ) -> Array:
+        """The weights as `pack` makes them of [G,O/G,C/G,K…]; `stored` as for the selector."""
+        key = (*how, self.name)
+        return selector.packed(self.weights, key, lambda constant: pack(self.pick(constant)), stored=stored)
 
     def axes(self) -> tuple[WindowAxis, WindowAxis, WindowAxis]:
         """The windows along each of three spatial axes."""
