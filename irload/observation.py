@@ -114,29 +114,41 @@ class _Stopped(BaseException):
     """Ends a run of which no more is wanted. No Exception, as operations turn those into errors of the model."""
 
 
-def values(run: Callable[[Observe], object], patterns: Sequence[str]) -> Generator[tuple[str, Array]]:
+def values(
+    run: Callable[[Observe], object], patterns: Sequence[str], *, ahead: int = 0
+) -> Generator[tuple[str, Array]]:
     """The outputs of the chosen layers by name, while they are made: the run waits until the next one is asked for.
 
-    `run` runs a model and shows its layers to what it is given. The arrays cannot be written to.
+    `run` runs a model and shows its layers to what it is given. The arrays cannot be written to. `ahead`: bytes that
+    may be made before they are asked for; waiting for each array takes longer than a small layer.
     """
     # The run goes on in a thread, as bodies are run by operations, which a generator cannot leave.
     asked: SimpleQueue[bool] = SimpleQueue()
-    made: SimpleQueue[tuple[str, Array] | BaseException | None] = SimpleQueue()
+    made: SimpleQueue[list[tuple[str, Array]] | BaseException | None] = SimpleQueue()
+    waiting: list[tuple[str, Array]] = []
+    size = 0
 
     def observe(visit: Visit) -> None:
+        nonlocal waiting, size
         for name, _, array in visit.named() if chosen(visit, patterns) else ():
             view = array.view()
             view.flags.writeable = False
-            made.put((name, view))
-            if not asked.get():
-                raise _Stopped
+            waiting.append((name, view))
+            size += array.nbytes
+            if size >= ahead:
+                made.put(waiting)
+                waiting, size = [], 0
+                if not asked.get():
+                    raise _Stopped
 
     def work() -> None:
+        end: BaseException | None = None
         try:
             run(observe)
-            made.put(None)
         except BaseException as error:
-            made.put(error)
+            end = error
+        made.put(waiting)
+        made.put(end)
 
     thread = Thread(target=copy_context().run, args=(work,), name="irload-intermediates", daemon=True)
     thread.start()
@@ -144,7 +156,8 @@ def values(run: Callable[[Observe], object], patterns: Sequence[str]) -> Generat
         while (found := made.get()) is not None:
             if isinstance(found, BaseException):
                 raise found
-            yield found
+            while found:
+                yield found.pop(0)
             del found  # nothing of a layer stays alive here while the next one runs
             asked.put(True)
     finally:

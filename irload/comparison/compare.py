@@ -12,8 +12,9 @@ from typing import Any, cast
 import numpy as np
 
 from irload.comparison.matching import match
-from irload.comparison.measures import Measures, measure, rms
+from irload.comparison.measures import Measures, identical, measure, rms
 from irload.comparison.onnx_file import onnx_outputs
+from irload.comparison.paired import PairedRun
 from irload.comparison.sources import Names, Stream, dumped, openvino, plain, planned, run_plain
 from irload.core.op import evaluate
 from irload.core.tensor import Array
@@ -129,14 +130,12 @@ def compare(
     wanted = dict(tolerances or {})
     constants = _constants(sides, wanted)
     found.layers += [e for e in constants if not patterns or any(matches(e.name, p) for p in patterns)]
-    own = sides.names
-    other, total = sides.other(given), sides.total(given)
+    other = sides.other(given)
 
-    def observe(visit: Visit) -> list[Array]:
-        instead = list(visit.outputs)
+    def judge(visit: Visit, freely: Sequence[Array | None]) -> tuple[list[Array], list[Array | None]]:
+        here, there = list(visit.outputs), list(freely)
         for k, (name, tensor, array) in enumerate(visit.named()):
             theirs = other.take(name, wanted=sides.is_ours)
-            free = array if total is None else total.take(name, wanted=sides.is_ours)
             if theirs is None:
                 found.unmatched += 1
                 continue
@@ -152,23 +151,27 @@ def compare(
                 if not own_error.passed and sides.is_wide and element.is_low_precision:
                     floor += _sensitivity(visit, k)
                     own_error = sides.measured(array, theirs, tolerance, floor)
-                total_error = sides.measured(free, theirs, tolerance, floor) if free is not None else None
-                instead[k] = theirs.astype(array.dtype, copy=False)
+                free = there[k]
+                if free is not None:
+                    total_error = own_error if free is array else sides.measured(free, theirs, tolerance, floor)
+                # What is the same bit by bit becomes the same array, so that later layers run once.
+                same = not own_error.max_abs and identical(array, theirs)
+                here[k] = array if same else theirs.astype(array.dtype, copy=False)
+                if free is not None and total_error is not None and not total_error.max_abs:
+                    there[k] = here[k] if identical(free, here[k]) else free
             if chosen(visit, patterns):
                 node = visit.node
                 entry = (name, node.type, node.id, element.name, array.shape, tolerance, own_error, total_error)
                 found.layers.append(LayerError(*entry, problem))
                 if progress is not None:
                     progress(len(found.layers))
-        return instead
+        return here, there
 
     try:
         with np.errstate(all="ignore"):
-            run_plain(sides.runner, given, observe, own)
+            run_plain(sides.runner, given, lambda compiled: PairedRun(compiled, judge, sides.names))
     finally:
         other.close()
-        if total is not None:
-            total.close()
     if not found.layers:
         raise InputInvalid(f"no layer of {found.a} matches one of {found.b}")
     return found
@@ -207,7 +210,7 @@ class _Sides:
             ordered = _in_order(self.runner, self._other, inputs)
             return Stream(plain(self._other, ordered, names), lambda name: _key(name) in known)
         if self._other in ("fast", "jit"):
-            return Stream(planned(self.runner, inputs, self.names, jit=self._other == "jit"), self.is_ours)
+            return Stream(*planned(self.runner, inputs, self.names, jit=self._other == "jit"))
         if isinstance(self._other, str):
             pairs = openvino(self.runner, inputs, self.names, self.precision or "f32")
             return Stream(pairs, lambda name: "]/" not in name)
@@ -222,10 +225,6 @@ class _Sides:
         else:
             pairs, listed = dumped(self._other, self._limits)
         return Stream(pairs, listed.__contains__)
-
-    def total(self, inputs: Sequence[Array]) -> Stream | None:
-        """The outputs of this side, run freely."""
-        return Stream(plain(self.runner, inputs, self.names), self.is_ours)
 
     @property
     def precision(self) -> str:

@@ -4,16 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from math import inf, log10, sqrt
+from math import inf, isfinite, log10, sqrt
 
 import numpy as np
 
 from irload.core.tensor import Array
 
-__all__ = ["Measures", "measure", "rms"]
+__all__ = ["Measures", "identical", "measure", "rms"]
 
 CHUNK = 1 << 15
 """Elements that are widened to f64 at a time: so few that they stay in the cache."""
+ROW = 1 << 13
+"""Elements of one product of vectors: so few that BLAS wakes no threads."""
+LEAST = 1e-300
+"""What is added to divisors, so that 0/0 is 0: all other divisors stay what they are, unless they are f64 and tiny."""
+FAR = 1e200
+"""Quotients beyond this are of a divisor that was 0."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,78 +50,160 @@ class Measures:
         return not self.beyond
 
 
+@np.errstate(all="ignore")
 def measure(a: Array, b: Array, tolerance: float, floor: float = 0.0) -> Measures:
     """The errors of `a` against `b`, of one shape. Differences up to `floor` count as none for `needed`."""
-    if _same(a, b):
+    if identical(a, b):
         return Measures(0, 0, 0, 0, 0.0, 1.0, None, 0, 0, b.size)
     if a.dtype == object or b.dtype == object:
         differ = int((a != b).sum())
         return Measures(0, 0, 0, 0, None, None, None, differ, inf if differ else 0, b.size)
-    count, total, square, greatest = 0, 0.0, 0.0, 0.0
-    for y in _chunk(b):
-        y = y if np.isfinite(y).all() else y[np.isfinite(y)]
-        if y.size:
-            count, total, square = count + y.size, total + float(y.sum()), square + _dot(y, y)
-            greatest = max(greatest, float(np.abs(y).max()))
-    scale = sqrt(square / count) if count else 0.0
-    max_abs = max_rel = needed = sum_abs = sum_rel = sum_square = dot = a_square = 0.0
-    beyond = odd = 0
-    for x, y in zip(_chunk(a), _chunk(b), strict=True):
-        both = np.isfinite(x) & np.isfinite(y)
-        if not both.all():
-            differ = int((~both & ~((x == y) | (np.isnan(x) & np.isnan(y)))).sum())
-            odd += differ
-            x, y = x[both], y[both]
-            if not x.size:
-                continue
-        error, size = np.abs(x - y), np.abs(y)
-        relative = np.divide(error, size, out=np.where(error > 0, inf, 0.0), where=size > 0)
-        over = np.maximum(error - floor, 0)
-        share = np.divide(over, size + scale, out=np.where(over > 0, inf, 0.0), where=size + scale > 0)
-        max_abs, max_rel = max(max_abs, float(error.max())), max(max_rel, float(relative.max()))
-        needed = max(needed, float(share.max()))
-        beyond += int((share > tolerance).sum())
-        sum_abs, sum_square = sum_abs + float(error.sum()), sum_square + _dot(error, error)
-        sum_rel += float(relative[np.isfinite(relative)].sum())
-        dot, a_square = dot + _dot(x, y), a_square + _dot(x, x)
-    number = max(count, 1)
-    deviation = sqrt(max(square / number - (total / number) ** 2, 0.0))
-    root = sqrt(sum_square / number)
-    length = sqrt(a_square) * sqrt(square)
-    return Measures(
-        max_abs,
-        sum_abs / number,
-        max_rel,
-        sum_rel / number,
-        root / deviation if deviation else None,
-        dot / length if length else None,
-        20 * log10(greatest / root) if root and greatest else None,
-        beyond + odd,
-        inf if odd else needed,
-        b.size,
-    )
+    sums = _Sums(tolerance, floor, *_squares(b), is_wide=np.float64 in (a.dtype, b.dtype))
+    large = a.dtype.kind in "iu" and b.dtype.kind in "iu" and max(a.itemsize, b.itemsize) == 8
+    scratch = np.empty((3, min(CHUNK, b.size)))
+    for p, q in zip(_chunks(a), _chunks(b), strict=True):
+        x, y, quotient = scratch if p.size == CHUNK else scratch[:, : p.size]
+        x[...], y[...] = p, q
+        # Among integers beyond 2⁵³ different ones are the same f64.
+        sums.add(x, y, quotient, hidden=(p != q) & (x == y) if large else None)
+    return sums.measures(b.size)
 
 
+@np.errstate(all="ignore")
 def rms(array: Array) -> float:
     """The root mean square of the finite elements; 0 for text and for nothing."""
     if array.dtype == object or not array.size:
         return 0.0
-    count, square = 0, 0.0
-    for x in _chunk(array):
-        x = x if np.isfinite(x).all() else x[np.isfinite(x)]
-        count, square = count + x.size, square + _dot(x, x)
+    count, square = _squares(array)
     return sqrt(square / count) if count else 0.0
 
 
+def identical(a: Array, b: Array) -> bool:
+    """Whether two arrays are of one type and shape and hold the same bits; for text, whether they are one array."""
+    if a is b:
+        return True
+    if a.dtype != b.dtype or a.dtype == object or a.shape != b.shape:
+        return False
+    kind = f"u{a.itemsize}"
+    return all(bool((x.view(kind) == y.view(kind)).all()) for x, y in zip(_chunks(a), _chunks(b), strict=True))
+
+
+class _Sums:
+    """What the measures are made of, added up over chunks. `count` and `square` are of b, where it is finite."""
+
+    def __init__(self, tolerance: float, floor: float, count: int, square: float, *, is_wide: bool) -> None:
+        self.tolerance, self.floor, self.is_wide = tolerance, floor, is_wide
+        self.count, self.square, self.scale = count, square, sqrt(square / count) if count else 0.0
+        self.total = self.greatest = 0.0  # of b
+        self.max_abs = self.max_rel = self.needed = 0.0
+        self.sum_abs = self.sum_rel = self.sum_square = self.dot = self.a_square = 0.0
+        self.beyond = self.odd = 0
+
+    def add(self, x: Array, y: Array, quotient: Array, hidden: Array | None) -> None:
+        """Add a chunk of a and b in f64; all three are overwritten. `hidden`: what differs in its own type alone."""
+        x_square, dot, total = _dot(x, x), _dot(x, y), _sum(y)
+        if not isfinite(x_square + dot + total):
+            finite = np.isfinite(y)
+            both = np.isfinite(x) & finite
+            self.odd += int(np.count_nonzero(~both & (x != y) & ~(np.isnan(x) & np.isnan(y))))
+            self.greatest = max(self.greatest, float(np.abs(y[finite]).max(initial=0.0)))
+            total = _sum(y[finite])
+            x, y, hidden = x[both], y[both], None
+            x_square, dot, quotient = _dot(x, x), _dot(x, y), quotient[: x.size]
+        self.a_square, self.dot, self.total = self.a_square + x_square, self.dot + dot, self.total + total
+        if not x.size:
+            return
+        error = np.abs(np.subtract(x, y, out=x), out=x)
+        if hidden is not None:
+            error[hidden] = 1.0
+        size = np.abs(y, out=y)
+        self.greatest = max(self.greatest, _max(size))
+        most = _max(error)
+        if most:
+            self.max_abs = max(self.max_abs, most)
+            self.sum_abs, self.sum_square = self.sum_abs + _sum(error), self.sum_square + _dot(error, error)
+            self._add_relative(error, size, quotient)
+            if most - self.floor > min(self.needed, self.tolerance) * self.scale * (1 - 1e-12):
+                self._add_share(error, size, quotient)
+
+    def _add_relative(self, error: Array, size: Array, relative: Array) -> None:
+        """|a − b| / |b|, which is 0 where both are, and infinite where b alone is."""
+        np.divide(error, np.add(size, LEAST, out=relative), out=relative)
+        greatest = _max(relative)
+        if greatest > FAR or self.is_wide:
+            if self.is_wide:
+                np.divide(error, size, out=relative)
+            zero = size == 0
+            relative[zero] = 0.0
+            greatest = inf if (error[zero] > 0).any() else _max(relative)
+        self.max_rel, self.sum_rel = max(self.max_rel, greatest), self.sum_rel + _sum(relative)
+
+    def _add_share(self, error: Array, size: Array, share: Array) -> None:
+        """(|a − b| − floor) / (|b| + rms(b)), of which the greatest is `needed`."""
+        over = np.subtract(error, self.floor, out=error) if self.floor else error
+        if self.scale:
+            np.divide(over, np.add(size, self.scale, out=share), out=share)
+        else:
+            share = np.divide(over, size, out=np.where(over > 0, inf, 0.0), where=size > 0)
+        greatest = _max(share)
+        self.needed = max(self.needed, greatest)
+        if greatest > self.tolerance:
+            self.beyond += int(np.count_nonzero(share > self.tolerance))
+
+    def measures(self, size: int) -> Measures:
+        """The measures of all that was added, `size` elements."""
+        number = max(self.count, 1)
+        mean = self.total / number
+        spread = self.square / number - mean * mean
+        root = sqrt(self.sum_square / number)
+        length = sqrt(self.a_square) * sqrt(self.square)
+        distinct = 0 < root < inf and self.greatest > 0
+        return Measures(
+            self.max_abs,
+            self.sum_abs / number,
+            self.max_rel,
+            self.sum_rel / number,
+            root / sqrt(spread) if 0 < spread < inf else None,
+            self.dot / length if 0 < length < inf else None,
+            20 * log10(self.greatest / root) if distinct else None,
+            self.beyond + self.odd,
+            inf if self.odd else self.needed,
+            size,
+        )
+
+
+def _squares(array: Array) -> tuple[int, float]:
+    """How many elements are finite, and the sum of their squares."""
+    count, square = 0, 0.0
+    scratch = np.empty(min(CHUNK, array.size))
+    for chunk in _chunks(array):
+        x = scratch[: chunk.size]
+        x[...] = chunk
+        found = _dot(x, x)
+        if not isfinite(found):
+            x = x[np.isfinite(x)]
+            found = _dot(x, x)
+        count, square = count + x.size, square + found
+    return count, square
+
+
 def _dot(x: Array, y: Array) -> float:
-    """The sum of products, without BLAS, which would wake threads for each chunk."""
-    return float(np.einsum("i,i", x, y))
+    """The sum of products, in rows."""
+    if x.size <= ROW:
+        return float(np.dot(x, y))
+    whole = x.size // ROW * ROW
+    rows = np.vecdot(x[:whole].reshape(-1, ROW), y[:whole].reshape(-1, ROW))
+    return float(np.dot(x[whole:], y[whole:])) + float(rows.sum())
 
 
-def _same(a: Array, b: Array) -> bool:
-    return a is b or (a.dtype == b.dtype and a.dtype.kind != "V" and bool(np.array_equal(a, b)))
+def _sum(x: Array) -> float:
+    return float(np.add.reduce(x))
 
 
-def _chunk(array: Array) -> Iterator[Array]:
+def _max(x: Array) -> float:
+    return float(np.maximum.reduce(x))
+
+
+def _chunks(array: Array) -> Iterator[Array]:
     flat = array.reshape(-1)
-    return (flat[k : k + CHUNK].astype(np.float64) for k in range(0, flat.size, CHUNK))
+    return (flat[k : k + CHUNK] for k in range(0, flat.size, CHUNK))

@@ -25,38 +25,47 @@ __all__ = ["Names", "Pairs", "Stream", "dumped", "openvino", "plain", "planned",
 
 Names = Mapping[Node, str]
 Pairs = Iterator[tuple[str, Array]]
+AHEAD = 1 << 18
+"""Bytes of outputs that a run makes before they are asked for, so that small layers do not wait for each other."""
 CHUNK_BYTES = 1 << 28
 """Bytes of outputs that one inference of another runtime returns."""
 
 
-def run_plain(model: Model, inputs: Sequence[Array], observe: Observe, names: Names) -> None:
-    """Run every layer by its own `compute` and show it."""
+def run_plain(model: Model, inputs: Sequence[Array], run: Callable[[CompiledModel], Run]) -> None:
+    """Run every layer by its own `compute`."""
     compiled = CompiledModel(model, optimize=False, limits=model.limits)
     arrays, given = bind_typed(compiled.inputs, list(inputs))
-    compiled.execute(ObservedRun(compiled, {}, observe, names), given, arrays)
+    compiled.execute(run(compiled), given, arrays)
 
 
 def plain(model: Model, inputs: Sequence[Array], names: Names) -> Generator[tuple[str, Array]]:
     """The outputs of every layer by its own `compute`."""
-    return values(lambda observe: run_plain(model, inputs, observe, names), ())
+
+    def work(observe: Observe) -> None:
+        run_plain(model, inputs, lambda compiled: ObservedRun(compiled, {}, observe, names))
+
+    return values(work, (), ahead=AHEAD)
 
 
-def planned(model: Model, inputs: Sequence[Array], names: Names, *, jit: bool) -> Pairs:
-    """The outputs that the plan makes as they stand in the graph; all where there is no plan, as with some loops.
+def planned(model: Model, inputs: Sequence[Array], names: Names, *, jit: bool) -> tuple[Pairs, Callable[[str], bool]]:
+    """The outputs that the plan makes as they stand in the graph, and whether one of a name may be among them.
 
-    Raises InputInvalid where `jit` asks for compiled kernels that cannot be had.
+    All that is not folded is where there is no plan, as with some loops. Raises InputInvalid where `jit` asks for
+    compiled kernels that cannot be had.
     """
     compiled = CompiledModel(model, limits=model.limits, jit=jit)
     arrays, given = bind_typed(compiled.inputs, list(inputs))
     schedule = compiled.schedule(model, given, None)
-    if not schedule.is_static:
-        yield from values(
-            lambda observe: compiled.execute(ObservedRun(compiled, {}, observe, names), given, arrays), ()
-        )
-        return
-    plan = compiled.take(schedule)
-    for output, array in plan.outputs(arrays, Run(compiled, {})):
-        yield _name(names, output.node, output.index), array
+    if schedule.is_static:
+        plan = compiled.take(schedule)
+        pairs = ((_name(names, o.node, o.index), array) for o, array in plan.outputs(arrays, Run(compiled, {})))
+        return pairs, {_name(names, o.node, o.index) for o in plan.made}.__contains__
+
+    def work(observe: Observe) -> None:
+        compiled.execute(ObservedRun(compiled, {}, observe, names), given, arrays)
+
+    folded = {_name(names, o.node, o.index) for o in schedule.folded}
+    return values(work, (), ahead=AHEAD), lambda name: name not in folded
 
 
 def openvino(model: Model, inputs: Sequence[Array], names: Names, precision: str = "f32") -> Pairs:

@@ -14,7 +14,7 @@ from irload.core.tensor import Array
 from irload.graph import Graph, Output
 from irload.plan.backends.base import Backend, Executable, Options
 from irload.plan.backends.registry import backends
-from irload.plan.ir.program import Program
+from irload.plan.ir.program import Program, Step, Value
 from irload.plan.lowering.lower import lower
 from irload.plan.memory.filling import pieces
 from irload.plan.memory.memory import Memory
@@ -88,16 +88,20 @@ class Executor:
         return seconds
 
     def outputs(self, arrays: Sequence[Array], context: Any = None) -> Iterator[tuple[Output, Array]]:
-        """Run kernel by kernel, and give each output of the graph that is made on the way; others are in none of them.
+        """Run kernel by kernel, and give each output of the graph that is made on the way, which are those of `made`.
 
-        The arrays are copies.
+        The arrays are copies in C order.
         """
         self._fill(arrays)
         for kernel, run in zip(self.kernels, self._single_kernels(context), strict=True):
             run()
-            for value in kernel.step.outputs:
-                if value.origin is not None and value.used and not value.is_constant:
-                    yield value.origin, np.array(self.memory.array(value))
+            for origin, value in _made(kernel.step):
+                yield origin, np.array(self.memory.array(value), order="C")
+
+    @property
+    def made(self) -> list[Output]:
+        """The outputs of the graph that some kernel makes as they stand there; all others are fused or folded."""
+        return [origin for kernel in self.kernels for origin, _ in _made(kernel.step)]
 
     def _fill(self, arrays: Sequence[Array]) -> None:
         """Copy the inputs into the memory of the plan."""
@@ -120,6 +124,10 @@ def make_plan(graph: Graph, schedule: Schedule, options: Options) -> Executor:
     program = lower(graph, schedule, lambda step: any(backend.supports(step) for backend in offered))
     _check(program, "lowering")
     return Executor(optimize(program, _check), options, offered)
+
+
+def _made(step: Step) -> Iterator[tuple[Output, Value]]:
+    return ((v.origin, v) for v in step.outputs if v.origin is not None and v.used and not v.is_constant)
 
 
 def _sanitizer(program: Program, memory: Memory) -> Sanitizer:

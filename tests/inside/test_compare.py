@@ -209,6 +209,69 @@ def test_measures():
     assert measure(nan, np.array([np.nan, -np.inf], np.float32), 1).beyond == 1
 
 
+@pytest.mark.parametrize("dtype", ["f2", "f4", "f8"])
+@pytest.mark.parametrize("floor", [0.0, 1e-3])
+def test_measures_over_chunks_are_those_of_the_whole(dtype, floor):
+    from irload.comparison.measures import CHUNK, measure
+
+    rng = np.random.default_rng(0)
+    b = np.maximum(rng.standard_normal(3 * CHUNK + 7), 0).astype(dtype)
+    a = (b + 1e-2 * rng.standard_normal(b.size) * (b > 0)).astype(dtype)
+    found = measure(a, b, 5e-3, floor)
+    x, y = a.astype(np.float64), b.astype(np.float64)
+    error = np.abs(x - y)
+    share = np.maximum(error - floor, 0) / (y + np.sqrt((y * y).mean()))
+    relative = error[y > 0] / y[y > 0]
+    assert found.beyond == (share > 5e-3).sum() > 0
+    expected = error.max(), error.mean(), relative.max(), relative.sum() / b.size, share.max()
+    assert (found.max_abs, found.mean_abs, found.max_rel, found.mean_rel, found.needed) == pytest.approx(expected)
+    assert found.against_std == pytest.approx(np.sqrt((error**2).mean()) / y.std())
+    assert found.cosine == pytest.approx(x @ y / np.sqrt(x @ x * (y @ y)), rel=1e-12)
+
+
+def test_measures_of_what_hides_differences():
+    from irload.comparison.measures import measure
+
+    large = np.array([2**60, 5], np.int64)
+    assert measure(large + np.array([1, 0]), large, 0).beyond == 1
+    assert measure(np.array([1e300, 1]), np.array([-1e300, 1]), 1e-4).max_abs == 2e300  # whose square is none
+    zero = np.zeros(3, np.float32)
+    found = measure(zero + np.float32(1e-3), zero, 1e-4)
+    assert (found.beyond, found.needed, found.max_rel, found.mean_rel) == (3, np.inf, np.inf, 0)
+    assert measure(-zero, zero, 0).passed
+
+
+def test_layers_that_both_sides_share_run_once(monkeypatch):
+    """Up to the edit two models give the same arrays, so their layers run once for each model."""
+    from irload.plan import interpreter
+
+    counts: dict[str, int] = {}
+    evaluate = interpreter.evaluate
+
+    def spy(op, *rest):
+        counts[type(op).__name__] = counts.get(type(op).__name__, 0) + 1
+        return evaluate(op, *rest)
+
+    monkeypatch.setattr(interpreter, "evaluate", spy)
+    found = irload.compare(cnn(lrn={"alpha": 0.11}), cnn(), IMAGE)
+    assert found.first.name == "lrn"
+    assert counts["Elu"] == 2
+    assert counts["AvgPool"] == 3
+
+
+def test_the_sign_of_zero_is_handed_on():
+    """1/−0 and 1/0 differ, so a layer gets the zero of the other side."""
+
+    def made(type: str) -> irload.Model:
+        g = Graph()
+        x = with_constant(g, type, g.parameter("x", "f32", [2]), 0.0, "zero")
+        return model(g, with_constant(g, "Power", x, -1.0, "inverse"))
+
+    found = irload.compare(made("Multiply"), made("Add"), -np.ones(2, np.float32) * 0)
+    assert [e.name for e in found.layers if e.own is not None and not e.own.passed] == []
+    assert not {e.name: e for e in found.layers}["inverse"].total.passed
+
+
 def test_nothing_to_compare_is_an_error(tmp_path):
     np.savez(tmp_path / "x.npz", other=ROWS)
     with pytest.raises(irload.InputInvalid, match="matches"):

@@ -12,6 +12,7 @@ import pytest
 
 import irload
 from irload.dump import INDEX
+from irload.observation import Visit, values
 from models.ir import Graph
 from tests.inside.nets import branched, iterated, looped, model, plain, unary, with_constant
 
@@ -171,3 +172,28 @@ def test_a_dump_without_an_array_leaves_no_folder(tmp_path):
     with pytest.raises(irload.LimitExceeded):
         irload.dump_intermediates(irload.compile_model(model, limits=irload.Limits(dump_bytes=1)), X, tmp_path / "d")
     assert not (tmp_path / "d").exists()
+
+
+@pytest.mark.parametrize("ahead", [0, 1 << 20])
+def test_a_run_goes_ahead_as_far_as_it_may(ahead):
+    """All that was made is given, what failed then is raised, and a run of which no more is wanted ends."""
+    made: list[int] = []
+
+    def run(observe):
+        node = next(n for n in net.nodes if n.name == "relu")
+        for k in range(3):
+            made.append(k)
+            observe(Visit(str(k), node, [], [node.outputs[0].type], [X + k]))
+        raise ValueError("the end")
+
+    net = plain(doubled, "f32", X.shape)
+    pairs = values(run, (), ahead=ahead)
+    assert next(pairs)[0] == "0"
+    assert len(made) == (3 if ahead else 1)
+    assert [next(pairs)[0], next(pairs)[0]] == ["1", "2"]
+    with pytest.raises(ValueError, match="the end"):
+        next(pairs)
+    stopped = values(run, (), ahead=ahead)
+    next(stopped)
+    stopped.close()
+    assert not any(t.name == "irload-intermediates" for t in threading.enumerate())
