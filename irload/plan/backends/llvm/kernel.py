@@ -35,6 +35,16 @@ class Kernel(ABC):
         return "compiled"
 
     @property
+    def code(self) -> Kernel:
+        """The kernel whose code it runs: the same for all that differ only in what `numbers` say, itself by default."""
+        return self
+
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        """What the code reads behind its pointers, as 64-bit integers, since it is written for any of them."""
+        return ()
+
+    @property
     @abstractmethod
     def count(self) -> int:
         """The units of work."""

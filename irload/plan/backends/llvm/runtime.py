@@ -117,13 +117,13 @@ class Table:
     def __init__(self, launches: Sequence[Launch], target: Target, threads: int, temporary: int) -> None:
         self.threads = threads
         self._launches = list(launches)
-        self._codes: list[Code] = [library.code(launch.kernel, target) for launch in launches]
+        self._codes: list[Code] = [library.code(launch.kernel.code, target) for launch in launches]
         self._runner = library.code(Runner(), target)
         self._call = _function(self._runner.address)
         stride = -(-max((launch.kernel.scratch for launch in launches), default=0) // 4096) * 4096
         self._scratch = aligned_bytes(max(stride * threads, 64))
         self._temporary = aligned_bytes(max(temporary, 64))
-        self._arguments = [self._resolved(launch.pointers) for launch in launches]
+        self._arguments = [self._resolved(launch) for launch in launches]
         self._stride = stride
         self._barrier = aligned_bytes(128)
         self._counter = self._barrier.view(np.int64)
@@ -175,10 +175,10 @@ class Table:
         entries, barrier, scratch = self._addresses
         self._call(entries, first, last, thread, threads, barrier, scratch + thread * self._stride)
 
-    def _resolved(self, pointers: Sequence[int | Temporary]) -> Array:
+    def _resolved(self, launch: Launch) -> Array:
         start = self._temporary.ctypes.data
-        found = [start + p.offset if isinstance(p, Temporary) else p for p in pointers]
-        return np.array(found or [0], np.uint64)
+        found = [start + p.offset if isinstance(p, Temporary) else p for p in launch.pointers]
+        return np.array([*found, *launch.kernel.numbers] or [0], np.uint64)
 
 
 def _function(address: int) -> Any:

@@ -7,6 +7,7 @@ epilogue are read by strides; weights lie in panels as tile.py reads them.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from math import prod
 
 from irload.plan.backends.llvm.builder import Function, Int, Value
@@ -38,12 +39,24 @@ class Access:
 
 
 @record()
+class Open:
+    """Lines whose number of columns is known only when the code runs.
+
+    `heights`: of their tiles, the taller ones first; `block`: the tiles of a block. The code reads how many tiles a
+    line has, and how many of them are of the first of two heights.
+    """
+
+    heights: tuple[int, ...]
+    block: int
+
+
+@record()
 class Product(Kernel):
     """y[outer…, column, channel] = epilogue(Σ x · w, operands). Pointers: x, w, y, then the operands.
 
     `lanes`: f32 of a vector. `rows` and `vectors`: a tile; `panel`: vectors of a panel of the weights. `weights`: bytes
     between weights along the outer axes, for batches and groups. `shared`: what threads take parts of, the `rows` or
-    the `panels`.
+    the `panels`. `open`: for code that serves any number of columns, which is 0 then.
     """
 
     lanes: int
@@ -60,6 +73,17 @@ class Product(Kernel):
     panel: int
     weights: tuple[int, ...]
     shared: str = "rows"
+    open: Open | None = None
+
+    @property
+    def code(self) -> Product:
+        if self.outer or any(level.axis is not None for level in self.levels):
+            return self
+        return replace(self, columns=0, rows=self._heights[0], open=Open(self._heights, self._block))
+
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        return () if self.code is self else (self._line, self.columns % self._line)
 
     @property
     def count(self) -> int:
@@ -89,8 +113,18 @@ class Product(Kernel):
         return prod(self.outer) * self._line
 
     @property
+    def _heights(self) -> tuple[int, ...]:
+        """The heights of the tiles of a line: the first ones may be taller by a row."""
+        if self.open is not None:
+            return self.open.heights
+        height, taller = divmod(self.columns, self._line)
+        return (height + 1, height) if taller else (height,)
+
+    @property
     def _block(self) -> int:
         """Tiles whose data stays in the cache while all weights go by."""
+        if self.open is not None:
+            return self.open.block
         read = max(abs(self.x.column), 4 * self.levels[-1].count) * self.rows
         return max(1, min(self._tiles, CACHED // max(read, 1)))
 
@@ -104,33 +138,33 @@ class Product(Kernel):
     def write(self, function: Function) -> None:
         f = function
         pointers = [f.load_pointer(f["arguments"], 8 * k) for k in range(3 + len(self.operands))]
+        tiles: Int = self._tiles
+        taller: Int = self.columns % self._line if self.open is None else 0
+        if self.open is not None:
+            tiles, taller = (f.load_int(f["arguments"], 8 * (len(pointers) + k)) for k in range(2))
+        begin, end, first, last = f["begin"], f["end"], 0, self._groups
         if self.shared == "panels":
-            self._write_blocks(f, pointers, 0, self._tiles, f["begin"], f["end"])
-        else:
-            self._write_blocks(f, pointers, f["begin"], f["end"], 0, self._groups)
-
-    def _write_blocks(self, f: Function, pointers: list[Value], begin: Int, end: Int, first: Int, last: Int) -> None:
-        """Blocks of tiles; in each all groups of channels; in each the tiles of the block."""
+            begin, end, first, last = 0, tiles, f["begin"], f["end"]
 
         def block(start: Value, _: list[Value]) -> None:
             stop = f.minimum(f.add(start, self._block), end)
 
             def panels(group: Value, _: list[Value]) -> None:
-                f.loop(start, stop, 1, lambda tile, _: self._tile(f, pointers, tile, group, start))
+                f.loop(start, stop, 1, lambda tile, _: self._tile(f, pointers, tile, group, start, taller))
 
             f.loop(first, last, 1, panels)
 
         f.loop(begin, end, self._block, block)
 
-    def _tile(self, f: Function, pointers: list[Value], tile: Value, group: Value, start: Value) -> None:
+    def _tile(self, f: Function, pointers: list[Value], tile: Value, group: Value, start: Value, taller: Int) -> None:
         """Compute the addresses of one tile of a block, and call the function for its kind."""
-        line, q = f.divmod(tile, self._line)
+        line, q = f.divmod(tile, self._line) if self.outer else (0, tile)
         indices: list[Int] = []
         for n in reversed(self.outer):
             line, at = f.divmod(line, n) if len(indices) < len(self.outer) - 1 else (0, line)
             indices.insert(0, at)
-        height, taller = self.columns // self._line, self.columns % self._line
-        column = f.add(f.multiply(q, height), f.minimum(q, taller) if taller else 0)
+        heights = self._heights
+        column = f.add(f.multiply(q, heights[-1]), f.minimum(q, taller) if len(heights) > 1 else 0)
         channel = f.multiply(group, self.vectors * self.lanes)
         bounds: list[Int] = []
         for level in self.levels:
@@ -155,11 +189,11 @@ class Product(Kernel):
             ahead = f.add(f.multiply(f.subtract(tile, start), each), self.vectors * length * self.lanes * 4)
         places.append(f.at(places[1], ahead))
         places += [place(p, a) for p, a in zip(pointers[2:], (self.y, *self.operands), strict=True)]
-        self._dispatch(f, q, group, [*places, *bounds])
+        self._dispatch(f, q, group, taller, [*places, *bounds])
 
-    def _dispatch(self, f: Function, q: Value | Int, group: Value, arguments: list[Int]) -> None:
+    def _dispatch(self, f: Function, q: Int, group: Value, taller: Int, arguments: list[Int]) -> None:
         """Call the function for tiles at this place of a line, and for whole groups of channels or the last one."""
-        kinds = self._kinds()
+        kinds = self._kinds(taller)
         whole, rest = divmod(self.channels, self.vectors * self.lanes)
 
         def columns(rows: tuple[Row, ...]) -> None:
@@ -173,7 +207,7 @@ class Product(Kernel):
                 (full if whole else tail)()
 
         def choose(at: int) -> None:
-            _, last, rows = kinds[at]
+            last, rows = kinds[at]
             if at == len(kinds) - 1:
                 columns(rows)
             else:
@@ -181,29 +215,27 @@ class Product(Kernel):
 
         choose(0)
 
-    def _kinds(self) -> list[tuple[int, int, tuple[Row, ...]]]:
-        """Tiles of a line that run the same code, as ranges: first, last + 1, their rows."""
+    def _kinds(self, taller: Int) -> list[tuple[Int, tuple[Row, ...]]]:
+        """Tiles of a line that run the same code: where they end, and their rows. The last ones end with the line."""
         level = next((each for each in self.levels if each.axis == -1), None)
-        height, taller = self.columns // self._line, self.columns % self._line
         if level is None:
-            heights = [(0, taller, height + 1), (taller, self._line, height)]
-            return [(a, b, tuple(Row(k * self.x.column) for k in range(n))) for a, b, n in heights if a < b]
-        found: list[tuple[int, int, tuple[Row, ...]]] = []
-        start = 0
+            return [(taller, tuple(Row(k * self.x.column) for k in range(height))) for height in self._heights]
+        assert isinstance(taller, int)
+        found: list[tuple[Int, tuple[Row, ...]]] = []
+        height, start = self.columns // self._line, 0
         for q in range(self._line):
             count = height + (q < taller)
             rows = tuple(Row(k * self.x.column, level.valid(start + k)) for k in range(count))
             start += count
-            if found and found[-1][2] == rows:
-                found[-1] = (found[-1][0], q + 1, rows)
-            else:
-                found.append((q, q + 1, rows))
+            if found and found[-1][1] == rows:
+                found.pop()
+            found.append((q + 1, rows))
         return found
 
     def _function(self, f: Function, rows: tuple[Row, ...], channels: int) -> str:
         """The name of the function for such tiles, written when it is first needed."""
-        kinds = list(dict.fromkeys(kind for _, _, kind in self._kinds()))
-        name = f"tile{kinds.index(rows)}_{channels}"
+        taps = [f"{row.valid[0]}.{row.valid[1]}" for row in rows if row.valid is not None]
+        name = "_".join(["tile", str(len(rows)), *taps, str(channels)])
         if not f.module.has(name):
             limited = [k for k, level in enumerate(self.levels) if level.axis is not None and level.axis >= 0]
             names = [f"operand{k}" for k in range(len(self.operands))]
