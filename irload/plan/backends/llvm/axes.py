@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from irload.plan.backends.llvm.builder import Function, Int
 from irload.record import record
@@ -40,6 +41,11 @@ def offsets(f: Function, index: Int, axes: Sequence[Axis], tensors: int) -> list
         index, at = f.divmod(index, axis.size) if k else (0, index)
         found = [f.add(o, f.multiply(at, s)) for o, s in zip(found, axis.strides, strict=True)]
     return found
+
+
+def unbounded(axes: Sequence[Axis]) -> tuple[Axis, ...]:
+    """The axes without the size of the first one, on which `offsets` does not depend."""
+    return tuple(replace(axis, size=0) if k == 0 else axis for k, axis in enumerate(axes))
 
 
 def by_memory(axes: Sequence[Axis]) -> list[Axis]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import reduce
 from math import prod
 
 import numpy as np
 
 from irload.core.tensor import Array
-from irload.plan.backends.llvm.axes import Axis, by_memory, offsets
+from irload.plan.backends.llvm.axes import Axis, by_memory, offsets, unbounded
 from irload.plan.backends.llvm.builder import Function, Value
 from irload.plan.backends.llvm.expressions import evaluate, expression_cycles
 from irload.plan.backends.llvm.kernel import Kernel, Launch
@@ -85,6 +86,10 @@ class RowNormalize(Kernel):
     eps: float
     center: bool
     epilogue: Expression
+
+    @property
+    def code(self) -> RowNormalize:
+        return replace(self, outer=unbounded(self.outer))
 
     @property
     def count(self) -> int:

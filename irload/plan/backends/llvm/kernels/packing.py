@@ -18,6 +18,7 @@ from irload.record import record
 class PackPanels(Kernel):
     """Matrices [outer…, K, N] of any strides → panels [outer…, panels, K, panel·lanes]. Pointers: from, to.
 
+    What a panel has beyond the N columns is any number of the matrix, or 0.
     `strides`: bytes between matrices along each outer axis; `steps`: between rows and between columns of one.
     """
 
@@ -94,16 +95,22 @@ class PackPanels(Kernel):
     def _by_squares(self, f: Function, start: Value, place: Value, columns: int) -> None:
         """Squares of `lanes` rows and columns are turned in registers; the last ones overlap."""
         length = self.shape[0]
+        if not f.module.has("square"):
+            self._write_square(f.module.function("square", ["ptr source", "ptr target", "i64 last"]))
 
         def square(index: Value, _: list[Value]) -> None:
             k: Int = f.minimum(f.multiply(index, self.lanes), length - self.lanes)
             source, target = f.at(start, f.multiply(k, 4)), f.at(place, f.multiply(k, self._width * 4))
-            for v in range(self.panel):
-                own = [
-                    f.load(source, column * self.steps[1]) if column < columns else f.zero()
-                    for column in range(v * self.lanes, (v + 1) * self.lanes)
-                ]
-                for r, row in enumerate(transposed(f, own)):
-                    f.store(row, target, r * self._width * 4 + v * self.lanes * 4)
+            for v in range(0, self._width, self.lanes):
+                first = min(v, columns - 1)
+                last = min(columns - 1 - first, self.lanes - 1)
+                f.call("square", [f.at(source, first * self.steps[1]), f.at(target, v * 4), last])
 
         f.loop(0, -(-length // self.lanes), 1, square)
+
+    def _write_square(self, f: Function) -> None:
+        """Turn a square whose columns lie `steps[1]` bytes apart. Those behind the `last` one are taken for that."""
+        columns = [f.minimum(f["last"], column) for column in range(self.lanes)]
+        lines = [f.load(f["source"], f.multiply(column, self.steps[1])) for column in columns]
+        for k, line in enumerate(transposed(f, lines)):
+            f.store(line, f["target"], k * self._width * 4)
