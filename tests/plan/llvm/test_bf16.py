@@ -15,6 +15,7 @@ from ml_dtypes import bfloat16
 
 from irload.core.tensor import Array
 from irload.plan.backends.base import Options
+from irload.plan.backends.channels_last import layouts
 from irload.plan.backends.llvm.compiler import compile_object
 from irload.plan.backends.llvm.executable import LlvmExecutable
 from irload.plan.backends.llvm.kernel import Launch
@@ -26,6 +27,7 @@ from irload.plan.backends.llvm.target import AMX, AVX512_BF16, Target
 from irload.plan.ir.program import Program, Step, Value
 from irload.plan.ir.steps import Conv, MatMul
 from irload.plan.memory.memory import Memory
+from irload.plan.memory.requests import MemoryRequests
 from tests.plan.llvm.convolutions import convolution
 from tests.plan.llvm.harness import BF16, DOTS, TILES, WIDE, channels_last, run_step
 from tests.plan.llvm.matmuls import random_matmul
@@ -36,7 +38,7 @@ from tests.plan.programs import constant, run, value
 def everything_pays(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have the smallest products computed in bf16, too."""
     for module in ("convolution", "matmul"):
-        monkeypatch.setattr(f"irload.plan.backends.llvm.kernels.{module}.pays_in_bf16", lambda step: True)
+        monkeypatch.setattr(f"irload.plan.backends.llvm.kernels.{module}.pays_in_bf16", lambda *_: True)
 
 
 def narrowed(array: Array) -> Array:
@@ -145,11 +147,14 @@ def product(m: int, k: int, n: int) -> MatMul:
     return MatMul([value(m, k), constant(weights)], [value(m, n)])
 
 
-def launches(step: Step, target: Target, precision: str = "bf16", *, precise: bool = False) -> list[Launch]:
-    """The kernels of a step."""
+def launches(
+    step: Step, target: Target, precision: str = "bf16", *, precise: bool = False, innermost: bool = False
+) -> list[Launch]:
+    """The kernels of a step, of a convolution with channels `innermost`."""
     program = Program([step], [v for v in step.inputs if not v.is_constant], step.outputs)
+    requests = MemoryRequests(layouts(program, [step], inputs=True) if innermost else {})
     options = Options(precise=precise, precision=precision)
-    selector = Selector(Memory(program), target, options, WeakValueDictionary())
+    selector = Selector(Memory(program, requests), target, options, WeakValueDictionary())
     return selection(type(step))(step, selector)
 
 
@@ -169,6 +174,28 @@ def test_precision_chooses_kernels(target: Target, kernel: str) -> None:
 @pytest.mark.parametrize(("m", "k", "n"), [(64, 15, 512), (512, 64, 15), (4, 64, 64)])
 def test_what_fills_no_tiles_stays_in_f32(m: int, k: int, n: int) -> None:
     assert names(product(m, k, n), TILES) == ["Product"]
+
+
+@pytest.mark.parametrize(
+    ("m", "k", "n", "kernel"),
+    [
+        (64, 7, 512, "Product"),
+        (512, 64, 16, "Product"),
+        (4, 64, 64, "Product"),
+        (64, 8, 512, "DotProduct"),
+        (512, 64, 17, "DotProduct"),
+        (16, 64, 64, "DotProduct"),
+    ],
+)
+def test_dot_products_pay_sooner(m: int, k: int, n: int, kernel: str) -> None:
+    assert names(product(m, k, n), DOTS)[-1] == kernel
+
+
+def test_winograd_is_left_to_f32_where_bf16_saves_less() -> None:
+    step = convolution(np.random.default_rng(0), (28, 28), (1, 64, 64, 3, 3), pads=((1, 1), (1, 1)))[0]
+    assert names(step, TILES, innermost=True) == ["ToBf16", "TileProduct"]
+    assert names(step, DOTS, innermost=True) == ["Winograd"]
+    assert names(step, DOTS, innermost=True, precise=True) == ["ToBf16", "DotProduct"]
 
 
 @pytest.mark.parametrize(
@@ -211,6 +238,7 @@ def test_instructions_compile_and_load(
 ) -> None:
     monkeypatch.setattr(bf16_windows, "GAIN", 1e-9)
     monkeypatch.setattr(bf16_selection, "LEAST_PRODUCTS", 0)
+    monkeypatch.setattr(bf16_selection, "LEAST_PAIRS", 0)
     rng = np.random.default_rng(seed)
     for step, _ in (
         some_convolution(rng, 35, (3, 3)),

@@ -28,7 +28,7 @@ def select_convolution(step: Conv, selector: Selector) -> list[Launch]:
     conv = Windowed.of(step, selector)
     if not selector.bf16 or fits_depthwise(conv) or (selector.target.dots and fits_winograd(conv, selector)):
         return [launch_convolution(conv, selector)]  # Winograd saves four times the products, AVX512_BF16 only twice
-    if pays_in_bf16(step):
+    if pays_in_bf16(step, selector.target):
         return bf16_convolution(step, selector)
     return bf16_windows(step, selector) or [launch_convolution(conv, selector)]
 

@@ -64,12 +64,21 @@ class DotProduct(BlockProduct):
             data = [f"x{k}" for k in strips]
             results = [f"{kind}{k}" for k in strips for kind in ("y", *self._operand_names)]
             own = f.module.function(name, [f"ptr {n}" for n in (*data, "w", "ahead", *results)])
+            self._ask_for_results(own, channels)
             self._finish(own, channels, self._sums(own, -(-channels // f.lanes)))
         return name
 
     @property
     def _operand_names(self) -> list[str]:
         return [f"operand{k}_" for k in range(len(self.operands))]
+
+    def _ask_for_results(self, f: Function, channels: int) -> None:
+        """Ask for the cache lines of the results and of operands as large as they, which arrive while sums are made."""
+        for a in range(self.height):
+            for name, access in zip(("y", *self._operand_names), (self.y, *self.operands), strict=True):
+                if access.column and access.channel == 4:
+                    for r, lane in combinations(range(self.rows), range(0, channels, f.lanes)):
+                        f.prefetch(f[f"{name}{a}"], r * access.column + lane * access.channel)
 
     def _sums(self, f: Function, vectors: int) -> list[Value]:
         """The sums of a block: strip by strip, row by row, vector by vector."""

@@ -24,7 +24,7 @@ PANEL = 2
 
 def select_matmul(step: MatMul, selector: Selector) -> list[Launch]:
     """A matmul with leading axes that broadcast."""
-    if selector.bf16 and pays_in_bf16(step):
+    if selector.bf16 and pays_in_bf16(step, selector.target):
         return bf16_matmul(step, selector)
     a, out = selector.array(step.inputs[0]), selector.array(step.output)
     operands = [selector.array(v) for v in step.operands]
