@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,9 @@ SHARES = {"min": 0, "p50": 50, "p90": 90, "p95": 95, "p99": 99, "max": 100}
 BINS = 16
 """Rows of the histogram; the last one has all that is beyond p99."""
 WIDTH = 40
+"""Characters of its longest bar, where the terminal is not too narrow for it."""
+MARGIN = 14
+"""Characters beside a bar and its count."""
 FAR = 4.0
 """Ratio of p99 to the least latency beyond which the edges of the histogram have equal ratios."""
 
@@ -137,7 +141,7 @@ def _histogram(side: Side) -> list[Document]:
 
 
 def _render(document: Document, found: Benchmark) -> None:
-    from irrun.render import safe, size_text, stdout, table
+    from irrun.render import safe, stdout, table
 
     fed = ", ".join(f"{i['name']} {i['type']}[{','.join(map(str, i['shape']))}]" for i in document["inputs"])
     threads, requests = found.threads, found.requests
@@ -145,33 +149,47 @@ def _render(document: Document, found: Benchmark) -> None:
     how += f", {requests} requests at a time" if requests > 1 else ""
     stdout().print(f"{safe(document['model'])}: {safe(fed) or 'no inputs'}; {how}", soft_wrap=True)
     stdout().print(f"read in {_seconds(document['read_seconds'])}\n")
-    columns = ("compile", "first", "memory", *SHARES, "mean", "runs", "per second")
+    sides = document["sides"]
+    columns = [side["name"] for side in sides] + (["openvino / irload"] if len(sides) > 1 else [])
     shown = table("", *columns, right=columns)
-    for side in document["sides"]:
-        cells = [_seconds(side["compile_seconds"]), _seconds(side["first_seconds"])]
-        cells += ["–" if side["memory"] is None else size_text(side["memory"])]
-        cells += [_seconds(side["latency"][name]) for name in (*SHARES, "mean")]
-        shown.add_row(side["name"], *cells, f"{side['inferences']:,}", f"{side['throughput']:,.4g}")
-    if document["ratio"] is not None:
-        ours, theirs = document["sides"]
-        cells = [f"{theirs[key] / ours[key]:.2f} ×" for key in ("compile_seconds", "first_seconds")] + [""]
-        cells += [f"{document['ratio'][name]:.2f} ×" for name in SHARES]
-        cells += [f"{theirs['latency']['mean'] / ours['latency']['mean']:.2f} ×", ""]
-        shown.add_row("ratio", *cells, f"{theirs['throughput'] / ours['throughput']:.2f} ×")
+    for name, values, text in _rows(sides):
+        cells = ["–" if value is None else text(value) for value in values]
+        if len(sides) > 1:
+            cells.append(f"{values[1] / values[0]:,.2f} ×" if text is _seconds and values[0] else "")
+        shown.add_row(name, *cells)
     stdout().print(shown)
     for side in document["sides"]:
         stdout().print(f"\n{side['name']}" if len(document["sides"]) > 1 else "")
         _render_histogram(side["histogram"])
 
 
+def _rows(sides: list[Document]) -> Iterator[tuple[str, list[Any], Callable[[Any], str]]]:
+    """A row for each measure: its name, the value of each side, and how to write one."""
+    from irrun.render import size_text
+
+    yield "compile", [side["compile_seconds"] for side in sides], _seconds
+    yield "first inference", [side["first_seconds"] for side in sides], _seconds
+    yield "memory", [side["memory"] for side in sides], size_text
+    for name in (*SHARES, "mean"):
+        yield f"latency {name}", [side["latency"][name] for side in sides], _seconds
+    yield "inferences", [side["inferences"] for side in sides], "{:,}".format
+    yield "per second", [side["throughput"] for side in sides], _rate
+
+
+def _rate(value: float) -> str:
+    return f"{value:,.0f}" if value >= 1000 else f"{value:.4g}"
+
+
 def _render_histogram(bins: list[Document]) -> None:
     from irrun.render import stdout
 
+    console = stdout()
     most = max(b["count"] for b in bins)
+    width = min(WIDTH, console.width - MARGIN - len(f"{most:,}"))
     for k, b in enumerate(bins):
-        bar = "█" * round(WIDTH * b["count"] / most) or ("▏" if b["count"] else "")
+        bar = "█" * round(width * b["count"] / most) or ("▏" if b["count"] else "")
         sign = "≥" if k == len(bins) - 1 and len(bins) > 1 else " "
-        stdout().print(f"{sign}{_seconds(b['from']):>10}  {bar} {b['count']:,}")
+        console.print(f"{sign}{_seconds(b['from']):>10}  {bar} {b['count']:,}")
 
 
 def _seconds(value: float) -> str:

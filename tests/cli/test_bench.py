@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -32,12 +33,39 @@ def test_the_document(irrun, more):
     assert document["inputs"] == [{"name": "image", "type": "f32", "shape": [1, 1, 8, 8]}]
 
 
-def test_the_table(irrun, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "200")  # what does not fit is wrapped
-    done = irrun("bench", DIGITS, "--shape", "[2,1,8,8]", "--seconds", 0.02, "--warm-up", 0, "--against", "openvino")
+@pytest.mark.parametrize("width", [60, 80, 120])
+@pytest.mark.parametrize("more", [(), ("--against", "openvino")])
+def test_the_table(irrun, monkeypatch, width, more):
+    monkeypatch.setenv("COLUMNS", str(width))
+    done = irrun("bench", DIGITS, "--shape", "[2,1,8,8]", "--seconds", 0.02, "--warm-up", 0, *more)
     assert done.code == OK
     assert "image f32[2,1,8,8]" in done.out
-    assert all(word in done.out for word in ("p99", "per second", "ratio", "openvino", "█"))
+    lines = done.out.splitlines()[1:]  # the first one has a path of any length
+    assert max(map(len, lines)) <= width
+    rows = [line for line in lines if line.startswith(("compile", "first", "memory", "latency", "inferences", "per "))]
+    assert [row[:15].strip() for row in rows] == [
+        *("compile", "first inference", "memory", "latency min", "latency p50", "latency p90", "latency p95"),
+        *("latency p99", "latency max", "latency mean", "inferences", "per second"),
+    ]
+    assert all(
+        re.fullmatch(r".{15}( +[\d,.]+( s| ms| µs| [KMG]B| bytes|))+( +[\d,.]+ ×)?", row.rstrip()) for row in rows
+    ), rows
+    assert done.out.count("×") == (9 if more else 0)
+    assert ("openvino / irload" in done.out) == bool(more)
+
+
+def test_numbers_that_are_large_or_unknown(irrun, monkeypatch, capsys):
+    from irload.benchmark import Benchmark
+    from irrun.bench import _render, _side
+
+    monkeypatch.setenv("COLUMNS", "60")
+    side = Side("irload", 0.001, 0.002, None, [1e-5] * 123_456 + [2e-5], 1.0)
+    document = {"model": "m.xml", "inputs": [], "read_seconds": 1.0, "sides": [_side(side)]}
+    _render(document, Benchmark([side], 1, 1))
+    out = capsys.readouterr().out
+    assert re.search(r"^memory +–$", out, re.MULTILINE)
+    assert re.search(r"^per second +123,457$", out, re.MULTILINE)
+    assert max(map(len, out.splitlines())) <= 60
 
 
 def test_dynamic_inputs_need_a_shape(irrun):
