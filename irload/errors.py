@@ -126,7 +126,7 @@ class DeclaredDiffers(IRError):
 
 
 class Unsupported(IRError):
-    """Valid IR that this version of irload cannot run."""
+    """Valid IR that this version of irload cannot run, or what needs a package that is not installed."""
 
 
 class LimitExceeded(IRError):
