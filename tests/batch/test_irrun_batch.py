@@ -233,6 +233,37 @@ def test_operations_of_your_own_reach_the_workers(batch, tmp_path):
     assert np.load(tmp_path / "o" / "x.npz")["y"].tolist() == [[2.0] * 4] * 2
 
 
+PICKY = """
+from irload import ExecutionError, Op
+
+
+class Picky(Op, type="Picky", opset="mine"):
+    def infer(self, x):
+        return x
+
+    def compute(self, x):
+        if (x < 0).any():
+            raise ExecutionError("is negative")
+        return x
+"""
+
+
+@pytest.mark.usefixtures("passing_extensions")
+@pytest.mark.parametrize("size", [(), ("--batch-size", 6)])
+def test_an_item_that_fails_in_its_inference_fails_alone(batch, tmp_path, size):
+    (tmp_path / "picky.py").write_text(PICKY)
+    model = unary(tmp_path / "m.xml", "?,4", "Picky", opset="mine")
+    (tmp_path / "in").mkdir()
+    for k in range(6):
+        np.save(tmp_path / "in" / f"{k}.npy", np.full((1, 4), -k if k == 2 else k, np.float32))
+    words = (tmp_path / "in", "-o", tmp_path / "o", "--extension", tmp_path / "picky.py", *size)
+    report = batch(*words, model=model, code=FINDINGS)
+    assert report["done"] == 5
+    assert [f["input"] for f in report["failures"]] == [str(tmp_path / "in" / "2.npy")]
+    assert "is negative" in report["failures"][0]["reason"]
+    assert [np.load(tmp_path / "o" / f"{k}.npz")["y"][0, 0] for k in (0, 1, 3, 4, 5)] == [0, 1, 3, 4, 5]
+
+
 def test_the_help_shows_how(irrun):
     shown = irrun("batch", "--help").out
     assert "\n    irrun batch model.xml photos/ -o top.jsonl" in shown
