@@ -20,6 +20,12 @@ if TYPE_CHECKING:
 SHOWN = 20
 """Layers that diverge and are shown; --all shows every layer."""
 
+COLUMNS = ("type", "own max", "own needs", "total max", "total needs", "tolerance", "beyond", "cosine")
+"""What is shown of each layer beside its name and operation."""
+ONLY_WIDE = frozenset({"type", "own max", "total max", "beyond", "cosine"})
+WIDE = 130
+"""Characters of a terminal from which on all columns fit, with names of some length."""
+
 Document = dict[str, Any]
 
 
@@ -165,25 +171,44 @@ def _render(document: Document, verdict: str, *, every: bool) -> None:
     from irrun.render import safe, stderr, stdout, table
 
     rows = [layer for layer in document["layers"] if every or not layer["passed"]]
-    numbers = ("own max", "own needs", "total max", "total needs", "tolerance", "beyond", "cosine")
-    shown = table("", "layer", "operation", "type", *numbers, right=numbers)
+    console = stdout()
+    names = COLUMNS if console.width >= WIDE else tuple(name for name in COLUMNS if name not in ONLY_WIDE)
+    shown = table("", "layer", "operation", *names, right=[name for name in names if name != "type"])
+    for column in shown.columns:
+        column.no_wrap = column.justify == "right"  # names are folded where they must be, numbers are not
     for layer in rows if every else rows[:SHOWN]:
-        own, total = layer["own"], layer["total"]
-        judged = own or total
-        cells = [_number(own, "max_abs"), _number(own, "needed"), _number(total, "max_abs"), _number(total, "needed")]
-        cells += [f"{layer['tolerance']:.3g}", "" if judged is None else f"{judged['beyond']}/{judged['size']}"]
+        cells = _cells(layer)
         mark = "" if layer["passed"] else "[red]≠[/]"
-        type = f"{layer['type']}[{','.join(map(str, layer['shape']))}]"
         name = layer["name"] + (f" ({layer['problem']})" if layer["problem"] else "")
-        shown.add_row(mark, safe(name), safe(layer["operation"]), safe(type), *cells, _number(judged, "cosine"))
+        shown.add_row(mark, safe(name), safe(layer["operation"]), *(safe(cells[name]) for name in names))
     if shown.row_count:
-        stdout().print(shown)
+        console.print(shown)
+        if names != COLUMNS:
+            console.print(f"[dim]{WIDE} columns, or --json, show more measures[/]")
     if len(rows) > SHOWN and not every:
         stdout().print(f"[dim]and {len(rows) - SHOWN} more layers that diverge (--all)[/]")
     if document["unmatched"]:
-        stderr().print(f"[dim]{document['unmatched']} outputs of layers have none to compare with[/]")
+        count = document["unmatched"]
+        what = "1 output of a layer is" if count == 1 else f"{count} outputs of layers are"
+        stderr().print(f"[dim]{what} on one side alone (fused, folded or without a partner)[/]")
     colour = "green" if document["passed"] else "red"
     stdout().print(f"[{colour}]{safe(verdict)}[/]", soft_wrap=True)
+
+
+def _cells(layer: Document) -> dict[str, str]:
+    """What stands in each of `COLUMNS`."""
+    own, total = layer["own"], layer["total"]
+    judged = own or total
+    return {
+        "type": f"{layer['type']}[{','.join(map(str, layer['shape']))}]",
+        "own max": _number(own, "max_abs"),
+        "own needs": _number(own, "needed"),
+        "total max": _number(total, "max_abs"),
+        "total needs": _number(total, "needed"),
+        "tolerance": f"{layer['tolerance']:.3g}",
+        "beyond": "" if judged is None else f"{judged['beyond']}/{judged['size']}",
+        "cosine": _number(judged, "cosine"),
+    }
 
 
 def _number(found: Document | None, key: str) -> str:

@@ -88,7 +88,8 @@ def render_intermediates(document: Document) -> None:
 def _render_finite(found: Document) -> None:
     console = stdout()
     if found["passed"]:
-        console.print(f"[green]PASSED[/]: all of {found['visited']} layers and all constants are finite")
+        layers = "the only layer" if found["visited"] == 1 else f"all of {found['visited']} layers"
+        console.print(f"[green]PASSED[/]: {layers} and all constants are finite")
         return
     for entry in found["layers"]:
         origin = "from finite inputs" if entry["made_here"] else "from inputs that are not finite"

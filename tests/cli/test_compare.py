@@ -49,6 +49,21 @@ def test_the_layer_is_named(irrun, wrong):
     assert len(irrun("compare", wrong, DIGITS, SEVEN, "--all").out.splitlines()) > len(document["layers"])
 
 
+@pytest.mark.parametrize("width", [60, 80, 120, 160])
+def test_numbers_stay_whole_in_any_width(irrun, wrong, monkeypatch, width):
+    monkeypatch.setenv("COLUMNS", str(width))
+    done = irrun("compare", wrong, DIGITS, SEVEN, "--all")
+    table = done.out.splitlines()[:-1]
+    assert max(map(len, table)) <= width
+    heads = table[0].split()
+    assert ("cosine" in heads) == (width == 160)
+    (conv0,) = [line for line in table if line.startswith("≠")]
+    assert conv0.split()[1:3] == ["conv0", "Convolution"[: len(conv0.split()[2])]]
+    numbers = [float(cell) for cell in conv0.split() if cell[0].isdigit() and "/" not in cell]
+    assert len(numbers) == (6 if width == 160 else 3)
+    assert ("--json" in table[-1]) == (width < 160)
+
+
 def test_dumps_of_another_machine(irrun, wrong, tmp_path):
     assert irrun("run", wrong, SEVEN, "--dump", tmp_path / "d").code == OK
     assert irrun("compare", tmp_path / "d", wrong, SEVEN).code == OK
