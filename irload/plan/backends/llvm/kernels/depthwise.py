@@ -7,6 +7,7 @@ at both ends of a row for themselves, as they lack some.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from math import prod
 
 import numpy as np
@@ -57,6 +58,10 @@ class Depthwise(Kernel):
     @property
     def _shares(self) -> int:
         return -(-self.channels // self.share)
+
+    @property
+    def code(self) -> Depthwise:
+        return replace(self, batch=0)
 
     @property
     def count(self) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import prod
 
 import numpy as np
@@ -47,6 +48,10 @@ class Pooling(Kernel):
     @property
     def _blocks(self) -> int:
         return -(-self.channels // (self.block * self.lanes))
+
+    @property
+    def code(self) -> Pooling:
+        return replace(self, batch=0)
 
     @property
     def count(self) -> int:

@@ -39,24 +39,16 @@ class Access:
 
 
 @record()
-class Open:
-    """Lines whose number of columns is known only when the code runs.
-
-    `heights`: of their tiles, the taller ones first; `block`: the tiles of a block. The code reads how many tiles a
-    line has, and how many of them are of the first of two heights.
-    """
-
-    heights: tuple[int, ...]
-    block: int
-
-
-@record()
 class Product(Kernel):
     """y[outer…, column, channel] = epilogue(Σ x · w, operands). Pointers: x, w, y, then the operands.
 
     `lanes`: f32 of a vector. `rows` and `vectors`: a tile; `panel`: vectors of a panel of the weights. `weights`: bytes
     between weights along the outer axes, for batches and groups. `shared`: what threads take parts of, the `rows` or
-    the `panels`. `open`: for code that serves any number of columns, which is 0 then.
+    the `panels`.
+
+    The code is the same for any size of the first outer axis, or of columns where there is none: it reads how many
+    tiles there are, and how many of them are of the first of two heights. `heights`, those of the tiles of a line, and
+    `block`, how many tiles meet the same weights, are then given.
     """
 
     lanes: int
@@ -73,17 +65,20 @@ class Product(Kernel):
     panel: int
     weights: tuple[int, ...]
     shared: str = "rows"
-    open: Open | None = None
+    heights: tuple[int, ...] = ()
+    block: int = 0
 
     @property
     def code(self) -> Product:
-        if self.outer or any(level.axis is not None for level in self.levels):
+        if self.outer:
+            return replace(self, outer=(0, *self.outer[1:]), block=self._block)
+        if any(level.axis is not None for level in self.levels):
             return self
-        return replace(self, columns=0, rows=self._heights[0], open=Open(self._heights, self._block))
+        return replace(self, columns=0, rows=self._heights[0], heights=self._heights, block=self._block)
 
     @property
     def numbers(self) -> tuple[int, ...]:
-        return () if self.code is self else (self._line, self.columns % self._line)
+        return self._tiles, self.columns % self._line
 
     @property
     def count(self) -> int:
@@ -115,18 +110,18 @@ class Product(Kernel):
     @property
     def _heights(self) -> tuple[int, ...]:
         """The heights of the tiles of a line: the first ones may be taller by a row."""
-        if self.open is not None:
-            return self.open.heights
+        if self.heights:
+            return self.heights
         height, taller = divmod(self.columns, self._line)
         return (height + 1, height) if taller else (height,)
 
     @property
     def _block(self) -> int:
-        """Tiles whose data stays in the cache while all weights go by."""
-        if self.open is not None:
-            return self.open.block
+        """Tiles whose data stays in the cache while all weights go by; a power of two where there are not as many."""
+        if self.block:
+            return self.block
         read = max(abs(self.x.column), 4 * self.levels[-1].count) * self.rows
-        return max(1, min(self._tiles, CACHED // max(read, 1)))
+        return max(1, min(1 << (self._tiles - 1).bit_length(), CACHED // max(read, 1)))
 
     @property
     def _ahead(self) -> int:
@@ -138,10 +133,7 @@ class Product(Kernel):
     def write(self, function: Function) -> None:
         f = function
         pointers = [f.load_pointer(f["arguments"], 8 * k) for k in range(3 + len(self.operands))]
-        tiles: Int = self._tiles
-        taller: Int = self.columns % self._line if self.open is None else 0
-        if self.open is not None:
-            tiles, taller = (f.load_int(f["arguments"], 8 * (len(pointers) + k)) for k in range(2))
+        tiles, taller = (f.load_int(f["arguments"], 8 * (len(pointers) + k)) for k in range(2))
         begin, end, first, last = f["begin"], f["end"], 0, self._groups
         if self.shared == "panels":
             begin, end, first, last = 0, tiles, f["begin"], f["end"]
@@ -220,9 +212,9 @@ class Product(Kernel):
         level = next((each for each in self.levels if each.axis == -1), None)
         if level is None:
             return [(taller, tuple(Row(k * self.x.column) for k in range(height))) for height in self._heights]
-        assert isinstance(taller, int)
         found: list[tuple[Int, tuple[Row, ...]]] = []
-        height, start = self.columns // self._line, 0
+        height, taller = divmod(self.columns, self._line)
+        start = 0
         for q in range(self._line):
             count = height + (q < taller)
             rows = tuple(Row(k * self.x.column, level.valid(start + k)) for k in range(count))

@@ -7,6 +7,8 @@ makes beyond the map is not stored.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from irload.plan.backends.llvm.builder import Function, Int, Value
 from irload.plan.backends.llvm.expressions import evaluate
 from irload.plan.backends.llvm.kernel import Kernel
@@ -44,6 +46,14 @@ class Winograd(Kernel):
     @property
     def _all(self) -> int:
         return count_tiles(self.batch, *self.outputs)
+
+    @property
+    def code(self) -> Winograd:
+        return replace(self, batch=0)
+
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        return (self._all,)
 
     @property
     def count(self) -> int:
@@ -87,13 +97,14 @@ class Winograd(Kernel):
         f = function
         x, w, y, *operands = (f.load_pointer(f["arguments"], 8 * k) for k in range(3 + len(self.operands)))
         zeros, table, square, inputs, sums = (f.at(f["scratch"], place) for place in self._places[:-1])
+        count = f.load_int(f["arguments"], 8 * (3 + len(operands)))
         self._write_inputs(f)
         self._write_outputs(f)
         f.loop(0, self._deep, self.lanes, lambda at, _: f.store(f.zero(), zeros, f.multiply(at, 4)))
 
         def block(index: Value, _: list[Value]) -> None:
             first = f.multiply(index, self.tiles)
-            last = f.minimum(f.add(first, self.tiles), self._all)
+            last = f.minimum(f.add(first, self.tiles), count)
 
             def before(tile: Value, _: list[Value]) -> None:
                 sample, top, left = self._position(f, tile)
