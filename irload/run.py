@@ -278,10 +278,10 @@ class CompiledModel:
                 self._pools.popitem(last=False)
             if idle:
                 return idle.pop()
-        from irload.plan.executor import make_plan  # with all kernels, which only planning needs
-
         try:
             with uncollected():
+                from irload.plan.executor import make_plan  # with all kernels, which only planning needs
+
                 return make_plan(self.model, schedule, self._options)
         except MemoryError as error:
             raise ExecutionError(f"there is not enough memory for the plan: {error}") from None

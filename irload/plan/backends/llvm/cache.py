@@ -47,11 +47,12 @@ class ObjectCache:
 
     def read(self, key: str) -> bytes | None:
         """The object of a key, None where there is none to be trusted."""
-        path = self.folder / _name(key)
+        folder = self.folder
+        path = os.path.join(folder, _name(key))
         with suppress(OSError):
-            if not _is_private(self.folder.stat()):
+            if not _is_private(os.stat(folder)):
                 return None
-            with open(path, "rb") as file:
+            with open(path, "rb", buffering=0) as file:
                 if not _is_private(os.fstat(file.fileno())):
                     return None
                 data = file.read()

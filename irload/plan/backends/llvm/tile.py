@@ -7,6 +7,7 @@ are packed into panels of vectors in the order of the sum.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from math import gcd, prod
 
 from irload.plan.backends.llvm.builder import Function, Int, Value
@@ -191,6 +192,7 @@ def write_sums(
     return _Sum(f, tile, bounds).level(0, x, w, [ahead or w, *zeros], range(len(tile.rows)))[1:]
 
 
+@lru_cache(1024)
 def tile_shape(target: Target, rows: int, channels: int, panel: int = 1, pitch: int = LINE) -> tuple[int, int]:
     """Rows and vectors of the tiles that take the fewest cycles for so many rows and channels.
 
