@@ -266,5 +266,6 @@ def test_an_item_that_fails_in_its_inference_fails_alone(batch, tmp_path, size):
 
 def test_the_help_shows_how(irrun):
     shown = irrun("batch", "--help").out
-    assert "\n    irrun batch model.xml photos/ -o top.jsonl" in shown
+    for words in ("photos/ -o top.jsonl", "ids='ids/*.npy'", "rows.parquet -o scores.parquet"):
+        assert f"\n    irrun batch model.xml {words}" in shown
     assert "\\b" not in shown
