@@ -9,6 +9,10 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet as pq
+import pytest
+
+import irload
+from tests.batch.kill import MODEL
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
@@ -29,12 +33,15 @@ def test_a_batch_in_ten_lines():
 
 
 def test_images_are_classified(tmp_path):
+    model = irload.compile_model(MODEL)
     run("classify_images.py", tmp_path / "top.jsonl")
     lines = [json.loads(line) for line in (tmp_path / "top.jsonl").read_text().splitlines()]
     assert len(lines) == 20
     for line in lines:
         assert line["probabilities"][0]["index"] == int(Path(line["input"]).stem.split("_")[1])
         assert "label" in line["probabilities"][2]
+        (wanted,) = model(np.load(MODEL.with_name(f"{Path(line['input']).stem}.npy")))[0]
+        assert line["probabilities"][0]["value"] == pytest.approx(wanted.max(), abs=0.01)  # pixels of 8 bits
 
 
 def test_embeddings_in_parquet(tmp_path):
