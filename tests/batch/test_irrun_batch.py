@@ -142,6 +142,7 @@ def test_nothing_is_overwritten_without_force(batch, tmp_path):
 def test_killed_and_resumed(tmp_path, form):
     hits = torture(tmp_path, 3, 5, 1500, form, delay=1.2)
     assert hits["parent"] + hits["worker"] == 3
+    assert hits["before"]
 
 
 def test_a_full_disk_keeps_what_is_done(tmp_path):
