@@ -15,7 +15,7 @@ from irload.comparison.matching import match
 from irload.comparison.measures import Measures, identical, measure, rms
 from irload.comparison.onnx_file import onnx_outputs
 from irload.comparison.paired import PairedRun
-from irload.comparison.sources import Names, Stream, dumped, openvino, plain, planned, run_plain
+from irload.comparison.sources import Names, Stream, dumped, openvino, openvino_precision, plain, planned, run_plain
 from irload.core.op import evaluate
 from irload.core.tensor import Array
 from irload.errors import InputInvalid, printable
@@ -125,7 +125,7 @@ def compare(
     """
     sides = _Sides(a, b, model, limits)
     patterns = as_patterns(layers)
-    found = Comparison(_shown(a), _shown(b))
+    found = Comparison(sides.shown(a), sides.shown(b))
     given = bind(sides.runner.inputs, inputs)
     wanted = dict(tolerances or {})
     constants = _constants(sides, wanted)
@@ -140,7 +140,7 @@ def compare(
                 found.unmatched += 1
                 continue
             element = tensor.element
-            computed = sides.precision if element.name == "f32" and sides.precision else element.name
+            computed = sides.precision if element.name == "f32" else element.name
             tolerance = _tolerance(computed, theirs, name, wanted)
             problem = _problem(array, theirs)
             own_error = total_error = None
@@ -193,6 +193,9 @@ class _Sides:
         self.runner = cast(Model, second if self.turned else first)
         self._other = first if self.turned else second
         self._limits = limits
+        self._asked = self._other.partition(":")[2] if isinstance(self._other, str) else ""
+        self.precision = openvino_precision(self._asked) if self._asked else "f32"
+        """The type in which the other side computes f32."""
         self.names: Names = labels(self.runner)
         self.matched: dict[Node, Node] = {}
         if isinstance(self._other, Model):
@@ -212,7 +215,7 @@ class _Sides:
         if self._other in ("fast", "jit"):
             return Stream(*planned(self.runner, inputs, self.names, jit=self._other == "jit"))
         if isinstance(self._other, str):
-            pairs = openvino(self.runner, inputs, self.names, self.precision or "f32")
+            pairs = openvino(self.runner, inputs, self.names, self._asked or "f32")
             return Stream(pairs, lambda name: "]/" not in name)
         if self._other.suffix == ".onnx" and not self._other.is_dir():
             tensors = {
@@ -226,10 +229,12 @@ class _Sides:
             pairs, listed = dumped(self._other, self._limits)
         return Stream(pairs, listed.__contains__)
 
-    @property
-    def precision(self) -> str:
-        """The type in which the other side computes f32; "" for f32 itself."""
-        return self._other.partition(":")[2] if isinstance(self._other, str) else ""
+    def shown(self, side: Model | str | Path) -> str:
+        """A side by its name, with the precision that it has in place of the one asked for."""
+        told = _shown(side)
+        if side != self._other or self._asked in ("", self.precision):
+            return told
+        return f"{told} (in {self.precision}, as this processor has no {self._asked})"
 
     @property
     def is_wide(self) -> bool:

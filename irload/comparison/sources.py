@@ -21,7 +21,7 @@ from irload.plan.interpreter import Run
 from irload.run import CompiledModel
 from irload.safety import Limits
 
-__all__ = ["Names", "Pairs", "Stream", "dumped", "openvino", "plain", "planned", "run_plain"]
+__all__ = ["Names", "Pairs", "Stream", "dumped", "openvino", "openvino_precision", "plain", "planned", "run_plain"]
 
 Names = Mapping[Node, str]
 Pairs = Iterator[tuple[str, Array]]
@@ -74,13 +74,9 @@ def openvino(model: Model, inputs: Sequence[Array], names: Names, precision: str
     Each inference returns the outputs of other layers, which keeps it from fusing them. Raises Unsupported where
     OpenVINO is not installed, or does not run the model.
     """
-    try:
-        import openvino as ov  # pyright: ignore[reportMissingImports]
-    except ImportError:
-        raise Unsupported("OpenVINO is not installed here; pip install openvino") from None
+    core: Any = _openvino().Core()
     if model.file is None:
         raise InputInvalid("OpenVINO reads files, and this model was read from none")
-    core: Any = ov.Core()
     # Without the last two, compressed models are computed on activations and a cache that are rounded to 8 bits or f16.
     config = {"DYNAMIC_QUANTIZATION_GROUP_SIZE": "0", "KV_CACHE_PRECISION": "f32"}
     config["INFERENCE_PRECISION_HINT"] = precision
@@ -114,6 +110,25 @@ def openvino(model: Model, inputs: Sequence[Array], names: Names, precision: str
             start = end
     except RuntimeError as error:
         raise Unsupported(f"OpenVINO does not run the model: {str(error).strip().splitlines()[-1][:300]}") from None
+
+
+def openvino_precision(asked: str) -> str:
+    """The precision in which OpenVINO runs f32 here where it is asked for this one: not every processor has each.
+
+    Raises Unsupported where OpenVINO is not installed.
+    """
+    ov = _openvino()
+    nothing = ov.op.Parameter(ov.Type.f32, ov.Shape([1]))
+    compiled = ov.Core().compile_model(ov.Model([nothing], [nothing]), "CPU", {"INFERENCE_PRECISION_HINT": asked})
+    return str(compiled.get_property("INFERENCE_PRECISION_HINT").get_type_name())
+
+
+def _openvino() -> Any:
+    try:
+        import openvino  # pyright: ignore[reportMissingImports]
+    except ImportError:
+        raise Unsupported("OpenVINO is not installed here; pip install openvino") from None
+    return openvino
 
 
 def dumped(path: Path, limits: Limits) -> tuple[Pairs, frozenset[str]]:
