@@ -14,10 +14,10 @@ import numpy as np
 from irload.core.tensor import Array
 from irload.plan.backends.llvm.axes import Axis, merged
 from irload.plan.backends.llvm.kernel import Launch, Temporary
+from irload.plan.backends.llvm.kernels.access import Access
 from irload.plan.backends.llvm.kernels.block_product import BlockProduct, even_rows
 from irload.plan.backends.llvm.kernels.dot_product import DotProduct, dot_shape
 from irload.plan.backends.llvm.kernels.pack_tiles import PackTiles
-from irload.plan.backends.llvm.kernels.product import Access
 from irload.plan.backends.llvm.kernels.sharing import shared
 from irload.plan.backends.llvm.kernels.tile_product import TileProduct
 from irload.plan.backends.llvm.kernels.to_bf16 import Strided, ToBf16

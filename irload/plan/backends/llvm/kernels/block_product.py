@@ -8,7 +8,7 @@ from math import prod
 from irload.plan.backends.llvm import tiles
 from irload.plan.backends.llvm.builder import Function, Int, Value
 from irload.plan.backends.llvm.kernel import Kernel
-from irload.plan.backends.llvm.kernels.product import Access
+from irload.plan.backends.llvm.kernels.access import Access
 from irload.plan.ir.expression import Expression
 from irload.record import record
 

@@ -8,9 +8,9 @@ from itertools import product as combinations
 from irload.plan.backends.llvm import tiles
 from irload.plan.backends.llvm.builder import Function, Value
 from irload.plan.backends.llvm.dots import dot
-from irload.plan.backends.llvm.expressions import evaluate, expression_cycles
+from irload.plan.backends.llvm.expressions import expression_cycles
 from irload.plan.backends.llvm.kernels.block_product import BlockProduct, even_rows
-from irload.plan.backends.llvm.operands import read, write
+from irload.plan.backends.llvm.kernels.results import TileResults
 from irload.record import record
 
 SUMS = 28
@@ -64,21 +64,23 @@ class DotProduct(BlockProduct):
             data = [f"x{k}" for k in strips]
             results = [f"{kind}{k}" for k in strips for kind in ("y", *self._operand_names)]
             own = f.module.function(name, [f"ptr {n}" for n in (*data, "w", "ahead", *results)])
-            self._ask_for_results(own, channels)
-            self._finish(own, channels, self._sums(own, -(-channels // f.lanes)))
+            strip_results = [self._results(own, k, channels) for k in strips]
+            for results in strip_results:
+                results.ask(own)
+            sums = self._sums(own, -(-channels // own.lanes))
+            each = len(sums) // self.height
+            for k, results in enumerate(strip_results):
+                results.write(own, sums[k * each : (k + 1) * each])
         return name
 
     @property
     def _operand_names(self) -> list[str]:
         return [f"operand{k}_" for k in range(len(self.operands))]
 
-    def _ask_for_results(self, f: Function, channels: int) -> None:
-        """Ask for the cache lines of the results and of operands as large as they, which arrive while sums are made."""
-        for a in range(self.height):
-            for name, access in zip(("y", *self._operand_names), (self.y, *self.operands), strict=True):
-                if access.column and access.channel == 4:
-                    for r, lane in combinations(range(self.rows), range(0, channels, f.lanes)):
-                        f.prefetch(f[f"{name}{a}"], r * access.column + lane * access.channel)
+    def _results(self, f: Function, strip: int, channels: int) -> TileResults:
+        """What finishes the sums of a strip."""
+        operands = [(f[f"{n}{strip}"], access) for n, access in zip(self._operand_names, self.operands, strict=True)]
+        return TileResults(self.epilogue, self.rows, channels, (f[f"y{strip}"], self.y), operands)
 
     def _sums(self, f: Function, vectors: int) -> list[Value]:
         """The sums of a block: strip by strip, row by row, vector by vector."""
@@ -129,22 +131,6 @@ class DotProduct(BlockProduct):
                     at = chain + k * vectors + b
                     totals[at] = dot(f, totals[at], element, weights[b])
         return totals
-
-    def _finish(self, f: Function, channels: int, sums: Sequence[Value]) -> None:
-        """Make the results of a block."""
-        left = iter(sums)
-        for a in range(self.height):
-            same: dict[tuple[int, int], Value] = {}
-            for r, lane in combinations(range(self.rows), range(0, channels, f.lanes)):
-                count = min(f.lanes, channels - lane)
-                values = [next(left)]
-                for k, (name, access) in enumerate(zip(self._operand_names, self.operands, strict=True)):
-                    offset = r * access.column + lane * access.channel
-                    if (k, offset) not in same:
-                        same[k, offset] = read(f, f[f"{name}{a}"], offset, access.channel, count)
-                    values.append(same[k, offset])
-                (result,) = evaluate(f, self.epilogue, values)
-                write(f, result, f[f"y{a}"], r * self.y.column + lane * self.y.channel, self.y.channel, count)
 
 
 def dot_shape(columns: int, lines: int, width: int) -> tuple[int, int]:

@@ -9,9 +9,10 @@ import numpy as np
 from irload.core.tensor import Array
 from irload.plan.backends.llvm.axes import Axis, merged
 from irload.plan.backends.llvm.kernel import Launch
+from irload.plan.backends.llvm.kernels.access import Access
 from irload.plan.backends.llvm.kernels.bf16_selection import bf16_matmul, pays_in_bf16
 from irload.plan.backends.llvm.kernels.packing import PackPanels
-from irload.plan.backends.llvm.kernels.product import Access, Product
+from irload.plan.backends.llvm.kernels.product import Product
 from irload.plan.backends.llvm.kernels.sharing import shared
 from irload.plan.backends.llvm.kernels.weight_panels import weight_panels
 from irload.plan.backends.llvm.selector import Selector

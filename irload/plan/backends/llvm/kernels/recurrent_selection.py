@@ -6,7 +6,8 @@ import numpy as np
 
 from irload.core.tensor import Array
 from irload.plan.backends.llvm.kernel import Launch
-from irload.plan.backends.llvm.kernels.product import Access, Product
+from irload.plan.backends.llvm.kernels.access import Access
+from irload.plan.backends.llvm.kernels.product import Product
 from irload.plan.backends.llvm.kernels.recurrent import PackedPhase, Recurrence
 from irload.plan.backends.llvm.kernels.recurrent_cells import PHASES, Phase
 from irload.plan.backends.llvm.kernels.sharing import shared

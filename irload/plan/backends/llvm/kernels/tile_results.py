@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from irload.plan.backends.llvm import tiles
 from irload.plan.backends.llvm.builder import Function, Int, Value
 from irload.plan.backends.llvm.expressions import evaluate
-from irload.plan.backends.llvm.kernels.product import Access
+from irload.plan.backends.llvm.kernels.access import Access
 from irload.plan.backends.llvm.operands import read, write
 from irload.plan.ir.expression import Expression
 from irload.record import record
