@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from functools import cache
 from io import FileIO
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,8 @@ __all__ = [
     "after_fork_in_child",
     "around_fork",
     "file_name",
+    "keep_to",
+    "other_processors",
     "physical_memory",
     "read_at",
     "replace",
@@ -84,6 +87,30 @@ def around_fork(
     register: Any = getattr(os, "register_at_fork", None)
     if register is not None:
         register(before=before, after_in_parent=in_parent, after_in_child=in_child or in_parent)
+
+
+def other_processors() -> frozenset[int]:
+    """The processors that the calling thread may use, without the one that it runs on; none where nobody says.
+
+    Linux wakes a thread on the processor of the one that wakes it when both have slept for a while, even where others
+    are idle, and moves it milliseconds later.
+    """
+    allowed = getattr(os, "sched_getaffinity", None)
+    return frozenset() if allowed is None else frozenset(allowed(0)) - {_processor()()}
+
+
+def keep_to(thread: int, processors: frozenset[int]) -> None:
+    """Have a thread of this process run on these processors alone, as far as the system lets it."""
+    keep = getattr(os, "sched_setaffinity", None)
+    if keep is not None:
+        with suppress(OSError):
+            keep(thread, processors)
+
+
+@cache
+def _processor() -> Callable[[], int]:
+    """Tells the processor that the calling thread runs on."""
+    return getattr(ctypes.CDLL(None), "sched_getcpu", lambda: -1)
 
 
 def physical_memory() -> int | None:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from irload.machine import processors
-from irload.portable import after_fork_in_child
+from irload.portable import after_fork_in_child, keep_to, other_processors
 
 Call = tuple[Callable[..., Any], tuple[Any, ...]]
 """A function and its arguments; nothing is looked up later."""
@@ -85,8 +85,9 @@ class ThreadPool:
 
     def _work(self, hired: list[_Worker], parts: Sequence[Part], rest: Sequence[Part]) -> list[BaseException]:
         """Run a part by the calling thread and one by each of the hired, then the rest. Gives what they raised."""
+        others = other_processors() if hired else frozenset[int]()
         for worker, part in zip(hired, parts[1:], strict=True):
-            worker.begin(part)
+            worker.begin(part, others)
         for part in (parts[0], *rest):
             run_part(part)
         failures = [failure for worker in hired if (failure := worker.finish()) is not None]
@@ -134,9 +135,13 @@ class _Worker(Thread):
         self._ending = False
         self._part: Part = []
         self._failure: BaseException | None = None
+        self._processors: frozenset[int] = frozenset()
 
-    def begin(self, part: Part) -> None:
-        """Have the part run."""
+    def begin(self, part: Part, processors: frozenset[int]) -> None:
+        """Have the part run on some of these processors; on any where none are named."""
+        if processors and processors != self._processors and self.native_id is not None:
+            keep_to(self.native_id, processors)
+            self._processors = processors
         self._part = part
         self._go.release()
 

@@ -16,6 +16,7 @@ import pytest
 
 import irload
 from irload.plan.threads import Part, ThreadPool, processors
+from irload.portable import other_processors
 from tests.plan.nets import convolutions
 
 ROOT = Path(__file__).parents[2]
@@ -229,3 +230,31 @@ def test_an_interrupted_inference_leaves_the_model_usable() -> None:
 def test_a_forked_child_can_infer(others: int) -> None:
     """Even while other threads of the parent are inferring."""
     assert script(FORKED, str(others)).split() == ["0"] * 8
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems do not say where threads run")
+def test_threads_wake_on_other_processors_than_their_caller(mine: ThreadPool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As the system may wake them on that of the caller, where they would take turns with it."""
+    found: list[set[int]] = []
+    parts: list[Part] = [[(int, ())], [(lambda: found.append(os.sched_getaffinity(0)), ())]]
+    allowed = sorted(os.sched_getaffinity(0))
+    wanted = [{cpu} for cpu in allowed[:2]] + [set(allowed)]
+    for others in wanted:
+        monkeypatch.setattr("irload.plan.threads.other_processors", lambda others=others: frozenset(others))
+        mine.run(parts)
+    monkeypatch.setattr("irload.plan.threads.other_processors", frozenset)
+    mine.run(parts)
+    assert found == [*wanted, set(allowed)], "where nobody says what others there are, all stays as it is"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems do not say where threads run")
+def test_the_processors_beside_that_of_the_caller() -> None:
+    allowed = os.sched_getaffinity(0)
+    try:
+        for cpu in sorted(allowed)[:3]:
+            os.sched_setaffinity(0, {cpu})
+            assert other_processors() == frozenset()
+    finally:
+        os.sched_setaffinity(0, allowed)
+    assert other_processors() < allowed
+    assert len(other_processors()) == len(allowed) - 1

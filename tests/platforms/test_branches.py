@@ -8,6 +8,7 @@ import json
 import ntpath
 import os
 import sys
+import threading
 from pathlib import Path, PureWindowsPath
 from types import SimpleNamespace
 
@@ -220,3 +221,10 @@ def test_memory_where_nobody_reports_it(monkeypatch: pytest.MonkeyPatch) -> None
 
 def _absent(*_: object, **__: object) -> None:
     raise FileNotFoundError
+
+
+def test_processors_where_nobody_tells_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(os, "sched_getaffinity", raising=False)
+    monkeypatch.delattr(os, "sched_setaffinity", raising=False)
+    assert portable.other_processors() == frozenset()
+    portable.keep_to(threading.get_native_id(), frozenset({0}))

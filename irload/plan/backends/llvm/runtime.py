@@ -26,8 +26,11 @@ from irload.record import record
 
 SPINS = 1000
 """Turns of a barrier before it offers the processor to others."""
-YIELDS = 100
-"""Turns that it then offers it, before it sleeps."""
+YIELDS = 1000
+"""Turns that it then offers it, before it sleeps: half a millisecond, several times what a sleep takes at least.
+
+Otherwise one sleep makes the other thread come late, which then sleeps in turn, and so on to the end of the inference.
+"""
 NAP = 50
 """The microseconds that it then sleeps each time."""
 _ENTRY = 5
