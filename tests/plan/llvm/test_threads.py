@@ -146,6 +146,7 @@ import os, signal, sys, threading, time
 import numpy as np, irload
 sys.path.insert(0, {str(Path(__file__).parents[3])!r})
 from tests.plan.llvm.test_threads import close, net
+signal.signal(signal.SIGINT, signal.default_int_handler)  # which processes in the background are started without
 model, x, expected = net(4096)
 compiled = irload.compile_model(model, 2, jit=True)
 compiled(x)
