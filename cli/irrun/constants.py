@@ -8,16 +8,13 @@ from typing import Any
 import numpy as np
 
 from irload import IRError
-from irload.core.tensor import Array
 from irload.graph import Node
+from irload.reporting.statistics import moments
 from irrun.render import safe, size_text, stdout, table
 from irrun.survey import Layer, is_unknown
 from irrun.values import json_value, value_text
 
 Document = dict[str, Any]
-
-BLOCK = 1 << 20
-"""Values taken at a time, so that statistics of big tensors need little memory."""
 
 
 def weights_report(every: Sequence[Layer], chosen: Sequence[Layer]) -> list[Document]:
@@ -62,32 +59,19 @@ def _statistics(node: Node) -> Document:
         return nothing
     if values.dtype == object or not values.size:
         return nothing
-    flat = values.reshape(-1)
-    blocks = [flat[k : k + BLOCK] for k in range(0, flat.size, BLOCK)]
-    zeros = sum(int(np.count_nonzero(b == 0)) for b in blocks)
-    finite = [f for b in blocks if (f := _finite(b)).size]
-    count = sum(f.size for f in finite)
-    found = {**nothing, "sparsity": zeros / flat.size, "nonfinite": flat.size - count}
-    if count:
-        mean = sum(float(f.sum()) for f in finite) / count
-        spread = sum(float(np.square(f - mean).sum()) for f in finite) / count
-        low, high = _extremes(blocks if values.dtype.kind in "biu" else finite, values.dtype)
-        found |= {"min": low, "max": high, "mean": mean, "std": spread**0.5}
-    return found
+    found = moments(values.reshape(-1))
+    shown = {**nothing, "sparsity": found.zeros / values.size, "nonfinite": values.size - found.count}
+    if found.count:
+        low, high = (_digits(x, values.dtype) for x in (found.low, found.high))
+        shown |= {"min": low, "max": high, "mean": found.mean, "std": found.std}
+    return shown
 
 
-def _finite(block: Array) -> Array:
-    numbers = block.astype(np.float64)
-    return numbers if block.dtype.kind in "biu" else numbers[np.isfinite(numbers)]
-
-
-def _extremes(blocks: Sequence[Array], dtype: np.dtype[Any]) -> tuple[Any, Any]:
-    """The least and the greatest value in the digits of their type: big integers exactly, f32 as short as it is."""
-    low, high = min(b.min() for b in blocks), max(b.max() for b in blocks)
+def _digits(x: Any, dtype: np.dtype[Any]) -> Any:
+    """A value in the digits of its type: big integers exactly, f32 as short as it is."""
     if dtype.kind in "biu":
-        return int(low), int(high)
-    short = np.float64 if dtype == np.float64 else np.float32
-    return json_value(short(low)), json_value(short(high))
+        return int(x)
+    return json_value((np.float64 if dtype == np.float64 else np.float32)(x))
 
 
 def render_weights(rows: Sequence[Document]) -> None:

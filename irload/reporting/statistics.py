@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -10,7 +11,7 @@ from irload.core.tensor import Array
 from irload.errors import IRError
 from irload.graph import Node
 
-__all__ = ["statistics"]
+__all__ = ["Moments", "moments", "statistics"]
 
 BINS = 32
 BLOCK = 1 << 20
@@ -33,24 +34,58 @@ def statistics(node: Node) -> dict[str, Any] | None:
     if values.dtype == object or not values.size:
         return None
     flat = values.reshape(-1)
-    count = zeros = 0
-    total = squares = 0.0
-    low, high = np.inf, -np.inf
-    for start in range(0, flat.size, BLOCK):
-        block = flat[start : start + BLOCK].astype(np.float64)
+    found = moments(flat)
+    told: dict[str, Any] = {
+        "zeros": found.zeros / flat.size,
+        "nonfinite": flat.size - found.count,
+        "first": _first(flat),
+    }
+    if found.count:
+        low, high = float(found.low), float(found.high)
+        told |= {"min": low, "max": high, "mean": found.mean, "std": found.std}
+        told["histogram"] = _histogram(flat, low, high)
+    return told
+
+
+class Moments(NamedTuple):
+    """Over the finite elements of numbers; all but `zeros` and `count` are 0 where there are none.
+
+    `low` and `high` are integers where the elements are, else f64.
+    """
+
+    zeros: int
+    count: int
+    low: Any = 0
+    high: Any = 0
+    mean: float = 0.0
+    std: float = 0.0
+
+
+def moments(flat: Array) -> Moments:
+    """The moments of a vector of numbers, a block at a time; the deviation is that from the mean, in a second pass."""
+    zeros, count, total = 0, 0, 0.0
+    lows: list[Any] = []
+    highs: list[Any] = []
+    for block, finite in _blocks(flat):
         zeros += int(np.count_nonzero(block == 0))
-        block = block[np.isfinite(block)]
-        if block.size:
-            count += block.size
-            total += float(block.sum())
-            squares += float(np.square(block).sum())
-            low, high = min(low, float(block.min())), max(high, float(block.max()))
-    found: dict[str, Any] = {"zeros": zeros / flat.size, "nonfinite": flat.size - count, "first": _first(flat)}
-    if count:
-        mean = total / count
-        spread = max(squares / count - mean * mean, 0.0) ** 0.5
-        found |= {"min": low, "max": high, "mean": mean, "std": spread, "histogram": _histogram(flat, low, high)}
-    return found
+        if finite.size:
+            count, total = count + finite.size, total + float(finite.sum())
+            exact = block if block.dtype.kind in "biu" else finite
+            lows.append(exact.min())
+            highs.append(exact.max())
+    if not count:
+        return Moments(zeros, count)
+    mean = total / count
+    square = sum(float(np.square(finite - mean).sum()) for _, finite in _blocks(flat))
+    return Moments(zeros, count, min(lows), max(highs), mean, (square / count) ** 0.5)
+
+
+def _blocks(flat: Array) -> Iterator[tuple[Array, Array]]:
+    """Blocks as they are, and their finite elements in f64."""
+    for start in range(0, flat.size, BLOCK):
+        block = flat[start : start + BLOCK]
+        numbers = block.astype(np.float64)
+        yield block, numbers if block.dtype.kind in "biu" else numbers[np.isfinite(numbers)]
 
 
 def _histogram(flat: Array, low: float, high: float) -> list[int]:
