@@ -96,7 +96,7 @@ class Executor:
         for kernel, run in zip(self.kernels, self._single_kernels(context), strict=True):
             run()
             for origin, value in _made(kernel.step):
-                yield origin, np.array(self.memory.array(value), order="C")
+                yield origin, np.array(self.memory.array(value), value.dtype, order="C")
 
     @property
     def made(self) -> list[Output]:

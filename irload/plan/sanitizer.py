@@ -74,7 +74,7 @@ class Sanitizer:
 
     def _bytes(self, value: Value) -> bytes:
         """What a value holds; of one whose layout no strides describe, all of its buffer."""
-        strided = self._memory.layout(self._roots[value]).is_strided
+        strided = self._memory.layout(self._roots[value]).has_strides
         return (self._memory.array(value) if strided else self._memory.buffer(self._roots[value])).tobytes()
 
     def _poison(self, roots: Iterable[Value]) -> None:

@@ -18,7 +18,7 @@ def backends(options: Options) -> tuple[Backend, ...]:
 
     Raises InputInvalid for options that this machine cannot meet.
     """
-    compiled = compiled_kernels(options.jit, options.precision)
+    compiled = compiled_kernels(options.jit, options.precision, precise=options.precise)
     return (*_registered, *([] if compiled is None else [compiled]), _numpy)
 
 

@@ -67,7 +67,9 @@ class Aliases:
             if not isinstance(step, ViewOp) or step.inputs[0].is_constant:
                 continue
             source = step.inputs[0]
-            if source not in strided and not self.layout(source).is_strided:
+            if source not in strided and not self.layout(source).has_strides:
+                continue
+            if self.layout(step.output).storage != self.layout(source).storage:
                 continue
             view = step.view
             seen = view.of(strided[source] if source in strided else self.layout(source).strided(source.shape))
@@ -125,7 +127,7 @@ class Aliases:
 
     def _alike(self, a: Value, b: Value) -> bool:
         """True where both lie alike, in a way that strides describe."""
-        return self.layout(a) == self.layout(b) and self.layout(a).is_strided
+        return self.layout(a) == self.layout(b) and self.layout(a).has_strides
 
 
 def _uses(program: Program) -> dict[Value, list[Step]]:

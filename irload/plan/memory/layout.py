@@ -27,9 +27,14 @@ class Layout:
     storage: np.dtype[Any] | None = None
 
     @property
+    def has_strides(self) -> bool:
+        """True where strides say where the elements lie."""
+        return self.block == 1
+
+    @property
     def is_strided(self) -> bool:
         """True where strides say it all, so that every back end can read the value."""
-        return self.block == 1 and self.storage is None
+        return self.has_strides and self.storage is None
 
     def extents(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         """The lengths of the axes as they lie, outermost first, borders and the rest of the last block included."""

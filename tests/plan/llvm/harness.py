@@ -13,7 +13,7 @@ import numpy as np
 from irload.core.tensor import Array
 from irload.plan.backends.base import Options
 from irload.plan.backends.llvm.executable import LlvmExecutable
-from irload.plan.backends.llvm.target import AVX2, AVX512, AVX512_BF16, Target, host_target
+from irload.plan.backends.llvm.target import AMX, AVX2, AVX512, AVX512_BF16, Target, host_target
 from irload.plan.ir.program import Program, Step, Value, walk_values
 from irload.plan.memory.memory import Memory
 from irload.plan.memory.requests import MemoryRequests
@@ -26,7 +26,7 @@ DOTS = Target("dots", 16, 32, "x86-64-v3", AVX2.flags, dots=True, emulated=True)
 """The code for AVX512_BF16, its instruction emulated."""
 _host = host_target()
 TARGETS = [AVX2, WIDE, *([AVX512] if _host is not None and AVX512.flags <= _host.flags else [])]
-BF16 = [TILES, DOTS, *([AVX512_BF16] if _host is not None and AVX512_BF16.flags <= _host.flags else [])]
+BF16 = [TILES, DOTS, *(t for t in (AMX, AVX512_BF16) if _host is not None and t.flags <= _host.flags)]
 """Those for products in bf16."""
 
 
@@ -106,7 +106,7 @@ def _guarded_allocations(at_end: bool) -> Generator[None]:
         return guarded((size,), np.uint8, at_end=at_end, aligned=alignment)
 
     here = "irload.plan.backends.llvm"
-    with patch(f"{here}.pack.aligned_bytes", allocate), patch(f"{here}.runtime.aligned_bytes", allocate):
+    with patch(f"{here}.pack._blocks.take", allocate), patch(f"{here}.runtime.aligned_bytes", allocate):
         yield
 
 

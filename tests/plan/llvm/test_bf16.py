@@ -37,8 +37,8 @@ from tests.plan.programs import constant, run, value
 @pytest.fixture
 def everything_pays(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have the smallest products computed in bf16, too."""
-    for module in ("convolution", "matmul"):
-        monkeypatch.setattr(f"irload.plan.backends.llvm.kernels.{module}.pays_in_bf16", lambda *_: True)
+    for module in ("kernels.convolution", "kernels.matmul", "storage"):
+        monkeypatch.setattr(f"irload.plan.backends.llvm.{module}.pays_in_bf16", lambda *_: True)
 
 
 def narrowed(array: Array) -> Array:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from irload.errors import InputInvalid
 from irload.plan.backends.llvm.compiler import is_installed
-from irload.plan.backends.llvm.target import AVX512, VARIABLE, Target, host_target
+from irload.plan.backends.llvm.target import AVX512, VARIABLE, Target, host_target, in_bf16
 
 if TYPE_CHECKING:
     from irload.plan.backends.llvm.backend import LlvmBackend
@@ -17,7 +17,7 @@ PRECISIONS = ("f32", "bf16", "auto")
 """What products may be computed in."""
 
 
-def compiled_kernels(jit: bool | None, precision: str) -> LlvmBackend | None:
+def compiled_kernels(jit: bool | None, precision: str, *, precise: bool = False) -> LlvmBackend | None:
     """The back end of compiled kernels, None where they cannot be had or are not wanted.
 
     Raises InputInvalid where `jit` is True or `precision` "bf16" and this machine cannot: the message says why.
@@ -34,7 +34,8 @@ def compiled_kernels(jit: bool | None, precision: str) -> LlvmBackend | None:
         if precision == "bf16" and not target.bf16:
             needed = "AMX or AVX512_BF16"
             raise InputInvalid(f"precision bf16 needs {needed}, and kernels are for {target.name}; use f32 or auto")
-        return _backend(target if precision == "f32" else _checked(target))
+        target = target if precision == "f32" else _checked(target)
+        return _backend(target, in_bf16(target, precision, precise=precise))
     if jit or precision == "bf16":
         raise InputInvalid(f"compiled kernels cannot be used: {reason}")
     return None
@@ -58,10 +59,10 @@ def _checked(target: Target) -> Target:
 
 
 @cache
-def _backend(target: Target) -> LlvmBackend:
+def _backend(target: Target, bf16: bool) -> LlvmBackend:
     from irload.plan.backends.llvm.backend import LlvmBackend
 
-    return LlvmBackend(target)
+    return LlvmBackend(target, bf16=bf16)
 
 
 @cache

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from irload.plan.backends.base import Executable, Options
 from irload.plan.backends.channels_last import layouts
 from irload.plan.backends.llvm.executable import LlvmExecutable
+from irload.plan.backends.llvm.storage import stored_layouts
 from irload.plan.backends.llvm.support import supports
 from irload.plan.backends.llvm.target import Target
 from irload.plan.ir.program import Program, Step
@@ -15,12 +16,13 @@ from irload.plan.memory.requests import MemoryRequests
 
 
 class LlvmBackend:
-    """Takes most steps on f32; what it leaves runs in NumPy."""
+    """Takes most steps on f32; what it leaves runs in NumPy. `bf16`: some values are stored so."""
 
     name = "llvm"
 
-    def __init__(self, target: Target) -> None:
+    def __init__(self, target: Target, *, bf16: bool = False) -> None:
         self.target = target
+        self.bf16 = bf16
 
     def supports(self, step: Step) -> bool:
         return supports(step)
@@ -29,7 +31,8 @@ class LlvmBackend:
         """Nothing: a kernel may have several results and any expression."""
 
     def requests(self, program: Program, steps: Sequence[Step]) -> MemoryRequests:
-        return MemoryRequests(layouts(program, steps, inputs=False))
+        found = layouts(program, steps, inputs=False)
+        return MemoryRequests(stored_layouts(program, steps, found, self.target) if self.bf16 else found)
 
     def compile(self, steps: Sequence[Step], memory: Memory, options: Options) -> Executable:
         return LlvmExecutable(steps, memory, self.target, options)

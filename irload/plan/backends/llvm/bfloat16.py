@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from irload.plan.backends.llvm import operands
 from irload.plan.backends.llvm.builder import Function, Int, Value
 
 BYTES = 2
@@ -27,14 +26,49 @@ def rounded(f: Function, value: Value) -> Value:
     return f.value(halves, f"trunc {f.integers} {result} to {halves}")
 
 
-def read(f: Function, pointer: Value, offset: Int, stride: int, count: int) -> Value:
-    """`count` elements of f32 that lie `stride` bytes apart, rounded; all lanes at most, zeros in those beyond."""
-    if count <= 0:
-        return zeros(f)
-    if count >= f.lanes:
-        return rounded(f, operands.read(f, pointer, offset, stride))
-    value = operands.read(f, pointer, offset, stride, count)
-    return rounded(f, f.select(f.mask(count), value, f.zero()))
+def widened(f: Function, halves: Value) -> Value:
+    """Lanes of 16 bits as f32."""
+    words = f.value(f.integers, f"zext {halves.type} {halves} to {f.integers}")
+    bits = f.value(f.integers, f"shl {f.integers} {words}, splat (i32 16)")
+    return f.value(f.vector, f"bitcast {f.integers} {bits} to {f.vector}")
+
+
+def load(f: Function, pointer: Value, offset: Int = 0, count: int | None = None) -> Value:
+    """`count` elements beside each other as f32, by default all lanes; those beyond are 0."""
+    return widened(f, load_bits(f, pointer, offset, count))
+
+
+def load_bits(f: Function, pointer: Value, offset: Int = 0, count: int | None = None) -> Value:
+    """The same as they are stored."""
+    halves, place = f"<{f.lanes} x i16>", f.at(pointer, offset)
+    if count is None or count >= f.lanes:
+        return f.value(halves, f"load {halves}, ptr {place}, align 2")
+    name = f"@llvm.masked.load.v{f.lanes}i16.p0"
+    arguments = f"ptr {place}, i32 2, {f.booleans} {f.mask(count)}, {halves} zeroinitializer"
+    return f.value(halves, f"call {halves} {name}({arguments})")
+
+
+def load_scalar(f: Function, pointer: Value, offset: Int = 0) -> Value:
+    """One element as f32."""
+    bits = f.value("i16", f"load i16, ptr {f.at(pointer, offset)}, align 2")
+    word = f.value("i32", f"zext i16 {bits} to i32")
+    return f.value("float", f"bitcast i32 {f.value('i32', f'shl i32 {word}, 16')} to float")
+
+
+def write(f: Function, value: Value, pointer: Value, offset: Int, stride: int, count: int | None = None) -> None:
+    """Round a vector of f32 and store `count` lanes, by default all, `stride` bytes apart."""
+    halves = rounded(f, value)
+    if stride == BYTES and (count is None or count >= f.lanes):
+        store(f, halves, pointer, offset)
+    elif stride == BYTES:
+        name = f"@llvm.masked.store.v{f.lanes}i16.p0"
+        place = f.at(pointer, offset)
+        f.emit(f"call void {name}({halves.type} {halves}, ptr {place}, i32 2, {f.booleans} {f.mask(count or 0)})")
+    else:
+        place = f.at(pointer, offset)
+        for lane in range(count or f.lanes):
+            bits = f.value("i16", f"extractelement {halves.type} {halves}, i64 {lane}")
+            f.emit(f"store i16 {bits}, ptr {f.at(place, lane * stride)}, align 2")
 
 
 def zeros(f: Function) -> Value:

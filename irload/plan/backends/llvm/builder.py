@@ -38,10 +38,12 @@ def float_bits(number: float) -> str:
 
 def _masked(lanes: int) -> str:
     """Declarations as LLVM 20 has them; later versions, which have others, translate what is declared."""
-    vector, mask = f"<{lanes} x float>", f"<{lanes} x i1>"
+    vector, mask, halves = f"<{lanes} x float>", f"<{lanes} x i1>", f"<{lanes} x i16>"
     return (
         f"declare {vector} @llvm.masked.load.v{lanes}f32.p0(ptr, i32, {mask}, {vector})\n"
-        f"declare void @llvm.masked.store.v{lanes}f32.p0({vector}, ptr, i32, {mask})"
+        f"declare void @llvm.masked.store.v{lanes}f32.p0({vector}, ptr, i32, {mask})\n"
+        f"declare {halves} @llvm.masked.load.v{lanes}i16.p0(ptr, i32, {mask}, {halves})\n"
+        f"declare void @llvm.masked.store.v{lanes}i16.p0({halves}, ptr, i32, {mask})"
     )
 
 

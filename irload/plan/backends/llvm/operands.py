@@ -2,34 +2,63 @@
 
 from __future__ import annotations
 
+from irload.plan.backends.llvm import bfloat16
 from irload.plan.backends.llvm.builder import Function, Int, Value
+from irload.plan.backends.llvm.elements import F32, SIZES
 
 
-def read(f: Function, pointer: Value, offset: Int, stride: int, count: int | None = None) -> Value:
-    """`count` elements (all lanes by default) that lie `stride` bytes apart: one for all lanes where that is 0.
+def read(f: Function, pointer: Value, offset: Int, stride: int, count: int | None = None, element: str = F32) -> Value:
+    """`count` elements (all lanes by default) that lie `stride` bytes apart, as f32: one for all lanes where that is 0.
 
     What is beyond `count` is unspecified, and not read.
     """
     if stride == 0:
-        return f.broadcast(pointer, offset)
-    if stride == 4:
-        return f.load(pointer, offset, count)
+        return f.splat(_scalar(f, f.at(pointer, offset), 0, element))
+    if stride == SIZES[element]:
+        return f.load(pointer, offset, count) if element == F32 else bfloat16.load(f, pointer, offset, count)
     vector = f.zero()
     place = f.at(pointer, offset)
     for lane in range(count or f.lanes):
-        scalar = f.load_scalar(place, lane * stride)
+        scalar = _scalar(f, place, lane * stride, element)
         vector = f.value(f.vector, f"insertelement {f.vector} {vector}, float {scalar}, i64 {lane}")
     return vector
 
 
-def write(f: Function, value: Value, pointer: Value, offset: Int, stride: int, count: int | None = None) -> None:
+def write(
+    f: Function,
+    value: Value,
+    pointer: Value,
+    offset: Int,
+    stride: int,
+    count: int | None = None,
+    element: str = F32,
+) -> None:
     """Store `count` lanes `stride` bytes apart."""
-    if stride == 4:
+    if element != F32:
+        bfloat16.write(f, value, pointer, offset, stride, count)
+        return
+    if stride == SIZES[F32]:
         f.store(value, pointer, offset, count)
         return
     place = f.at(pointer, offset)
     for lane in range(count or f.lanes):
         f.store_scalar(f.value("float", f"extractelement {f.vector} {value}, i64 {lane}"), place, lane * stride)
+
+
+def read_rounded(f: Function, pointer: Value, offset: Int, stride: int, count: int, element: str = F32) -> Value:
+    """`count` elements that lie `stride` bytes apart, in bf16; all lanes at most, zeros in those beyond."""
+    if count <= 0:
+        return bfloat16.zeros(f)
+    if element != F32 and stride == SIZES[element]:
+        return bfloat16.load_bits(f, pointer, offset, count)
+    if count >= f.lanes:
+        return bfloat16.rounded(f, read(f, pointer, offset, stride, element=element))
+    value = read(f, pointer, offset, stride, count, element)
+    return bfloat16.rounded(f, f.select(f.mask(count), value, f.zero()))
+
+
+def _scalar(f: Function, pointer: Value, offset: int, element: str) -> Value:
+    return f.load_scalar(pointer, offset) if element == F32 else bfloat16.load_scalar(f, pointer, offset)
 
 
 def read_booleans(f: Function, pointer: Value, offset: Int, stride: int, count: int) -> Value:

@@ -13,7 +13,6 @@ from ml_dtypes import bfloat16
 from irload.core.tensor import Array
 from irload.plan.backends.llvm.kernel import address
 from irload.plan.memory.arena import ALIGNMENT
-from irload.plan.memory.memory import aligned_bytes
 from irload.portable import around_fork
 
 HUGE_PAGE = 2 << 20
@@ -36,21 +35,25 @@ def panels(weights: Array, lanes: int, panel: int) -> Array:
     return packed
 
 
-def tile_panels(weights: Array, width: int) -> Array:
+def tile_panels(weights: Array, width: int, *, overlap: bool = False) -> Array:
     """Weights [G, channels, taps, depth] → [G, panel, chunk, tap, tile, 16, 16, 2] in bf16, as kernels multiply tiles.
 
-    A panel is `width` tiles of 16 channels, a chunk 32 of `depth`; what is beyond is 0. The result holds bits.
+    A panel is `width` tiles of 16 channels, a chunk 32 of `depth`; what is beyond is 0. With `overlap` the last chunk
+    is that of the last 32 of the depth, and 0 where the one before has them. The result holds bits.
     """
     groups, channels, taps, depth = weights.shape
     own, chunks = width * 16, -(-depth // 32)
     count = -(-channels // own)
+    before = 32 * (chunks - 1)
+    last = 32 * chunks - (depth - before) if overlap else before
     shape = (groups, count, chunks, taps, width, 16, 16, 2)
-    packed = aligned_bytes(2 * prod(shape)).view(np.uint16).reshape(shape)
+    packed = _blocks.take(2 * prod(shape)).view(np.uint16).reshape(shape)
     for g in range(groups):
         for p in range(count):
             part = weights[g, p * own : (p + 1) * own]
             whole = np.zeros((own, taps, 32 * chunks), np.float32)
-            whole[: len(part), :, :depth] = part
+            whole[: len(part), :, :before] = part[:, :, :before]
+            whole[: len(part), :, last : last + depth - before] = part[:, :, before:]
             turned = whole.reshape(width, 16, taps, chunks, 16, 2).transpose(3, 2, 0, 4, 1, 5)
             with np.errstate(invalid="ignore", over="ignore"):
                 packed[g, p] = turned.astype(bfloat16).view(np.uint16)

@@ -118,7 +118,7 @@ class MultiplyTiles(Kernel):
             for sums in range(TILES):
                 registers.dot(sums, TILES, TILES + 1)
 
-        registers.configure([tiles.ROWS] * (TILES + 2))
+        registers.configure([(tiles.ROWS, tiles.BYTES)] * (TILES + 2))
         f.loop(f["begin"], f["end"], 1, lambda _, __: f.loop(0, TILE_TURNS, 1, turn))
         registers.release()
 

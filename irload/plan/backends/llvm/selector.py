@@ -8,9 +8,9 @@ from weakref import WeakValueDictionary
 from irload.core.tensor import Array
 from irload.plan.backends.base import Options
 from irload.plan.backends.llvm.kernel import Kernel, Launch, Temporary, address
-from irload.plan.backends.llvm.target import Target
+from irload.plan.backends.llvm.target import Target, in_bf16
 from irload.plan.ir.constant import Constant
-from irload.plan.ir.program import Value
+from irload.plan.ir.program import PlanInvalid, Value
 from irload.plan.memory.memory import Memory
 
 PackedWeights = WeakValueDictionary[tuple[Hashable, Constant], Array]
@@ -25,7 +25,7 @@ class Selector:
         self.target = target
         self.threads = options.threads
         self.precise = options.precise
-        self.bf16 = target.bf16 and (options.precision == "bf16" or (options.precision == "auto" and not self.precise))
+        self.bf16 = in_bf16(target, options.precision, precise=options.precise)
         self.constants: list[Array] = []
         """Those that kernels read where they are."""
         self.packed_weights: list[Array] = []
@@ -38,7 +38,14 @@ class Selector:
         self._offset = 0
 
     def array(self, value: Value) -> Array:
-        """A value where it lies, or a constant, which is kept."""
+        """A value where it lies, or a constant, which is kept. Raises PlanInvalid for values stored in another type."""
+        found = self.stored(value)
+        if found.dtype != value.dtype:
+            raise PlanInvalid(f"{value} is stored in {found.dtype}, which this kernel does not read")
+        return found
+
+    def stored(self, value: Value) -> Array:
+        """The same for kernels that take any type in which values are stored."""
         if value.source is None:
             return self.memory.array(value)
         found = value.source.held_array()

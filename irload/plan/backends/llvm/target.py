@@ -56,6 +56,12 @@ AMX = Target("amx", 16, 32, "x86-64-v4", _V4 | _TILES, True, "+amx-tile,+amx-bf1
 TARGETS = {target.name: target for target in (AMX, AVX512_BF16, AVX512, AVX2)}
 """The targets there are kernels for, the best first."""
 
+
+def in_bf16(target: Target, precision: str, *, precise: bool) -> bool:
+    """True where products are computed in bf16, and what they take and make may be stored so."""
+    return target.bf16 and (precision == "bf16" or (precision == "auto" and not precise))
+
+
 TRIPLE = "x86_64-unknown-linux-gnu"
 """The ABI of the code: that of x86-64 everywhere but on Windows."""
 

@@ -22,10 +22,10 @@ STATE = 64 + 8 * NBYTES
 """The bytes that hold the tiles of a thread where they are emulated: their configuration, then their rows."""
 
 
-def configuration(rows: Sequence[int]) -> list[int]:
-    """What the processor reads to configure tiles of so many rows, each whole: 64 bytes, as eight i64."""
-    widths = [BYTES] * len(rows) + [0] * (16 - len(rows))
-    return list(struct.unpack("<8q", struct.pack("<BB14x16H16B", 1, 0, *widths, *rows, *[0] * (16 - len(rows)))))
+def configuration(shapes: Sequence[tuple[int, int]]) -> list[int]:
+    """What the processor reads to configure the first tiles: of each its rows, and their bytes. As eight i64."""
+    rows, widths = ([*numbers, *[0] * (16 - len(shapes))] for numbers in zip(*shapes, strict=True))
+    return list(struct.unpack("<8q", struct.pack("<BB14x16H16B", 1, 0, *widths, *rows)))
 
 
 class Tiles:
@@ -36,9 +36,9 @@ class Tiles:
         self._state = state
         self._emulated = f.target.emulated
 
-    def configure(self, rows: Sequence[int]) -> None:
-        """Set the rows of the first tiles, and all tiles to zero. The same in all of a module."""
-        table = self._f.module.table("configuration", configuration(rows))
+    def configure(self, shapes: Sequence[tuple[int, int]]) -> None:
+        """Set rows, and their bytes, of the first tiles, and all tiles to zero. The same in all of a module."""
+        table = self._f.module.table("configuration", configuration(shapes))
         if self._emulated:
             self._clear(self._state, STATE)
             self._f.store(self._f.load(table), self._state)
@@ -59,12 +59,13 @@ class Tiles:
         else:
             self._f.emit(f"call void @llvm.x86.tilezero(i8 {tile})")
 
-    def load(self, tile: int, pointer: Value, stride: Int) -> None:
-        """Load a tile from rows `stride` bytes apart."""
+    def load(self, tile: int, pointer: Value, stride: Int, *, once: bool = False) -> None:
+        """Load a tile from rows `stride` bytes apart. `once`: they need not stay in the first level of the cache."""
         if self._emulated:
             self._copy(tile, pointer, stride, to_tile=True)
         else:
-            self._f.emit(f"call void @llvm.x86.tileloadd64(i8 {tile}, ptr {pointer}, i64 {stride})")
+            name = "tileloaddt164" if once else "tileloadd64"
+            self._f.emit(f"call void @llvm.x86.{name}(i8 {tile}, ptr {pointer}, i64 {stride})")
 
     def store(self, tile: int, pointer: Value, stride: Int) -> None:
         """Store a tile to rows `stride` bytes apart."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from irload.plan.backends.llvm.elements import F32
 from irload.record import record
 
 
@@ -14,3 +15,4 @@ class Access:
     channel: int = 0
     start: int = 0
     """Bytes from the pointer that is given to where output 0 begins: negative for data with padding."""
+    element: str = F32

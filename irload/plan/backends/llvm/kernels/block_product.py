@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from math import prod
 
-from irload.plan.backends.llvm import tiles
+from irload.plan.backends.llvm import bfloat16, tiles
 from irload.plan.backends.llvm.builder import Function, Int, Value
 from irload.plan.backends.llvm.kernel import Kernel
 from irload.plan.backends.llvm.kernels.access import Access
@@ -19,10 +19,51 @@ NEAR = 32 * 1024
 
 
 @record()
+class Chunks:
+    """How the `depth` channels of a position lie: chunks of 32, `stride` bytes apart.
+
+    The last chunk is `last` bytes behind the first: where tiles read data that are not copied, it overlaps the one
+    before, and the weights of what is read twice are 0. `nbytes`: those of a row of a tile.
+    """
+
+    depth: int
+    stride: int
+    last: int
+    nbytes: int = tiles.BYTES
+
+    @staticmethod
+    def copied(depth: int, stride: int) -> Chunks:
+        """In a copy, in which the last chunk is filled up with zeros."""
+        return Chunks(depth, stride, (-(-depth // tiles.DEPTH) - 1) * stride)
+
+    @staticmethod
+    def in_place(depth: int, *, tiled: bool) -> Chunks:
+        """Beside each other in the data themselves. `tiled`: for tiles."""
+        if not tiled:
+            return Chunks.copied(depth, tiles.BYTES)
+        nbytes = min(depth * bfloat16.BYTES, tiles.BYTES)
+        return Chunks(depth, tiles.BYTES, depth * bfloat16.BYTES - nbytes, nbytes)
+
+    @property
+    def count(self) -> int:
+        """The chunks."""
+        return -(-self.depth // tiles.DEPTH)
+
+    @property
+    def overlap(self) -> bool:
+        """True where the last chunk overlaps the one before."""
+        return self.last != (self.count - 1) * self.stride
+
+    def offset(self, chunk: int) -> int:
+        """The bytes from the first chunk to this one."""
+        return min(chunk * self.stride, self.last)
+
+
+@record()
 class BlockProduct(Kernel):
     """y[outer…, column, channel] = epilogue(Σ x · w, operands). Pointers: x, w, y, then the operands.
 
-    x is in bf16: rows of 32 channels, one for each column, tap and chunk of `depth` channels. w is in panels [chunk,
+    x is in bf16: rows of 32 channels, one for each column, tap and chunk. w is in panels [chunk,
     tap, tile, 16 pairs of channels of x, 16 channels of y, 2], `weights` bytes apart along the outer axes, of which
     those with weights of their own are first. `element`: the type of x and w.
 
@@ -35,9 +76,7 @@ class BlockProduct(Kernel):
     outer: tuple[int, ...]
     columns: int
     channels: int
-    depth: int
-    chunk: int
-    """Bytes between chunks of x."""
+    chunks: Chunks
     taps: tuple[int, ...]
     """Bytes from the row of an output to that of each tap."""
     x: Access
@@ -55,13 +94,9 @@ class BlockProduct(Kernel):
         return self._units if self.shared == "rows" else self._panels
 
     @property
-    def _chunks(self) -> int:
-        return -(-self.depth // tiles.DEPTH)
-
-    @property
     def _steps(self) -> int:
         """Rows of x for one row of sums."""
-        return self._chunks * len(self.taps)
+        return self.chunks.count * len(self.taps)
 
     @property
     def _lanes(self) -> int:
@@ -188,8 +223,9 @@ class BlockProduct(Kernel):
     def _offset(self, f: Function, step: Value) -> Int:
         """The bytes from the row of an output to what it multiplies in this step."""
         if len(self.taps) == 1:
-            return f.add(f.multiply(step, self.chunk), self.taps[0])
-        offsets = [chunk * self.chunk + tap for chunk in range(self._chunks) for tap in self.taps]
+            place = f.multiply(step, self.chunks.stride)
+            return f.add(f.minimum(place, self.chunks.last) if self.chunks.overlap else place, self.taps[0])
+        offsets = [self.chunks.offset(chunk) + tap for chunk in range(self.chunks.count) for tap in self.taps]
         return f.load_int(f.module.table("offsets", offsets), f.multiply(step, 8))
 
     def _prepare(self, f: Function) -> None:

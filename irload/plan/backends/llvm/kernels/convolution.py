@@ -9,9 +9,11 @@ import numpy as np
 
 from irload.core.tensor import Array
 from irload.plan.backends.llvm.axes import Axis, merged
+from irload.plan.backends.llvm.elements import F32, element_of
 from irload.plan.backends.llvm.kernel import Launch
 from irload.plan.backends.llvm.kernels.access import Access
-from irload.plan.backends.llvm.kernels.bf16_selection import bf16_convolution, pays_in_bf16
+from irload.plan.backends.llvm.kernels.bf16_convolution import bf16_convolution
+from irload.plan.backends.llvm.kernels.bf16_selection import pays_in_bf16
 from irload.plan.backends.llvm.kernels.bf16_windows import bf16_windows
 from irload.plan.backends.llvm.kernels.depthwise import fits_depthwise, select_depthwise
 from irload.plan.backends.llvm.kernels.product import Product
@@ -21,6 +23,7 @@ from irload.plan.backends.llvm.kernels.windowed import Windowed
 from irload.plan.backends.llvm.kernels.winograd_selection import fits_winograd, select_winograd
 from irload.plan.backends.llvm.selector import Selector
 from irload.plan.backends.llvm.tile import Level, tile_shape
+from irload.plan.ir.program import PlanInvalid
 from irload.plan.ir.steps import Conv
 
 
@@ -45,6 +48,8 @@ def launch_convolution(conv: Windowed, selector: Selector) -> Launch:
 
 def _direct(conv: Windowed, selector: Selector) -> Launch:
     data, out = conv.data, conv.out
+    if element_of(data) != F32:
+        raise PlanInvalid("a convolution in f32 reads data stored in bf16")
     groups, channels, depth, *_ = conv.shape
     planar = data.shape[1] > 1 and data.strides[1] != 4
     taps = [
@@ -76,7 +81,8 @@ def _direct(conv: Windowed, selector: Selector) -> Launch:
 
     def access(k: int, tensor: Array | None, begin: int = 0) -> Access:
         outer = tuple(axis.strides[k] for axis in kept[:-1])
-        return Access(outer, kept[-1].strides[k], 0 if tensor is None else tensor.strides[1], begin)
+        channel, element = (0, F32) if tensor is None else (tensor.strides[1], element_of(tensor))
+        return Access(outer, kept[-1].strides[k], channel, begin, element)
 
     product = Product(
         lanes,

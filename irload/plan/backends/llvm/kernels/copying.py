@@ -9,8 +9,9 @@ from irload.core.tensor import Array
 from irload.plan.backends.llvm.axes import Axis, by_memory
 from irload.plan.backends.llvm.blocks import Blocks, unrolled
 from irload.plan.backends.llvm.builder import Function, Int, Value
+from irload.plan.backends.llvm.elements import F32
 from irload.plan.backends.llvm.kernel import Kernel, Launch, Temporary, address
-from irload.plan.backends.llvm.kernels.elementwise import Pointwise
+from irload.plan.backends.llvm.kernels.elementwise import Pointwise, pointwise
 from irload.plan.backends.llvm.kernels.transposing import TransposedCopy, contiguous_axes
 from irload.plan.backends.llvm.selector import Selector
 from irload.plan.ir.steps import IDENTITY, Concat, Relayout, ViewOp
@@ -47,8 +48,9 @@ def select_view(step: ViewOp, selector: Selector) -> list[Launch]:
     """Nothing where the output is a view of the input, else a copy."""
     if selector.memory.is_view(step.output):
         return []
-    itemsize = step.output.dtype.itemsize
-    source, out = Place.of(selector.array(step.inputs[0])), Place.of(selector.array(step.output))
+    array = selector.stored(step.output)
+    itemsize = array.itemsize
+    source, out = Place.of(selector.stored(step.inputs[0])), Place.of(array)
     seen = source.through(step.view)
     if seen is not None:
         return [copy(out, seen, itemsize, selector)]
@@ -63,7 +65,8 @@ def select_view(step: ViewOp, selector: Selector) -> list[Launch]:
 
 def select_concat(step: Concat, selector: Selector) -> list[Launch]:
     """The inputs, copied to their places in the output where they do not lie there already."""
-    out = Place.of(selector.array(step.output))
+    array = selector.stored(step.output)
+    out = Place.of(array)
     launches: list[Launch] = []
     start = 0
     for value in step.inputs:
@@ -72,14 +75,16 @@ def select_concat(step: Concat, selector: Selector) -> list[Launch]:
         start += value.shape[step.axis]
         target = out.through(View("slice", ranges=tuple(ranges)))
         if selector.memory.source(value) is not step.output and target is not None:
-            launches.append(copy(target, Place.of(selector.array(value)), value.dtype.itemsize, selector))
+            launches.append(copy(target, Place.of(selector.stored(value)), array.itemsize, selector))
     return launches
 
 
 def select_relayout(step: Relayout, selector: Selector) -> list[Launch]:
-    """A copy between layouts that strides describe."""
-    source, out = Place.of(selector.array(step.inputs[0])), Place.of(selector.array(step.output))
-    return [copy(out, source, step.output.dtype.itemsize, selector)]
+    """A copy between layouts that strides describe, and between the types in which they are stored."""
+    source, out = selector.stored(step.inputs[0]), selector.stored(step.output)
+    if source.dtype != out.dtype:
+        return [pointwise(IDENTITY, [out], [source], selector)]
+    return [copy(Place.of(out), Place.of(source), out.itemsize, selector)]
 
 
 def _dense(shape: tuple[int, ...], itemsize: int) -> Strided:
@@ -96,7 +101,7 @@ def copy(target: Place, source: Place, itemsize: int, selector: Selector) -> Lau
     if itemsize == 4 and axes[-1].size == 4:
         elements = tuple(axes[:-1])
         ends = contiguous_axes(elements)
-        kernel = Pointwise(selector.target.lanes, elements, IDENTITY)
+        kernel = Pointwise(selector.target.lanes, elements, IDENTITY, (F32, F32))
         if ends is not None:
             kernel = TransposedCopy(selector.target.lanes, *ends)
     return Launch(kernel, [target.start, source.start], [*target.keep, *source.keep])

@@ -14,6 +14,7 @@ import numpy as np
 
 from irload.core.tensor import Array
 from irload.plan.backends.llvm.builder import Function, Int, Value
+from irload.plan.backends.llvm.elements import elements_of, is_contiguous
 from irload.plan.backends.llvm.expressions import evaluate
 from irload.plan.backends.llvm.kernel import Kernel, Launch
 from irload.plan.backends.llvm.kernels.loops import accumulate, offset, repeat
@@ -54,6 +55,8 @@ class Depthwise(Kernel):
     vectors: int
     columns: int
     share: int
+    elements: tuple[str, ...]
+    """How x, y and the operands are stored."""
 
     @property
     def _shares(self) -> int:
@@ -170,7 +173,7 @@ class _Block:
                 for v in range(vectors):
                     place = column * kernel.x[4] + v * kernel.lanes * kernel.x[1]
                     lanes = min(count - v * kernel.lanes, kernel.lanes)
-                    element = read(f, data, place, kernel.x[1], lanes)
+                    element = read(f, data, place, kernel.x[1], lanes, kernel.elements[0])
                     for window, tap in belongs[column]:
                         if (tap, v) not in factors:
                             factors[tap, v] = f.load(
@@ -209,17 +212,22 @@ class _Block:
                 for k, strides in enumerate(kernel.operands):
                     place = window * strides[4] + v * kernel.lanes * strides[1]
                     if (k, place) not in same:
-                        same[k, place] = read(f, places[1 + k], place, strides[1], lanes)
+                        same[k, place] = read(f, places[1 + k], place, strides[1], lanes, kernel.elements[2 + k])
                     values.append(same[k, place])
                 (result,) = evaluate(f, kernel.epilogue, values)
-                write(f, result, places[0], window * kernel.y[4] + v * kernel.lanes * kernel.y[1], kernel.y[1], lanes)
+                place = window * kernel.y[4] + v * kernel.lanes * kernel.y[1]
+                write(f, result, places[0], place, kernel.y[1], lanes, kernel.elements[1])
 
 
 def fits_depthwise(conv: Windowed) -> bool:
     """True for one channel a group on maps with the channels innermost, and windows that are not too wide."""
-    width = conv.axes()[2]
+    return is_contiguous(conv.data, 1) and is_depthwise(conv.shape, conv.axes()[2])
+
+
+def is_depthwise(weights: Sequence[int], width: WindowAxis) -> bool:
+    """True for weights of one channel a group, and windows along rows that are not too wide."""
     edges = width.count - len(width.interior)
-    return conv.shape[1:3] == (1, 1) and conv.data.strides[1] == 4 and max(width.kernel, edges) <= WIDEST
+    return tuple(weights[1:3]) == (1, 1) and max(width.kernel, edges) <= WIDEST
 
 
 def select_depthwise(conv: Windowed, selector: Selector) -> Launch:
@@ -243,6 +251,7 @@ def select_depthwise(conv: Windowed, selector: Selector) -> Launch:
         vectors,
         columns,
         share,
+        elements_of([data, out, *conv.operands]),
     )
 
     def pack(weights: Array) -> Array:

@@ -39,7 +39,7 @@ class DotProduct(BlockProduct):
     @property
     def cycles(self) -> float:
         sums = self.height * self.rows * self.width
-        pairs = -(-self.depth // 2) * len(self.taps)
+        pairs = -(-self.chunks.depth // 2) * len(self.taps)
         each = pairs * max(sums, LATENCY) + sums * (2 + expression_cycles(self.epilogue)) + 30
         return self._units * self._panels * each
 
@@ -87,8 +87,8 @@ class DotProduct(BlockProduct):
         count = self.height * self.rows * vectors
         chains = min(MOST_CHAINS, -(-LATENCY // count))
         totals = [f.zero()] * (chains * count)
-        rest = self.depth - (self._chunks - 1) * tiles.DEPTH
-        whole = (self._chunks - 1) * len(self.taps)
+        rest = self.chunks.depth - (self.chunks.count - 1) * tiles.DEPTH
+        whole = (self.chunks.count - 1) * len(self.taps)
         for first, stop, pairs in ((0, whole, PAIRS), (whole, self._steps, -(-rest // 2))):
             if first < stop:
                 totals = f.loop(first, stop, 1, self._step(f, vectors, pairs, chains), totals)

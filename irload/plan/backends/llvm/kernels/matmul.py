@@ -8,9 +8,11 @@ import numpy as np
 
 from irload.core.tensor import Array
 from irload.plan.backends.llvm.axes import Axis, merged
+from irload.plan.backends.llvm.elements import F32, element_of
 from irload.plan.backends.llvm.kernel import Launch
 from irload.plan.backends.llvm.kernels.access import Access
-from irload.plan.backends.llvm.kernels.bf16_selection import bf16_matmul, pays_in_bf16
+from irload.plan.backends.llvm.kernels.bf16_matmul import bf16_matmul
+from irload.plan.backends.llvm.kernels.bf16_selection import pays_in_bf16
 from irload.plan.backends.llvm.kernels.packing import PackPanels
 from irload.plan.backends.llvm.kernels.product import Product
 from irload.plan.backends.llvm.kernels.sharing import shared
@@ -27,8 +29,8 @@ def select_matmul(step: MatMul, selector: Selector) -> list[Launch]:
     """A matmul with leading axes that broadcast."""
     if selector.bf16 and pays_in_bf16(step, selector.target):
         return bf16_matmul(step, selector)
-    a, out = selector.array(step.inputs[0]), selector.array(step.output)
-    operands = [selector.array(v) for v in step.operands]
+    a, out = selector.array(step.inputs[0]), selector.stored(step.output)
+    operands = [selector.stored(v) for v in step.operands]
     lanes = selector.target.lanes
     *batch, m, n = out.shape
     a = a.swapaxes(-1, -2) if step.transpose_a else a
@@ -48,7 +50,8 @@ def select_matmul(step: MatMul, selector: Selector) -> list[Launch]:
 
     def access(k: int, tensor: Array | None) -> Access:
         outer = tuple(axis.strides[1 + k] for axis in kept[:-1])
-        return Access(outer, kept[-1].strides[1 + k], 0 if tensor is None else tensor.strides[-1])
+        channel, element = (0, F32) if tensor is None else (tensor.strides[-1], element_of(tensor))
+        return Access(outer, kept[-1].strides[1 + k], channel, 0, element)
 
     product = Product(
         lanes,

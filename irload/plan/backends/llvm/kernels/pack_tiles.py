@@ -9,6 +9,7 @@ from typing import ClassVar
 from irload.plan.backends.llvm import bfloat16, tiles
 from irload.plan.backends.llvm.builder import Function, Int, Value
 from irload.plan.backends.llvm.kernel import Kernel
+from irload.plan.backends.llvm.operands import read_rounded
 from irload.plan.backends.llvm.shuffles import transposed
 from irload.record import record
 
@@ -110,7 +111,7 @@ class PackTiles(Kernel):
         """Pairs of rows, read along columns."""
 
         def element(k: Int) -> Value:
-            return bfloat16.read(f, source, f.multiply(k, self.steps[0]), self.steps[1], columns)
+            return read_rounded(f, source, f.multiply(k, self.steps[0]), self.steps[1], columns)
 
         def pair(k: Value, _: list[Value]) -> None:
             first = element(f.multiply(k, 2))
@@ -135,7 +136,7 @@ class PackTiles(Kernel):
         lines: list[Value] = []
         for c in range(tiles.ROWS):
             halves = [
-                bfloat16.read(f, source, c * self.steps[1] + first * 4, 4, rows - first if c < columns else 0)
+                read_rounded(f, source, c * self.steps[1] + first * 4, 4, rows - first if c < columns else 0)
                 for first in (0, f.lanes)
             ]
             joined = bfloat16.joined(f, *halves)

@@ -8,6 +8,7 @@ from math import prod
 import numpy as np
 
 from irload.plan.backends.llvm.builder import Function, Int, Value
+from irload.plan.backends.llvm.elements import SIZES, element_of, is_contiguous
 from irload.plan.backends.llvm.kernel import Kernel, Launch
 from irload.plan.backends.llvm.kernels.loops import accumulate, offset, repeat
 from irload.plan.backends.llvm.kernels.windows import WindowAxis, five, pool_axes
@@ -44,6 +45,8 @@ class Pooling(Kernel):
     block: int
     columns: int
     lanes: int
+    elements: tuple[str, str]
+    """How source and target are stored."""
 
     @property
     def _blocks(self) -> int:
@@ -60,7 +63,8 @@ class Pooling(Kernel):
     @property
     def cycles(self) -> float:
         vectors = self.count * self.block * self.axes[2].count
-        slow = 1 if self.source[1] == self.target[1] == 4 else self.lanes
+        dense = all(t[1] == SIZES[e] for t, e in zip((self.source, self.target), self.elements, strict=True))
+        slow = 1 if dense else self.lanes
         return vectors * slow * (2 + 0.6 * self.axes[0].kernel * self.axes[1].kernel * self.axes[2].kernel)
 
     def write(self, function: Function) -> None:
@@ -140,7 +144,7 @@ class _Row:
             found: list[Value] = []
             for k in range(count):
                 for v, (first, lanes) in enumerate(vectors):
-                    x = read(f, place, k * width.stride * column + first * channel, channel, lanes)
+                    x = read(f, place, k * width.stride * column + first * channel, channel, lanes, kernel.elements[0])
                     found.append(self._combined(totals[k * len(vectors) + v], x))
             return found
 
@@ -166,7 +170,7 @@ class _Row:
             window, (first, lanes) = k // len(vectors), vectors[k % len(vectors)]
             place = window * kernel.target[4] + first * kernel.target[1]
             result = total if scale is None else f.arithmetic("fmul", total, scale)
-            write(f, result, target, place, kernel.target[1], lanes)
+            write(f, result, target, place, kernel.target[1], lanes, kernel.elements[1])
 
     def _combined(self, total: Value, x: Value) -> Value:
         if self.kernel.kind == "mean":
@@ -195,10 +199,10 @@ class _Row:
 
 def select_pool(step: Pool, selector: Selector) -> list[Launch]:
     """The kernel of a pooling."""
-    x, out = selector.array(step.inputs[0]), selector.array(step.output)
+    x, out = selector.stored(step.inputs[0]), selector.stored(step.output)
     axes = pool_axes(step)
     block, columns = _tile(selector.target, x.shape[1], axes[2].count)
-    if x.strides[1] != 4 or out.strides[1] != 4:
+    if not (is_contiguous(x, 1) and is_contiguous(out, 1)):
         block = columns = 1
     kernel = Pooling(
         step.kind,
@@ -211,6 +215,7 @@ def select_pool(step: Pool, selector: Selector) -> list[Launch]:
         block,
         columns,
         selector.target.lanes,
+        (element_of(x), element_of(out)),
     )
     return [selector.launch(kernel, [x, out])]
 

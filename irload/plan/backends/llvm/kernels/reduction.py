@@ -9,6 +9,7 @@ from irload.core.tensor import Array
 from irload.plan.backends.llvm.axes import Axis, by_memory, offsets
 from irload.plan.backends.llvm.blocks import Blocks
 from irload.plan.backends.llvm.builder import Function, Int, Value
+from irload.plan.backends.llvm.elements import element_of
 from irload.plan.backends.llvm.kernel import Kernel, Launch
 from irload.plan.backends.llvm.operands import read, write
 from irload.plan.backends.llvm.selector import Selector
@@ -24,7 +25,7 @@ TOGETHER = 4
 
 def select_reduce(step: Reduce, selector: Selector) -> list[Launch]:
     """A reduction over any axes."""
-    x, out = selector.array(step.inputs[0]), selector.array(step.output)
+    x, out = selector.stored(step.inputs[0]), selector.array(step.output)
     kept = [k for k in range(x.ndim) if k not in step.axes]
     strides = out.strides if len(kept) == out.ndim else tuple(out.strides[k] for k in kept)
     return [selector.launch(_kernel(step, x, kept, strides, selector.target.lanes), [out, x])]
@@ -33,13 +34,13 @@ def select_reduce(step: Reduce, selector: Selector) -> list[Launch]:
 def _kernel(step: Reduce, x: Array, kept: list[int], strides: tuple[int, ...], lanes: int) -> Kernel:
     outer = by_memory([Axis(x.shape[k], (s, x.strides[k])) for k, s in zip(kept, strides, strict=True)])
     inner = by_memory([Axis(x.shape[k], (x.strides[k], 0)) for k in step.axes])
-    inner = [Axis(axis.size, (0, axis.strides[0])) for axis in inner] or [Axis(1, (0, 4))]
+    inner = [Axis(axis.size, (0, axis.strides[0])) for axis in inner] or [Axis(1, (0, x.itemsize))]
     nearer = [axis for axis in outer if 0 < abs(axis.strides[1]) < abs(inner[-1].strides[1])]
     if not nearer:
-        return RowReduce(lanes, step.kind, tuple(outer), tuple(inner))
+        return RowReduce(lanes, step.kind, tuple(outer), tuple(inner), element_of(x))
     columns = min(nearer, key=lambda axis: abs(axis.strides[1]))
     rows = [axis for axis in outer if axis is not columns]
-    return ColumnReduce(lanes, step.kind, (*rows, columns), tuple(inner))
+    return ColumnReduce(lanes, step.kind, (*rows, columns), tuple(inner), element_of(x))
 
 
 def start(f: Function, kind: str) -> Value:
@@ -67,6 +68,8 @@ class RowReduce(Kernel):
     kind: str
     outer: tuple[Axis, ...]
     inner: tuple[Axis, ...]
+    element: str
+    """How what is read is stored."""
 
     @property
     def count(self) -> int:
@@ -82,7 +85,7 @@ class RowReduce(Kernel):
         first = start(f, kind)
 
         def each(places: list[Value], count: int | None, carried: list[Value]) -> list[Value]:
-            value = read(f, places[1], 0, span.strides[1], count)
+            value = read(f, places[1], 0, span.strides[1], count, self.element)
             value = value if count is None else f.select(f.mask(count), value, first)
             return [combine(f, kind, carried[0], value)]
 
@@ -104,6 +107,8 @@ class ColumnReduce(Kernel):
     kind: str
     outer: tuple[Axis, ...]
     inner: tuple[Axis, ...]
+    element: str
+    """How what is read is stored."""
 
     @property
     def count(self) -> int:
@@ -144,7 +149,10 @@ class ColumnReduce(Kernel):
         zero = [start(f, self.kind)] * len(parts)
 
         def term(places: list[Value], totals: list[Value]) -> list[Value]:
-            values = [read(f, places[1], k * along, self.outer[-1].strides[1], count) for k, count in enumerate(parts)]
+            values = [
+                read(f, places[1], k * along, self.outer[-1].strides[1], count, self.element)
+                for k, count in enumerate(parts)
+            ]
             return [combine(f, self.kind, total, value) for total, value in zip(totals, values, strict=True)]
 
         totals = added(f, self.inner, begin, term, zero, lambda a, b: combine(f, self.kind, a, b))

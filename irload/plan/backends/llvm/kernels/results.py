@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from irload.plan.backends.llvm.builder import Function, Int, Value
+from irload.plan.backends.llvm.elements import F32, SIZES
 from irload.plan.backends.llvm.expressions import evaluate, expression_cycles
 from irload.plan.backends.llvm.kernels.access import Access
 from irload.plan.backends.llvm.operands import read, write
@@ -33,14 +34,15 @@ class TileResults:
         """Ask for the cache lines of the results and of operands as large as they, which arrive while sums are made."""
         for tensor in (self.y, *self.operands):
             pointer, access = tensor
-            if access.column and access.channel == 4:
+            size = SIZES[access.element]
+            if access.column and access.channel == size:
                 for r in range(self.rows):
-                    for at in range(0, 4 * self.channels, LINE):
+                    for at in range(0, size * self.channels, LINE):
                         f.prefetch(pointer, r * access.column + at, to_write=tensor is self.y)
 
     def write(self, f: Function, sums: Sequence[Value]) -> None:
         """Make the results of sums: vectors in the order row by row."""
-        if expression_cycles(self.epilogue) < APART:
+        if expression_cycles(self.epilogue) < APART or self.y[1].element != F32:
             self._finish(f, range(self.rows), sums)
             return
         vectors = len(self._lanes(f))
@@ -50,7 +52,7 @@ class TileResults:
         def row(r: Value, _: list[Value]) -> None:
             pointer, access = self.y
             own = [
-                read(f, pointer, _offset(f, access, r, v), access.channel, count)
+                read(f, pointer, _offset(f, access, r, v), access.channel, count, access.element)
                 for v, count in enumerate(self._lanes(f))
             ]
             self._finish(f, [r], own)
@@ -70,14 +72,14 @@ class TileResults:
                 for k, (pointer, access) in enumerate(self.operands):
                     offset = _offset(f, access, r, v)
                     if (k, offset) not in same:
-                        same[k, offset] = read(f, pointer, offset, access.channel, count)
+                        same[k, offset] = read(f, pointer, offset, access.channel, count, access.element)
                     values.append(same[k, offset])
                 (result,) = evaluate(f, self.epilogue, values)
                 self._store(f, result, r, v)
 
     def _store(self, f: Function, result: Value, r: Int, v: int) -> None:
         pointer, access = self.y
-        write(f, result, pointer, _offset(f, access, r, v), access.channel, self._lanes(f)[v])
+        write(f, result, pointer, _offset(f, access, r, v), access.channel, self._lanes(f)[v], access.element)
 
 
 def _offset(f: Function, access: Access, r: Int, v: int) -> Int:

@@ -42,7 +42,9 @@ class TileProduct(BlockProduct):
 
     def _prepare(self, f: Function) -> None:
         self._results.begin(f, f["scratch"])
-        self._registers(f).configure([self.rows] * _WEIGHTS + [tiles.ROWS] * 2)
+        width = self.chunks.nbytes
+        shapes = [(self.rows, tiles.BYTES)] * _DATA + [(self.rows, width)] * 2 + [(width // 4, tiles.BYTES)] * 2
+        self._registers(f).configure(shapes)
 
     def _complete(self, f: Function) -> None:
         results = self._results
@@ -84,7 +86,7 @@ class TileProduct(BlockProduct):
                 registers.load(data, f.at(f[f"x{a}"], offset), self.x.column)
                 for b in range(self.width):
                     if a == 0:
-                        registers.load(_WEIGHTS + b, f.at(w, b * tiles.NBYTES), tiles.BYTES)
+                        registers.load(_WEIGHTS + b, f.at(w, b * tiles.NBYTES), tiles.BYTES, once=self._group == 1)
                     registers.dot(a * self.width + b, data, _WEIGHTS + b)
             self._ask(f, k)
             first = f.multiply(k, part)

@@ -132,10 +132,10 @@ class Results:
                 values = [f.load(own, v * f.target.bytes)]
                 for operand, access in zip(operands, self.operands, strict=True):
                     offset = f.add(f.multiply(r, access.column), lane * access.channel)
-                    values.append(read(f, operand, offset, access.channel, count))
+                    values.append(read(f, operand, offset, access.channel, count, access.element))
                 (result,) = evaluate(f, self.epilogue, values)
                 offset = f.add(f.multiply(r, self.y.column), lane * self.y.channel)
-                write(f, result, y, offset, self.y.channel, count)
+                write(f, result, y, offset, self.y.channel, count, self.y.element)
 
         f.loop(f["first"], f["stop"], 1, row)
 

@@ -8,7 +8,9 @@ from typing import ClassVar
 
 from irload.plan.backends.llvm import bfloat16, tiles
 from irload.plan.backends.llvm.builder import Function, Int, Value
+from irload.plan.backends.llvm.elements import F32, SIZES
 from irload.plan.backends.llvm.kernel import Kernel
+from irload.plan.backends.llvm.operands import read_rounded
 from irload.plan.backends.llvm.spatial import Spatial
 from irload.record import record
 
@@ -28,7 +30,7 @@ class Strided:
 
 @record()
 class ToBf16(Kernel):
-    """Data of f32 → [front…, chunk, back…, phases…, positions…, 32] in bf16. Pointers: from, to.
+    """Data, stored as `element` says → [front…, chunk, back…, phases…, positions…, 32] in bf16. Pointers: from, to.
 
     A chunk is 32 of `depth` channels, which lie `channel` bytes apart; the last one is filled up with zeros. Phases and
     positions are those of the `spatial` axes; those beyond the data are zeros.
@@ -39,6 +41,7 @@ class ToBf16(Kernel):
     channel: int
     back: tuple[Strided, ...]
     spatial: tuple[Spatial, ...]
+    element: str = F32
 
     prepares: ClassVar[bool] = True
 
@@ -66,7 +69,7 @@ class ToBf16(Kernel):
 
     @property
     def cycles(self) -> float:
-        return self.count * self.spatial[-1].length * (8 if self.channel == 4 else 4 * tiles.DEPTH)
+        return self.count * self.spatial[-1].length * (8 if self.channel == SIZES[self.element] else 4 * tiles.DEPTH)
 
     @property
     def strides(self) -> tuple[int, ...]:
@@ -136,7 +139,7 @@ class ToBf16(Kernel):
                 target = f.at(place, f.multiply(position, tiles.BYTES))
                 for part in range(tiles.DEPTH // f.lanes):
                     first = part * f.lanes
-                    value = bfloat16.read(f, source, first * self.channel, self.channel, count - first)
+                    value = read_rounded(f, source, first * self.channel, self.channel, count - first, self.element)
                     bfloat16.store(f, value, target, first * bfloat16.BYTES)
 
             def rows() -> None:

@@ -39,9 +39,9 @@ class Windowed:
         """A convolution of a program."""
         data, weights, *operands = step.inputs
         return Windowed(
-            selector.array(data),
-            selector.array(step.output),
-            [selector.array(v) for v in operands],
+            selector.stored(data),
+            selector.stored(step.output),
+            [selector.stored(v) for v in operands],
             step.epilogue,
             weights,
             weights.shape,

@@ -9,6 +9,7 @@ from irload.plan.backends.llvm import bfloat16, tiles
 from irload.plan.backends.llvm.builder import Function, Int, Value
 from irload.plan.backends.llvm.kernel import Kernel
 from irload.plan.backends.llvm.kernels.to_bf16 import Strided, digits, positions
+from irload.plan.backends.llvm.operands import read_rounded
 from irload.plan.backends.llvm.spatial import Spatial
 from irload.record import record
 
@@ -139,7 +140,7 @@ class WindowsToBf16(Kernel):
             target = f.at(line, f.multiply(index, tiles.BYTES))
             source = f.at(f["scratch"], f.multiply(index, self.columns.step * self.runs.unit * 4))
             for start, place, count in self.runs.vectors(self._pitch):
-                bfloat16.store(f, bfloat16.read(f, source, start, 4, count), target, place)
+                bfloat16.store(f, read_rounded(f, source, start, 4, count), target, place)
 
         f.loop(0, self.columns.count, 1, column)
 
