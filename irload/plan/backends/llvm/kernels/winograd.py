@@ -15,7 +15,7 @@ from irload.plan.backends.llvm.kernel import Kernel
 from irload.plan.backends.llvm.kernels.loops import each_vector, offset
 from irload.plan.backends.llvm.kernels.winograd_transforms import transform_inputs, transform_outputs
 from irload.plan.backends.llvm.operands import read, write
-from irload.plan.backends.llvm.tile import LINE, Level, Row, Tile, write_sums
+from irload.plan.backends.llvm.tile import LINE, UNROLL, Level, Row, Tile, write_sums
 from irload.plan.ir.expression import Expression
 from irload.record import record
 
@@ -74,6 +74,16 @@ class Winograd(Kernel):
         """Floats of a row of sums: whole panels."""
         panel = self.vectors * self.lanes
         return -(-self.channels // panel) * panel
+
+    @property
+    def _lines(self) -> int:
+        """Tiles of registers that meet the same weights."""
+        return -(-self.tiles // self.rows)
+
+    @property
+    def _ahead(self) -> int:
+        """Cache lines of the next panel of weights that each turn of a tile asks for: all of them by all tiles."""
+        return -(-UNROLL * self.vectors * self.lanes * 4 // (LINE * self._lines))
 
     @property
     def _pitches(self) -> tuple[int, int]:
@@ -215,7 +225,7 @@ class Winograd(Kernel):
     def _write_products(self, f: Function, x: Value, w: Value, y: Value) -> None:
         """36 products of [tiles, depth] by the weights."""
         length, width = self.depth * 4, self.vectors * self.lanes * 4
-        lines = -(-self.tiles // self.rows)
+        lines = self._lines
         height, taller = divmod(self.tiles, lines)
         names = {rows: self._tile(f, rows) for rows in {height, height + 1 if taller else height}}
         groups = self._wide // (self.vectors * self.lanes)
@@ -226,31 +236,32 @@ class Winograd(Kernel):
             weights = f.at(w, f.multiply(index, length * self.vectors * self.lanes))
             target = f.at(y, offset(f, (self._pitches[1], width), (matrix, group)))
 
-            def rows(count: int, first: int, lines: int) -> None:
+            def rows(count: int, first: int, last: int) -> None:
                 def tile(line: Value, _: list[Value]) -> None:
-                    at = f.add(f.multiply(line, count), first)
+                    at = f.add(f.multiply(line, count), taller if count == height else 0)
                     place, result = (
                         f.at(data, f.multiply(at, self._deep * 4)),
                         f.at(target, f.multiply(at, self._wide * 4)),
                     )
-                    f.call(names[count], [place, weights, result])
+                    ahead = f.at(following, f.multiply(line, self.depth // UNROLL * self._ahead * LINE))
+                    f.call(names[count], [place, weights, ahead, result])
 
-                f.loop(0, lines, 1, tile)
+                f.loop(first, last, 1, tile)
 
+            following = f.at(weights, length * self.vectors * self.lanes)
             if taller:
                 rows(height + 1, 0, taller)
-            rows(height, taller * (height + 1), lines - taller)
+            rows(height, taller, lines)
 
         f.loop(0, 36 * groups, 1, panel)
 
     def _tile(self, caller: Function, rows: int) -> str:
         """The name of the function for a tile of so many rows."""
         name = f"product{rows}"
-        f = caller.module.function(name, ["ptr x", "ptr w", "ptr y"])
-        tile = Tile(
-            tuple(Row(k * self._deep * 4) for k in range(rows)), self.vectors, self.vectors, (Level(self.depth, 4),)
-        )
-        for k, value in enumerate(write_sums(f, tile, f["x"], f["w"], {})):
+        f = caller.module.function(name, ["ptr x", "ptr w", "ptr ahead", "ptr y"])
+        data = tuple(Row(k * self._deep * 4) for k in range(rows))
+        tile = Tile(data, self.vectors, self.vectors, (Level(self.depth, 4),), self._ahead)
+        for k, value in enumerate(write_sums(f, tile, f["x"], f["w"], {}, f["ahead"])):
             row, vector = divmod(k, self.vectors)
             f.store(value, f["y"], row * self._wide * 4 + vector * f.target.bytes)
         return name
