@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from irload.plan.backends.llvm.target import AVX2, AVX512, Target
+from irload.plan.backends.llvm.target import AMX, AVX2, AVX512, Target
 from irload.plan.backends.llvm.tile import tile_shape
 
 
@@ -18,3 +18,20 @@ def test_rows_that_share_sets_of_the_cache_are_few(target: Target, pitch: int, m
     assert vectors % 2 == 0
     assert rows * vectors + vectors + 1 <= target.registers
     assert rows * vectors >= 10, "too few sums to hide the latency of an FMA"
+
+
+def test_more_rows_share_a_set_that_has_more_places() -> None:
+    assert tile_shape(AVX512, 7, 512, pitch=4096)[0] <= 6
+    assert tile_shape(AMX, 7, 512, pitch=4096)[0] == 7
+
+
+def test_tiles_are_wide_where_loads_cost() -> None:
+    assert tile_shape(AVX512, 196, 1024) == (14, 2)
+    assert tile_shape(AMX, 196, 1024) == (6, 4)
+    assert tile_shape(AMX, 1, 1000, 2) == tile_shape(AVX512, 1, 1000, 2), "loads are all that a row takes time for"
+
+
+def test_few_vectors_are_left_over() -> None:
+    for target in (AVX512, AMX):
+        for channels in (160, 256, 320, 512, 1280):
+            assert channels // 16 % tile_shape(target, 49, channels)[1] == 0

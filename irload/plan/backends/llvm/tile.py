@@ -21,10 +21,10 @@ LINE = 64
 """The bytes of a cache line."""
 STREAM = 24
 """Bytes that a core reads from the second level of its cache in a cycle."""
+REST = 1.03
+"""What tiles must save whose last vectors of a row, which are fewer, take code of their own."""
 PAGE = 4096
 """Bytes after which addresses share a set of the first level of the cache again."""
-WAYS = 6
-"""Rows of the data that one set holds while weights go by: two of at least eight places are left for them."""
 
 
 @record()
@@ -197,8 +197,9 @@ def tile_shape(target: Target, rows: int, channels: int, panel: int = 1, pitch: 
     """Rows and vectors of the tiles that take the fewest cycles for so many rows and channels.
 
     An element of the sum takes a cycle for two FMAs or for two loads, and four where fewer than eight sums are under
-    way, as long as one FMA takes; weights come from the second level of the cache, and so do the data where their rows,
-    `pitch` bytes apart, share too few sets of the first one. Vectors are a multiple of `panel` where there are as many.
+    way, as long as one FMA takes, and what the target adds for each load; weights come from the second level of the
+    cache, and so do the data where their rows, `pitch` bytes apart, share too few sets of the first one: weights that
+    go by need two places of a set. Vectors are a multiple of `panel` where there are as many.
     """
     vectors = -(-channels // target.lanes)
     panel = min(panel, vectors)
@@ -213,7 +214,12 @@ def tile_shape(target: Target, rows: int, channels: int, panel: int = 1, pitch: 
 
     def streamed(height: int, width: int) -> int:
         """Bytes from the second level for an element of the sum."""
-        return width * target.bytes + (height * LINE if height > WAYS * sets else 0)
+        return width * target.bytes + (height * LINE if height > (target.ways - 2) * sets else 0)
+
+    def element(height: int, width: int) -> float:
+        """Cycles of an element of the sum."""
+        loads = height + width
+        return max(height * width / 2 + loads * target.load, loads / 2, streamed(height, width) / STREAM, 4)
 
     def cost(shape: tuple[int, int]) -> tuple[float, int]:
         r, v = shape
@@ -222,11 +228,11 @@ def tile_shape(target: Target, rows: int, channels: int, panel: int = 1, pitch: 
         heights = [(rows // tiles + 1, taller), (rows // tiles, tiles - taller)]
         widths = [(v, vectors // v), (vectors % v, 1)]
         cycles = sum(
-            often * times * max(height * width / 2, (height + width) / 2, streamed(height, width) / STREAM, 4)
+            often * times * element(height, width)
             for height, often in heights
             for width, times in widths
             if often and width
         )
-        return cycles, -r * v
+        return cycles * (REST if vectors % v else 1), -r * v
 
     return min(shapes, key=cost)
