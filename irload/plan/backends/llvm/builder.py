@@ -154,9 +154,9 @@ class Function:
             return b if a == 1 else a
         return self.value("i64", f"mul nsw i64 {a}, {b}")
 
-    def divide(self, a: Int, b: int) -> Int:
+    def divide(self, a: Int, b: Int) -> Int:
         """A // b of a number that is not negative."""
-        if isinstance(a, int):
+        if isinstance(a, int) and isinstance(b, int):
             return a // b
         return a if b == 1 else self.value("i64", f"udiv i64 {a}, {b}")
 

@@ -24,8 +24,9 @@ class Target:
     `cpu`: the name by which LLVM knows the set, and `features` what it has beyond. `tiles`: bf16 products by AMX;
     `dots`: by AVX512_BF16; `emulated`: either by other instructions, for tests on any machine.
 
-    Of the processors that have the set: `ways`, the places of a set of the first level of the cache; `load`, the cycles
-    of multiplications that one load costs.
+    Of the processors that have the set: `cached`, the bytes of the second level of the cache that data may take while
+    weights go by, of 512 KB or 1 MB at least; `ways`, the places of a set of the first level; `load`, the cycles of
+    multiplications that one load costs.
     """
 
     name: str
@@ -37,6 +38,7 @@ class Target:
     features: str = ""
     emulated: bool = False
     dots: bool = False
+    cached: int = 192 << 10
     ways: int = 8
     load: float = 0
 
@@ -54,7 +56,7 @@ class Target:
 _V3 = frozenset({"avx2", "fma", "f16c", "bmi1", "bmi2", "movbe", "abm"})
 _V4 = _V3 | {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"}
 AVX2 = Target("avx2", 8, 16, "x86-64-v3", _V3)
-AVX512 = Target("avx512", 16, 32, "x86-64-v4", _V4)
+AVX512 = Target("avx512", 16, 32, "x86-64-v4", _V4, cached=384 << 10)
 AVX512_BF16 = replace(AVX512, name="avx512_bf16", flags=_V4 | {"avx512_bf16"}, features="+avx512bf16", dots=True)
 _TILES = {"amx_tile", "amx_bf16", "avx512_bf16", "avx512_vnni"}
 AMX = replace(

@@ -71,7 +71,7 @@ class Row:
 class Tile:
     """Rows × `vectors` columns. The weights lie in panels of `panel` vectors, each with all elements of the sum.
 
-    `ahead`: cache lines of weights needed later that each turn of the innermost loop asks for.
+    `ahead`: cache lines of each panel needed later that each turn of the innermost loop asks for.
     """
 
     rows: tuple[Row, ...]
@@ -104,13 +104,14 @@ class _Sum:
         level = levels[k]
         if level.axis == -1 and any(self.tile.rows[r].valid != (0, level.count) for r in rows):
             return self._edge(k, x, w, state, rows)
-        if k == len(levels) - 1 and level.axis in (None, -1):
+        whole = k not in self.bounds
+        if k == len(levels) - 1 and whole:
             return self._run(level.count, level.x, x, w, state, rows)
-        if k == len(levels) - 2 and level.axis in (None, -1):
+        if k == len(levels) - 2 and whole:
             after = levels[k + 1]
             if after.axis is None and level.x == after.count * after.x:
                 return self._run(level.count * after.count, after.x, x, w, state, rows)
-        first, last = (0, level.count) if level.axis in (None, -1) else self.bounds[k]
+        first, last = self.bounds.get(k, (0, level.count))
         return self._turns(k, first, last, x, w, state, rows)
 
     def _turns(
@@ -150,8 +151,9 @@ class _Sum:
             for u in range(UNROLL):
                 own = self._element(xs, ws, u * stride, u, own, rows)
             if self.tile.ahead:
-                for line in range(self.tile.ahead):
-                    self.f.prefetch(own[0], LINE * line)
+                for panel in range(-(-self.tile.vectors // self.tile.panel)):
+                    for line in range(self.tile.ahead):
+                        self.f.prefetch(own[0], panel * self.tile.length * self.width + LINE * line)
                 own[0] = self.f.at(own[0], LINE * self.tile.ahead)
             return [self.f.at(xs, UNROLL * stride), self.f.at(ws, UNROLL * self.width), *own]
 
@@ -182,14 +184,21 @@ def _within(turn: int, valid: tuple[int, int] | None) -> bool:
 
 
 def write_sums(
-    f: Function, tile: Tile, x: Value, w: Value, bounds: dict[int, tuple[Int, Int]], ahead: Value | None = None
+    f: Function,
+    tile: Tile,
+    x: Value,
+    w: Value,
+    bounds: dict[int, tuple[Int, Int]],
+    ahead: Value | None = None,
+    start: Sequence[Value] = (),
 ) -> list[Value]:
     """Emit the sums of a tile: vectors in the order row by row.
 
-    `bounds`: the turns of levels with an outer axis. `ahead`: where the weights lie that are needed later.
+    `bounds`: the turns of levels that do not take all of theirs. `ahead`: where the weights lie that are needed later.
+    `start`: what is added to, zeros by default.
     """
-    zeros = [f.zero()] * (len(tile.rows) * tile.vectors)
-    return _Sum(f, tile, bounds).level(0, x, w, [ahead or w, *zeros], range(len(tile.rows)))[1:]
+    sums = start or [f.zero()] * (len(tile.rows) * tile.vectors)
+    return _Sum(f, tile, bounds).level(0, x, w, [ahead or w, *sums], range(len(tile.rows)))[1:]
 
 
 @lru_cache(1024)

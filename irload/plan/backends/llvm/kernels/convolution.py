@@ -16,6 +16,7 @@ from irload.plan.backends.llvm.kernels.bf16_convolution import bf16_convolution
 from irload.plan.backends.llvm.kernels.bf16_selection import pays_in_bf16
 from irload.plan.backends.llvm.kernels.bf16_windows import bf16_windows
 from irload.plan.backends.llvm.kernels.depthwise import fits_depthwise, select_depthwise
+from irload.plan.backends.llvm.kernels.parts import in_parts
 from irload.plan.backends.llvm.kernels.product import Product
 from irload.plan.backends.llvm.kernels.sharing import shared
 from irload.plan.backends.llvm.kernels.weight_panels import weight_panels
@@ -98,8 +99,9 @@ def _direct(conv: Windowed, selector: Selector) -> Launch:
         vectors,
         vectors,
         tuple(per_group if axis is axes[1] and groups > 1 else 0 for axis in kept[:-1]),
+        cached=selector.target.cached,
     )
-    product = shared(product, selector.threads, data.nbytes, 4 * prod(conv.shape))
+    product = shared(in_parts(product), selector.threads, data.nbytes, 4 * prod(conv.shape))
 
     def pack(weights: Array) -> Array:
         moved = weights if planar else np.moveaxis(weights, 2, -1)

@@ -14,6 +14,7 @@ from irload.plan.backends.llvm.kernels.access import Access
 from irload.plan.backends.llvm.kernels.bf16_matmul import bf16_matmul
 from irload.plan.backends.llvm.kernels.bf16_selection import pays_in_bf16
 from irload.plan.backends.llvm.kernels.packing import PackPanels
+from irload.plan.backends.llvm.kernels.parts import in_parts
 from irload.plan.backends.llvm.kernels.product import Product
 from irload.plan.backends.llvm.kernels.sharing import shared
 from irload.plan.backends.llvm.kernels.weight_panels import weight_panels
@@ -67,8 +68,9 @@ def select_matmul(step: MatMul, selector: Selector) -> list[Launch]:
         vectors,
         panel,
         tuple(axis.strides[0] for axis in kept[:-1]),
+        cached=selector.target.cached,
     )
-    product = shared(product, selector.threads, a.nbytes, matrix * prod(own))
+    product = shared(in_parts(product), selector.threads, a.nbytes, matrix * prod(own))
     if b.is_constant:
 
         def pack(weights: Array) -> Array:

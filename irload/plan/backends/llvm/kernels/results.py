@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from irload.plan.backends.llvm.builder import Function, Int, Value
 from irload.plan.backends.llvm.elements import F32, SIZES
@@ -45,19 +45,30 @@ class TileResults:
         if expression_cycles(self.epilogue) < APART or self.y[1].element != F32:
             self._finish(f, range(self.rows), sums)
             return
-        vectors = len(self._lanes(f))
+        self.keep(f, sums)
+        f.loop(0, self.rows, 1, lambda r, _: self._finish(f, [r], self._kept(f, [r])))
+
+    def write_part(self, f: Function, part: Value, parts: int, sums: Callable[[list[Value]], list[Value]]) -> None:
+        """Add one part of the sums to those before it, which lie where results will; make the results of the last."""
+        zeros = [f.zero()] * (self.rows * len(self._lanes(f)))
+        start = f.loop(0, f.minimum(part, 1), 1, lambda _, __: self._kept(f, range(self.rows)), zeros)
+        found = sums(start)
+        last = f.compare("eq", part, parts - 1)
+        f.when(last, lambda: self.write(f, found), lambda: self.keep(f, found))
+
+    def keep(self, f: Function, sums: Sequence[Value]) -> None:
+        """Store sums where results will lie, in f32."""
         for k, value in enumerate(sums):
-            self._store(f, value, *divmod(k, vectors))
+            self._store(f, value, *divmod(k, len(self._lanes(f))))
 
-        def row(r: Value, _: list[Value]) -> None:
-            pointer, access = self.y
-            own = [
-                read(f, pointer, _offset(f, access, r, v), access.channel, count, access.element)
-                for v, count in enumerate(self._lanes(f))
-            ]
-            self._finish(f, [r], own)
-
-        f.loop(0, self.rows, 1, row)
+    def _kept(self, f: Function, rows: Sequence[Int]) -> list[Value]:
+        """The sums of those rows that `keep` stored."""
+        pointer, access = self.y
+        return [
+            read(f, pointer, _offset(f, access, r, v), access.channel, count)
+            for r in rows
+            for v, count in enumerate(self._lanes(f))
+        ]
 
     def _lanes(self, f: Function) -> list[int]:
         """The channels of each vector of a row."""
