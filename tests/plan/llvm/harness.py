@@ -28,6 +28,8 @@ _host = host_target()
 TARGETS = [AVX2, WIDE, *([AVX512] if _host is not None and AVX512.flags <= _host.flags else [])]
 BF16 = [TILES, DOTS, *(t for t in (AMX, AVX512_BF16) if _host is not None and t.flags <= _host.flags)]
 """Those for products in bf16."""
+TILED = [TILES, *([AMX] if _host is AMX else [])]
+"""Those for products by tiles, with the machine's own where it has them."""
 
 
 def run_step(
@@ -100,10 +102,12 @@ def guarded(shape: Sequence[int], dtype: object = np.float32, *, at_end: bool = 
 
 @contextmanager
 def _guarded_allocations(at_end: bool) -> Generator[None]:
-    """Packed weights, scratch and temporaries are guarded, too."""
+    """Packed weights, scratch and temporaries are guarded, too, and NaN before they are written."""
 
     def allocate(size: int, alignment: int = 64) -> Array:
-        return guarded((size,), np.uint8, at_end=at_end, aligned=alignment)
+        found = guarded((size,), np.uint8, at_end=at_end, aligned=alignment)
+        found.fill(0xFF)
+        return found
 
     here = "irload.plan.backends.llvm"
     with patch(f"{here}.pack._blocks.take", allocate), patch(f"{here}.runtime.aligned_bytes", allocate):

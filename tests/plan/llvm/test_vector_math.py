@@ -16,7 +16,7 @@ from irload.plan.backends.llvm.target import Target
 from irload.plan.backends.numpy.kernels.instructions import TABLE
 from irload.plan.ir.expression import Expression, Instruction
 from irload.plan.ir.opcodes import OPCODES
-from tests.plan.llvm.functions import mapped
+from tests.plan.llvm.functions import applied, mapped
 from tests.plan.llvm.harness import TARGETS
 
 SMALLEST = 1.1754943508222875e-38
@@ -157,3 +157,22 @@ def test_several_results() -> None:
     found = mapped(expression, [a, b], TARGETS[0])
     for x, wanted in zip(found, (a + b, a, a + b), strict=True):
         np.testing.assert_array_equal(x, wanted)
+
+
+@targets
+@pytest.mark.parametrize(
+    ("name", "reference", "allowed", "least"),
+    [("exp_of_negative", np.exp, 1e-7, -87.0), ("exp2_of_negative", np.exp2, 3.2e-6, -126.0)],
+)
+def test_powers_of_what_is_not_positive(
+    name: str, reference: Reference, allowed: float, least: float, target: Target
+) -> None:
+    x = np.concatenate([-np.abs(every_exponent(64)), np.linspace(least, 0, 1 << 14, dtype=np.float32)])
+    found, wanted = applied(name, x, target).astype(np.float64), reference(x.astype(np.float64))
+    error = np.abs(found - wanted)
+    assert (error[x >= least] / wanted[x >= least]).max() <= allowed
+    assert error[x < least].max() <= 2e-38
+    ends = np.float32([0, -0.0, -np.inf, -1e30, -128, 1e-6, np.nan, -1.0] * 2)
+    found = applied(name, ends, target)[:8]
+    np.testing.assert_allclose(found[:6], [1, 1, 0, 0, 0, 1], rtol=4e-6)
+    assert np.isnan(found[6])

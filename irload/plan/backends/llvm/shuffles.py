@@ -31,6 +31,20 @@ def across(f: Function, value: Value, combine: Callable[[Value, Value], Value]) 
     return value
 
 
+def folded(f: Function, vectors: Sequence[Value], combine: Callable[[Value, Value], Value]) -> Value:
+    """As many vectors as there are lanes → one: each lane has all lanes of the vector of its number combined."""
+    found, half = list(vectors), f.lanes // 2
+    while half:
+        kept = [k if not k & half else k + f.lanes for k in range(f.lanes)]
+        met = [k ^ half for k in kept]
+        found = [
+            combine(_shuffled(f, a, b, kept), _shuffled(f, a, b, met))
+            for a, b in zip(found[:half], found[half:], strict=True)
+        ]
+        half //= 2
+    return found[0]
+
+
 def _shuffled(f: Function, a: Value, b: Value, lanes: Sequence[int]) -> Value:
     listed = ", ".join(f"i32 {n}" for n in lanes)
     return f.value(f.vector, f"shufflevector {f.vector} {a}, {f.vector} {b}, {f.integers} <{listed}>")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from irload.plan.backends.llvm.vectors import Bits, Vector, polynomial
 
-_LOG2_E = 1.4426950408889634
+LOG2_E = 1.4426950408889634
 _LN2_HIGH = 0.693145751953125
 """ln 2 in 15 bits: its product with an exponent is exact."""
 _LN2_LOW = 1.428606765330187e-06
@@ -25,6 +25,8 @@ _ROOT_HALF = 0x3F3504F3
 # fmt: off
 _EXPM1 = (0.4999999701976776, 0.16666539013385773, 0.04166722297668457, 0.008367180824279785, 0.0013882395578548312)
 """(e^r − 1 − r) / r² for |r| ≤ ½ ln 2: 1.4e-8."""
+_EXP2 = (1.0, 0.6931241750717163, 0.24024099111557007, 0.055906426161527634, 0.009582852944731712)
+"""2^r for |r| ≤ ½: 3e-6."""
 _LOG = (
     0.3333331048488617, -0.25000008940696716, 0.2000216692686081, -0.16668090224266052, 0.1421855390071869,
     -0.12403083592653275, 0.11893511563539505, -0.116943359375, 0.06757572293281555,
@@ -63,6 +65,21 @@ def _exp_of_sum(x: Vector, low: Vector | None) -> Vector:
     return (_expm1_of_reduced(r) + 1.0) * first * second
 
 
+def exp_of_negative(x: Vector) -> Vector:
+    """The exponential for x ≤ 0, perhaps exceeded by a rounding: error 9e-8. 0 below −87.7."""
+    power, r = _reduced(x.at_least(-88.0))
+    scale = ((power << 23) + _ONE).floats()
+    return _expm1_of_reduced(r).times_plus(scale, scale)
+
+
+def exp2_of_negative(x: Vector) -> Vector:
+    """2^x for x ≤ 0, perhaps exceeded by a rounding, where bf16 is enough: error 3e-6. 0 below −126.5."""
+    x = x.at_least(-127.0)
+    shifted = x + _ROUNDING
+    scale = ((shifted.bits() << 23) + _ONE).floats()
+    return polynomial(x - (shifted - _ROUNDING), _EXP2) * scale
+
+
 def expm1_of_negative(x: Vector) -> Vector:
     """e^x − 1 for x ≤ 0: error 1.1e-7."""
     power, r = _reduced(x.at_least(-80.0))
@@ -72,7 +89,7 @@ def expm1_of_negative(x: Vector) -> Vector:
 
 def _reduced(x: Vector) -> tuple[Bits, Vector]:
     """The n and r of x = n·ln 2 + r with |r| ≤ ½ ln 2. Only the lowest bits of the first are n."""
-    shifted = x.times_plus(_LOG2_E, _ROUNDING)
+    shifted = x.times_plus(LOG2_E, _ROUNDING)
     n = shifted - _ROUNDING
     return shifted.bits(), n.times_plus(-_LN2_LOW, n.times_plus(-_LN2_HIGH, x))
 
