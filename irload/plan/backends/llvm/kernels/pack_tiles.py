@@ -18,9 +18,9 @@ from irload.record import record
 class PackTiles(Kernel):
     """Matrices of f32 [outer…, K, N] → [outer…, panel, chunk, tile, 16, 16, 2] in bf16. Pointers: from, to.
 
-    A panel is `width` tiles of 16 columns, a chunk 32 rows, a row of a tile a pair of rows of each column. What is
-    beyond the matrix is 0. `strides`: bytes between matrices along each outer axis; `steps`: between rows and between
-    columns of one.
+    A panel is `width` tiles of 16 columns, a chunk 32 rows, a row of a tile a pair of rows of each column. Rows beyond
+    the matrix are 0, columns beyond it 0 or one of its own. `strides`: bytes between matrices along each outer axis;
+    `steps`: between rows and between columns of one.
     """
 
     outer: tuple[int, ...]
@@ -102,7 +102,7 @@ class PackTiles(Kernel):
             count = max(0, min(tiles.ROWS, columns - tile * tiles.ROWS))
             source = f.at(start, tile * tiles.ROWS * self.steps[1])
             target = f.at(place, tile * tiles.NBYTES)
-            if self.steps[0] == 4 and self.steps[1] != 4:
+            if count and self.steps[0] == 4 and self.steps[1] != 4:
                 self._by_columns(f, source, target, rows, count)
             else:
                 self._by_rows(f, source, target, rows, count)
@@ -133,13 +133,20 @@ class PackTiles(Kernel):
 
     def _by_columns(self, f: Function, source: Value, target: Value, rows: int, columns: int) -> None:
         """Columns, along which rows lie beside each other, turned in registers."""
+        name = f"turn{rows}"
+        if not f.module.has(name):
+            self._write_turn(f.module.function(name, ["ptr source", "ptr target", "i64 last"]), rows)
+        f.call(name, [source, target, columns - 1])
+
+    def _write_turn(self, f: Function, rows: int) -> None:
+        """Turn one tile. Columns behind the `last` one are taken for that."""
         lines: list[Value] = []
         for c in range(tiles.ROWS):
+            column = f.multiply(f.minimum(f["last"], c) if c else 0, self.steps[1])
             halves = [
-                read_rounded(f, source, c * self.steps[1] + first * 4, 4, rows - first if c < columns else 0)
-                for first in (0, f.lanes)
+                read_rounded(f, f["source"], f.add(column, first * 4), 4, rows - first) for first in (0, f.lanes)
             ]
             joined = bfloat16.joined(f, *halves)
             lines.append(f.value(f.vector, f"bitcast {joined.type} {joined} to {f.vector}"))
         for k, line in enumerate(transposed(f, lines)):
-            f.store(line, target, k * tiles.BYTES)
+            f.store(line, f["target"], k * tiles.BYTES)
