@@ -143,9 +143,7 @@ class PackTiles(Kernel):
         lines: list[Value] = []
         for c in range(tiles.ROWS):
             column = f.multiply(f.minimum(f["last"], c) if c else 0, self.steps[1])
-            halves = [
-                read_rounded(f, f["source"], f.add(column, first * 4), 4, rows - first) for first in (0, f.lanes)
-            ]
+            halves = [read_rounded(f, f["source"], f.add(column, first * 4), 4, rows - first) for first in (0, f.lanes)]
             joined = bfloat16.joined(f, *halves)
             lines.append(f.value(f.vector, f"bitcast {joined.type} {joined} to {f.vector}"))
         for k, line in enumerate(transposed(f, lines)):

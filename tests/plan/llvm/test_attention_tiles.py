@@ -1,0 +1,187 @@
+"""Attention in bf16 by tiles, emulated and where the machine has them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+pytest.importorskip("llvmlite")
+
+from weakref import WeakValueDictionary
+
+from ml_dtypes import bfloat16
+
+from irload.core.tensor import Array
+from irload.plan.backends.base import Options
+from irload.plan.backends.llvm.compiler import compile_object
+from irload.plan.backends.llvm.executable import LlvmExecutable
+from irload.plan.backends.llvm.kernel import Launch
+from irload.plan.backends.llvm.kernels import attention
+from irload.plan.backends.llvm.kernels.attend_tiles import strips
+from irload.plan.backends.llvm.loader import load
+from irload.plan.backends.llvm.selector import Selector
+from irload.plan.backends.llvm.target import AMX, Target
+from irload.plan.ir.program import Program
+from irload.plan.ir.steps import Attention
+from irload.plan.memory.memory import Memory
+from tests.plan.llvm.attentions import heads_first, random_attention
+from tests.plan.llvm.harness import DOTS, TILED, TILES, WIDE, run_step
+from tests.plan.programs import value
+
+SIZES = [1, 2, 5, 15, 16, 17, 31, 32, 33, 64, 100]
+
+
+@pytest.fixture
+def everything_pays(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have the smallest shapes computed in bf16, too."""
+    monkeypatch.setattr(attention, "pays_in_tiles", lambda _: True)
+
+
+def reference(step: Attention, arrays: list[Array], *, magnitudes: bool = False) -> Array:
+    """The results in f64 of inputs rounded to bf16, or with the magnitudes of v instead of v."""
+    q, k, v = (a.astype(bfloat16).astype(np.float64) for a in arrays[:3])
+    scores = q @ k.swapaxes(-1, -2) * step.scale
+    if len(arrays) > 3:
+        mask = arrays[3]
+        scores = np.where(mask, scores, -np.inf) if mask.dtype == np.bool_ else scores + mask
+    if step.causal:
+        scores = np.where(np.tri(*scores.shape[-2:], dtype=bool), scores, -np.inf)
+    with np.errstate(invalid="ignore"):
+        powers = np.exp(scores - scores.max(-1, keepdims=True))
+    return powers / powers.sum(-1, keepdims=True) @ (np.abs(v) if magnitudes else v)
+
+
+def agrees(step: Attention, found: Array, arrays: list[Array]) -> None:
+    """Only the powers were rounded to bf16, by 2⁻⁸ at most; all else is f32."""
+    wanted, allowed = reference(step, arrays), reference(step, arrays, magnitudes=True)
+    np.testing.assert_array_equal(np.isnan(found), np.isnan(wanted))
+    assert np.nanmax(np.abs(found - wanted) - allowed * (2**-8 + 2**-16), initial=0) <= 1e-6
+
+
+@pytest.mark.usefixtures("everything_pays")
+@pytest.mark.parametrize("target", TILED, ids=lambda t: t.name)
+@pytest.mark.parametrize("seed", range(40))
+def test_random_attention(target: Target, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    step, arrays = random_attention(rng, SIZES, seed % 3)
+    laid = heads_first if rng.integers(2) else None
+    how = {"at_end": bool(rng.integers(2)), "laid": laid, "precision": "bf16"}
+    (found,) = run_step(step, arrays, target, int(rng.integers(1, 4)), **how)
+    agrees(step, found, arrays)
+
+
+@pytest.mark.usefixtures("everything_pays")
+@pytest.mark.parametrize("target", TILED, ids=lambda t: t.name)
+def test_grouped_heads(target: Target) -> None:
+    """Some queries share each head of keys and values; the mask is shared by all."""
+    rng = np.random.default_rng(1)
+    q, k, v = value(2, 3, 4, 40, 24), value(2, 3, 1, 50, 24), value(3, 1, 50, 20)
+    step = Attention([q, k, v, value(40, 50)], [value(2, 3, 4, 40, 20)], scale=0.2, causal=True)
+    arrays = [rng.standard_normal(a.shape).astype(np.float32) for a in step.inputs]
+    (found,) = run_step(step, arrays, target, 2, precision="bf16")
+    agrees(step, found, arrays)
+
+
+@pytest.mark.usefixtures("everything_pays")
+@pytest.mark.parametrize("target", TILED, ids=lambda t: t.name)
+@pytest.mark.parametrize("scale", [1.0, 0.0, -0.5, 3.0])
+def test_any_scale(target: Target, scale: float) -> None:
+    rng = np.random.default_rng(2)
+    q, k, v = value(2, 20, 17), value(2, 35, 17), value(2, 35, 9)
+    step = Attention([q, k, v], [value(2, 20, 9)], scale=scale)
+    arrays = [rng.standard_normal(a.shape).astype(np.float32) for a in step.inputs]
+    (found,) = run_step(step, arrays, target, precision="bf16")
+    agrees(step, found, arrays)
+
+
+@pytest.mark.usefixtures("everything_pays")
+@pytest.mark.parametrize("target", TILED, ids=lambda t: t.name)
+def test_nan_and_infinities_are_those_of_f32(target: Target) -> None:
+    rng = np.random.default_rng(4)
+    q, k, v = value(40, 33), value(37, 33), value(37, 19)
+    step = Attention([q, k, v, value(40, 37)], [value(40, 19)], scale=0.2)
+    arrays = [rng.standard_normal(a.shape).astype(np.float32) for a in step.inputs]
+    arrays[0][3, 32], arrays[0][4, 0], arrays[0][39, 1] = np.nan, np.inf, -np.inf
+    arrays[2][36, 7], arrays[2][5, 8] = np.nan, np.inf
+    arrays[3][6], arrays[3][7, 5], arrays[3][8, 36], arrays[3][9, 0] = -np.inf, -np.inf, np.nan, np.inf
+    (wanted,) = run_step(step, arrays, target, precision="f32")
+    (found,) = run_step(step, arrays, target, precision="bf16")
+    np.testing.assert_array_equal(np.isnan(found), np.isnan(wanted))
+    np.testing.assert_allclose(found, wanted, rtol=0, atol=0.05)
+    assert np.isnan(found[[3, 4, 6, 8, 9, 39]]).all()
+    assert np.isfinite(found[10, :7]).all()
+    assert np.isposinf(found[10, 8])
+
+
+@pytest.mark.usefixtures("everything_pays")
+@pytest.mark.parametrize("target", TILED, ids=lambda t: t.name)
+def test_later_keys_that_are_nan_are_not_seen(target: Target) -> None:
+    rng = np.random.default_rng(5)
+    q, k, v = value(40, 32), value(40, 32), value(40, 16)
+    step = Attention([q, k, v], [value(40, 16)], scale=0.2, causal=True)
+    arrays = [rng.standard_normal(a.shape).astype(np.float32) for a in step.inputs]
+    arrays[1][30] = np.nan
+    (found,) = run_step(step, arrays, target, precision="bf16")
+    assert np.isfinite(found[:30]).all()
+    assert np.isnan(found[30:]).all()
+
+
+def launches(step: Attention, target: Target, precision: str = "auto", *, precise: bool = False) -> list[Launch]:
+    program = Program([step], step.inputs, step.outputs)
+    options = Options(precise=precise, precision=precision)
+    return attention.select_attention(step, Selector(Memory(program), target, options, WeakValueDictionary()))
+
+
+def attend(queries: int = 64, keys: int = 64, width: int = 64, depth: int = 64) -> Attention:
+    q, k, v = value(2, queries, width), value(2, keys, width), value(2, keys, depth)
+    return Attention([q, k, v], [value(2, queries, depth)], scale=0.125)
+
+
+def names(step: Attention, target: Target, precision: str = "auto", *, precise: bool = False) -> list[str]:
+    return [type(launch.kernel).__name__ for launch in launches(step, target, precision, precise=precise)]
+
+
+def test_precision_chooses_the_kernel() -> None:
+    step = attend()
+    assert names(step, TILES) == names(step, TILES, "bf16") == ["PackTiles", "PackTiles", "AttendTiles"]
+    in_f32 = ["PackPanels", "PackPanels", "Attend"]
+    assert names(step, TILES, "f32") == names(step, TILES, precise=True) == names(step, WIDE) == in_f32
+    assert names(step, DOTS, "bf16") == in_f32
+
+
+@pytest.mark.parametrize(
+    "step", [attend(3, 512), attend(512, 15), attend(512, width=7), attend(512, depth=7), attend(16, 32)]
+)
+def test_what_fills_no_tiles_stays_in_f32(step: Attention) -> None:
+    assert names(step, TILES)[-1] == "Attend"
+
+
+def test_explanations_say_the_precision() -> None:
+    step = attend()
+    program = Program([step], step.inputs, step.outputs)
+    executable = LlvmExecutable([step], Memory(program), TILES, Options(precision="bf16"))
+    assert [(k.name, k.why) for k in executable.kernels] == [("AttendTiles", "compiled, bf16 by AMX")]
+
+
+@pytest.mark.usefixtures("everything_pays")
+@pytest.mark.parametrize("sizes", [(64, 64, 64, 64), (33, 50, 40, 20)])
+def test_instructions_compile_and_load(sizes: tuple[int, int, int, int]) -> None:
+    kernels = [launch.kernel for launch in launches(attend(*sizes), AMX, "bf16")]
+    assert "@llvm.x86.tdpbf16ps(" in kernels[-1].text(AMX)
+    for kernel in kernels:
+        assert load(compile_object(kernel.text(AMX), AMX)).address
+
+
+@pytest.mark.parametrize("threads", [1, 2, 4])
+@pytest.mark.parametrize("queries", [1, 7, 16, 17, 33, 64, 100, 197, 1000])
+def test_strips_cut_queries_evenly(queries: int, threads: int) -> None:
+    rows, block = strips(queries, 64, 3, threads)
+    assert rows <= 16
+    assert block in (rows, 2 * rows)
+    assert block <= queries
+    assert -(-queries // block) * block <= queries * 1.2 + 1
+
+
+def test_scores_stay_in_the_cache() -> None:
+    assert strips(64, 64, 1, 1) == (16, 32)
+    assert strips(64, 20_000, 1, 1) == (16, 16)
