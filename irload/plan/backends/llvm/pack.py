@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import product
 from math import prod
 from threading import Lock
 from weakref import ref
@@ -17,6 +18,8 @@ from irload.portable import around_fork
 
 HUGE_PAGE = 2 << 20
 """The bytes of a large page, by which blocks of weights are aligned."""
+TOGETHER = 1 << 20
+"""Weights that are rounded to bf16 at once, before they are turned."""
 BLOCK = 32 << 20
 """The bytes of a block, of which only those pages take memory that are written to."""
 
@@ -46,18 +49,19 @@ def tile_panels(weights: Array, width: int, *, overlap: bool = False) -> Array:
     count = -(-channels // own)
     before = 32 * (chunks - 1)
     last = 32 * chunks - (depth - before) if overlap else before
-    shape = (groups, count, chunks, taps, width, 16, 16, 2)
-    packed = _blocks.take(2 * prod(shape)).view(np.uint16).reshape(shape)
-    for g in range(groups):
-        for p in range(count):
-            part = weights[g, p * own : (p + 1) * own]
-            whole = np.zeros((own, taps, 32 * chunks), np.float32)
-            whole[: len(part), :, :before] = part[:, :, :before]
-            whole[: len(part), :, last : last + depth - before] = part[:, :, before:]
-            turned = whole.reshape(width, 16, taps, chunks, 16, 2).transpose(3, 2, 0, 4, 1, 5)
-            with np.errstate(invalid="ignore", over="ignore"):
-                packed[g, p] = turned.astype(bfloat16).view(np.uint16)
-    return packed
+    packed = _blocks.take(2 * groups * count * own * taps * 32 * chunks)
+    pairs = packed.view(np.uint32).reshape(groups, count, chunks, taps, width, 16, 16)
+    some = max(1, TOGETHER // (own * taps * 32 * chunks))
+    for g, first in product(range(groups), range(0, count, some)):
+        part = weights[g, first * own : (first + some) * own]
+        panels = min(some, count - first)
+        rows = np.zeros((panels * own, taps, 32 * chunks), bfloat16)
+        with np.errstate(invalid="ignore", over="ignore"):
+            rows[: len(part), :, :before] = part[:, :, :before]
+            rows[: len(part), :, last : last + depth - before] = part[:, :, before:]
+        turned = rows.view(np.uint32).reshape(panels, width, 16, taps, chunks, 16)
+        pairs[g, first : first + panels] = turned.transpose(0, 4, 3, 1, 5, 2)
+    return packed.view(np.uint16).reshape(groups, count, chunks, taps, width, 16, 16, 2)
 
 
 def aligned_f32(shape: tuple[int, ...]) -> Array:
