@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from time import perf_counter
 from typing import Protocol, cast
 
+import numpy as np
 from numpy.lib.array_utils import byte_bounds
 
 from irload.core.element import ElementType, dynamic, element_of_dtype
@@ -100,7 +101,7 @@ class Run:
                 if self.differences is not None:
                     self.differences.compare_outputs(scheduled.node, types)
             if scheduled.node.type not in VIEWS:
-                self.tracker.require(types)
+                self.tracker.require(scheduled.nbytes if scheduled.known else sum(t.nbytes or 0 for t in types))
             self.outputs = types
             return evaluate(scheduled.node.op, inputs, types, self)
         except IRError as error:
@@ -140,7 +141,8 @@ class Run:
 
     def write_variable(self, name: str, value: Array) -> None:
         """Give a variable its value for the next inference, or the next iteration of the body it stands in."""
-        self._assigned[name] = value.copy()  # the memory of a plan serves the next step and the next inference
+        # The memory of a plan, of which it may be a view, serves the next step and the next inference.
+        self._assigned[name] = value.copy() if isinstance(value.base, np.ndarray) else value
 
 
 class TimedRun(Run):

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from irload.core.tensor import Array, TensorType, owner_of
+from irload.core.tensor import Array, owner_of
 from irload.safety import Limits
 
 
@@ -20,9 +18,9 @@ class MemoryTracker:
         self._bound = limits.memory
         self._holders: dict[int, list[int]] = {}
 
-    def require(self, types: Iterable[TensorType]) -> None:
-        """Raise LimitExceeded when outputs of these types would be more than the peak allows."""
-        needed = self.alive + sum(t.nbytes or 0 for t in types)
+    def require(self, nbytes: int) -> None:
+        """Raise LimitExceeded when outputs of so many bytes would be more than the peak allows."""
+        needed = self.alive + nbytes
         if self._bound is not None and needed > self._bound:
             raise self._limits.exceeded("peak_bytes", f"would need {needed} bytes together with what else is alive")
 

@@ -34,6 +34,8 @@ class ScheduledNode:
     input_types: tuple[TensorType, ...]
     types: tuple[TensorType, ...]
     known: bool
+    nbytes: int = 0
+    """Those of the outputs together, where they are known."""
 
 
 @record(eq=False)
@@ -116,6 +118,7 @@ def schedule_graph(
                 before,
                 after,
                 all(t.is_static for t in (*before, *after)) and inference.counts[node] == len(node.outputs),
+                sum(t.nbytes or 0 for t in after),
             )
         )
     is_static = all(s.known and all(_is_flat(t) for t in (*s.input_types, *s.types)) for s in scheduled) and all(
