@@ -11,7 +11,13 @@ from irload.core.tensor import Array
 from irload.plan.backends.llvm.axes import Axis
 from irload.plan.backends.llvm.elements import element_of
 from irload.plan.backends.llvm.kernel import Launch
-from irload.plan.backends.llvm.kernels.bf16_selection import bf16_product, operands_of, reads_in_place, tile_width
+from irload.plan.backends.llvm.kernels.bf16_selection import (
+    bf16_product,
+    operands_of,
+    reads_in_place,
+    tile_width,
+    window_width,
+)
 from irload.plan.backends.llvm.kernels.block_product import Chunks
 from irload.plan.backends.llvm.kernels.sharing import shared
 from irload.plan.backends.llvm.kernels.to_bf16 import Strided, ToBf16
@@ -30,7 +36,7 @@ def bf16_convolution(step: Conv, selector: Selector) -> list[Launch]:
     operands = operands_of(step, selector, out)
     groups, channels, depth = step.inputs[1].shape[:3]
     read = _in_place(step, data, out, selector.target) or _copied(step, data, out)
-    width = tile_width(channels)
+    width = window_width(channels, out.shape[-1]) if len(read.taps) > 1 else tile_width(channels)
     matrix = -(-channels // (width * ROWS)) * width * read.chunks.count * len(read.taps) * 1024
     tensors = [out, *operands]
     axes = [

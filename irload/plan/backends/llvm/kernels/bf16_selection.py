@@ -48,6 +48,14 @@ def tile_width(channels: int) -> int:
     return 1 if channels <= ROWS else 2
 
 
+def window_width(channels: int, columns: int) -> int:
+    """The same for windows along so many columns: one tile where a strip is half a tile at most.
+
+    A block then has four strips, and loads weights, which take longer than multiplying by them, for twice as many rows.
+    """
+    return 1 if columns <= ROWS // 2 else tile_width(channels)
+
+
 def reads_in_place(data: Array, channel: int, depth: int, target: Target) -> bool:
     """True where a product can read rows of so many channels where they lie."""
     if element_of(data) != BF16 or not is_contiguous(data, channel):
