@@ -16,6 +16,7 @@ from irload.plan.backends.base import Backend, Executable, Options
 from irload.plan.backends.registry import backends
 from irload.plan.ir.program import Program, Step, Value
 from irload.plan.lowering.lower import lower
+from irload.plan.lowering.widening import in_own_type
 from irload.plan.memory.filling import pieces
 from irload.plan.memory.memory import Memory
 from irload.plan.passes.pipeline import optimize
@@ -71,11 +72,15 @@ class Executor:
         """The results for these inputs. They are copies; the plan's memory is its own."""
         if self._sanitizer is not None:
             kernels = dict(zip((k.step for k in self.kernels), self._single_kernels(context), strict=True))
-            return self._sanitizer.run(arrays, kernels)
+            return self._results(self._sanitizer.run(arrays, kernels))
         self._fill(arrays)
         for segment in self.segments:
             segment.executable.run(context)
-        return tuple(np.array(view, order="C") for view in self._outputs)
+        return self._results([np.array(view, order="C") for view in self._outputs])
+
+    def _results(self, arrays: Sequence[Array]) -> tuple[Array, ...]:
+        """The results in the types that the graph gives them."""
+        return tuple(in_own_type(array, value) for array, value in zip(arrays, self.program.outputs, strict=True))
 
     def profile(self, arrays: Sequence[Array], context: Any = None) -> list[float]:
         """The seconds that each kernel takes in one run."""
@@ -96,7 +101,7 @@ class Executor:
         for kernel, run in zip(self.kernels, self._single_kernels(context), strict=True):
             run()
             for origin, value in _made(kernel.step):
-                yield origin, np.array(self.memory.array(value), value.dtype, order="C")
+                yield origin, in_own_type(np.array(self.memory.array(value), value.dtype, order="C"), value)
 
     @property
     def made(self) -> list[Output]:

@@ -8,6 +8,7 @@ from weakref import ref
 
 import numpy as np
 
+from irload.core.half import widened
 from irload.core.op import Op, is_builtin
 from irload.core.tensor import Array
 from irload.record import record
@@ -122,6 +123,20 @@ class Constant:
         if self._parent is not None:
             self._parent.release()
 
+    def widened(self) -> Constant:
+        """The same values as f32, of which `stored` gives those that are f16 as they are."""
+        if "widened" not in self._derived:
+
+            def make() -> Array:
+                array = self.array
+                return widened(array) if array.dtype == np.float16 else array.astype(np.float32)
+
+            made = Constant(make, self.shape, np.dtype(np.float32), depth=self.depth + 1)
+            made._parent = self
+            made._moved = _same if self.dtype == np.float16 else None
+            self._derived["widened"] = made
+        return self._derived["widened"]
+
     def derived(
         self, key: object, shape: tuple[int, ...], how: Callable[[Array], Array], *, moves: bool = False
     ) -> Constant:
@@ -131,3 +146,7 @@ class Constant:
             made._parent = self
             made._moved = how if moves else None
         return self._derived[key]
+
+
+def _same(array: Array) -> Array:
+    return array

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 
 from irload.core.op import is_builtin
 from irload.core.tensor import TensorType
@@ -11,35 +11,71 @@ from irload.plan.ir.constant import Constant
 from irload.plan.ir.program import Program, Step, Value
 from irload.plan.ir.steps import Compute
 from irload.plan.lowering.table import LOWERINGS
+from irload.plan.lowering.widening import converted, is_short, takes_its_own_types, wide_type, widened
 from irload.plan.schedule import Schedule
 
 
 def lower(graph: Graph, schedule: Schedule, is_supported: Callable[[Step], bool]) -> Program:
-    """The program of a graph whose every type is static.
+    """The program of a graph whose every type is static. Floats of 16 bits are f32 in it, its inputs and outputs, too.
 
     Steps that no back end supports are not made: the operation's own `compute` stands in their place.
     """
     types = schedule.types
     nodes = [scheduled.node for scheduled in schedule.nodes]
     used = {i for node in (*nodes, *graph.results) for i in node.inputs}
-    values = {o: _value(o, types[o]) for p in graph.parameters for o in p.outputs[:1]}
+    short = {o: _value(o, types[o]) for o in schedule.folded}
     for output, constant in schedule.folded.items():
-        values[output] = _value(output, types[output])
-        values[output].source = constant
+        short[output].source = constant
+    values = {o: widened(v) for o, v in short.items()}
+    values |= {o: widened(_value(o, types[o])) for p in graph.parameters for o in p.outputs[:1]}
     steps: list[Step] = []
     for node in nodes:
-        inputs = [values[i] for i in node.inputs]
-        outputs = [_value(o, types[o], used=o in used) for o in node.outputs]
-        values.update(zip(node.outputs, outputs, strict=True))
-        made = _steps(node, inputs, outputs)
-        if made is None or not all(is_supported(step) for step in made):
-            made = [Compute(inputs, outputs, op=node.op, types=tuple(types[o].without_value() for o in node.outputs))]
+        own = {o: _value(o, types[o], used=o in used) for o in node.outputs}
+        wide = {o: widened(v) for o, v in own.items()}
+        if takes_its_own_types(node):
+            made = _in_own_types(node, types, values, short, own, wide)
+        else:
+            inputs, outputs = [values[i] for i in node.inputs], list(wide.values())
+            made = _steps(node, inputs, outputs)
+            if made is None or not all(is_supported(step) for step in made):
+                made = [_compute(node, inputs, outputs, [wide_type(types[o]) for o in node.outputs])]
+        values |= wide
         for step in made:
             step.origin = step.origin or (node,)
         steps += made
     return Program(
         steps, [values[p.outputs[0]] for p in graph.parameters], [values[r.inputs[0]] for r in graph.results]
     )
+
+
+def _in_own_types(
+    node: Node,
+    types: Mapping[Output, TensorType],
+    values: Mapping[Output, Value],
+    short: dict[Output, Value],
+    own: Mapping[Output, Value],
+    wide: Mapping[Output, Value],
+) -> list[Step]:
+    """The steps of an operation that gets floats of 16 bits as such. `short`: those that exist so already."""
+    steps: list[Step] = []
+    for i in dict.fromkeys(node.inputs):
+        value = _value(i, types[i])
+        if is_short(value) and i not in short:
+            value.origin = None
+            short[i] = value
+            steps.append(converted(values[i], value))
+    inputs = [short[i] if is_short(_value(i, types[i])) else values[i] for i in node.inputs]
+    steps.append(_compute(node, inputs, list(own.values()), [types[o] for o in node.outputs]))
+    for output, value in own.items():
+        if is_short(value):
+            value.origin = None
+            short[output] = value
+            steps.append(converted(value, wide[output]))
+    return steps
+
+
+def _compute(node: Node, inputs: list[Value], outputs: list[Value], types: Sequence[TensorType]) -> Compute:
+    return Compute(inputs, outputs, op=node.op, types=tuple(t.without_value() for t in types))
 
 
 def _value(output: Output, tensor: TensorType, *, used: bool = True) -> Value:

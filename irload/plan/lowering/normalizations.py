@@ -55,7 +55,9 @@ def group_normalization(node: Node, inputs: list[Value], outputs: list[Value]) -
     if not all_f32([*inputs, *outputs]):
         return None
     attributes = node.op.attributes
-    return GroupNormalize(inputs, outputs, groups=attributes["num_groups"], eps=attributes["epsilon"])
+    with np.errstate(over="ignore"):
+        eps = float(np.float32(attributes["epsilon"]))
+    return GroupNormalize(inputs, outputs, groups=attributes["num_groups"], eps=eps)
 
 
 def batch_normalization(node: Node, inputs: list[Value], outputs: list[Value]) -> list[Step] | None:
