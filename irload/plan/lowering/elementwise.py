@@ -93,15 +93,18 @@ def swish(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
 
 
 def leaky_relu(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
-    """max(x, slope · x), for slopes of which this is true."""
+    """X above zero, slope · x below, for constant finite slopes: max(x, slope · x) where that is the same."""
     x, slope = inputs
     array = slope.constant
-    if array is None or not all_f32([*inputs, *outputs]) or not np.all((array > 0) & (array <= 1)):
+    if array is None or not all_f32([*inputs, *outputs]) or not np.isfinite(array).all():
         return None
     if array.ndim == 1 and len(x.shape) > 1 and x.shape[1] == array.size:
         array = array.reshape(array.shape + (1,) * (len(x.shape) - 2))
     operands = [x, Value.of(array, slope.name)]
-    return _elementwise(operands, outputs, Instruction("multiply", (0, 1)), Instruction("maximum", (0, 2)))
+    if np.all((array > 0) & (array <= 1)):
+        return _elementwise(operands, outputs, Instruction("multiply", (0, 1)), Instruction("maximum", (0, 2)))
+    parts = (Instruction("relu", (0,)), Instruction("minimum_number", (0,), (0.0,)), Instruction("multiply", (3, 1)))
+    return _elementwise(operands, outputs, *parts, Instruction("add", (2, 4)))
 
 
 def gelu(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:

@@ -58,7 +58,8 @@ CASES: dict[str, tuple[Build, list[str]]] = {
     "PReLU of the last axis": (with_constant("PReLU", (2, 3, 4), np.float32([[0.1, 0.5, 1, 0.2]])), ["tiles"]),
     "PReLU of one slope": (with_constant("PReLU", (2, 3, 4), np.float32([0.25])), ["tiles"]),
     "PReLU of one axis": (with_constant("PReLU", (4,), np.float32([0.1, 0.2, 0.3, 0.4])), ["tiles"]),
-    "PReLU, slope 0": (with_constant("PReLU", (2, 3, 4), np.float32([0.1, 0, 1])), ["compute"]),
-    "PReLU, slope above 1": (with_constant("PReLU", (2, 3, 4), np.float32([0.1, 0.5, 1.5])), ["compute"]),
+    "PReLU, slope 0": (with_constant("PReLU", (2, 3, 4), np.float32([0.1, 0, 1])), ["tiles"]),
+    "PReLU, slopes of any size": (with_constant("PReLU", (2, 3, 4), np.float32([0.1, 0.5, -1.5])), ["tiles"]),
+    "PReLU, slope infinite": (with_constant("PReLU", (2, 3, 4), np.float32([0.1, np.inf, 1])), ["compute"]),
     "PReLU, slope computed": (lambda net: net.op("PReLU", net.input(2, 3), net.input(3)), ["compute"]),
 }
