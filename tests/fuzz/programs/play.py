@@ -105,7 +105,8 @@ def plainly(model: Model) -> Expected:
             if not isinstance(plain, str) and not isinstance(moved, str):
                 gaps = [distance(a, b) for a, b in zip(plain, moved, strict=True)]
                 shaken = [max(a, b) for a, b in zip(shaken, gaps, strict=True)]
-    least = [max(_least(r[k]) for r in good) for k in range(len(model.outputs))]
+    coarsest = _coarsest(model)
+    least = [max(_least(r[k], coarsest) for r in good) for k in range(len(model.outputs))]
     expected.tolerances = [
         FACTOR * max(s, low) if r else None for s, low, r in zip(shaken, least, rounded, strict=True)
     ]
@@ -119,10 +120,18 @@ def _is_finite(array: Array) -> bool:
     return array.dtype.kind != "f" or bool(np.isfinite(array).all())
 
 
-def _least(array: Array) -> float:
-    """A tenth of a unit in the last place of the largest number."""
+def _least(array: Array, coarsest: float) -> float:
+    """A tenth of a unit in the last place of the largest number, in the coarsest type on the way if it is a float."""
     wide = array.astype(np.float64)
-    return 0.1 * UNITS.get(array.dtype.name, 0) * float(np.abs(wide[np.isfinite(wide)]).max(initial=0))
+    unit = max(UNITS.get(array.dtype.name, 0), coarsest if array.dtype.kind in "fV" else 0)
+    return 0.1 * unit * float(np.abs(wide[np.isfinite(wide)]).max(initial=0))
+
+
+def _coarsest(model: Model) -> float:
+    """The unit of the shortest floats that something is computed in: plans round them only at the end."""
+    nodes = (n for graph in model.walk() for n in graph.nodes if n.type not in ("Const", "Parameter"))
+    names = {o.type.element.dtype.name for n in nodes for o in n.outputs}
+    return max((UNITS[name] for name in names & {"float16", "bfloat16"}), default=0.0)
 
 
 def _source(model: Model, k: int) -> str:
