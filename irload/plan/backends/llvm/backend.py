@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from irload.plan.backends.base import Executable, Options
 from irload.plan.backends.channels_last import layouts
 from irload.plan.backends.llvm.executable import LlvmExecutable
-from irload.plan.backends.llvm.storage import stored_layouts
 from irload.plan.backends.llvm.support import supports
 from irload.plan.backends.llvm.target import Target
 from irload.plan.ir.program import Program, Step
@@ -32,7 +31,11 @@ class LlvmBackend:
 
     def requests(self, program: Program, steps: Sequence[Step]) -> MemoryRequests:
         found = layouts(program, steps, inputs=False)
-        return MemoryRequests(stored_layouts(program, steps, found, self.target) if self.bf16 else found)
+        if self.bf16:
+            from irload.plan.backends.llvm.storage import stored_layouts  # with kernels, which only this needs
+
+            found = stored_layouts(program, steps, found, self.target)
+        return MemoryRequests(found)
 
     def compile(self, steps: Sequence[Step], memory: Memory, options: Options) -> Executable:
         return LlvmExecutable(steps, memory, self.target, options)
