@@ -221,7 +221,7 @@ def evaluate(
     `outputs` are the inferred types; they say what to round to, and what is empty is not computed at all. Raises
     ExecutionError where `compute` itself fails.
     """
-    widened = [_widen(a) for a in inputs] if op.widens else list(inputs)
+    widened = [widen(a) for a in inputs] if op.widens else list(inputs)
     for k in op.rounds:
         widened[k] = as_real(widened[k])
     extra: dict[str, Any] = {"context": context} if op.signature.compute_context else {}
@@ -272,7 +272,8 @@ def _blamed(op: Op, method: str, error: Exception) -> str:
 _NARROW = {e.dtype for e in ELEMENTS if e.is_low_precision and e is not nf4}
 
 
-def _widen(array: Array) -> Array:
+def widen(array: Array) -> Array:
+    """An array of low-precision floats as f32; others as they are."""
     if array.dtype == np.float16:
         return widened(array)
     return array.astype(np.float32) if array.dtype in _NARROW else array

@@ -8,8 +8,7 @@ from weakref import ref
 
 import numpy as np
 
-from irload.core.half import widened
-from irload.core.op import Op, is_builtin
+from irload.core.op import Op, is_builtin, widen
 from irload.core.tensor import Array
 from irload.record import record
 
@@ -124,27 +123,29 @@ class Constant:
             self._parent.release()
 
     def widened(self) -> Constant:
-        """The same values as f32, of which `stored` gives those that are f16 as they are."""
-        if "widened" not in self._derived:
-
-            def make() -> Array:
-                array = self.array
-                return widened(array) if array.dtype == np.float16 else array.astype(np.float32)
-
-            made = Constant(make, self.shape, np.dtype(np.float32), depth=self.depth + 1)
-            made._parent = self
-            made._moved = _same if self.dtype == np.float16 else None
-            self._derived["widened"] = made
-        return self._derived["widened"]
+        """Floats of 16 bits as f32, of which `stored` gives those that are f16 as they are."""
+        stored = _same if self.dtype == np.float16 else None
+        return self._made("widened", self.shape, widen, np.dtype(np.float32), stored)
 
     def derived(
         self, key: object, shape: tuple[int, ...], how: Callable[[Array], Array], *, moves: bool = False
     ) -> Constant:
         """What `how` makes of it, the same object for the same key. `moves`: it does so with any type."""
+        return self._made(key, shape, how, self.dtype, how if moves else None)
+
+    def _made(
+        self,
+        key: object,
+        shape: tuple[int, ...],
+        how: Callable[[Array], Array],
+        dtype: np.dtype[np.generic],
+        stored: Callable[[Array], Array] | None,
+    ) -> Constant:
+        """What `how` makes of it. `stored`: what gives that in the type of the file, None where nothing does."""
         if key not in self._derived:
-            self._derived[key] = made = Constant(lambda: how(self.array), shape, self.dtype, depth=self.depth + 1)
+            self._derived[key] = made = Constant(lambda: how(self.array), shape, dtype, depth=self.depth + 1)
             made._parent = self
-            made._moved = how if moves else None
+            made._moved = stored
         return self._derived[key]
 
 

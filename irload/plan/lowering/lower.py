@@ -58,19 +58,16 @@ def _in_own_types(
 ) -> list[Step]:
     """The steps of an operation that gets floats of 16 bits as such. `short`: those that exist so already."""
     steps: list[Step] = []
-    for i in dict.fromkeys(node.inputs):
-        value = _value(i, types[i])
-        if is_short(value) and i not in short:
-            value.origin = None
-            short[i] = value
-            steps.append(converted(values[i], value))
-    inputs = [short[i] if is_short(_value(i, types[i])) else values[i] for i in node.inputs]
+    for i in (i for i in node.inputs if is_short(types[i])):
+        if i not in short:
+            short[i] = Value(values[i].shape, types[i].element.dtype, name=values[i].name)
+            steps.append(converted(values[i], short[i]))
+    inputs = [short[i] if is_short(types[i]) else values[i] for i in node.inputs]
     steps.append(_compute(node, inputs, list(own.values()), [types[o] for o in node.outputs]))
-    for output, value in own.items():
-        if is_short(value):
-            value.origin = None
-            short[output] = value
-            steps.append(converted(value, wide[output]))
+    for o in (o for o in node.outputs if is_short(types[o])):
+        own[o].origin = None
+        short[o] = own[o]
+        steps.append(converted(own[o], wide[o]))
     return steps
 
 

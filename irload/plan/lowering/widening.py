@@ -25,9 +25,9 @@ _F32 = np.dtype(np.float32)
 _SHORT = {np.dtype(np.float16): element.f16, np.dtype(bfloat16): element.bf16}
 
 
-def is_short(value: Value) -> bool:
+def is_short(tensor: TensorType) -> bool:
     """True for floats of 16 bits."""
-    return value.dtype in _SHORT
+    return tensor.element.dtype in _SHORT
 
 
 def takes_its_own_types(node: Node) -> bool:
@@ -37,12 +37,12 @@ def takes_its_own_types(node: Node) -> bool:
 
 def wide_type(tensor: TensorType) -> TensorType:
     """The type in which a plan has a tensor."""
-    return replace(tensor, element=element.f32) if tensor.element.dtype in _SHORT else tensor
+    return replace(tensor, element=element.f32) if is_short(tensor) else tensor
 
 
 def widened(value: Value) -> Value:
     """The same value as f32; itself where it is no float of 16 bits."""
-    if not is_short(value):
+    if value.dtype not in _SHORT:
         return value
     source = None if value.source is None else value.source.widened()
     return Value(value.shape, _F32, source, name=value.name, used=value.used, origin=value.origin)

@@ -1,6 +1,8 @@
-"""Expressions of one operand on arrays, by kernels of their own: for tests of accuracy."""
+"""Expressions and functions on arrays, by kernels of their own: for tests of accuracy."""
 
 from __future__ import annotations
+
+from abc import abstractmethod
 
 import numpy as np
 
@@ -17,10 +19,9 @@ from irload.record import record
 
 
 @record()
-class Map(Kernel):
-    """Results of an expression for whole vectors. Pointers: the operands, then the results."""
+class Vectors(Kernel):
+    """Results for whole vectors. Pointers: the operands, then the results."""
 
-    expression: Expression
     lanes: int
     vectors: int
 
@@ -32,58 +33,68 @@ class Map(Kernel):
     def cycles(self) -> float:
         return 0
 
+    @property
+    @abstractmethod
+    def tensors(self) -> tuple[int, int]:
+        """How many operands and results there are."""
+
+    @abstractmethod
+    def results(self, f: Function, operands: list[Value]) -> list[Value]:
+        """The results of one vector of each operand."""
+
     def write(self, function: Function) -> None:
-        f, operands = function, self.expression.operands
-        results = len(self.expression.result_registers)
+        f, (operands, results) = function, self.tensors
         pointers = [f.load_pointer(f["arguments"], 8 * k) for k in range(operands + results)]
 
         def vector(index: Value, _: list[Value]) -> None:
             place = f.multiply(index, 4 * self.lanes)
-            values = evaluate(f, self.expression, [f.load(p, place) for p in pointers[:operands]])
+            values = self.results(f, [f.load(p, place) for p in pointers[:operands]])
             for value, pointer in zip(values, pointers[operands:], strict=True):
                 f.store(value, pointer, place)
 
         f.loop(f["begin"], f["end"], 1, vector)
 
 
-def mapped(expression: Expression, operands: list[Array], target: Target) -> list[Array]:
-    """The results of an expression of arrays of one axis, whose length is a multiple of 16."""
-    results = [np.empty_like(operands[0]) for _ in expression.result_registers]
-    kernel = Map(expression, target.lanes, len(operands[0]) // target.lanes)
-    Table([Launch(kernel, [address(a) for a in (*operands, *results)])], target, 1, 0).run(0, 1)
-    return results
+@record()
+class Map(Vectors):
+    """An expression."""
+
+    expression: Expression
+
+    @property
+    def tensors(self) -> tuple[int, int]:
+        return self.expression.operands, len(self.expression.result_registers)
+
+    def results(self, f: Function, operands: list[Value]) -> list[Value]:
+        return evaluate(f, self.expression, operands)
 
 
 @record()
-class Apply(Kernel):
-    """A function of vector_math for whole vectors. Pointers: its operand, its result."""
+class Apply(Vectors):
+    """A function of vector_math."""
 
     name: str
-    lanes: int
-    vectors: int
 
     @property
-    def count(self) -> int:
-        return self.vectors
+    def tensors(self) -> tuple[int, int]:
+        return 1, 1
 
-    @property
-    def cycles(self) -> float:
-        return 0
+    def results(self, f: Function, operands: list[Value]) -> list[Value]:
+        return [getattr(vector_math, self.name)(Vector(f, operands[0])).value]
 
-    def write(self, function: Function) -> None:
-        f = function
-        source, target = (f.load_pointer(f["arguments"], 8 * k) for k in range(2))
 
-        def vector(index: Value, _: list[Value]) -> None:
-            place = f.multiply(index, 4 * self.lanes)
-            f.store(getattr(vector_math, self.name)(Vector(f, f.load(source, place))).value, target, place)
-
-        f.loop(f["begin"], f["end"], 1, vector)
+def mapped(expression: Expression, operands: list[Array], target: Target) -> list[Array]:
+    """The results of an expression of arrays of one axis, whose length is a multiple of 16."""
+    return _run(Map(target.lanes, len(operands[0]) // target.lanes, expression), operands, target)
 
 
 def applied(name: str, operand: Array, target: Target) -> Array:
     """A function of vector_math of an array of one axis, whose length is a multiple of 16."""
-    result = np.empty_like(operand)
-    kernel = Apply(name, target.lanes, len(operand) // target.lanes)
-    Table([Launch(kernel, [address(operand), address(result)])], target, 1, 0).run(0, 1)
+    (result,) = _run(Apply(target.lanes, len(operand) // target.lanes, name), [operand], target)
     return result
+
+
+def _run(kernel: Vectors, operands: list[Array], target: Target) -> list[Array]:
+    results = [np.empty_like(operands[0]) for _ in range(kernel.tensors[1])]
+    Table([Launch(kernel, [address(a) for a in (*operands, *results)])], target, 1, 0).run(0, 1)
+    return results

@@ -31,12 +31,6 @@ from tests.plan.programs import value
 SIZES = [1, 2, 5, 15, 16, 17, 31, 32, 33, 64, 100]
 
 
-@pytest.fixture
-def everything_pays(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have the smallest shapes computed in bf16, too."""
-    monkeypatch.setattr(attention, "pays_in_tiles", lambda _: True)
-
-
 def reference(step: Attention, arrays: list[Array], *, magnitudes: bool = False) -> Array:
     """The results in f64 of inputs rounded to bf16, or with the magnitudes of v instead of v."""
     q, k, v = (a.astype(bfloat16).astype(np.float64) for a in arrays[:3])

@@ -11,8 +11,6 @@ from dataclasses import replace
 from typing import Any
 from weakref import WeakValueDictionary
 
-from ml_dtypes import bfloat16
-
 from irload.core.tensor import Array
 from irload.plan.backends.base import Options
 from irload.plan.backends.channels_last import layouts
@@ -24,62 +22,28 @@ from irload.plan.backends.llvm.loader import load
 from irload.plan.backends.llvm.selection import selection
 from irload.plan.backends.llvm.selector import Selector
 from irload.plan.backends.llvm.target import AMX, AVX512_BF16, Target
-from irload.plan.ir.program import Program, Step, Value
+from irload.plan.ir.program import Program, Step
 from irload.plan.ir.steps import Conv, MatMul
 from irload.plan.memory.memory import Memory
 from irload.plan.memory.requests import MemoryRequests
 from tests.plan.llvm.convolutions import convolution
 from tests.plan.llvm.harness import BF16, DOTS, TILES, WIDE, channels_last, run_step
 from tests.plan.llvm.matmuls import random_matmul
+from tests.plan.llvm.roundings import SIZES, narrowed, random_convolution, rounded, some_convolution
 from tests.plan.programs import constant, run, value
-
-
-@pytest.fixture
-def everything_pays(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have the smallest products computed in bf16, too."""
-    for module in ("kernels.convolution", "kernels.matmul", "storage"):
-        monkeypatch.setattr(f"irload.plan.backends.llvm.{module}.pays_in_bf16", lambda *_: True)
-
-
-def narrowed(array: Array) -> Array:
-    return array.astype(bfloat16).astype(np.float32)
 
 
 def agree(step: Conv | MatMul, arrays: list[Array], target: Target, threads: int, **how: object) -> None:
     """The result is that of f32 on inputs and weights rounded to bf16, and within 1 % that of f32."""
     given = dict(zip([v for v in step.inputs if not v.is_constant], arrays, strict=True))
     (exact,) = run([step], given, step.outputs, passes=False)
-    own = [narrow(v) if k < 2 else v for k, v in enumerate(step.inputs)]
-    rounded = replaced(step, own)
     given = {v: narrowed(a) if v in step.inputs[:2] else a for v, a in given.items()}
-    (wanted,) = run([rounded], given, rounded.outputs, passes=False)
+    own = rounded(step)
+    (wanted,) = run([own], given, own.outputs, passes=False)
     (found,) = run_step(step, arrays, target, threads, precision="bf16", **how)  # type: ignore[arg-type]
     scale = max(float(np.abs(exact).max()), 1e-30)
     np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-5 * scale)
     np.testing.assert_allclose(found, exact, rtol=0, atol=1e-2 * scale)
-
-
-def narrow(value: Value) -> Value:
-    """A constant rounded to bf16; other values as they are."""
-    return value if value.source is None else constant(narrowed(value.source.array))
-
-
-def replaced(step: Conv | MatMul, inputs: list[Value]) -> Step:
-    """The same step on other inputs."""
-    outputs = [value(*step.output.shape)]
-    if isinstance(step, MatMul):
-        return MatMul(
-            inputs, outputs, transpose_a=step.transpose_a, transpose_b=step.transpose_b, epilogue=step.epilogue
-        )
-    return Conv(
-        inputs,
-        outputs,
-        strides=step.strides,
-        dilations=step.dilations,
-        pads_begin=step.pads_begin,
-        pads_end=step.pads_end,
-        epilogue=step.epilogue,
-    )
 
 
 @pytest.mark.usefixtures("everything_pays")
@@ -87,7 +51,7 @@ def replaced(step: Conv | MatMul, inputs: list[Value]) -> Step:
 @pytest.mark.parametrize("seed", range(40))
 def test_random_matmuls(target: Target, seed: int) -> None:
     rng = np.random.default_rng(seed)
-    step, arrays = random_matmul(rng, [1, 2, 5, 15, 16, 17, 33, 64, 130])
+    step, arrays = random_matmul(rng, SIZES)
     agree(step, arrays, target, int(rng.integers(1, 4)), at_end=bool(rng.integers(2)))
 
 
@@ -99,32 +63,6 @@ def test_random_convolutions(target: Target, seed: int) -> None:
     step, arrays = random_convolution(rng)
     laid = channels_last if rng.integers(3) else None
     agree(step, arrays, target, int(rng.integers(1, 4)), at_end=bool(rng.integers(2)), laid=laid)
-
-
-def random_convolution(rng: np.random.Generator) -> tuple[Conv, list[Array]]:
-    """A convolution of one to three dimensions, and its data."""
-    depth = int(rng.choice([2, 3, 16, 31, 32, 33, 48, 70]))
-    kernel = tuple(int(rng.choice([1, 1, 2, 3, 5])) for _ in range(int(rng.choice([1, 2, 2, 2, 3]))))
-    groups = int(rng.choice([1, 1, 1, 2, 3]))
-    return some_convolution(rng, depth, kernel, groups, tuple(int(rng.choice([1, 1, 2])) for _ in kernel))
-
-
-def some_convolution(
-    rng: np.random.Generator, depth: int, kernel: tuple[int, ...], groups: int = 1, dilations: tuple[int, ...] = ()
-) -> tuple[Conv, list[Array]]:
-    """A convolution, otherwise random, and its data."""
-    dimensions = len(kernel)
-    dilations = dilations or (1,) * dimensions
-    channels = int(rng.choice([16, 31, 32, 33, 48]))
-    batch = int(rng.choice([1, 1, 2, 3]))
-    strides = [int(rng.choice([1, 1, 2, 3])) for _ in kernel]
-    reaches = [k * d + 1 for k, d in zip(kernel, dilations, strict=True)]
-    pads = [(int(rng.integers(0, n)), int(rng.integers(0, n))) for n in reaches]
-    spans = [(k - 1) * d + 1 for k, d in zip(kernel, dilations, strict=True)]
-    most = {1: 70, 2: 20, 3: 6}[dimensions]
-    sizes = [int(max(span - sum(p), 1) + rng.integers(0, most)) for span, p in zip(spans, pads, strict=True)]
-    weights = (groups, channels, depth, *kernel)
-    return convolution(rng, sizes, weights, batch=batch, strides=strides, dilations=dilations, pads=pads)
 
 
 @pytest.mark.parametrize("target", BF16, ids=lambda t: t.name)

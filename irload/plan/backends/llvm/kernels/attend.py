@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from math import prod
 
 from irload.plan.backends.llvm.builder import Function, Int, Value
-from irload.plan.backends.llvm.kernels.attention_blocks import AttentionBlocks
+from irload.plan.backends.llvm.kernels.attention_blocks import AttentionBlocks, row_pitch
 from irload.plan.backends.llvm.kernels.score_rows import ScoreRows
 from irload.plan.backends.llvm.operands import write
 from irload.plan.backends.llvm.tile import LINE, Level, Row, Tile, write_sums
@@ -67,7 +66,7 @@ class Attend(AttentionBlocks):
 
             f.loop(0, self.block // self.rows, 1, rows)
 
-        self._groups(f, keys, wide, group)
+        self._each_group(f, keys, wide, group)
 
     def _write_results(self, f: Function) -> None:
         """Rows of powers times v, over the sums of the rows."""
@@ -93,20 +92,12 @@ class Attend(AttentionBlocks):
 
             f.loop(0, self.block // self.rows, 1, rows)
 
-        self._groups(f, depth, wide, group)
-
-    def _groups(self, f: Function, columns: int, wide: int, group: Callable[[Int, int], None]) -> None:
-        """Groups of columns that one tile makes; the last one may have fewer."""
-        whole, rest = divmod(columns, wide)
-        if whole:
-            f.loop(0, whole, 1, lambda g, _: group(g, wide))
-        if rest:
-            group(whole, rest)
+        self._each_group(f, depth, wide, group)
 
     def _tile_rows(self, pitch: int) -> tuple[Row, ...]:
         return tuple(Row(r * pitch) for r in range(self.rows))
 
 
 def pitch(lanes: int, keys: int) -> int:
-    """Bytes between rows of scores: whole vectors, and an odd number of cache lines, so that rows share few sets."""
-    return (-(-max(keys, lanes) * 4 // LINE) | 1) * LINE
+    """Bytes between rows of scores, in whole vectors."""
+    return row_pitch(-(-max(keys, lanes) * 4 // LINE))

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from irload.plan.backends.llvm import bfloat16, tiles
 from irload.plan.backends.llvm.builder import Function, Int, Value
-from irload.plan.backends.llvm.kernels.attention_blocks import AttentionBlocks
-from irload.plan.backends.llvm.kernels.loops import each_vector, repeat
+from irload.plan.backends.llvm.kernels.attention_blocks import AttentionBlocks, row_pitch
+from irload.plan.backends.llvm.kernels.loops import each_vector
 from irload.plan.backends.llvm.kernels.score_rows import ScoreRows
 from irload.plan.backends.llvm.operands import read_rounded, write
 from irload.plan.backends.llvm.tiles import Tiles
@@ -112,21 +110,23 @@ class AttendTiles(AttentionBlocks):
         """The scores of all rows."""
         _, keys, width, _ = self.shape
 
-        def group(t: Int, columns: int) -> None:
+        def group(g: Int, columns: int) -> None:
+            t = f.multiply(g, self._width)
             weights = f.at(f["k"], f.multiply(t, _chunks(width) * tiles.NBYTES))
             self._sum(f, queries, _chunks(width), weights, columns)
             self._store(f, f.at(scores, f.multiply(t, tiles.BYTES)), self._rows.pitch, columns)
             taken = (0, self.block), (f.multiply(t, tiles.ROWS), columns)
             self._rows.take(f, scores, *taken, f["start"], self._mask(f))
 
-        self._each_group(f, keys, group)
+        self._each_group(f, keys, self._width * tiles.ROWS, group)
 
     def _write_results(self, f: Function, scores: Value, powers: Value, results: Value) -> None:
         """Powers times v, over the sums of powers."""
         _, keys, _, depth = self.shape
         pitch = self._width * tiles.BYTES
 
-        def group(t: Int, columns: int) -> None:
+        def group(g: Int, columns: int) -> None:
+            t = f.multiply(g, self._width)
             weights = f.at(f["v"], f.multiply(t, _chunks(keys) * tiles.NBYTES))
             self._sum(f, powers, _chunks(keys), weights, columns)
             self._store(f, results, pitch, columns)
@@ -142,15 +142,7 @@ class AttendTiles(AttentionBlocks):
 
             f.loop(0, self.block, 1, row)
 
-        self._each_group(f, depth, group)
-
-    def _each_group(self, f: Function, columns: int, group: Callable[[Int, int], None]) -> None:
-        """`group(first tile of columns, columns)` for those that are summed at the same time."""
-        wide = self._width * tiles.ROWS
-        whole = columns // wide * self._width
-        repeat(f, 0, whole, self._width, lambda t: group(t, wide))
-        if columns % wide:
-            group(whole, columns % wide)
+        self._each_group(f, depth, self._width * tiles.ROWS, group)
 
     def _sum(self, f: Function, data: Value, chunks: int, weights: Value, columns: int) -> None:
         """The sums of all rows of data by some columns of packed weights."""
@@ -176,11 +168,6 @@ class AttendTiles(AttentionBlocks):
         for a in range(self._height):
             for b in range(count):
                 self._registers(f).store(a * count + b, f.at(place, a * self.rows * pitch + b * tiles.BYTES), pitch)
-
-
-def row_pitch(chunks: int) -> int:
-    """Bytes between rows of so many chunks: an odd number of cache lines, so that rows share few sets."""
-    return (chunks | 1) * tiles.BYTES
 
 
 def _chunks(length: int) -> int:

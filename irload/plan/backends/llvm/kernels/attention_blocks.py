@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
 from math import prod
 
 from irload.core.tensor import Array
 from irload.plan.backends.llvm.axes import Axis, offsets
-from irload.plan.backends.llvm.builder import Function, Value
+from irload.plan.backends.llvm.builder import Function, Int, Value
 from irload.plan.backends.llvm.kernel import Kernel
+from irload.plan.backends.llvm.kernels.loops import repeat
 from irload.plan.backends.llvm.kernels.score_rows import ScoreRows
+from irload.plan.backends.llvm.tile import LINE
 from irload.record import record
 
 
@@ -96,6 +99,13 @@ class AttentionBlocks(Kernel):
         """The mask of a block, in the function for one."""
         return None if self.mask is None else f["mask"]
 
+    def _each_group(self, f: Function, columns: int, wide: int, group: Callable[[Int, int], None]) -> None:
+        """`group(number, columns)` for each `wide` columns, which are made together; the last one may have fewer."""
+        whole, rest = divmod(columns, wide)
+        repeat(f, 0, whole, 1, lambda g: group(g, wide))
+        if rest:
+            group(whole, rest)
+
     def _prepare(self, f: Function) -> None:
         """Write what a thread does before its first block."""
 
@@ -105,3 +115,8 @@ class AttentionBlocks(Kernel):
     @abstractmethod
     def _write_block(self, f: Function) -> None:
         """Write the results of one block. All pointers are those of its first row, whose number is `start`."""
+
+
+def row_pitch(lines: int) -> int:
+    """Bytes between rows of so many cache lines: an odd number of lines, so that rows share few sets of the cache."""
+    return (lines | 1) * LINE

@@ -1,0 +1,13 @@
+"""What several tests of compiled kernels start from."""
+
+from __future__ import annotations
+
+import pytest
+
+
+@pytest.fixture
+def everything_pays(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have the smallest products and attention computed in bf16, too."""
+    for module in ("kernels.convolution", "kernels.matmul", "storage"):
+        monkeypatch.setattr(f"irload.plan.backends.llvm.{module}.pays_in_bf16", lambda *_: True)
+    monkeypatch.setattr("irload.plan.backends.llvm.kernels.attention.pays_in_tiles", lambda _: True)
