@@ -41,6 +41,7 @@ class Shaken(Run):
             results = super().run_node(scheduled, inputs)
             self.overflows |= any(_is_huge(a) for a in results)
             return results
+        self.overflows |= node.type == "ReduceProd" and _may_overflow(inputs[0])
         still = {"FakeQuantize": range(9), "Power": (1,)}.get(node.type, ())  # a whole exponent has to stay whole
         moved = [a if k in still else self._moved(a) for k, a in enumerate(inputs)]
         results = super().run_node(scheduled, moved)
@@ -69,13 +70,21 @@ def _is_huge(array: Array) -> bool:
     return bool(((size > HUGE) & (size < np.inf)).any())
 
 
+def _may_overflow(factors: Array) -> bool:
+    """True where the product of some of these numbers may overflow, which zeros among them then make NaN or not."""
+    return bool(np.log2(np.maximum(np.abs(factors.astype(np.float64)), 1)).sum() > np.log2(HUGE))
+
+
 def distance(a: Array, b: Array) -> float:
-    """The largest difference where both are finite."""
+    """The largest difference where both are finite; infinite where that is nowhere, though `a` has finite numbers."""
     if a.dtype.kind not in "fV" or a.shape != b.shape:
         return 0.0
     with np.errstate(all="ignore"):
         gap = np.abs(a.astype(np.float64) - b.astype(np.float64))
-    return float(gap[np.isfinite(gap)].max(initial=0))
+    known = gap[np.isfinite(gap)]
+    if not known.size and np.isfinite(a).any():
+        return np.inf
+    return float(known.max(initial=0))
 
 
 def scale(array: Array) -> float:
