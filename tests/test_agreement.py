@@ -61,6 +61,8 @@ def test_a_row_fails_by_its_numbers():
     row = judging.Row("m", "f32", plan={"1": 1e-6, "2": 1e-3}, runtime=1e-5)
     assert row.faults == ["plan at 2 threads against plain: 1.0e-03"]
     assert judging.Row("m", "f16", plan={"1": 1e-3}, runtime=float("nan")).faults == ["against the runtime: nan"]
+    row = judging.Row("m", "f16", plan={"1": 3e-2}, judge="the runtime", runtime=0.1)
+    assert row.faults == ["plan at 1 threads against the runtime: 3.0e-02"]
 
 
 def test_inputs_of_unknown_size_are_offered_in_several():

@@ -2,9 +2,10 @@
 
 Any *.xml that is an IR counts; inputs in_0.npy, in_1.npy, … beside it are taken, else random ones are made. Columns:
 whether it loads; what `check` says (errors, warnings, true mismatches of what is declared); layers whose inferred types
-and shapes the runtime infers otherwise; the plan against plain execution at 1 and 2 threads, and plain execution
-against the runtime, as the largest difference of an output in its standard deviations; seconds. Each model has a
-process of its own. `--relaxed` compares shapes with dynamic inputs as well. Exit code 1 where anything fails.
+and shapes the runtime infers otherwise; the plan at 1 and 2 threads against plain execution, or against the runtime
+where the graph is of f16, which both compute in f32; plain execution against the runtime; each as the largest
+difference of an output in its standard deviations; seconds. Each model has a process of its own. `--relaxed` compares
+shapes with dynamic inputs as well. Exit code 1 where anything fails.
 """
 
 from __future__ import annotations
