@@ -127,6 +127,16 @@ class Constant:
         stored = _same if self.dtype == np.float16 else None
         return self._made("widened", self.shape, widen, np.dtype(np.float32), stored)
 
+    def without(self, key: object, how: Callable[[Array], Array]) -> Constant:
+        """What is left when `how` takes away what floats of 16 bits cannot be; it comes from the same operation."""
+
+        def stored(array: Array) -> Array:
+            return how(array) if array.dtype == self.dtype else array
+
+        made = self._made(key, self.shape, how, self.dtype, stored)
+        made.recipe = self.recipe
+        return made
+
     def derived(
         self, key: object, shape: tuple[int, ...], how: Callable[[Array], Array], *, moves: bool = False
     ) -> Constant:

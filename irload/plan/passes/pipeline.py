@@ -16,6 +16,7 @@ from irload.plan.passes.resampling import convolve_before_resampling
 from irload.plan.passes.rotary import recognise_rotary
 from irload.plan.passes.scalars import fold_scalars
 from irload.plan.passes.scale import fold_scale
+from irload.plan.passes.subnormals import drop_subnormals
 from irload.plan.passes.transposes import sink_transposes
 
 Pass = Callable[[Program], None]
@@ -37,6 +38,7 @@ PASSES: tuple[Pass, ...] = (
     fuse_epilogues,  # once more: functions in one instruction leave room for more
     fuse_elementwise,
     recognise_functions,
+    drop_subnormals,  # last: what products add up has become part of them
 )
 """What runs, in this order."""
 

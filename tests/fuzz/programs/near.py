@@ -21,8 +21,9 @@ UNITS = {"float32": 2.0**-23, "float16": 2.0**-10, "bfloat16": 2.0**-7, "float64
 FACTOR = 32
 """How many times the measured distance a plan may be away: few runs do not find the largest, and Winograd's
 convolutions err ten times as much as sums do."""
-GATED = {"LSTMSequence", "GRUSequence", "RNNSequence"}
-"""Their kernels take sigmoids as (1 + tanh(x/2))/2, which errs by a unit in the last place of 1."""
+GATED = {"LSTMSequence", "GRUSequence", "RNNSequence", "Gelu"}
+"""They add 1 to what may almost be −1, as sigmoids taken as (1 + tanh(x/2))/2 do: it errs by a unit in the last place
+of 1."""
 STILL = MOVES | {"Parameter", "Const", "Result", "Assign"}
 
 
