@@ -12,6 +12,7 @@ from irload.plan.ir.steps import (
     ConvTranspose,
     Elementwise,
     GroupNormalize,
+    Normalize,
     Pool,
     Resample,
 )
@@ -42,7 +43,7 @@ def layouts(program: Program, steps: Sequence[Step], *, inputs: bool = True) -> 
         elif isinstance(step, Elementwise | Concat):
             alike = [v for v in step.inputs if v.shape == step.output.shape or isinstance(step, Concat)]
             request(step.output, wanted=any(v in found for v in alike))
-        elif isinstance(step, Resample | GroupNormalize):
+        elif isinstance(step, Resample | GroupNormalize) or (isinstance(step, Normalize) and 1 not in step.axes):
             request(step.output, wanted=step.inputs[0] in found)
         elif isinstance(step, Compute):
             for value in step.outputs:

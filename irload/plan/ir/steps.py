@@ -191,7 +191,7 @@ class Softmax(Step):
 class Normalize(WithEpilogue):
     """(x − mean) / sqrt(variance + eps) over the trailing axes; without `center`, x / sqrt(mean(x²) + eps).
 
-    Inputs: x, then the epilogue's.
+    `outside`: / (sqrt(…) + eps). Inputs: x, then the epilogue's.
     """
 
     OWN = 1
@@ -199,6 +199,7 @@ class Normalize(WithEpilogue):
     axes: tuple[int, ...] = field(kw_only=True)
     eps: float = field(kw_only=True)
     center: bool = field(default=True, kw_only=True)
+    outside: bool = field(default=False, kw_only=True)
 
 
 @record(frozen=False, eq=False)

@@ -24,18 +24,31 @@ def softmax(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | Non
     return Softmax(inputs, outputs, axis=int(node.op.attributes["axis"]) % rank)
 
 
-def mean_variance(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
-    """MVN of opset6 over trailing axes."""
-    attributes = node.op.attributes
-    if len(inputs) != 2 or inputs[1].constant is None or not all_f32([inputs[0], *outputs]):
+def mean_variance(node: Node, inputs: list[Value], outputs: list[Value]) -> list[Step] | None:
+    """MVN: over trailing axes with the variance, over any without."""
+    x, attributes = inputs[0], node.op.attributes
+    axes = _axes_of_mvn(node, inputs)
+    if not axes or not all_f32([x, *outputs]):
         return None
-    rank = len(inputs[0].shape)
-    axes = tuple(sorted({int(a) % rank for a in inputs[1].constant.reshape(-1).tolist()}))
-    if axes != tuple(range(rank - len(axes), rank)) or not axes or not attributes["normalize_variance"]:
+    if not attributes["normalize_variance"]:
+        shape = tuple(1 if k in axes else n for k, n in enumerate(x.shape))
+        mean = Value(shape, x.dtype, name=outputs[0].name)
+        difference = Expression(2, (Instruction("subtract", (0, 1)),))
+        return [Reduce([x], [mean], kind="mean", axes=axes), Elementwise([x, mean], outputs, expression=difference)]
+    if axes != tuple(range(axes[0], len(x.shape))):
         return None
-    if attributes["eps_mode"] != "inside_sqrt":
-        return None
-    return Normalize(inputs[:1], outputs, axes=axes, eps=attributes["eps"])
+    outside = attributes.get("eps_mode") == "outside_sqrt"
+    return [Normalize([x], outputs, axes=axes, eps=attributes["eps"], outside=outside)]
+
+
+def _axes_of_mvn(node: Node, inputs: list[Value]) -> tuple[int, ...]:
+    """The axes that an MVN of any opset reduces, in order; none where they are not known."""
+    rank, attributes = len(inputs[0].shape), node.op.attributes
+    if len(inputs) == 2:
+        axes = () if inputs[1].constant is None else inputs[1].constant.reshape(-1).tolist()
+    else:
+        axes = attributes["reduction_axes"] or range(1 if attributes["across_channels"] else 2, rank)
+    return tuple(sorted({int(a) % rank for a in axes}))
 
 
 def reduction(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:

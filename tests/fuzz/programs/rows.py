@@ -78,6 +78,10 @@ def mvn(b: Build, x: Value, axes: tuple[int, ...], eps: float) -> Value:
         "eps": eps,
         "eps_mode": b.pick(("INSIDE_SQRT", "INSIDE_SQRT", "OUTSIDE_SQRT")),
     }
+    if axes == tuple(range(2, x.rank)) and b.chance(0.4):
+        del data["eps_mode"]
+        told = {"reduction_axes": ",".join(map(str, axes))} if b.chance(0.5) else {}
+        return b.op("MVN", x, version="opset2", across_channels=False, **data, **told)
     negative = b.chance(0.3)
     return b.op("MVN", x, b.ints(*(a - x.rank if negative else a for a in axes)), version="opset6", **data)
 

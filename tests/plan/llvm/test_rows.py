@@ -69,10 +69,11 @@ def test_softmax_of_long_axes(shape: tuple[int, ...], axis: int, target: Target)
     assert np.isnan(found).all()
 
 
-def normalized(x: Array, axes: tuple[int, ...], eps: float, *, center: bool) -> Array:
+def normalized(x: Array, axes: tuple[int, ...], eps: float, *, center: bool, outside: bool = False) -> Array:
     x = x.astype(np.float64)
     x = x - x.mean(axes, keepdims=True) if center else x
-    return x / np.sqrt(np.square(x).mean(axes, keepdims=True) + eps)
+    variance = np.square(x).mean(axes, keepdims=True)
+    return x / (np.sqrt(variance) + eps if outside else np.sqrt(variance + eps))
 
 
 @pytest.mark.parametrize("seed", range(60))
@@ -84,7 +85,8 @@ def test_normalize(seed: int) -> None:
     x = numbers(rng, shape)
     if np.prod([shape[a] for a in axes]) < 4:
         x[...] = np.round(x)  # a variance that is near zero is not to be compared
-    wanted = normalized(x, axes, 0.1, center=center)
+    outside = bool(rng.integers(2))
+    wanted = normalized(x, axes, 0.1, center=center, outside=outside)
     inputs: list[Value] = [value(*shape)]
     arrays, epilogue = [x], GELU
     if seed % 2:
@@ -95,7 +97,7 @@ def test_normalize(seed: int) -> None:
         arrays.append(shift)
     else:
         wanted = gelu(wanted)
-    step = Normalize(inputs, [value(*shape)], axes=axes, eps=0.1, center=center, epilogue=epilogue)
+    step = Normalize(inputs, [value(*shape)], axes=axes, eps=0.1, center=center, outside=outside, epilogue=epilogue)
     checked(step, arrays, wanted, seed)
 
 

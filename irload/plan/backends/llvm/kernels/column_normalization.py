@@ -25,7 +25,8 @@ WIDE = 128
 class ColumnNormalize(Kernel):
     """(x − mean) / √(variance + eps) over the inner axes and groups of columns, then the epilogue.
 
-    Without `center`: x / √(mean of x² + eps). Pointers: to, from, operands. A unit is a band of columns, whole groups.
+    Without `center`: x / √(mean of x² + eps). `outside`: eps is added to the root. Pointers: to, from, operands. A unit
+    is a band of columns, whole groups.
     """
 
     lanes: int
@@ -35,6 +36,7 @@ class ColumnNormalize(Kernel):
     inner: tuple[Axis, ...]
     eps: float
     center: bool
+    outside: bool
     epilogue: Expression
 
     @property
@@ -104,7 +106,7 @@ class ColumnNormalize(Kernel):
             part.store(f, variances, self._means(f, places, part, center))
         self._write_group_sums(f, variances, size)
         for part, center in zip(parts, centers, strict=True):
-            factors = [1.0 / (v + self.eps).unary("sqrt") for v in part.load(f, variances)]
+            factors = [factor(v, self.eps, outside=self.outside) for v in part.load(f, variances)]
             self._write_results(f, places, part, center, factors)
 
     def _means(self, f: Function, places: list[Value], part: _Part, center: list[Vector] | None) -> list[Vector]:
@@ -177,3 +179,8 @@ class _Part:
         """Keep numbers of columns in scratch."""
         for column, value in zip(self.columns, values, strict=True):
             f.store(value.value, numbers, 4 * column)
+
+
+def factor(variance: Vector, eps: float, *, outside: bool) -> Vector:
+    """What numbers of this variance are multiplied by."""
+    return 1.0 / (variance.unary("sqrt") + eps if outside else (variance + eps).unary("sqrt"))

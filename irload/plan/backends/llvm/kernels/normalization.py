@@ -14,7 +14,7 @@ from irload.plan.backends.llvm.axes import Axis, by_memory, offsets, unbounded
 from irload.plan.backends.llvm.builder import Function, Value
 from irload.plan.backends.llvm.expressions import evaluate, expression_cycles
 from irload.plan.backends.llvm.kernel import Kernel, Launch
-from irload.plan.backends.llvm.kernels.column_normalization import ColumnNormalize
+from irload.plan.backends.llvm.kernels.column_normalization import ColumnNormalize, factor
 from irload.plan.backends.llvm.operands import read, write
 from irload.plan.backends.llvm.selector import Selector
 from irload.plan.backends.llvm.shuffles import across
@@ -36,19 +36,22 @@ def select_normalize(step: Normalize, selector: Selector) -> list[Launch]:
     axes = _axes([out, x, *(np.broadcast_to(a, out.shape) for a in operands)])
     outer = by_memory([axis for k, axis in enumerate(axes) if k not in step.axes])
     inner = by_memory([axes[k] for k in step.axes])
-    kernel = _kernel(selector.target.lanes, outer, inner, step.eps, step.center, step.epilogue)
+    how = (step.eps, step.center, step.outside, step.epilogue)
+    kernel = _kernel(selector.target.lanes, outer, inner, *how)
     return [selector.launch(kernel, [out, x, *operands])]
 
 
-def _kernel(lanes: int, outer: list[Axis], inner: list[Axis], eps: float, center: bool, epilogue: Expression) -> Kernel:
+def _kernel(
+    lanes: int, outer: list[Axis], inner: list[Axis], eps: float, center: bool, outside: bool, epilogue: Expression
+) -> Kernel:
     """The kernel whose vectors lie along the axis on which x is contiguous."""
     inner = inner or [Axis(1, (4,) * (1 + epilogue.operands))]
     nearest = min(abs(axis.strides[1]) for axis in inner)
     columns = next((axis for axis in outer if 0 < abs(axis.strides[1]) < nearest), None)
     if columns is None:
-        return RowNormalize(lanes, tuple(outer), tuple(inner), eps, center, epilogue)
+        return RowNormalize(lanes, tuple(outer), tuple(inner), eps, center, outside, epilogue)
     rest = tuple(axis for axis in outer if axis is not columns)
-    return ColumnNormalize(lanes, rest, columns, 1, tuple(inner), eps, center, epilogue)
+    return ColumnNormalize(lanes, rest, columns, 1, tuple(inner), eps, center, outside, epilogue)
 
 
 def select_group_normalize(step: GroupNormalize, selector: Selector) -> list[Launch]:
@@ -62,9 +65,9 @@ def select_group_normalize(step: GroupNormalize, selector: Selector) -> list[Lau
     outer, inner = [batch, groups], [Axis(each, channels.strides), *positions]
     if channels.strides[1] == 4 and 1 < each < FEW * lanes and prod(axis.size for axis in positions) > 1:
         rest = tuple(by_memory([batch]))
-        args = (channels, each, tuple(by_memory(positions)), step.eps, True, _SCALE_AND_SHIFT)
+        args = (channels, each, tuple(by_memory(positions)), step.eps, True, False, _SCALE_AND_SHIFT)
         return [selector.launch(ColumnNormalize(lanes, rest, *args), [out, x, scale, bias])]
-    kernel = _kernel(lanes, by_memory(outer), by_memory(inner), step.eps, True, _SCALE_AND_SHIFT)
+    kernel = _kernel(lanes, by_memory(outer), by_memory(inner), step.eps, True, False, _SCALE_AND_SHIFT)
     return [selector.launch(kernel, [out, x, scale, bias])]
 
 
@@ -77,7 +80,7 @@ def _axes(tensors: Sequence[Array]) -> list[Axis]:
 class RowNormalize(Kernel):
     """(x − mean) / √(variance + eps) over the inner axes, then the epilogue. Pointers: to, from, operands.
 
-    Without `center`: x / √(mean of x² + eps).
+    Without `center`: x / √(mean of x² + eps). `outside`: eps is added to the root.
     """
 
     lanes: int
@@ -85,6 +88,7 @@ class RowNormalize(Kernel):
     inner: tuple[Axis, ...]
     eps: float
     center: bool
+    outside: bool
     epilogue: Expression
 
     @property
@@ -129,11 +133,11 @@ class RowNormalize(Kernel):
             places = moved(f, pointers, offsets(f, index, self.outer, tensors))
             mean = mean_of(places, None) if self.center else None
             spread = mean_of(places, mean if mean is not None else Vector(f, f.zero()))
-            factor = 1.0 / (spread + self.eps).unary("sqrt")
+            scale = factor(spread, self.eps, outside=self.outside)
 
             def result(at: list[Value], count: int | None, _: list[Value]) -> list[Value]:
                 x = value(at, count)
-                x = (x if mean is None else x - mean) * factor
+                x = (x if mean is None else x - mean) * scale
                 operands = [read(f, at[k], 0, strides[k], count) for k in range(2, tensors)]
                 write(f, evaluate(f, self.epilogue, [x.value, *operands])[0], at[0], 0, strides[0], count)
                 return []

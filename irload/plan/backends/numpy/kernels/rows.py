@@ -51,11 +51,15 @@ def normalize(
     out: Array,
     eps: float,
     center: bool,
+    outside: bool,
     epilogue: Epilogue,
     scratch: Scratch,
     threads: int,
 ) -> list[Part]:
-    """(x − mean) / sqrt(variance + eps) over the last axis of [rows, n], then the epilogue. `out` may be `x`."""
+    """(x − mean) / sqrt(variance + eps) over the last axis of [rows, n], then the epilogue. `out` may be `x`.
+
+    `outside`: / (sqrt(variance) + eps).
+    """
     rows, n = x.shape
     mean = frozen(np.full((n, 1), 1 / n, np.float32))
     wide = epilogue.broadcast(x.shape)
@@ -73,10 +77,10 @@ def normalize(
             part += [
                 (np.vecdot, (source, source, c[:, 0])),
                 (np.multiply, (c, np.float32(1 / n), c)),
-                (np.add, (c, np.float32(eps), c)),
-                (np.sqrt, (c, c)),
-                (np.divide, (source, c, o)),
             ]
+            plus_eps, root = (np.add, (c, np.float32(eps), c)), (np.sqrt, (c, c))
+            part += [root, plus_eps] if outside else [plus_eps, root]
+            part.append((np.divide, (source, c, o)))
             part += wide[a:b].calls(o, scratch)
         parts.append(part)
     return parts

@@ -50,7 +50,7 @@ def normalize(step: Normalize, selector: Selector) -> Selected:
     target, store = dense_target(out, selector.scratch, selector.threads, None if x is source else x)
     x, flat = shaped(x, -1, width), shaped(target, -1, width)
     epilogue = selector.epilogue(step).flattened(out.shape, flat.shape, selector.scratch, phases)
-    args = (step.eps, step.center, epilogue, selector.scratch, selector.threads)
+    args = (step.eps, step.center, step.outside, epilogue, selector.scratch, selector.threads)
     return "rows", [*phases, rows.normalize(x, flat, *args), *store]
 
 
