@@ -61,7 +61,9 @@ class NMSRotated(Op, since=13):
 
 
 def rotated_iou(box: Array, others: Array) -> Array:
-    """Intersection over union of one rotated box with n others; 0 where either has no area."""
+    """Intersection over union of rotated boxes, of [5] or [m, 1, 5] with [n, 5]; 0 where either has no area."""
+    if box.ndim > 1:
+        return np.stack([rotated_iou(one, others) for one in box[:, 0]])
     area, areas = box[2] * box[3], others[:, 2] * others[:, 3]
     common = _common_area(_corners(box[None].astype(np.float64)), _corners(others.astype(np.float64)))
     return ratio(common.astype(box.dtype), area + areas - common.astype(box.dtype), (area > 0) & (areas > 0))

@@ -44,6 +44,25 @@ def test_suppression_with_a_threshold_that_shrinks() -> None:
     assert suppress(boxes[:0], 0.5).tolist() == []
 
 
+@pytest.mark.parametrize("seed", range(40))
+def test_suppression_is_greedy(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
+    """One box after the other, as the specification has it, whatever is compared at once."""
+    rng = np.random.default_rng(seed)
+    corners = rng.integers(0, 12, (int(rng.integers(0, 300)), 2, 2))
+    boxes = np.concatenate([corners.min(1), corners.max(1)], -1).astype(F)
+    threshold, eta = rng.choice([0, 1 / 3, 0.5, 0.7, 1]), rng.choice([1, 0.9])
+    limit = int(rng.integers(1, 60)) if seed % 2 else None
+    if seed % 3 == 0:
+        monkeypatch.setattr("irload.ops.detection.boxes.PAIRS", 500)
+    wanted: list[int] = []
+    least = threshold
+    for k, box in enumerate(boxes):
+        if len(wanted) != limit and all(iou(boxes[j], box[None])[0] <= least for j in wanted):
+            wanted.append(k)
+            least *= eta if least > 0.5 else 1
+    assert suppress(boxes, threshold, limit, eta=eta).tolist() == wanted
+
+
 def test_prior_box_order_and_variance() -> None:
     attributes = {"min_size": (20.0,), "max_size": (80.0,), "aspect_ratio": (4.0,), "offset": 0.5}
     size = np.array([1, 1]), np.array([100, 100])
