@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import errno
 import gc
 import os
@@ -30,6 +31,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             reconfigure(errors="backslashreplace")
     if arguments is None:
         gc.disable()  # a process of its own ends before cycles matter; what runs for long enables it again
+        atexit.register(gc.freeze)  # the interpreter looks for cycles once more when it ends, in all that goes anyway
     try:
         code = _run(arguments)
         sys.stdout.flush()
