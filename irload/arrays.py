@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 import os
-import zipfile
 import zlib
 from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.lib import format as npy
@@ -21,13 +20,15 @@ from irload.read.files import identify, open_regular
 from irload.safety import DEFAULT, Limits
 from irload.write.atomic import write_atomically
 
+if TYPE_CHECKING:
+    from zipfile import ZipInfo
+
 __all__ = ["Check", "load_npy", "load_npz", "save_npy", "save_npz", "storable"]
 
 Check = Callable[[str, np.dtype[Any], tuple[int, ...]], None]
 """Takes a member's name (empty for .npy), dtype and shape before its data are read; raises where they do not fit."""
 
 _DTYPES = frozenset({"b1", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8"})
-_COMPRESSIONS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 
 
 # -- in ----------------------------------------------------------------------------------------------------------------
@@ -53,7 +54,9 @@ def load_npz(
 
     `only` chooses among the names; the others are not unpacked.
     """
-    with _opened(path) as stream, zipfile.ZipFile(stream) as archive:
+    from zipfile import BadZipFile, ZipFile  # takes long to import, and most arrays are .npy files
+
+    with _opened(path, BadZipFile) as stream, ZipFile(stream) as archive:
         members = archive.infolist()
         _check_members(members, limits)
         found: dict[str, Array] = {}
@@ -68,8 +71,8 @@ def load_npz(
 
 
 @contextmanager
-def _opened(path: str | Path) -> Generator[IO[bytes], None, None]:
-    """The open file. Faults of any layer underneath become ReadErrors that name it."""
+def _opened(path: str | Path, *damaged: type[Exception]) -> Generator[IO[bytes], None, None]:
+    """The open file. Faults of any layer underneath become ReadErrors that name it; `damaged` are further ones."""
     try:
         descriptor, _ = open_regular(path, "the array")
         with os.fdopen(descriptor, "rb") as stream:
@@ -78,7 +81,7 @@ def _opened(path: str | Path) -> Generator[IO[bytes], None, None]:
         raise error.at(Where(str(path))) from None
     except OSError as error:
         raise ReadError(f"cannot be read: {error.strerror or error}", Where(str(path))) from None
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError) as error:
+    except (*damaged, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError) as error:
         raise ReadError(f"is damaged: {error}", Where(str(path))) from None
 
 
@@ -141,13 +144,19 @@ HEAD = 256
 ARRAY_MAGIC = b"\x93NUMPY"
 
 
-def _check_members(members: list[zipfile.ZipInfo], limits: Limits) -> None:
+def _check_members(members: list[ZipInfo], limits: Limits) -> None:
     """What the archive's directory declares, before any of it is unpacked."""
+    from zipfile import ZIP_DEFLATED, ZIP_STORED
+
     names = [m.filename for m in members]
     if len(set(names)) != len(names):
         raise ReadError("holds two arrays of one name")
     for member in members:
-        if not member.filename.endswith(".npy") or member.compress_type not in _COMPRESSIONS or member.flag_bits & 1:
+        if (
+            not member.filename.endswith(".npy")
+            or member.compress_type not in (ZIP_STORED, ZIP_DEFLATED)
+            or member.flag_bits & 1
+        ):
             raise ReadError(f"member '{member.filename[:80]}' is no plain or deflated .npy array")
     total = sum(m.file_size for m in members)
     limits.require("tensor_bytes", total, "unpacks to too much")
@@ -163,9 +172,10 @@ def save_npy(path: str | Path, array: Array, *, force: bool = False) -> None:
 
 def save_npz(path: str | Path, arrays: Mapping[str, Array], *, force: bool = False) -> None:
     """Write arrays by name as .npz: whole or not at all. Raises FileExistsError as `save_npy` does."""
+    from zipfile import ZIP_STORED, ZipFile
 
     def write(stream: IO[bytes]) -> None:
-        with zipfile.ZipFile(stream, "w", zipfile.ZIP_STORED) as archive:
+        with ZipFile(stream, "w", ZIP_STORED) as archive:
             for name, array in arrays.items():
                 with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
                     _write_array(member, array)

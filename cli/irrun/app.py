@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -53,7 +52,9 @@ class Commands(click.Group):
 
     @staticmethod
     def _refuse_misspelling(ctx: click.Context, word: str) -> None:
-        near = difflib.get_close_matches(word, COMMANDS, 1, 0.7)
+        from difflib import get_close_matches
+
+        near = get_close_matches(word, COMMANDS, 1, 0.7)
         if near and not ctx.resilient_parsing and not Path(word).exists():
             raise click.UsageError(f"no command and no file '{word}'. Did you mean '{near[0]}'?", ctx)
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from irload import CompiledModel
-from irload.dump import INDEX, dump_intermediates
 from irrun.render import safe, size_text, stderr, stdout, table
 from irrun.values import value_text
 
@@ -29,6 +28,8 @@ def require_options(dump: Path | None, layers: Sequence[str], *, finite: bool, s
 
 def dumped(compiled: CompiledModel, values: Any, folder: Path, layers: Sequence[str], *, force: bool) -> Document:
     """Write the intermediates; where to and how many."""
+    from irload.dump import INDEX, dump_intermediates
+
     entries = dump_intermediates(compiled, values, folder, layers, force=force)
     total = sum((folder / entry.file).stat().st_size for entry in entries)
     return {"folder": str(folder), "index": str(folder / INDEX), "arrays": len(entries), "bytes": total}

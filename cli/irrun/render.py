@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import json
 import os
 import sys
 import threading
@@ -75,6 +74,8 @@ def show_json(document: dict[str, Any]) -> None:
 
 def json_text(document: object, *, ascii_only: bool | None = None) -> str:
     """The text of a report; by default ASCII where stdout is not in UTF-8, which JSON has to be (pipes on Windows)."""
+    import json
+
     if ascii_only is None:
         ascii_only = (getattr(sys.stdout, "encoding", None) or "utf-8").lower() not in ("utf-8", "utf8")
     text = json.dumps(document, indent=2, ensure_ascii=ascii_only, allow_nan=False)

@@ -15,12 +15,12 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 from irload.core.element import ElementType, element
 from irload.core.shape import Shape
 from irload.errors import AttributeInvalid, IRError
+from irload.record import record
 
 Validator = Callable[[Any], str | None]
 """Takes a value; returns what it must be (`must be positive`) when it is not, else None."""
@@ -245,7 +245,7 @@ def finite(value: Any) -> str | None:
     return None if all(math.isfinite(v) for v in _each(value)) else "must be finite"
 
 
-@dataclass(frozen=True)
+@record()
 class Advice:
     """A rule of the specification that the runtime does not enforce: a text that breaks it is read with a warning."""
 

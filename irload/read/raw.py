@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from irload.record import record
+
 
 @dataclass(slots=True)
 class RawPort:
@@ -47,7 +49,7 @@ class RawEdge:
     line: int | None = None
 
 
-@dataclass(slots=True)
+@record(frozen=False)
 class RawGraph:
     """The layers and edges of the net or of one body."""
 
@@ -55,7 +57,7 @@ class RawGraph:
     edges: list[RawEdge] = field(default_factory=list[RawEdge])
 
 
-@dataclass(slots=True)
+@record(frozen=False)
 class RawMean:
     """One channel of an old `pre-process`: a mean value, or a mean image at an offset of the .bin."""
 
@@ -64,7 +66,7 @@ class RawMean:
     size: int = 0
 
 
-@dataclass(slots=True)
+@record(frozen=False)
 class RawPreprocess:
     """The old `pre-process` element: means to subtract from the input that a Parameter takes."""
 
@@ -73,7 +75,7 @@ class RawPreprocess:
     line: int | None = None
 
 
-@dataclass(slots=True)
+@record(frozen=False)
 class RawNet:
     """The whole file."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import BinaryIO
@@ -26,7 +25,9 @@ def write_atomically(path: str | Path, write: Callable[[BinaryIO], object]) -> N
 
 
 def _write_atomically(path: Path, write: Callable[[BinaryIO], object]) -> None:
-    handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent or ".")
+    from tempfile import mkstemp  # which imports much, and most processes write nothing
+
+    handle, temporary = mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent or ".")
     try:
         with os.fdopen(handle, "wb") as stream:
             write(stream)

@@ -57,7 +57,7 @@ def test_no_temporary_name_is_shown(irrun, folder: Path, monkeypatch: pytest.Mon
     def full(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device", str(folder / ".out.npz.x1.part"))
 
-    monkeypatch.setattr("irload.write.atomic.tempfile.mkstemp", full)
+    monkeypatch.setattr("tempfile.mkstemp", full)
     found = irrun("model.xml", "digit_7_0.npy", "-o", "out.npz")
     assert found.code == UNREADABLE
     assert found.err.splitlines()[-1] == "irrun: error: out.npz: No space left on device"

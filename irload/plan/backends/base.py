@@ -8,7 +8,7 @@ it compiles as a whole, over memory that is planned from what all of them ask fo
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from irload.record import record
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from irload.plan.memory.requests import MemoryRequests
 
 
-@dataclass
+@record(frozen=False)
 class Options:
     """How a model is to be run, and what back ends keep for all plans of it.
 

@@ -8,6 +8,6 @@ import pytest
 @pytest.fixture
 def everything_pays(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have the smallest products and attention computed in bf16, too."""
-    for module in ("kernels.convolution", "kernels.matmul", "storage"):
+    for module in ("kernels.bf16_selection", "storage"):
         monkeypatch.setattr(f"irload.plan.backends.llvm.{module}.pays_in_bf16", lambda *_: True)
     monkeypatch.setattr("irload.plan.backends.llvm.kernels.attention.pays_in_tiles", lambda _: True)

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from math import prod
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from irload.core.tensor import Array
 from irload.plan.backends.llvm.kernel import Launch, Temporary
 from irload.plan.backends.llvm.kernels.attend import Attend, pitch
-from irload.plan.backends.llvm.kernels.attend_tiles import AttendTiles, strips
 from irload.plan.backends.llvm.kernels.attention_blocks import Matrices
 from irload.plan.backends.llvm.kernels.matmul import PANEL
-from irload.plan.backends.llvm.kernels.pack_tiles import PackTiles
 from irload.plan.backends.llvm.kernels.packing import PackPanels
 from irload.plan.backends.llvm.selector import Selector
 from irload.plan.backends.llvm.target import Target
 from irload.plan.backends.llvm.tile import tile_shape
 from irload.plan.ir.steps import Attention
+
+if TYPE_CHECKING:
+    from irload.plan.backends.llvm.kernels.pack_tiles import PackTiles
 
 CACHED = 96 * 1024
 """Bytes of scores that one thread works at in f32."""
@@ -58,6 +60,8 @@ def select_attention(step: Attention, selector: Selector) -> list[Launch]:
         )
         attend = Attend(*described, rows, block, panels, (of_keys, of_values))
     else:
+        from irload.plan.backends.llvm.kernels.attend_tiles import AttendTiles, strips
+
         attend = AttendTiles(*described, *strips(queries, keys, prod(lead), selector.threads))
     return [
         selector.launch(packed_keys, [k, key_place]),
@@ -118,7 +122,12 @@ def _packed(
         (matrix.strides[-2], matrix.strides[-1]),
     )
     panel = min(PANEL, -(-columns // lanes))
-    packing = PackTiles(*matrices, width=1) if tiled else PackPanels(lanes, *matrices, panel)
+    if tiled:
+        from irload.plan.backends.llvm.kernels.pack_tiles import PackTiles
+
+        packing = PackTiles(*matrices, width=1)
+    else:
+        packing = PackPanels(lanes, *matrices, panel)
     each = packing.nbytes // prod(own)
     strides = tuple(prod(own[k + 1 :]) * each if n > 1 else 0 for k, n in enumerate(own))
     return packing, (*(0,) * (rank - len(lead)), *strides), selector.temporary(packing.nbytes)

@@ -12,9 +12,6 @@ from irload.plan.backends.llvm.axes import Axis, merged
 from irload.plan.backends.llvm.elements import F32, element_of
 from irload.plan.backends.llvm.kernel import Launch
 from irload.plan.backends.llvm.kernels.access import Access
-from irload.plan.backends.llvm.kernels.bf16_convolution import bf16_convolution
-from irload.plan.backends.llvm.kernels.bf16_selection import pays_in_bf16
-from irload.plan.backends.llvm.kernels.bf16_windows import bf16_windows
 from irload.plan.backends.llvm.kernels.depthwise import fits_depthwise, select_depthwise
 from irload.plan.backends.llvm.kernels.parts import in_parts
 from irload.plan.backends.llvm.kernels.product import Product
@@ -33,6 +30,10 @@ def select_convolution(step: Conv, selector: Selector) -> list[Launch]:
     conv = Windowed.of(step, selector)
     if not selector.bf16 or fits_depthwise(conv) or (selector.target.dots and fits_winograd(conv, selector)):
         return [launch_convolution(conv, selector)]  # Winograd saves four times the products, AVX512_BF16 only twice
+    from irload.plan.backends.llvm.kernels.bf16_convolution import bf16_convolution  # with kernels that f32 needs not
+    from irload.plan.backends.llvm.kernels.bf16_selection import pays_in_bf16
+    from irload.plan.backends.llvm.kernels.bf16_windows import bf16_windows
+
     if pays_in_bf16(step, selector.target):
         return bf16_convolution(step, selector)
     return bf16_windows(step, selector) or [launch_convolution(conv, selector)]

@@ -11,8 +11,6 @@ from irload.plan.backends.llvm.axes import Axis, merged
 from irload.plan.backends.llvm.elements import F32, element_of
 from irload.plan.backends.llvm.kernel import Launch
 from irload.plan.backends.llvm.kernels.access import Access
-from irload.plan.backends.llvm.kernels.bf16_matmul import bf16_matmul
-from irload.plan.backends.llvm.kernels.bf16_selection import pays_in_bf16
 from irload.plan.backends.llvm.kernels.packing import PackPanels
 from irload.plan.backends.llvm.kernels.parts import in_parts
 from irload.plan.backends.llvm.kernels.product import Product
@@ -28,8 +26,12 @@ PANEL = 2
 
 def select_matmul(step: MatMul, selector: Selector) -> list[Launch]:
     """A matmul with leading axes that broadcast."""
-    if selector.bf16 and pays_in_bf16(step, selector.target):
-        return bf16_matmul(step, selector)
+    if selector.bf16:
+        from irload.plan.backends.llvm.kernels.bf16_matmul import bf16_matmul  # with kernels that f32 needs not
+        from irload.plan.backends.llvm.kernels.bf16_selection import pays_in_bf16
+
+        if pays_in_bf16(step, selector.target):
+            return bf16_matmul(step, selector)
     a, out = selector.array(step.inputs[0]), selector.stored(step.output)
     operands = [selector.stored(v) for v in step.operands]
     lanes = selector.target.lanes

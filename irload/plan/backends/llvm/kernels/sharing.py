@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-from irload.plan.backends.llvm.kernels.block_product import BlockProduct
-from irload.plan.backends.llvm.kernels.product import Product
+if TYPE_CHECKING:
+    from irload.plan.backends.llvm.kernels.block_product import BlockProduct
+    from irload.plan.backends.llvm.kernels.product import Product
 
-AnyProduct = TypeVar("AnyProduct", Product, BlockProduct)
+AnyProduct = TypeVar("AnyProduct", "Product", "BlockProduct")
 
 
 def shared(product: AnyProduct, threads: int, data: int, weights: int) -> AnyProduct:
