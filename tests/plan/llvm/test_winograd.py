@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 import numpy as np
 import pytest
 
+from irload.core.tensor import Array
 from irload.plan.backends.llvm.kernels import convolution as selection
-from irload.plan.backends.llvm.kernels.winograd_transforms import WEIGHTS, A, B, transform_weights
+from irload.plan.backends.llvm.kernels.winograd_transforms import A, B
+from irload.plan.backends.llvm.kernels.winograd_weights import winograd_weights
 from irload.plan.backends.llvm.target import Target
 from tests.plan.llvm.convolutions import convolution
 from tests.plan.llvm.harness import TARGETS, channels_last, run_step
@@ -46,10 +49,39 @@ def test_winograd(
     assert len(used) == 3
 
 
-def test_transformed_weights() -> None:
-    rng = np.random.default_rng(0)
-    w = rng.standard_normal((70, 3, 3, 3)).astype(np.float32)
-    found = transform_weights(w).reshape(6, 6, 70, 3)
-    np.testing.assert_array_equal(found[5, 5], w[:, :, 2, 2])
-    np.testing.assert_allclose(found[0, 5], w[:, :, 0, 2] / (A * B) ** 2, rtol=1e-6)
-    np.testing.assert_allclose(found[1, 3], np.einsum("i,j,ocij->oc", WEIGHTS[1], WEIGHTS[3], w), rtol=1e-5, atol=1e-6)
+def matrix() -> Array:
+    """G of G·w·Gᵀ: the Lagrange polynomials' values at 0, ±A, ±B and ∞."""
+    rows: list[list[float]] = []
+    for k, x in enumerate(points := [0, A, -A, B, -B]):
+        scale = prod(x - other for n, other in enumerate(points) if n != k)
+        rows.append([1 / scale, x / scale, x * x / scale])
+    return np.array([*rows, [0, 0, 1]])
+
+
+def reference(weights: Array, width: int) -> Array:
+    """[36, panels, depth, width], calculated in f64 by NumPy."""
+    channels, depth = weights.shape[:2]
+    whole = np.zeros((-(-channels // width) * width, depth, 3, 3))
+    whole[:channels] = weights
+    found = np.einsum("it,octu,ju->ijoc", matrix(), whole, matrix())
+    return found.reshape(36, -1, width, depth).swapaxes(2, 3).astype(np.float32)
+
+
+@pytest.mark.parametrize("target", TARGETS, ids=lambda t: t.name)
+@pytest.mark.parametrize(("channels", "depth", "panel", "threads"), [(70, 16, 1, 1), (32, 35, 2, 2), (100, 64, 3, 3)])
+@pytest.mark.parametrize("dtype", [np.float16, np.float32])
+def test_weights_are_transformed(
+    channels: int, depth: int, panel: int, threads: int, dtype: type[np.floating[Any]], target: Target
+) -> None:
+    weights = np.random.default_rng(0).standard_normal((channels, depth, 3, 3)).astype(dtype)
+    wanted = reference(weights, panel * target.lanes)
+    found = winograd_weights(weights, target, panel, threads)
+    assert found.shape == wanted.shape
+    np.testing.assert_allclose(found, wanted, rtol=2e-7, atol=1e-14)
+    assert (found == wanted).mean() > 0.999  # all but those that lie halfway between two numbers
+
+
+def test_turned_weights_are_transformed() -> None:
+    weights = np.random.default_rng(0).standard_normal((40, 20, 3, 3)).astype(np.float32)[..., ::-1, ::-1]
+    wanted = reference(weights, TARGETS[0].lanes)
+    np.testing.assert_allclose(winograd_weights(weights, TARGETS[0], 1, 1), wanted, rtol=2e-7, atol=1e-14)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from itertools import pairwise
 from math import prod
@@ -20,6 +20,7 @@ from irload.plan.backends.llvm.loader import Code
 from irload.plan.backends.llvm.pack import aligned_f32, panels
 from irload.plan.backends.llvm.shuffles import transposed
 from irload.plan.backends.llvm.target import Target
+from irload.plan.memory.memory import aligned_bytes
 from irload.plan.threads import pool
 from irload.record import record
 
@@ -58,13 +59,13 @@ class WeightPanels(Kernel):
             p, v = f.divmod(index, self.panel)
             place = f.at(target, f.add(f.multiply(f.multiply(p, width * 4), length), f.multiply(v, self.lanes * 4)))
             rows = [
-                self._row(f, f.add(f.multiply(index, self.lanes), k), source, zeros, channels, stride)
+                row_of(f, f.add(f.multiply(index, self.lanes), k), source, zeros, channels, stride)
                 for k in range(self.lanes)
             ]
 
             def square(at: Value, _: list[Value]) -> None:
                 first = f.minimum(at, f.subtract(length, self.lanes))  # the last square may overlap the one before
-                own = [self._load(f, row, f.multiply(first, size)) for row in rows]
+                own = [load_row(f, row, f.multiply(first, size), half=self.half) for row in rows]
                 for k, column in enumerate(transposed(f, own)):
                     f.store(column, place, f.load_int(places, f.multiply(f.add(first, k), 8)))
 
@@ -72,18 +73,20 @@ class WeightPanels(Kernel):
 
         f.loop(f.multiply(f["begin"], self.panel), f.multiply(f["end"], self.panel), 1, vector)
 
-    def _row(self, f: Function, channel: Int, source: Value, zeros: Value, channels: Value, stride: Value) -> Value:
-        inside = f.compare("slt", channel, channels)
-        return f.value("ptr", f"select i1 {inside}, ptr {f.at(source, f.multiply(channel, stride))}, ptr {zeros}")
 
-    def _load(self, f: Function, row: Value, offset: Int) -> Value:
-        if not self.half:
-            return f.load(row, offset)
-        halves = f"<{self.lanes} x half>"
-        return f.value(
-            f.vector,
-            f"fpext {halves} {f.value(halves, f'load {halves}, ptr {f.at(row, offset)}, align 2')} to {f.vector}",
-        )
+def row_of(f: Function, channel: Int, source: Value, zeros: Value, channels: Value, stride: Int) -> Value:
+    """The row of a channel, `stride` bytes behind that of the one before; zeros for those beyond the last."""
+    inside = f.compare("slt", channel, channels)
+    return f.value("ptr", f"select i1 {inside}, ptr {f.at(source, f.multiply(channel, stride))}, ptr {zeros}")
+
+
+def load_row(f: Function, row: Value, offset: Int, *, half: bool) -> Value:
+    """A vector of f32 from f32, or from f16."""
+    if not half:
+        return f.load(row, offset)
+    halves = f"<{f.lanes} x half>"
+    loaded = f.value(halves, f"load {halves}, ptr {f.at(row, offset)}, align 2")
+    return f.value(f.vector, f"fpext {halves} {loaded} to {f.vector}")
 
 
 def weight_panels(weights: Array, target: Target, panel: int, threads: int) -> Array:
@@ -101,17 +104,24 @@ def weight_panels(weights: Array, target: Target, panel: int, threads: int) -> A
     packed = aligned_f32((groups, count, length, width))
     places = np.arange(0, length * width * 4, width * 4, dtype=np.int64).reshape(sums).transpose(order).ravel()
     zeros = np.zeros(length, rows.dtype)
-    call, _code = _function(WeightPanels(target.lanes, panel, rows.itemsize == 2), target)
+    kernel = WeightPanels(target.lanes, panel, rows.itemsize == 2)
     for g in range(groups):
         pointers = [address(rows[g]), address(packed[g]), address(places), address(zeros)]
-        arguments = np.array([*pointers, channels, length, rows.strides[1]], np.int64)
-        parts = pairwise(count * k // threads for k in range(threads + 1))
-        pool.run([[(call, (address(arguments), first, last, None))] for first, last in parts])
+        prepare(kernel, target, [*pointers, channels, length, rows.strides[1]], count, threads)
     return packed
 
 
+def prepare(kernel: Kernel, target: Target, arguments: Sequence[int], count: int, threads: int) -> None:
+    """Run a kernel now, over `count` units: pointers and numbers as they are."""
+    call, _code = _function(kernel, target)
+    table = np.array(arguments, np.int64)
+    scratch = aligned_bytes(kernel.scratch * threads)
+    parts = pairwise(count * k // threads for k in range(threads + 1))
+    pool.run([[(call, (address(table), *part, address(scratch) + k * kernel.scratch))] for k, part in enumerate(parts)])
+
+
 @cache
-def _function(kernel: WeightPanels, target: Target) -> tuple[Callable[..., Any], Code]:
+def _function(kernel: Kernel, target: Target) -> tuple[Callable[..., Any], Code]:
     code = library.code(kernel, target)
     pointer, number = ctypes.c_void_p, ctypes.c_int64
     return ctypes.CFUNCTYPE(None, pointer, number, number, pointer)(code.address), code

@@ -6,10 +6,9 @@ import numpy as np
 
 from irload.core.tensor import Array
 from irload.plan.backends.llvm.kernel import Launch
-from irload.plan.backends.llvm.kernels.weight_panels import weight_panels
 from irload.plan.backends.llvm.kernels.windowed import Windowed
 from irload.plan.backends.llvm.kernels.winograd import Winograd, count_tiles
-from irload.plan.backends.llvm.kernels.winograd_transforms import transform_weights
+from irload.plan.backends.llvm.kernels.winograd_weights import winograd_weights
 from irload.plan.backends.llvm.selector import Selector
 from irload.plan.backends.llvm.tile import tile_shape
 
@@ -71,7 +70,7 @@ def select_winograd(conv: Windowed, selector: Selector) -> Launch:
     )
 
     def pack(weights: Array) -> Array:
-        return weight_panels(transform_weights(weights[0]), selector.target, vectors, selector.threads)
+        return winograd_weights(weights[0], selector.target, vectors, selector.threads)
 
-    packed = conv.packed(selector, ("winograd", lanes, vectors), pack)
+    packed = conv.packed(selector, ("winograd", lanes, vectors), pack, stored=True)
     return selector.launch(kernel, [data, packed, out, *conv.operands])

@@ -6,49 +6,34 @@ constants of the transforms of data are exact in f32.
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Sequence
 
-import numpy as np
-
-from irload.core.tensor import Array
 from irload.plan.backends.llvm.builder import Function, Value
 
 A, B = 5 / 8, 3 / 2
 A2, B2 = A * A, B * B
 
 
-def _weights_row(point: float, other: float) -> list[float]:
+def _weights_row(point: float, other: float) -> tuple[float, float, float]:
     """1, x and x² at a point, over the product of its distances to the other points."""
     scale = 2 * point**2 * (point**2 - other**2)
-    return [1 / scale, point / scale, point**2 / scale]
+    return 1 / scale, point / scale, point**2 / scale
 
 
-WEIGHTS = np.array(
-    [
-        [1 / (A2 * B2), 0, 0],
-        _weights_row(A, B),
-        _weights_row(-A, B),
-        _weights_row(B, A),
-        _weights_row(-B, A),
-        [0, 0, 1],
-    ]
-)
-"""G of G·w·Gᵀ."""
-
-TRANSFORMED = 1 << 13
-"""Filters whose weights are transformed at once."""
+def transform_weights(f: Function, w: Sequence[Value]) -> list[Value]:
+    """G·w: 6 of 3 vectors of f64. Applied to all columns, then to all rows, it gives G·w·Gᵀ."""
+    found = [_scaled(f, w[0], 1 / (A2 * B2))]
+    for one, x, square in (_weights_row(A, B), _weights_row(B, A)):
+        even = f.arithmetic("fadd", _scaled(f, w[0], one), _scaled(f, w[2], square))
+        odd = _scaled(f, w[1], x)
+        found += [f.arithmetic("fadd", even, odd), f.arithmetic("fsub", even, odd)]
+    return [*found, w[2]]
 
 
-def transform_weights(weights: Array) -> Array:
-    """[36, O, C] of weights [O, C, 3, 3], calculated in f64."""
-    channels, depth = weights.shape[:2]
-    found = np.empty((36, channels, depth), np.float32)
-    both = np.kron(WEIGHTS, WEIGHTS)
-    count = max(1, TRANSFORMED // depth)
-    for first in range(0, channels, count):
-        part = weights[first : first + count].reshape(-1, 9).astype(np.float64)
-        found[:, first : first + count] = (both @ part.T).reshape(36, -1, depth)
-    return found
+def _scaled(f: Function, value: Value, number: float) -> Value:
+    bits = struct.unpack("<Q", struct.pack("<d", number))[0]
+    return f.arithmetic("fmul", value, Value(f"splat (double 0x{bits:016X})", value.type))
 
 
 def transform_inputs(f: Function, d: Sequence[Value]) -> list[Value]:
