@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import cast
 
 from irload.core.context import RunContext
-from irload.core.op import evaluate, infer_outputs
+from irload.core.op import Op, evaluate, infer_outputs
 from irload.core.remarks import collecting
 from irload.core.shape import Shape
 from irload.core.subgraph import Body, Subgraph
 from irload.core.tensor import UNKNOWN, VALUE_LIMIT, Bounds, TensorType
 from irload.errors import ExecutionError, IRError, ShapeMismatch
 from irload.graph import Graph, Node, Output, UnknownOp
+from irload.record import record
 from irload.safety import DEFAULT, Deadline, Limits
 
-__all__ = ["Inference", "OnError", "ShapeLike", "as_shape", "raise_error"]
+__all__ = ["Inference", "Inferred", "OnError", "ShapeLike", "as_shape", "raise_error"]
 
 Types = dict[Output, TensorType]
 ShapeLike = Shape | Sequence[int | tuple[int | None, int | None] | None] | str
@@ -27,6 +28,28 @@ OnError = Callable[[Node, IRError], None]
 def raise_error(node: Node, error: IRError) -> None:
     """The strict `on_error`: the first fault ends the inference."""
     raise error
+
+
+@record(eq=False)
+class Inferred:
+    """What an inference without faults found of a graph, for plans to go by while the graph stays as it was.
+
+    `types` and `counts` are those of Inference; `seen` has each node with its operation and what fed it.
+    """
+
+    types: Types
+    counts: Mapping[Node, int]
+    seen: Mapping[Node, tuple[Op, tuple[Output, ...]]]
+
+    def holds_for(self, graph: Graph, given: Sequence[TensorType]) -> bool:
+        """True where the graph is the same, has no bodies, and its Parameters get the very types that were inferred."""
+        own = [self.types.get(o) for p in graph.parameters for o in p.outputs[:1]]
+        return (
+            len(own) == len(given)
+            and all(a is b for a, b in zip(own, given, strict=True))
+            and self.seen == {node: (node.op, tuple(node.inputs)) for node in graph.nodes}
+            and next(graph.subgraphs(), None) is None
+        )
 
 
 class Inference:
@@ -60,6 +83,11 @@ class Inference:
             if node not in skip:
                 self.node(node)
         return tuple(self.types.get(r.inputs[0], UNKNOWN) if r.inputs else UNKNOWN for r in graph.results)
+
+    def found(self, graph: Graph) -> Inferred | None:
+        """What was found of the graph, None where a node failed."""
+        seen = {node: (node.op, tuple(node.inputs)) for node in graph.nodes}
+        return None if self._reported else Inferred(self.types, self.counts, seen)
 
     def node(self, node: Node) -> None:
         """Infer one node from the types already found."""

@@ -11,7 +11,7 @@ from irload.core.legacy import as_it_is, v10_input, v10_output
 from irload.core.shape import Shape
 from irload.errors import DeclaredDiffers, InputInvalid, IRError, UnknownOperation, printable
 from irload.graph import Graph, Node, Port, UnknownOp
-from irload.inference import Inference, OnError, ShapeLike, as_shape, raise_error
+from irload.inference import Inference, Inferred, OnError, ShapeLike, as_shape, raise_error
 from irload.integrity import Digests
 from irload.memory import constant_bytes
 from irload.safety import DEFAULT, Limits
@@ -39,6 +39,8 @@ class Model(Graph):
     """What reading, inferring and running it may take."""
     digests: Digests | None = None
     """Of its files, where these were hashed as they were read."""
+    inferred: Inferred | None = field(default=None, init=False, repr=False)
+    """What the last inference found, where no layer failed."""
 
     @property
     def inputs(self) -> list[Port]:
@@ -122,6 +124,7 @@ def infer(model: Model, on_error: OnError = raise_error) -> Model:
     """
     run = Inference(model.file, on_error, model.limits)
     run.graph(model)
+    model.inferred = run.found(model)
     _infer_untaken(model, run)
     for output, tensor in run.types.items():
         output.type = tensor

@@ -295,8 +295,9 @@ class CompiledModel:
         with self._lock:
             found = self._schedules.get(key)
             if found is None:
+                known = self.model.inferred if graph is self.model and self.limits == self.model.limits else None
                 with uncollected():
-                    found = schedule_graph(graph, given, self._folding if self.optimize else None, self.limits)
+                    found = schedule_graph(graph, given, self._folding if self.optimize else None, self.limits, known)
                 if differences is not None:
                     differences.compare_graph(graph, given, found.types)
                 self._schedules[key] = found

@@ -9,7 +9,7 @@ from math import prod
 from irload.core.tensor import UNKNOWN, TensorType
 from irload.errors import LimitExceeded
 from irload.graph import Graph, Node, Output, UnknownOp
-from irload.inference import Inference
+from irload.inference import Inference, Inferred
 from irload.memory import Lifetimes
 from irload.plan.folding import Folding, stored
 from irload.plan.ir.constant import Constant
@@ -71,16 +71,25 @@ def require_size(tensor: TensorType, limits: Limits) -> None:
 
 
 def schedule_graph(
-    graph: Graph, given: Sequence[TensorType], folding: Folding | None = None, limits: Limits = DEFAULT
+    graph: Graph,
+    given: Sequence[TensorType],
+    folding: Folding | None = None,
+    limits: Limits = DEFAULT,
+    inferred: Inferred | None = None,
 ) -> Schedule:
     """The schedule of a graph whose Parameters get these types. With `folding`, what is constant is computed now.
+
+    `inferred`: an earlier inference under the same limits, which is not repeated where it holds for these types.
 
     Raises what inference raises, and LimitExceeded where a tensor, or what must be in memory at once, would pass a
     limit. Nothing is loaded or computed before that.
     """
-    inference = Inference(graph.file, limits=limits)
-    inference.graph(graph, given)
-    types = inference.types
+    if inferred is None or not inferred.holds_for(graph, given):
+        inference = Inference(graph.file, limits=limits)
+        inference.graph(graph, given)
+        types, counts = inference.types, inference.counts
+    else:
+        types, counts = inferred.types, inferred.counts
     slot: dict[Output, int] = {}
     nodes = [n for n in graph.nodes if n.reachable and n.type not in ("Parameter", "Result")]
     constant_bytes = _require_sizes(graph, nodes, types, limits)
@@ -117,7 +126,7 @@ def schedule_graph(
                 tuple(ends[k]),
                 before,
                 after,
-                all(t.is_static for t in (*before, *after)) and inference.counts[node] == len(node.outputs),
+                all(t.is_static for t in (*before, *after)) and counts[node] == len(node.outputs),
                 sum(t.nbytes or 0 for t in after),
             )
         )

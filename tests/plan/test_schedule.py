@@ -10,6 +10,8 @@ from irload.core.element import f32
 from irload.core.shape import Shape
 from irload.core.tensor import TensorType
 from irload.errors import LimitExceeded
+from irload.inference import Inference
+from irload.model import infer
 from irload.plan import folding
 from irload.plan.backends.numpy.executable import _merged
 from irload.plan.folding import Folding
@@ -179,3 +181,54 @@ def test_a_slot_is_let_go_of_after_its_last_use() -> None:
     compiled(np.zeros(1000, np.float32))
     with pytest.raises(LimitExceeded):
         irload.compile_model(model, optimize=False, limits=Limits(peak_bytes=7_000))(np.zeros(1000, np.float32))
+
+
+def inferences(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The types of the nodes that are inferred from now on."""
+    seen: list[str] = []
+    infer = Inference.node
+    monkeypatch.setattr(Inference, "node", lambda self, node: seen.append(node.type) or infer(self, node))  # pyright: ignore
+    return seen
+
+
+def test_what_was_inferred_is_not_inferred_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    _, model = graph()
+    seen = inferences(monkeypatch)
+    compiled = irload.compile_model(model, 1, optimize=False)
+    assert not seen
+    (first, _) = compiled(np.ones((2, 3), np.float32)).values()
+    assert first.shape == (2, 3)
+    assert not seen
+
+
+def test_a_model_that_was_changed_is_inferred_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    _, model = graph()
+    relu = next(node for node in model.nodes if node.type == "ReLU")
+    relu.op = next(node.op for node in model.nodes if node.type == "Exp")
+    seen = inferences(monkeypatch)
+    irload.compile_model(model, 1)
+    assert len(seen) == len(model.nodes) - 1
+
+
+def test_other_shapes_and_other_limits_are_inferred(monkeypatch: pytest.MonkeyPatch) -> None:
+    net = Exact()
+    model = net.model(net.op("ReLU", net.input(-1, 3)))
+    seen = inferences(monkeypatch)
+    irload.compile_model(model, 1)(np.ones((2, 3), np.float32))
+    assert seen == ["ReLU", "Result"]
+    model.reshape([4, 3])
+    seen.clear()
+    irload.compile_model(model, 1, limits=Limits(tensor_bytes=1000))
+    assert seen == ["ReLU", "Result"]
+
+
+def test_a_fault_is_found_again() -> None:
+    net = Exact()
+    model = net.model(net.op("Add", net.input(2, 3), net.weights(2, 3)))
+    (parameter,) = model.parameters
+    faults: list[irload.IRError] = []
+    parameter.op = type(parameter.op)(**{**parameter.op.attributes, "shape": Shape(2, 4)})
+    infer(model, lambda node, error: faults.append(error))
+    assert len(faults) == 1
+    with pytest.raises(irload.ShapeMismatch):
+        irload.compile_model(model, 1)
