@@ -22,6 +22,7 @@ __all__ = [
     "after_fork_in_child",
     "around_fork",
     "file_name",
+    "give_back_memory",
     "keep_to",
     "other_processors",
     "physical_memory",
@@ -131,6 +132,13 @@ def resident_memory() -> int | None:
         pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
         return pages * os.sysconf("SC_PAGE_SIZE")
     return None
+
+
+def give_back_memory() -> None:
+    """Have the C library give what was freed back to the system, where it would keep some megabytes of it (glibc)."""
+    trim = None if sys.platform == "win32" else getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if trim is not None:
+        trim(ctypes.c_size_t(0))
 
 
 class _MemoryStatus(ctypes.Structure):

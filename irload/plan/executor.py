@@ -23,10 +23,14 @@ from irload.plan.passes.pipeline import optimize
 from irload.plan.sanitizing import is_on
 from irload.plan.schedule import Schedule
 from irload.plan.segments import divide
+from irload.portable import give_back_memory
 from irload.record import record
 
 if TYPE_CHECKING:
     from irload.plan.sanitizer import Sanitizer
+
+LARGE = 1 << 24
+"""Bytes of constants beyond which what was freed while they were packed is given back, in a millisecond."""
 
 
 @record()
@@ -50,9 +54,11 @@ class Executor:
             Segment(backend.name, backend.compile(list(steps), self.memory, options))
             for backend, steps in groupby(program.steps, owners.__getitem__)
         ]
-        for value in (v for s in program.steps for v in s.inputs):
-            if value.source is not None:
-                value.source.release()  # the segments hold what they need
+        constants = {v.source for s in program.steps for v in s.inputs if v.source is not None}
+        for constant in constants:
+            constant.release()  # the segments hold what they need
+        if sum(constant.nbytes for constant in constants) > LARGE:
+            give_back_memory()  # before the first inference touches the arena
         self.kernels = [kernel for segment in self.segments for kernel in segment.executable.kernels]
         inputs = [self.memory.array(v) for v in program.inputs]
         self._inputs = [[(part, view[part]) for part in pieces(view)] for view in inputs]
