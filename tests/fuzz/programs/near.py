@@ -42,7 +42,7 @@ class Shaken(Run):
             results = super().run_node(scheduled, inputs)
             self.overflows |= any(_is_huge(a) for a in results)
             return results
-        self.overflows |= node.type == "ReduceProd" and _may_overflow(inputs[0])
+        self.overflows |= node.type == "ReduceProd" and _may_leave(inputs[0])
         still = {"FakeQuantize": range(9), "Power": (1,)}.get(node.type, ())  # a whole exponent has to stay whole
         moved = [a if k in still else self._moved(a) for k, a in enumerate(inputs)]
         results = super().run_node(scheduled, moved)
@@ -71,9 +71,11 @@ def _is_huge(array: Array) -> bool:
     return bool(((size > HUGE) & (size < np.inf)).any())
 
 
-def _may_overflow(factors: Array) -> bool:
-    """True where the product of some of these numbers may overflow, which zeros among them then make NaN or not."""
-    return bool(np.log2(np.maximum(np.abs(factors.astype(np.float64)), 1)).sum() > np.log2(HUGE))
+def _may_leave(factors: Array) -> bool:
+    """True where the product of some of these numbers may overflow or become subnormal, as their order has it."""
+    sizes = np.abs(factors.astype(np.float64))
+    exponents = np.log2(sizes[np.isfinite(sizes) & (sizes > 0)])
+    return bool(max(exponents[exponents > 0].sum(), -exponents[exponents < 0].sum()) > np.log2(HUGE))
 
 
 def distance(a: Array, b: Array) -> float:

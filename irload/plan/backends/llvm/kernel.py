@@ -12,11 +12,23 @@ from irload.plan.backends.llvm.builder import Function, Module
 from irload.plan.backends.llvm.target import Target
 from irload.record import record
 
-PARAMETERS = ("ptr arguments", "i64 begin", "i64 end", "ptr scratch")
-"""Of every `kernel`: a table of pointers, the units of work to do, and memory of the thread's own."""
+PARAMETERS = ("ptr arguments", "i64 begin", "i64 end", "ptr scratch", "ptr ahead")
+"""Of every `kernel`: a table of pointers, the units of work to do, memory of the thread's own, weights to ask for."""
 
 SHARED_CYCLES = 20_000
 """The cycles below which one thread runs a kernel alone: others would cost more than they give (about 5 µs)."""
+
+
+@record()
+class Streamed:
+    """Weights that a kernel reads from the first to the last: `nbytes` behind one of its pointers.
+
+    `parts`: what threads take parts of; each reads all where that is 1.
+    """
+
+    pointer: int
+    nbytes: int
+    parts: int
 
 
 @record()
@@ -58,6 +70,16 @@ class Kernel(ABC):
     def scratch(self) -> int:
         """The bytes of memory that each thread needs for itself."""
         return 0
+
+    @property
+    def asks(self) -> int:
+        """The bytes of weights that it asks for ahead, from `ahead` on, before it ends."""
+        return 0
+
+    @property
+    def streamed(self) -> Streamed | None:
+        """The weights that it is worth to ask for before it begins."""
+        return None
 
     @abstractmethod
     def write(self, function: Function) -> None:

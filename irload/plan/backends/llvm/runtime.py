@@ -31,10 +31,13 @@ YIELDS = 1000
 
 Otherwise one sleep makes the other thread come late, which then sleeps in turn, and so on to the end of the inference.
 """
+REACH = 2
+"""Kernels among which weights are looked for to be asked for ahead: one that copies data may come between."""
 NAP = 50
 """The microseconds that it then sleeps each time."""
-_ENTRY = 5
-"""The i64 of one entry: function, arguments, units, whether threads share it, whether they meet afterwards."""
+_ENTRY = 7
+"""The i64 of one entry: function, arguments, units, whether threads share it, whether they meet afterwards, the weights
+that the first thread asks for ahead, and the bytes from there to those of the next thread."""
 _YIELD, _SLEEP = 64, 72
 """Where the barrier keeps the functions of the system, behind a cache line for its counter."""
 
@@ -67,9 +70,10 @@ class Runner(Kernel):
             kernel, arguments = f.load_pointer(entry), f.load_pointer(entry, 8)
             units, shared, meeting = (f.load_int(entry, 8 * k) for k in (2, 3, 4))
             is_shared = f.compare("ne", shared, 0)
+            ahead = f.at(f.load_pointer(entry, 40), f.multiply(f.load_int(entry, 48), f["thread"]))
 
             def call(begin: object, end: object) -> None:
-                f.emit(f"call void {kernel}(ptr {arguments}, i64 {begin}, i64 {end}, ptr {f['scratch']})")
+                f.emit(f"call void {kernel}(ptr {arguments}, i64 {begin}, i64 {end}, ptr {f['scratch']}, ptr {ahead})")
 
             def part() -> None:
                 begin = f.value("i64", f"udiv i64 {f.multiply(units, f['thread'])}, {f['threads']}")
@@ -143,6 +147,7 @@ class Table:
                 launch.kernel.count,
                 shared[k],
                 meeting[k],
+                *self.ahead(k),
             )
 
     @property
@@ -177,6 +182,23 @@ class Table:
     def _run_part(self, first: int, last: int, thread: int, threads: int) -> None:
         entries, barrier, scratch = self._addresses
         self._call(entries, first, last, thread, threads, barrier, scratch + thread * self._stride)
+
+    def ahead(self, index: int) -> tuple[int, int]:
+        """Where the weights begin that are read behind a kernel, and the bytes from one thread's to the next one's.
+
+        Its own where none follow soon that are constant and as large as what it asks for.
+        """
+        asked = self._launches[index].kernel.asks
+        if not asked:
+            return 0, 0
+        for k in (*range(index + 1, min(index + 1 + REACH, len(self._launches))), index):
+            streamed = self._launches[k].kernel.streamed
+            if streamed is None or (k > index and isinstance(self._launches[k].pointers[streamed.pointer], Temporary)):
+                continue
+            stride = streamed.nbytes // streamed.parts * (streamed.parts // self.threads)
+            if streamed.nbytes - (self.threads - 1) * stride >= asked:
+                return int(self._arguments[k][streamed.pointer]), stride
+        raise AssertionError("a kernel asks for more than its own weights")
 
     def _resolved(self, launch: Launch) -> Array:
         start = self._temporary.ctypes.data

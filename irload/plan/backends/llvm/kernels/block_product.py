@@ -7,7 +7,7 @@ from math import prod
 
 from irload.plan.backends.llvm import bfloat16, tiles
 from irload.plan.backends.llvm.builder import Function, Int, Value
-from irload.plan.backends.llvm.kernel import Kernel
+from irload.plan.backends.llvm.kernel import Kernel, Streamed
 from irload.plan.backends.llvm.kernels.access import Access
 from irload.plan.ir.expression import Expression
 from irload.record import record
@@ -149,6 +149,16 @@ class BlockProduct(Kernel):
         return max(1, min(self._blocks, CACHED // (self.height * self.rows * self._steps * tiles.BYTES)))
 
     @property
+    def asks(self) -> int:
+        return 0 if self._is_near else self._panel
+
+    @property
+    def streamed(self) -> Streamed:
+        own = prod(self.outer[: self._own])
+        parts = self._panels if self.shared == "panels" else 1
+        return Streamed(1, own * self._panels * self._panel, parts)
+
+    @property
     def _lines(self) -> int:
         """Cache lines of the next panel that are asked for at each step."""
         return 0 if self._is_near else -(-self.width * tiles.ROWS // self._group)
@@ -162,9 +172,13 @@ class BlockProduct(Kernel):
 
         def group(start: Value, _: list[Value]) -> None:
             stop = f.minimum(f.add(start, self._group), end)
+            is_final = f.compare("sge", stop, end)
 
             def panel(p: Value, _: list[Value]) -> None:
-                f.loop(start, stop, 1, lambda unit, _: self._block(f, pointers, unit, p, f.subtract(unit, start)))
+                final = f.both(is_final, f.compare("eq", f.add(p, 1), last))
+                f.loop(
+                    start, stop, 1, lambda unit, _: self._block(f, pointers, unit, p, f.subtract(unit, start), final)
+                )
 
             f.loop(first, last, 1, panel)
 
@@ -172,7 +186,7 @@ class BlockProduct(Kernel):
         f.loop(begin, end, self._group, group)
         self._complete(f)
 
-    def _block(self, f: Function, pointers: list[Value], unit: Value, panel: Value, at: Int) -> None:
+    def _block(self, f: Function, pointers: list[Value], unit: Value, panel: Value, at: Int, final: Value) -> None:
         """One block of sums, the `at`-th of its group, and what is made of them."""
         rest, block = f.divmod(unit, self._blocks)
         own: list[Int] = []
@@ -200,19 +214,19 @@ class BlockProduct(Kernel):
             sources.append(places[0])
             results += places[1:]
         weights = f.at(pointers[1], matrix)
-        ahead = self._ahead(f, weights, panel, at)
+        ahead = self._ahead(f, weights, panel, at, final)
         self._sum(f, sources, f.at(weights, f.multiply(panel, self._panel)), ahead, panel, results)
 
-    def _ahead(self, f: Function, weights: Value, panel: Value, at: Int) -> Value:
+    def _ahead(self, f: Function, weights: Value, panel: Value, at: Int, final: Value) -> Value:
         """The part of the next panel to be asked for: the blocks of a group ask for all of it.
 
-        After the last one comes the first: asking for memory that does not exist costs as much as a walk through pages.
+        After the last one comes the first, or what the next kernel reads where this one ends (`final`). Asking for
+        memory that does not exist costs as much as a walk through pages.
         """
         part = self._lines * self._steps * tiles.BYTES
         following = f.remainder(f.add(panel, 1), self._panels)
-        return f.at(
-            weights, f.add(f.multiply(following, self._panel), f.minimum(f.multiply(at, part), self._panel - part))
-        )
+        start = f.select(final, f["ahead"], f.at(weights, f.multiply(following, self._panel)))
+        return f.at(start, f.minimum(f.multiply(at, part), self._panel - part))
 
     def _ask(self, f: Function, step: Value) -> None:
         """Ask for what this step has to ask for, in a function with a parameter `ahead`."""

@@ -117,11 +117,13 @@ def prepare(kernel: Kernel, target: Target, arguments: Sequence[int], count: int
     table = np.array(arguments, np.int64)
     scratch = aligned_bytes(kernel.scratch * threads)
     parts = pairwise(count * k // threads for k in range(threads + 1))
-    pool.run([[(call, (address(table), *part, address(scratch) + k * kernel.scratch))] for k, part in enumerate(parts)])
+    pool.run(
+        [[(call, (address(table), *part, address(scratch) + k * kernel.scratch, None))] for k, part in enumerate(parts)]
+    )
 
 
 @cache
 def _function(kernel: Kernel, target: Target) -> tuple[Callable[..., Any], Code]:
     code = library.code(kernel, target)
     pointer, number = ctypes.c_void_p, ctypes.c_int64
-    return ctypes.CFUNCTYPE(None, pointer, number, number, pointer)(code.address), code
+    return ctypes.CFUNCTYPE(None, pointer, number, number, pointer, pointer)(code.address), code

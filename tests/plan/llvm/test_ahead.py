@@ -1,0 +1,85 @@
+"""Which weights a kernel is told to ask for ahead: those of the next one that streams some, each thread its part."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from irload.plan.backends.llvm.builder import Function, Value
+from irload.plan.backends.llvm.kernel import Kernel, Launch, Streamed, Temporary, address
+from irload.plan.backends.llvm.runtime import Table
+from irload.plan.backends.llvm.target import AVX2, _flags
+from irload.record import record
+
+pytest.importorskip("llvmlite")
+pytestmark = pytest.mark.skipif(not AVX2.flags <= _flags(), reason="this processor has no compiled kernels")
+
+OWN, NEXT = 1 << 20, 1 << 21
+"""Where the weights of a kernel lie, and those of the next one: addresses that nothing reads."""
+
+
+@record()
+class Notes(Kernel):
+    """Writes `ahead` as the unit's thread has it, for each of `units`. Pointers: to, weights."""
+
+    units: int
+    asks: int = 0  # type: ignore[assignment]
+    streamed: Streamed | None = None  # type: ignore[assignment]
+
+    @property
+    def count(self) -> int:
+        return self.units
+
+    @property
+    def cycles(self) -> float:
+        return 1e9
+
+    def write(self, function: Function) -> None:
+        f = function
+        out = f.load_pointer(f["arguments"])
+
+        def unit(index: Value, _: list[Value]) -> None:
+            f.emit(f"store ptr {f['ahead']}, ptr {f.at(out, f.multiply(index, 8))}, align 8")
+
+        f.loop(f["begin"], f["end"], 1, unit)
+
+
+def noted(asks: int, others: Sequence[Streamed | None], threads: int, weights: int | Temporary = NEXT) -> list[int]:
+    """What each thread of a kernel with 1024 bytes of weights asks for, before kernels that stream `others`."""
+    out, rest = np.zeros(threads, np.int64), np.zeros(threads, np.int64)
+    launches = [Launch(Notes(threads, asks, Streamed(1, 1024, 1)), [address(out), OWN])]
+    launches += [Launch(Notes(threads, 0, streamed), [address(rest), weights]) for streamed in others]
+    Table(launches, AVX2, threads, 64).run(0, len(launches))
+    return out.tolist()
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3])
+def test_weights_that_all_threads_read(threads: int) -> None:
+    assert noted(1024, [Streamed(1, 4096, 1)], threads) == [NEXT] * threads
+
+
+def test_parts_of_the_threads() -> None:
+    panels = Streamed(1, 8 * 512, 8)
+    assert noted(512, [panels], 1) == [NEXT]
+    assert noted(512, [panels], 2) == [NEXT, NEXT + 4 * 512]
+    assert noted(512, [panels], 3) == [NEXT + k * 2 * 512 for k in range(3)]
+
+
+def test_what_comes_between() -> None:
+    weights = Streamed(1, 4096, 1)
+    assert noted(1024, [None, weights], 1) == [NEXT]
+    assert noted(1024, [None, None, weights], 1) == [OWN]
+    assert noted(0, [weights], 1) == [0]
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_its_own_where_the_others_are_too_few(threads: int) -> None:
+    """Beyond them lies what need not exist."""
+    assert noted(1024, [Streamed(1, 1023, 1)], threads) == [OWN] * threads
+    assert noted(1024, [Streamed(1, 2 * 1000, 2)], 2) == [OWN] * 2
+
+
+def test_its_own_where_the_others_are_not_made_yet() -> None:
+    assert noted(1024, [Streamed(1, 4096, 1)], 1, Temporary(0)) == [OWN]
