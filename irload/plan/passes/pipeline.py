@@ -12,6 +12,7 @@ from irload.plan.passes.epilogues import fuse_epilogues
 from irload.plan.passes.functions import recognise_functions
 from irload.plan.passes.heads import share_heads
 from irload.plan.passes.normalizations import recognise_normalizations
+from irload.plan.passes.padding import fuse_padding
 from irload.plan.passes.resampling import convolve_before_resampling
 from irload.plan.passes.rotary import recognise_rotary
 from irload.plan.passes.scalars import fold_scalars
@@ -23,6 +24,7 @@ Pass = Callable[[Program], None]
 
 PASSES: tuple[Pass, ...] = (
     drop_dead,  # first: what nothing needs would hide that a value has one consumer
+    fuse_padding,
     fold_scale,  # before fold_scalars, which would make a number of a factor that is the same for all channels
     fold_scalars,  # before the patterns, which look for instructions with numbers
     recognise_normalizations,  # before any fusion, which would join the steps that the pattern consists of

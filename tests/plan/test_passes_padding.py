@@ -1,0 +1,67 @@
+"""Zeros that a Pad puts around maps become those of the convolution behind it, and nothing else does."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from irload.plan.ir.steps import Conv
+from tests.plan.exact import plan_of
+from tests.plan.graphs import PAIRS, Net, agrees
+
+
+def padded(
+    begin: list[int], end: list[int], *value: float, mode: str = "constant", version: str = "opset1", **conv: object
+) -> tuple[Net, object]:
+    """A padded map and a convolution of 3×5 behind it."""
+    net = Net()
+    x = net.input(2, 3, 9, 11)
+    told = [net.constant(np.float32(v)) for v in value]
+    y = net.op("Pad", x, net.constant(begin), net.constant(end), *told, pad_mode=mode, version=version)
+    channels = 3 + begin[1] + end[1]
+    weights = net.weights(4, channels, 3, 5)
+    return net, net.op("Convolution", y, weights, **{**PAIRS, **conv})
+
+
+@pytest.mark.parametrize(
+    ("begin", "end", "value"),
+    [
+        ([0, 0, 1, 2], [0, 0, 0, 1], ()),
+        ([0, 0, 2, 4], [0, 0, 2, 4], (0.0,)),
+        ([0, 0, 0, 0], [0, 0, 0, 3], (-0.0,)),
+    ],
+)
+@pytest.mark.parametrize("more", [{}, {"strides": "2,2"}, {"dilations": "2,1", "pads_begin": "1,0", "pads_end": "0,0"}])
+def test_zeros(begin: list[int], end: list[int], value: tuple[float, ...], more: dict[str, object]) -> None:
+    net, y = padded(begin, end, *value, **more)
+    model = net.model(y)  # type: ignore[arg-type]
+    (step,) = plan_of(model, net.shapes).program.steps
+    assert isinstance(step, Conv)
+    assert [n.type for n in step.origin] == ["Pad", "Convolution"]
+    agrees(model, net.shapes)
+
+
+@pytest.mark.parametrize(
+    ("begin", "end", "value", "mode", "version"),
+    [
+        ([0, 0, 1, 1], [0, 0, 1, 1], (0.5,), "constant", "opset1"),
+        ([0, 0, 1, 1], [0, 0, 1, 1], (), "reflect", "opset1"),
+        ([0, 1, 1, 1], [0, 0, 1, 1], (), "constant", "opset1"),
+        ([1, 0, 1, 1], [0, 0, 1, 1], (), "constant", "opset1"),
+        ([0, 0, 3, 1], [0, 0, 1, 1], (), "constant", "opset1"),
+        ([0, 0, -1, 1], [0, 0, 1, 1], (), "constant", "opset12"),
+    ],
+)
+def test_what_stays(begin: list[int], end: list[int], value: tuple[float, ...], mode: str, version: str) -> None:
+    net, y = padded(begin, end, *value, mode=mode, version=version)
+    model = net.model(y)  # type: ignore[arg-type]
+    assert len(plan_of(model, net.shapes).program.steps) == 2
+    agrees(model, net.shapes)
+
+
+def test_a_padded_map_that_others_take() -> None:
+    net = Net()
+    x = net.input(1, 3, 6, 6)
+    y = net.op("Pad", x, net.constant([0, 0, 1, 1]), net.constant([0, 0, 1, 1]), pad_mode="constant")
+    model = net.model(net.op("ReLU", y), net.conv(y, 3, 4, 3))
+    agrees(model, net.shapes)
