@@ -38,7 +38,7 @@ def mean_variance(node: Node, inputs: list[Value], outputs: list[Value]) -> list
     if axes != tuple(range(axes[0], len(x.shape))):
         return None
     outside = attributes.get("eps_mode") == "outside_sqrt"
-    return [Normalize([x], outputs, axes=axes, eps=attributes["eps"], outside=outside)]
+    return [Normalize([x], outputs, axes=axes, eps=_rounded(attributes["eps"]), outside=outside)]
 
 
 def _axes_of_mvn(node: Node, inputs: list[Value]) -> tuple[int, ...]:
@@ -68,9 +68,13 @@ def group_normalization(node: Node, inputs: list[Value], outputs: list[Value]) -
     if not all_f32([*inputs, *outputs]):
         return None
     attributes = node.op.attributes
+    return GroupNormalize(inputs, outputs, groups=attributes["num_groups"], eps=_rounded(attributes["epsilon"]))
+
+
+def _rounded(eps: float) -> float:
+    """The number that it is in f32, infinite perhaps."""
     with np.errstate(over="ignore"):
-        eps = float(np.float32(attributes["epsilon"]))
-    return GroupNormalize(inputs, outputs, groups=attributes["num_groups"], eps=eps)
+        return float(np.float32(eps))
 
 
 def batch_normalization(node: Node, inputs: list[Value], outputs: list[Value]) -> list[Step] | None:
