@@ -36,8 +36,10 @@ class InferRequest:
         run = Run(compiled, dict(self.variables))
         with compiled._errors_located():  # pyright: ignore[reportPrivateUsage]
             taken = set(map(id, arrays))
-            found = zip(compiled.outputs, compiled.execute(run, given, arrays), strict=True)
-            results = tuple(owned(as_element(p.element_type, a), taken) for p, a in found)
+            results: list[Array] = []
+            for port, array in zip(compiled.outputs, compiled.execute(run, given, arrays), strict=True):
+                results.append(owned(as_element(port.element_type, array), taken))
+                taken.add(id(results[-1]))
         # The caller may change these arrays; the state must not change with them.
         self.variables = apart(run.variables, (*arrays, *results))
         return Result(compiled.outputs, results)

@@ -49,7 +49,7 @@ class Result(Mapping[Any, Array]):
         return {p.any_name: a for p, a in zip(self._ports, self._arrays, strict=True)}
 
 
-def owned(result: Array, inputs: Collection[int]) -> Array:
-    """The result, copied where it is a view, a constant of the model, or one of the inputs, given by their ids."""
-    own = result.flags.owndata and result.flags.writeable and id(result) not in inputs
+def owned(result: Array, taken: Collection[int]) -> Array:
+    """The result, copied where it is a view, a constant of the model, or an input or earlier result, given by ids."""
+    own = result.flags.owndata and result.flags.writeable and id(result) not in taken
     return result if own else result.copy()

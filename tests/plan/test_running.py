@@ -18,6 +18,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 import irload
 from irload.run import PLANS
 from models.ir import Graph, save
+from tests.plan.graphs import Net
 from tests.plan.nets import convolutions
 
 MODELS = Path(__file__).parents[2] / "models"
@@ -93,6 +94,16 @@ def test_results_are_the_callers_own():
     second = compiled(image(1, 3, 24, 24, seed=2))[0]
     assert not np.shares_memory(first, second)
     np.testing.assert_array_equal(first, kept)
+
+
+@pytest.mark.parametrize("optimize", [True, False])
+def test_an_output_that_is_returned_twice_is_two_arrays(optimize):
+    net = Net()
+    y = net.op("Exp", net.input(2, 3))
+    model = net.model(y, y)
+    first, second = irload.compile_model(model, optimize=optimize)(np.zeros((2, 3), np.float32)).values()
+    first[...] = 7
+    np.testing.assert_array_equal(second, 1)
 
 
 def test_each_shape_has_a_plan_and_old_ones_are_let_go():
