@@ -127,13 +127,13 @@ class Constant:
         stored = _same if self.dtype == np.float16 else None
         return self._made("widened", self.shape, widen, np.dtype(np.float32), stored)
 
-    def without(self, key: object, how: Callable[[Array], Array]) -> Constant:
+    def without(self, how: Callable[[Array], Array]) -> Constant:
         """What is left when `how` takes away what floats of 16 bits cannot be; it comes from the same operation."""
 
         def stored(array: Array) -> Array:
             return how(array) if array.dtype == self.dtype else array
 
-        made = self._made(key, self.shape, how, self.dtype, stored)
+        made = self._made(how, self.shape, how, self.dtype, stored)
         made.recipe = self.recipe
         return made
 

@@ -82,7 +82,7 @@ def _value(output: Output, tensor: TensorType, *, used: bool = True) -> Value:
 
 def _steps(node: Node, inputs: list[Value], outputs: list[Value]) -> list[Step] | None:
     make = LOWERINGS.get(node.type)
-    if make is None or node.op.namespace != "opset" or not is_builtin(node.op):
-        return None
+    if make is None or node.op.namespace != "opset" or not is_builtin(node.op) or not any(v.size for v in outputs):
+        return None  # what is empty needs no kernel
     made = make(node, inputs, outputs)
     return [made] if isinstance(made, Step) else made

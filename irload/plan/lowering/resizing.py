@@ -26,8 +26,6 @@ def interpolate(node: Node, inputs: list[Value], outputs: list[Value]) -> list[S
     op, data, known = node.op, inputs[0], [v.constant for v in inputs[1:]]
     if not isinstance(op, Interpolate | Interpolate4) or not all_f32([data, *outputs]):
         return None
-    if not data.size or not outputs[0].size:
-        return None
     if any(k is None for k in known) or np.any(op.pads(len(data.shape))) or op.antialias:
         return None
     jobs, how = _geometry(op, data.shape, [k for k in known if k is not None])

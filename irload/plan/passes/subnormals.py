@@ -26,7 +26,7 @@ def drop_subnormals(program: Program) -> None:
         others.update(v for v in step.inputs if v not in found)
     for value in taken - others:
         if value.source is not None and value.dtype == np.float32:
-            value.source = value.source.without("subnormals", without_subnormals)
+            value.source = value.source.without(without_subnormals)
 
 
 def _weights_and_biases(step: Step) -> list[Value]:

@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 from irload.plan.backends.llvm.builder import Function, Value
-from irload.plan.backends.llvm.kernel import Kernel, Launch, Streamed, Temporary, address
+from irload.plan.backends.llvm.kernel import Launch, Streamed, Temporary, address
 from irload.plan.backends.llvm.runtime import Table
 from irload.plan.backends.llvm.target import AVX2, _flags
 from irload.record import record
+from tests.plan.llvm.tiny import Units
 
 pytest.importorskip("llvmlite")
 pytestmark = pytest.mark.skipif(not AVX2.flags <= _flags(), reason="this processor has no compiled kernels")
@@ -21,20 +22,12 @@ OWN, NEXT = 1 << 20, 1 << 21
 
 
 @record()
-class Notes(Kernel):
+class Notes(Units):
     """Writes `ahead` as the unit's thread has it, for each of `units`. Pointers: to, weights."""
 
     units: int
     asks: int = 0  # type: ignore[assignment]
     streamed: Streamed | None = None  # type: ignore[assignment]
-
-    @property
-    def count(self) -> int:
-        return self.units
-
-    @property
-    def cycles(self) -> float:
-        return 1e9
 
     def write(self, function: Function) -> None:
         f = function

@@ -12,13 +12,10 @@ from irload.plan.backends.llvm.target import AVX2
 from irload.record import record
 
 
-@record()
-class Fill(Kernel):
-    """Writes a number to as many f32 as there are units. `table`: by way of a constant table of the module."""
+class Units(Kernel):
+    """A kernel of `units`, which threads share however few there are."""
 
-    number: int
-    units: int = 8
-    table: bool = False
+    units: int
 
     @property
     def count(self) -> int:
@@ -27,6 +24,15 @@ class Fill(Kernel):
     @property
     def cycles(self) -> float:
         return 1e9
+
+
+@record()
+class Fill(Units):
+    """Writes a number to as many f32 as there are units. `table`: by way of a constant table of the module."""
+
+    number: int
+    units: int = 8
+    table: bool = False
 
     def write(self, function: Function) -> None:
         f = function

@@ -93,6 +93,19 @@ class Kernel(ABC):
 
 
 @record()
+class Standalone(Kernel):
+    """A kernel that no table holds: who calls it says what to do."""
+
+    @property
+    def count(self) -> int:
+        return 1
+
+    @property
+    def cycles(self) -> float:
+        return 0
+
+
+@record()
 class Temporary:
     """Memory of the plan that one step's kernels share, `offset` bytes into it."""
 

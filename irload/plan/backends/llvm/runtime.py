@@ -16,7 +16,7 @@ import numpy as np
 
 from irload.core.tensor import Array
 from irload.plan.backends.llvm.builder import Function, Module, Value
-from irload.plan.backends.llvm.kernel import Kernel, Launch, Temporary
+from irload.plan.backends.llvm.kernel import Launch, Standalone, Temporary
 from irload.plan.backends.llvm.library import library
 from irload.plan.backends.llvm.loader import Code
 from irload.plan.backends.llvm.target import Target
@@ -43,16 +43,8 @@ _YIELD, _SLEEP = 64, 72
 
 
 @record()
-class Runner(Kernel):
+class Runner(Standalone):
     """Walks a table of kernels. Its parameters are its own: they are those of `_call`."""
-
-    @property
-    def count(self) -> int:
-        return 1
-
-    @property
-    def cycles(self) -> float:
-        return 0
 
     def text(self, target: Target) -> str:
         module = Module(target)

@@ -14,7 +14,7 @@ import numpy as np
 from irload.core.half import widened
 from irload.core.tensor import Array
 from irload.plan.backends.llvm.builder import Function, Int, Value
-from irload.plan.backends.llvm.kernel import Kernel, address
+from irload.plan.backends.llvm.kernel import Kernel, Standalone, address
 from irload.plan.backends.llvm.library import library
 from irload.plan.backends.llvm.loader import Code
 from irload.plan.backends.llvm.pack import aligned_f32, panels
@@ -29,7 +29,7 @@ SMALL = 1 << 14
 
 
 @record()
-class WeightPanels(Kernel):
+class WeightPanels(Standalone):
     """Rows [channels, length] → panels [panels, length, panel·lanes], filled up with zeros. A unit is a panel.
 
     Arguments: the rows, the panels, for each element of a row the bytes of its place in a panel, a row of zeros; then
@@ -39,14 +39,6 @@ class WeightPanels(Kernel):
     lanes: int
     panel: int
     half: bool
-
-    @property
-    def count(self) -> int:
-        return 1
-
-    @property
-    def cycles(self) -> float:
-        return 0
 
     def write(self, function: Function) -> None:
         f = function

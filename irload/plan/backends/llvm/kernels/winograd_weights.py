@@ -6,7 +6,7 @@ import numpy as np
 
 from irload.core.tensor import Array
 from irload.plan.backends.llvm.builder import Function, Value
-from irload.plan.backends.llvm.kernel import Kernel, address
+from irload.plan.backends.llvm.kernel import Standalone, address
 from irload.plan.backends.llvm.kernels.loops import offset
 from irload.plan.backends.llvm.kernels.weight_panels import load_row, prepare, row_of
 from irload.plan.backends.llvm.kernels.winograd_transforms import transform_weights
@@ -17,7 +17,7 @@ from irload.record import record
 
 
 @record()
-class WinogradWeights(Kernel):
+class WinogradWeights(Standalone):
     """Filters [channels, depth, 3, 3] → 36 matrices in panels [panels, depth, panel·lanes]. A unit is a panel.
 
     Arguments: the filters, the panels, a row of zeros as long as the filters of one channel; then the channels, the
@@ -27,14 +27,6 @@ class WinogradWeights(Kernel):
     lanes: int
     panel: int
     half: bool
-
-    @property
-    def count(self) -> int:
-        return 1
-
-    @property
-    def cycles(self) -> float:
-        return 0
 
     @property
     def scratch(self) -> int:
