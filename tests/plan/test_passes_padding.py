@@ -42,20 +42,36 @@ def test_zeros(begin: list[int], end: list[int], value: tuple[float, ...], more:
 
 
 @pytest.mark.parametrize(
-    ("begin", "end", "value", "mode", "version"),
+    ("begin", "end", "value", "mode", "version", "fused"),
     [
-        ([0, 0, 1, 1], [0, 0, 1, 1], (0.5,), "constant", "opset1"),
-        ([0, 0, 1, 1], [0, 0, 1, 1], (), "reflect", "opset1"),
-        ([0, 1, 1, 1], [0, 0, 1, 1], (), "constant", "opset1"),
-        ([1, 0, 1, 1], [0, 0, 1, 1], (), "constant", "opset1"),
-        ([0, 0, 3, 1], [0, 0, 1, 1], (), "constant", "opset1"),
-        ([0, 0, -1, 1], [0, 0, 1, 1], (), "constant", "opset12"),
+        ([0, 0, 1, 1], [0, 0, 1, 1], (0.5,), "constant", "opset1", (0, 0, 0, 0)),
+        ([0, 0, 1, 1], [0, 0, 1, 1], (), "reflect", "opset1", (0, 0, 0, 0)),
+        ([0, 0, 1, 1], [0, 0, 1, 1], (), "edge", "opset1", (0, 0, 0, 0)),
+        ([0, 1, 1, 1], [0, 0, 1, 1], (), "constant", "opset1", (1, 1, 1, 1)),
+        ([1, 0, 1, 1], [0, 0, 1, 1], (), "constant", "opset1", (1, 1, 1, 1)),
+        ([0, 0, 3, 1], [0, 0, 1, 1], (), "constant", "opset1", (0, 1, 0, 1)),
+        ([0, 0, -1, 1], [0, 0, 1, 1], (), "constant", "opset12", (0, 1, 1, 1)),
     ],
 )
-def test_what_stays(begin: list[int], end: list[int], value: tuple[float, ...], mode: str, version: str) -> None:
+def test_what_stays(
+    begin: list[int], end: list[int], value: tuple[float, ...], mode: str, version: str, fused: tuple[int, ...]
+) -> None:
     net, y = padded(begin, end, *value, mode=mode, version=version)
     model = net.model(y)  # type: ignore[arg-type]
-    assert len(plan_of(model, net.shapes).program.steps) == 2
+    *before, conv = plan_of(model, net.shapes).program.steps
+    assert before
+    assert isinstance(conv, Conv)
+    assert (*conv.pads_begin, *conv.pads_end) == fused
+    agrees(model, net.shapes)
+
+
+def test_zeros_of_a_concat() -> None:
+    net = Net()
+    zeros = net.constant(np.zeros((1, 3, 1, 6), np.float32))
+    model = net.model(net.conv(net.concat(zeros, net.input(1, 3, 6, 6), zeros, axis=2), 3, 4, 3))
+    (step,) = plan_of(model, net.shapes).program.steps
+    assert isinstance(step, Conv)
+    assert step.pads_begin[0] > step.pads_begin[1]
     agrees(model, net.shapes)
 
 

@@ -1,49 +1,54 @@
-"""Zeros before convolutions: Conv(Pad(x), w) → Conv(x, w) with larger pads.
+"""Zeros before convolutions: Conv(Concat(0, x, 0), w) along an axis of the map → Conv(x, w) with larger pads.
 
-Exporters from TensorFlow write them so wherever a stride makes the padding uneven.
+That is what a Pad with zeros is, which exporters from TensorFlow write wherever a stride makes the padding uneven.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from irload.core.op import is_builtin
-from irload.plan.ir.program import Program
-from irload.plan.ir.steps import Compute, Conv
-
-Pads = list[tuple[int, int]]
-"""Elements before and after each axis."""
+from irload.plan.ir.program import Program, Value
+from irload.plan.ir.steps import Concat, Conv
 
 
 def fuse_padding(program: Program) -> None:
     """Have convolutions pad by themselves where that leaves no window in the zeros alone."""
     producers = program.producers()
     for conv in program.steps:
-        if not isinstance(conv, Conv):
-            continue
-        source = producers.get(conv.inputs[0])
-        pads = _zeros(source) if isinstance(source, Compute) else None
-        if source is None or pads is None or any(map(any, pads[:2])):
-            continue
-        begin = tuple(a + b for a, (b, _) in zip(conv.pads_begin, pads[2:], strict=True))
-        end = tuple(a + b for a, (_, b) in zip(conv.pads_end, pads[2:], strict=True))
-        spans = [(k - 1) * d for k, d in zip(conv.inputs[1].shape[3:], conv.dilations, strict=True)]
-        if any(max(b, e) > span for b, e, span in zip(begin, end, spans, strict=True)):
-            continue
-        fused = replace(conv, inputs=[source.inputs[0], *conv.inputs[1:]], pads_begin=begin, pads_end=end)
-        fused.origin = (*source.origin, *conv.origin)
-        alone = program.sole_consumer(conv.inputs[0]) is conv
-        program.replace([source, conv] if alone else [conv], [fused])
+        while isinstance(conv, Conv):
+            source = producers.get(conv.inputs[0])
+            fused = _fused(source, conv) if isinstance(source, Concat) else None
+            if source is None or fused is None:
+                break
+            alone = program.sole_consumer(conv.inputs[0]) is conv
+            program.replace([source, conv] if alone else [conv], [fused])
+            conv = fused
 
 
-def _zeros(step: Compute) -> Pads | None:
-    """The zeros that a Pad puts around its input, None for all else: other numbers, counts that crop or are unknown."""
-    if step.op.type != "Pad" or step.op.namespace != "opset" or not is_builtin(step.op):
+def _fused(source: Concat, conv: Conv) -> Conv | None:
+    """The convolution that pads by itself, None where the concatenation is something else."""
+    axis = source.axis - 2
+    around = _zeros_around(source)
+    if around is None or axis < 0:
         return None
-    begin, end, *value = (v.constant for v in step.inputs[1:])
-    if step.op.attributes["pad_mode"] != "constant" or begin is None or end is None:
+    before, data, behind = around
+    begin, end = conv.pads_begin[axis] + before, conv.pads_end[axis] + behind
+    if max(begin, end) > (conv.inputs[1].shape[3 + axis] - 1) * conv.dilations[axis]:
         return None
-    if value and (value[0] is None or value[0].any()):
+    return replace(
+        conv,
+        inputs=[data, *conv.inputs[1:]],
+        pads_begin=(*conv.pads_begin[:axis], begin, *conv.pads_begin[axis + 1 :]),
+        pads_end=(*conv.pads_end[:axis], end, *conv.pads_end[axis + 1 :]),
+        origin=tuple(dict.fromkeys((*source.origin, *conv.origin))),
+    )
+
+
+def _zeros_around(step: Concat) -> tuple[int, Value, int] | None:
+    """The data, and how many zeros stand before and behind it; None where it is not one value between zeros."""
+    data = [k for k, v in enumerate(step.inputs) if not v.is_constant]
+    if len(data) != 1 or any(v.constant.any() for v in step.inputs if v.constant is not None):
         return None
-    pads = list(zip(begin.tolist(), end.tolist(), strict=True))
-    return pads if min(map(min, pads)) >= 0 else None
+    (at,) = data
+    before, behind = (sum(v.shape[step.axis] for v in some) for some in (step.inputs[:at], step.inputs[at + 1 :]))
+    return before, step.inputs[at], behind

@@ -4,7 +4,22 @@ from __future__ import annotations
 
 import numpy as np
 
+from models import ir
+from tests.plan.graphs import Net
 from tests.plan.lowering.nodes import Build, with_constant
+
+
+def _padded(net: Net, x: ir.Ref, begin: list[int], end: list[int], *value: ir.Ref, mode: str = "constant") -> ir.Ref:
+    counts = [net.constant(begin), net.constant(end)]
+    return net.op("Pad", x, *counts, *value, pad_mode=mode, version="opset12")
+
+
+def pad(begin: list[int], end: list[int], *value: float, mode: str = "constant") -> Build:
+    """[2, 3, 5], padded."""
+    return lambda net: _padded(
+        net, net.input(2, 3, 5), begin, end, *(net.constant(np.float32(v)) for v in value), mode=mode
+    )
+
 
 CASES: dict[str, tuple[Build, list[str]]] = {
     "Split": (lambda net: net.ops("Split", net.input(2, 6), net.constant(-1), outputs=3, num_splits=3)[1], []),
@@ -49,5 +64,18 @@ CASES: dict[str, tuple[Build, list[str]]] = {
     "Squeeze": (with_constant("Squeeze", (2, 1, 4), [1]), []),
     "Unsqueeze": (with_constant("Unsqueeze", (2, 4), [1, 3]), []),
     "Reshape of a transpose": (lambda net: net.reshape(net.transpose(net.input(2, 3, 4), 0, 2, 1), 2, 12), ["copy"]),
+    "Pad": (pad([1, 0, 2], [0, 0, 1], 0.5), ["slices", "slices"]),
+    "Pad, edge": (pad([2, 0, 1], [1, 0, 0], mode="edge"), ["slices", "slices"]),
+    "Pad, reflect": (pad([1, 0, 2], [0, 2, 3], mode="reflect"), ["slices"] * 3),
+    "Pad, symmetric": (pad([2, 0, 4], [1, 3, 0], mode="symmetric"), ["slices"] * 3),
+    "Pad, cropping": (pad([-1, 0, -2], [0, -1, -1]), []),
+    "Pad, cropping one end": (pad([-1, 0, -2], [1, 0, 3], mode="reflect"), ["slices", "slices"]),
+    "Pad by nothing": (pad([0, 0, 0], [0, 0, 0]), []),
+    "Pad by all that is cropped": (pad([-2, 0, 0], [1, 0, 0]), ["compute"]),
+    "Pad of integers": (
+        lambda net: _padded(net, net.op("Convert", net.input(2, 3), destination_type="i32"), [1, 0], [0, 1]),
+        ["compute", "slices", "slices"],
+    ),
+    "Pad with a number computed": (lambda net: _padded(net, net.input(2, 3), [1, 0], [0, 1], net.input()), ["compute"]),
     "Concat": (lambda net: net.concat(net.input(2, 3), net.input(2, 4), axis=-1), ["slices"]),
 }
