@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 
 from irload.core.tensor import Array
@@ -15,9 +13,10 @@ from irload.plan.ir.steps import Broadcast, Concat, Reshape, Slice
 def pad(node: Node, inputs: list[Value], outputs: list[Value]) -> list[Step] | None:
     """Pad by known counts, negative ones too, with a known number where one is put around the data."""
     data, begin, end, *rest = inputs
-    value = rest[0].constant if rest else np.zeros((), data.dtype)
-    mode = node.op.attributes["pad_mode"]
-    if begin.constant is None or end.constant is None or not data.size or (mode == "constant" and value is None):
+    fill = node.op.attributes["pad_mode"]
+    if fill == "constant":
+        fill = rest[0].constant if rest else np.zeros((), data.dtype)
+    if fill is None or begin.constant is None or end.constant is None or not data.size:
         return None
     counts = list(zip(begin.constant.tolist(), end.constant.tolist(), strict=True))
     if any(-b >= n or -e >= n or -b - e >= n for n, (b, e) in zip(data.shape, counts, strict=True)):
@@ -25,7 +24,7 @@ def pad(node: Node, inputs: list[Value], outputs: list[Value]) -> list[Step] | N
     steps: list[Step] = []
     for axis, (before, behind) in enumerate(counts):  # those of a map last, where a convolution finds them
         if before or behind:
-            data = _along(axis, before, behind, data, value if mode == "constant" else mode, steps)
+            data = _along(axis, before, behind, data, fill, steps)
     if not steps:
         return [Reshape([data], outputs)]
     steps[-1].outputs = outputs
@@ -35,49 +34,32 @@ def pad(node: Node, inputs: list[Value], outputs: list[Value]) -> list[Step] | N
 def _along(axis: int, begin: int, end: int, data: Value, fill: Array | str, steps: list[Step]) -> Value:
     """The data padded along one axis: by a number, or by elements of their own as the mode says."""
     n = data.shape[axis]
-    pieces = [
-        *_piece(axis, begin, _before(begin, fill), data, fill, steps),
-        _slice(data, axis, slice(max(0, -begin), n - max(0, -end)), steps) if min(begin, end) < 0 else data,
-        *_piece(axis, end, _behind(n, end, fill), data, fill, steps),
-    ]
+    pieces = [data]
+    if min(begin, end) < 0:
+        pieces = [_slice(data, axis, slice(max(0, -begin), n - max(0, -end)), steps)]
+    if begin > 0:
+        pieces.insert(0, _piece(axis, begin, False, data, fill, steps))
+    if end > 0:
+        pieces.append(_piece(axis, end, True, data, fill, steps))
     if len(pieces) == 1:
         return pieces[0]
     steps.append(Concat(pieces, [_like(data, axis, n + begin + end)], axis=axis))
     return steps[-1].output
 
 
-def _before(count: int, mode: Array | str) -> slice:
-    """The elements that stand before the first one."""
-    match mode:
-        case "reflect":
-            return slice(count, 0, -1)
-        case "symmetric":
-            return slice(count - 1, None, -1)
-        case _:
-            return slice(0, 1)
-
-
-def _behind(n: int, count: int, mode: Array | str) -> slice:
-    """The elements that stand behind the last one of `n`."""
-    last = n - 2 if mode == "reflect" else n - 1
-    if mode in ("reflect", "symmetric"):
-        return slice(last, last - count if last >= count else None, -1)
-    return slice(n - 1, n)
-
-
-def _piece(axis: int, count: int, index: slice, data: Value, fill: Array | str, steps: list[Step]) -> Iterator[Value]:
-    """What `count` elements of padding are, nothing where there are none."""
-    if count <= 0:
-        return
+def _piece(axis: int, count: int, behind: bool, data: Value, fill: Array | str, steps: list[Step]) -> Value:
+    """The `count` elements that stand before the data, or behind it."""
+    n = data.shape[axis]
     if not isinstance(fill, str):
-        shape = (*data.shape[:axis], count, *data.shape[axis + 1 :])
-        yield Value.of(np.broadcast_to(fill.reshape(()), shape))
-        return
-    piece = _slice(data, axis, index, steps)
-    if fill == "edge" and count > 1:
-        steps.append(Broadcast([piece], [_like(data, axis, count)]))
-        piece = steps[-1].output
-    yield piece
+        return Value.of(np.broadcast_to(fill.reshape(()), _like(data, axis, count).shape))
+    if fill == "edge":
+        edge = _slice(data, axis, slice(n - 1, n) if behind else slice(0, 1), steps)
+        steps.append(Broadcast([edge], [_like(data, axis, count)]))
+        return steps[-1].output
+    skipped = 1 if fill == "reflect" else 0  # the edge itself, which symmetric repeats
+    first = n - 1 - skipped if behind else skipped + count - 1
+    last = first - count
+    return _slice(data, axis, slice(first, last if last >= 0 else None, -1), steps)
 
 
 def _slice(data: Value, axis: int, index: slice, steps: list[Step]) -> Value:
