@@ -13,6 +13,7 @@ from irload.plan.backends.llvm.elements import F32, element_of
 from irload.plan.backends.llvm.kernel import Launch
 from irload.plan.backends.llvm.kernels.access import Access
 from irload.plan.backends.llvm.kernels.depthwise import fits_depthwise, select_depthwise
+from irload.plan.backends.llvm.kernels.few_outputs import fits_few_outputs, select_few_outputs
 from irload.plan.backends.llvm.kernels.parts import in_parts
 from irload.plan.backends.llvm.kernels.product import Product
 from irload.plan.backends.llvm.kernels.sharing import shared
@@ -45,6 +46,8 @@ def launch_convolution(conv: Windowed, selector: Selector) -> Launch:
         return select_depthwise(conv, selector)
     if fits_winograd(conv, selector):
         return select_winograd(conv, selector)
+    if fits_few_outputs(conv, selector.target):
+        return select_few_outputs(conv, selector)
     return _direct(conv, selector)
 
 
