@@ -15,6 +15,8 @@ _LN2_HIGH = 0.693145751953125
 _LN2_LOW = 1.428606765330187e-06
 _ROUNDING = 12582912.0
 """1.5 · 2²³: a number added to it is rounded to a whole one, which its lowest bits then hold."""
+_NOTHING = -104.0
+"""Below this e^x is 0. Processors take a hundred cycles and more for a product that is subnormal, or becomes 0."""
 _ONE = 0x3F800000
 """The bits of 1.0."""
 _MANTISSA = 0x7FFFFF
@@ -57,12 +59,17 @@ def exp(x: Vector) -> Vector:
 
 def _exp_of_sum(x: Vector, low: Vector | None) -> Vector:
     """e^(x + low), where `low` is below the last bit of x."""
-    x = x.at_least(-104.0).at_most(89.0)
-    power, r = _reduced(x)
+    some = x.compare("uge", _NOTHING)
+    power, r = _reduced(x.at_least(_NOTHING).at_most(89.0))
     r = r if low is None else r + low
     halved = (power >> 1) << 23  # of the exponent, as 2^power itself may be no f32
-    first, second = (halved + _ONE).floats(), ((power << 23) - halved + _ONE).floats()
+    first, second = (halved + _ONE).floats().where(some, 0.0), ((power << 23) - halved + _ONE).floats()
     return (_expm1_of_reduced(r) + 1.0) * first * second
+
+
+def _exp_beside_one(x: Vector) -> Vector:
+    """The exponential, where 1 is added to it: no subnormal number."""
+    return exp(x.at_least(-80.0))
 
 
 def exp_of_negative(x: Vector) -> Vector:
@@ -123,17 +130,17 @@ def tanh(x: Vector) -> Vector:
 
 def sigmoid(x: Vector) -> Vector:
     """The logistic function, 1 / (1 + e^−x): error 1.4e-7."""
-    return 1.0 / (exp(-x) + 1.0)
+    return 1.0 / (_exp_beside_one(-x) + 1.0)
 
 
 def swish(x: Vector, slope: float = 1.0) -> Vector:
     """Swish, x / (1 + e^(−slope·x)): error 1.5e-7 with slope 1."""
-    return x / (exp(x * -slope) + 1.0)
+    return x / (_exp_beside_one(x * -slope) + 1.0)
 
 
 def softplus(x: Vector) -> Vector:
     """Softplus, ln(1 + e^x): error 1.8e-7."""
-    u = exp(-abs(x))
+    u = exp_of_negative(-abs(x))
     return u.times_plus(polynomial(u, _LOG1P), x.at_least(0.0))
 
 
@@ -153,19 +160,20 @@ def erf(x: Vector) -> Vector:
     """The error function: error 1.8e-7."""
     a = abs(x)
     inner = polynomial((x * x).at_most(1.0), _ERF) * x
-    outer = _upper_tail(a * 2.0**0.5).times_plus(-2.0, 1.0).with_sign_of(x)
+    outer = _upper_tail((a * 2.0**0.5).at_most(6.0)).times_plus(-2.0, 1.0).with_sign_of(x)  # from 5.6 on it is 1
     return inner.where(a.compare("olt", 1.0), outer)
 
 
 def gelu(x: Vector) -> Vector:
     """GELU, x/2 · (1 + erf(x / √2)): error 3e-7, in the lower tail, too, where the sum would cancel."""
-    tail = _upper_tail(abs(x))
+    a = abs(x)
+    some = a.compare("ult", 13.15)  # beyond, its product with x is subnormal
+    tail = _upper_tail(a.where(some, 0.0)).where(some, 0.0)
     return x * tail.where(x.compare("olt", 0.0), 1.0 - tail)
 
 
 def _upper_tail(a: Vector) -> Vector:
-    """½ erfc(a / √2) for a ≥ 0, what a normal variable exceeds a by: 0 from 14.5 on."""
-    a = a.at_most(14.5)
+    """½ erfc(a / √2) for 0 ≤ a ≤ 14.5, the chance that a normal variable exceeds a."""
     square = a * a
     rest = a.times_plus(a, -square)
     gauss = _exp_of_sum(square * -0.5, rest * -0.5)
@@ -178,4 +186,4 @@ def gelu_tanh(x: Vector) -> Vector:
     Error 2.1e-7 for x ≥ −1; in the lower tail it grows to 4e-6 with u.
     """
     root = 2.0 * (2.0 / 3.141592653589793) ** 0.5
-    return x / (exp((x * x).times_plus(-0.044715 * root, -root) * x) + 1.0)
+    return x / (_exp_beside_one((x * x).times_plus(-0.044715 * root, -root) * x) + 1.0)
