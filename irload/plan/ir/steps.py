@@ -237,6 +237,16 @@ class Concat(Step):
 
 
 @record(frozen=False, eq=False)
+class Gather(Step):
+    """Slices of the data, picked along an axis by indices of i32 or i64. Inputs: data, indices.
+
+    Negative indices count from the end. What lies outside the axis is zeros.
+    """
+
+    axis: int = field(kw_only=True)
+
+
+@record(frozen=False, eq=False)
 class Recurrent(Step):
     """A recurrent network over whole sequences, its gates ending in sigmoid and tanh as by default.
 

@@ -19,6 +19,7 @@ from irload.plan.ir.steps import (
     Conv,
     ConvTranspose,
     Elementwise,
+    Gather,
     GroupNormalize,
     MatMul,
     Normalize,
@@ -265,6 +266,14 @@ def _concat(step: Concat) -> None:
         _equal(f"the dtype of {value}", value.dtype, step.output.dtype)
 
 
+def _gather(step: Gather) -> None:
+    _counts(step, 2)
+    data, indices = step.inputs
+    _equal("the dtype", step.output.dtype, data.dtype)
+    _equal("the indices are i32 or i64", indices.dtype.name in ("int32", "int64"), True)
+    _equal("the shape", step.output.shape, (*data.shape[: step.axis], *indices.shape, *data.shape[step.axis + 1 :]))
+
+
 def _recurrent(step: Recurrent) -> None:
     x, *states = step.inputs[:-3]
     y, *last = step.outputs
@@ -289,6 +298,7 @@ RULES: dict[type[Step], Callable[[Any], None]] = {
     Conv: _conv,
     ConvTranspose: _conv_transpose,
     Elementwise: _elementwise,
+    Gather: _gather,
     GroupNormalize: _group_normalize,
     MatMul: _matmul,
     Normalize: _normalize,

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from irload.core import element as et
-from irload.core.shape import Shape
-from irload.core.tensor import TensorType
 from irload.graph import Node
 from irload.ops.movement.slicing import python_slice
 from irload.plan.ir.program import Step, Value
-from irload.plan.ir.steps import Broadcast, Compute, Concat, Reshape, Slice, Transpose
+from irload.plan.ir.steps import Broadcast, Concat, Reshape, Slice, Transpose
 
 
 def reshape(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
@@ -56,20 +53,6 @@ def slice_by_constants(node: Node, inputs: list[Value], outputs: list[Value]) ->
     for axis, start, stop, step in zip(rest[0] if rest else range(len(starts)), starts, stops, steps, strict=True):
         index[axis] = python_slice(shape[axis], start, stop, step)
     return Slice(inputs[:1], outputs, index=tuple(index))
-
-
-def gather(node: Node, inputs: list[Value], outputs: list[Value]) -> list[Step] | None:
-    """Gather from a table that is f16 in the file and widened: what is taken of it is widened instead."""
-    table, out = inputs[0].source, outputs[0]
-    if table is None or table.recipe is None or not table.recipe.widens or out.size >= inputs[0].size:
-        return None
-    stored = Value(inputs[0].shape, et.f16.dtype, table.recipe.inputs[0], name=inputs[0].name)
-    taken = Value(out.shape, et.f16.dtype, name=out.name)
-    types = [TensorType(element, Shape(*out.shape)) for element in (et.f16, et.f32)]
-    return [
-        Compute([stored, *inputs[1:]], [taken], op=node.op, types=(types[0],)),
-        Compute([taken], [out], op=table.recipe.op, types=(types[1],)),
-    ]
 
 
 def broadcast(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:

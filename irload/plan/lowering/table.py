@@ -7,8 +7,10 @@ from collections.abc import Callable
 from irload.graph import Node
 from irload.plan.ir.program import Step, Value
 from irload.plan.lowering import (
+    contractions,
     convolutions,
     elementwise,
+    gathering,
     matrices,
     movement,
     normalizations,
@@ -31,10 +33,11 @@ LOWERINGS: dict[str, Lowering] = {
     "Concat": movement.concat,
     "Convolution": convolutions.convolution,
     "ConvolutionBackpropData": convolutions.transposed,
+    "Einsum": contractions.einsum,
     "Elu": elementwise.elu,
     "FakeQuantize": quantization.fake_quantize,
     "GRUSequence": sequences.recurrent,
-    "Gather": movement.gather,
+    "Gather": gathering.gather,
     "Gelu": elementwise.gelu,
     "GroupConvolution": convolutions.convolution,
     "GroupConvolutionBackpropData": convolutions.transposed,

@@ -21,6 +21,13 @@ def pad(begin: list[int], end: list[int], *value: float, mode: str = "constant")
     )
 
 
+def gather(indices: object, axis: int) -> Build:
+    """Elements of [2, 6, 5] along an axis."""
+    return lambda net: net.op(
+        "Gather", net.input(2, 6, 5), net.constant(indices), net.constant(axis), version="opset8", batch_dims=0
+    )
+
+
 CASES: dict[str, tuple[Build, list[str]]] = {
     "Split": (lambda net: net.ops("Split", net.input(2, 6), net.constant(-1), outputs=3, num_splits=3)[1], []),
     "VariadicSplit": (
@@ -77,5 +84,13 @@ CASES: dict[str, tuple[Build, list[str]]] = {
         ["compute", "slices", "slices"],
     ),
     "Pad with a number computed": (lambda net: _padded(net, net.input(2, 3), [1, 0], [0, 1], net.input()), ["compute"]),
+    "Gather of one": (gather(1, 1), []),
+    "Gather by a step": (gather([-1, 3, 1], 1), []),
+    "Gather of one by a vector": (gather([[-2]], 2), []),
+    "Gather of a run": (gather([1, 2, 3], 2), []),
+    "Gather of one again and again": (gather([2, 2], 1), ["compute"]),
+    "Gather without a rule": (gather([0, 1, 3], 1), ["compute"]),
+    "Gather outside": (gather([5, 6], 1), ["compute"]),
+    "Gather of nothing": (gather(np.zeros(0, np.int64), 1), ["compute"]),
     "Concat": (lambda net: net.concat(net.input(2, 3), net.input(2, 4), axis=-1), ["slices"]),
 }

@@ -4,7 +4,22 @@ from __future__ import annotations
 
 import numpy as np
 
+from models import ir
+from tests.plan.graphs import Net
 from tests.plan.lowering.nodes import Build, attention, batch_norm, mvn, of, quantize, sequence, with_constant
+
+
+def einsum(equation: str, *shapes: tuple[int, ...], weights: bool = False) -> Build:
+    """An Einsum of inputs, the last one perhaps weights."""
+
+    def build(net: Net) -> ir.Ref:
+        operands = [net.input(*shape) for shape in (shapes[:-1] if weights else shapes)]
+        return net.op(
+            "Einsum", *operands, *([net.weights(*shapes[-1])] if weights else []), version="opset7", equation=equation
+        )
+
+    return build
+
 
 CASES: dict[str, tuple[Build, list[str]]] = {
     "MVN": (mvn((2, 3, 5), [-1]), ["rows"]),
@@ -22,6 +37,26 @@ CASES: dict[str, tuple[Build, list[str]]] = {
         of("MVN", 2, 3, 4, version="opset2", eps=1e-3, reduction_axes="2", normalize_variance=True),
         ["rows"],
     ),
+    "Einsum of a matmul": (einsum("ij,jk->ik", (3, 4), (4, 5)), ["matmul by columns"]),
+    "Einsum with weights, transposed": (
+        einsum("bhwc,hkc->bhwk", (2, 3, 4, 5), (3, 6, 5), weights=True),
+        ["copy", "batched matmul"],
+    ),
+    "Einsum of two summed axes": (einsum("ibnd,hnd->ibh", (2, 3, 4, 5), (7, 4, 5)), ["matmul by columns"]),
+    "Einsum of rows, columns and batches in any order": (
+        einsum("ibnd,jbnd->bnij", (3, 2, 4, 5), (6, 2, 4, 5)),
+        ["batched matmul"],
+    ),
+    "Einsum of weights first": (einsum("hk,bkd->dbh", (3, 4), (2, 4, 5)), ["copy", "matmul by columns"]),
+    "Einsum without a sum": (einsum("i,j->ji", (3,), (4,)), ["matmul by columns"]),
+    "Einsum of no rows": (einsum("bk,bk->b", (3, 4), (3, 4)), ["batched matmul"]),
+    "Einsum of one": (einsum("ijk->kij", (2, 3, 4)), []),
+    "Einsum that sums one": (einsum("ijk->ik", (2, 3, 4)), ["compute"]),
+    "Einsum that sums an axis of one operand": (einsum("ij,k->k", (2, 3), (4,)), ["compute"]),
+    "Einsum of a diagonal": (einsum("ii,ij->j", (3, 3), (3, 4)), ["compute"]),
+    "Einsum with an ellipsis": (einsum("...ij,jk->...ik", (2, 3, 4), (4, 5)), ["compute"]),
+    "Einsum that broadcasts": (einsum("ij,jk->ik", (3, 4), (1, 5)), ["compute"]),
+    "Einsum of three": (einsum("ij,jk,kl->il", (2, 3), (3, 4), (4, 5)), ["compute"]),
     "SoftMax": (of("SoftMax", 2, 3, 5, axis=2), ["rows"]),
     "SoftMax of the middle": (of("SoftMax", 2, 3, 5, axis=1), ["rows, moved"]),
     "SoftMax-8 from the end": (of("SoftMax", 2, 3, 5, axis=-3, version="opset8"), ["rows, moved"]),

@@ -205,6 +205,11 @@ class Function:
         """An i64 that is stored."""
         return self.value("i64", f"load i64, ptr {self.at(pointer, offset)}, align 8")
 
+    def load_short_int(self, pointer: Value, offset: Int = 0) -> Value:
+        """An i32 that is stored, as i64."""
+        loaded = self.value("i32", f"load i32, ptr {self.at(pointer, offset)}, align 4")
+        return self.value("i64", f"sext i32 {loaded} to i64")
+
     def load(self, pointer: Value, offset: Int = 0, count: int | None = None, align: int = 4) -> Value:
         """A vector of f32; of `count` elements, which is less than all, the others 0."""
         place = self.at(pointer, offset)

@@ -18,6 +18,7 @@ from irload.plan.ir.steps import (
     Conv,
     ConvTranspose,
     Elementwise,
+    Gather,
     Pool,
     Relayout,
     ViewOp,
@@ -25,6 +26,8 @@ from irload.plan.ir.steps import (
 )
 
 F32 = np.dtype(np.float32)
+INDICES = ("int32", "int64")
+"""The types of the indices that a Gather may take."""
 
 
 def supports(step: Step) -> bool:
@@ -37,6 +40,9 @@ def supports(step: Step) -> bool:
         return False
     if isinstance(step, ViewOp | Concat | Relayout):
         return all(v.size and _is_copied(v.dtype) for v in (*step.inputs, *step.outputs))
+    if isinstance(step, Gather):
+        data, indices = step.inputs
+        return all(v.size for v in step.inputs) and _is_copied(data.dtype) and indices.dtype.name in INDICES
     masks = step.inputs[3:] if isinstance(step, Attention) else []
     values = [v for v in (*step.inputs, *step.outputs) if v.size == 0 or v not in masks]
     return all(v.dtype == F32 and v.size for v in values) and _LIMITS.get(type(step), _always)(step)

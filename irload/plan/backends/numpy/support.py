@@ -18,6 +18,7 @@ from irload.plan.ir.steps import (
     Concat,
     Conv,
     Elementwise,
+    Gather,
     GroupNormalize,
     Pool,
     Recurrent,
@@ -39,6 +40,8 @@ def supports(step: Step) -> bool:
         return all(v.dtype == F32 for v in (*step.inputs, *step.outputs)) and _has_instructions(step.expression)
     if isinstance(step, WithEpilogue) and not _has_instructions(step.epilogue):
         return False
+    if isinstance(step, Gather):
+        return False  # np.take, which the operation's own compute calls, is the fastest that there is
     filled = all(v.size for v in (*step.inputs, *step.outputs))
     return filled and _LIMITS.get(type(step), _always)(step)
 

@@ -12,6 +12,7 @@ from irload.plan.backends.llvm.builder import Function, Int, Value
 from irload.plan.backends.llvm.elements import F32
 from irload.plan.backends.llvm.kernel import Kernel, Launch, Temporary, address
 from irload.plan.backends.llvm.kernels.elementwise import Pointwise, pointwise
+from irload.plan.backends.llvm.kernels.runs import move, move_rest
 from irload.plan.backends.llvm.kernels.transposing import TransposedCopy, contiguous_axes
 from irload.plan.backends.llvm.selector import Selector
 from irload.plan.ir.steps import IDENTITY, Concat, Relayout, ViewOp
@@ -131,26 +132,8 @@ class RunCopy(Kernel):
         f, blocks, width = function, self._blocks, 4 * self.lanes
 
         def row(places: list[Value], first: Int, last: Int) -> None:
-            unrolled(f, first, last, 4, lambda at: _move(f, places, f.multiply(at, width), width))
+            unrolled(f, first, last, 4, lambda at: move(f, places, f.multiply(at, width), width))
             if blocks.rest:
-                blocks.at_end(f, last, lambda: _move_rest(f, places, blocks.row.size, width))
+                blocks.at_end(f, last, lambda: move_rest(f, places, blocks.row.size, width))
 
         blocks.walk(f, f["begin"], f["end"], [f.load_pointer(f["arguments"], 8 * k) for k in range(2)], row)
-
-
-def _move(f: Function, places: list[Value], offset: Int, nbytes: int) -> None:
-    """Copy a power of two of bytes."""
-    kind = f"<{nbytes} x i8>"
-    value = f.value(kind, f"load {kind}, ptr {f.at(places[1], offset)}, align 1")
-    f.emit(f"store {kind} {value}, ptr {f.at(places[0], offset)}, align 1")
-
-
-def _move_rest(f: Function, places: list[Value], size: int, width: int) -> None:
-    """Copy the end of a run of `size` bytes, behind whole vectors: by one vector that overlaps, or by two smaller."""
-    if size >= width:
-        _move(f, places, size - width, width)
-        return
-    half = 1 << (size.bit_length() - 1)
-    _move(f, places, 0, half)
-    if size > half:
-        _move(f, places, size - half, half)
