@@ -6,7 +6,7 @@ import numpy as np
 
 from models import ir
 from tests.plan.graphs import Net
-from tests.plan.lowering.nodes import Build, with_constant
+from tests.plan.lowering.nodes import Build, of, with_constant
 
 
 def _padded(net: Net, x: ir.Ref, begin: list[int], end: list[int], *value: ir.Ref, mode: str = "constant") -> ir.Ref:
@@ -26,6 +26,23 @@ def gather(indices: object, axis: int) -> Build:
     return lambda net: net.op(
         "Gather", net.input(2, 6, 5), net.constant(indices), net.constant(axis), version="opset8", batch_dims=0
     )
+
+
+def strided(begin: list[int], end: list[int], strides: list[int] | None = None, **masks: str) -> Build:
+    """A StridedSlice of [4, 6, 5]."""
+    names = [f"{name}_mask" for name in ("begin", "end", "new_axis", "shrink_axis", "ellipsis")]
+    zeros = ",".join("0" * len(begin))
+    return lambda net: net.op(
+        "StridedSlice",
+        net.input(4, 6, 5),
+        *(net.constant(numbers) for numbers in (begin, end, strides or [1] * len(begin))),
+        **(dict.fromkeys(names, zeros) | masks),
+    )
+
+
+def roll(shift: object, axes: list[int]) -> Build:
+    """A Roll of [2, 3, 5]."""
+    return lambda net: net.op("Roll", net.input(2, 3, 5), net.constant(shift), net.constant(axes), version="opset7")
 
 
 CASES: dict[str, tuple[Build, list[str]]] = {
@@ -92,5 +109,34 @@ CASES: dict[str, tuple[Build, list[str]]] = {
     "Gather without a rule": (gather([0, 1, 3], 1), ["compute"]),
     "Gather outside": (gather([5, 6], 1), ["compute"]),
     "Gather of nothing": (gather(np.zeros(0, np.int64), 1), ["compute"]),
+    "StridedSlice": (strided([1, 0, -1], [3, 6, 0], [1, 2, -2]), []),
+    "StridedSlice with masks": (
+        strided(
+            [1, 0, 0, 2],
+            [2, 0, 0, 5],
+            begin_mask="0,1,0,0",
+            end_mask="0,1,0,1",
+            ellipsis_mask="0,1,0,0",
+            new_axis_mask="0,0,1,0",
+        ),
+        [],
+    ),
+    "StridedSlice that drops axes": (strided([-1, 2], [0, 3], shrink_axis_mask="1,0"), []),
+    "DepthToSpace": (of("DepthToSpace", 2, 8, 3, 5, block_size=2, mode="blocks_first"), ["copy"]),
+    "DepthToSpace, depth first": (of("DepthToSpace", 1, 8, 3, block_size=2, mode="depth_first"), ["copy"]),
+    "SpaceToDepth": (of("SpaceToDepth", 2, 3, 4, 6, block_size=2, mode="blocks_first"), ["copy"]),
+    "ShuffleChannels": (of("ShuffleChannels", 2, 6, 4, 5, axis=-3, group=3), ["copy"]),
+    "BatchToSpace": (
+        lambda net: net.op(
+            "BatchToSpace", net.input(6, 4, 5), *map(net.constant, ([1, 3, 2], [0, 1, 0], [0, 0, 3])), version="opset2"
+        ),
+        ["copy"],
+    ),
+    "Reverse": (with_constant("Reverse", (2, 3, 4), [2, 0], mode="index"), []),
+    "Roll": (roll([1, -2], [0, 2]), ["slices", "slices"]),
+    "Roll, an axis twice": (roll([1, 2], [1, -2]), ["slices", "slices"]),
+    "Roll by whole turns": (roll(6, [1]), []),
+    "Tile": (with_constant("Tile", (2, 3), [2, 1, 3]), ["copy"]),
+    "Tile of an axis of one": (with_constant("Tile", (2, 1, 3), [4, 1]), []),
     "Concat": (lambda net: net.concat(net.input(2, 3), net.input(2, 4), axis=-1), ["slices"]),
 }

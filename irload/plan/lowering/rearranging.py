@@ -1,0 +1,132 @@
+"""Operations that rearrange elements: as views and concatenations.
+
+Where an operation's own `compute` does nothing but reshape, transpose and slice, it is called on a stand-in for the
+array, which keeps a record of that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from irload.graph import Node
+from irload.plan.ir.program import Step, Value
+from irload.plan.ir.steps import Broadcast, Concat, Reshape, Slice, Transpose
+
+
+class Rearranged:
+    """Stands for an array in `compute`, and makes a step of each way to see it."""
+
+    def __init__(self, value: Value, steps: list[Step]) -> None:
+        self._value = value
+        self._steps = steps
+        self.shape = value.shape
+        self.ndim = len(value.shape)
+        self.size = value.size
+
+    def reshape(self, *shape: Any) -> Rearranged:
+        """The same elements in another shape; −1 stands for what is left."""
+        sizes = _numbers(shape)
+        known = prod(n for n in sizes if n != -1)
+        return self._seen(Reshape, tuple(self.size // known if n == -1 else n for n in sizes))
+
+    def transpose(self, *order: Any) -> Rearranged:
+        """Axes in another order."""
+        axes = _numbers(order)
+        return self._seen(Transpose, tuple(self.shape[k] for k in axes), order=axes)
+
+    def swapaxes(self, a: int, b: int) -> Rearranged:
+        """Two axes exchanged."""
+        order = list(range(self.ndim))
+        order[a], order[b] = order[b], order[a]
+        return self.transpose(order)
+
+    def __getitem__(self, index: tuple[slice | int | None, ...]) -> Rearranged:
+        slices: list[slice] = []
+        shape: list[int] = []
+        for at in index:
+            if at is None:
+                shape.append(1)
+                continue
+            size = self.shape[len(slices)]
+            slices.append(at if isinstance(at, slice) else slice(at % size, at % size + 1))
+            if isinstance(at, slice):
+                shape.append(len(range(*at.indices(size))))
+        kept = tuple(len(range(*s.indices(n))) for s, n in zip(slices, self.shape, strict=False))
+        sliced = self._seen(Slice, (*kept, *self.shape[len(slices) :]), index=tuple(slices))
+        rest = self.shape[len(slices) :]
+        return sliced if sliced.shape == (*shape, *rest) else sliced.reshape(*shape, *rest)
+
+    def _seen(self, kind: type[Step], shape: tuple[int, ...], **how: Any) -> Rearranged:
+        made = Value(shape, self._value.dtype, name=self._value.name)
+        self._steps.append(kind([self._value], [made], **how))
+        return Rearranged(made, self._steps)
+
+
+def _numbers(given: tuple[Any, ...]) -> tuple[int, ...]:
+    """Numbers that are given one by one, or as one sequence."""
+    one = given[0] if len(given) == 1 and isinstance(given[0], Sequence) else given
+    return tuple(int(n) for n in one)
+
+
+def rearranged(node: Node, inputs: list[Value], outputs: list[Value]) -> list[Step] | None:
+    """What `compute` does to the first input, the others being known."""
+    known = [v.constant for v in inputs[1:]]
+    if any(k is None for k in known):
+        return None
+    steps: list[Step] = []
+    node.op.compute(Rearranged(inputs[0], steps), *known)  # pyright: ignore[reportArgumentType]
+    return _ending(inputs[0], steps, outputs)
+
+
+def roll(node: Node, inputs: list[Value], outputs: list[Value]) -> list[Step] | None:
+    """Roll by known shifts: of each axis the end, then the beginning."""
+    data, shift, axes = inputs[0], inputs[1].constant, inputs[2].constant
+    if shift is None or axes is None:
+        return None
+    steps: list[Step] = []
+    along = axes.reshape(-1).tolist()
+    for axis, count in zip(along, np.broadcast_to(shift.reshape(-1), len(along)).tolist(), strict=True):
+        lead, size = (slice(None),) * (axis % len(data.shape)), data.shape[axis]
+        first = -count % size
+        if first:
+            parts = [
+                Slice([data], [_resized(data, axis, n)], index=(*lead, part))
+                for n, part in ((size - first, slice(first, size)), (first, slice(0, first)))
+            ]
+            joined = Concat([p.output for p in parts], [_resized(data, axis, size)], axis=axis % len(data.shape))
+            steps += [*parts, joined]
+            data = joined.output
+    return _ending(inputs[0], steps, outputs)
+
+
+def tile(node: Node, inputs: list[Value], outputs: list[Value]) -> list[Step] | None:
+    """Tile by known counts: an axis of its own for each count, along which elements are repeated."""
+    data, counts = inputs[0], inputs[1].constant
+    if counts is None:
+        return None
+    rank = len(outputs[0].shape)
+    sizes = (*(1,) * (rank - len(data.shape)), *data.shape)
+    times = (*(1,) * (rank - counts.size), *counts.tolist())
+    apart = tuple(n for size in sizes for n in (1, size))
+    repeated = tuple(n for both in zip(times, sizes, strict=True) for n in both)
+    steps: list[Step] = [Reshape([data], [Value(apart, data.dtype, name=data.name)])]
+    steps.append(Broadcast([steps[-1].output], [Value(repeated, data.dtype, name=data.name)]))
+    return [*steps, Reshape([steps[-1].output], outputs)]
+
+
+def _ending(data: Value, steps: list[Step], outputs: list[Value]) -> list[Step]:
+    """The steps, the last of which gives the outputs."""
+    if not steps:
+        return [Reshape([data], outputs)]
+    steps[-1].outputs = outputs
+    return steps
+
+
+def _resized(data: Value, axis: int, size: int) -> Value:
+    shape = list(data.shape)
+    shape[axis] = size
+    return Value(tuple(shape), data.dtype, name=data.name)
