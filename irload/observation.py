@@ -47,6 +47,8 @@ Observe = Callable[[Visit], Sequence[Array] | None]
 class ObservedRun(Run):
     """A run that shows every layer, those in bodies too, each after what it runs itself."""
 
+    plans = False
+
     def __init__(
         self,
         compiled: Scheduler,

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from collections.abc import Generator, Iterator, Sequence
+from collections import Counter, OrderedDict
+from collections.abc import Generator, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -46,7 +46,9 @@ if TYPE_CHECKING:
 __all__ = ["CompiledModel", "InferRequest", "Result", "VariableState", "compile_model"]
 
 PLANS = 8
-"""Schedules and plans kept for each graph (the model and each body), those of the input shapes met last."""
+"""Plans kept for each graph (the model and each body), those of the input shapes met last."""
+SCHEDULES = 64
+"""Schedules kept for each graph, likewise: a body whose shapes grow has one for each iteration."""
 
 
 class CompiledModel:
@@ -85,8 +87,10 @@ class CompiledModel:
         self._options = options
         self._folding = Folding()
         self._schedules: OrderedDict[tuple[Any, ...], Schedule] = OrderedDict()
-        self._pools: OrderedDict[Schedule, list[Executor]] = OrderedDict()
-        self._kept = PLANS * sum(1 for _ in model.walk())
+        self._pools: OrderedDict[Hashable, list[Executor]] = OrderedDict()
+        self._planned: Counter[Graph] = Counter()
+        """The schedules made of each body: one whose shapes grow with each iteration is soon no longer planned."""
+        self._graphs = sum(1 for _ in model.walk())
         self._lock = Lock()
         self._own: InferRequest | None = None
         if options.jit is not None or options.precision != "f32":
@@ -164,7 +168,7 @@ class CompiledModel:
             return
         with self._errors_located():
             schedule = self.schedule(self.model, given, self._differences_for(given))
-            if self.optimize and schedule.is_static:
+            if self.optimize and schedule.part is not None:
                 self._give_back(schedule, self.take(schedule))
 
     @contextmanager
@@ -191,11 +195,19 @@ class CompiledModel:
             times = [plan.profile(arrays, Run(self, {})) for _ in range(rounds + 1)][1:]
             self._give_back(schedule, plan)
             return of_plan(plan, times)
+        steps: list[StepTime] = []
+        nodes = schedule.nodes
+        if schedule.part is not None:
+            by_slot = dict(zip(schedule.parameters, arrays, strict=True))
+            taken, plan = [by_slot[k] for k in schedule.part.taken], self.take(schedule)
+            steps += of_plan(plan, [plan.profile(taken, Run(self, {})) for _ in range(rounds + 1)][1:])
+            self._give_back(schedule, plan)
+            nodes = schedule.rest
         runs = [TimedRun(self, {}) for _ in range(rounds)]
         for run in runs:
             run.interpret(schedule, arrays)
-        return [
-            of_interpreted(schedule.nodes[k], shapes, nbytes, float(np.median([run.timed[k][2] for run in runs])))
+        return steps + [
+            of_interpreted(nodes[k], shapes, nbytes, float(np.median([run.timed[k][2] for run in runs])))
             for k, (shapes, nbytes, _) in enumerate(runs[0].timed)
         ]
 
@@ -252,9 +264,13 @@ class CompiledModel:
         schedule = self.schedule(self.model, given, run.differences)
         if not self.optimize or not schedule.is_static:
             return run.interpret(schedule, arrays)
+        return run.assigning(lambda: self.run_part(schedule, arrays, run))
+
+    def run_part(self, schedule: Schedule, arrays: Sequence[Array], run: Run) -> tuple[Array, ...]:
+        """What the plan for a part of a schedule gives; floats of 16 bits as f32 where that is not all of it."""
         plan = self.take(schedule)
         try:
-            results = run.assigning(lambda: plan.run(arrays, run))
+            results = plan.run(arrays, run, wide=not schedule.is_static)
         except Exception:
             self._give_back(schedule, plan)
             raise  # what only interrupts, however, might have left a thread that writes to the plan's memory
@@ -266,15 +282,21 @@ class CompiledModel:
         return self._by_runs if self._by_runs.applies_to(given) else None
 
     def _give_back(self, schedule: Schedule, plan: Executor) -> None:
-        with self._lock:
-            self._pools.setdefault(schedule, []).append(plan)
+        if schedule.part is not None:
+            with self._lock:
+                self._pools.setdefault(schedule.part.key, []).append(plan)
 
     def take(self, schedule: Schedule) -> Executor:
-        """A plan that nobody else is using: an idle one, or a new one with memory of its own. Raises ExecutionError."""
+        """A plan that nobody else is using: an idle one, or a new one with memory of its own.
+
+        Raises ValueError for a schedule of which nothing is planned, ExecutionError.
+        """
+        if schedule.part is None:
+            raise ValueError("nothing of the schedule is planned")
         with self._lock:
-            idle = self._pools.setdefault(schedule, [])
-            self._pools.move_to_end(schedule)
-            if len(self._pools) > PLANS:
+            idle = self._pools.setdefault(schedule.part.key, [])
+            self._pools.move_to_end(schedule.part.key)
+            if len(self._pools) > PLANS * self._graphs:
                 self._pools.popitem(last=False)
             if idle:
                 return idle.pop()
@@ -282,7 +304,7 @@ class CompiledModel:
             with uncollected():
                 from irload.plan.executor import make_plan  # with all kernels, which only planning needs
 
-                return make_plan(self.model, schedule, self._options)
+                return make_plan(schedule.part, self._options)
         except MemoryError as error:
             raise ExecutionError(f"there is not enough memory for the plan: {error}") from None
 
@@ -296,12 +318,15 @@ class CompiledModel:
             found = self._schedules.get(key)
             if found is None:
                 known = self.model.inferred if graph is self.model and self.limits == self.model.limits else None
+                folding = self._folding if self.optimize else None
+                few = graph is self.model or self._planned[graph] < PLANS
                 with uncollected():
-                    found = schedule_graph(graph, given, self._folding if self.optimize else None, self.limits, known)
+                    found = schedule_graph(graph, given, folding, self.limits, known, plan=few)
+                self._planned[graph] += found.part is not None
                 if differences is not None:
                     differences.compare_graph(graph, given, found.types)
                 self._schedules[key] = found
-                if len(self._schedules) > self._kept:
+                if len(self._schedules) > SCHEDULES * self._graphs:
                     self._schedules.popitem(last=False)
             else:
                 self._schedules.move_to_end(key)

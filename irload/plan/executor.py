@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from irload.core.tensor import Array
-from irload.graph import Graph, Output
+from irload.graph import Output
 from irload.plan.backends.base import Backend, Executable, Options
 from irload.plan.backends.registry import backends
 from irload.plan.ir.program import Program, Step, Value
@@ -21,7 +21,7 @@ from irload.plan.memory.filling import pieces
 from irload.plan.memory.memory import Memory
 from irload.plan.passes.pipeline import optimize
 from irload.plan.sanitizing import is_on
-from irload.plan.schedule import Schedule
+from irload.plan.schedule import Part
 from irload.plan.segments import divide
 from irload.portable import give_back_memory
 from irload.record import record
@@ -74,18 +74,23 @@ class Executor:
                 total[what] = total.get(what, 0) + count
         return total
 
-    def run(self, arrays: Sequence[Array], context: Any = None) -> tuple[Array, ...]:
-        """The results for these inputs. They are copies; the plan's memory is its own."""
+    def run(self, arrays: Sequence[Array], context: Any = None, *, wide: bool = False) -> tuple[Array, ...]:
+        """The results for these inputs. They are copies; the plan's memory is its own.
+
+        They have the types that the graph gives them; with `wide` floats of 16 bits are f32.
+        """
         if self._sanitizer is not None:
             kernels = dict(zip((k.step for k in self.kernels), self._single_kernels(context), strict=True))
-            return self._results(self._sanitizer.run(arrays, kernels))
+            return self._results(self._sanitizer.run(arrays, kernels), wide)
         self._fill(arrays)
         for segment in self.segments:
             segment.executable.run(context)
-        return self._results([np.array(view, order="C") for view in self._outputs])
+        return self._results([np.array(view, order="C") for view in self._outputs], wide)
 
-    def _results(self, arrays: Sequence[Array]) -> tuple[Array, ...]:
-        """The results in the types that the graph gives them."""
+    def _results(self, arrays: Sequence[Array], wide: bool) -> tuple[Array, ...]:
+        """The results in the types that the graph gives them, or as they are."""
+        if wide:
+            return tuple(arrays)
         return tuple(in_own_type(array, value) for array, value in zip(arrays, self.program.outputs, strict=True))
 
     def profile(self, arrays: Sequence[Array], context: Any = None) -> list[float]:
@@ -129,10 +134,10 @@ class Executor:
         ]
 
 
-def make_plan(graph: Graph, schedule: Schedule, options: Options) -> Executor:
-    """The plan of a graph whose every type is static."""
+def make_plan(part: Part, options: Options) -> Executor:
+    """The plan of a part of a graph."""
     offered = backends(options)
-    program = lower(graph, schedule, lambda step: any(backend.supports(step) for backend in offered))
+    program = lower(part, lambda step: any(backend.supports(step) for backend in offered))
     _check(program, "lowering")
     return Executor(optimize(program, _check), options, offered)
 

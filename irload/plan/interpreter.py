@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from time import perf_counter
-from typing import Protocol, cast
+from typing import ClassVar, Protocol, cast
 
 import numpy as np
 from numpy.lib.array_utils import byte_bounds
@@ -31,9 +31,14 @@ class Scheduler(Protocol):
 
     model: Model
     limits: Limits
+    optimize: bool
 
     def schedule(self, graph: Graph, given: Sequence[TensorType], differences: RunDifferences | None) -> Schedule:
         """The schedule of a graph on inputs of these types; `differences` compares them with what the file declares."""
+        ...
+
+    def run_part(self, schedule: Schedule, arrays: Sequence[Array], run: Run) -> tuple[Array, ...]:
+        """What the plan for a part of a schedule gives."""
         ...
 
 
@@ -43,6 +48,9 @@ class Run:
     What a graph assigns to variables takes effect once that graph has run: for the next inference, or in a body for the
     next iteration.
     """
+
+    plans: ClassVar[bool] = True
+    """Whether plans run what they can. Else every node runs for itself."""
 
     def __init__(self, compiled: Scheduler, variables: dict[str, Array]) -> None:
         self.compiled = compiled
@@ -78,7 +86,7 @@ class Run:
         for array in slots:
             if array is not None:
                 tracker.hold(array)
-        for node in schedule.nodes:
+        for node in self._planned(schedule, slots):
             inputs = [cast(Array, slots[k]) for k in node.inputs]
             for slot, array in zip(node.outputs, self.run_node(node, inputs), strict=False):
                 slots[slot] = array
@@ -89,6 +97,17 @@ class Run:
         for array in slots:
             tracker.release(array)
         return tuple(cast(Array, slots[k]) for k in schedule.results)
+
+    def _planned(self, schedule: Schedule, slots: list[Array | None]) -> Sequence[ScheduledNode]:
+        """Run what can be planned; gives the nodes that are left."""
+        part = schedule.part
+        if part is None or not self.plans:
+            return schedule.nodes
+        results = self.compiled.run_part(schedule, [cast(Array, slots[k]) for k in part.taken], self)
+        for slot, array in zip(part.given, results, strict=True):
+            slots[slot] = array
+            self.tracker.hold(array)
+        return schedule.rest
 
     def run_node(self, scheduled: ScheduledNode, inputs: Sequence[Array]) -> tuple[Array, ...]:
         """Run one operation. What its schedule could not know of its outputs is inferred now, from the values."""
@@ -124,7 +143,11 @@ class Run:
             for p, a in zip(graph.parameters, inputs, strict=True)
         ]
         outputs = self.outputs
-        results = self.interpret(self.compiled.schedule(graph, given, self.differences), inputs)
+        schedule = self.compiled.schedule(graph, given, self.differences)
+        if schedule.is_static and schedule.part is not None and self.plans:
+            results = self.assigning(lambda: self.compiled.run_part(schedule, inputs, self))
+        else:
+            results = self.interpret(schedule, inputs)
         self.outputs = outputs
         return results
 

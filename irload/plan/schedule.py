@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import field
 from math import prod
 
@@ -10,13 +10,14 @@ from irload.core.tensor import UNKNOWN, TensorType
 from irload.errors import LimitExceeded
 from irload.graph import Graph, Node, Output, UnknownOp
 from irload.inference import Inference, Inferred
+from irload.macs import macs
 from irload.memory import Lifetimes
 from irload.plan.folding import Folding, stored
-from irload.plan.ir.constant import Constant
+from irload.plan.ir.constant import SMALL, Constant
 from irload.record import record
 from irload.safety import DEFAULT, Limits
 
-__all__ = ["Schedule", "ScheduledNode", "schedule_graph"]
+__all__ = ["Part", "Schedule", "ScheduledNode", "schedule_graph"]
 
 
 @record()
@@ -39,6 +40,25 @@ class ScheduledNode:
 
 
 @record(eq=False)
+class Part:
+    """What a plan runs of a graph: nodes of static types, from outputs that it is given to those that it gives.
+
+    `taken` and `given` are the slots of the two.
+    """
+
+    nodes: tuple[ScheduledNode, ...]
+    parameters: tuple[Output, ...]
+    results: tuple[Output, ...]
+    taken: tuple[int, ...]
+    given: tuple[int, ...]
+    constants: Mapping[Output, Constant] = field(repr=False)
+    types: Mapping[Output, TensorType] = field(repr=False)
+
+    key: Hashable
+    """The same for parts that one plan can run, although what else the graph was given may differ."""
+
+
+@record(eq=False)
 class Schedule:
     """Nodes over a table of slots, of which `parameters` are filled by the caller and `results` read by it.
 
@@ -55,6 +75,10 @@ class Schedule:
     types: Mapping[Output, TensorType] = field(default_factory=dict[Output, TensorType], repr=False)
     is_static: bool = False
     """True when inference knows every type, so that memory can be planned. Strings have no fixed size."""
+    part: Part | None = None
+    """What can be planned and is worth it: all where that is static, else what does not depend on values."""
+    rest: tuple[ScheduledNode, ...] = ()
+    """The nodes that are left then."""
 
 
 def require_size(tensor: TensorType, limits: Limits) -> None:
@@ -76,8 +100,12 @@ def schedule_graph(
     folding: Folding | None = None,
     limits: Limits = DEFAULT,
     inferred: Inferred | None = None,
+    *,
+    plan: bool = True,
 ) -> Schedule:
     """The schedule of a graph whose Parameters get these types. With `folding`, what is constant is computed now.
+
+    Without `plan` none of its nodes are for a plan.
 
     `inferred`: an earlier inference under the same limits, which is not repeated where it holds for these types.
 
@@ -135,6 +163,17 @@ def schedule_graph(
     )
     if folding is None or not is_static:  # the memory of a plan is counted exactly when it is placed
         _require_peak(graph, types, constant_bytes, limits)
+    planned = scheduled if is_static else _leading(graph, scheduled, constants, types)
+    own = {s.node for s in planned}
+    part, rest = None, [s for s in scheduled if s.node not in own]
+    if plan and folding is not None and (is_static or any(macs(s.node) != 0 for s in planned)):
+        taken, left = [p.outputs[0] for p in graph.parameters], returned
+        if not is_static:
+            needed = {i for s in planned for i in s.node.inputs}
+            taken, left = [o for o in taken if o in needed], _left(planned, rest, returned)
+        first, last_slots = (tuple(slot[o] for o in outputs) for outputs in (taken, left))
+        key = _key(planned, taken, left, constants, types)
+        part = Part(tuple(planned), tuple(taken), tuple(left), first, last_slots, constants, types, key)
     return Schedule(
         tuple(scheduled),
         len(slot),
@@ -144,7 +183,44 @@ def schedule_graph(
         constants,
         types,
         is_static,
+        part,
+        tuple(rest),
     )
+
+
+def _leading(
+    graph: Graph, nodes: Sequence[ScheduledNode], constants: Iterable[Output], types: Mapping[Output, TensorType]
+) -> list[ScheduledNode]:
+    """The nodes of types that are known and do not follow one of others."""
+    made = {*constants, *(p.outputs[0] for p in graph.parameters)}
+    made = {o for o in made if _is_flat(types.get(o, UNKNOWN))}
+    found: list[ScheduledNode] = []
+    for scheduled in nodes:
+        flat = all(_is_flat(t) for t in (*scheduled.input_types, *scheduled.types))
+        if scheduled.known and flat and made.issuperset(scheduled.node.inputs):
+            made.update(scheduled.node.outputs)
+            found.append(scheduled)
+    return found
+
+
+def _key(
+    planned: Sequence[ScheduledNode],
+    taken: Sequence[Output],
+    left: Sequence[Output],
+    constants: Mapping[Output, Constant],
+    types: Mapping[Output, TensorType],
+) -> Hashable:
+    """All that the plan of a part depends on. Constants may follow from shapes of anything."""
+    used = dict.fromkeys(i for s in planned for i in s.node.inputs if i in constants)
+    numbers = tuple(c.array.tobytes() if c.held and c.nbytes <= SMALL else c for c in map(constants.__getitem__, used))
+    given = tuple((o, types[o].element.name, types[o].shape) for o in taken)
+    return given, tuple(left), tuple(s.node for s in planned), numbers
+
+
+def _left(planned: Sequence[ScheduledNode], rest: Sequence[ScheduledNode], returned: Sequence[Output]) -> list[Output]:
+    """What the planned nodes make that others take, or the graph returns."""
+    wanted = {*returned, *(i for s in rest for i in s.node.inputs)}
+    return [o for s in planned for o in s.node.outputs if o in wanted]
 
 
 def _require_sizes(graph: Graph, nodes: Sequence[Node], types: Mapping[Output, TensorType], limits: Limits) -> int:

@@ -6,28 +6,28 @@ from collections.abc import Callable, Mapping, Sequence
 
 from irload.core.op import is_builtin
 from irload.core.tensor import TensorType
-from irload.graph import Graph, Node, Output
+from irload.graph import Node, Output
 from irload.plan.ir.constant import Constant
 from irload.plan.ir.program import Program, Step, Value
 from irload.plan.ir.steps import Compute
 from irload.plan.lowering.table import LOWERINGS
 from irload.plan.lowering.widening import converted, is_short, takes_its_own_types, wide_type, widened
-from irload.plan.schedule import Schedule
+from irload.plan.schedule import Part
 
 
-def lower(graph: Graph, schedule: Schedule, is_supported: Callable[[Step], bool]) -> Program:
-    """The program of a graph whose every type is static. Floats of 16 bits are f32 in it, its inputs and outputs, too.
+def lower(part: Part, is_supported: Callable[[Step], bool]) -> Program:
+    """The program of a part of a graph. Floats of 16 bits are f32 in it, its inputs and outputs, too.
 
     Steps that no back end supports are not made: the operation's own `compute` stands in their place.
     """
-    types = schedule.types
-    nodes = [scheduled.node for scheduled in schedule.nodes]
-    used = {i for node in (*nodes, *graph.results) for i in node.inputs}
-    short = {o: _value(o, types[o]) for o in schedule.folded}
-    for output, constant in schedule.folded.items():
+    types = part.types
+    nodes = [scheduled.node for scheduled in part.nodes]
+    used = {*part.results, *(i for node in nodes for i in node.inputs)}
+    short = {o: _value(o, types[o]) for o in part.constants}
+    for output, constant in part.constants.items():
         short[output].source = constant
     values = {o: widened(v) for o, v in short.items()}
-    values |= {o: widened(_value(o, types[o])) for p in graph.parameters for o in p.outputs[:1]}
+    values |= {o: widened(_value(o, types[o])) for o in part.parameters}
     steps: list[Step] = []
     for node in nodes:
         own = {o: _value(o, types[o], used=o in used) for o in node.outputs}
@@ -43,9 +43,7 @@ def lower(graph: Graph, schedule: Schedule, is_supported: Callable[[Step], bool]
         for step in made:
             step.origin = step.origin or (node,)
         steps += made
-    return Program(
-        steps, [values[p.outputs[0]] for p in graph.parameters], [values[r.inputs[0]] for r in graph.results]
-    )
+    return Program(steps, [values[o] for o in part.parameters], [values[o] for o in part.results])
 
 
 def _in_own_types(
