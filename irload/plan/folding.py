@@ -10,11 +10,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import cast
 
+import numpy as np
+
 from irload.core.op import Op, evaluate, is_builtin
 from irload.core.tensor import Array, TensorType
 from irload.errors import ExecutionError
 from irload.graph import Node, Output
 from irload.plan.ir.constant import DEEPEST, SMALL, Constant, Recipe
+from irload.plan.wide import SHORT, is_short, takes_its_own_types, wide_type, widened_array
 from irload.safety import Deadline, Limits
 
 LARGE = 1 << 26
@@ -70,7 +73,7 @@ class Folding:
         values = [types[o].value for o in node.outputs]
         if not values or node.type == "Const":
             return None
-        if all(v is not None for v in values):
+        if all(v is not None for v in values) and not any(is_short(types[o]) for o in node.outputs):
             return tuple(Constant.of(v) for v in values if v is not None)
         if all(o in self._kept for o in node.outputs):
             return tuple(self._kept[o] for o in node.outputs)
@@ -78,6 +81,8 @@ class Folding:
             return None
         if not all(i in known or i.node.type == "Const" for i in node.inputs):
             return None
+        if takes_its_own_types(node) and any(is_short(types[o]) for o in (*node.inputs, *node.outputs)):
+            return None  # constants are f32 here
         if not all(types[o].is_static for o in node.outputs):
             return None
         size = sum(types[o].nbytes or 0 for o in node.outputs)
@@ -86,11 +91,11 @@ class Folding:
         if room is not None and size > room:
             return None
         inputs = [known[i] if i in known else self._file(i.node) for i in node.inputs]
-        after = [types[o] for o in node.outputs]
+        after = [wide_type(types[o]) for o in node.outputs]
         if size > SMALL and node.type in CERTAIN and is_builtin(node.op) and max(i.depth for i in inputs) < DEEPEST:
             return self._keep(node, _folded(node.op, inputs, after, [None] * len(after)))
         try:
-            results = evaluate(node.op, [i.array for i in inputs], after)
+            results = _evaluated(node.op, inputs, after)
         except ExecutionError:
             return None  # it fails again when it runs, then with its place in the message
         if len(results) != len(node.outputs):
@@ -127,6 +132,12 @@ def stored(node: Node) -> Constant:
     )
 
 
+def _evaluated(op: Op, inputs: Sequence[Constant], types: Sequence[TensorType]) -> list[Array]:
+    """The results, floats of 16 bits as f32."""
+    results = evaluate(op, [widened_array(i.array) for i in inputs], types)
+    return [np.asarray(r, t.element.dtype) if r.dtype in SHORT else r for r, t in zip(results, types, strict=False)]
+
+
 def _folded(
     op: Op, inputs: Sequence[Constant], types: Sequence[TensorType], results: Sequence[Array | None]
 ) -> tuple[Constant, ...]:
@@ -134,7 +145,7 @@ def _folded(
     depth = 1 + max((i.depth for i in inputs), default=0)
 
     def make(k: int) -> Array:
-        return evaluate(op, [i.array for i in inputs], types)[k]
+        return _evaluated(op, inputs, types)[k]
 
     made: list[Constant] = []
     for k, (tensor, array) in enumerate(zip(types, results, strict=True)):

@@ -23,6 +23,7 @@ from irload.memory import VIEWS
 from irload.model import Model
 from irload.plan.memory_tracker import MemoryTracker
 from irload.plan.schedule import Schedule, ScheduledNode, require_size
+from irload.plan.wide import rounded_array, takes_its_own_types, wide_type, widened_array
 from irload.safety import Deadline, Limits
 
 
@@ -96,7 +97,8 @@ class Run:
                 slots[slot] = None
         for array in slots:
             tracker.release(array)
-        return tuple(cast(Array, slots[k]) for k in schedule.results)
+        results = (cast(Array, slots[k]) for k in schedule.results)
+        return tuple(rounded_array(a, t) for a, t in zip(results, schedule.result_types, strict=True))
 
     def _planned(self, schedule: Schedule, slots: list[Array | None]) -> Sequence[ScheduledNode]:
         """Run what can be planned; gives the nodes that are left."""
@@ -122,14 +124,29 @@ class Run:
             if scheduled.node.type not in VIEWS:
                 self.tracker.require(scheduled.nbytes if scheduled.known else sum(t.nbytes or 0 for t in types))
             self.outputs = types
+            if scheduled.short and self.compiled.optimize:
+                return self._evaluate_short(scheduled, inputs, types)
             return evaluate(scheduled.node.op, inputs, types, self)
         except IRError as error:
             raise error.at(scheduled.node.where(self.compiled.model.file)) from error.__cause__
 
+    def _evaluate_short(
+        self, scheduled: ScheduledNode, inputs: Sequence[Array], types: Sequence[TensorType]
+    ) -> tuple[Array, ...]:
+        """An operation on floats of 16 bits, which are rounded only for those that take their own types."""
+        op = scheduled.node.op
+        if takes_its_own_types(scheduled.node):
+            own = [rounded_array(a, t) for a, t in zip(inputs, scheduled.input_types, strict=True)]
+            return evaluate(op, own, types, self)
+        return tuple(
+            map(widened_array, evaluate(op, list(map(widened_array, inputs)), list(map(wide_type, types)), self))
+        )
+
     def types(self, scheduled: ScheduledNode, inputs: Sequence[Array]) -> Sequence[TensorType]:
         """The output types for these very inputs: the checks of `infer` on shapes that only now are known."""
         known = [
-            TensorType(_element(t, a), Shape(*a.shape), a) for t, a in zip(scheduled.input_types, inputs, strict=True)
+            TensorType(_element(t, a), Shape(*a.shape), rounded_array(a, t))
+            for t, a in zip(scheduled.input_types, inputs, strict=True)
         ]
         return infer_outputs(scheduled.node.op, known, Inference(self.compiled.model.file, limits=self.limits))
 

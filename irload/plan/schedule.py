@@ -14,6 +14,7 @@ from irload.macs import macs
 from irload.memory import Lifetimes
 from irload.plan.folding import Folding, stored
 from irload.plan.ir.constant import SMALL, Constant
+from irload.plan.wide import is_short
 from irload.record import record
 from irload.safety import DEFAULT, Limits
 
@@ -35,6 +36,8 @@ class ScheduledNode:
     input_types: tuple[TensorType, ...]
     types: tuple[TensorType, ...]
     known: bool
+    short: bool = False
+    """True where a float of 16 bits goes in or out, as far as is known."""
     nbytes: int = 0
     """Those of the outputs together, where they are known."""
 
@@ -75,6 +78,7 @@ class Schedule:
     types: Mapping[Output, TensorType] = field(default_factory=dict[Output, TensorType], repr=False)
     is_static: bool = False
     """True when inference knows every type, so that memory can be planned. Strings have no fixed size."""
+    result_types: tuple[TensorType, ...] = ()
     part: Part | None = None
     """What can be planned and is worth it: all where that is static, else what does not depend on values."""
     rest: tuple[ScheduledNode, ...] = ()
@@ -155,6 +159,7 @@ def schedule_graph(
                 before,
                 after,
                 all(t.is_static for t in (*before, *after)) and counts[node] == len(node.outputs),
+                any(map(is_short, (*before, *after))),
                 sum(t.nbytes or 0 for t in after),
             )
         )
@@ -183,6 +188,7 @@ def schedule_graph(
         constants,
         types,
         is_static,
+        tuple(types.get(o, UNKNOWN).without_value() for o in returned),
         part,
         tuple(rest),
     )

@@ -23,7 +23,10 @@ def gather(node: Node, inputs: list[Value], outputs: list[Value]) -> list[Step] 
         taken = _regular(indices.constant, data.shape[along])
         if taken is not None:
             return _sliced(data, along, taken, outputs)
-    return _widened_after(node, inputs, outputs) or [Gather([data, indices], outputs, axis=along)]
+    widened_after = _widened_after(node, inputs, outputs)
+    if widened_after is not None or indices.dtype.name not in ("int32", "int64") or not indices.size:
+        return widened_after
+    return [Gather([data, indices], outputs, axis=along)]
 
 
 def _regular(indices: Array, size: int) -> slice | None:

@@ -11,8 +11,9 @@ from irload.plan.ir.constant import Constant
 from irload.plan.ir.program import Program, Step, Value
 from irload.plan.ir.steps import Compute
 from irload.plan.lowering.table import LOWERINGS
-from irload.plan.lowering.widening import converted, is_short, takes_its_own_types, wide_type, widened
+from irload.plan.lowering.widening import converted, widened
 from irload.plan.schedule import Part
+from irload.plan.wide import is_short, takes_its_own_types, wide_type
 
 
 def lower(part: Part, is_supported: Callable[[Step], bool]) -> Program:
@@ -23,10 +24,14 @@ def lower(part: Part, is_supported: Callable[[Step], bool]) -> Program:
     types = part.types
     nodes = [scheduled.node for scheduled in part.nodes]
     used = {*part.results, *(i for node in nodes for i in node.inputs)}
-    short = {o: _value(o, types[o]) for o in part.constants}
+    short: dict[Output, Value] = {}
+    values: dict[Output, Value] = {}
     for output, constant in part.constants.items():
-        short[output].source = constant
-    values = {o: widened(v) for o, v in short.items()}
+        value = _value(output, types[output])
+        value.dtype, value.source = constant.dtype, constant
+        values[output] = widened(value)
+        if constant.dtype == types[output].element.dtype:  # else it is a float of 16 bits that was folded as f32
+            short[output] = value
     values |= {o: widened(_value(o, types[o])) for o in part.parameters}
     steps: list[Step] = []
     for node in nodes:

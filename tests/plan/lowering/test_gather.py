@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from irload.model import Model
-from irload.plan.ir.steps import Compute
+from irload.plan.ir.steps import Compute, Gather
 from tests.plan.exact import plan_of
 from tests.plan.graphs import Net, agrees
 
@@ -25,7 +25,9 @@ def gathering(net: Net, table: np.ndarray, count: int) -> Model:
 def tables(model: Model, net: Net) -> list[np.dtype[np.generic]]:
     """The types of the tables that Gathers of the plan take."""
     steps = plan_of(model, net.shapes).program.steps
-    return [s.inputs[0].dtype for s in steps if isinstance(s, Compute) and s.op.type == "Gather"]
+    return [
+        s.inputs[0].dtype for s in steps if isinstance(s, Gather) or (isinstance(s, Compute) and s.op.type == "Gather")
+    ]
 
 
 def test_what_is_taken_is_widened() -> None:

@@ -34,14 +34,12 @@ F32 = np.dtype(np.float32)
 
 def supports(step: Step) -> bool:
     """True where a kernel runs the step."""
-    if isinstance(step, Compute | ViewOp | Concat | Relayout):
+    if isinstance(step, Compute | ViewOp | Concat | Gather | Relayout):
         return True
     if isinstance(step, Elementwise):
         return all(v.dtype == F32 for v in (*step.inputs, *step.outputs)) and _has_instructions(step.expression)
     if isinstance(step, WithEpilogue) and not _has_instructions(step.epilogue):
         return False
-    if isinstance(step, Gather):
-        return False  # np.take, which the operation's own compute calls, is the fastest that there is
     filled = all(v.size for v in (*step.inputs, *step.outputs))
     return filled and _LIMITS.get(type(step), _always)(step)
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from irload.plan.backends.numpy.kernels.copying import copy, dense
+from irload.plan.backends.numpy.kernels.gathering import take
 from irload.plan.backends.numpy.kernels.views import merged, seen, shaped
 from irload.plan.backends.numpy.selection.selector import Selected, Selector
 from irload.plan.backends.numpy.tuning import Phases
-from irload.plan.ir.steps import Concat, Relayout, ViewOp
+from irload.plan.ir.steps import Concat, Gather, Relayout, ViewOp
 
 
 def view_or_copy(step: ViewOp, selector: Selector) -> Selected:
@@ -35,6 +36,12 @@ def concat(step: Concat, selector: Selector) -> Selected:
         written = selector.memory.source(value) is step.output  # by a back end that writes into slices
         phases += [] if written or not value.size else copy(out[index], selector.array(value), selector.threads)
     return "slices", phases
+
+
+def gather(step: Gather, selector: Selector) -> Selected:
+    """Slices picked by indices."""
+    data, indices = (selector.array(v) for v in step.inputs)
+    return "slices picked", [[[(take, (selector.array(step.output), data, indices, step.axis))]]]
 
 
 def relayout(step: Relayout, selector: Selector) -> Selected:

@@ -1,0 +1,20 @@
+"""Slices of an array picked by indices."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from irload.core.tensor import Array
+
+
+def take(out: Array, data: Array, indices: Array, axis: int) -> None:
+    """Write the slices to `out`. Negative indices count from the end, what lies outside is zeros."""
+    size = data.shape[axis]
+    at = np.where(indices < 0, indices + size, indices)
+    outside = (at < 0) | (at >= size)
+    if out.flags.c_contiguous:
+        np.take(data, at, axis, out, "clip")
+    else:
+        np.copyto(out, np.take(data, at, axis, mode="clip"))
+    if outside.any():
+        out[(*(slice(None),) * axis, outside)] = 0

@@ -1,0 +1,48 @@
+"""Floats of 16 bits as f32: runs that are optimized round them only where their results leave them.
+
+An operation by itself rounds each of its outputs to f16 or bf16. OpenVINO's CPU plugin computes such models in f32
+throughout. Operations with bodies or state, and those of extensions, get the types that the graph gives them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from ml_dtypes import bfloat16
+
+from irload.core import element
+from irload.core.op import is_builtin, widen
+from irload.core.tensor import Array, TensorType
+from irload.graph import Node
+
+SHORT = {np.dtype(np.float16): element.f16, np.dtype(bfloat16): element.bf16}
+"""The types, by that of their arrays."""
+
+
+def is_short(tensor: TensorType) -> bool:
+    """True for floats of 16 bits."""
+    return tensor.element.dtype in SHORT
+
+
+def takes_its_own_types(node: Node) -> bool:
+    """True for operations that get floats of 16 bits as such."""
+    return not is_builtin(node.op) or node.op.signature.compute_context
+
+
+def wide_type(tensor: TensorType) -> TensorType:
+    """The type in which a tensor is computed."""
+    return replace(tensor, element=element.f32) if is_short(tensor) else tensor
+
+
+def widened_array(array: Array) -> Array:
+    """Floats of 16 bits as f32, all else as it is."""
+    return widen(array) if array.dtype in SHORT else array
+
+
+def rounded_array(array: Array, tensor: TensorType) -> Array:
+    """An array in the type that the graph gives it: itself, or rounded to 16 bits."""
+    if not is_short(tensor) or array.dtype != np.float32:
+        return array
+    with np.errstate(all="ignore"):
+        return array.astype(tensor.element.dtype)
