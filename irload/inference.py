@@ -113,7 +113,7 @@ class Inference:
         for k, source in enumerate(node.inputs):
             count = self.counts.get(source.node)
             # None where it depends on values; a layer with bodies has as many as its port map gives.
-            if count is not None and source.index >= count and (count or _has_body(source.node)):
+            if count is not None and source.index >= count and (count or has_body(source.node)):
                 raise ShapeMismatch(
                     f"input {k} comes from output {source.index} of {source.node.type} '{source.node.name}', "
                     f"which has {count}"
@@ -176,7 +176,8 @@ def as_shape(shape: ShapeLike) -> Shape:
     return shape if isinstance(shape, Shape) else Shape(*shape)
 
 
-def _has_body(node: Node) -> bool:
+def has_body(node: Node) -> bool:
+    """True for a layer that runs bodies."""
     return any(isinstance(value, Subgraph) for value in node.op.attributes.values())
 
 

@@ -184,32 +184,28 @@ class CompiledModel:
     def profile(self, inputs: Any = None, rounds: int = 5) -> list[StepTime]:
         """The steps of an inference in the order in which they run, each with the median of its time over `rounds`.
 
-        States stay as they are. Models of dynamic types are timed operation by operation, bodies with what runs them.
+        States stay as they are. What no plan runs is timed operation by operation, bodies with what runs them.
         """
         from irload.plan.profile import of_interpreted, of_plan
 
         arrays, given = self._bound(inputs)
         schedule = self.schedule(self.model, given, self._differences_for(given))
-        if self.optimize and schedule.is_static:
-            plan = self.take(schedule)
-            times = [plan.profile(arrays, Run(self, {})) for _ in range(rounds + 1)][1:]
-            self._give_back(schedule, plan)
-            return of_plan(plan, times)
         steps: list[StepTime] = []
-        nodes = schedule.nodes
         if schedule.part is not None:
             by_slot = dict(zip(schedule.parameters, arrays, strict=True))
             taken, plan = [by_slot[k] for k in schedule.part.taken], self.take(schedule)
-            steps += of_plan(plan, [plan.profile(taken, Run(self, {})) for _ in range(rounds + 1)][1:])
+            steps = of_plan(plan, [plan.profile(taken, Run(self, {})) for _ in range(rounds + 1)][1:])
             self._give_back(schedule, plan)
-            nodes = schedule.rest
-        runs = [TimedRun(self, {}) for _ in range(rounds)]
-        for run in runs:
-            run.interpret(schedule, arrays)
-        return steps + [
-            of_interpreted(nodes[k], shapes, nbytes, float(np.median([run.timed[k][2] for run in runs])))
-            for k, (shapes, nbytes, _) in enumerate(runs[0].timed)
-        ]
+        if schedule.rest:
+            runs = [TimedRun(self, {}) for _ in range(rounds)]
+            for run in runs:
+                run.interpret(schedule, arrays)
+            times = np.median([[seconds for *_, seconds in run.timed] for run in runs], 0)
+            steps += [
+                of_interpreted(scheduled, shapes, nbytes, float(seconds))
+                for scheduled, (shapes, nbytes, _), seconds in zip(schedule.rest, runs[0].timed, times, strict=True)
+            ]
+        return steps
 
     def explain(self, inputs: Any = None) -> str:
         """The plan in words: what was fused, which kernels were chosen and why, and how much memory it takes.
@@ -217,17 +213,20 @@ class CompiledModel:
         `inputs` as for a call; without them the plan is that for the shapes that the model states.
         Raises InputInvalid where these are dynamic.
         """
-        from irload.plan.explain import explain_interpreted, explain_plan
+        from irload.plan.explain import explain_interpreted, explain_plan, explain_rest
 
         given = [p.output.type for p in self.inputs] if inputs is None else self._bound(inputs)[1]
         if not all(t.is_static for t in given):
             raise InputInvalid("the model has dynamic inputs; give some, or reshape it first")
         schedule = self.schedule(self.model, given, self._differences_for(given))
-        if not self.optimize or not schedule.is_static:
+        if schedule.part is None:
             return with_printable_names(self.model, explain_interpreted(self.model, schedule, optimize=self.optimize))
         plan = self.take(schedule)
         self._give_back(schedule, plan)
-        return with_printable_names(self.model, explain_plan(self.model, schedule, plan))
+        text = explain_plan(self.model, schedule, plan)
+        return with_printable_names(
+            self.model, "\n\n".join([text, *([explain_rest(schedule)] if schedule.rest else [])])
+        )
 
     def observe(self, inputs: Any, observe: Observe) -> tuple[Array, ...]:
         """Run every layer by its own `compute`, bodies included, and show each to `observe`. States stay as they are.

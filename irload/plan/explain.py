@@ -38,16 +38,27 @@ def explain_plan(graph: Graph, schedule: Schedule, plan: Executor) -> str:
     return "\n".join(lines)
 
 
+def explain_rest(schedule: Schedule) -> str:
+    """What runs operation by operation behind a plan, and why it does."""
+    counts = Counter(s.node.type for s in schedule.rest)
+    lines = [
+        f"then {len(schedule.rest)} operations, each by its own compute, because {_why_not_planned(schedule)}:",
+        *(f"  {count:4} × {type}" for type, count in counts.most_common()),
+    ]
+    return "\n".join(lines)
+
+
+def _why_not_planned(schedule: Schedule) -> str:
+    unknown = next((s for s in schedule.nodes if not s.known), None)
+    if unknown is None:
+        return "strings have no fixed size"
+    types = ", ".join(map(str, unknown.types)) or "nothing"
+    return f"shapes depend on values, first at {unknown.node.type} '{unknown.node.name}', which gives {types}"
+
+
 def explain_interpreted(graph: Graph, schedule: Schedule, *, optimize: bool) -> str:
     """A plan that runs operation by operation, and why it does."""
-    unknown = next((s for s in schedule.nodes if not s.known), None)
-    if not optimize:
-        why = "optimize=False asks for it"
-    elif unknown is not None:
-        types = ", ".join(map(str, unknown.types)) or "nothing"
-        why = f"shapes depend on values, first at {unknown.node.type} '{unknown.node.name}', which gives {types}"
-    else:
-        why = "strings have no fixed size"
+    why = _why_not_planned(schedule) if optimize else "optimize=False asks for it"
     counts = Counter(s.node.type for s in schedule.nodes)
     lines = [
         f"plain plan for {_inputs(graph, schedule)}: each operation by its own compute, because {why}",

@@ -82,7 +82,7 @@ class Schedule:
     part: Part | None = None
     """What can be planned and is worth it: all where that is static, else what does not depend on values."""
     rest: tuple[ScheduledNode, ...] = ()
-    """The nodes that are left then."""
+    """The nodes that are left then, all where nothing is planned."""
 
 
 def require_size(tensor: TensorType, limits: Limits) -> None:
@@ -169,9 +169,10 @@ def schedule_graph(
     if folding is None or not is_static:  # the memory of a plan is counted exactly when it is placed
         _require_peak(graph, types, constant_bytes, limits)
     planned = scheduled if is_static else _leading(graph, scheduled, constants, types)
-    own = {s.node for s in planned}
-    part, rest = None, [s for s in scheduled if s.node not in own]
+    part, rest = None, scheduled
     if plan and folding is not None and (is_static or any(macs(s.node) != 0 for s in planned)):
+        own = {s.node for s in planned}
+        rest = [s for s in scheduled if s.node not in own]
         taken, left = [p.outputs[0] for p in graph.parameters], returned
         if not is_static:
             needed = {i for s in planned for i in s.node.inputs}

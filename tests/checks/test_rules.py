@@ -9,6 +9,7 @@ import pytest
 
 import irload
 from irload.checks import Finding, all_rules
+from models import ir
 from tests.checks.bases import BASES, net
 from tests.checks.file_rows import FILE_ROWS
 from tests.checks.graph_rows import GRAPH_ROWS
@@ -56,3 +57,15 @@ def test_near_miss(row, tmp_path):
     found = findings(tmp_path, row.base, row.near, row.near_weights, row.near_options)
     assert row.code not in {f.code for f in found}
     assert [f for f in found if f.severity == "error"] == []
+
+
+def test_outputs_whose_number_depends_on_values_are_not_counted(tmp_path):
+    graph = ir.Graph()
+    data, lengths = graph.parameter("data", "f32", (2, 6)), graph.parameter("lengths", "i64", ("?",))
+    parts = graph.layer("VariadicSplit", [data, graph.constant(1), lengths], [("f32", (2, "?"))] * 2)
+    for part in parts:
+        graph.result(part)
+    file = tmp_path / "model.xml"
+    file.write_text(f'<net name="n" version="11">{graph.text()}</net>', encoding="utf-8")
+    file.with_suffix(".bin").write_bytes(bytes(graph.blob))
+    assert "IR410" not in {f.code for f in irload.check(file).findings}

@@ -18,6 +18,7 @@ from irload.core.element import dynamic
 from irload.core.tensor import TensorType
 from irload.declared import Judgement, is_decompression, judge, judge_input
 from irload.graph import Declared, Node, Output
+from irload.inference import has_body
 from irload.read.raw import RawLayer
 
 
@@ -200,7 +201,9 @@ def extra_output(scope: Scope) -> Iterator[Hit]:
     for layer, node in scope.pairs():
         # The Parameters of a body are not inferred but given.
         count = 1 if layer.type == "Parameter" else scope.subject.inference.counts.get(node)
-        if count is not None and len(layer.outputs) > count and node not in scope.subject.inference.failed:
+        if count is None or (not count and not has_body(node)) or node in scope.subject.inference.failed:
+            continue  # none: how many it has depends on values
+        if len(layer.outputs) > count:
             extra = layer.outputs[count]
             message = f"lists {len(layer.outputs)} output ports; {node.type} has {count}"
             yield Hit(layer, message, line=extra.line, port=f"output port {extra.id}")

@@ -1,0 +1,134 @@
+"""What does not depend on values is planned, the rest runs operation by operation; bodies are planned like graphs."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import irload
+from irload.core import element as et
+from irload.core.element import ElementType
+from irload.model import Model
+from irload.run import PLANS
+from tests.harness.body import Body, back_edges, given, port_map, taken
+from tests.harness.case import Case, const, param
+from tests.harness.verify import load
+from tests.plan.graphs import Net
+
+
+def kept_rows(net: Net) -> Model:
+    """A convolution and a matmul, then the rows of which the first element is above zero, doubled."""
+    x = net.op("ReLU", net.conv(net.input(1, 3, 6, 6), 3, 4, 3))
+    rows = net.op("MatMul", net.reshape(x, 4, 16), net.weights(16, 5), transpose_a=False, transpose_b=False)
+    first = net.op("Gather", rows, net.constant(0), net.constant(1), version="opset8", batch_dims=0)
+    at = net.op("NonZero", net.op("Greater", first, net.constant(np.float32(0))), version="opset3", output_type="i64")
+    taken = net.op("Gather", rows, net.reshape(at, -1), net.constant(0), version="opset8", batch_dims=0)
+    return net.model(net.op("Add", taken, taken), rows)
+
+
+def values(net: Net, seed: int = 0) -> list[np.ndarray]:
+    rng = np.random.default_rng(seed)
+    return [rng.standard_normal(shape).astype(np.float32) for shape in net.shapes]
+
+
+def test_what_does_not_depend_on_values_is_planned() -> None:
+    net = Net()
+    model = kept_rows(net)
+    compiled, plain = irload.compile_model(model, 1), irload.compile_model(model, 1, optimize=False)
+    for seed in range(4):
+        found, expected = (c(values(net, seed)) for c in (compiled, plain))
+        for k in range(2):
+            assert found[k].shape == expected[k].shape
+            np.testing.assert_allclose(found[k], expected[k], rtol=1e-5, atol=1e-6)
+    steps = compiled.profile(values(net))
+    assert [s.kernel for s in steps if s.operation in ("NonZero", "Add")] == ["compute"] * 2
+    assert any("Convolution" in s.operation and s.kernel != "compute" for s in steps)
+    told = compiled.explain()
+    assert "Convolution" in told
+    assert "NonZero" in told.split("each by its own compute, because shapes depend on values")[1]
+
+
+def test_what_is_not_worth_it_is_not_planned() -> None:
+    net = Net()
+    x = net.op("ReLU", net.input(3, 4))
+    model = net.model(net.op("NonZero", x, version="opset3", output_type="i64"))
+    compiled = irload.compile_model(model, 1)
+    compiled(values(net))
+    assert not compiled._pools
+
+
+def recurrence(trips: int, *, grow: bool, element: ElementType = et.f32) -> tuple[Model, np.ndarray]:
+    """x ← tanh(x · W), so often; beside it the sum of all x, or with `grow` all of them in one tensor. And an input."""
+    rng = np.random.default_rng(0)
+    body = Body(bytearray())
+    x, seen = body.parameter(element, "2,4"), body.parameter(element, "?,4" if grow else "2,4")
+    weights = body.constant((rng.standard_normal((4, 4)) / 2).astype(element.dtype))
+    y = body.op("Tanh", body.op("MatMul", x, weights, transpose_a=False, transpose_b=False))
+    both = body.op("Concat", seen, y, axis=0) if grow else body.op("Add", seen, y)
+    results = body.result(y), body.result(both)
+    going = body.result(body.constant(np.bool_(True)))
+    lines = (
+        taken(2, x),
+        taken(3, seen),
+        given(4, results[0]),
+        given(5, results[1]),
+        given(-1, going, purpose="execution_condition"),
+    )
+    xml = port_map(*lines) + back_edges((results[0], x), (results[1], seen)) + body.xml()
+    start = rng.standard_normal((2, 4)).astype(element.dtype)
+    inputs = [const(np.array(trips), et.i64), const(np.array(True), et.boolean), param(start), param(start)]
+    return load(Case("Loop", "opset5", inputs, outputs=2, xml=xml, weights=bytes(body.weights))), start
+
+
+@pytest.mark.parametrize("grow", [False, True])
+def test_bodies_are_planned(grow: bool) -> None:
+    model, start = recurrence(3 * PLANS, grow=grow)
+    compiled, plain = irload.compile_model(model, 1), irload.compile_model(model, 1, optimize=False)
+    for _ in range(2):
+        found, expected = (c([start, start]) for c in (compiled, plain))
+        for k in range(2):
+            np.testing.assert_allclose(found[k], expected[k], rtol=1e-5, atol=1e-6)
+    whole = int(not grow)  # the graph itself, where its shapes do not depend on the body
+    assert len(compiled._pools) == whole + (PLANS if grow else 1)
+
+
+def test_limits_hold_in_bodies_that_are_planned() -> None:
+    model, start = recurrence(10**9, grow=False)
+    compiled = irload.compile_model(model, 1, limits=irload.Limits(iterations=50))
+    with pytest.raises(irload.LimitExceeded, match="more than 50 iterations"):
+        compiled([start, start])
+
+
+def test_floats_of_16_bits_are_computed_in_f32_behind_what_is_planned() -> None:
+    net = Net()
+    x = net.op("Convert", net.input(2, 8), destination_type="f16")
+    weights = (np.random.default_rng(1).standard_normal((8, 8)) / 3).astype(np.float16)
+    rows = net.op("MatMul", x, net.constant(weights), transpose_a=False, transpose_b=False)
+    at = net.op("NonZero", net.op("Abs", rows), version="opset3", output_type="i64")
+    picked = net.op("GatherND", rows, net.transpose(at, 1, 0), version="opset8", batch_dims=0)
+    third = net.constant(np.float16(1 / 3))
+    y = net.op("Add", net.op("Multiply", net.op("Multiply", picked, third), third), third)
+    model = net.model(y)
+    data = values(net)
+    product = data[0].astype(np.float16).astype(np.float64) @ weights.astype(np.float64)
+    number = float(np.float16(1 / 3))
+    expected = (product.ravel() * number * number + number).astype(np.float16)
+    found = irload.compile_model(model, 1)(data)[0]
+    assert found.dtype == np.float16
+    assert (found == expected).mean() > 0.93  # a rounding may fall the other way
+    assert (irload.compile_model(model, 1, optimize=False)(data)[0] == expected).mean() < 0.9
+
+
+def test_constants_of_16_bits_are_folded_in_f32() -> None:
+    net = Net()
+    rng = np.random.default_rng(2)
+    raw = rng.standard_normal((8, 8)).astype(np.float16)
+    ends = [net.constant(np.float16(v)) for v in (-2.0, 2.0, -2.0, 2.0)]
+    weights = net.op("FakeQuantize", net.constant(raw), *ends, levels=255, auto_broadcast="numpy")
+    x = net.op("Convert", net.input(4, 8), destination_type="f16")
+    model = net.model(net.op("MatMul", x, weights, transpose_a=False, transpose_b=False))
+    data = values(net)
+    steps = np.rint((np.clip(raw.astype(np.float64), -2, 2) + 2) * 254 / 4)
+    expected = data[0].astype(np.float16).astype(np.float64) @ (steps * 4 / 254 - 2)
+    found = irload.compile_model(model, 1)(data)[0].astype(np.float64)
+    np.testing.assert_allclose(found, expected, rtol=6e-4, atol=1e-5)
