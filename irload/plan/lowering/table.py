@@ -7,6 +7,7 @@ from collections.abc import Callable
 from irload.graph import Node
 from irload.plan.ir.program import Step, Value
 from irload.plan.lowering import (
+    composed,
     contractions,
     convolutions,
     elementwise,
@@ -50,13 +51,17 @@ LOWERINGS: dict[str, Lowering] = {
     "Identity": movement.reshape,
     "Interpolate": resizing.interpolate,
     "LSTMSequence": sequences.recurrent,
+    "LogSoftmax": composed.log_softmax,
     "MVN": normalizations.mean_variance,
     "MatMul": matrices.matmul,
     "MaxPool": convolutions.pooling,
+    "NormalizeL2": composed.normalize,
     "PReLU": elementwise.leaky_relu,
     "Pad": padding.pad,
     "Power": elementwise.power,
     "RNNSequence": sequences.recurrent,
+    "ReduceL1": composed.norm,
+    "ReduceL2": composed.norm,
     "ReduceMax": normalizations.reduction,
     "ReduceMean": normalizations.reduction,
     "ReduceMin": normalizations.reduction,

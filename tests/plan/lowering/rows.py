@@ -57,6 +57,31 @@ CASES: dict[str, tuple[Build, list[str]]] = {
     "Einsum with an ellipsis": (einsum("...ij,jk->...ik", (2, 3, 4), (4, 5)), ["compute"]),
     "Einsum that broadcasts": (einsum("ij,jk->ik", (3, 4), (1, 5)), ["compute"]),
     "Einsum of three": (einsum("ij,jk,kl->il", (2, 3), (3, 4), (4, 5)), ["compute"]),
+    "LogSoftmax": (
+        of("LogSoftmax", 2, 7, version="opset5", axis=-1),
+        ["max of rows", "tiles", "tiles", "sum of rows", "tiles"],
+    ),
+    "LogSoftmax of the middle": (
+        of("LogSoftmax", 2, 3, 5, version="opset5", axis=1),
+        ["max of rows", "tiles", "tiles", "sum of rows", "tiles"],
+    ),
+    "ReduceL1": (with_constant("ReduceL1", (2, 3, 5), [-1, 0], version="opset4", keep_dims=True), ["compute"]),
+    "ReduceL2": (
+        with_constant("ReduceL2", (2, 3, 5), [1], version="opset4", keep_dims=False),
+        ["tiles", "sum of rows", "tiles"],
+    ),
+    "ReduceL2 of no axes": (
+        with_constant("ReduceL2", (2, 3), np.zeros(0, np.int64), version="opset4", keep_dims=False),
+        ["compute"],
+    ),
+    "NormalizeL2": (
+        with_constant("NormalizeL2", (2, 3, 5), [1], eps=1e-3, eps_mode="add"),
+        ["tiles", "sum of rows", "tiles"],
+    ),
+    "NormalizeL2, max": (
+        with_constant("NormalizeL2", (2, 3, 5), [1, 2], eps=4.0, eps_mode="max"),
+        ["tiles", "sum of rows", "tiles"],
+    ),
     "SoftMax": (of("SoftMax", 2, 3, 5, axis=2), ["rows"]),
     "SoftMax of the middle": (of("SoftMax", 2, 3, 5, axis=1), ["rows, moved"]),
     "SoftMax-8 from the end": (of("SoftMax", 2, 3, 5, axis=-3, version="opset8"), ["rows, moved"]),
