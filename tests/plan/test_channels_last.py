@@ -6,7 +6,7 @@ import numpy as np
 
 from irload.plan.backends.channels_last import layouts
 from irload.plan.ir.program import Program
-from irload.plan.ir.steps import Concat, GroupNormalize, Pool, Reshape, Step, Transpose
+from irload.plan.ir.steps import Concat, Conv, GroupNormalize, Pool, Reshape, Step, Transpose
 from irload.plan.memory.layout import channels_last
 from tests.plan.programs import constant, mapped, random, resampled, value
 
@@ -36,3 +36,18 @@ def test_views_and_what_is_made_of_them_are_planar() -> None:
         Concat([image, image], [joined], axis=1),
     ]
     assert not layouts(Program(steps, [x], [joined]), steps)
+
+
+def test_what_a_depthwise_convolution_takes() -> None:
+    x, y = value(2, 3, 4, 5), value(2, 6, 4, 5)
+    joined = Concat([x, x], [y], axis=1)
+
+    def conv(*weights: int) -> Conv:
+        w = constant(random(*weights))
+        out = value(2, weights[0] * weights[1], 4, 5)
+        one = (1, 1)
+        return Conv([y, w], [out], strides=one, dilations=one, pads_begin=(0, 0), pads_end=(0, 0))
+
+    for step, expected in ((conv(6, 1, 1, 1, 1), True), (conv(2, 3, 3, 1, 1), False), (conv(1, 4, 6, 1, 1), False)):
+        steps: list[Step] = [joined, step]
+        assert (y in layouts(Program(steps, [x], [step.output]), steps, inputs=False)) == expected

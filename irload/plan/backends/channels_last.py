@@ -35,6 +35,11 @@ def layouts(program: Program, steps: Sequence[Step], *, inputs: bool = True) -> 
     def is_convolved(value: Value) -> bool:
         return any(isinstance(s, Conv | ConvTranspose | Pool) for s in program.consumers(value))
 
+    def is_filtered(value: Value) -> bool:
+        """True where a depthwise convolution takes it, which has no use for maps that lie one behind the other."""
+        convolutions = (s for s in program.consumers(value) if isinstance(s, Conv))
+        return any(s.groups > 1 and s.inputs[1].shape[1:3] == (1, 1) for s in convolutions)
+
     for value in program.inputs:
         request(value, wanted=inputs and is_convolved(value))
     for step in steps:
@@ -42,7 +47,7 @@ def layouts(program: Program, steps: Sequence[Step], *, inputs: bool = True) -> 
             request(step.output)
         elif isinstance(step, Elementwise | Concat):
             alike = [v for v in step.inputs if v.shape == step.output.shape or isinstance(step, Concat)]
-            request(step.output, wanted=any(v in found for v in alike))
+            request(step.output, wanted=any(v in found for v in alike) or is_filtered(step.output))
         elif isinstance(step, Resample | GroupNormalize) or (isinstance(step, Normalize) and 1 not in step.axes):
             request(step.output, wanted=step.inputs[0] in found)
         elif isinstance(step, Compute):

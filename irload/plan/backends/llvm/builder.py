@@ -94,6 +94,7 @@ class Function:
         self.integers = f"<{self.lanes} x i32>"
         self.booleans = f"<{self.lanes} x i1>"
         self._parameters = [p.split() for p in parameters]
+        self._locals: list[str] = []
         self._lines: list[str] = []
         self._count = 0
         self._block = "entry"
@@ -106,7 +107,7 @@ class Function:
         """The function."""
         parameters = ", ".join(f"{t} %{n}" for t, n in self._parameters)
         head = f"define {'internal fastcc ' if self.internal else ''}void @{self.name}({parameters}) #0 {{"
-        return "\n".join([head, "entry:", *self._lines, "  ret void", "}"])
+        return "\n".join([head, "entry:", *self._locals, *self._lines, "  ret void", "}"])
 
     # Text
 
@@ -119,6 +120,12 @@ class Function:
         self._count += 1
         self.emit(f"%v{self._count} = {text}")
         return Value(f"%v{self._count}", type)
+
+    def local(self, nbytes: int) -> Value:
+        """Memory on the stack while the function runs, aligned to cache lines."""
+        place = Value(f"%local{len(self._locals)}", "ptr")
+        self._locals.append(f"  {place} = alloca [{nbytes} x i8], align 64")
+        return place
 
     def call(self, name: str, arguments: Sequence[Int]) -> None:
         """A call of a function of this module."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from irload.plan.backends.llvm.builder import Function, Int, Value
-from irload.plan.backends.llvm.elements import F32, SIZES
+from irload.plan.backends.llvm.elements import SIZES
 from irload.plan.backends.llvm.expressions import evaluate, expression_cycles
 from irload.plan.backends.llvm.kernels.access import Access
 from irload.plan.backends.llvm.operands import read, write
@@ -42,11 +42,20 @@ class TileResults:
 
     def write(self, f: Function, sums: Sequence[Value]) -> None:
         """Make the results of sums: vectors in the order row by row."""
-        if expression_cycles(self.epilogue) < APART or self.y[1].element != F32:
+        if expression_cycles(self.epilogue) < APART:
             self._finish(f, range(self.rows), sums)
             return
-        self.keep(f, sums)
-        f.loop(0, self.rows, 1, lambda r, _: self._finish(f, [r], self._kept(f, [r])))
+        width = len(self._lanes(f)) * f.target.bytes
+        memory = f.local(self.rows * width)
+        for k, value in enumerate(sums):
+            f.store(value, memory, k * f.target.bytes)
+
+        def row(r: Value, _: list[Value]) -> None:
+            place = f.at(memory, f.multiply(r, width))
+            own = [f.load(place, at, align=f.target.bytes) for at in range(0, width, f.target.bytes)]
+            self._finish(f, [r], own)
+
+        f.loop(0, self.rows, 1, row)
 
     def write_part(self, f: Function, part: Value, parts: int, sums: Callable[[list[Value]], list[Value]]) -> None:
         """Add one part of the sums to those before it, which lie where results will; make the results of the last."""
