@@ -52,12 +52,17 @@ def random_convolution(rng: np.random.Generator) -> tuple[Conv, list[Array]]:
 
 
 def some_convolution(
-    rng: np.random.Generator, depth: int, kernel: tuple[int, ...], groups: int = 1, dilations: tuple[int, ...] = ()
+    rng: np.random.Generator,
+    depth: int,
+    kernel: tuple[int, ...],
+    groups: int = 1,
+    dilations: tuple[int, ...] = (),
+    channels: int = 0,
 ) -> tuple[Conv, list[Array]]:
     """A convolution, otherwise random, and its data."""
     dimensions = len(kernel)
     dilations = dilations or (1,) * dimensions
-    channels = int(rng.choice([16, 31, 32, 33, 48]))
+    channels = channels or int(rng.choice([16, 31, 32, 33, 48]))
     batch = int(rng.choice([1, 1, 2, 3]))
     strides = [int(rng.choice([1, 1, 2, 3])) for _ in kernel]
     reaches = [k * d + 1 for k, d in zip(kernel, dilations, strict=True)]

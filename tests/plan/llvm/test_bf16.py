@@ -18,6 +18,7 @@ from irload.plan.backends.llvm.compiler import compile_object
 from irload.plan.backends.llvm.executable import LlvmExecutable
 from irload.plan.backends.llvm.kernel import Launch
 from irload.plan.backends.llvm.kernels import bf16_selection, bf16_windows
+from irload.plan.backends.llvm.kernels.bf16_groups import side_by_side
 from irload.plan.backends.llvm.loader import load
 from irload.plan.backends.llvm.selection import selection
 from irload.plan.backends.llvm.selector import Selector
@@ -79,6 +80,29 @@ def test_random_convolutions_of_few_channels(monkeypatch: pytest.MonkeyPatch, ta
     assert names(step, target) == ["WindowsToBf16", "TileProduct" if target.tiles else "DotProduct"]
 
 
+@pytest.mark.usefixtures("everything_pays")
+@pytest.mark.parametrize("target", BF16, ids=lambda t: t.name)
+@pytest.mark.parametrize(
+    ("groups", "channels", "depth", "together"),
+    [
+        (32, 4, 4, 8),
+        (8, 8, 8, 4),
+        (10, 7, 5, 2),
+        (9, 2, 16, 1),
+        (4, 24, 16, 2),
+        (6, 3, 10, 3),
+        (2, 40, 2, 2),
+        (4, 8, 1, 1),
+    ],
+)
+def test_groups_side_by_side(target: Target, groups: int, channels: int, depth: int, together: int) -> None:
+    rng = np.random.default_rng(groups)
+    assert side_by_side((groups, channels, depth, 3), target) == (together if target.tiles else 1)
+    for kernel, at_end in (((3, 2), True), ((1,), False)):
+        step, arrays = some_convolution(rng, depth, kernel, groups, channels=channels)
+        agree(step, arrays, target, int(rng.integers(1, 4)), at_end=at_end, laid=channels_last)
+
+
 def product(m: int, k: int, n: int) -> MatMul:
     """A matmul with constant weights."""
     weights = np.random.default_rng(7).standard_normal((k, n)).astype(np.float32)
@@ -134,6 +158,12 @@ def test_winograd_is_left_to_f32_where_bf16_saves_less() -> None:
     assert names(step, TILES, innermost=True) == ["ToBf16", "TileProduct"]
     assert names(step, DOTS, innermost=True) == ["Winograd"]
     assert names(step, DOTS, innermost=True, precise=True) == ["ToBf16", "DotProduct"]
+
+
+def test_groups_of_few_channels_fill_tiles() -> None:
+    step = convolution(np.random.default_rng(0), (28, 28), (32, 4, 4, 3, 3), pads=((1, 1), (1, 1)))[0]
+    assert names(step, TILES, innermost=True) == ["ToBf16", "TileProduct"]
+    assert names(step, DOTS, innermost=True) == ["Product"]
 
 
 @pytest.mark.parametrize(

@@ -11,9 +11,9 @@ from irload.core.tensor import Array
 from irload.plan.backends.llvm.axes import Axis
 from irload.plan.backends.llvm.elements import element_of
 from irload.plan.backends.llvm.kernel import Launch
+from irload.plan.backends.llvm.kernels.bf16_groups import block_diagonal, joined, side_by_side
 from irload.plan.backends.llvm.kernels.bf16_selection import (
     bf16_product,
-    operands_of,
     reads_in_place,
     tile_width,
     window_width,
@@ -21,21 +21,22 @@ from irload.plan.backends.llvm.kernels.bf16_selection import (
 from irload.plan.backends.llvm.kernels.block_product import Chunks
 from irload.plan.backends.llvm.kernels.sharing import shared
 from irload.plan.backends.llvm.kernels.to_bf16 import Strided, ToBf16
+from irload.plan.backends.llvm.kernels.windowed import Windowed
 from irload.plan.backends.llvm.pack import tile_panels
 from irload.plan.backends.llvm.selector import Selector
 from irload.plan.backends.llvm.spatial import Spatial
 from irload.plan.backends.llvm.target import Target
 from irload.plan.backends.llvm.tiles import ROWS
-from irload.plan.ir.steps import Conv
 from irload.record import record
 
 
-def bf16_convolution(step: Conv, selector: Selector) -> list[Launch]:
+def bf16_convolution(conv: Windowed, selector: Selector) -> list[Launch]:
     """A convolution of any rank, with groups, in bf16."""
-    data, out = selector.stored(step.inputs[0]), selector.stored(step.output)
-    operands = operands_of(step, selector, out)
-    groups, channels, depth = step.inputs[1].shape[:3]
-    read = _in_place(step, data, out, selector.target) or _copied(step, data, out)
+    data, out = conv.data, conv.out
+    operands = [np.broadcast_to(a, out.shape) for a in conv.operands]
+    together = side_by_side(conv.shape, selector.target)
+    groups, channels, depth = joined(conv.shape, together)
+    read = _in_place(conv, depth, selector.target) or _copied(conv, groups, depth)
     width = window_width(channels, out.shape[-1]) if len(read.taps) > 1 else tile_width(channels)
     matrix = -(-channels // (width * ROWS)) * width * read.chunks.count * len(read.taps) * 1024
     tensors = [out, *operands]
@@ -45,15 +46,15 @@ def bf16_convolution(step: Conv, selector: Selector) -> list[Launch]:
     ]
     for k, stride in enumerate(read.positions):
         axes.append(Axis(out.shape[2 + k], (0, stride, *(t.strides[2 + k] for t in tensors))))
-    made = bf16_product(step, selector.target, axes, read.chunks, channels, read.taps, width, tensors, 1)
+    made = bf16_product(conv.epilogue, selector.target, axes, read.chunks, channels, read.taps, width, tensors, 1)
     made = shared(made, selector.threads, read.nbytes, groups * matrix)
 
     def pack(weights: Array) -> Array:
-        moved = np.moveaxis(weights, 2, -1)
+        moved = block_diagonal(np.moveaxis(weights, 2, -1), together)
         moved = moved.reshape(groups, channels, len(read.taps), depth)
         return tile_panels(moved, width, overlap=read.chunks.overlap)
 
-    packed = selector.packed(step.inputs[1], ("tiles", width, read.chunks.overlap), pack)
+    packed = conv.packed(selector, ("tiles", width, read.chunks.overlap, together), pack)
     if read.copy is None:
         return [selector.launch(made, [data, packed, out, *operands])]
     place = selector.temporary(read.nbytes)
@@ -76,10 +77,9 @@ class _Read:
     copy: ToBf16 | None = None
 
 
-def _in_place(step: Conv, data: Array, out: Array, target: Target) -> _Read | None:
+def _in_place(conv: Windowed, depth: int, target: Target) -> _Read | None:
     """The data where they lie, None where a copy is needed: for padding, or chunks that are no runs of memory."""
-    depth = step.inputs[1].shape[2]
-    spatial = spatial_axes(step, data, out)
+    data, spatial = conv.data, spatial_axes(conv)
     if any(axis.is_padded for axis in spatial) or not reads_in_place(data, 1, depth, target):
         return None
     start = -sum(axis.begin * axis.stride for axis in spatial)
@@ -94,10 +94,9 @@ def _in_place(step: Conv, data: Array, out: Array, target: Target) -> _Read | No
     )
 
 
-def _copied(step: Conv, data: Array, out: Array) -> _Read:
+def _copied(conv: Windowed, groups: int, depth: int) -> _Read:
     """A copy with its padding, in which the outputs of each axis are neighbours."""
-    groups, _, depth = step.inputs[1].shape[:3]
-    spatial = spatial_axes(step, data, out)
+    data, spatial = conv.data, spatial_axes(conv)
     copy = ToBf16(
         (Strided(groups, depth * data.strides[1]),),
         depth,
@@ -112,16 +111,16 @@ def _copied(step: Conv, data: Array, out: Array) -> _Read:
     return _Read(Chunks.copied(depth, chunk), group, batch, tuple(positions), taps, copy.nbytes, copy)
 
 
-def spatial_axes(step: Conv, data: Array, out: Array) -> list[Spatial]:
+def spatial_axes(conv: Windowed) -> list[Spatial]:
     """The spatial axes of a convolution."""
     numbers = zip(
-        data.shape[2:],
-        data.strides[2:],
-        out.shape[2:],
-        step.inputs[1].shape[3:],
-        step.strides,
-        step.dilations,
-        step.pads_begin,
+        conv.sizes,
+        conv.data.strides[2:],
+        conv.out.shape[2:],
+        conv.kernel,
+        conv.strides,
+        conv.dilations,
+        conv.begin,
         strict=True,
     )
     return [Spatial(*each) for each in numbers]

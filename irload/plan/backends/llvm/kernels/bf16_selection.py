@@ -6,19 +6,18 @@ from collections.abc import Sequence
 from dataclasses import replace
 from math import prod
 
-import numpy as np
-
 from irload.core.tensor import Array
 from irload.plan.backends.llvm.axes import Axis, merged
 from irload.plan.backends.llvm.elements import BF16, element_of, is_contiguous
 from irload.plan.backends.llvm.kernels.access import Access
+from irload.plan.backends.llvm.kernels.bf16_groups import joined, side_by_side
 from irload.plan.backends.llvm.kernels.block_product import BlockProduct, Chunks, even_rows
 from irload.plan.backends.llvm.kernels.dot_product import DotProduct, dot_shape
 from irload.plan.backends.llvm.kernels.tile_product import TileProduct
-from irload.plan.backends.llvm.selector import Selector
 from irload.plan.backends.llvm.target import Target
 from irload.plan.backends.llvm.tiles import DEPTH, ROWS
-from irload.plan.ir.steps import Conv, MatMul, WithEpilogue
+from irload.plan.ir.expression import Expression
+from irload.plan.ir.steps import Conv, MatMul
 
 LEAST_PRODUCTS = 1 << 18
 """Multiply-adds below which copying takes longer than tiles save: 3 µs of AVX-512."""
@@ -29,18 +28,16 @@ LEAST_DEPTH, LEAST_PAIRS = 8, 1 << 16
 def pays_in_bf16(step: Conv | MatMul, target: Target) -> bool:
     """True where tiles are filled well, or what is copied meets two vectors of weights or more, and there is work."""
     if isinstance(step, Conv):
-        _, channels, depth, *kernel = step.inputs[1].shape
+        shape = step.inputs[1].shape
+        _, channels, depth = joined(shape, side_by_side(shape, target))
+        own, kernel = shape[2], shape[3:]
     else:
-        channels, depth, kernel = step.output.shape[-1], step.inputs[0].shape[-2 if step.transpose_a else -1], []
-    products = step.output.size * depth * prod(kernel)
+        channels, depth, kernel = step.output.shape[-1], step.inputs[0].shape[-2 if step.transpose_a else -1], ()
+        own = depth
+    products = step.output.size * own * prod(kernel)
     if target.tiles:
         return depth >= DEPTH // 2 and channels >= ROWS and products >= LEAST_PRODUCTS
     return depth >= LEAST_DEPTH and -(-channels // ROWS) * prod(kernel) >= 2 and products >= LEAST_PAIRS
-
-
-def operands_of(step: WithEpilogue, selector: Selector, out: Array) -> list[Array]:
-    """The operands of the epilogue, in the shape of the output."""
-    return [np.broadcast_to(selector.stored(v), out.shape) for v in step.operands]
 
 
 def tile_width(channels: int) -> int:
@@ -64,7 +61,7 @@ def reads_in_place(data: Array, channel: int, depth: int, target: Target) -> boo
 
 
 def bf16_product(
-    step: Conv | MatMul,
+    epilogue: Expression,
     target: Target,
     axes: list[Axis],
     chunks: Chunks,
@@ -107,7 +104,7 @@ def bf16_product(
         access(1),
         result(2, tensors[0]),
         tuple(result(3 + k, tensor) for k, tensor in enumerate(tensors[1:])),
-        step.epilogue,
+        epilogue,
         weights,
         rows,
         height,

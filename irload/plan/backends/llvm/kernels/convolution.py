@@ -36,8 +36,8 @@ def select_convolution(step: Conv, selector: Selector) -> list[Launch]:
     from irload.plan.backends.llvm.kernels.bf16_windows import bf16_windows
 
     if pays_in_bf16(step, selector.target):
-        return bf16_convolution(step, selector)
-    return bf16_windows(step, selector) or [launch_convolution(conv, selector)]
+        return bf16_convolution(conv, selector)
+    return bf16_windows(conv, selector) or [launch_convolution(conv, selector)]
 
 
 def launch_convolution(conv: Windowed, selector: Selector) -> Launch:
