@@ -86,7 +86,7 @@ class TileProduct(BlockProduct):
                 registers.load(data, f.at(f[f"x{a}"], offset), self.x.column)
                 for b in range(self.width):
                     if a == 0:
-                        registers.load(_WEIGHTS + b, f.at(w, b * tiles.NBYTES), tiles.BYTES, once=self._group == 1)
+                        registers.load(_WEIGHTS + b, f.at(w, b * tiles.NBYTES), tiles.BYTES, once=self.group == 1)
                     registers.dot(a * self.width + b, data, _WEIGHTS + b)
             self._ask(f, k)
             first = f.multiply(k, part)

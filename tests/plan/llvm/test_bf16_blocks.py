@@ -1,0 +1,59 @@
+"""Which blocks of a product in bf16 meet a panel of weights one after the other, by the data that they read."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+pytest.importorskip("llvmlite")
+
+from irload.plan.backends.llvm.kernels import block_product
+from irload.plan.backends.llvm.kernels.block_product import BlockProduct
+from irload.plan.backends.llvm.target import Target
+from tests.plan.llvm.convolutions import convolution
+from tests.plan.llvm.harness import BF16, TILES, channels_last
+from tests.plan.llvm.roundings import random_convolution
+from tests.plan.llvm.test_bf16 import agree, launches
+
+
+@pytest.mark.usefixtures("everything_pays")
+@pytest.mark.parametrize("target", BF16, ids=lambda t: t.name)
+@pytest.mark.parametrize(("cached", "largest"), [(1, 0), (20_000, 0), (20_000, 1 << 20)])
+def test_blocks_in_groups_by_what_is_cached(
+    monkeypatch: pytest.MonkeyPatch, target: Target, cached: int, largest: int
+) -> None:
+    monkeypatch.setattr(block_product, "NEAR", 0)
+    monkeypatch.setattr(block_product, "CACHED", cached)
+    monkeypatch.setattr(block_product, "LARGEST", largest)
+    rng = np.random.default_rng(cached)
+    step, arrays = convolution(rng, (20, 20), (1, 70, 64, 3, 2), pads=((1, 1), (1, 0)))
+    kernel = launches(step, target, innermost=True)[-1].kernel
+    assert isinstance(kernel, BlockProduct)
+    group = kernel.count if largest else 1
+    assert (kernel.group == group) if cached == 1 or largest else 1 < kernel.group < kernel.count
+    for threads in (1, 2):
+        agree(step, arrays, target, threads, laid=channels_last)
+
+
+@pytest.mark.usefixtures("everything_pays")
+@pytest.mark.parametrize("seed", range(40))
+def test_what_blocks_read_of_their_data(seed: int) -> None:
+    """No less than the lines of the cache that they touch, and all together little more."""
+    step, _ = random_convolution(np.random.default_rng(seed))
+    kernel = launches(step, TILES, innermost=True)[-1].kernel
+    assert isinstance(kernel, BlockProduct)
+    own = sum(stride != 0 for stride in kernel.weights)
+    outer = [*zip(kernel.outer, kernel.x.outer, strict=True)][own:]
+    lines = np.zeros((), np.int64)
+    for size, stride in outer:
+        lines = lines[..., None] + np.arange(size) * stride
+    first = np.minimum(np.arange(-(-kernel.columns // kernel.rows)) * kernel.rows, kernel.columns - kernel.rows)
+    columns = (first[:, None] + np.arange(kernel.rows)) * kernel.x.column
+    strips = (lines.ravel()[:, None, None] + columns).reshape(-1, kernel.rows)
+    chunks = [kernel.chunks.offset(k) for k in range(kernel.chunks.count)]
+    places = (strips[..., None, None] + np.array(kernel.taps)[:, None] + chunks).reshape(len(strips), -1)
+    blocks = -(-len(strips) // kernel.height)
+    for count in (1, 2, blocks):
+        touched = np.unique(places[: count * kernel.height]).size * kernel.chunks.nbytes
+        assert kernel.reads(count) >= touched
+    assert kernel.reads(blocks) <= 2 * touched + 4096
