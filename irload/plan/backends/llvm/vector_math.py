@@ -174,6 +174,7 @@ def gelu(x: Vector) -> Vector:
 
 def _upper_tail(a: Vector) -> Vector:
     """½ erfc(a / √2) for 0 ≤ a ≤ 14.5, the chance that a normal variable exceeds a."""
+    a = a.at_least(1e-8)  # below, products are subnormal, and the result is ½ as well
     square = a * a
     rest = a.times_plus(a, -square)
     gauss = _exp_of_sum(square * -0.5, rest * -0.5)
