@@ -67,16 +67,17 @@ def test_random_convolutions(target: Target, seed: int) -> None:
 
 
 @pytest.mark.parametrize("target", BF16, ids=lambda t: t.name)
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", range(40))
 def test_random_convolutions_of_few_channels(monkeypatch: pytest.MonkeyPatch, target: Target, seed: int) -> None:
     monkeypatch.setattr(bf16_windows, "GAIN", 1e-9)
     rng = np.random.default_rng(seed)
-    depth, columns = [(1, 10), (1, 1), (2, 7), (3, 7), (3, 3), (4, 5)][seed % 6]
+    depth, columns = [(1, 10), (1, 1), (2, 7), (3, 7), (3, 3), (4, 5), (3, 9), (2, 16)][seed % 8]
     kernel = (*(int(n) for n in rng.integers(1, 6, seed % 3)), columns)
     laid = channels_last if depth * columns <= 32 and rng.integers(2) else None
-    step, arrays = some_convolution(rng, depth, kernel)
+    channels = 0 if rng.integers(2) else 5
+    step, arrays = some_convolution(rng, depth, kernel, channels=channels)
     agree(step, arrays, target, int(rng.integers(1, 4)), at_end=bool(rng.integers(2)), laid=laid)
-    step, _ = some_convolution(rng, depth, kernel)
+    step, _ = some_convolution(rng, depth, kernel, channels=channels)
     assert names(step, target) == ["WindowsToBf16", "TileProduct" if target.tiles else "DotProduct"]
 
 

@@ -58,12 +58,8 @@ def load_scalar(f: Function, pointer: Value, offset: Int = 0) -> Value:
 def write(f: Function, value: Value, pointer: Value, offset: Int, stride: int, count: int | None = None) -> None:
     """Round a vector of f32 and store `count` lanes, by default all, `stride` bytes apart."""
     halves = rounded(f, value)
-    if stride == BYTES and (count is None or count >= f.lanes):
-        store(f, halves, pointer, offset)
-    elif stride == BYTES:
-        name = f"@llvm.masked.store.v{f.lanes}i16.p0"
-        place = f.at(pointer, offset)
-        f.emit(f"call void {name}({halves.type} {halves}, ptr {place}, i32 2, {f.booleans} {f.mask(count or 0)})")
+    if stride == BYTES:
+        store_lanes(f, halves, pointer, offset, count)
     else:
         place = f.at(pointer, offset)
         for lane in range(count or f.lanes):
@@ -79,6 +75,15 @@ def zeros(f: Function) -> Value:
 def store(f: Function, value: Value, pointer: Value, offset: Int = 0) -> None:
     """Store all lanes of a vector of integers of any width."""
     f.emit(f"store {value.type} {value}, ptr {f.at(pointer, offset)}, align 2")
+
+
+def store_lanes(f: Function, halves: Value, pointer: Value, offset: Int = 0, count: int | None = None) -> None:
+    """Store `count` of as many lanes of 16 bits as a vector of f32 has, by default all."""
+    if count is None or count >= f.lanes:
+        store(f, halves, pointer, offset)
+        return
+    name, place = f"@llvm.masked.store.v{f.lanes}i16.p0", f.at(pointer, offset)
+    f.emit(f"call void {name}({halves.type} {halves}, ptr {place}, i32 2, {f.booleans} {f.mask(count)})")
 
 
 def paired(f: Function, first: Value, second: Value) -> Value:

@@ -9,6 +9,7 @@ import numpy as np
 from irload.core.tensor import Array
 from irload.plan.backends.llvm.axes import Axis
 from irload.plan.backends.llvm.elements import F32, element_of
+from irload.plan.backends.llvm.expressions import expression_cycles
 from irload.plan.backends.llvm.kernel import Launch
 from irload.plan.backends.llvm.kernels.bf16_convolution import spatial_axes, tap_offsets
 from irload.plan.backends.llvm.kernels.bf16_selection import bf16_product, tile_width
@@ -19,7 +20,6 @@ from irload.plan.backends.llvm.kernels.windowed import Windowed
 from irload.plan.backends.llvm.kernels.windows_to_bf16 import Runs, WindowsToBf16
 from irload.plan.backends.llvm.pack import tile_panels
 from irload.plan.backends.llvm.selector import Selector
-from irload.plan.backends.llvm.tiles import ROWS
 
 GAIN = 0.75
 """The share of the cycles of f32, were it as fast as with many channels, that is worth it: with few it takes double."""
@@ -30,7 +30,7 @@ def bf16_windows(conv: Windowed, selector: Selector) -> list[Launch] | None:
     data, out = conv.data, conv.out
     groups, channels, depth, *kernel = conv.shape
     runs = _runs(data, depth, kernel[-1]) if element_of(data) == F32 else None
-    if groups > 1 or channels < ROWS or conv.dilations[-1] != 1 or runs is None or not runs.fit:
+    if groups > 1 or conv.dilations[-1] != 1 or runs is None or not runs.fit:
         return None
     *outer, columns = spatial_axes(conv)
     copy = WindowsToBf16(Strided(data.shape[0], data.strides[0]), tuple(outer), columns, runs)
@@ -45,9 +45,8 @@ def bf16_windows(conv: Windowed, selector: Selector) -> list[Launch] | None:
         axes.append(Axis(out.shape[2 + k], (0, stride, *(t.strides[2 + k] for t in tensors))))
     chunks = Chunks.copied(runs.count * runs.length, 0)
     made = bf16_product(conv.epilogue, selector.target, axes, chunks, channels, taps, width, tensors, 1)
-    plain = (
-        out.size * depth * prod(kernel) / ((1 if selector.target.dots else 2) * selector.target.lanes)
-    )  # Zen 4 has 1
+    rate = 1 if selector.target.dots else 2  # multiply-adds of vectors in a cycle: Zen 4 has 1
+    plain = out.size * (depth * prod(kernel) / rate + expression_cycles(conv.epilogue)) / selector.target.lanes
     if copy.cycles + made.cycles > plain / GAIN:
         return None
     made = shared(made, selector.threads, copy.nbytes, 0)

@@ -29,10 +29,8 @@ class Runs:
 
     @property
     def fit(self) -> bool:
-        """True where they fit into a row of a tile, stored one after the other as whole vectors."""
-        if self.count == 1:
-            return self.length <= tiles.DEPTH
-        return self.length <= tiles.ROWS and (self.count - 1) * self.length + tiles.ROWS <= tiles.DEPTH
+        """True where they fit into a row of a tile, stored one after the other as a vector each."""
+        return self.count * self.length <= tiles.DEPTH and (self.count == 1 or self.length <= tiles.ROWS)
 
     def vectors(self, pitch: int) -> list[tuple[int, int, int]]:
         """What a row is stored as: bytes into the source, whose runs are `pitch` apart, into the row, and elements."""
@@ -140,7 +138,8 @@ class WindowsToBf16(Kernel):
             target = f.at(line, f.multiply(index, tiles.BYTES))
             source = f.at(f["scratch"], f.multiply(index, self.columns.step * self.runs.unit * 4))
             for start, place, count in self.runs.vectors(self._pitch):
-                bfloat16.store(f, read_rounded(f, source, start, 4, count), target, place)
+                rest = tiles.DEPTH - place // bfloat16.BYTES  # of the row
+                bfloat16.store_lanes(f, read_rounded(f, source, start, 4, count), target, place, rest)
 
         f.loop(0, self.columns.count, 1, column)
 
