@@ -7,7 +7,7 @@ from ml_dtypes import bfloat16
 
 from irload.core.tensor import Array
 from irload.plan.ir.program import Step, Value
-from irload.plan.ir.steps import Conv, MatMul
+from irload.plan.ir.steps import Conv, ConvTranspose, MatMul
 from tests.plan.llvm.convolutions import convolution
 from tests.plan.programs import constant, value
 
@@ -20,7 +20,7 @@ def narrowed(array: Array) -> Array:
     return array.astype(bfloat16).astype(np.float32)
 
 
-def rounded(step: Conv | MatMul) -> Step:
+def rounded(step: Conv | ConvTranspose | MatMul) -> Step:
     """The same step with constant data and weights rounded."""
     inputs = [_narrow(v) if k < 2 else v for k, v in enumerate(step.inputs)]
     outputs = [value(*step.output.shape)]
@@ -28,6 +28,8 @@ def rounded(step: Conv | MatMul) -> Step:
         return MatMul(
             inputs, outputs, transpose_a=step.transpose_a, transpose_b=step.transpose_b, epilogue=step.epilogue
         )
+    if isinstance(step, ConvTranspose):
+        return ConvTranspose(inputs, outputs, strides=step.strides, dilations=step.dilations, begin=step.begin)
     return Conv(
         inputs,
         outputs,
@@ -72,3 +74,19 @@ def some_convolution(
     sizes = [int(max(span - sum(p), 1) + rng.integers(0, most)) for span, p in zip(spans, pads, strict=True)]
     weights = (groups, channels, depth, *kernel)
     return convolution(rng, sizes, weights, batch=batch, strides=strides, dilations=dilations, pads=pads)
+
+
+def random_transposed(rng: np.random.Generator) -> tuple[ConvTranspose, list[Array]]:
+    """A transposed convolution whose outputs all see taps, and its data."""
+    strides = tuple(int(rng.choice([1, 2, 2, 3])) for _ in range(int(rng.choice([1, 2, 2, 3]))))
+    kernel = tuple(s + int(rng.choice([0, 0, 1, 2, 3])) for s in strides)
+    begin = tuple(int(rng.integers(0, k)) for k in kernel)
+    most = {1: 40, 2: 12, 3: 5}[len(kernel)]
+    sizes = [int(rng.integers(2, most)) for _ in kernel]
+    axes = zip(sizes, strides, kernel, begin, strict=True)
+    out = [max(1, (n - 1) * s + k - b - int(rng.integers(-1, 3))) for n, s, k, b in axes]
+    groups, depth, channels = (int(rng.choice(sizes)) for sizes in ((1, 1, 2, 6), (3, 16, 32, 45), (3, 16, 33)))
+    weights = constant(rng.standard_normal((groups, depth, channels, *kernel)).astype(np.float32))
+    x, y = value(2, groups * depth, *sizes), value(2, groups * channels, *out)
+    step = ConvTranspose([x, weights], [y], strides=strides, dilations=(1,) * len(kernel), begin=begin)
+    return step, [rng.standard_normal(x.shape).astype(np.float32)]

@@ -24,7 +24,7 @@ from irload.plan.backends.llvm.selection import selection
 from irload.plan.backends.llvm.selector import Selector
 from irload.plan.backends.llvm.target import AMX, AVX512_BF16, Target
 from irload.plan.ir.program import Program, Step
-from irload.plan.ir.steps import Conv, MatMul
+from irload.plan.ir.steps import Conv, ConvTranspose, MatMul
 from irload.plan.memory.memory import Memory
 from irload.plan.memory.requests import MemoryRequests
 from tests.plan.llvm.convolutions import convolution
@@ -137,6 +137,37 @@ def test_precision_chooses_kernels(target: Target, kernel: str) -> None:
 @pytest.mark.parametrize(("m", "k", "n"), [(64, 15, 512), (512, 64, 15), (4, 64, 64)])
 def test_what_fills_no_tiles_stays_in_f32(m: int, k: int, n: int) -> None:
     assert names(product(m, k, n), TILES) == ["Product"]
+
+
+@pytest.mark.parametrize(
+    ("depth", "channels", "columns", "kernel"),
+    [(10, 64, 5, "Product"), (11, 64, 5, "TileProduct"), (16, 3, 3, "TileProduct"), (64, 2, 3, "FewOutputs")],
+)
+def test_convolutions_whose_weights_fill_tiles(depth: int, channels: int, columns: int, kernel: str) -> None:
+    step = convolution(np.random.default_rng(0), (96, 96), (1, channels, depth, 3, columns))[0]
+    assert names(step, TILES, innermost=True)[-1] == kernel
+
+
+@pytest.mark.parametrize(
+    ("kernel", "strides", "dilations", "found"),
+    [
+        ((4, 4), (2, 2), (1, 1), ["ToBf16", *["TileProduct"] * 4]),
+        ((2, 3), (2, 3), (1, 1), ["ToBf16", *["TileProduct"] * 6]),
+        ((2, 2), (3, 1), (1, 1), ["Product"] * 3),
+        ((3, 3), (1, 1), (2, 1), ["Product"]),
+    ],
+)
+def test_transposed_convolutions_share_a_copy(
+    kernel: tuple[int, ...], strides: tuple[int, ...], dilations: tuple[int, ...], found: list[str]
+) -> None:
+    axes = zip((20, 20), kernel, strides, dilations, strict=True)
+    out = [(n - 1) * s + (k - 1) * d + 1 for n, k, s, d in axes]
+    weights = constant(np.ones((1, 32, 16, *kernel), np.float32))
+    step = ConvTranspose(
+        [value(1, 32, 20, 20), weights], [value(1, 16, *out)], strides=strides, dilations=dilations, begin=(0, 0)
+    )
+    assert names(step, TILES, innermost=True) == found
+    assert "DotProduct" not in names(step, DOTS, innermost=True)
 
 
 @pytest.mark.parametrize(

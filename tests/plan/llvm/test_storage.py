@@ -25,7 +25,7 @@ from irload.plan.ir.steps import Concat, Conv, Elementwise, MatMul, Normalize, P
 from tests.plan.llvm.convolutions import convolution
 from tests.plan.llvm.harness import BF16, DOTS, TILES, channels_last, guarded, run_step
 from tests.plan.llvm.matmuls import random_matmul
-from tests.plan.llvm.roundings import SIZES, narrowed, random_convolution, rounded
+from tests.plan.llvm.roundings import SIZES, narrowed, random_convolution, random_transposed, rounded
 from tests.plan.llvm.test_elementwise import random_step
 from tests.plan.programs import constant, random, run, value
 
@@ -81,6 +81,18 @@ def test_convolutions(target: Target, seed: int) -> None:
         step, arrays = convolution(rng, sizes, step.inputs[1].shape, strides=step.strides, dilations=step.dilations)
         assert step.pads_begin == pads
     stored = some(rng, [*step.inputs, step.output])
+    wanted = in_numpy(rounded(step), arrays, stored, products=True)
+    base = channels_last if rng.integers(3) else as_it_lies
+    check(step, arrays, stored, target, wanted, base, int(rng.integers(1, 4)))
+
+
+@pytest.mark.usefixtures("everything_pays")
+@pytest.mark.parametrize("target", BF16, ids=lambda t: t.name)
+@pytest.mark.parametrize("seed", range(60))
+def test_transposed_convolutions(target: Target, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    step, arrays = random_transposed(rng)
+    stored = some(rng, [step.inputs[0], step.output])
     wanted = in_numpy(rounded(step), arrays, stored, products=True)
     base = channels_last if rng.integers(3) else as_it_lies
     check(step, arrays, stored, target, wanted, base, int(rng.integers(1, 4)))

@@ -17,7 +17,7 @@ from irload.plan.backends.llvm.kernels.depthwise import is_depthwise
 from irload.plan.backends.llvm.kernels.windows import conv_axes
 from irload.plan.backends.llvm.target import Target
 from irload.plan.ir.program import Program, Step, Value
-from irload.plan.ir.steps import Concat, Conv, Elementwise, MatMul, Pool, Reduce, ViewOp
+from irload.plan.ir.steps import Concat, Conv, ConvTranspose, Elementwise, MatMul, Pool, Reduce, ViewOp
 from irload.plan.memory.layout import PLANAR, Layout
 
 STORAGE = np.dtype(bfloat16)
@@ -48,7 +48,7 @@ def stored_layouts(
 
 def _candidates(program: Program, steps: Sequence[Step], layouts: Mapping[Value, Layout], target: Target) -> set[Value]:
     """What would be stored so if all steps could read it."""
-    products = [s for s in steps if isinstance(s, Conv | MatMul) and pays_in_bf16(s, target)]
+    products = [s for s in steps if isinstance(s, Conv | ConvTranspose | MatMul) and pays_in_bf16(s, target)]
     multiplied = {s.inputs[0] for s in products}
     found: set[Value] = set()
     for step in steps if products else ():
@@ -81,6 +81,8 @@ def _taken(step: Step, layouts: Mapping[Value, Layout], target: Target) -> set[V
     if isinstance(step, MatMul):
         data = {step.inputs[0]} if pays_in_bf16(step, target) else set[Value]()
         return (data | {*step.operands, step.output}) - {step.inputs[1]}
+    if isinstance(step, ConvTranspose):
+        return {step.inputs[0], step.output} if pays_in_bf16(step, target) else set()
     if isinstance(step, Conv):
         return _taken_by_convolution(step, layouts, target)
     return set()

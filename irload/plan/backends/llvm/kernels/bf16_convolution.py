@@ -10,7 +10,7 @@ import numpy as np
 from irload.core.tensor import Array
 from irload.plan.backends.llvm.axes import Axis
 from irload.plan.backends.llvm.elements import element_of
-from irload.plan.backends.llvm.kernel import Launch
+from irload.plan.backends.llvm.kernel import Launch, Temporary
 from irload.plan.backends.llvm.kernels.bf16_groups import block_diagonal, joined, side_by_side
 from irload.plan.backends.llvm.kernels.bf16_selection import (
     bf16_product,
@@ -32,11 +32,19 @@ from irload.record import record
 
 def bf16_convolution(conv: Windowed, selector: Selector) -> list[Launch]:
     """A convolution of any rank, with groups, in bf16."""
-    data, out = conv.data, conv.out
-    operands = [np.broadcast_to(a, out.shape) for a in conv.operands]
+    read = read_in_place(conv, selector.target)
+    if read is not None:
+        return [launch_product(conv, read, conv.data, selector)]
+    copy, read = _copied(conv, selector.target)
+    place = selector.temporary(copy.nbytes)
+    return [selector.launch(copy, [conv.data, place]), launch_product(conv, read, place, selector)]
+
+
+def launch_product(conv: Windowed, read: Read, data: Array | Temporary, selector: Selector) -> Launch:
+    """The product of a convolution."""
+    out, operands = conv.out, [np.broadcast_to(a, conv.out.shape) for a in conv.operands]
     together = side_by_side(conv.shape, selector.target)
     groups, channels, depth = joined(conv.shape, together)
-    read = _in_place(conv, depth, selector.target) or _copied(conv, groups, depth)
     width = window_width(channels, out.shape[-1]) if len(read.taps) > 1 else tile_width(channels)
     matrix = -(-channels // (width * ROWS)) * width * read.chunks.count * len(read.taps) * 1024
     tensors = [out, *operands]
@@ -55,17 +63,14 @@ def bf16_convolution(conv: Windowed, selector: Selector) -> list[Launch]:
         return tile_panels(moved, width, overlap=read.chunks.overlap)
 
     packed = conv.packed(selector, ("tiles", width, read.chunks.overlap, together), pack)
-    if read.copy is None:
-        return [selector.launch(made, [data, packed, out, *operands])]
-    place = selector.temporary(read.nbytes)
-    return [selector.launch(read.copy, [data, place]), selector.launch(made, [place, packed, out, *operands])]
+    return selector.launch(made, [data, packed, out, *operands])
 
 
 @record()
-class _Read:
+class Read:
     """How a product reads the data of a convolution: bytes between groups, samples, and outputs of each spatial axis.
 
-    `taps`: bytes from what output 0 reads to each tap. `copy`: what it reads a copy by, of `nbytes`.
+    `taps`: bytes from what output 0 reads to each tap; `nbytes`: those of all data.
     """
 
     chunks: Chunks
@@ -74,17 +79,17 @@ class _Read:
     positions: tuple[int, ...]
     taps: tuple[int, ...]
     nbytes: int
-    copy: ToBf16 | None = None
 
 
-def _in_place(conv: Windowed, depth: int, target: Target) -> _Read | None:
+def read_in_place(conv: Windowed, target: Target) -> Read | None:
     """The data where they lie, None where a copy is needed: for padding, or chunks that are no runs of memory."""
     data, spatial = conv.data, spatial_axes(conv)
+    depth = joined(conv.shape, side_by_side(conv.shape, target))[2]
     if any(axis.is_padded for axis in spatial) or not reads_in_place(data, 1, depth, target):
         return None
     start = -sum(axis.begin * axis.stride for axis in spatial)
     taps = combinations(*(range(0, a.taps * a.dilation * a.stride, a.dilation * a.stride) for a in spatial))
-    return _Read(
+    return Read(
         Chunks.in_place(depth, tiled=target.tiles),
         depth * data.strides[1],
         data.strides[0],
@@ -94,10 +99,19 @@ def _in_place(conv: Windowed, depth: int, target: Target) -> _Read | None:
     )
 
 
-def _copied(conv: Windowed, groups: int, depth: int) -> _Read:
+def _copied(conv: Windowed, target: Target) -> tuple[ToBf16, Read]:
     """A copy with its padding, in which the outputs of each axis are neighbours."""
-    data, spatial = conv.data, spatial_axes(conv)
-    copy = ToBf16(
+    spatial = spatial_axes(conv)
+    copy = copy_of(conv, spatial, target)
+    phases, positions = copy.strides[3 : 3 + len(spatial)], copy.strides[3 + len(spatial) :]
+    return copy, read_copy(copy, tap_offsets(spatial, phases, positions))
+
+
+def copy_of(conv: Windowed, spatial: Sequence[Spatial], target: Target) -> ToBf16:
+    """A copy of the data: [group, chunk, sample, phases…, positions…, 32]."""
+    groups, _, depth = joined(conv.shape, side_by_side(conv.shape, target))
+    data = conv.data
+    return ToBf16(
         (Strided(groups, depth * data.strides[1]),),
         depth,
         data.strides[1],
@@ -105,10 +119,13 @@ def _copied(conv: Windowed, groups: int, depth: int) -> _Read:
         tuple(spatial),
         element_of(data),
     )
-    group, chunk, batch, *rest = copy.strides
-    phases, positions = rest[: len(spatial)], rest[len(spatial) :]
-    taps = tap_offsets(spatial, phases, positions)
-    return _Read(Chunks.copied(depth, chunk), group, batch, tuple(positions), taps, copy.nbytes, copy)
+
+
+def read_copy(copy: ToBf16, taps: tuple[int, ...]) -> Read:
+    """How a product reads such a copy."""
+    group, chunk, batch, *_ = copy.strides
+    positions = copy.strides[-len(copy.spatial) :]
+    return Read(Chunks.copied(copy.depth, chunk), group, batch, positions, taps, copy.nbytes)
 
 
 def spatial_axes(conv: Windowed) -> list[Spatial]:

@@ -59,10 +59,21 @@ def count_phases(step: ConvTranspose) -> int:
 
 def select_conv_transpose(step: ConvTranspose, selector: Selector) -> list[Launch]:
     """The convolutions of all phases."""
-    data, out = selector.array(step.inputs[0]), selector.array(step.output)
+    convs = _convolutions(step, selector)
+    if selector.bf16:
+        from irload.plan.backends.llvm.kernels.bf16_conv_transpose import bf16_conv_transpose  # which f32 needs not
+        from irload.plan.backends.llvm.kernels.bf16_selection import pays_in_bf16
+
+        if pays_in_bf16(step, selector.target):
+            return bf16_conv_transpose(convs, selector)
+    return [launch_convolution(conv, selector) for conv in convs]
+
+
+def _convolutions(step: ConvTranspose, selector: Selector) -> list[Windowed]:
+    data, out = selector.stored(step.inputs[0]), selector.stored(step.output)
     groups, depth, channels, *kernel = step.inputs[1].shape
     one = (1,) * len(kernel)
-    launches: list[Launch] = []
+    convs: list[Windowed] = []
     geometry = zip(out.shape[2:], data.shape[2:], kernel, step.strides, step.dilations, step.begin, strict=True)
     for parts in product(*(phases(*numbers) for numbers in geometry)):
         taps = tuple(part.taps for part in parts)
@@ -80,8 +91,8 @@ def select_conv_transpose(step: ConvTranspose, selector: Selector) -> list[Launc
             lambda weights, taps=taps: _picked(weights, taps),
             taps,
         )
-        launches.append(launch_convolution(conv, selector))
-    return launches
+        convs.append(conv)
+    return convs
 
 
 def _picked(weights: Array, taps: Sequence[Sequence[int]]) -> Array:
