@@ -49,14 +49,13 @@ def main() -> None:
             found.setdefault(threads, {})[folder.name] = measured = latencies(names, folder, threads, arguments.rounds)
             print(folder.name, threads, {k: round(v, 3) for k, v in measured.ms.items()}, flush=True)
     starts: dict[str, dict[str, Start]] = {}
-    decoders: dict[str, list[Decoder]] = {}
     for folder in folders:
         try:
             starts[folder.name] = start(folder, 1, max(3, arguments.rounds // 3))
         except RuntimeError as error:
             print(error, file=sys.stderr)
-        if "decoder" in folder.name:
-            decoders[folder.name] = decoder(folder)
+    # Last, as they run here: what this process has held counts as the peak of those that it starts.
+    decoders: dict[str, list[Decoder]] = {f.name: decoder(f) for f in folders if "decoder" in f.name}
     text = report(arguments.rounds, found, starts, decoders, help_seconds(arguments.rounds))
     arguments.out.write_text(text, encoding="utf-8")
     print(f"wrote {arguments.out}")
