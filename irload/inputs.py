@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from irload.core.element import ELEMENTS, ElementType, dynamic, string
-from irload.core.shape import Shape
+from irload.core.shape import ARRAY_AXES, Shape
 from irload.core.tensor import Array, TensorType
 from irload.errors import InputInvalid
 from irload.graph import Node, Port, positions
@@ -92,7 +92,7 @@ def _fit(port: Port, value: Any) -> Array:
     except (ValueError, TypeError) as error:
         raise InputInvalid(f"input '{port.any_name}' is no array: {error}") from None
     takes = port.partial_shape
-    if not array.ndim and takes.rank and all(d.contains(1) for d in takes):
+    if not array.ndim and takes.rank and takes.rank <= ARRAY_AXES and all(d.contains(1) for d in takes):
         array = array.reshape((1,) * takes.rank)  # a number for a tensor of one element
     if not isinstance(value, np.ndarray | np.generic):
         _require_meant(port, array)

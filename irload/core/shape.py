@@ -115,6 +115,8 @@ def _interval(value: Dim | int) -> Dim:
 
 ANY = Dim(0, None)
 """The dim of which nothing is known."""
+ARRAY_AXES = 64
+"""The most axes of a NumPy array."""
 MOST_AXES = 1 << 12
 """Far more than any array has; a file can demand 2 to the 40 by one number."""
 

@@ -6,6 +6,7 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import field
 from math import prod
 
+from irload.core.shape import ARRAY_AXES
 from irload.core.tensor import UNKNOWN, TensorType
 from irload.errors import LimitExceeded
 from irload.graph import Graph, Node, Output, UnknownOp
@@ -258,4 +259,4 @@ def _require_peak(graph: Graph, types: Mapping[Output, TensorType], constant_byt
 
 def _is_flat(tensor: TensorType) -> bool:
     """True when memory can be planned for a tensor."""
-    return tensor.is_static and tensor.element.dtype != object
+    return tensor.is_static and tensor.element.dtype != object and len(tensor.shape) <= ARRAY_AXES

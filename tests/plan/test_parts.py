@@ -132,3 +132,11 @@ def test_constants_of_16_bits_are_folded_in_f32() -> None:
     expected = data[0].astype(np.float16).astype(np.float64) @ (steps * 4 / 254 - 2)
     found = irload.compile_model(model, 1)(data)[0].astype(np.float64)
     np.testing.assert_allclose(found, expected, rtol=6e-4, atol=1e-5)
+
+
+def test_more_axes_than_arrays_have_are_left_to_the_run() -> None:
+    net = Net()
+    model = net.model(net.op("Cos", net.input(*(1,) * 65)))
+    compiled = irload.compile_model(model, 1)
+    with pytest.raises(irload.InputInvalid, match=r"has shape \[\]; the model takes"):
+        compiled(np.float32(1))
