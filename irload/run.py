@@ -30,7 +30,7 @@ from irload.model import Model
 from irload.plan.backends.base import Options
 from irload.plan.folding import Folding
 from irload.plan.interpreter import Run, TimedRun
-from irload.plan.schedule import Schedule, schedule_graph
+from irload.plan.schedule import Part, Schedule, schedule_graph
 from irload.portable import after_fork_in_child
 from irload.request import InferRequest
 from irload.result import Result
@@ -168,8 +168,8 @@ class CompiledModel:
             return
         with self._errors_located():
             schedule = self.schedule(self.model, given, self._differences_for(given))
-            if self.optimize and schedule.part is not None:
-                self._give_back(schedule, self.take(schedule))
+            if schedule.part is not None:
+                self._give_back(schedule.part, self.take(schedule.part))
 
     @contextmanager
     def _errors_located(self) -> Generator[None]:
@@ -193,9 +193,9 @@ class CompiledModel:
         steps: list[StepTime] = []
         if schedule.part is not None:
             by_slot = dict(zip(schedule.parameters, arrays, strict=True))
-            taken, plan = [by_slot[k] for k in schedule.part.taken], self.take(schedule)
+            taken, plan = [by_slot[k] for k in schedule.part.taken], self.take(schedule.part)
             steps = of_plan(plan, [plan.profile(taken, Run(self, {})) for _ in range(rounds + 1)][1:])
-            self._give_back(schedule, plan)
+            self._give_back(schedule.part, plan)
         if schedule.rest:
             runs = [TimedRun(self, {}) for _ in range(rounds)]
             for run in runs:
@@ -221,8 +221,8 @@ class CompiledModel:
         schedule = self.schedule(self.model, given, self._differences_for(given))
         if schedule.part is None:
             return with_printable_names(self.model, explain_interpreted(self.model, schedule, optimize=self.optimize))
-        plan = self.take(schedule)
-        self._give_back(schedule, plan)
+        plan = self.take(schedule.part)
+        self._give_back(schedule.part, plan)
         text = explain_plan(self.model, schedule, plan)
         return with_printable_names(
             self.model, "\n\n".join([text, *([explain_rest(schedule)] if schedule.rest else [])])
@@ -261,40 +261,32 @@ class CompiledModel:
         """The results of the model's graph: by a plan where every shape is known, else node by node."""
         run.differences = self._differences_for(given)
         schedule = self.schedule(self.model, given, run.differences)
-        if not self.optimize or not schedule.is_static:
-            return run.interpret(schedule, arrays)
-        return run.assigning(lambda: self.run_part(schedule, arrays, run))
+        return run.run(schedule, arrays)
 
-    def run_part(self, schedule: Schedule, arrays: Sequence[Array], run: Run) -> tuple[Array, ...]:
-        """What the plan for a part of a schedule gives; floats of 16 bits as f32 where that is not all of it."""
-        plan = self.take(schedule)
+    def run_part(self, part: Part, arrays: Sequence[Array], run: Run, *, wide: bool = False) -> tuple[Array, ...]:
+        """What the plan for a part of a graph gives; with `wide` floats of 16 bits as f32."""
+        plan = self.take(part)
         try:
-            results = plan.run(arrays, run, wide=not schedule.is_static)
+            results = plan.run(arrays, run, wide=wide)
         except Exception:
-            self._give_back(schedule, plan)
+            self._give_back(part, plan)
             raise  # what only interrupts, however, might have left a thread that writes to the plan's memory
-        self._give_back(schedule, plan)
+        self._give_back(part, plan)
         return results
 
     def _differences_for(self, given: Sequence[TensorType]) -> RunDifferences | None:
         """What compares a run on such inputs with the file; None where the file says nothing about them."""
         return self._by_runs if self._by_runs.applies_to(given) else None
 
-    def _give_back(self, schedule: Schedule, plan: Executor) -> None:
-        if schedule.part is not None:
-            with self._lock:
-                self._pools.setdefault(schedule.part.key, []).append(plan)
-
-    def take(self, schedule: Schedule) -> Executor:
-        """A plan that nobody else is using: an idle one, or a new one with memory of its own.
-
-        Raises ValueError for a schedule of which nothing is planned, ExecutionError.
-        """
-        if schedule.part is None:
-            raise ValueError("nothing of the schedule is planned")
+    def _give_back(self, part: Part, plan: Executor) -> None:
         with self._lock:
-            idle = self._pools.setdefault(schedule.part.key, [])
-            self._pools.move_to_end(schedule.part.key)
+            self._pools.setdefault(part.key, []).append(plan)
+
+    def take(self, part: Part) -> Executor:
+        """A plan that nobody else is using: an idle one, or a new one with memory of its own. Raises ExecutionError."""
+        with self._lock:
+            idle = self._pools.setdefault(part.key, [])
+            self._pools.move_to_end(part.key)
             if len(self._pools) > PLANS * self._graphs:
                 self._pools.popitem(last=False)
             if idle:
@@ -303,7 +295,7 @@ class CompiledModel:
             with uncollected():
                 from irload.plan.executor import make_plan  # with all kernels, which only planning needs
 
-                return make_plan(schedule.part, self._options)
+                return make_plan(part, self._options)
         except MemoryError as error:
             raise ExecutionError(f"there is not enough memory for the plan: {error}") from None
 

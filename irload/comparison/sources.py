@@ -56,8 +56,8 @@ def planned(model: Model, inputs: Sequence[Array], names: Names, *, jit: bool) -
     compiled = CompiledModel(model, limits=model.limits, jit=jit)
     arrays, given = bind_typed(compiled.inputs, list(inputs))
     schedule = compiled.schedule(model, given, None)
-    if schedule.is_static:
-        plan = compiled.take(schedule)
+    if schedule.is_static and schedule.part is not None:
+        plan = compiled.take(schedule.part)
         pairs = ((_name(names, o.node, o.index), array) for o, array in plan.outputs(arrays, Run(compiled, {})))
         return pairs, {_name(names, o.node, o.index) for o in plan.made}.__contains__
 

@@ -22,7 +22,7 @@ from irload.inference import Inference
 from irload.memory import VIEWS
 from irload.model import Model
 from irload.plan.memory_tracker import MemoryTracker
-from irload.plan.schedule import Schedule, ScheduledNode, require_size
+from irload.plan.schedule import Part, Schedule, ScheduledNode, require_size
 from irload.plan.wide import rounded_array, takes_its_own_types, wide_type, widened_array
 from irload.safety import Deadline, Limits
 
@@ -38,8 +38,8 @@ class Scheduler(Protocol):
         """The schedule of a graph on inputs of these types; `differences` compares them with what the file declares."""
         ...
 
-    def run_part(self, schedule: Schedule, arrays: Sequence[Array], run: Run) -> tuple[Array, ...]:
-        """What the plan for a part of a schedule gives."""
+    def run_part(self, part: Part, arrays: Sequence[Array], run: Run, *, wide: bool = False) -> tuple[Array, ...]:
+        """What the plan for a part of a graph gives; with `wide` floats of 16 bits as f32."""
         ...
 
 
@@ -64,6 +64,13 @@ class Run:
         """Compares the types that only a run knows with what the file declares."""
         self.iterations = 0
         self._assigned: dict[str, Array] = {}
+
+    def run(self, schedule: Schedule, arrays: Sequence[Array]) -> tuple[Array, ...]:
+        """The results of a graph: by a plan where every type is known, else node by node behind what is planned."""
+        part = schedule.part
+        if part is None or not schedule.is_static or not self.plans:
+            return self.interpret(schedule, arrays)
+        return self.assigning(lambda: self.compiled.run_part(part, arrays, self))
 
     def interpret(self, schedule: Schedule, arrays: Sequence[Array]) -> tuple[Array, ...]:
         """Run every node of a schedule, dropping each value after its last use."""
@@ -105,7 +112,7 @@ class Run:
         part = schedule.part
         if part is None or not self.plans:
             return schedule.nodes
-        results = self.compiled.run_part(schedule, [cast(Array, slots[k]) for k in part.taken], self)
+        results = self.compiled.run_part(part, [cast(Array, slots[k]) for k in part.taken], self, wide=True)
         for slot, array in zip(part.given, results, strict=True):
             slots[slot] = array
             self.tracker.hold(array)
@@ -161,10 +168,7 @@ class Run:
         ]
         outputs = self.outputs
         schedule = self.compiled.schedule(graph, given, self.differences)
-        if schedule.is_static and schedule.part is not None and self.plans:
-            results = self.assigning(lambda: self.compiled.run_part(schedule, inputs, self))
-        else:
-            results = self.interpret(schedule, inputs)
+        results = self.run(schedule, inputs)
         self.outputs = outputs
         return results
 

@@ -57,8 +57,7 @@ class Part:
     given: tuple[int, ...]
     constants: Mapping[Output, Constant] = field(repr=False)
     types: Mapping[Output, TensorType] = field(repr=False)
-
-    key: Hashable
+    key: Hashable = field(repr=False)
     """The same for parts that one plan can run, although what else the graph was given may differ."""
 
 
@@ -169,18 +168,12 @@ def schedule_graph(
     )
     if folding is None or not is_static:  # the memory of a plan is counted exactly when it is placed
         _require_peak(graph, types, constant_bytes, limits)
-    planned = scheduled if is_static else _leading(graph, scheduled, constants, types)
     part, rest = None, scheduled
-    if plan and folding is not None and (is_static or any(macs(s.node) != 0 for s in planned)):
-        own = {s.node for s in planned}
+    if plan and folding is not None:
+        part = _part(graph, scheduled, slot, constants, types, is_static)
+    if part is not None:
+        own = {s.node for s in part.nodes}
         rest = [s for s in scheduled if s.node not in own]
-        taken, left = [p.outputs[0] for p in graph.parameters], returned
-        if not is_static:
-            needed = {i for s in planned for i in s.node.inputs}
-            taken, left = [o for o in taken if o in needed], _left(planned, rest, returned)
-        first, last_slots = (tuple(slot[o] for o in outputs) for outputs in (taken, left))
-        key = _key(planned, taken, left, constants, types)
-        part = Part(tuple(planned), tuple(taken), tuple(left), first, last_slots, constants, types, key)
     return Schedule(
         tuple(scheduled),
         len(slot),
@@ -194,6 +187,28 @@ def schedule_graph(
         part,
         tuple(rest),
     )
+
+
+def _part(
+    graph: Graph,
+    nodes: Sequence[ScheduledNode],
+    slot: Mapping[Output, int],
+    constants: Mapping[Output, Constant],
+    types: Mapping[Output, TensorType],
+    is_static: bool,
+) -> Part | None:
+    """What to plan: everything, or what leads to nodes of types that are not known, where that multiplies matrices."""
+    taken, left = [p.outputs[0] for p in graph.parameters], [r.inputs[0] for r in graph.results]
+    planned, key = nodes, object()  # a plan of everything serves its own schedule alone
+    if not is_static:
+        planned = _leading(graph, nodes, constants, types)
+        if all(macs(s.node) == 0 for s in planned):
+            return None
+        needed = {i for s in planned for i in s.node.inputs}
+        taken, left = [o for o in taken if o in needed], _left(planned, nodes, left)
+        key = _key(planned, taken, left, constants, types)
+    slots = [tuple(slot[o] for o in outputs) for outputs in (taken, left)]
+    return Part(tuple(planned), tuple(taken), tuple(left), slots[0], slots[1], constants, types, key)
 
 
 def _leading(
@@ -225,9 +240,10 @@ def _key(
     return given, tuple(left), tuple(s.node for s in planned), numbers
 
 
-def _left(planned: Sequence[ScheduledNode], rest: Sequence[ScheduledNode], returned: Sequence[Output]) -> list[Output]:
+def _left(planned: Sequence[ScheduledNode], nodes: Sequence[ScheduledNode], returned: Sequence[Output]) -> list[Output]:
     """What the planned nodes make that others take, or the graph returns."""
-    wanted = {*returned, *(i for s in rest for i in s.node.inputs)}
+    own = {s.node for s in planned}
+    wanted = {*returned, *(i for s in nodes if s.node not in own for i in s.node.inputs)}
     return [o for s in planned for o in s.node.outputs if o in wanted]
 
 

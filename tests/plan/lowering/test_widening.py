@@ -122,7 +122,7 @@ def test_outputs_on_the_way_are_given_in_their_types() -> None:
     y = net.op("SoftMax", net.op("Tanh", x), axis=1)
     compiled = irload.compile_model(net.model(y), 1, jit=False)
     schedule = compiled.schedule(compiled.model, [p.type for p in compiled.inputs], None)
-    plan = compiled.take(schedule)
+    plan = compiled.take(schedule.part)
     given = f16(np.random.default_rng(0), 2, 3)
     found = list(plan.outputs([given]))
     assert [array.dtype for _, array in found] == [np.float16] * 2
