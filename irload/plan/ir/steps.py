@@ -236,6 +236,10 @@ class Concat(Step):
     axis: int = field(kw_only=True)
 
 
+INDICES = ("int32", "int64")
+"""The types of the indices of a Gather."""
+
+
 @record(frozen=False, eq=False)
 class Gather(Step):
     """Slices of the data, picked along an axis by indices of i32 or i64. Inputs: data, indices.

@@ -12,6 +12,7 @@ import numpy as np
 from irload.plan.ir.expression import Expression
 from irload.plan.ir.program import PlanInvalid, Program, Step, Value
 from irload.plan.ir.steps import (
+    INDICES,
     Attention,
     Broadcast,
     Compute,
@@ -270,7 +271,7 @@ def _gather(step: Gather) -> None:
     _counts(step, 2)
     data, indices = step.inputs
     _equal("the dtype", step.output.dtype, data.dtype)
-    _equal("the indices are i32 or i64", indices.dtype.name in ("int32", "int64"), True)
+    _equal("the indices are i32 or i64", indices.dtype.name in INDICES, True)
     _equal("the shape", step.output.shape, (*data.shape[: step.axis], *indices.shape, *data.shape[step.axis + 1 :]))
 
 

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from irload.graph import Node
 from irload.plan.ir.expression import Expression, Instruction
 from irload.plan.ir.program import Step, Value
 from irload.plan.ir.steps import Elementwise, Reduce
-from irload.plan.lowering.values import all_f32
+from irload.plan.lowering.values import all_f32, known_axes, rounded
 
 
 def norm(node: Node, inputs: list[Value], outputs: list[Value]) -> list[Step] | None:
     """ReduceL1 and ReduceL2 over known axes."""
     x, (out,) = inputs[0], outputs
-    axes = _axes(inputs[1], len(x.shape))
+    axes = known_axes(inputs[1], len(x.shape))
     if not axes or not all_f32([x, out]):
         return None
     if node.type == "ReduceL1":
@@ -32,15 +30,17 @@ def norm(node: Node, inputs: list[Value], outputs: list[Value]) -> list[Step] | 
 def normalize(node: Node, inputs: list[Value], outputs: list[Value]) -> list[Step] | None:
     """NormalizeL2 over known axes."""
     x, attributes = inputs[0], node.op.attributes
-    axes = _axes(inputs[1], len(x.shape))
+    axes = known_axes(inputs[1], len(x.shape))
     if not axes or not all_f32([x, *outputs]):
         return None
     squares = _mapped(x, "square")
     total = _reduced(squares.output, "sum", axes)
-    with np.errstate(over="ignore"):
-        eps = float(np.float32(attributes["eps"]))
     bounded = "add_number" if attributes["eps_mode"] == "add" else "maximum_number"
-    divided = (Instruction(bounded, (1,), (eps,)), Instruction("sqrt", (2,)), Instruction("divide", (0, 3)))
+    divided = (
+        Instruction(bounded, (1,), (rounded(attributes["eps"]),)),
+        Instruction("sqrt", (2,)),
+        Instruction("divide", (0, 3)),
+    )
     return [squares, total, Elementwise([x, total.output], outputs, expression=Expression(2, divided))]
 
 
@@ -63,12 +63,6 @@ def log_softmax(node: Node, inputs: list[Value], outputs: list[Value]) -> list[S
         total,
         Elementwise([low, total.output], outputs, expression=Expression(2, left)),
     ]
-
-
-def _axes(value: Value, rank: int) -> tuple[int, ...]:
-    """Known axes in order; none where they are not known."""
-    given = () if value.constant is None or not rank else value.constant.reshape(-1).tolist()
-    return tuple(sorted({int(axis) % rank for axis in given}))
 
 
 def _mapped(x: Value, opcode: str) -> Elementwise:

@@ -9,7 +9,8 @@ from irload.core.shape import Shape
 from irload.core.tensor import Array, TensorType
 from irload.graph import Node
 from irload.plan.ir.program import Step, Value
-from irload.plan.ir.steps import Compute, Gather, Reshape, Slice
+from irload.plan.ir.steps import INDICES, Compute, Gather, Reshape
+from irload.plan.lowering.values import ending, sliced
 
 
 def gather(node: Node, inputs: list[Value], outputs: list[Value]) -> list[Step] | None:
@@ -22,9 +23,12 @@ def gather(node: Node, inputs: list[Value], outputs: list[Value]) -> list[Step] 
     if indices.constant is not None:
         taken = _regular(indices.constant, data.shape[along])
         if taken is not None:
-            return _sliced(data, along, taken, outputs)
+            part = sliced(data, along, taken)
+            return ending(
+                data, [part, *([] if len(indices.shape) == 1 else [Reshape([part.output], outputs)])], outputs
+            )
     widened_after = _widened_after(node, inputs, outputs)
-    if widened_after is not None or indices.dtype.name not in ("int32", "int64") or not indices.size:
+    if widened_after is not None or indices.dtype.name not in INDICES or not indices.size:
         return widened_after
     return [Gather([data, indices], outputs, axis=along)]
 
@@ -40,15 +44,6 @@ def _regular(indices: Array, size: int) -> slice | None:
         return None
     stop = first + step * at.size
     return slice(first, stop if stop >= 0 else None, step)
-
-
-def _sliced(data: Value, along: int, taken: slice, outputs: list[Value]) -> list[Step]:
-    count = len(range(*taken.indices(data.shape[along])))
-    part = Value((*data.shape[:along], count, *data.shape[along + 1 :]), data.dtype, name=data.name)
-    index = (*(slice(None),) * along, taken)
-    if part.shape == outputs[0].shape:
-        return [Slice([data], outputs, index=index)]
-    return [Slice([data], [part], index=index), Reshape([part], outputs)]
 
 
 def _widened_after(node: Node, inputs: list[Value], outputs: list[Value]) -> list[Step] | None:

@@ -11,7 +11,7 @@ from irload.ops.normalization.moments import BatchNormInference, BatchNormInfere
 from irload.plan.ir.expression import Expression, Instruction
 from irload.plan.ir.program import Step, Value
 from irload.plan.ir.steps import Elementwise, GroupNormalize, Normalize, Reduce, Softmax
-from irload.plan.lowering.values import all_f32
+from irload.plan.lowering.values import all_f32, known_axes, rounded
 
 _REDUCTIONS = {"ReduceMean": "mean", "ReduceSum": "sum", "ReduceMax": "max", "ReduceMin": "min"}
 
@@ -38,27 +38,22 @@ def mean_variance(node: Node, inputs: list[Value], outputs: list[Value]) -> list
     if axes != tuple(range(axes[0], len(x.shape))):
         return None
     outside = attributes.get("eps_mode") == "outside_sqrt"
-    return [Normalize([x], outputs, axes=axes, eps=_rounded(attributes["eps"]), outside=outside)]
+    return [Normalize([x], outputs, axes=axes, eps=rounded(attributes["eps"]), outside=outside)]
 
 
 def _axes_of_mvn(node: Node, inputs: list[Value]) -> tuple[int, ...]:
     """The axes that an MVN of any opset reduces, in order; none where they are not known."""
     rank, attributes = len(inputs[0].shape), node.op.attributes
     if len(inputs) == 2:
-        axes = () if inputs[1].constant is None else inputs[1].constant.reshape(-1).tolist()
-    else:
-        axes = attributes["reduction_axes"] or range(1 if attributes["across_channels"] else 2, rank)
+        return known_axes(inputs[1], rank)
+    axes = attributes["reduction_axes"] or range(1 if attributes["across_channels"] else 2, rank)
     return tuple(sorted({int(a) % rank for a in axes}))
 
 
 def reduction(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
     """Sum, mean, maximum or minimum over constant axes."""
-    axes_value = inputs[1].constant
-    if axes_value is None or not all_f32([inputs[0], *outputs]):
-        return None
-    rank = len(inputs[0].shape)
-    axes = tuple(sorted({int(a) % rank for a in axes_value.reshape(-1).tolist()})) if rank else ()
-    if not axes:
+    axes = known_axes(inputs[1], len(inputs[0].shape))
+    if not axes or not all_f32([inputs[0], *outputs]):
         return None
     return Reduce(inputs[:1], outputs, kind=_REDUCTIONS[node.type], axes=axes)
 
@@ -68,13 +63,7 @@ def group_normalization(node: Node, inputs: list[Value], outputs: list[Value]) -
     if not all_f32([*inputs, *outputs]):
         return None
     attributes = node.op.attributes
-    return GroupNormalize(inputs, outputs, groups=attributes["num_groups"], eps=_rounded(attributes["epsilon"]))
-
-
-def _rounded(eps: float) -> float:
-    """The number that it is in f32, infinite perhaps."""
-    with np.errstate(over="ignore"):
-        return float(np.float32(eps))
+    return GroupNormalize(inputs, outputs, groups=attributes["num_groups"], eps=rounded(attributes["epsilon"]))
 
 
 def batch_normalization(node: Node, inputs: list[Value], outputs: list[Value]) -> list[Step] | None:

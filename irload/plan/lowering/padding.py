@@ -7,7 +7,8 @@ import numpy as np
 from irload.core.tensor import Array
 from irload.graph import Node
 from irload.plan.ir.program import Step, Value
-from irload.plan.ir.steps import Broadcast, Concat, Reshape, Slice
+from irload.plan.ir.steps import Broadcast, Concat
+from irload.plan.lowering.values import ending, resized, sliced
 
 
 def pad(node: Node, inputs: list[Value], outputs: list[Value]) -> list[Step] | None:
@@ -25,10 +26,7 @@ def pad(node: Node, inputs: list[Value], outputs: list[Value]) -> list[Step] | N
     for axis, (before, behind) in enumerate(counts):  # those of a map last, where a convolution finds them
         if before or behind:
             data = _along(axis, before, behind, data, fill, steps)
-    if not steps:
-        return [Reshape([data], outputs)]
-    steps[-1].outputs = outputs
-    return steps
+    return ending(data, steps, outputs)
 
 
 def _along(axis: int, begin: int, end: int, data: Value, fill: Array | str, steps: list[Step]) -> Value:
@@ -36,14 +34,15 @@ def _along(axis: int, begin: int, end: int, data: Value, fill: Array | str, step
     n = data.shape[axis]
     pieces = [data]
     if min(begin, end) < 0:
-        pieces = [_slice(data, axis, slice(max(0, -begin), n - max(0, -end)), steps)]
+        steps.append(sliced(data, axis, slice(max(0, -begin), n - max(0, -end))))
+        pieces = [steps[-1].output]
     if begin > 0:
         pieces.insert(0, _piece(axis, begin, False, data, fill, steps))
     if end > 0:
         pieces.append(_piece(axis, end, True, data, fill, steps))
     if len(pieces) == 1:
         return pieces[0]
-    steps.append(Concat(pieces, [_like(data, axis, n + begin + end)], axis=axis))
+    steps.append(Concat(pieces, [resized(data, axis, n + begin + end)], axis=axis))
     return steps[-1].output
 
 
@@ -51,22 +50,13 @@ def _piece(axis: int, count: int, behind: bool, data: Value, fill: Array | str, 
     """The `count` elements that stand before the data, or behind it."""
     n = data.shape[axis]
     if not isinstance(fill, str):
-        return Value.of(np.broadcast_to(fill.reshape(()), _like(data, axis, count).shape))
+        return Value.of(np.broadcast_to(fill.reshape(()), resized(data, axis, count).shape))
     if fill == "edge":
-        edge = _slice(data, axis, slice(n - 1, n) if behind else slice(0, 1), steps)
-        steps.append(Broadcast([edge], [_like(data, axis, count)]))
+        edge = sliced(data, axis, slice(n - 1, n) if behind else slice(0, 1))
+        steps += [edge, Broadcast([edge.output], [resized(data, axis, count)])]
         return steps[-1].output
     skipped = 1 if fill == "reflect" else 0  # the edge itself, which symmetric repeats
     first = n - 1 - skipped if behind else skipped + count - 1
     last = first - count
-    return _slice(data, axis, slice(first, last if last >= 0 else None, -1), steps)
-
-
-def _slice(data: Value, axis: int, index: slice, steps: list[Step]) -> Value:
-    size = len(range(*index.indices(data.shape[axis])))
-    steps.append(Slice([data], [_like(data, axis, size)], index=(*(slice(None),) * axis, index)))
+    steps.append(sliced(data, axis, slice(first, last if last >= 0 else None, -1)))
     return steps[-1].output
-
-
-def _like(data: Value, axis: int, size: int) -> Value:
-    return Value((*data.shape[:axis], size, *data.shape[axis + 1 :]), data.dtype, name=data.name)

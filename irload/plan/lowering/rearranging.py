@@ -15,6 +15,7 @@ import numpy as np
 from irload.graph import Node
 from irload.plan.ir.program import Step, Value
 from irload.plan.ir.steps import Broadcast, Concat, Reshape, Slice, Transpose
+from irload.plan.lowering.values import ending, resized, sliced
 
 
 class Rearranged:
@@ -79,7 +80,7 @@ def rearranged(node: Node, inputs: list[Value], outputs: list[Value]) -> list[St
         return None
     steps: list[Step] = []
     node.op.compute(Rearranged(inputs[0], steps), *known)  # pyright: ignore[reportArgumentType]
-    return _ending(inputs[0], steps, outputs)
+    return ending(inputs[0], steps, outputs)
 
 
 def roll(node: Node, inputs: list[Value], outputs: list[Value]) -> list[Step] | None:
@@ -90,17 +91,14 @@ def roll(node: Node, inputs: list[Value], outputs: list[Value]) -> list[Step] | 
     steps: list[Step] = []
     along = axes.reshape(-1).tolist()
     for axis, count in zip(along, np.broadcast_to(shift.reshape(-1), len(along)).tolist(), strict=True):
-        lead, size = (slice(None),) * (axis % len(data.shape)), data.shape[axis]
+        axis, size = axis % len(data.shape), data.shape[axis]
         first = -count % size
         if first:
-            parts = [
-                Slice([data], [_resized(data, axis, n)], index=(*lead, part))
-                for n, part in ((size - first, slice(first, size)), (first, slice(0, first)))
-            ]
-            joined = Concat([p.output for p in parts], [_resized(data, axis, size)], axis=axis % len(data.shape))
+            parts = [sliced(data, axis, part) for part in (slice(first, size), slice(0, first))]
+            joined = Concat([p.output for p in parts], [resized(data, axis, size)], axis=axis)
             steps += [*parts, joined]
             data = joined.output
-    return _ending(inputs[0], steps, outputs)
+    return ending(inputs[0], steps, outputs)
 
 
 def tile(node: Node, inputs: list[Value], outputs: list[Value]) -> list[Step] | None:
@@ -116,17 +114,3 @@ def tile(node: Node, inputs: list[Value], outputs: list[Value]) -> list[Step] | 
     steps: list[Step] = [Reshape([data], [Value(apart, data.dtype, name=data.name)])]
     steps.append(Broadcast([steps[-1].output], [Value(repeated, data.dtype, name=data.name)]))
     return [*steps, Reshape([steps[-1].output], outputs)]
-
-
-def _ending(data: Value, steps: list[Step], outputs: list[Value]) -> list[Step]:
-    """The steps, the last of which gives the outputs."""
-    if not steps:
-        return [Reshape([data], outputs)]
-    steps[-1].outputs = outputs
-    return steps
-
-
-def _resized(data: Value, axis: int, size: int) -> Value:
-    shape = list(data.shape)
-    shape[axis] = size
-    return Value(tuple(shape), data.dtype, name=data.name)

@@ -12,6 +12,7 @@ from irload.plan.backends.llvm.kernels.windows import WindowAxis, conv_axes, poo
 from irload.plan.backends.llvm.selection import SELECTIONS
 from irload.plan.ir.program import Step
 from irload.plan.ir.steps import (
+    INDICES,
     Attention,
     Compute,
     Concat,
@@ -26,8 +27,6 @@ from irload.plan.ir.steps import (
 )
 
 F32 = np.dtype(np.float32)
-INDICES = ("int32", "int64")
-"""The types of the indices that a Gather may take."""
 
 
 def supports(step: Step) -> bool:

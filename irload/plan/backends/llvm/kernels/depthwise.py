@@ -17,9 +17,9 @@ from irload.plan.backends.llvm.builder import Function, Int, Value
 from irload.plan.backends.llvm.elements import elements_of, is_contiguous
 from irload.plan.backends.llvm.expressions import evaluate
 from irload.plan.backends.llvm.kernel import Kernel, Launch
-from irload.plan.backends.llvm.kernels.loops import accumulate, offset, repeat
+from irload.plan.backends.llvm.kernels.loops import accumulate, offset
 from irload.plan.backends.llvm.kernels.windowed import Windowed
-from irload.plan.backends.llvm.kernels.windows import WindowAxis, five
+from irload.plan.backends.llvm.kernels.windows import WindowAxis, five, in_blocks, readers
 from irload.plan.backends.llvm.operands import read, write
 from irload.plan.backends.llvm.pack import aligned_f32
 from irload.plan.backends.llvm.selector import Selector
@@ -103,9 +103,7 @@ class Depthwise(Kernel):
 
     def _write_row(self, f: Function, x: Value, w: Value, results: list[Value], bounds: list[Int]) -> None:
         """All columns of a row: the first ones, blocks of windows that lack no tap, the last ones."""
-        width, columns = self.axes[2], self.columns
-        left = min(-(-width.interior.start // columns) * columns, width.count)
-        whole = left + max(0, width.interior.stop - left) // columns * columns
+        width = self.axes[2]
 
         def block(at: Int, taps: list[range]) -> None:
             strides = (self.y, *self.operands)
@@ -113,13 +111,7 @@ class Depthwise(Kernel):
             name = _Block(self, taps).function(f)
             f.call(name, [f.at(x, f.multiply(at, width.stride * self.x[4])), w, *places, *bounds])
 
-        def ends(start: int, stop: int) -> None:
-            for at in range(start, stop, columns):
-                block(at, [width.taps(k) for k in range(at, min(at + columns, stop))])
-
-        ends(0, left)
-        repeat(f, left, whole, columns, lambda at: block(at, [range(width.kernel)] * columns))
-        ends(whole, width.count)
+        in_blocks(f, width, self.columns, block)
 
 
 class _Block:
@@ -160,10 +152,7 @@ class _Block:
         kernel = self._kernel
         depth, height, width = kernel.axes
         vectors = -(-count // kernel.lanes)
-        belongs: dict[int, list[tuple[int, int]]] = {}
-        for window, own in enumerate(self._taps):
-            for tap in own:
-                belongs.setdefault(window * width.stride + tap * width.dilation, []).append((window, tap))
+        belongs = readers(width, self._taps)
 
         rows = height.whole or (f["row"], f["rows"])
 

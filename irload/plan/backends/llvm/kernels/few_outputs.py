@@ -16,9 +16,9 @@ from irload.plan.backends.llvm.builder import Function, Int, Value
 from irload.plan.backends.llvm.elements import F32, element_of, elements_of, is_contiguous
 from irload.plan.backends.llvm.expressions import evaluate
 from irload.plan.backends.llvm.kernel import Kernel, Launch
-from irload.plan.backends.llvm.kernels.loops import accumulate, offset, repeat
+from irload.plan.backends.llvm.kernels.loops import accumulate, offset
 from irload.plan.backends.llvm.kernels.windowed import Windowed
-from irload.plan.backends.llvm.kernels.windows import WindowAxis, five
+from irload.plan.backends.llvm.kernels.windows import WindowAxis, five, in_blocks, readers
 from irload.plan.backends.llvm.operands import read, write
 from irload.plan.backends.llvm.pack import aligned_f32
 from irload.plan.backends.llvm.selector import Selector
@@ -107,8 +107,6 @@ class FewOutputs(Kernel):
     def _write_row(self, f: Function, x: Value, w: Value, results: list[Value], bounds: list[Int]) -> None:
         """All windows of a row, as many at once as there are lanes: first ones, those that lack no tap, last ones."""
         width, lanes = self.axes[2], self.lanes
-        left = min(-(-width.interior.start // lanes) * lanes, width.count)
-        whole = left + max(0, width.interior.stop - left) // lanes * lanes
 
         def tile(at: Int, taps: list[range]) -> None:
             for k in range(0, len(taps), self.columns):
@@ -121,13 +119,7 @@ class FewOutputs(Kernel):
             ]
             f.call(self._results(f, len(taps)), [f["scratch"], *places])
 
-        def ends(start: int, stop: int) -> None:
-            for at in range(start, stop, lanes):
-                tile(at, [width.taps(k) for k in range(at, min(at + lanes, stop))])
-
-        ends(0, left)
-        repeat(f, left, whole, lanes, lambda at: tile(at, [range(width.kernel)] * lanes))
-        ends(whole, width.count)
+        in_blocks(f, width, lanes, tile)
 
     def _sums(self, caller: Function, taps: Sequence[range]) -> str:
         """The function that sums up neighbouring windows of these taps, lane by lane, into scratch."""
@@ -143,10 +135,7 @@ class FewOutputs(Kernel):
     def _windows(self, f: Function, taps: Sequence[range]) -> list[Value]:
         """Output by output of each window. Data is read once for all windows that it belongs to."""
         depth, height, width = self.axes
-        belongs: dict[int, list[tuple[int, int]]] = {}
-        for window, own in enumerate(taps):
-            for tap in own:
-                belongs.setdefault(window * width.stride + tap * width.dilation, []).append((window, tap))
+        belongs = readers(width, taps)
 
         def vector(data: Value, weights: Value, count: int | None, sums: list[Value]) -> list[Value]:
             found, factors = list(sums), dict[tuple[int, int], Value]()

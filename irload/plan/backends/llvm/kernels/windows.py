@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from irload.plan.backends.llvm.builder import Function, Int
+from irload.plan.backends.llvm.kernels.loops import repeat
 from irload.plan.ir.steps import Conv, Pool
 from irload.record import record
 
@@ -57,6 +58,29 @@ class WindowAxis:
         """True where all that the windows span can be counted."""
         span = (self.count - 1) * self.stride + (self.kernel - 1) * self.dilation + 1
         return span + abs(self.begin) + self.size < FARTHEST
+
+
+def in_blocks(f: Function, axis: WindowAxis, size: int, block: Callable[[Int, list[range]], None]) -> None:
+    """`block(position, taps of its windows)` for blocks of windows: first ones, those that lack no tap, last ones."""
+    left = min(-(-axis.interior.start // size) * size, axis.count)
+    whole = left + max(0, axis.interior.stop - left) // size * size
+
+    def ends(start: int, stop: int) -> None:
+        for at in range(start, stop, size):
+            block(at, [axis.taps(k) for k in range(at, min(at + size, stop))])
+
+    ends(0, left)
+    repeat(f, left, whole, size, lambda at: block(at, [range(axis.kernel)] * size))
+    ends(whole, axis.count)
+
+
+def readers(axis: WindowAxis, taps: Sequence[range]) -> dict[int, list[tuple[int, int]]]:
+    """For each element that neighbouring windows of these taps read: which windows do, each by which tap."""
+    found: dict[int, list[tuple[int, int]]] = {}
+    for window, own in enumerate(taps):
+        for tap in own:
+            found.setdefault(window * axis.stride + tap * axis.dilation, []).append((window, tap))
+    return found
 
 
 def three(values: Sequence[int], missing: int) -> tuple[int, int, int]:
