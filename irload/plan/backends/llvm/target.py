@@ -13,6 +13,8 @@ from irload.errors import InputInvalid
 from irload.plan.backends.llvm.permission import tiles_are_permitted
 from irload.record import record
 
+LINE = 64
+"""The bytes of a cache line."""
 VARIABLE = "IRLOAD_JIT"
 """The environment variable that names a target to compile for, or `off`."""
 

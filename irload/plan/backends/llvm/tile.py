@@ -11,14 +11,12 @@ from functools import lru_cache
 from math import gcd, prod
 
 from irload.plan.backends.llvm.builder import Function, Int, Value
-from irload.plan.backends.llvm.target import Target
+from irload.plan.backends.llvm.target import LINE, Target
 from irload.record import record
 
 UNROLL = 4
 """Elements of the sum that one turn of the innermost loop takes."""
 
-LINE = 64
-"""The bytes of a cache line."""
 STREAM = 24
 """Bytes that a core reads from the second level of its cache in a cycle."""
 REST = 1.03

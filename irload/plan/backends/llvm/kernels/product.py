@@ -14,7 +14,8 @@ from irload.plan.backends.llvm.builder import Function, Int, Value
 from irload.plan.backends.llvm.kernel import Kernel
 from irload.plan.backends.llvm.kernels.access import Access
 from irload.plan.backends.llvm.kernels.results import TileResults
-from irload.plan.backends.llvm.tile import LINE, UNROLL, Level, Row, Tile, write_sums
+from irload.plan.backends.llvm.target import LINE
+from irload.plan.backends.llvm.tile import UNROLL, Level, Row, Tile, write_sums
 from irload.plan.ir.expression import Expression
 from irload.record import record
 

@@ -9,7 +9,7 @@ from irload.plan.backends.llvm.elements import SIZES
 from irload.plan.backends.llvm.expressions import evaluate, expression_cycles
 from irload.plan.backends.llvm.kernels.access import Access
 from irload.plan.backends.llvm.operands import read, write
-from irload.plan.backends.llvm.tile import LINE
+from irload.plan.backends.llvm.target import LINE
 from irload.plan.ir.expression import Expression
 from irload.record import record
 

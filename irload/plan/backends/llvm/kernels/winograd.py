@@ -15,7 +15,8 @@ from irload.plan.backends.llvm.kernel import Kernel
 from irload.plan.backends.llvm.kernels.loops import each_vector, offset
 from irload.plan.backends.llvm.kernels.winograd_transforms import transform_inputs, transform_outputs
 from irload.plan.backends.llvm.operands import read, write
-from irload.plan.backends.llvm.tile import LINE, UNROLL, Level, Row, Tile, write_sums
+from irload.plan.backends.llvm.target import LINE
+from irload.plan.backends.llvm.tile import UNROLL, Level, Row, Tile, write_sums
 from irload.plan.ir.expression import Expression
 from irload.record import record
 
