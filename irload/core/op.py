@@ -95,6 +95,12 @@ class Op:
     folds: ClassVar[bool] = True
     """False for operations whose result is no function of their inputs (state, random numbers, control flow)."""
 
+    infers_from_scalars: ClassVar[bool] = False
+    """True where `infer` reads no values but those of single elements: what it gives holds for any others."""
+
+    calculates: ClassVar[bool] = True
+    """False for operations that only hand on what they are given."""
+
     rounds: ClassVar[Collection[int]] = ()
     """The inputs that hold real numbers by the specification, where the runtime takes integers, too, and rounds the
     result. `compute` takes those as f32."""

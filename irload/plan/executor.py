@@ -23,6 +23,7 @@ from irload.plan.passes.pipeline import optimize
 from irload.plan.sanitizing import is_on
 from irload.plan.schedule import Part
 from irload.plan.segments import divide
+from irload.plan.wide import is_short
 from irload.portable import give_back_memory
 from irload.record import record
 
@@ -63,6 +64,7 @@ class Executor:
         inputs = [self.memory.array(v) for v in program.inputs]
         self._inputs = [[(part, view[part]) for part in pieces(view)] for view in inputs]
         self._outputs = [self.memory.array(v) for v in program.outputs]
+        self._rounds = any(v.origin is not None and is_short(v.origin.type) for v in program.outputs)
         self._sanitizer = _sanitizer(program, self.memory) if is_on() else None
 
     @property
@@ -89,7 +91,7 @@ class Executor:
 
     def _results(self, arrays: Sequence[Array], wide: bool) -> tuple[Array, ...]:
         """The results in the types that the graph gives them, or as they are."""
-        if wide:
+        if wide or not self._rounds:
             return tuple(arrays)
         return tuple(in_own_type(array, value) for array, value in zip(arrays, self.program.outputs, strict=True))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from time import perf_counter
-from typing import ClassVar, Protocol, cast
+from typing import Any, ClassVar, Protocol, cast
 
 import numpy as np
 from numpy.lib.array_utils import byte_bounds
@@ -64,6 +64,8 @@ class Run:
         """Compares the types that only a run knows with what the file declares."""
         self.iterations = 0
         self._assigned: dict[str, Array] = {}
+        self._bodies: dict[Graph, tuple[tuple[tuple[Any, ...], ...], Schedule]] = {}
+        """The schedule of each body for the dtypes and shapes that it was given last."""
 
     def run(self, schedule: Schedule, arrays: Sequence[Array]) -> tuple[Array, ...]:
         """The results of a graph: by a plan where every type is known, else node by node behind what is planned."""
@@ -151,6 +153,17 @@ class Run:
 
     def types(self, scheduled: ScheduledNode, inputs: Sequence[Array]) -> Sequence[TensorType]:
         """The output types for these very inputs: the checks of `infer` on shapes that only now are known."""
+        if not scheduled.node.op.infers_from_scalars:
+            return self._inferred(scheduled, inputs)
+        key = tuple((a.dtype, a.shape, a.tobytes() if a.size == 1 and a.dtype.kind in "biu" else b"") for a in inputs)
+        found = scheduled.inferred.get(key)
+        if found is None:
+            found = self._inferred(scheduled, inputs)
+            scheduled.inferred.clear()
+            scheduled.inferred[key] = found
+        return found
+
+    def _inferred(self, scheduled: ScheduledNode, inputs: Sequence[Array]) -> tuple[TensorType, ...]:
         known = [
             TensorType(_element(t, a), Shape(*a.shape), rounded_array(a, t))
             for t, a in zip(scheduled.input_types, inputs, strict=True)
@@ -162,12 +175,16 @@ class Run:
     def run_body(self, body: Body, inputs: Sequence[Array]) -> tuple[Array, ...]:
         """The results of a body, given one array for each of its parameters."""
         graph = cast(Graph, body)
-        given = [
-            TensorType(_element(p.outputs[0].type, a), Shape(*a.shape))
-            for p, a in zip(graph.parameters, inputs, strict=True)
-        ]
+        form = tuple((a.dtype, a.shape) for a in inputs)
+        known, schedule = self._bodies.get(graph, (None, None))
+        if schedule is None or known != form:
+            given = [
+                TensorType(_element(p.outputs[0].type, a), Shape(*a.shape))
+                for p, a in zip(graph.parameters, inputs, strict=True)
+            ]
+            schedule = self.compiled.schedule(graph, given, self.differences)
+            self._bodies[graph] = form, schedule
         outputs = self.outputs
-        schedule = self.compiled.schedule(graph, given, self.differences)
         results = self.run(schedule, inputs)
         self.outputs = outputs
         return results

@@ -41,6 +41,10 @@ class ScheduledNode:
     """True where a float of 16 bits goes in or out, as far as is known."""
     nbytes: int = 0
     """Those of the outputs together, where they are known."""
+    inferred: dict[Hashable, tuple[TensorType, ...]] = field(
+        default_factory=dict[Hashable, tuple[TensorType, ...]], repr=False
+    )
+    """What a run inferred last, by what it inferred that from."""
 
 
 @record(eq=False)

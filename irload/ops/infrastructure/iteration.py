@@ -33,6 +33,7 @@ class Iterated(Op):
 
     folds = False
     widens = False
+    infers_from_scalars = True
     hasty: ClassVar[bool] = False
     """Whether the bounds of a merged input that is also an output are given up at once where they move."""
     equal_parts: ClassVar[bool] = False

@@ -20,6 +20,7 @@ class _Variable(Op):
 
     folds = False
     widens = False
+    calculates = False
 
 
 class ReadValue3(_Variable, type="ReadValue", since=3):

@@ -20,6 +20,7 @@ from irload.plan.backends.numpy.selection.table import SELECTIONS
 from irload.plan.backends.numpy.tuning import Phases, Tuner, filled
 from irload.plan.ir.constant import Constant
 from irload.plan.ir.program import Step
+from irload.plan.ir.steps import Compute
 from irload.plan.memory.memory import Memory
 from irload.plan.sanitizing import is_on
 from irload.plan.threads import pool, run_part
@@ -62,6 +63,7 @@ class NumpyExecutable:
         self._constants = _distinct(selector.direct)
         self._packed = _distinct(selector.held)
         self._table = _merged(self._with_checks())
+        self._calculates = not all(isinstance(step, Compute) and not step.op.calculates for step in steps)
 
     @property
     def nbytes(self) -> Mapping[str, int]:
@@ -73,6 +75,9 @@ class NumpyExecutable:
 
     def run(self, context: Any) -> None:
         self._cell.context = context
+        if not self._calculates:
+            self._run(self._table)
+            return
         with np.errstate(all="ignore"), single_threaded_blas:
             self._run(self._table)
 
