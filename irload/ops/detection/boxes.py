@@ -7,16 +7,21 @@ is what is added to every width and height: 1 where coordinates count whole pixe
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import ClassVar, Protocol
 
 import numpy as np
 
+from irload.core.op import Op
 from irload.core.tensor import Array
+from irload.record import record
 
 Overlap = Callable[[Array, Array], Array]
 """Takes boxes that broadcast against each other; returns the intersection over union of each pair."""
 
 TOGETHER, PAIRS = 64, 1 << 20
-"""How many boxes suppression compares with all others at once, and in how many pairs."""
+"""How many boxes suppression compares with others at once, and in how many pairs."""
+AHEAD = 1024
+"""How many boxes suppression looks at before it knows whether it needs more."""
 
 
 def sizes(boxes: Array, offset: float = 0) -> Array:
@@ -38,6 +43,17 @@ def iou(box: Array, others: Array, offset: float = 0, *, bridge: bool = False) -
         common = length if common is None else common * length
     assert common is not None
     return ratio(common, a + b - common, (a > 0) & (b > 0))
+
+
+@record()
+class Iou:
+    """`iou` of boxes that are compared in one way."""
+
+    offset: float = 0
+    bridge: bool = False
+
+    def __call__(self, box: Array, others: Array) -> Array:
+        return iou(box, others, self.offset, bridge=self.bridge)
 
 
 def ratio(a: Array, b: Array, where: Array) -> Array:
@@ -62,13 +78,17 @@ def by_score(scores: Array) -> Array:
     return np.argsort(-scores, kind="stable")
 
 
+IOU = Iou()
+"""That of boxes between their corners."""
+
+
 def suppress(
     boxes: Array,
     threshold: float,
     limit: int | None = None,
     *,
     eta: float = 1,
-    overlap: Overlap = iou,
+    overlap: Overlap = IOU,
 ) -> Array:
     """Greedy suppression: the indices of the boxes that stay, of boxes given best first.
 
@@ -77,21 +97,52 @@ def suppress(
     """
     limit = len(boxes) if limit is None else limit
     worst = np.zeros(len(boxes), boxes.dtype)  # the greatest overlap of each box with one that stays
-    rest, stay = np.arange(len(boxes)), np.zeros(0, np.int64)
-    while rest.size and len(stay) < limit:
-        count = max(1, min(TOGETHER, PAIRS // len(rest)))
-        block, rest = rest[:count], rest[count:]
-        pairs, among = overlap(boxes[block][:, None], boxes[block]), worst[block]
-        chosen: list[int] = []
-        for k in range(len(block)):
-            if among[k] <= threshold and len(stay) + len(chosen) < limit:
-                chosen.append(k)
-                np.maximum(among, pairs[k], out=among)
-                if eta < 1 and threshold > 0.5:
-                    threshold *= eta
-        stay = np.concatenate([stay, block[chosen]])
-        if rest.size and chosen:
-            found = overlap(boxes[block[chosen]][:, None], boxes[rest]).max(0)
-            worst[rest] = np.maximum(worst[rest], found)
+    stay = np.zeros(0, np.int64)
+    for start in range(0, len(boxes), AHEAD):
+        if len(stay) >= limit:
+            break
+        rest = np.arange(start, min(start + AHEAD, len(boxes)))
+        for first in range(0, len(stay), TOGETHER):
+            _compare(boxes, stay[first : first + TOGETHER], rest, worst, overlap)
         rest = rest[worst[rest] <= threshold]
+        while rest.size and len(stay) < limit:
+            count = max(1, min(TOGETHER, PAIRS // len(rest)))
+            block, rest = rest[:count], rest[count:]
+            pairs, among = overlap(boxes[block][:, None], boxes[block]), worst[block]
+            chosen: list[int] = []
+            for k in range(len(block)):
+                if among[k] <= threshold and len(stay) + len(chosen) < limit:
+                    chosen.append(k)
+                    np.maximum(among, pairs[k], out=among)
+                    if eta < 1 and threshold > 0.5:
+                        threshold *= eta
+            stay = np.concatenate([stay, block[chosen]])
+            if rest.size and chosen:
+                _compare(boxes, block[chosen], rest, worst, overlap)
+            rest = rest[worst[rest] <= threshold]
     return stay
+
+
+def _compare(boxes: Array, chosen: Array, rest: Array, worst: Array, overlap: Overlap) -> None:
+    """Note in `worst` how much the rest overlaps boxes that stay."""
+    worst[rest] = np.maximum(worst[rest], overlap(boxes[chosen][:, None], boxes[rest]).max(0))
+
+
+class Suppress(Protocol):
+    """What `suppress` is: see there."""
+
+    def __call__(
+        self,
+        boxes: Array,
+        threshold: float,
+        limit: int | None = None,
+        *,
+        eta: float = 1,
+        overlap: Overlap = IOU,
+    ) -> Array: ...
+
+
+class Suppressing(Op):
+    """An operation that suppresses boxes, with a function of its own that whoever runs it may replace."""
+
+    suppress: ClassVar[Suppress] = staticmethod(suppress)

@@ -5,17 +5,16 @@ from __future__ import annotations
 import numpy as np
 
 from irload.core import attribute as attr
-from irload.core.op import Op
 from irload.core.shape import ANY, Dim, Shape
 from irload.core.tensor import Array, TensorType
 from irload.errors import AttributeInvalid, ShapeMismatch
-from irload.ops.detection.boxes import by_score, iou, suppress
+from irload.ops.detection.boxes import Suppressing, by_score
 from irload.ops.detection.ports import dim_of, follow_floats, require_floats, require_shape
 
 CORNER, CENTER = "caffe.PriorBoxParameter.CORNER", "caffe.PriorBoxParameter.CENTER_SIZE"
 
 
-class DetectionOutputBase(Op):
+class DetectionOutputBase(Suppressing):
     """What both versions share.
 
     Inputs: box_logits [images, 4 · boxes (· classes)], class_preds [images, boxes · classes], proposals [1 or images,
@@ -176,7 +175,7 @@ class DetectionOutputBase(Op):
             candidates = np.flatnonzero(scores[:, klass] > self.confidence_threshold)
             candidates = candidates[by_score(scores[candidates, klass])]
             candidates = candidates if self.top_k < 0 else candidates[: self.top_k]
-            stay = suppress(self._boxes_of(boxes, klass)[candidates], self.nms_threshold, overlap=iou)
+            stay = self.suppress(self._boxes_of(boxes, klass)[candidates], self.nms_threshold)
             chosen[klass] = candidates[stay]
         return chosen
 
@@ -193,7 +192,7 @@ class DetectionOutputBase(Op):
         chosen: dict[int, Array] = {}
         for klass in np.unique(label[candidates]).tolist():
             own = candidates[label[candidates] == klass]
-            chosen[klass] = own[suppress(self._boxes_of(boxes, klass)[own], self.nms_threshold, overlap=iou)]
+            chosen[klass] = own[self.suppress(self._boxes_of(boxes, klass)[own], self.nms_threshold)]
         return chosen
 
 

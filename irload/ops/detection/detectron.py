@@ -6,15 +6,14 @@ import numpy as np
 
 from irload.core import attribute as attr
 from irload.core.element import i32
-from irload.core.op import Op
 from irload.core.shape import Shape
 from irload.core.tensor import Array, TensorType
-from irload.ops.detection.boxes import by_score, iou, suppress
+from irload.ops.detection.boxes import Iou, Suppressing, by_score
 from irload.ops.detection.decode import refine
 from irload.ops.detection.ports import agreed, dim_of, require_floats, require_shape
 
 
-class ExperimentalDetectronDetectionOutput(Op, since=6):
+class ExperimentalDetectronDetectionOutput(Suppressing, since=6):
     """Refines regions by the deltas of each class, suppresses overlapping ones class by class, and keeps the best.
 
     Specification: ExperimentalDetectronDetectionOutput-6. Inputs: rois [n, 4], deltas [n, 4 · classes], scores [n,
@@ -54,9 +53,7 @@ class ExperimentalDetectronDetectionOutput(Op, since=6):
         for klass in range(1, self.num_classes):
             chosen = np.flatnonzero(sound & (scores[:, klass] > self.score_threshold))
             chosen = chosen[by_score(scores[chosen, klass])]
-            stay = suppress(
-                boxes[chosen, klass], self.nms_threshold, limit, overlap=lambda one, others: iou(one, others, 1)
-            )
+            stay = self.suppress(boxes[chosen, klass], self.nms_threshold, limit, overlap=Iou(1))
             found.append(np.stack([chosen[stay], np.full(len(stay), klass)], -1))
         roi, klass = np.concatenate(found).T
         if len(roi) > self.max_detections_per_image:

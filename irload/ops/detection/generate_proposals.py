@@ -6,11 +6,10 @@ import numpy as np
 
 from irload.core import attribute as attr
 from irload.core.element import INDEX, i64
-from irload.core.op import Op
 from irload.core.shape import Dim, Shape
 from irload.core.tensor import Array, TensorType
 from irload.errors import ShapeMismatch
-from irload.ops.detection.boxes import by_score, iou, sizes, suppress
+from irload.ops.detection.boxes import Iou, Suppressing, by_score, sizes
 from irload.ops.detection.decode import WIDEST, clip, refine
 from irload.ops.detection.ports import agreed, dim_of, require_floats, require_shape
 from irload.ops.ports import require_rank
@@ -23,7 +22,7 @@ def by_cell(scores: Array, deltas: Array) -> tuple[Array, Array]:
     return scores.transpose(1, 2, 0).ravel(), deltas.transpose(2, 3, 0, 1).reshape(-1, 4)
 
 
-class ExperimentalDetectronGenerateProposalsSingleImage(Op, since=6):
+class ExperimentalDetectronGenerateProposalsSingleImage(Suppressing, since=6):
     """The best `post_nms_count` regions of one image, after suppression of those that overlap a better one.
 
     Specification: ExperimentalDetectronGenerateProposalsSingleImage-6. Inputs: im_info (height, width, scale), anchors
@@ -54,14 +53,14 @@ class ExperimentalDetectronGenerateProposalsSingleImage(Op, since=6):
         boxes = clip(refine(anchors, moves, 1, WIDEST), height - 1, width - 1)
         values = values * (sizes(boxes, 1) >= self.min_size).all(-1)
         order = by_score(values)[: self.pre_nms_count]
-        stay = order[suppress(boxes[order], self.nms_threshold, self.post_nms_count)]
+        stay = order[self.suppress(boxes[order], self.nms_threshold, self.post_nms_count)]
         rois = np.zeros((self.post_nms_count, 4), boxes.dtype)
         best = np.zeros(self.post_nms_count, boxes.dtype)
         rois[: len(stay)], best[: len(stay)] = boxes[stay], values[stay]
         return rois, best
 
 
-class GenerateProposals(Op, since=9):
+class GenerateProposals(Suppressing, since=9):
     """The best `post_nms_count` regions of each image, after suppression of those that overlap a better one.
 
     Specification: GenerateProposals-9. Inputs: im_info [batches, 3 or 4] of (height, width, scale or scales), anchors
@@ -111,11 +110,6 @@ class GenerateProposals(Op, since=9):
         order = by_score(scores)[: self.pre_nms_count]
         least = np.array([scale[-1], scale[0]], boxes.dtype) * boxes.dtype.type(self.min_size)
         order = order[(sizes(boxes[order], offset) >= least).all(-1)]
-        stay = suppress(
-            boxes[order],
-            self.nms_threshold,
-            self.post_nms_count,
-            eta=self.nms_eta,
-            overlap=lambda one, others: iou(one, others, offset),
-        )
+        numbers = self.nms_threshold, self.post_nms_count
+        stay = self.suppress(boxes[order], *numbers, eta=self.nms_eta, overlap=Iou(offset))
         return boxes[order[stay]], scores[order[stay]]

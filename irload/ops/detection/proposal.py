@@ -6,11 +6,10 @@ import numpy as np
 
 from irload.core import attribute as attr
 from irload.core.element import ElementType
-from irload.core.op import Op
 from irload.core.shape import Dim, Shape
 from irload.core.tensor import Array, TensorType
 from irload.errors import ShapeMismatch
-from irload.ops.detection.boxes import by_score, iou, sizes, suppress
+from irload.ops.detection.boxes import Iou, Suppressing, by_score, sizes
 from irload.ops.detection.decode import clip, refine
 from irload.ops.detection.ports import agreed, dim_of, follow_floats, require_shape
 from irload.ops.detection.sampling import round_away
@@ -19,7 +18,7 @@ from irload.ops.ports import require_rank
 F = np.float32
 
 
-class Proposal(Op, since=1):
+class Proposal(Suppressing, since=1):
     """The best `post_nms_topn` regions of each image, after suppression of those that overlap a better one.
 
     Specification: Proposal-1. Inputs: class_probs [batches, 2 · anchors, height, width], of which the second half
@@ -82,7 +81,8 @@ class Proposal(Op, since=1):
             deltas = bbox_deltas[batch].reshape(count, 4, height, width).transpose(2, 3, 0, 1).reshape(-1, 4)
             boxes, scores = self._candidates(anchors, scores, deltas, (height, width), image_shape)
             order = by_score(scores)[: self.pre_nms_topn]
-            stay = order[self._suppress(boxes[order])]
+            overlap = Iou(self._offset)
+            stay = order[self.suppress(boxes[order], self.nms_thresh, self.post_nms_topn, overlap=overlap)]
             found = len(stay)
             rows[batch, :found, 0] = batch
             rows[batch, :found, 1:] = self._finished(boxes[stay], image_shape)
@@ -127,11 +127,6 @@ class Proposal(Op, since=1):
         """The limits of the second and of the first coordinate: height and width, or the reverse where y is first."""
         height, width = image[:2].tolist()
         return (width, height) if self.framework == "tensorflow" else (height, width)
-
-    def _suppress(self, boxes: Array) -> Array:
-        return suppress(
-            boxes, self.nms_thresh, self.post_nms_topn, overlap=lambda one, others: iou(one, others, self._offset)
-        )
 
     def _finished(self, boxes: Array, image: Array) -> Array:
         height, width = self._limits(image)

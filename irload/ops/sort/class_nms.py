@@ -12,7 +12,7 @@ from irload.core.op import Op
 from irload.core.shape import ANY, Dim, Shape
 from irload.core.tensor import Array, TensorType
 from irload.errors import AttributeInvalid, ExecutionError
-from irload.ops.detection.boxes import by_score, iou, suppress
+from irload.ops.detection.boxes import Iou, Suppressing, by_score, iou
 from irload.ops.detection.ports import dim_of, require_floats, require_shape
 from irload.ops.ports import require_element
 
@@ -114,7 +114,7 @@ def _taken(found: Found, order: Array) -> Found:
     return klass[order], score[order], box[order], index[order]
 
 
-class MulticlassNms(ClassNms, since=8):
+class MulticlassNms(Suppressing, ClassNms, since=8):
     """Greedy suppression a class, then the best `keep_top_k` boxes of each image.
 
     Specification: MulticlassNonMaxSuppression-8. Candidates are the `nms_top_k` boxes of highest score, from
@@ -146,12 +146,8 @@ class MulticlassNms(ClassNms, since=8):
     def select(self, boxes: Array, scores: Array) -> tuple[Array, Array]:
         chosen = self.candidates(scores >= self.score_threshold, scores)
         offset = 0 if self.normalized else 1
-        stay = suppress(
-            boxes[chosen],
-            self.iou_threshold,
-            eta=self.nms_eta,
-            overlap=lambda box, others: iou(box, others, offset, bridge=True),
-        )
+        overlap = Iou(offset, bridge=True)
+        stay = self.suppress(boxes[chosen], self.iou_threshold, eta=self.nms_eta, overlap=overlap)
         return chosen[stay], scores[chosen[stay]]
 
 

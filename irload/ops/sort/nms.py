@@ -6,11 +6,10 @@ import numpy as np
 
 from irload.core import attribute as attr
 from irload.core.element import INDEX, ElementType, bf16, f16, f32, i64
-from irload.core.op import Op
 from irload.core.shape import ANY, Dim, Shape
 from irload.core.tensor import Array, TensorType
 from irload.errors import ShapeMismatch, TypeMismatch
-from irload.ops.detection.boxes import Overlap, by_score, from_center, iou, ordered, suppress
+from irload.ops.detection.boxes import IOU, Overlap, Suppress, Suppressing, by_score, from_center, ordered
 from irload.ops.ports import require_element
 
 Selection = tuple[Array, Array]
@@ -69,7 +68,9 @@ def select(
     threshold: float,
     score_threshold: float,
     sigma: float = 0,
-    overlap: Overlap = iou,
+    overlap: Overlap = IOU,
+    *,
+    suppress: Suppress,
 ) -> Selection:
     """The best boxes of every class of every batch, class by class."""
     indices, values = [np.zeros((0, 3), np.int64)], [np.zeros(0, scores.dtype)]
@@ -125,7 +126,7 @@ def results_of(element: ElementType, selection: Selection) -> tuple[Array, ...]:
     return indices.astype(element.dtype), rows, np.array([len(indices)], element.dtype)
 
 
-class NmsBase(Op):
+class NmsBase(Suppressing):
     """What all versions of NonMaxSuppression share."""
 
     box_encoding = attr.choice("corner", "center", default="corner")
@@ -135,7 +136,8 @@ class NmsBase(Op):
         """The selection, `options` being the optional inputs in their order."""
         limit, threshold, score_threshold, sigma = (*(0 if o is None else o.item() for o in options), 0, 0, 0, 0)[:4]
         corners = from_center(boxes) if self.box_encoding == "center" else ordered(boxes)
-        selection = select(corners, scores, int(limit), float(threshold), float(score_threshold), float(sigma))
+        numbers = float(threshold), float(score_threshold), float(sigma)
+        selection = select(corners, scores, int(limit), *numbers, suppress=self.suppress)
         return sorted_across(selection) if self.sort_result_descending else selection
 
 

@@ -8,7 +8,7 @@ from irload.core import attribute as attr
 from irload.core.element import INDEX, i64
 from irload.core.op import Op
 from irload.core.tensor import Array, TensorType
-from irload.ops.detection.boxes import ratio
+from irload.ops.detection.boxes import ratio, suppress
 from irload.ops.sort.nms import (
     check_boxes,
     check_scalar,
@@ -56,7 +56,7 @@ class NMSRotated(Op, since=13):
     ) -> tuple[Array, ...]:
         turn = np.array([1, 1, 1, 1, 1 if self.clockwise else -1], boxes.dtype)
         limit, threshold, least = max_output_boxes_per_class.item(), iou_threshold.item(), score_threshold.item()
-        selection = select(boxes * turn, scores, limit, threshold, least, overlap=rotated_iou)
+        selection = select(boxes * turn, scores, limit, threshold, least, overlap=rotated_iou, suppress=suppress)
         return results_of(self.output_type, sorted_across(selection) if self.sort_result_descending else selection)
 
 
