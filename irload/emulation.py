@@ -138,7 +138,7 @@ def _touching_suppressed(node: Node) -> Op:
             return found if sigma > 0 else np.where(found >= threshold, np.inf, found).astype(found.dtype)
 
         bounds = int(limit), float(threshold), float(score_threshold), float(sigma)
-        selection = select(corners, scores, *bounds, overlap=overlap)
+        selection = select(corners, scores, *bounds, overlap=overlap, suppress=self.suppress)
         return sorted_across(selection) if self.sort_result_descending else selection
 
     return _overriding(node.op, selected=selected)

@@ -13,6 +13,7 @@ from weakref import WeakSet
 
 import numpy as np
 
+from irload.core.op import Op
 from irload.core.pause import uncollected
 from irload.core.tensor import Array, TensorType
 from irload.differences import RunDifferences, refusal
@@ -23,10 +24,11 @@ from irload.errors import (
     LimitExceeded,
     Where,
 )
-from irload.graph import Graph, Port, with_printable_names
+from irload.graph import Graph, Node, Port, with_printable_names
 from irload.inputs import bind_typed
 from irload.machine import thread_count
 from irload.model import Model
+from irload.ops.detection.boxes import Suppressing
 from irload.plan.backends.base import Options
 from irload.plan.folding import Folding
 from irload.plan.interpreter import Run, TimedRun
@@ -93,6 +95,8 @@ class CompiledModel:
         self._graphs = sum(1 for _ in model.walk())
         self._lock = Lock()
         self._own: InferRequest | None = None
+        self._operations: dict[Node, Op] = {}
+        """What takes the place of operations that no plan runs."""
         if options.jit is not None or options.precision != "f32":
             from irload.plan.backends.llvm.available import compiled_kernels
 
@@ -262,6 +266,17 @@ class CompiledModel:
         run.differences = self._differences_for(given)
         schedule = self.schedule(self.model, given, run.differences)
         return run.run(schedule, arrays)
+
+    def operation(self, node: Node) -> Op:
+        """What runs a node that no plan runs: its own operation, or one whose inner functions are compiled."""
+        if not self.optimize or not isinstance(node.op, Suppressing):
+            return node.op
+        found = self._operations.get(node)
+        if found is None:
+            from irload.plan.backends.registry import backends, operation
+
+            found = self._operations[node] = operation(node.op, backends(self._options))
+        return found
 
     def run_part(self, part: Part, arrays: Sequence[Array], run: Run, *, wide: bool = False) -> tuple[Array, ...]:
         """What the plan for a part of a graph gives; with `wide` floats of 16 bits as f32."""

@@ -13,7 +13,7 @@ import numpy as np
 from irload.core.tensor import Array
 from irload.graph import Output
 from irload.plan.backends.base import Backend, Executable, Options
-from irload.plan.backends.registry import backends
+from irload.plan.backends.registry import backends, operation
 from irload.plan.ir.program import Program, Step, Value
 from irload.plan.lowering.lower import lower
 from irload.plan.lowering.widening import in_own_type
@@ -139,7 +139,9 @@ class Executor:
 def make_plan(part: Part, options: Options) -> Executor:
     """The plan of a part of a graph."""
     offered = backends(options)
-    program = lower(part, lambda step: any(backend.supports(step) for backend in offered))
+    program = lower(
+        part, lambda step: any(backend.supports(step) for backend in offered), lambda op: operation(op, offered)
+    )
     _check(program, "lowering")
     return Executor(optimize(program, _check), options, offered)
 

@@ -11,13 +11,13 @@ import numpy as np
 from numpy.lib.array_utils import byte_bounds
 
 from irload.core.element import ElementType, dynamic, element_of_dtype
-from irload.core.op import evaluate, infer_outputs
+from irload.core.op import Op, evaluate, infer_outputs
 from irload.core.shape import Shape
 from irload.core.subgraph import Body
 from irload.core.tensor import Array, TensorType
 from irload.differences import RunDifferences
 from irload.errors import IRError
-from irload.graph import Graph
+from irload.graph import Graph, Node
 from irload.inference import Inference
 from irload.memory import VIEWS
 from irload.model import Model
@@ -36,6 +36,10 @@ class Scheduler(Protocol):
 
     def schedule(self, graph: Graph, given: Sequence[TensorType], differences: RunDifferences | None) -> Schedule:
         """The schedule of a graph on inputs of these types; `differences` compares them with what the file declares."""
+        ...
+
+    def operation(self, node: Node) -> Op:
+        """What runs a node that no plan runs: its own operation, or one that gives the same sooner."""
         ...
 
     def run_part(self, part: Part, arrays: Sequence[Array], run: Run, *, wide: bool = False) -> tuple[Array, ...]:
@@ -133,17 +137,17 @@ class Run:
             if scheduled.node.type not in VIEWS:
                 self.tracker.require(scheduled.nbytes if scheduled.known else sum(t.nbytes or 0 for t in types))
             self.outputs = types
+            op = self.compiled.operation(scheduled.node) if self.plans else scheduled.node.op
             if scheduled.short and self.compiled.optimize:
-                return self._evaluate_short(scheduled, inputs, types)
-            return evaluate(scheduled.node.op, inputs, types, self)
+                return self._evaluate_short(op, scheduled, inputs, types)
+            return evaluate(op, inputs, types, self)
         except IRError as error:
             raise error.at(scheduled.node.where(self.compiled.model.file)) from error.__cause__
 
     def _evaluate_short(
-        self, scheduled: ScheduledNode, inputs: Sequence[Array], types: Sequence[TensorType]
+        self, op: Op, scheduled: ScheduledNode, inputs: Sequence[Array], types: Sequence[TensorType]
     ) -> tuple[Array, ...]:
         """An operation on floats of 16 bits, which are rounded only for those that take their own types."""
-        op = scheduled.node.op
         if takes_its_own_types(scheduled.node):
             own = [rounded_array(a, t) for a, t in zip(inputs, scheduled.input_types, strict=True)]
             return evaluate(op, own, types, self)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from irload.core.op import Op
 from irload.core.tensor import Array
 from irload.plan.backends.base import Executable, Kernel, Options
 from irload.plan.ir.expression import Expression, Instruction
@@ -65,6 +66,9 @@ class Toy:
         if isinstance(step, Pool):
             return len(step.kernel) == 2 and step.kind == "max" and not any(step.pads_begin)
         return isinstance(step, Softmax) and step.axis == len(step.output.shape) - 1 == 1
+
+    def operation(self, op: Op) -> Op:
+        return op
 
     def fuse(self, program: Program) -> None:
         """It fuses nothing."""

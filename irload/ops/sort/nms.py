@@ -73,8 +73,10 @@ def select(
     suppress: Suppress,
 ) -> Selection:
     """The best boxes of every class of every batch, class by class."""
-    indices, values = [np.zeros((0, 3), np.int64)], [np.zeros(0, scores.dtype)]
-    for batch, klass in np.ndindex(*scores.shape[:2]):
+    boxes_of: list[Array] = [np.zeros(0, np.int64)]
+    scores_of: list[Array] = [np.zeros(0, scores.dtype)]
+    classes = list(np.ndindex(*scores.shape[:2]))
+    for batch, klass in classes:
         candidates = np.flatnonzero(scores[batch, klass] > score_threshold)
         candidates = candidates[by_score(scores[batch, klass, candidates])]
         kept_scores = scores[batch, klass, candidates]
@@ -83,10 +85,13 @@ def select(
         else:
             stay = suppress(boxes[batch, candidates], threshold, limit, overlap=overlap)
             kept_scores = kept_scores[stay]
-        chosen = candidates[stay]
-        indices.append(np.stack([np.full_like(chosen, batch), np.full_like(chosen, klass), chosen], -1))
-        values.append(kept_scores)
-    return np.concatenate(indices), np.concatenate(values)
+        boxes_of.append(candidates[stay])
+        scores_of.append(kept_scores)
+    counts = [len(chosen) for chosen in boxes_of[1:]]
+    indices = np.empty((sum(counts), 3), np.int64)
+    indices[:, :2] = np.repeat(np.array(classes, np.int64).reshape(-1, 2), counts, 0)
+    indices[:, 2] = np.concatenate(boxes_of)
+    return indices, np.concatenate(scores_of)
 
 
 def _decay(

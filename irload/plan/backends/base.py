@@ -15,6 +15,7 @@ from irload.record import record
 from irload.safety import DEFAULT, Limits
 
 if TYPE_CHECKING:
+    from irload.core.op import Op
     from irload.plan.ir.program import Program, Step
     from irload.plan.memory.memory import Memory
     from irload.plan.memory.requests import MemoryRequests
@@ -88,6 +89,10 @@ class Backend(Protocol):
 
     def supports(self, step: Step) -> bool:
         """True for steps that this back end runs. Asked before the passes and after them; no pass may change it."""
+        ...
+
+    def operation(self, op: Op) -> Op:
+        """The operation in the place of one that no step describes: itself, or one with other inner functions."""
         ...
 
     def fuse(self, program: Program) -> None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 
+from irload.core.op import Op
 from irload.plan.backends.base import Backend, Options
 from irload.plan.backends.llvm.available import compiled_kernels
 from irload.plan.backends.numpy.backend import NumpyBackend
@@ -20,6 +21,13 @@ def backends(options: Options) -> tuple[Backend, ...]:
     """
     compiled = compiled_kernels(options.jit, options.precision, precise=options.precise)
     return (*_registered, *([] if compiled is None else [compiled]), _numpy)
+
+
+def operation(op: Op, offered: Sequence[Backend]) -> Op:
+    """The operation in the place of one that no step describes, as these back ends have it."""
+    for backend in offered:
+        op = backend.operation(op)
+    return op
 
 
 def register(backend: Backend) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from irload.core.op import is_builtin
+from irload.core.op import Op, is_builtin
 from irload.core.tensor import TensorType
 from irload.graph import Node, Output
 from irload.plan.ir.constant import Constant
@@ -16,10 +16,11 @@ from irload.plan.schedule import Part
 from irload.plan.wide import is_short, takes_its_own_types, wide_type
 
 
-def lower(part: Part, is_supported: Callable[[Step], bool]) -> Program:
+def lower(part: Part, is_supported: Callable[[Step], bool], operation: Callable[[Op], Op]) -> Program:
     """The program of a part of a graph. Floats of 16 bits are f32 in it, its inputs and outputs, too.
 
-    Steps that no back end supports are not made: the operation's own `compute` stands in their place.
+    Steps that no back end supports are not made: the `compute` of the operation, or of what `operation` gives for it,
+    stands in their place.
     """
     types = part.types
     nodes = [scheduled.node for scheduled in part.nodes]
@@ -43,7 +44,8 @@ def lower(part: Part, is_supported: Callable[[Step], bool]) -> Program:
             inputs, outputs = [values[i] for i in node.inputs], list(wide.values())
             made = _steps(node, inputs, outputs)
             if made is None or not all(is_supported(step) for step in made):
-                made = [_compute(node, inputs, outputs, [wide_type(types[o]) for o in node.outputs])]
+                wide_types = [wide_type(types[o]) for o in node.outputs]
+                made = [_compute(operation(node.op), inputs, outputs, wide_types)]
         values |= wide
         for step in made:
             step.origin = step.origin or (node,)
@@ -66,7 +68,7 @@ def _in_own_types(
             short[i] = Value(values[i].shape, types[i].element.dtype, name=values[i].name)
             steps.append(converted(values[i], short[i]))
     inputs = [short[i] if is_short(types[i]) else values[i] for i in node.inputs]
-    steps.append(_compute(node, inputs, list(own.values()), [types[o] for o in node.outputs]))
+    steps.append(_compute(node.op, inputs, list(own.values()), [types[o] for o in node.outputs]))
     for o in (o for o in node.outputs if is_short(types[o])):
         own[o].origin = None
         short[o] = own[o]
@@ -74,8 +76,8 @@ def _in_own_types(
     return steps
 
 
-def _compute(node: Node, inputs: list[Value], outputs: list[Value], types: Sequence[TensorType]) -> Compute:
-    return Compute(inputs, outputs, op=node.op, types=tuple(t.without_value() for t in types))
+def _compute(op: Op, inputs: list[Value], outputs: list[Value], types: Sequence[TensorType]) -> Compute:
+    return Compute(inputs, outputs, op=op, types=tuple(t.without_value() for t in types))
 
 
 def _value(output: Output, tensor: TensorType, *, used: bool = True) -> Value:

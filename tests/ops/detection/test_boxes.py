@@ -12,7 +12,7 @@ from irload.core import element as et
 from irload.core.shape import Shape
 from irload.core.tensor import TensorType
 from irload.errors import AttributeInvalid, ExecutionError, ShapeMismatch
-from irload.ops.detection.boxes import iou, suppress
+from irload.ops.detection.boxes import by_score, iou, suppress
 from irload.ops.registry import resolve
 
 F = np.float32
@@ -52,6 +52,8 @@ def test_suppression_is_greedy(monkeypatch: pytest.MonkeyPatch, seed: int) -> No
     boxes = np.concatenate([corners.min(1), corners.max(1)], -1).astype(F)
     threshold, eta = rng.choice([0, 1 / 3, 0.5, 0.7, 1]), rng.choice([1, 0.9])
     limit = int(rng.integers(1, 60)) if seed % 2 else None
+    if seed % 4 < 2:
+        monkeypatch.setattr("irload.ops.detection.boxes.AHEAD", int(rng.integers(1, 100)))
     if seed % 3 == 0:
         monkeypatch.setattr("irload.ops.detection.boxes.PAIRS", 500)
     wanted: list[int] = []
@@ -61,6 +63,13 @@ def test_suppression_is_greedy(monkeypatch: pytest.MonkeyPatch, seed: int) -> No
             wanted.append(k)
             least *= eta if least > 0.5 else 1
     assert suppress(boxes, threshold, limit, eta=eta).tolist() == wanted
+
+
+def test_many_scores_are_ordered_as_few_are() -> None:
+    rng = np.random.default_rng(0)
+    odd = np.array([0, -0.0, 1, -1, np.inf, -np.inf, np.nan, -np.nan, 1e-40, -1e-40], F)
+    for scores in (rng.choice(odd, 3000), rng.standard_normal(3000).astype(F), rng.random(599).astype(F)):
+        assert by_score(scores).tolist() == np.argsort(-scores, kind="stable").tolist()
 
 
 def test_prior_box_order_and_variance() -> None:

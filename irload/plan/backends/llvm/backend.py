@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 
+from irload.core.op import Op
+from irload.ops.detection.boxes import Suppressing
 from irload.plan.backends.base import Executable, Options
 from irload.plan.backends.channels_last import layouts
 from irload.plan.backends.llvm.executable import LlvmExecutable
@@ -25,6 +28,15 @@ class LlvmBackend:
 
     def supports(self, step: Step) -> bool:
         return supports(step)
+
+    def operation(self, op: Op) -> Op:
+        if not isinstance(op, Suppressing):
+            return op
+        from irload.plan.backends.llvm.kernels.suppression import suppressor  # as above: with kernels
+
+        own = copy(op)
+        own.__dict__["suppress"] = suppressor(self.target)
+        return own
 
     def fuse(self, program: Program) -> None:
         """Nothing: a kernel may have several results and any expression."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from irload.core.op import Op
 from irload.plan.backends.base import Executable, Options
 from irload.plan.backends.numpy.passes import split_results
 from irload.plan.ir.program import Program, Step
@@ -23,6 +24,9 @@ class NumpyBackend:
         from irload.plan.backends.numpy.support import supports
 
         return supports(step)
+
+    def operation(self, op: Op) -> Op:
+        return op
 
     def fuse(self, program: Program) -> None:
         split_results(program)

@@ -2,26 +2,18 @@
 
 from __future__ import annotations
 
-import ctypes
-from collections.abc import Callable, Sequence
-from functools import cache
-from itertools import pairwise
 from math import prod
-from typing import Any
 
 import numpy as np
 
 from irload.core.half import widened
 from irload.core.tensor import Array
 from irload.plan.backends.llvm.builder import Function, Int, Value
-from irload.plan.backends.llvm.kernel import Kernel, Standalone, address
-from irload.plan.backends.llvm.library import library
-from irload.plan.backends.llvm.loader import Code
+from irload.plan.backends.llvm.kernel import Standalone, address
+from irload.plan.backends.llvm.kernels.immediate import prepare
 from irload.plan.backends.llvm.pack import aligned_f32, panels
 from irload.plan.backends.llvm.shuffles import transposed
 from irload.plan.backends.llvm.target import Target
-from irload.plan.memory.memory import aligned_bytes
-from irload.plan.threads import pool
 from irload.record import record
 
 SMALL = 1 << 14
@@ -101,21 +93,3 @@ def weight_panels(weights: Array, target: Target, panel: int, threads: int) -> A
         pointers = [address(rows[g]), address(packed[g]), address(places), address(zeros)]
         prepare(kernel, target, [*pointers, channels, length, rows.strides[1]], count, threads)
     return packed
-
-
-def prepare(kernel: Kernel, target: Target, arguments: Sequence[int], count: int, threads: int) -> None:
-    """Run a kernel now, over `count` units: pointers and numbers as they are."""
-    call, _code = _function(kernel, target)
-    table = np.array(arguments, np.int64)
-    scratch = aligned_bytes(kernel.scratch * threads)
-    parts = pairwise(count * k // threads for k in range(threads + 1))
-    pool.run(
-        [[(call, (address(table), *part, address(scratch) + k * kernel.scratch, None))] for k, part in enumerate(parts)]
-    )
-
-
-@cache
-def _function(kernel: Kernel, target: Target) -> tuple[Callable[..., Any], Code]:
-    code = library.code(kernel, target)
-    pointer, number = ctypes.c_void_p, ctypes.c_int64
-    return ctypes.CFUNCTYPE(None, pointer, number, number, pointer, pointer)(code.address), code

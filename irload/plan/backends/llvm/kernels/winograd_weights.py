@@ -7,8 +7,9 @@ import numpy as np
 from irload.core.tensor import Array
 from irload.plan.backends.llvm.builder import Function, Value
 from irload.plan.backends.llvm.kernel import Standalone, address
+from irload.plan.backends.llvm.kernels.immediate import prepare
 from irload.plan.backends.llvm.kernels.loops import offset
-from irload.plan.backends.llvm.kernels.weight_panels import load_row, prepare, row_of
+from irload.plan.backends.llvm.kernels.weight_panels import load_row, row_of
 from irload.plan.backends.llvm.kernels.winograd_transforms import transform_weights
 from irload.plan.backends.llvm.pack import aligned_f32
 from irload.plan.backends.llvm.shuffles import transposed

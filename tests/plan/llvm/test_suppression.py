@@ -1,0 +1,83 @@
+"""Compiled suppression leaves the boxes that `suppress` leaves, number by number."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+pytest.importorskip("llvmlite")
+
+import irload
+from irload.core.tensor import Array
+from irload.ops.detection.boxes import IOU, Iou, Suppressing, suppress
+from irload.ops.registry import resolve
+from irload.plan.backends.llvm.backend import LlvmBackend
+from irload.plan.backends.llvm.kernels.suppression import suppressor
+from irload.plan.backends.llvm.target import Target
+from tests.plan.graphs import Net
+from tests.plan.llvm.harness import TARGETS, guarded
+
+F = np.float32
+ODD = np.array([0, -0.0, 1, 2, 3.5, -1, 1e-30, 3e38, -3e38, np.inf, -np.inf, np.nan], F)
+
+
+def random_boxes(rng: np.random.Generator, count: int) -> Array:
+    kind = rng.integers(4)
+    if kind == 0:
+        return rng.choice(ODD, (count, 4))
+    corners = rng.integers(0, 12, (count, 2, 2)) if kind == 1 else rng.random((count, 2, 2)) * 10
+    boxes = np.concatenate([corners.min(1), corners.max(1)], -1).astype(F)
+    return boxes if kind < 3 else rng.permuted(boxes, axis=1)  # upper corners below lower ones
+
+
+@pytest.mark.parametrize("target", TARGETS, ids=lambda target: target.name)
+@pytest.mark.parametrize("seed", range(60))
+def test_the_same_boxes_stay(seed: int, target: Target) -> None:
+    rng = np.random.default_rng(seed)
+    boxes = random_boxes(rng, int(rng.integers(0, 400)))
+    memory = guarded(boxes.shape)
+    memory[:] = boxes
+    threshold = float(rng.choice([0, 0.1, 1 / 3, 0.5, 0.7, 0.95, 1, -0.5, np.nan, 1e300]))
+    limit = [None, 0, -1, 1, int(rng.integers(1, 60))][seed % 5]
+    how = Iou(float(rng.choice([0, 1])), bridge=bool(rng.integers(2)))
+    eta = float(rng.choice([1, 0.9, 0.5]))
+    with np.errstate(all="ignore"):
+        wanted = suppress(boxes, threshold, limit, eta=eta, overlap=how)
+        found = suppressor(target)(memory, threshold, limit, eta=eta, overlap=how)
+    assert found.tolist() == wanted.tolist()
+    assert found.dtype == wanted.dtype
+
+
+def test_other_types_and_other_overlaps_are_left_to_numpy() -> None:
+    run = suppressor(TARGETS[0])
+    boxes = random_boxes(np.random.default_rng(1), 100)
+    assert run(boxes.astype(np.float64), 0.3).tolist() == suppress(boxes.astype(np.float64), 0.3).tolist()
+    assert run(boxes[::-2], 0.3).tolist() == suppress(boxes[::-2], 0.3).tolist()
+    apart = run(boxes, 0.3, overlap=lambda a, b: 0 * IOU(a, b))
+    assert apart.tolist() == list(range(100))
+
+
+def test_the_back_end_gives_operations_that_suppress_compiled_code() -> None:
+    backend = LlvmBackend(TARGETS[0])
+    op = resolve("NonMaxSuppression", "opset9")[0]()
+    own = backend.operation(op)
+    assert isinstance(own, Suppressing)
+    assert own.suppress is not suppress
+    assert op.suppress is suppress
+    assert own.attributes == op.attributes
+    other = resolve("MatrixNms", "opset8")[0]()
+    assert backend.operation(other) is other
+
+
+def test_a_model_selects_the_same_with_and_without_compiled_code() -> None:
+    net = Net()
+    boxes, scores = net.input(1, 500, 4), net.input(1, 7, 500)
+    numbers = [net.constant(np.array(v)) for v in (np.int64(30), F(0.4), F(0.2))]
+    model = net.model(net.op("NonMaxSuppression", boxes, scores, *numbers, version="opset9", outputs=3))
+    rng = np.random.default_rng(3)
+    corners = rng.random((1, 500, 2)).astype(F) * 9
+    given = [np.concatenate([corners, corners + rng.random((1, 500, 2)).astype(F) * 4], -1), rng.random((1, 7, 500), F)]
+    plain = irload.compile_model(model, jit=False)(given)
+    for found, wanted in zip(irload.compile_model(model, jit=True)(given).values(), plain.values(), strict=True):
+        assert len(found) > 1
+        np.testing.assert_array_equal(found, wanted, strict=True)
