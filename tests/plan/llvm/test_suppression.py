@@ -11,6 +11,7 @@ import irload
 from irload.core.tensor import Array
 from irload.ops.detection.boxes import IOU, Iou, Suppressing, suppress
 from irload.ops.registry import resolve
+from irload.plan.backends.llvm import available
 from irload.plan.backends.llvm.backend import LlvmBackend
 from irload.plan.backends.llvm.kernels.suppression import suppressor
 from irload.plan.backends.llvm.target import Target
@@ -69,7 +70,8 @@ def test_the_back_end_gives_operations_that_suppress_compiled_code() -> None:
     assert backend.operation(other) is other
 
 
-def test_a_model_selects_the_same_with_and_without_compiled_code() -> None:
+def test_a_model_selects_the_same_with_and_without_compiled_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(available, "host_target", lambda: TARGETS[0])
     net = Net()
     boxes, scores = net.input(1, 500, 4), net.input(1, 7, 500)
     numbers = [net.constant(np.array(v)) for v in (np.int64(30), F(0.4), F(0.2))]
