@@ -12,7 +12,7 @@ from irload.plan.backends.llvm.target import Target
 from irload.plan.ir.expression import Expression, Instruction
 from irload.plan.ir.program import Step, Value
 from irload.plan.ir.steps import GroupNormalize, Normalize, Reduce, RotaryEmbedding, Softmax
-from tests.plan.llvm.harness import TARGETS, channels_last, run_step
+from tests.plan.llvm.harness import TARGETS, channels_last, guarded, run_step
 from tests.plan.llvm.strides import strided
 from tests.plan.programs import constant, value
 
@@ -67,6 +67,28 @@ def test_softmax_of_long_axes(shape: tuple[int, ...], axis: int, target: Target)
     np.testing.assert_allclose(found, softmax(x, axis), rtol=3e-6, atol=1e-9)
     (found,) = run_step(Softmax([value(*shape)], [value(*shape)], axis=axis), [x * 0 - np.inf], target, 2)
     assert np.isnan(found).all()
+
+
+@targets
+@pytest.mark.parametrize("length", range(1, 18))
+@pytest.mark.parametrize("rows", [(1,), (15,), (16,), (3, 37)])
+@pytest.mark.parametrize("planar", [False, True])
+def test_softmax_of_short_rows(length: int, rows: tuple[int, ...], planar: bool, target: Target) -> None:
+    """Rows one behind the other, as in maps with channels innermost; with `planar` the results lie otherwise."""
+    rng = np.random.default_rng(length)
+    x = numbers(rng, (*rows, length))
+    x.reshape(-1)[rng.integers(0, x.size, 3)] = -np.inf, np.inf, np.nan
+    x = np.moveaxis(x, -1, -2) if planar else x
+    axis = len(rows) - planar
+    step = Softmax([value(*x.shape)], [value(*x.shape)], axis=axis)
+
+    def laid(of: Value, array: Array) -> Array:
+        return (
+            np.moveaxis(guarded((*rows, length)), -1, -2) if planar and of is step.inputs[0] else guarded(array.shape)
+        )
+
+    (found,) = run_step(step, [x], target, 2, laid=laid)
+    np.testing.assert_allclose(found, softmax(x, axis), rtol=3e-6, atol=1e-9)
 
 
 def normalized(x: Array, axes: tuple[int, ...], eps: float, *, center: bool, outside: bool = False) -> Array:

@@ -17,16 +17,32 @@ def transposed(f: Function, rows: Sequence[Value]) -> list[Value]:
         for k in range(lanes):
             if not k & half:
                 a, b = found[k], found[k + half]
-                found[k], found[k + half] = _shuffled(f, a, b, low), _shuffled(f, a, b, high)
+                found[k], found[k + half] = shuffled(f, a, b, low), shuffled(f, a, b, high)
         half *= 2
     return found
 
 
-def across(f: Function, value: Value, combine: Callable[[Value, Value], Value]) -> Value:
-    """All lanes combined, in every lane."""
-    half = f.lanes // 2
+def unzipped(f: Function, vectors: Sequence[Value]) -> list[Value]:
+    """As many vectors as their lanes have members each, a power of 2 → vectors of all first members, all second ones….
+
+    Members lie beside each other: a₀ b₀ c₀ d₀ a₁ b₁ … in four vectors give those of a, b, c and d.
+    """
+    groups = [list(vectors)]
+    while len(groups[0]) > 1:
+        halves = [
+            [shuffled(f, a, b, range(odd, 2 * f.lanes, 2)) for a, b in zip(group[::2], group[1::2], strict=True)]
+            for odd in (0, 1)
+            for group in groups
+        ]
+        groups = halves
+    return [group[0] for group in groups]
+
+
+def across(f: Function, value: Value, combine: Callable[[Value, Value], Value], together: int | None = None) -> Value:
+    """All lanes combined, in every lane; or as many as are `together`, a power of 2, in each of them."""
+    half = (together or f.lanes) // 2
     while half:
-        value = combine(value, _shuffled(f, value, value, [k ^ half for k in range(f.lanes)]))
+        value = combine(value, shuffled(f, value, value, [k ^ half for k in range(f.lanes)]))
         half //= 2
     return value
 
@@ -38,13 +54,14 @@ def folded(f: Function, vectors: Sequence[Value], combine: Callable[[Value, Valu
         kept = [k if not k & half else k + f.lanes for k in range(f.lanes)]
         met = [k ^ half for k in kept]
         found = [
-            combine(_shuffled(f, a, b, kept), _shuffled(f, a, b, met))
+            combine(shuffled(f, a, b, kept), shuffled(f, a, b, met))
             for a, b in zip(found[:half], found[half:], strict=True)
         ]
         half //= 2
     return found[0]
 
 
-def _shuffled(f: Function, a: Value, b: Value, lanes: Sequence[int]) -> Value:
+def shuffled(f: Function, a: Value, b: Value, lanes: Sequence[int]) -> Value:
+    """One vector of those lanes: of `a` from 0 on, of `b` from the number of lanes on."""
     listed = ", ".join(f"i32 {n}" for n in lanes)
     return f.value(f.vector, f"shufflevector {f.vector} {a}, {f.vector} {b}, {f.integers} <{listed}>")
