@@ -25,7 +25,7 @@ from irload.errors import (
     Where,
 )
 from irload.graph import Graph, Node, Port, with_printable_names
-from irload.inputs import bind_typed
+from irload.inputs import Binding
 from irload.machine import thread_count
 from irload.model import Model
 from irload.ops.detection.boxes import Suppressing
@@ -87,6 +87,9 @@ class CompiledModel:
         self.threads = options.threads
         self.optimize = optimize
         self._options = options
+        self._bind = Binding(self.inputs)
+        self._latest: tuple[Sequence[TensorType], RunDifferences | None, Schedule] | None = None
+        """What was run last: the types of its inputs, what compares them with the file, the schedule."""
         self._folding = Folding()
         self._schedules: OrderedDict[tuple[Any, ...], Schedule] = OrderedDict()
         self._pools: OrderedDict[Hashable, list[Executor]] = OrderedDict()
@@ -259,13 +262,16 @@ class CompiledModel:
 
     def _bound(self, inputs: Any) -> tuple[list[Array], list[TensorType]]:
         """The arrays of the inputs in their order, as the graph takes them, and their types."""
-        return bind_typed(self.inputs, inputs)
+        return self._bind(inputs)
 
     def execute(self, run: Run, given: Sequence[TensorType], arrays: Sequence[Array]) -> tuple[Array, ...]:
         """The results of the model's graph: by a plan where every shape is known, else node by node."""
-        run.differences = self._differences_for(given)
-        schedule = self.schedule(self.model, given, run.differences)
-        return run.run(schedule, arrays)
+        latest = self._latest
+        if latest is None or latest[0] is not given:
+            differences = self._differences_for(given)
+            latest = self._latest = given, differences, self.schedule(self.model, given, differences)
+        run.differences = latest[1]
+        return run.run(latest[2], arrays)
 
     def operation(self, node: Node) -> Op:
         """What runs a node that no plan runs: its own operation, or one whose inner functions are compiled."""
