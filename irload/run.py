@@ -1,20 +1,15 @@
-"""Running a model: plans for input shapes, and results ordered as the outputs of the model."""
+"""Running a model: inputs bound to its ports, results ordered as its outputs."""
 
 from __future__ import annotations
 
-from collections import Counter, OrderedDict
-from collections.abc import Generator, Hashable, Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from threading import Lock
 from typing import TYPE_CHECKING, Any, NoReturn
-from weakref import WeakSet
 
 import numpy as np
 
-from irload.core.op import Op
-from irload.core.pause import uncollected
 from irload.core.tensor import Array, TensorType
 from irload.differences import RunDifferences, refusal
 from irload.errors import (
@@ -24,16 +19,14 @@ from irload.errors import (
     LimitExceeded,
     Where,
 )
-from irload.graph import Graph, Node, Port, with_printable_names
+from irload.graph import Port, with_printable_names
 from irload.inputs import Binding
 from irload.machine import thread_count
 from irload.model import Model
-from irload.ops.detection.boxes import Suppressing
 from irload.plan.backends.base import Options
-from irload.plan.folding import Folding
 from irload.plan.interpreter import Run, TimedRun
-from irload.plan.schedule import Part, Schedule, schedule_graph
-from irload.portable import after_fork_in_child
+from irload.plan.schedule import Schedule
+from irload.plans import Plans
 from irload.request import InferRequest
 from irload.result import Result
 from irload.runnable import require_known, require_variables
@@ -42,18 +35,12 @@ from irload.variables import VariableState
 
 if TYPE_CHECKING:
     from irload.observation import Observe
-    from irload.plan.executor import Executor
     from irload.plan.profile import StepTime
 
 __all__ = ["CompiledModel", "InferRequest", "Result", "VariableState", "compile_model"]
 
-PLANS = 8
-"""Plans kept for each graph (the model and each body), those of the input shapes met last."""
-SCHEDULES = 64
-"""Schedules kept for each graph, likewise: a body whose shapes grow has one for each iteration."""
 
-
-class CompiledModel:
+class CompiledModel(Plans):
     """A model ready to run. Call it with an array, a sequence in input order, or a dict by name or position.
 
     Thread-safe for models without state; each request made by `create_infer_request` has a state of its own. Works in
@@ -80,26 +67,14 @@ class CompiledModel:
     def _set_up(self, model: Model, options: Options, *, optimize: bool, strict: bool) -> None:
         if strict and model.differences:
             raise refusal(model.differences)
-        self.model = model
-        self.limits = options.limits
+        Plans.__init__(self, model, options, optimize=optimize)
         self.inputs = model.inputs
         self.outputs = model.outputs
         self.threads = options.threads
-        self.optimize = optimize
-        self._options = options
         self._bind = Binding(self.inputs)
         self._latest: tuple[Sequence[TensorType], RunDifferences | None, Schedule] | None = None
         """What was run last: the types of its inputs, what compares them with the file, the schedule."""
-        self._folding = Folding()
-        self._schedules: OrderedDict[tuple[Any, ...], Schedule] = OrderedDict()
-        self._pools: OrderedDict[Hashable, list[Executor]] = OrderedDict()
-        self._planned: Counter[Graph] = Counter()
-        """The schedules made of each body: one whose shapes grow with each iteration is soon no longer planned."""
-        self._graphs = sum(1 for _ in model.walk())
-        self._lock = Lock()
         self._own: InferRequest | None = None
-        self._operations: dict[Node, Op] = {}
-        """What takes the place of operations that no plan runs."""
         if options.jit is not None or options.precision != "f32":
             from irload.plan.backends.llvm.available import compiled_kernels
 
@@ -107,7 +82,6 @@ class CompiledModel:
         self._by_runs = RunDifferences(model, strict=strict)
         require_known(model)
         require_variables(model)
-        _compiled.add(self)
 
     def __repr__(self) -> str:
         return f"<CompiledModel of {self.model!r}, {self.threads} thread{'' if self.threads == 1 else 's'}>"
@@ -176,7 +150,7 @@ class CompiledModel:
         with self._errors_located():
             schedule = self.schedule(self.model, given, self._differences_for(given))
             if schedule.part is not None:
-                self._give_back(schedule.part, self.take(schedule.part))
+                self.give_back(schedule.part, self.take(schedule.part))
 
     @contextmanager
     def _errors_located(self) -> Generator[None]:
@@ -202,7 +176,7 @@ class CompiledModel:
             by_slot = dict(zip(schedule.parameters, arrays, strict=True))
             taken, plan = [by_slot[k] for k in schedule.part.taken], self.take(schedule.part)
             steps = of_plan(plan, [plan.profile(taken, Run(self, {})) for _ in range(rounds + 1)][1:])
-            self._give_back(schedule.part, plan)
+            self.give_back(schedule.part, plan)
         if schedule.rest:
             runs = [TimedRun(self, {}) for _ in range(rounds)]
             for run in runs:
@@ -229,7 +203,7 @@ class CompiledModel:
         if schedule.part is None:
             return with_printable_names(self.model, explain_interpreted(self.model, schedule, optimize=self.optimize))
         plan = self.take(schedule.part)
-        self._give_back(schedule.part, plan)
+        self.give_back(schedule.part, plan)
         text = explain_plan(self.model, schedule, plan)
         return with_printable_names(
             self.model, "\n\n".join([text, *([explain_rest(schedule)] if schedule.rest else [])])
@@ -273,88 +247,9 @@ class CompiledModel:
         run.differences = latest[1]
         return run.run(latest[2], arrays)
 
-    def operation(self, node: Node) -> Op:
-        """What runs a node that no plan runs: its own operation, or one whose inner functions are compiled."""
-        if not self.optimize or not isinstance(node.op, Suppressing):
-            return node.op
-        found = self._operations.get(node)
-        if found is None:
-            from irload.plan.backends.registry import backends, operation
-
-            found = self._operations[node] = operation(node.op, backends(self._options))
-        return found
-
-    def run_part(self, part: Part, arrays: Sequence[Array], run: Run, *, wide: bool = False) -> tuple[Array, ...]:
-        """What the plan for a part of a graph gives; with `wide` floats of 16 bits as f32."""
-        plan = self.take(part)
-        try:
-            results = plan.run(arrays, run, wide=wide)
-        except Exception:
-            self._give_back(part, plan)
-            raise  # what only interrupts, however, might have left a thread that writes to the plan's memory
-        self._give_back(part, plan)
-        return results
-
     def _differences_for(self, given: Sequence[TensorType]) -> RunDifferences | None:
         """What compares a run on such inputs with the file; None where the file says nothing about them."""
         return self._by_runs if self._by_runs.applies_to(given) else None
-
-    def _give_back(self, part: Part, plan: Executor) -> None:
-        with self._lock:
-            self._pools.setdefault(part.key, []).append(plan)
-
-    def take(self, part: Part) -> Executor:
-        """A plan that nobody else is using: an idle one, or a new one with memory of its own. Raises ExecutionError."""
-        with self._lock:
-            idle = self._pools.setdefault(part.key, [])
-            self._pools.move_to_end(part.key)
-            if len(self._pools) > PLANS * self._graphs:
-                self._pools.popitem(last=False)
-            if idle:
-                return idle.pop()
-        try:
-            with uncollected():
-                from irload.plan.executor import make_plan  # with all kernels, which only planning needs
-
-                return make_plan(part, self._options)
-        except MemoryError as error:
-            raise ExecutionError(f"there is not enough memory for the plan: {error}") from None
-
-    def schedule(self, graph: Graph, given: Sequence[TensorType], differences: RunDifferences | None) -> Schedule:
-        """The schedule of the model's graph or one of its bodies on inputs of these types, made on first need.
-
-        The types that it infers are shown to `differences`, once.
-        """
-        key = (id(graph), differences is None, *((t.element.name, t.shape) for t in given))
-        with self._lock:
-            found = self._schedules.get(key)
-            if found is None:
-                known = self.model.inferred if graph is self.model and self.limits == self.model.limits else None
-                folding = self._folding if self.optimize else None
-                few = graph is self.model or self._planned[graph] < PLANS
-                with uncollected():
-                    found = schedule_graph(graph, given, folding, self.limits, known, plan=few)
-                self._planned[graph] += found.part is not None
-                if differences is not None:
-                    differences.compare_graph(graph, given, found.types)
-                self._schedules[key] = found
-                if len(self._schedules) > SCHEDULES * self._graphs:
-                    self._schedules.popitem(last=False)
-            else:
-                self._schedules.move_to_end(key)
-        return found
-
-
-_compiled: WeakSet[CompiledModel] = WeakSet()
-
-
-def _unlock() -> None:
-    """Free the locks that other threads of the parent held when this process was forked from it."""
-    for compiled in _compiled:
-        compiled._lock = Lock()  # pyright: ignore[reportPrivateUsage]
-
-
-after_fork_in_child(_unlock)
 
 
 def compile_model(

@@ -6,7 +6,7 @@ from collections import OrderedDict
 from collections.abc import Hashable
 from dataclasses import dataclass, field
 
-from irload.run import PLANS
+from irload.plans import PLANS
 
 PAYS = 0.95
 """A size must take less than this share of the time a sample of the size before, or no larger one is tried."""

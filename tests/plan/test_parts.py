@@ -9,7 +9,7 @@ import irload
 from irload.core import element as et
 from irload.core.element import ElementType
 from irload.model import Model
-from irload.run import PLANS
+from irload.plans import PLANS
 from tests.harness.body import Body, back_edges, given, port_map, taken
 from tests.harness.case import Case, const, param
 from tests.harness.verify import load

@@ -16,7 +16,7 @@ import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import irload
-from irload.run import PLANS
+from irload.plans import PLANS
 from models.ir import Graph, save
 from tests.plan.graphs import Net
 from tests.plan.nets import convolutions
