@@ -61,10 +61,13 @@ class Shaken(Run):
 
 
 HUGE = 1e30
+HUGE_HALF = 2.0**15
 
 
 def _is_huge(array: Array) -> bool:
-    """True where some finite number is close to overflowing."""
+    """True where some finite number is close to overflowing, or one of f16 may have: plans compute those in f32."""
+    if array.dtype == np.float16:
+        return bool((np.abs(array) > HUGE_HALF).any())
     if array.dtype != np.float32 or not array.size:
         return False
     size = np.abs(array)
