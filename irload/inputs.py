@@ -34,18 +34,25 @@ def bind(ports: Sequence[Port], inputs: Any) -> list[Array]:
     return [_fit(port, given[k]) for k, port in enumerate(ports)]
 
 
-def bind_typed(ports: Sequence[Port], inputs: Any) -> tuple[list[Array], list[TensorType]]:
-    """The arrays of `bind` in the types that the graph has behind the ports, and these types with their shapes."""
+def bind_typed(ports: Sequence[Port], inputs: Any, *, wide: bool = False) -> tuple[list[Array], list[TensorType]]:
+    """The arrays of `bind` in the types that the graph has behind the ports, and these types with their shapes.
+
+    With `wide`, f32 for a graph of f16 or bf16 stays as it is, as the graph is computed in it.
+    """
     elements = [p.output.type.element for p in ports]
-    arrays = [as_element(e, a) for e, a in zip(elements, bind(ports, inputs), strict=True)]
+    arrays = [
+        array if wide and array.dtype == np.float32 and element.dtype in _NARROW else as_element(element, array)
+        for element, array in zip(elements, bind(ports, inputs), strict=True)
+    ]
     return arrays, [TensorType(e, Shape(*a.shape)) for e, a in zip(elements, arrays, strict=True)]
 
 
 class Binding:
     """`bind_typed` for the ports of one model. Arrays that need nothing are told by dtype and shape from then on."""
 
-    def __init__(self, ports: Sequence[Port]) -> None:
+    def __init__(self, ports: Sequence[Port], *, wide: bool) -> None:
         self._ports = ports
+        self._wide = wide
         self._fitting: dict[tuple[Any, ...], list[TensorType]] = {}
 
     def __call__(self, inputs: Any) -> tuple[list[Array], list[TensorType]]:
@@ -53,9 +60,8 @@ class Binding:
         known = None if form is None else self._fitting.get(form)
         if known is not None:
             return ([inputs] if isinstance(inputs, np.ndarray) else list(inputs)), known
-        arrays, types = bind_typed(self._ports, inputs)
-        fits = map(_takes_as_they_are, self._ports, types)
-        if form is not None and form == _form(arrays) and all(fits):
+        arrays, types = bind_typed(self._ports, inputs, wide=self._wide)
+        if form is not None and form == _form(arrays) and all(map(_takes_as_they_are, self._ports)):
             if len(self._fitting) >= FORMS:
                 self._fitting.clear()
             self._fitting[form] = types
@@ -73,11 +79,12 @@ def _form(inputs: Any) -> tuple[Any, ...] | None:
     return tuple(found) or None
 
 
-def _takes_as_they_are(port: Port, tensor: TensorType) -> bool:
-    """True where arrays of the port's own dtype are taken without a look at their values."""
-    element = port.element_type
-    checked = element in (dynamic, string) or (element.is_integer and element.bits < 8)
-    return tensor.element is element and not checked
+def _takes_as_they_are(port: Port) -> bool:
+    """True where arrays that are not converted are taken without a look at their values."""
+    return not any(
+        element in (dynamic, string) or (element.is_integer and element.bits < 8)
+        for element in (port.element_type, port.output.type.element)
+    )
 
 
 def as_element(element: ElementType, array: Array) -> Array:

@@ -71,7 +71,7 @@ class CompiledModel(Plans):
         self.inputs = model.inputs
         self.outputs = model.outputs
         self.threads = options.threads
-        self._bind = Binding(self.inputs)
+        self._bind = Binding(self.inputs, wide=optimize)
         self._latest: tuple[Sequence[TensorType], RunDifferences | None, Schedule] | None = None
         """What was run last: the types of its inputs, what compares them with the file, the schedule."""
         self._own: InferRequest | None = None
@@ -239,13 +239,16 @@ class CompiledModel(Plans):
         return self._bind(inputs)
 
     def execute(self, run: Run, given: Sequence[TensorType], arrays: Sequence[Array]) -> tuple[Array, ...]:
-        """The results of the model's graph: by a plan where every shape is known, else node by node."""
+        """The results of the model's graph: by a plan where every shape is known, else node by node.
+
+        Those of a graph of f16 or bf16 that is computed in f32 are f32.
+        """
         latest = self._latest
         if latest is None or latest[0] is not given:
             differences = self._differences_for(given)
             latest = self._latest = given, differences, self.schedule(self.model, given, differences)
         run.differences = latest[1]
-        return run.run(latest[2], arrays)
+        return run.run(latest[2], arrays, wide=self.optimize)
 
     def _differences_for(self, given: Sequence[TensorType]) -> RunDifferences | None:
         """What compares a run on such inputs with the file; None where the file says nothing about them."""

@@ -70,3 +70,22 @@ def test_inference_still_compares_with_what_the_file_declares(tmp_path: Path):
     file = tmp_path / "model.xml"
     file.write_bytes(converting(10, "f16", "f16"))
     assert not [f for f in irload.check(file).findings if f.severity == "error"]
+
+
+@pytest.mark.parametrize("size", [8, "?"])
+def test_f16_behind_f32_ports_is_not_rounded(size: int | str):
+    """Neither by the runtime nor here; where the file says so in ports of its own (v11), by both."""
+    x = (np.linspace(0.1, 0.9, 8, dtype=np.float32) + np.float32(2**-13))[None]
+    for version, dtype in ((10, np.float32), (11, np.float16)):
+        graph = Graph()
+        data = graph.parameter("x", "f16", [1, size])
+        graph.result(graph.layer("Tanh", [data], [("f16", [1, size])])[0])
+        text = f'<net name="m" version="{version}">{graph.text()}</net>'.encode()
+        theirs = core().compile_model(core().read_model(text, ov.Tensor(np.zeros(1, np.uint8))), "CPU")
+        found = irload.compile_model(irload.read_model(text, b""))([x])[0]
+        assert found.dtype == dtype
+        np.testing.assert_allclose(found, theirs([x])[0], rtol=1e-6 if version == 10 else 0)
+        plain = irload.compile_model(irload.read_model(text, b""), optimize=False)([x])[0]
+        assert plain.tolist() == np.tanh(x.astype(np.float16).astype(np.float32)).astype(np.float16).tolist(), (
+            "which rounds each layer"
+        )

@@ -54,7 +54,7 @@ def planned(model: Model, inputs: Sequence[Array], names: Names, *, jit: bool) -
     compiled kernels that cannot be had.
     """
     compiled = CompiledModel(model, limits=model.limits, jit=jit)
-    arrays, given = bind_typed(compiled.inputs, list(inputs))
+    arrays, given = bind_typed(compiled.inputs, list(inputs), wide=True)
     schedule = compiled.schedule(model, given, None)
     if schedule.is_static and schedule.part is not None:
         plan = compiled.take(schedule.part)

@@ -71,16 +71,19 @@ class Run:
         self._bodies: dict[Graph, tuple[tuple[tuple[Any, ...], ...], Schedule]] = {}
         """The schedule of each body for the dtypes and shapes that it was given last."""
 
-    def run(self, schedule: Schedule, arrays: Sequence[Array]) -> tuple[Array, ...]:
-        """The results of a graph: by a plan where every type is known, else node by node behind what is planned."""
+    def run(self, schedule: Schedule, arrays: Sequence[Array], *, wide: bool = False) -> tuple[Array, ...]:
+        """The results of a graph: by a plan where every type is known, else node by node behind what is planned.
+
+        With `wide` those of 16 bits may be f32.
+        """
         part = schedule.part
         if part is None or not schedule.is_static or not self.plans:
-            return self.interpret(schedule, arrays)
-        return self.assigning(lambda: self.compiled.run_part(part, arrays, self))
+            return self.interpret(schedule, arrays, wide=wide)
+        return self.assigning(lambda: self.compiled.run_part(part, arrays, self, wide=wide))
 
-    def interpret(self, schedule: Schedule, arrays: Sequence[Array]) -> tuple[Array, ...]:
+    def interpret(self, schedule: Schedule, arrays: Sequence[Array], *, wide: bool = False) -> tuple[Array, ...]:
         """Run every node of a schedule, dropping each value after its last use."""
-        return self.assigning(lambda: self._nodes(schedule, arrays))
+        return self.assigning(lambda: self._nodes(schedule, arrays, wide=wide))
 
     def assigning(self, graph: Callable[[], tuple[Array, ...]]) -> tuple[Array, ...]:
         """Run a graph; what it assigns to variables takes effect once it is done."""
@@ -90,7 +93,7 @@ class Run:
         self._assigned = outer
         return results
 
-    def _nodes(self, schedule: Schedule, arrays: Sequence[Array]) -> tuple[Array, ...]:
+    def _nodes(self, schedule: Schedule, arrays: Sequence[Array], *, wide: bool) -> tuple[Array, ...]:
         slots: list[Array | None] = [None] * schedule.slots
         for slot, constant in schedule.constants:
             slots[slot] = constant.held_array()
@@ -110,7 +113,9 @@ class Run:
                 slots[slot] = None
         for array in slots:
             tracker.release(array)
-        results = (cast(Array, slots[k]) for k in schedule.results)
+        results = tuple(cast(Array, slots[k]) for k in schedule.results)
+        if wide:
+            return results
         return tuple(rounded_array(a, t) for a, t in zip(results, schedule.result_types, strict=True))
 
     def _planned(self, schedule: Schedule, slots: list[Array | None]) -> Sequence[ScheduledNode]:
