@@ -68,7 +68,7 @@ class Run:
         """Compares the types that only a run knows with what the file declares."""
         self.iterations = 0
         self._assigned: dict[str, Array] = {}
-        self._bodies: dict[Graph, tuple[tuple[tuple[Any, ...], ...], Schedule]] = {}
+        self._schedules: dict[Graph, tuple[tuple[tuple[Any, ...], ...], Schedule]] = {}
         """The schedule of each body for the dtypes and shapes that it was given last."""
 
     def run(self, schedule: Schedule, arrays: Sequence[Array], *, wide: bool = False) -> tuple[Array, ...]:
@@ -185,14 +185,14 @@ class Run:
         """The results of a body, given one array for each of its parameters."""
         graph = cast(Graph, body)
         form = tuple((a.dtype, a.shape) for a in inputs)
-        known, schedule = self._bodies.get(graph, (None, None))
+        known, schedule = self._schedules.get(graph, (None, None))
         if schedule is None or known != form:
             given = [
                 TensorType(_element(p.outputs[0].type, a), Shape(*a.shape))
                 for p, a in zip(graph.parameters, inputs, strict=True)
             ]
             schedule = self.compiled.schedule(graph, given, self.differences)
-            self._bodies[graph] = form, schedule
+            self._schedules[graph] = form, schedule
         outputs = self.outputs
         results = self.run(schedule, inputs)
         self.outputs = outputs
