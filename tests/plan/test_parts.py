@@ -9,6 +9,7 @@ import irload
 from irload.core import element as et
 from irload.core.element import ElementType
 from irload.model import Model
+from irload.ops.infrastructure.loop import Loop
 from irload.plans import PLANS
 from tests.harness.body import Body, back_edges, given, port_map, taken
 from tests.harness.case import Case, const, param
@@ -140,3 +141,17 @@ def test_more_axes_than_arrays_have_are_left_to_the_run() -> None:
     compiled = irload.compile_model(model, 1)
     with pytest.raises(irload.InputInvalid, match=r"has shape \[\]; the model takes"):
         compiled(np.float32(1))
+
+
+def test_a_loop_is_inferred_again_where_its_count_or_a_shape_changes(monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled = irload.compile_model("models/loop/model.xml")
+    inferred: list[int] = []
+    infer = Loop.infer
+    monkeypatch.setattr(Loop, "infer", lambda *given, **kept: inferred.append(1) or infer(*given, **kept))
+    start = np.array([[1, -3]], np.float32)
+    for count, times in ((3, 1), (3, 0), (0, 1), (5, 1), (5, 0), (3, 1)):
+        inferred.clear()
+        last, every = compiled([np.array(count), start]).values()
+        assert last.tolist() == (start * 2**count).tolist()
+        assert every.tolist() == [(start * 2 ** (k + 1))[0].tolist() for k in range(count)]
+        assert len(inferred) == times
