@@ -7,6 +7,7 @@ from contextlib import nullcontext
 import numpy as np
 import pytest
 
+import irload
 from models import ir
 from tests.fuzz.programs.thresholds import lowered
 from tests.plan.exact import Exact, same
@@ -31,6 +32,25 @@ def test_reductions(seed: int, small: bool) -> None:
     y = net.op("Add", y, net.weights(1)) if rng.random() < 0.5 else y
     with lowered() if small else nullcontext():
         assert f"{type.removeprefix('Reduce').lower()} of rows" in same(net.model(y), net.shapes)
+
+
+@blocks
+@pytest.mark.parametrize("attention", [False, True])
+def test_masked_scores_give_no_subnormal_powers(attention: bool, small: bool) -> None:
+    """With a mask of −100, as shifted windows have it; such powers take a processor a hundred times as long."""
+    net = Net(0)
+    mask = np.linspace(-115, 0, 16, dtype=np.float32)
+    x = net.input(2, 5, 8)
+    scores = net.op("MatMul", x, net.weights(2, 8, 16), transpose_a=False, transpose_b=False)
+    powers = net.op("SoftMax", net.op("Add", scores, net.constant(mask)), axis=2)
+    identity = net.constant(np.eye(16, dtype=np.float32))
+    y = net.op("MatMul", powers, identity, transpose_a=False, transpose_b=False) if attention else powers
+    model = net.model(y)
+    with lowered() if small else nullcontext():
+        agrees(model, net.shapes)
+        (found,) = irload.compile_model(model)([np.ones((2, 5, 8), np.float32)]).values()
+    assert (found == 0).any()
+    assert not ((found > 0) & (found < np.finfo(np.float32).tiny)).any()
 
 
 def behind(net: Net, rng: np.random.Generator, y: ir.Ref, shape: tuple[int, ...]) -> ir.Ref:

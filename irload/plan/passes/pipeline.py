@@ -18,6 +18,7 @@ from irload.plan.passes.rotary import recognise_rotary
 from irload.plan.passes.scalars import fold_scalars
 from irload.plan.passes.scale import fold_scale
 from irload.plan.passes.subnormals import drop_subnormals
+from irload.plan.passes.taps import drop_taps
 from irload.plan.passes.transposes import sink_transposes
 
 Pass = Callable[[Program], None]
@@ -25,6 +26,7 @@ Pass = Callable[[Program], None]
 PASSES: tuple[Pass, ...] = (
     drop_dead,  # first: what nothing needs would hide that a value has one consumer
     fuse_padding,
+    drop_taps,  # after fuse_padding, by which convolutions meet more padding
     fold_scale,  # before fold_scalars, which would make a number of a factor that is the same for all channels
     fold_scalars,  # before the patterns, which look for instructions with numbers
     recognise_normalizations,  # before any fusion, which would join the steps that the pattern consists of

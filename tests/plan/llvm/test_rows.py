@@ -60,6 +60,21 @@ targets = pytest.mark.parametrize("target", TARGETS, ids=lambda t: t.name)
 
 
 @targets
+@pytest.mark.parametrize(("shape", "axis"), [((6, 64), 1), ((64, 6), 0), ((40, 5), 1)])
+def test_softmax_of_masked_scores_has_no_subnormal_results(shape: tuple[int, ...], axis: int, target: Target) -> None:
+    x = numbers(np.random.default_rng(1), shape) * 4
+    x += np.linspace(-110, 0, shape[axis], dtype=np.float32).reshape([-1 if k == axis else 1 for k in range(2)])
+    (found,) = run_step(Softmax([value(*shape)], [value(*shape)], axis=axis), [x], target, 1)
+    wanted = softmax(x, axis)
+    least = np.finfo(np.float32).tiny
+    assert ((wanted > 0) & (wanted < least)).any()
+    assert not ((found > 0) & (found < least)).any()
+    # What may have become subnormal is lost, and nothing larger.
+    np.testing.assert_allclose(found, np.where(found == 0, 0, wanted), rtol=2e-5)  # of x − max at 100
+    assert wanted[found == 0].max() <= least * shape[axis]
+
+
+@targets
 @pytest.mark.parametrize(("shape", "axis"), [((4, 1001), 1), ((3, 1001, 5), 1), ((2, 16, 4, 80), 1), ((5, 1), 1)])
 def test_softmax_of_long_axes(shape: tuple[int, ...], axis: int, target: Target) -> None:
     x = numbers(np.random.default_rng(0), shape)

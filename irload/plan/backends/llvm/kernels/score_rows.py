@@ -11,8 +11,9 @@ from irload.plan.backends.llvm.builder import Function, Int, Value
 from irload.plan.backends.llvm.kernels.loops import repeat
 from irload.plan.backends.llvm.operands import read, read_booleans
 from irload.plan.backends.llvm.shuffles import folded
-from irload.plan.backends.llvm.vector_math import LOG2_E, exp2_of_negative, exp_of_negative
+from irload.plan.backends.llvm.vector_math import LOG2_E, exp2_of_negative, exp_or_nothing
 from irload.plan.backends.llvm.vectors import Vector
+from irload.plan.ir.powers import least_exponent
 from irload.record import record
 
 TOGETHER = 4
@@ -184,7 +185,7 @@ class ScoreRows:
 
     def _powers(self, f: Function, scores: Value, row: Value, keep: Keep | None) -> None:
         """The powers of a row, and their sum in each lane."""
-        factor = self._factor
+        factor, least = self._factor, least_exponent(self.keys)
         own = f.at(scores, f.multiply(row, self.pitch))
         lowered = Vector(f, f.broadcast(self._numbers(f, scores, 0), f.multiply(row, 4)))
 
@@ -193,7 +194,8 @@ class ScoreRows:
             for k in range(self._vectors):
                 score = Vector(f, f.load(own, f.add(f.multiply(column, 4), k * self.lanes * 4)))
                 score = score.times_plus(factor, lowered) if factor != 1 else score + lowered
-                found.append((exp2_of_negative(score) if self.coarse else exp_of_negative(score)).value)
+                power = exp2_of_negative(score) if self.coarse else exp_or_nothing(score, least)
+                found.append(power.value)
             if keep is not None:
                 keep(row, column, found)
             else:

@@ -14,8 +14,9 @@ from irload.plan.backends.llvm.operands import read, write
 from irload.plan.backends.llvm.selector import Selector
 from irload.plan.backends.llvm.shuffles import across, shuffled, unzipped
 from irload.plan.backends.llvm.spans import Span, counts, moved, nested
-from irload.plan.backends.llvm.vector_math import exp
+from irload.plan.backends.llvm.vector_math import exp_or_nothing
 from irload.plan.backends.llvm.vectors import Vector
+from irload.plan.ir.powers import least_exponent
 from irload.plan.ir.steps import Softmax
 from irload.record import record
 
@@ -136,7 +137,7 @@ class ShortSoftmax(Kernel):
             lanes = [self.lanes if b else n for b, n in zip(beyond, own, strict=True)]
             x = shuffled(f, x, f.number(float("-inf")), lanes)
         top = across(f, x, lambda a, b: _larger(f, a, b), together)
-        e = exp(Vector(f, x) - Vector(f, top))
+        e = exp_or_nothing(Vector(f, x) - Vector(f, top), least_exponent(self.length))
         total = across(f, e.value, lambda a, b: f.arithmetic("fadd", a, b), together)
         return (e * (1.0 / Vector(f, total))).value
 
@@ -179,7 +180,8 @@ class RowSoftmax(Kernel):
             top = across(f, reduce(lambda a, b: _larger(f, a, b), chains), lambda a, b: _larger(f, a, b))
 
             def power(at: list[Value], count: int | None, carried: list[Value]) -> list[Value]:
-                e = exp(Vector(f, read(f, at[1], 0, source, count)) - Vector(f, top)).value
+                lowered = Vector(f, read(f, at[1], 0, source, count)) - Vector(f, top)
+                e = exp_or_nothing(lowered, least_exponent(self.row.size)).value
                 write(f, e, at[0], 0, to, count)
                 return [f.arithmetic("fadd", carried[0], e if count is None else f.select(f.mask(count), e, f.zero()))]
 
@@ -234,7 +236,7 @@ class ColumnSoftmax(Kernel):
 
     def _vectors(self, f: Function, begin: list[Value], parts: list[int | None]) -> None:
         """Some vectors next to each other."""
-        axes = [self.row]
+        axes, least = [self.row], least_exponent(self.row.size)
 
         def load(place: Value, k: int) -> Value:
             return f.load(place, 4 * self.lanes * k, parts[k])
@@ -245,7 +247,7 @@ class ColumnSoftmax(Kernel):
         tops = nested(f, axes, begin, largest, [f.number(float("-inf"))] * len(parts))
 
         def power(at: list[Value], carried: list[Value]) -> list[Value]:
-            powers = [exp(Vector(f, load(at[1], k)) - Vector(f, top)) for k, top in enumerate(tops)]
+            powers = [exp_or_nothing(Vector(f, load(at[1], k)) - Vector(f, top), least) for k, top in enumerate(tops)]
             for k, e in enumerate(powers):
                 f.store(e.value, at[0], 4 * self.lanes * k, parts[k])
             return [(e + Vector(f, total)).value for e, total in zip(powers, carried, strict=True)]

@@ -8,13 +8,11 @@ import numpy as np
 
 from irload.core.tensor import Array
 from irload.plan.backends.numpy.kernels.calls import Scratch
-from irload.plan.backends.numpy.kernels.rows import softmax_calls
+from irload.plan.backends.numpy.kernels.rows import LOWEST, softmax_calls
 from irload.plan.backends.numpy.kernels.tiles import cut, cut_range
 from irload.plan.backends.numpy.kernels.views import frozen, shaped
 from irload.plan.backends.numpy.measured import PRODUCTS, TILE
 from irload.plan.threads import Part
-
-LOWEST = np.float32(-np.inf)
 
 
 def attention(
@@ -47,7 +45,8 @@ def attention(
     for start, stop in cut(len(blocks), scratch.share(threads, prod(lead) * rows * keys * width, PRODUCTS)):
         part: Part = []
         scores, scaled = scratch.take((*size, rows, keys)), scratch.take((*size, rows, width))
-        sums = scratch.take((prod(size) * rows, 1))
+        height = prod(size) * rows
+        sums, lost = scratch.take((height, 1)), scratch.take((height, keys), np.bool_)
         for at in blocks[start:stop]:
             a, b, c, o = q[at], k[at], v[at], out[at]
             s, t = scores[: len(a)], scaled[: len(a)]
@@ -57,7 +56,7 @@ def attention(
                 part.append((np.add, (s, mask[at], s)))
             if dropped is not None:
                 part.append((np.copyto, (s, LOWEST, "same_kind", dropped[at])))
-            part += softmax_calls(flat, flat, sums[: len(flat)], ones)
+            part += softmax_calls(flat, flat, sums[: len(flat)], lost[: len(flat)], ones)
             part.append((np.matmul, (s, c, o)))
         parts.append(part)
     return parts

@@ -13,7 +13,10 @@ from irload.plan.backends.numpy.kernels.epilogue import Epilogue
 from irload.plan.backends.numpy.kernels.tiles import cut, cut_range
 from irload.plan.backends.numpy.kernels.views import frozen
 from irload.plan.backends.numpy.measured import ELEMENTS
+from irload.plan.ir.powers import least_exponent
 from irload.plan.threads import Part
+
+LOWEST = np.float32(-np.inf)
 
 
 def softmax(x: Array, out: Array, scratch: Scratch, threads: int) -> list[Part]:
@@ -24,18 +27,21 @@ def softmax(x: Array, out: Array, scratch: Scratch, threads: int) -> list[Part]:
     for start, stop in cut(rows, scratch.share(threads, x.size, ELEMENTS)):
         part: Part = []
         block = max(1, scratch.tile // n)
-        sums = scratch.take((min(block, stop - start), 1))
+        height = min(block, stop - start)
+        sums, lost = scratch.take((height, 1)), scratch.take((height, n), np.bool_)
         for a, b in cut_range(start, stop, block):
-            part += softmax_calls(x[a:b], out[a:b], sums[: b - a], ones)
+            part += softmax_calls(x[a:b], out[a:b], sums[: b - a], lost[: b - a], ones)
         parts.append(part)
     return parts
 
 
-def softmax_calls(x: Array, out: Array, sums: Array, ones: Array) -> Part:
-    """The calls for one block of rows."""
+def softmax_calls(x: Array, out: Array, sums: Array, lost: Array, ones: Array) -> Part:
+    """The calls for one block of rows; `lost` is memory for booleans."""
     return [
         (_row_maximum, (x, sums)),
         (np.subtract, (x, sums, out)),
+        (np.less, (out, np.float32(least_exponent(x.shape[1])), lost)),
+        (np.copyto, (out, LOWEST, "same_kind", lost)),
         (np.exp, (out, out)),
         (np.matmul, (out, ones, sums)),
         (np.divide, (out, sums, out)),
