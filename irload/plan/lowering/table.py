@@ -19,6 +19,7 @@ from irload.plan.lowering import (
     quantization,
     rearranging,
     resizing,
+    scattering,
     sequences,
 )
 
@@ -70,6 +71,8 @@ LOWERINGS: dict[str, Lowering] = {
     "Reverse": rearranging.rearranged,
     "Roll": rearranging.roll,
     "ScaledDotProductAttention": matrices.attention,
+    "ScatterNDUpdate": scattering.scatter_nd,
+    "ScatterUpdate": scattering.scatter,
     "ShuffleChannels": rearranging.rearranged,
     "Slice": movement.slice_by_constants,
     "SoftMax": normalizations.softmax,

@@ -1,0 +1,115 @@
+"""Scatters at known indices that are a range of each axis: what stands around them is joined with the updates.
+
+PyTorch's `x[:, 1:] = y` and `x[..., ::2] = y` are exported so, with an index for every element.
+"""
+
+from __future__ import annotations
+
+from math import prod
+
+import numpy as np
+
+from irload.core.tensor import Array
+from irload.graph import Node
+from irload.plan.ir.program import Step, Value
+from irload.plan.ir.steps import Concat, Reshape, Slice
+from irload.record import record
+
+
+@record()
+class Box:
+    """A range of each axis of an array of `sizes`, outermost first: `counts` elements from `first` on."""
+
+    sizes: tuple[int, ...]
+    first: tuple[int, ...]
+    counts: tuple[int, ...]
+
+
+def scatter_nd(node: Node, inputs: list[Value], outputs: list[Value]) -> list[Step] | None:
+    """ScatterNDUpdate: blocks of the leading axes are replaced."""
+    data, indices = inputs[0], inputs[1].constant
+    if indices is None or not indices.size or node.op.attributes.get("reduction", "none") != "none":
+        return None
+    lead = data.shape[: indices.shape[-1]]
+    rows = indices.reshape(-1, len(lead)).astype(np.int64)
+    rows = np.where(rows < 0, rows + lead, rows)
+    if (rows < 0).any() or (rows >= lead).any():
+        return None
+    strides = [prod(lead[k + 1 :]) for k in range(len(lead))]
+    box = box_of(rows @ np.array(strides, np.int64), prod(lead))
+    return None if box is None else _replaced(data, inputs[2], box, outputs)
+
+
+def scatter(node: Node, inputs: list[Value], outputs: list[Value]) -> list[Step] | None:
+    """ScatterUpdate along a known axis: slices are replaced."""
+    data, indices, axis = inputs[0], inputs[1].constant, inputs[3].constant
+    if indices is None or axis is None or not data.size:
+        return None
+    along = int(axis.reshape(())) % len(data.shape)
+    size, places = data.shape[along], indices.reshape(-1).astype(np.int64)
+    places = np.where(places < 0, places + size, places)
+    box = box_of(places, size) if ((places >= 0) & (places < size)).all() else None
+    if box is None:
+        return None
+    before = data.shape[:along]
+    whole = Box((*before, *box.sizes), (*(0,) * along, *box.first), (*before, *box.counts))
+    return _replaced(data, inputs[2], whole, outputs)
+
+
+def box_of(places: Array, total: int) -> Box | None:
+    """The box that these places of an array of `total` elements fill, in order; None where they fill none."""
+    levels: list[tuple[int, int]] = []  # how many places, and how far apart, innermost first
+    rest = places
+    while rest.size > 1:
+        steps = np.diff(rest)
+        count = int((steps != steps[0]).argmax()) + 1 if (steps != steps[0]).any() else rest.size
+        if steps[0] <= 0 or rest.size % count:
+            return None
+        levels.append((count, int(steps[0])))
+        rest = rest[::count]
+    if not places.size or not np.array_equal(places, _filled(int(places[0]), levels)):
+        return None
+    if not levels or levels[0][1] > 1:
+        levels.insert(0, (1, 1))
+    found: list[tuple[int, int, int]] = []
+    for (count, step), above in zip(levels, [step for _, step in levels[1:]] + [total], strict=True):
+        size, rest_of = divmod(above, step)
+        first = int(places[0]) // step % size if size else 0
+        if rest_of or first + count > size:
+            return None
+        found.insert(0, (size, first, count))
+    sizes, firsts, counts = zip(*found, strict=True)
+    return Box(sizes, firsts, counts)
+
+
+def _filled(first: int, levels: list[tuple[int, int]]) -> Array:
+    """The places from the first one on."""
+    places = np.array([first])
+    for count, step in levels:
+        places = (np.arange(count)[:, None] * step + places).reshape(-1)
+    return places
+
+
+def _replaced(data: Value, updates: Value, box: Box, outputs: list[Value]) -> list[Step]:
+    """The data with updates in the box, whose elements are blocks of them."""
+    block = data.size // prod(box.sizes)
+
+    def shaped(value: Value, counts: tuple[int, ...]) -> Reshape:
+        return Reshape([value], [Value((*counts, block), value.dtype, name=value.name)])
+
+    steps: list[Step] = [shaped(data, box.sizes), shaped(updates, box.counts)]
+    whole, joined = steps[0].output, steps[1].output
+    ranges = [slice(f, f + c) for f, c in zip(box.first, box.counts, strict=True)]
+    for axis in reversed(range(len(box.sizes))):
+        sizes, own = (*box.counts[:axis], *box.sizes[axis:]), ranges[axis]
+        parts = [joined]
+        for part in (slice(0, own.start), slice(own.stop, box.sizes[axis])):
+            if part.stop > part.start:
+                shape = (*sizes[:axis], part.stop - part.start, *sizes[axis + 1 :], block)
+                around = Slice([whole], [Value(shape, data.dtype, name=data.name)], index=(*ranges[:axis], part))
+                steps.append(around)
+                parts.insert(len(parts) if part.start else 0, around.output)
+        if len(parts) > 1:
+            steps.append(Concat(parts, [Value((*sizes, block), data.dtype, name=outputs[0].name)], axis=axis))
+            joined = steps[-1].output
+    return [*steps, Reshape([joined], outputs)]
