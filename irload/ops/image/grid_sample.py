@@ -10,6 +10,8 @@ from irload.core.shape import Shape
 from irload.core.tensor import Array, TensorType
 from irload.errors import ShapeMismatch, TypeMismatch
 
+_FAR = 2.0**40
+
 
 class GridSample(Op, since=9):
     """Samples `data` [N, C, H, W] at the points (x, y) of `grid` [N, H', W', 2]; the result is [N, C, H', W'].
@@ -72,7 +74,7 @@ class GridSample(Op, since=9):
 
     def _at(self, image: Array, y: Array, x: Array, height: int, width: int) -> Array:
         """The pixels [N, C, points] at whole coordinates [N, 1, points], padded where these lie outside."""
-        y, x = y.astype(np.int64), x.astype(np.int64)
+        y, x = _whole(y), _whole(x)
         if self.padding_mode == "reflection":
             y, x = self._mirrored(y, height), self._mirrored(x, width)
         inside = (y >= 0) & (y < height) & (x >= 0) & (x < width)
@@ -87,6 +89,11 @@ class GridSample(Op, since=9):
             return np.where(at >= size, period - at, at)
         at = at % (2 * size)
         return np.where(at >= size, 2 * size - 1 - at, at)
+
+
+def _whole(at: Array) -> Array:
+    """Whole coordinates as integers; infinite ones, and all beyond, as ±2⁴⁰, and NaN as 2⁴⁰."""
+    return np.nan_to_num(at, nan=_FAR).clip(-_FAR, _FAR).astype(np.int64)
 
 
 def _linear(r: Array) -> tuple[Array, ...]:

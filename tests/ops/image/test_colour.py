@@ -113,6 +113,12 @@ def test_points_that_are_no_numbers_raise_nothing() -> None:
         assert len(sampled([np.nan, np.inf, -np.inf, 1e30], padding_mode="reflection", mode="nearest")) == 4
 
 
+def test_points_at_infinity_are_beyond_the_border() -> None:
+    far = [np.inf, -np.inf, 1e30, -1e30]
+    assert sampled(far, padding_mode="border", mode="nearest") == [3, 0, 3, 0]
+    assert sampled(far, padding_mode="zeros", mode="nearest") == [0, 0, 0, 0]
+
+
 @pytest.mark.parametrize(
     ("data", "grid", "error"),
     [
