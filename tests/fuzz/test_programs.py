@@ -48,7 +48,7 @@ def test_programs_are_of_all_kinds():
         *("Convolution", "GroupConvolution", "ConvolutionBackpropData", "MaxPool", "AvgPool", "Interpolate", "MatMul"),
         *("Concat", "Split", "VariadicSplit", "Transpose", "Reshape", "Gather", "Slice", "Pad", "FakeQuantize", "MVN"),
         *("GroupNormalization", "ScaledDotProductAttention", "Softmax", "Loop", "If", "TensorIterator", "ReadValue"),
-        *("Convert", "ReduceMean", "Select"),
+        *("Convert", "ReduceMean", "Select", "GridSample"),
     ):
         assert type in types
     assert any(graph.dynamic for graph in programs)

@@ -130,6 +130,22 @@ def test_resampling(seed: int, mode: str, small: bool) -> None:
         agrees(net.model(y), net.shapes, tolerance=1e-5)
 
 
+@pytest.mark.parametrize("padding", ["zeros", "border", "reflection"])
+@pytest.mark.parametrize("mode", ["nearest", "bilinear", "bicubic"])
+@pytest.mark.parametrize("seed", range(6))
+def test_sampling_by_a_grid(seed: int, mode: str, padding: str) -> None:
+    rng = np.random.default_rng([seed, 12])
+    net = Exact(seed)
+    n, c, *sizes = (int(n) for n in rng.integers(1, 8, 6))
+    x = lying(net, rng, (n, c, *sizes[:2]))
+    x = net.conv(x, c, c) if seed % 2 else x  # channels innermost
+    y = net.op(
+        "GridSample", x, lying(net, rng, (n, *sizes[2:], 2)), version="opset9", mode=mode,
+        padding_mode=padding, align_corners=bool(seed // 2 % 2),
+    )  # fmt: skip
+    assert "compute" in same(net.model(net.conv(y, c, 3) if seed % 3 == 0 else y), net.shapes)
+
+
 @pytest.mark.parametrize("directions", [1, 2])
 @pytest.mark.parametrize("batch", [1, 3])
 @pytest.mark.parametrize("kind", ["LSTMSequence", "GRUSequence", "GRUSequence, linear", "RNNSequence"])

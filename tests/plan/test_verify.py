@@ -27,6 +27,7 @@ from irload.plan.ir.steps import (
     Resample,
     Reshape,
     RotaryEmbedding,
+    Sample,
     Slice,
     Softmax,
     Transpose,
@@ -88,6 +89,13 @@ BROKEN: dict[str, Callable[[], Step]] = {
     "the axes": lambda: Normalize([value(2, 3)], [value(2, 3)], axes=(0,), eps=1.0),
     "whole groups": lambda: GroupNormalize([value(1, 3, 4), value(3), value(3)], [value(1, 3, 4)], groups=2, eps=1.0),
     "two halves": lambda: RotaryEmbedding([value(2, 3), value(2, 3), value(2, 3)], [value(2, 3)]),
+    "coordinates of a point": lambda: Sample(
+        [value(1, 2, 4, 5), value(1, 3, 3, 3)],
+        [value(1, 2, 3, 3)],
+        mode="nearest",
+        padding="zeros",
+        align_corners=False,
+    ),
     "the shape is (2, 5)": lambda: Concat([value(2, 3), value(2, 4)], [value(2, 5)], axis=1),
 }
 

@@ -9,7 +9,18 @@ import numpy as np
 import pytest
 
 from irload.plan.ir.program import PlanInvalid, Program, Step, Value
-from irload.plan.ir.steps import Attention, Broadcast, Compute, ConvTranspose, Pool, Recurrent, Reduce, Resample, Slice
+from irload.plan.ir.steps import (
+    Attention,
+    Broadcast,
+    Compute,
+    ConvTranspose,
+    Pool,
+    Recurrent,
+    Reduce,
+    Resample,
+    Sample,
+    Slice,
+)
 from irload.plan.ir.verify import verify
 from models import ir
 from tests.plan.exact import Exact, plan_of
@@ -52,6 +63,7 @@ STEPS: dict[str, Build] = {
         shape_calculation_mode="sizes", coordinate_transformation_mode="asymmetric", nearest_mode="floor",
         antialias=False, pads_begin="0,0,0", pads_end="0,0,0", cube_coeff=-0.75,
     ),
+    "Sample": lambda net: net.op("GridSample", net.input(2, 3, 4, 5), net.input(2, 6, 7, 2), version="opset9"),
     "Reduce": lambda net: net.op("ReduceSum", net.input(2, 3, 4), net.constant([1]), keep_dims=True),
     "Softmax": lambda net: net.op("SoftMax", net.input(2, 3), axis=1),
     "Normalize": normalised,
@@ -119,6 +131,8 @@ def passed_over(step: Step, what: str) -> bool:
         return what == "inputs 0 axis 1"  # any number of elements is summed, or left out
     if isinstance(step, Resample):
         return what == "inputs 0 axis 2"  # what lies behind the last tap
+    if isinstance(step, Sample):
+        return what in ("inputs 0 axis 2", "inputs 0 axis 3")  # an image of any size
     if isinstance(step, Attention):
         return what == "inputs less"  # the mask
     if isinstance(step, Broadcast):

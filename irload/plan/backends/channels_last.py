@@ -15,6 +15,7 @@ from irload.plan.ir.steps import (
     Normalize,
     Pool,
     Resample,
+    Sample,
 )
 from irload.plan.memory.layout import Layout, channels_last
 from irload.plan.memory.memory import Memory
@@ -50,6 +51,8 @@ def layouts(program: Program, steps: Sequence[Step], *, inputs: bool = True) -> 
             request(step.output, wanted=any(v in found for v in alike) or is_filtered(step.output))
         elif isinstance(step, Resample | GroupNormalize) or (isinstance(step, Normalize) and 1 not in step.axes):
             request(step.output, wanted=step.inputs[0] in found)
+        elif isinstance(step, Sample):
+            request(step.output, wanted=step.inputs[0] in found or (inputs and is_convolved(step.output)))
         elif isinstance(step, Compute):
             for value in step.outputs:
                 request(value, wanted=inputs and is_convolved(value))

@@ -173,6 +173,18 @@ class Resample(Step):
 
 
 @record(frozen=False, eq=False)
+class Sample(Step):
+    """GridSample-9: data at the points (x, y) of a grid. Inputs: data [N,C,H,W], grid [N,H',W',2].
+
+    `mode` is bilinear, bicubic or nearest, `padding` zeros, border or reflection.
+    """
+
+    mode: str = field(kw_only=True)
+    padding: str = field(kw_only=True)
+    align_corners: bool = field(kw_only=True)
+
+
+@record(frozen=False, eq=False)
 class Reduce(Step):
     """Sum, mean, maximum or minimum over axes; kept as ones or dropped as the output's shape says."""
 

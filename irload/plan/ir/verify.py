@@ -31,6 +31,7 @@ from irload.plan.ir.steps import (
     Resample,
     Reshape,
     RotaryEmbedding,
+    Sample,
     Slice,
     Softmax,
     Transpose,
@@ -275,6 +276,15 @@ def _gather(step: Gather) -> None:
     _equal("the shape", step.output.shape, (*data.shape[: step.axis], *indices.shape, *data.shape[step.axis + 1 :]))
 
 
+def _sample(step: Sample) -> None:
+    _counts(step, 2)
+    data, grid = step.inputs
+    _f32(data, grid, step.output)
+    _equal("the coordinates of a point", grid.shape[3:], (2,))
+    _equal("the batch of the grid", grid.shape[0], data.shape[0])
+    _equal("the shape", step.output.shape, (*data.shape[:2], *grid.shape[1:3]))
+
+
 def _recurrent(step: Recurrent) -> None:
     x, *states = step.inputs[:-3]
     y, *last = step.outputs
@@ -310,6 +320,7 @@ RULES: dict[type[Step], Callable[[Any], None]] = {
     Resample: _resample,
     Reshape: _view,
     RotaryEmbedding: _rotary_embedding,
+    Sample: _sample,
     Slice: _view,
     Softmax: _softmax,
     Transpose: _view,

@@ -19,6 +19,7 @@ from irload.plan.lowering import (
     quantization,
     rearranging,
     resizing,
+    sampling,
     scattering,
     sequences,
 )
@@ -44,6 +45,7 @@ LOWERINGS: dict[str, Lowering] = {
     "GRUSequence": sequences.recurrent,
     "Gather": gathering.gather,
     "Gelu": elementwise.gelu,
+    "GridSample": sampling.grid_sample,
     "GroupConvolution": convolutions.convolution,
     "GroupConvolutionBackpropData": convolutions.transposed,
     "GroupNormalization": normalizations.group_normalization,

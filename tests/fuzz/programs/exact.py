@@ -118,6 +118,8 @@ def after(
     both = Exact(max(e.grain for e, *_ in floats), max(e.most for e, *_ in floats))
     if type in MOVES or (type == "Interpolate" and data.get("mode") == "nearest"):
         return both
+    if type == "GridSample" and data["mode"] == "nearest":
+        return first
     made = _calculated(type, data, first, shape, others, both, inputs, output)
     return made if made is not None and made.fits(element) else None
 

@@ -24,6 +24,7 @@ EMITTERS: Sequence[tuple[float, tuple[int, ...], Emitter]] = (
     (1.5, MAPS, windows.avg_pool),
     (0.5, MAPS, windows.adaptive),
     (2, MAPS, windows.resize),
+    (0.7, MAPS, windows.sampled),
     (1, MAPS, windows.bias),
     (1.5, MAPS, windows.batch_norm),
     (0.3, MAPS, windows.lrn),

@@ -184,6 +184,19 @@ def resize(b: Build, x: Value) -> Value:
     return b.op("Interpolate", x, *ends, b.ints(*which), version=version, **data)
 
 
+def sampled(b: Build, x: Value) -> Value:
+    """A GridSample. Its grid is not computed: rounding would move points to other pixels."""
+    if spatial(x) != 2:
+        raise DoesNotFit("no image")
+    n, height, width = x.shape[0], b.number(1, 9), b.number(1, 9)
+    turned = b.chance(0.3)
+    shape = (n, 2, height, width) if turned else (n, height, width, 2)
+    grid = b.parameter(shape) if b.dynamic or b.chance(0.5) else b.weights(*shape)
+    data: dict[str, Any] = {"mode": b.pick(("bilinear", "bilinear", "bicubic", "nearest"))}
+    data |= {"padding_mode": b.pick(("zeros", "border", "reflection")), "align_corners": b.chance(0.5)}
+    return b.op("GridSample", x, b.transpose(grid, 0, 2, 3, 1) if turned else grid, version="opset9", **data)
+
+
 def bias(b: Build, x: Value) -> Value:
     """A term a channel, or something else that broadcasts, be it computed."""
     shape = (1, x.shape[1], *(1,) * (x.rank - 2))

@@ -15,7 +15,7 @@ from irload.plan.backends.llvm.executable import LlvmExecutable
 from irload.plan.backends.llvm.kernel import Kernel
 from irload.plan.backends.llvm.runtime import Table
 from irload.plan.ir.program import Step
-from irload.plan.ir.steps import Conv, MatMul
+from irload.plan.ir.steps import Conv, MatMul, Sample
 from tests.plan.llvm.convolutions import check_step, convolution
 from tests.plan.llvm.harness import AVX2, GuardedMemory, channels_last
 from tests.plan.programs import constant, value
@@ -53,6 +53,18 @@ def kernels(made: Made, monkeypatch: pytest.MonkeyPatch) -> list[Kernel]:
     return found
 
 
+def sampling(batch: int, channels: int) -> Made:
+    rng = np.random.default_rng(0)
+    step = Sample(
+        [value(batch, channels, 6, 5), value(batch, 7, 3, 2)],
+        [value(batch, channels, 7, 3)],
+        mode="bilinear",
+        padding="zeros",
+        align_corners=False,
+    )
+    return step, [rng.uniform(-1, 1, v.shape).astype(np.float32) for v in step.inputs]
+
+
 @pytest.mark.parametrize(
     ("make", "sizes"),
     [
@@ -61,8 +73,10 @@ def kernels(made: Made, monkeypatch: pytest.MonkeyPatch) -> list[Kernel]:
         (lambda n: conv(n, stride=2), [(3, 4)]),
         (lambda n: conv(n, groups=32), [(2, 5)]),
         (lambda n: conv(n, channels=64), [(6, 12)]),
+        (lambda n: sampling(n, 2), [(3, 4)]),
+        (lambda n: sampling(n, 9), [(3, 4)]),
     ],
-    ids=["matmul", "1x1", "strided", "depthwise", "winograd"],
+    ids=["matmul", "1x1", "strided", "depthwise", "winograd", "sampling", "sampling by channels"],
 )
 def test_sizes_share_code(
     make: Callable[[int], Made], sizes: list[tuple[int, int]], monkeypatch: pytest.MonkeyPatch
@@ -73,4 +87,6 @@ def test_sizes_share_code(
         assert [k.code for k in one] == [k.code for k in other]
         for n in (a, b):
             step, arrays = make(n)
-            check_step(step, arrays, AVX2, 2, error=1e-4, laid=channels_last if isinstance(step, Conv) else None)
+            check_step(
+                step, arrays, AVX2, 2, error=1e-4, laid=channels_last if isinstance(step, Conv | Sample) else None
+            )

@@ -21,6 +21,7 @@ EMPTY = {
     "pooling": lambda net, x: net.op(
         "AvgPool", x, kernel="2,2", strides="1,1", pads_begin="1,0", pads_end="1,0", **{"exclude-pad": True}
     ),
+    "sampling": lambda net, x: net.op("GridSample", x, net.weights(0, 3, 3, 2), version="opset9"),
     "slice": lambda net, x: net.op(
         "Slice", x, *(net.constant(v) for v in ([0], [0], [1], [1])), version="opset8"
     ),

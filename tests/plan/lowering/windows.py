@@ -102,6 +102,18 @@ CASES: dict[str, tuple[Build, list[str]]] = {
         of("AvgPool", 1, 2, 6, kernel="3", strides="2", pads_begin="1", pads_end="1", **{"exclude-pad": False}),
         ["separable"],
     ),
+    "GridSample": (
+        lambda net: net.op(
+            "GridSample",
+            net.input(2, 3, 6, 6),
+            net.input(2, 4, 5, 2),
+            version="opset9",
+            mode="bicubic",
+            padding_mode="reflection",
+            align_corners=True,
+        ),
+        ["compute"],
+    ),
     "Convolution": (lambda net: net.conv(net.input(1, 3, 6, 6), 3, 4, 2), ["im2col"]),
     "Convolution of computed weights": (
         lambda net: net.op("Convolution", net.input(1, 3, 6, 6), net.input(4, 3, 2, 2), **PAIRS),

@@ -22,6 +22,7 @@ from irload.plan.ir.steps import (
     Gather,
     Pool,
     Relayout,
+    Sample,
     ViewOp,
     WithEpilogue,
 )
@@ -71,8 +72,15 @@ def _pool(step: Pool) -> bool:
     return all(axis.is_near for axis in pool_axes(step))
 
 
+def _sample(step: Sample) -> bool:
+    from irload.plan.backends.llvm.kernels.grid_points import LONGEST_SIDE
+
+    return max(step.inputs[0].shape[2:]) <= LONGEST_SIDE
+
+
 _LIMITS: dict[type[Step], Callable[[Any], bool]] = {
     Conv: _conv,
     ConvTranspose: _conv_transpose,
     Pool: _pool,
+    Sample: _sample,
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -10,7 +11,10 @@ from irload.core.op import evaluate, is_builtin
 from irload.core.tensor import Array
 from irload.errors import IRError
 from irload.plan.backends.numpy.selection.selector import RunCell, Selected, Selector
-from irload.plan.ir.steps import Compute
+from irload.plan.ir.steps import Compute, Sample
+
+if TYPE_CHECKING:
+    from irload.ops.image.grid_sample import GridSample
 
 
 def compute(step: Compute, selector: Selector) -> Selected:
@@ -18,6 +22,19 @@ def compute(step: Compute, selector: Selector) -> Selected:
     inputs, outputs = [selector.array(v) for v in step.inputs], [selector.array(v) for v in step.outputs]
     run = _compute_alone if _is_plain(step) else _compute
     return "compute", [[[(run, (step, inputs, outputs, selector.cell))]]]
+
+
+def sample(step: Sample, selector: Selector) -> Selected:
+    """The `compute` of GridSample."""
+    from irload.ops.image.grid_sample import GridSample  # few models sample
+
+    op = GridSample(align_corners=step.align_corners, mode=step.mode, padding_mode=step.padding)
+    data, grid = (selector.array(v) for v in step.inputs)
+    return "compute", [[[(_sample, (selector.array(step.output), op, data, grid))]]]
+
+
+def _sample(out: Array, op: GridSample, data: Array, grid: Array) -> None:
+    np.copyto(out, op.compute(data, grid))
 
 
 def _is_plain(step: Compute) -> bool:
