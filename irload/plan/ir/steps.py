@@ -256,10 +256,15 @@ INDICES = ("int32", "int64")
 class Gather(Step):
     """Slices of the data, picked along an axis by indices of i32 or i64. Inputs: data, indices.
 
-    Negative indices count from the end. What lies outside the axis is zeros.
+    Negative indices count from the end. What lies outside the axis is zeros. Data of f16 may be given as f32.
     """
 
     axis: int = field(kw_only=True)
+
+    @property
+    def widens(self) -> bool:
+        """True where f16 is taken and f32 given."""
+        return (self.inputs[0].dtype.name, self.output.dtype.name) == ("float16", "float32")
 
 
 @record(frozen=False, eq=False)

@@ -1,15 +1,14 @@
-"""Gather: views where indices are known and regular, rows of a table that stays f16, a step of its own."""
+"""Gather: views where indices are known and regular, else a step of its own, whose table may stay f16."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from irload.core import element as et
-from irload.core.shape import Shape
-from irload.core.tensor import Array, TensorType
+from irload.core.tensor import Array
 from irload.graph import Node
 from irload.plan.ir.program import Step, Value
-from irload.plan.ir.steps import INDICES, Compute, Gather, Reshape
+from irload.plan.ir.steps import INDICES, Gather, Reshape
 from irload.plan.lowering.values import ending, sliced
 
 
@@ -27,10 +26,9 @@ def gather(node: Node, inputs: list[Value], outputs: list[Value]) -> list[Step] 
             return ending(
                 data, [part, *([] if len(indices.shape) == 1 else [Reshape([part.output], outputs)])], outputs
             )
-    widened_after = _widened_after(node, inputs, outputs)
-    if widened_after is not None or indices.dtype.name not in INDICES or not indices.size:
-        return widened_after
-    return [Gather([data, indices], outputs, axis=along)]
+    if indices.dtype.name not in INDICES or not indices.size:
+        return None
+    return [Gather([_table(data, outputs[0]), indices], outputs, axis=along)]
 
 
 def _regular(indices: Array, size: int) -> slice | None:
@@ -46,15 +44,8 @@ def _regular(indices: Array, size: int) -> slice | None:
     return slice(first, stop if stop >= 0 else None, step)
 
 
-def _widened_after(node: Node, inputs: list[Value], outputs: list[Value]) -> list[Step] | None:
-    """From a table that is f16 in the file and widened: what is taken of it is widened instead."""
-    table, out = inputs[0].source, outputs[0]
-    if table is None or table.recipe is None or not table.recipe.widens or out.size >= inputs[0].size:
-        return None
-    stored = Value(inputs[0].shape, et.f16.dtype, table.recipe.inputs[0], name=inputs[0].name)
-    taken = Value(out.shape, et.f16.dtype, name=out.name)
-    types = [TensorType(element, Shape(*out.shape)) for element in (et.f16, et.f32)]
-    return [
-        Compute([stored, *inputs[1:]], [taken], op=node.op, types=(types[0],)),
-        Compute([taken], [out], op=table.recipe.op, types=(types[1],)),
-    ]
+def _table(data: Value, out: Value) -> Value:
+    """The data, or what the file has, where that is f16, widened, and less is taken of it than there is."""
+    if data.source is None or data.source.recipe is None or not data.source.recipe.widens or out.size >= data.size:
+        return data
+    return Value(data.shape, et.f16.dtype, data.source.recipe.inputs[0], name=data.name)

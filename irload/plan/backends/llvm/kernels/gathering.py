@@ -1,4 +1,4 @@
-"""Gather: rows of a table, or slices along any axis, copied by indices."""
+"""Gather: rows of a table, or slices along any axis, copied by indices; f16 is widened on its way."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from math import prod
 from irload.plan.backends.llvm.axes import Axis, by_memory, merged, offsets, unbounded
 from irload.plan.backends.llvm.builder import Function, Value
 from irload.plan.backends.llvm.kernel import Kernel, Launch
-from irload.plan.backends.llvm.kernels.runs import move_run
+from irload.plan.backends.llvm.kernels.runs import move_run, widen_run
 from irload.plan.backends.llvm.selector import Selector
 from irload.plan.backends.llvm.spans import moved, nested
 from irload.plan.ir.steps import Gather
@@ -21,16 +21,18 @@ class GatherSlices(Kernel):
 
     A unit is one slice. Strides count bytes: of y and x before and within, of y and the indices for what is picked.
     `pitch` lies between neighbours along the axis of x, which has `size` of them. An index takes `index` bytes.
+    `widens`: x is f16, y f32.
     """
 
     lanes: int
     before: tuple[Axis, ...]
     picked: tuple[Axis, ...]
     within: tuple[Axis, ...]
-    """The last of these axes counts bytes."""
+    """The last of these axes counts bytes; elements where these are widened."""
     size: int
     pitch: int
     index: int
+    widens: bool
 
     @property
     def code(self) -> GatherSlices:
@@ -65,11 +67,12 @@ class GatherSlices(Kernel):
         f.loop(f["begin"], f["end"], 1, unit)
 
     def _each_run(self, f: Function, places: list[Value]) -> None:
-        """Copy the runs of bytes of a slice; set them to zero where there is but the place that they go to."""
+        """Copy the runs of a slice; set them to zero where there is but the place that they go to."""
         *outer, run = self.within
+        move = widen_run if self.widens else move_run
 
         def each(places: list[Value], carried: list[Value]) -> list[Value]:
-            move_run(f, places, run.size)
+            move(f, places, run.size)
             return carried
 
         nested(f, [Axis(axis.size, axis.strides[: len(places)]) for axis in outer], places, each, [])
@@ -83,9 +86,11 @@ def select_gather(step: Gather, selector: Selector) -> list[Launch]:
     before = [Axis(n, (out.strides[k], data.strides[k])) for k, n in enumerate(data.shape[:axis])]
     picked = [Axis(n, (out.strides[axis + k], indices.strides[k])) for k, n in enumerate(indices.shape)]
     strides = zip(out.shape[behind:], out.strides[behind:], data.strides[axis + 1 :], strict=True)
-    within = by_memory([*(Axis(n, (a, b)) for n, a, b in strides), Axis(data.itemsize, (1, 1))])
-    if not within or within[-1].strides != (1, 1):
-        within.append(Axis(1, (1, 1)))
+    inner = [Axis(n, (a, b)) for n, a, b in strides]
+    beside = (out.itemsize, data.itemsize) if step.widens else (1, 1)
+    within = by_memory(inner if step.widens else [*inner, Axis(data.itemsize, beside)])
+    if not within or within[-1].strides != beside:
+        within.append(Axis(1, beside))
     kernel = GatherSlices(
         selector.target.lanes,
         tuple(merged(before)),
@@ -94,5 +99,6 @@ def select_gather(step: Gather, selector: Selector) -> list[Launch]:
         data.shape[axis],
         data.strides[axis],
         indices.itemsize,
+        step.widens,
     )
     return [selector.launch(kernel, [data, indices, out])]

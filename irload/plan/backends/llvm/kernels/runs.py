@@ -1,10 +1,14 @@
-"""Runs of bytes, copied vector by vector. Places: where a run goes, and where it lies; without that it is cleared."""
+"""Runs of bytes, copied vector by vector, or of f16, widened. Places: where a run goes to, and where it lies.
+
+Where there is but the first of them, the run is set to zero.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from irload.plan.backends.llvm.builder import Function, Int, Value
+from irload.plan.backends.llvm.kernels.loops import repeat
 
 UNROLLED = 8
 """Vectors that are copied without a loop."""
@@ -21,6 +25,25 @@ def move_run(f: Function, places: Sequence[Value], size: int) -> None:
             move(f, places, k * width, width)
     if size % width:
         move_rest(f, places, size, width)
+
+
+def widen_run(f: Function, places: Sequence[Value], size: int) -> None:
+    """`size` elements of f16, at least one, as f32."""
+
+    def some(at: Int, count: int) -> None:
+        kind, wide = f"<{count} x half>", f"<{count} x float>"
+        value: Value | str = "zeroinitializer"
+        if len(places) > 1:
+            halves = f.value(kind, f"load {kind}, ptr {f.at(places[1], f.multiply(at, 2))}, align 1")
+            value = f.value(wide, f"fpext {kind} {halves} to {wide}")
+        f.emit(f"store {wide} {value}, ptr {f.at(places[0], f.multiply(at, 4))}, align 4")
+
+    whole = size // f.lanes * f.lanes
+    repeat(f, 0, whole, f.lanes, lambda at: some(at, f.lanes))
+    if size > whole > 0:
+        some(size - f.lanes, f.lanes)
+    elif size > whole:
+        repeat(f, 0, size, 1, lambda at: some(at, 1))
 
 
 def move(f: Function, places: Sequence[Value], offset: Int, nbytes: int) -> None:

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import numpy as np
 
+from irload.core.half import widened
 from irload.core.tensor import Array
 
 
 def take(out: Array, data: Array, indices: Array, axis: int) -> None:
-    """Write the slices to `out`. Negative indices count from the end, what lies outside is zeros."""
+    """Write the slices to `out`. Negative indices count from the end, what lies outside is zeros.
+
+    Data of f16 may become f32.
+    """
     size = data.shape[axis]
     at = np.where(indices < 0, indices + size, indices)
     outside = (at < 0) | (at >= size)
-    if out.flags.c_contiguous:
+    if out.flags.c_contiguous and out.dtype == data.dtype:
         np.take(data, at, axis, out, "clip")
     else:
-        np.copyto(out, np.take(data, at, axis, mode="clip"))
+        taken = np.take(data, at, axis, mode="clip")
+        np.copyto(out, taken if out.dtype == data.dtype else widened(taken))
     if outside.any():
         out[(*(slice(None),) * axis, outside)] = 0
