@@ -7,7 +7,9 @@ import pytest
 
 @pytest.fixture
 def everything_pays(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have the smallest products and attention computed in bf16, too."""
+    """Have the smallest products, attention and recurrent networks computed in bf16, too."""
     for module in ("kernels.bf16_selection", "storage"):
         monkeypatch.setattr(f"irload.plan.backends.llvm.{module}.pays_in_bf16", lambda *_: True)
     monkeypatch.setattr("irload.plan.backends.llvm.kernels.attention.pays_in_tiles", lambda _: True)
+    for least in ("LEAST_WIDTH", "LEAST_PRODUCTS"):
+        monkeypatch.setattr(f"irload.plan.backends.llvm.kernels.bf16_recurrent_selection.{least}", 0)

@@ -38,6 +38,18 @@ def panels(weights: Array, lanes: int, panel: int) -> Array:
     return packed
 
 
+def pair_panels(weights: Array, lanes: int, panel: int) -> Array:
+    """Weights [G, channels, sum] → [G, panels, pairs of the sum, panel·lanes], of f32 that hold two bf16 each.
+
+    The second one of the last pair is 0 where the sum is odd.
+    """
+    groups, channels, length = weights.shape
+    pairs = np.zeros((groups, channels, length + length % 2), bfloat16)
+    with np.errstate(invalid="ignore", over="ignore"):
+        pairs[..., :length] = weights
+    return panels(pairs.view(np.float32), lanes, panel)
+
+
 def tile_panels(weights: Array, width: int, *, overlap: bool = False) -> Array:
     """Weights [G, channels, taps, depth] → [G, panel, chunk, tap, tile, 16, 16, 2] in bf16, as kernels multiply tiles.
 

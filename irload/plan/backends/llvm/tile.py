@@ -11,6 +11,7 @@ from functools import lru_cache
 from math import gcd, prod
 
 from irload.plan.backends.llvm.builder import Function, Int, Value
+from irload.plan.backends.llvm.dots import dot
 from irload.plan.backends.llvm.target import LINE, Target
 from irload.record import record
 
@@ -69,7 +70,8 @@ class Row:
 class Tile:
     """Rows × `vectors` columns. The weights lie in panels of `panel` vectors, each with all elements of the sum.
 
-    `ahead`: cache lines of each panel needed later that each turn of the innermost loop asks for.
+    `ahead`: cache lines of each panel needed later that each turn of the innermost loop asks for. `pairs`: an element
+    of the sum is two bf16 beside each other, of data and of weights, multiplied by AVX512_BF16.
     """
 
     rows: tuple[Row, ...]
@@ -77,6 +79,7 @@ class Tile:
     panel: int
     levels: tuple[Level, ...]
     ahead: int = 0
+    pairs: bool = False
 
     @property
     def length(self) -> int:
@@ -173,7 +176,10 @@ class _Sum:
             element = f.broadcast(x, tile.rows[r].x + offset)
             for v in range(tile.vectors):
                 at = 1 + r * tile.vectors + v
-                state[at] = f.fma(weights[v], element, state[at])
+                if tile.pairs:
+                    state[at] = dot(f, state[at], element, weights[v])
+                else:
+                    state[at] = f.fma(weights[v], element, state[at])
         return state
 
 

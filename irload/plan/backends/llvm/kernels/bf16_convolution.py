@@ -14,6 +14,7 @@ from irload.plan.backends.llvm.kernel import Launch, Temporary
 from irload.plan.backends.llvm.kernels.bf16_groups import block_diagonal, joined, side_by_side
 from irload.plan.backends.llvm.kernels.bf16_selection import (
     bf16_product,
+    channels_of,
     reads_in_place,
     tile_width,
     window_width,
@@ -54,7 +55,9 @@ def launch_product(conv: Windowed, read: Read, data: Array | Temporary, selector
     ]
     for k, stride in enumerate(read.positions):
         axes.append(Axis(out.shape[2 + k], (0, stride, *(t.strides[2 + k] for t in tensors))))
-    made = bf16_product(conv.epilogue, selector.target, axes, read.chunks, channels, read.taps, width, tensors, 1)
+    made = bf16_product(
+        conv.epilogue, selector.target, axes, read.chunks, channels, read.taps, width, channels_of(tensors, 1)
+    )
     made = shared(made, selector.threads, read.nbytes, groups * matrix)
 
     def pack(weights: Array) -> Array:

@@ -10,7 +10,7 @@ from irload.core.tensor import Array
 from irload.plan.backends.llvm.axes import Axis
 from irload.plan.backends.llvm.elements import element_of
 from irload.plan.backends.llvm.kernel import Launch, Temporary
-from irload.plan.backends.llvm.kernels.bf16_selection import bf16_product, reads_in_place, tile_width
+from irload.plan.backends.llvm.kernels.bf16_selection import bf16_product, channels_of, reads_in_place, tile_width
 from irload.plan.backends.llvm.kernels.block_product import Chunks
 from irload.plan.backends.llvm.kernels.pack_tiles import PackTiles
 from irload.plan.backends.llvm.kernels.sharing import shared
@@ -57,7 +57,7 @@ def bf16_matmul(step: MatMul, selector: Selector) -> list[Launch]:
         for at, k in enumerate(order)
     ]
     axes.append(Axis(m, (0, row, *(t.strides[-2] for t in tensors))))
-    made = bf16_product(step.epilogue, selector.target, axes, chunks, n, (0,), width, tensors, -1)
+    made = bf16_product(step.epilogue, selector.target, axes, chunks, n, (0,), width, channels_of(tensors, -1))
     made = shared(made, selector.threads, nbytes, matrix * prod(lead))
     packed: Array | Temporary
     if b.is_constant:

@@ -79,6 +79,11 @@ def reads_in_place(data: Array, channel: int, depth: int, target: Target) -> boo
     return depth % 2 == 0 or (target.tiles and depth >= DEPTH)  # a pair reaches into the next row otherwise
 
 
+def channels_of(tensors: Sequence[Array], channel: int) -> list[tuple[int, str]]:
+    """How channels of tensors lie on this axis: the bytes between them, and the type that they are stored in."""
+    return [(tensor.strides[channel], element_of(tensor)) for tensor in tensors]
+
+
 def bf16_product(
     epilogue: Expression,
     target: Target,
@@ -87,13 +92,9 @@ def bf16_product(
     channels: int,
     taps: tuple[int, ...],
     width: int,
-    tensors: Sequence[Array],
-    channel: int,
+    results: Sequence[tuple[int, str]],
 ) -> BlockProduct:
-    """The product over axes with strides of weights, data, output and operands. `tensors`: the latter two.
-
-    `channel`: the axis of their channels.
-    """
+    """The product over axes with strides of weights, data, output and operands. `results`: how the latter two lie."""
     kept = merged(axes)
     if not kept or kept[-1].strides[0]:
         kept.append(Axis(1, (0,) * len(axes[0].strides)))  # columns of a tile share their weights
@@ -102,9 +103,7 @@ def bf16_product(
     def access(k: int) -> Access:
         return Access(tuple(axis.strides[k] for axis in outer), columns.strides[k])
 
-    def result(k: int, tensor: Array) -> Access:
-        return replace(access(k), channel=tensor.strides[channel], element=element_of(tensor))
-
+    output, *operands = [replace(access(2 + k), channel=c, element=e) for k, (c, e) in enumerate(results)]
     weights = tuple(axis.strides[0] for axis in outer)
     lines = prod(axis.size for axis in outer if not axis.strides[0])
     if target.tiles:
@@ -121,8 +120,8 @@ def bf16_product(
         chunks,
         taps,
         access(1),
-        result(2, tensors[0]),
-        tuple(result(3 + k, tensor) for k, tensor in enumerate(tensors[1:])),
+        output,
+        tuple(operands),
         epilogue,
         weights,
         rows,

@@ -12,7 +12,7 @@ from irload.plan.backends.llvm.elements import F32, element_of
 from irload.plan.backends.llvm.expressions import expression_cycles
 from irload.plan.backends.llvm.kernel import Launch
 from irload.plan.backends.llvm.kernels.bf16_convolution import spatial_axes, tap_offsets
-from irload.plan.backends.llvm.kernels.bf16_selection import bf16_product, tile_width
+from irload.plan.backends.llvm.kernels.bf16_selection import bf16_product, channels_of, tile_width
 from irload.plan.backends.llvm.kernels.block_product import Chunks
 from irload.plan.backends.llvm.kernels.sharing import shared
 from irload.plan.backends.llvm.kernels.to_bf16 import Strided
@@ -44,7 +44,7 @@ def bf16_windows(conv: Windowed, selector: Selector) -> list[Launch] | None:
     for k, stride in enumerate([*positions, column]):
         axes.append(Axis(out.shape[2 + k], (0, stride, *(t.strides[2 + k] for t in tensors))))
     chunks = Chunks.copied(runs.count * runs.length, 0)
-    made = bf16_product(conv.epilogue, selector.target, axes, chunks, channels, taps, width, tensors, 1)
+    made = bf16_product(conv.epilogue, selector.target, axes, chunks, channels, taps, width, channels_of(tensors, 1))
     rate = 1 if selector.target.dots else 2  # multiply-adds of vectors in a cycle: Zen 4 has 1
     plain = out.size * (depth * prod(kernel) / rate + expression_cycles(conv.epilogue)) / selector.target.lanes
     if copy.cycles + made.cycles > plain / GAIN:

@@ -5,15 +5,15 @@ from __future__ import annotations
 import numpy as np
 
 from irload.core.tensor import Array
+from irload.plan.backends.llvm.elements import F32
 from irload.plan.backends.llvm.kernel import Launch
 from irload.plan.backends.llvm.kernels.access import Access
 from irload.plan.backends.llvm.kernels.product import Product
 from irload.plan.backends.llvm.kernels.recurrent import PackedPhase, Recurrence
-from irload.plan.backends.llvm.kernels.recurrent_cells import PHASES, Phase
+from irload.plan.backends.llvm.kernels.recurrent_cells import PHASES
 from irload.plan.backends.llvm.kernels.sharing import shared
 from irload.plan.backends.llvm.pack import aligned_f32, panels
 from irload.plan.backends.llvm.selector import Selector
-from irload.plan.backends.llvm.target import Target
 from irload.plan.backends.llvm.tile import Level, tile_shape
 from irload.plan.ir.expression import Expression, Instruction
 from irload.plan.ir.steps import Recurrent
@@ -31,7 +31,12 @@ def select_recurrent(step: Recurrent, selector: Selector) -> list[Launch]:
     batch, directions, length, hidden = y.shape
     lanes = selector.target.lanes
     block = min(BLOCK, max(1, -(-batch * directions // selector.threads)), batch)
-    phases = tuple(packed_phase(selector.target, phase, block, hidden) for phase in PHASES[step.cell])
+    kind: type[Recurrence] = Recurrence
+    if selector.bf16:
+        from irload.plan.backends.llvm.kernels.bf16_recurrent_selection import bf16_kind  # f32 needs it not
+
+        kind = bf16_kind(step, selector.target)
+    phases = tuple(kind.packed(selector.target, phase, block, hidden) for phase in PHASES[step.cell])
     width = sum(p.width(hidden, lanes) for p in phases)
     gates = selector.temporary(4 * directions * batch * length * width)
     w, r, b = step.inputs[-3:]
@@ -39,15 +44,13 @@ def select_recurrent(step: Recurrent, selector: Selector) -> list[Launch]:
     def pack_all(weights: Array) -> Array:
         return np.concatenate([ordered(weights, p, hidden, lanes) for p in phases], 1)
 
-    rows, vectors = tile_shape(selector.target, max(length, batch), width)
-    how = (step.cell, lanes, phases)
-    inputs = selector.packed(w, ("inputs", vectors, *how), lambda w: panels(pack_all(w), lanes, vectors))
+    how = (step.cell, kind.__name__, lanes, *(p.vectors for p in phases))
     bias = selector.packed(b, ("bias", *how), lambda b: _aligned(pack_all(b[..., None])))
     hiddens = [
-        selector.packed(r, ("hidden", k, *how), lambda r, p=p: panels(ordered(r, p, hidden, lanes), lanes, p.panel))
+        selector.packed(r, ("hidden", k, *how), lambda r, p=p: kind.pack(ordered(r, p, hidden, lanes), lanes, p.panel))
         for k, p in enumerate(phases)
     ]
-    recurrence = Recurrence(
+    recurrence = kind(
         lanes,
         phases,
         step.backwards,
@@ -61,22 +64,19 @@ def select_recurrent(step: Recurrent, selector: Selector) -> list[Launch]:
     inner = None
     if any(p.phase.apart for p in phases):
         inner = selector.packed(b, ("inner", *how), lambda b: _inner(b, hidden, recurrence.pitch // 4))
-    product = _inputs(x, directions, width, inputs.shape[1:], lanes, rows, vectors)
-    product = shared(product, selector.threads, x.nbytes, inputs.nbytes)
+    if kind.element == F32:
+        rows, vectors = tile_shape(selector.target, max(length, batch), width)
+        inputs = selector.packed(w, ("inputs", vectors, *how), lambda w: panels(pack_all(w), lanes, vectors))
+        product = _inputs(x, directions, width, inputs.shape[1:], lanes, rows, vectors)
+        product = shared(product, selector.threads, x.nbytes, inputs.nbytes)
+        launches = [selector.launch(product, [x, inputs, gates, bias])]
+    else:
+        from irload.plan.backends.llvm.kernels.bf16_recurrent_selection import bf16_inputs, pack_inputs
+
+        inputs = selector.packed(w, ("inputs", *how), lambda w: pack_inputs(pack_all(w)))
+        launches = bf16_inputs(x, inputs, gates, bias, _ADD, selector)
     states = [s for pair in zip(first, last, strict=True) for s in pair]
-    return [
-        selector.launch(product, [x, inputs, gates, bias]),
-        selector.launch(recurrence, [gates, *hiddens, inner, y, *states]),
-    ]
-
-
-def packed_phase(target: Target, phase: Phase, samples: int, hidden: int) -> PackedPhase:
-    """The tile of a phase: eight sums for one sample, else as many samples as there are registers."""
-    gates = len(phase.gates)
-    vectors = max(1, (8 if samples == 1 else 4) // gates)
-    vectors = min(vectors, -(-hidden // target.lanes))
-    rows = (target.registers - 1) // (vectors * gates) - 1
-    return PackedPhase(phase, max(1, min(rows, samples)), vectors)
+    return [*launches, selector.launch(recurrence, [gates, *hiddens, inner, y, *states])]
 
 
 def ordered(weights: Array, packed: PackedPhase, hidden: int, lanes: int) -> Array:
