@@ -8,6 +8,10 @@ import numpy as np
 import pytest
 
 from irload.core.tensor import Array
+from irload.plan.backends.llvm.kernel import Kernel
+from irload.plan.backends.llvm.kernels.planar_pooling import PlanarPooling
+from irload.plan.backends.llvm.kernels.pooling import Pooling
+from irload.plan.backends.llvm.selector import Selector
 from irload.plan.backends.llvm.support import supports
 from irload.plan.backends.llvm.target import Target
 from irload.plan.ir.program import Value
@@ -30,6 +34,15 @@ def repeated_channels(value: Value, plain: Array) -> Array:
     if value.name != "input":
         return plain
     return np.lib.stride_tricks.as_strided(plain[:, :1], plain.shape, (plain.strides[0], 0, *plain.strides[2:]))
+
+
+def last_in_results(value: Value, plain: Array) -> Array:
+    """Channels innermost in what the step writes alone."""
+    return plain if value.name == "input" else channels_last(value, plain)
+
+
+def reversed_channels(value: Value, plain: Array) -> Array:
+    return plain[:, ::-1]
 
 
 def plain(x: Array, step: Pool) -> Array:
@@ -102,18 +115,87 @@ def test_other_layouts(kind: str, laid: Laid, target: Target) -> None:
     check(pool(x, (4, 13), kind, kernel=(3, 3), strides=(2, 1), pads_begin=(1, 1)), x, target, laid=laid)
 
 
+@pytest.fixture
+def selected(monkeypatch: pytest.MonkeyPatch) -> list[type[Kernel]]:
+    """The kinds of kernels that are launched."""
+    found: list[type[Kernel]] = []
+    launch = Selector.launch
+    monkeypatch.setattr(Selector, "launch", lambda s, k, p: found.append(type(k)) or launch(s, k, p))  # pyright: ignore
+    return found
+
+
 @pytest.mark.parametrize("target", TARGETS, ids=lambda t: t.name)
-def test_the_mean_of_many(target: Target) -> None:
+@pytest.mark.parametrize("seed", range(60))
+def test_planar_maps(seed: int, target: Target, selected: list[type[Kernel]], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Pooling, "cycles", np.inf)
+    rng = np.random.default_rng(seed)
+    rank = int(rng.integers(1, 4))
+    *outer, width = (int(n) for n in rng.integers(1, 8, rank))
+    sizes = (*outer, width if rng.random() < 0.2 else int(rng.integers(1, 180)))
+    kernel = tuple(int(rng.integers(1, 5)) for _ in outer), int(rng.choice([1, 2, 3, 8, 9, 17]))
+    numbers = {
+        "kernel": (*kernel[0], kernel[1]),
+        "strides": tuple(int(n) for n in rng.choice([1, 1, 1, 2, 3, 4, 5], rank)),
+        "dilations": tuple(int(n) for n in rng.choice([1, 1, 2, 3], rank)),
+        "pads_begin": tuple(int(n) for n in rng.integers(-1, 6, rank)),
+    }
+    beyond = rng.integers(-2, 6, rank)
+    spans = ((k - 1) * d + 1 for k, d in zip(numbers["kernel"], numbers["dilations"], strict=True))
+    parts = zip(sizes, spans, numbers["strides"], numbers["pads_begin"], beyond, strict=True)
+    counts = tuple(max(1, (size + begin + int(end) - span) // stride + 1) for size, span, stride, begin, end in parts)
+    x = random(int(rng.integers(1, 3)), int(rng.integers(1, 4)), *sizes, seed=seed)
+    kind, divisor = [("max", "real"), ("mean", "real"), ("mean", "full")][seed % 3]
+    step = pool(x, counts, kind, divisor, **numbers)
+    laid = [None, None, last_in_results, reversed_channels][int(rng.integers(4))]
+    check(step, x, target, int(rng.integers(1, 4)), laid=laid)
+    assert set(selected) == {PlanarPooling}
+
+
+def test_vectors_along_columns_where_they_are_cheaper(selected: list[type[Kernel]]) -> None:
+    for channels, laid, expected in (
+        (1, None, PlanarPooling),
+        (1, channels_last, PlanarPooling),
+        (20, None, PlanarPooling),
+        (20, last_in_results, PlanarPooling),
+        (20, channels_last, Pooling),
+        (3, reversed_columns, Pooling),
+    ):
+        x = random(1, channels, 9, 40)
+        check(pool(x, (9, 40), "max", kernel=(3, 3), pads_begin=(1, 1)), x, TARGETS[0], laid=laid)
+        assert set(selected) == {expected}, (channels, laid)
+        selected.clear()
+
+
+@pytest.mark.parametrize("target", TARGETS, ids=lambda t: t.name)
+def test_nothing_beyond_a_line_is_touched(target: Target, selected: list[type[Kernel]]) -> None:
+    """1021 windows of 3 columns span the elements of a page, and its vectors more; the data is longer."""
+    x = random(1, 1, 2, 3000)
+    check(pool(x, (2, 1021), "max", kernel=(1, 3)), x, target, laid=None)
+    assert set(selected) == {PlanarPooling}
+
+
+def test_lines_that_no_cache_holds_are_left_to_vectors_of_channels(selected: list[type[Kernel]]) -> None:
+    x = random(1, 1, 4, 3)
+    numbers = {"kernel": (3, 2), "dilations": (1, 100_000), "pads_begin": (1, 100_000)}
+    check(pool(x, (4, 4), "mean", **numbers), x, TARGETS[0], laid=None)
+    assert set(selected) == {Pooling}
+
+
+@pytest.mark.parametrize("target", TARGETS, ids=lambda t: t.name)
+@pytest.mark.parametrize("laid", [None, channels_last])
+def test_the_mean_of_many(laid: Laid, target: Target) -> None:
     x = random(1, 5, 96, 96) + 100
-    check(pool(x, (1, 1), "mean", kernel=(96, 96)), x, target)
+    check(pool(x, (1, 1), "mean", kernel=(96, 96)), x, target, laid=laid)
 
 
 @pytest.mark.parametrize("target", TARGETS, ids=lambda t: t.name)
-def test_what_is_not_finite(target: Target) -> None:
+@pytest.mark.parametrize("laid", [None, channels_last])
+def test_what_is_not_finite(laid: Laid, target: Target) -> None:
     x = random(1, 19, 6, 6)
     x[0, 3, 2, 2], x[0, 5, 1:4, 1:4], x[0, 7, 0, 0], x[0, 9] = np.nan, -np.inf, np.inf, np.nan
     for kind in ("max", "mean"):
-        check(pool(x, (3, 3), kind, kernel=(2, 2), strides=(2, 2)), x, target)
+        for stride in (1, 2):
+            check(pool(x, (3, 3), kind, kernel=(2, 2), strides=(stride, stride)), x, target, laid=laid)
 
 
 def test_windows_beyond_what_addresses_can_count_are_left_to_others() -> None:

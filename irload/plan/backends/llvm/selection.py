@@ -48,7 +48,7 @@ SELECTIONS: dict[type[Step], str] = {
     GroupNormalize: "normalization.select_group_normalize",
     MatMul: "matmul.select_matmul",
     Normalize: "normalization.select_normalize",
-    Pool: "pooling.select_pool",
+    Pool: "pool_selection.select_pool",
     Recurrent: "recurrent_selection.select_recurrent",
     Reduce: "reduction.select_reduce",
     Relayout: "copying.select_relayout",

@@ -8,14 +8,11 @@ from math import prod
 import numpy as np
 
 from irload.plan.backends.llvm.builder import Function, Int, Value
-from irload.plan.backends.llvm.elements import SIZES, element_of, is_contiguous
-from irload.plan.backends.llvm.kernel import Kernel, Launch
+from irload.plan.backends.llvm.elements import SIZES
+from irload.plan.backends.llvm.kernel import Kernel
 from irload.plan.backends.llvm.kernels.loops import accumulate, offset, repeat
-from irload.plan.backends.llvm.kernels.windows import WindowAxis, five, pool_axes
+from irload.plan.backends.llvm.kernels.windows import WindowAxis
 from irload.plan.backends.llvm.operands import read, write
-from irload.plan.backends.llvm.selector import Selector
-from irload.plan.backends.llvm.target import Target
-from irload.plan.ir.steps import Pool
 from irload.record import record
 
 LOWEST = float(np.finfo(np.float32).min)
@@ -62,10 +59,10 @@ class Pooling(Kernel):
 
     @property
     def cycles(self) -> float:
-        vectors = self.count * self.block * self.axes[2].count
+        windows = self.batch * prod(axis.count for axis in self.axes)
         dense = all(t[1] == SIZES[e] for t, e in zip((self.source, self.target), self.elements, strict=True))
-        slow = 1 if dense else self.lanes
-        return vectors * slow * (2 + 0.6 * self.axes[0].kernel * self.axes[1].kernel * self.axes[2].kernel)
+        reads = self._blocks * self.block if dense else self.channels
+        return windows * reads * (2 + 0.6 * prod(axis.kernel for axis in self.axes))
 
     def write(self, function: Function) -> None:
         f = function
@@ -137,7 +134,7 @@ class _Row:
         column, channel = kernel.source[4], kernel.source[1]
         base = f.at(self.base, f.multiply(f.subtract(f.multiply(at, width.stride), width.begin), column))
         vectors = self._vectors()
-        initial = [f.zero() if mean else f.number(LOWEST)] * (count * len(vectors))
+        initial = [neutral(f, kernel.kind)] * (count * len(vectors))
 
         def taken(row: Value, tap: Int, totals: list[Value]) -> list[Value]:
             place = f.at(row, f.multiply(tap, width.dilation * column))
@@ -145,7 +142,7 @@ class _Row:
             for k in range(count):
                 for v, (first, lanes) in enumerate(vectors):
                     x = read(f, place, k * width.stride * column + first * channel, channel, lanes, kernel.elements[0])
-                    found.append(self._combined(totals[k * len(vectors) + v], x))
+                    found.append(combined(f, kernel.kind, totals[k * len(vectors) + v], x))
             return found
 
         def in_row(row: Value, totals: list[Value]) -> list[Value]:
@@ -172,11 +169,6 @@ class _Row:
             result = total if scale is None else f.arithmetic("fmul", total, scale)
             write(f, result, target, place, kernel.target[1], lanes, kernel.elements[1])
 
-    def _combined(self, total: Value, x: Value) -> Value:
-        if self.kernel.kind == "mean":
-            return self.f.arithmetic("fadd", total, x)
-        return self.f.select(self.f.compare_floats("ogt", x, total), x, total)
-
     def _scale(self, taps: tuple[Int, Int] | None) -> Value:
         """One over the number of elements that a mean is of."""
         f, kernel = self.f, self.kernel
@@ -197,32 +189,13 @@ class _Row:
         ]
 
 
-def select_pool(step: Pool, selector: Selector) -> list[Launch]:
-    """The kernel of a pooling."""
-    x, out = selector.stored(step.inputs[0]), selector.stored(step.output)
-    axes = pool_axes(step)
-    block, columns = _tile(selector.target, x.shape[1], axes[2].count)
-    if not (is_contiguous(x, 1) and is_contiguous(out, 1)):
-        block = columns = 1
-    kernel = Pooling(
-        step.kind,
-        step.divisor == "full",
-        x.shape[0],
-        x.shape[1],
-        axes,
-        five(x.strides),
-        five(out.strides),
-        block,
-        columns,
-        selector.target.lanes,
-        (element_of(x), element_of(out)),
-    )
-    return [selector.launch(kernel, [x, out])]
+def neutral(f: Function, kind: str) -> Value:
+    """What a maximum or sum starts with."""
+    return f.zero() if kind == "mean" else f.number(LOWEST)
 
 
-def _tile(target: Target, channels: int, columns: int) -> tuple[int, int]:
-    """Vectors of channels, and columns, whose totals take half of the registers."""
-    vectors, totals = -(-channels // target.lanes), target.registers // 2
-    block = min(vectors, totals if columns == 1 else totals // 2)
-    block = -(-vectors // -(-vectors // block))
-    return block, max(1, min(totals // block, columns))
+def combined(f: Function, kind: str, total: Value, x: Value) -> Value:
+    """A maximum or sum with one more element."""
+    if kind == "mean":
+        return f.arithmetic("fadd", total, x)
+    return f.select(f.compare_floats("ogt", x, total), x, total)
