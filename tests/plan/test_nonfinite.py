@@ -119,3 +119,12 @@ def test_rows(kind: str) -> None:
         mode = {"eps": 1e-5, "eps_mode": "inside_sqrt", "normalize_variance": True}
         y = net.op(kind, x, net.constant([1]), version="opset6", **mode)
     agrees(net.model(y), net.shapes, special=True)
+
+
+@pytest.mark.parametrize("size", [(6, 8), (7, 8), (7, 9)])
+@pytest.mark.parametrize("type", ["AdaptiveAvgPool", "AdaptiveMaxPool"])
+def test_adaptive_pooling(type: str, size: tuple[int, int]) -> None:
+    net = Net()
+    more: dict[str, object] = {} if type == "AdaptiveAvgPool" else {"outputs": 2, "index_element_type": "i64"}
+    y = net.ops(type, net.input(2, 3, *size), net.constant([3, 4]), version="opset8", **more)[0]
+    agrees(net.model(net.op("ReLU", y)), net.shapes, special=True)

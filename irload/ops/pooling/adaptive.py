@@ -14,6 +14,7 @@ from irload.core.shape import ANY, Dim, Shape
 from irload.core.tensor import Array, TensorType
 from irload.errors import ExecutionError, ShapeMismatch, TypeMismatch
 from irload.ops.elementwise import require_numeric
+from irload.ops.pooling.maximum import lowest
 from irload.ops.windows import NON_SPATIAL, check_spatial
 
 
@@ -79,7 +80,7 @@ class AdaptiveAvgPool(AdaptivePool, since=8):
 class AdaptiveMaxPool(AdaptivePool, since=8):
     """The largest element of every window, and its flat index among the spatial elements; of equal ones the first.
 
-    Specification: AdaptiveMaxPool-8.
+    Specification: AdaptiveMaxPool-8. NaN never wins, as in MaxPool: a window of nothing else gives the lowest value.
     """
 
     index_element_type = attr.element_type(default=i64, among=INDEX)
@@ -90,7 +91,7 @@ class AdaptiveMaxPool(AdaptivePool, since=8):
 
     def compute(self, data: Array, output_shape: Array) -> tuple[Array, Array]:
         sizes = data.shape[NON_SPATIAL:]
-        values = data
+        values = np.fmax(data, data.dtype.type(lowest(data.dtype)))
         places = np.broadcast_to(np.arange(math.prod(sizes)).reshape(sizes), data.shape)
         wanted = output_shape.tolist()
         # The last axis goes first, so that of equal elements the first in memory wins.

@@ -32,6 +32,11 @@ def known_axes(value: Value, rank: int) -> tuple[int, ...]:
     return tuple(sorted({int(axis) % rank for axis in given}))
 
 
+def apart(given: Sequence[int], counts: Sequence[int]) -> tuple[int, ...]:
+    """Strides or dilations, 1 along axes of one element, where any number may stand in the file."""
+    return tuple(1 if count == 1 else n for n, count in zip(given, counts, strict=True))
+
+
 def resized(value: Value, axis: int, size: int) -> Value:
     """A value of the same type and shape, but for the size of one axis."""
     return Value((*value.shape[:axis], size, *value.shape[axis + 1 :]), value.dtype, name=value.name)

@@ -7,6 +7,13 @@ import numpy as np
 from tests.plan.graphs import PAIRS
 from tests.plan.lowering.nodes import FOUR, SCALES, Build, interpolate, of
 
+
+def adaptive(type: str, shape: tuple[int, ...], counts: tuple[int, ...]) -> Build:
+    """A pooling to so many windows along each axis."""
+    more = {} if type == "AdaptiveAvgPool" else {"outputs": 2, "index_element_type": "i64"}
+    return lambda net: net.ops(type, net.input(*shape), net.constant(list(counts)), version="opset8", **more)[0]
+
+
 CASES: dict[str, tuple[Build, list[str]]] = {
     "Interpolate-1": (
         interpolate(
@@ -72,6 +79,15 @@ CASES: dict[str, tuple[Build, list[str]]] = {
         of("MaxPool", 1, 1, 1100, kernel="1024", strides="1", pads_begin="0", pads_end="0"),
         ["separable"],
     ),
+    "AdaptiveAvgPool of even windows": (adaptive("AdaptiveAvgPool", (1, 2, 6, 4), (3, 2)), ["separable"]),
+    "AdaptiveAvgPool of all": (adaptive("AdaptiveAvgPool", (1, 2, 5), (1,)), ["separable"]),
+    "AdaptiveAvgPool of windows that overlap": (adaptive("AdaptiveAvgPool", (1, 2, 7, 4), (3, 4)), ["banded matmul"]),
+    "AdaptiveAvgPool of more windows than elements": (
+        adaptive("AdaptiveAvgPool", (1, 2, 3, 4), (5, 3)),
+        ["banded matmul"] * 2,
+    ),
+    "AdaptiveMaxPool of even windows": (adaptive("AdaptiveMaxPool", (1, 2, 6, 4), (3, 2)), ["separable"]),
+    "AdaptiveMaxPool of windows that overlap": (adaptive("AdaptiveMaxPool", (1, 2, 7, 4), (3, 2)), ["compute"]),
     "MaxPool whose places are taken": (
         lambda net: net.op(
             "Add",
