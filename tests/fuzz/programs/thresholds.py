@@ -24,7 +24,9 @@ SMALL: dict[str, Any] = {
 }  # fmt: skip
 """Numbers of NumPy's kernels by which kernels are chosen, and work is cut into tiles and parts."""
 
-COMPILED: dict[str, Any] = {"CACHED": 600, "SHARED_CYCLES": 1, "BLOCK": 48, "LONGEST": 1e4}
+COMPILED: dict[str, Any] = {
+    "CACHED": 600, "SHARED_CYCLES": 1, "TOGETHER_CYCLES": 1, "BLOCK": 48, "LONGEST": 1e4,
+}  # fmt: skip
 """The same of compiled kernels, which are then compiled under a name of their own."""
 
 

@@ -5,6 +5,12 @@ from __future__ import annotations
 import pytest
 
 
+@pytest.fixture(autouse=True)
+def small_work_is_shared(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have threads share kernels that are worth it for themselves, however short the run of them is."""
+    monkeypatch.setattr("irload.plan.backends.llvm.runtime.TOGETHER_CYCLES", 0)
+
+
 @pytest.fixture
 def everything_pays(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have the smallest products, attention and recurrent networks computed in bf16, too."""

@@ -31,6 +31,8 @@ YIELDS = 1000
 
 Otherwise one sleep makes the other thread come late, which then sleeps in turn, and so on to the end of the inference.
 """
+TOGETHER_CYCLES = 300_000
+"""The cycles of shared kernels in a row below which one thread runs all of them: waking another takes up to 0.1 ms."""
 REACH = 2
 """Kernels among which weights are looked for to be asked for ahead: one that copies data may come between."""
 NAP = 50
@@ -130,7 +132,8 @@ class Table:
         self._entries = np.zeros((max(len(launches), 1), _ENTRY), np.int64)
         self._addresses = tuple(a.ctypes.data for a in (self._entries, self._barrier, self._scratch))
         shared = [threads > 1 and launch.is_shared for launch in launches]
-        self._before = [0, *accumulate(shared)]
+        cycles = [launch.kernel.cycles if s else 0.0 for launch, s in zip(launches, shared, strict=True)]
+        self._before = [0.0, *accumulate(cycles)]
         meeting = [a or b for a, b in pairwise(shared)] + [False]
         for k, launch in enumerate(launches):
             self._entries[k] = (
@@ -156,7 +159,8 @@ class Table:
         """Run the kernels first…last−1."""
         if first == last:
             return
-        if self._before[first] == self._before[last]:
+        cycles = self._before[last] - self._before[first]
+        if not cycles or cycles < TOGETHER_CYCLES:
             self._run_part(first, last, 0, 1)
             return
         self._counter[0] = 0
