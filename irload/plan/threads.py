@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from threading import Lock, Thread
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -17,6 +17,46 @@ Call = tuple[Callable[..., Any], tuple[Any, ...]]
 
 Part = list[Call]
 """Calls that one thread makes one after the other."""
+
+
+class Post(Protocol):
+    """Where a thread stands by for a moment after its part, and runs what is handed over without Python's lock."""
+
+    def stand_by(self) -> None:
+        """Wait for jobs and run them, until none has come for a while or Python calls."""
+        ...
+
+    def hand_over(self, job: Sequence[int]) -> bool:
+        """Have the thread run a job; False where it does not stand by."""
+        ...
+
+    def finish(self) -> None:
+        """Wait for the end of the job that was handed over."""
+        ...
+
+    def call(self, called: bool) -> None:
+        """Have the thread go back to Python at once, or no longer."""
+        ...
+
+
+class Together(Protocol):
+    """Work whose parts wait for each other."""
+
+    def parts(self, count: int) -> Sequence[Part]:
+        """The parts for so many threads."""
+        ...
+
+    def jobs(self, count: int) -> Sequence[Sequence[int]]:
+        """The same for threads that stand by."""
+        ...
+
+    def post(self) -> Post:
+        """A place for one more thread to stand by."""
+        ...
+
+    def abandon(self) -> None:
+        """Have all parts come to their end, where an exception meets a thread that others may wait for."""
+        ...
 
 
 def run_part(part: Part) -> None:
@@ -57,13 +97,9 @@ class ThreadPool:
 
         self._with_threads(len(parts), work)
 
-    def run_together(self, parts: Callable[[int], Sequence[Part]], most: int, abandon: Callable[[], None]) -> None:
-        """Run parts that wait for each other: `parts` makes as many as there are threads for, up to `most`.
-
-        Raises as `run` does. `abandon` is called where an exception meets the calling thread, which some may wait for:
-        it must have all parts come to their end.
-        """
-        self._with_threads(most, lambda hired: self._work(hired, parts(1 + len(hired)), ()), abandon)
+    def run_together(self, work: Together, most: int) -> None:
+        """Run parts that wait for each other, as many as there are threads for, up to `most`. Raises as `run` does."""
+        self._with_threads(most, lambda hired: self._work_together(hired, work), work.abandon)
 
     def _with_threads(
         self,
@@ -87,9 +123,28 @@ class ThreadPool:
         """Run a part by the calling thread and one by each of the hired, then the rest. Gives what they raised."""
         others = other_processors() if hired else frozenset[int]()
         for worker, part in zip(hired, parts[1:], strict=True):
-            worker.begin(part, others)
+            worker.keep_to(others)
+            worker.begin(part)
         for part in (parts[0], *rest):
             run_part(part)
+        return self._finish(hired)
+
+    def _work_together(self, hired: list[_Worker], work: Together) -> list[BaseException]:
+        """Run a part by the calling thread and one by each of the hired, by those that stand by in machine code."""
+        count = 1 + len(hired)
+        parts = work.parts(count)
+        if hired:
+            others, jobs = other_processors(), work.jobs(count)
+            for worker, part, job in zip(hired, parts[1:], jobs[1:], strict=True):
+                worker.keep_to(others)
+                if not worker.hand_over(job):
+                    worker.post = worker.post or work.post()
+                    worker.begin(part)
+        run_part(parts[0])
+        return self._finish(hired)
+
+    def _finish(self, hired: list[_Worker]) -> list[BaseException]:
+        """Wait for the hired threads, which are idle then. Gives what they raised."""
         failures = [failure for worker in hired if (failure := worker.finish()) is not None]
         with self._lock:
             self._idle += hired
@@ -136,17 +191,34 @@ class _Worker(Thread):
         self._part: Part = []
         self._failure: BaseException | None = None
         self._processors: frozenset[int] = frozenset()
+        self._has_job = False
+        self.post: Post | None = None
+        """Where it stands by after a part, if it does."""
 
-    def begin(self, part: Part, processors: frozenset[int]) -> None:
-        """Have the part run on some of these processors; on any where none are named."""
+    def keep_to(self, processors: frozenset[int]) -> None:
+        """Run on some of these processors; on any where none are named."""
         if processors and processors != self._processors and self.native_id is not None:
             keep_to(self.native_id, processors)
             self._processors = processors
+
+    def begin(self, part: Part) -> None:
+        """Have the part run."""
         self._part = part
+        if self.post is not None:
+            self.post.call(True)
         self._go.release()
 
+    def hand_over(self, job: Sequence[int]) -> bool:
+        """Have the job run, if the thread stands by."""
+        self._has_job = self.post is not None and self.post.hand_over(job)
+        return self._has_job
+
     def finish(self) -> BaseException | None:
-        """Wait for the part. Returns what it raised."""
+        """Wait for the part or the job. Returns what it raised."""
+        if self._has_job and self.post is not None:
+            self._has_job = False
+            self.post.finish()
+            return None
         self._done.acquire()
         failure, self._failure = self._failure, None
         return failure
@@ -154,6 +226,8 @@ class _Worker(Thread):
     def end(self) -> None:
         """Have the thread end, with the part that it is running or without any."""
         self._ending = True
+        if self.post is not None:
+            self.post.call(True)
         with suppress(RuntimeError):  # it was given a part and has not begun it yet
             self._go.release()
 
@@ -164,12 +238,16 @@ class _Worker(Thread):
                 self._go.acquire()
                 if self._ending:
                     return
+                if self.post is not None:
+                    self.post.call(False)
                 try:
                     run_part(self._part)
                 except BaseException as error:
                     self._failure = error
                 self._part = []  # whose arrays may go with their plan
                 self._done.release()
+                if self.post is not None:
+                    self.post.stand_by()
 
 
 pool = ThreadPool()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
-from functools import cache
+from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from typing import Any
 
@@ -20,27 +20,19 @@ from irload.plan.backends.llvm.kernel import Launch, Standalone, Temporary
 from irload.plan.backends.llvm.library import library
 from irload.plan.backends.llvm.loader import Code
 from irload.plan.backends.llvm.target import Target
+from irload.plan.backends.llvm.waiting import Post, read_shared, system_calls, wait_until
 from irload.plan.memory.memory import aligned_bytes
 from irload.plan.threads import Part, pool
 from irload.record import record
 
-SPINS = 1000
-"""Turns of a barrier before it offers the processor to others."""
-YIELDS = 1000
-"""Turns that it then offers it, before it sleeps: half a millisecond, several times what a sleep takes at least.
-
-Otherwise one sleep makes the other thread come late, which then sleeps in turn, and so on to the end of the inference.
-"""
 TOGETHER_CYCLES = 300_000
-"""The cycles of shared kernels in a row below which one thread runs all of them: waking another takes up to 0.1 ms."""
+"""The cycles of a table's shared kernels below which one thread runs all: waking another takes up to 0.1 ms."""
 REACH = 2
 """Kernels among which weights are looked for to be asked for ahead: one that copies data may come between."""
-NAP = 50
-"""The microseconds that it then sleeps each time."""
 _ENTRY = 7
 """The i64 of one entry: function, arguments, units, whether threads share it, whether they meet afterwards, the weights
 that the first thread asks for ahead, and the bytes from there to those of the next thread."""
-_YIELD, _SLEEP = 64, 72
+_SYSTEM = 64
 """Where the barrier keeps the functions of the system, behind a cache line for its counter."""
 
 
@@ -89,27 +81,28 @@ def _meet(f: Function, times: Value) -> None:
     barrier = f["barrier"]
     f.value("i64", f"atomicrmw add ptr {barrier}, i64 1 acq_rel, align 8")
     wanted = f.multiply(times, f["threads"])
-    often = SPINS + YIELDS
-
-    def wait(turn: Value, carried: list[Value]) -> list[Value]:
-        f.emit("call void @llvm.x86.sse2.pause()")
-        sleep = f.load_pointer(barrier, _SLEEP)
-        offer = f.load_pointer(barrier, _YIELD)
-        f.when(
-            f.compare("sge", turn, SPINS),
-            lambda: f.when(
-                f.compare("sge", turn, often),
-                lambda: f.emit(f"call i32 {sleep}(i32 {NAP})"),
-                lambda: f.emit(f"call i32 {offer}()"),
-            ),
-        )
-        return []
-
-    f.loop_until(lambda: f.compare("sge", _counter(f, barrier), wanted), wait)
+    wait_until(f, lambda: f.compare("sge", read_shared(f, barrier), wanted), f.at(barrier, _SYSTEM))
 
 
-def _counter(f: Function, barrier: Value) -> Value:
-    return f.value("i64", f"load atomic i64, ptr {barrier} acquire, align 8")
+@dataclass(slots=True)
+class _Together:
+    """A run of some kernels of a table by several threads."""
+
+    table: Table
+    first: int
+    last: int
+
+    def parts(self, count: int) -> list[Part]:
+        return [self.table.part(self.first, self.last, thread, count) for thread in range(count)]
+
+    def jobs(self, count: int) -> list[tuple[int, ...]]:
+        return [self.table.job(self.first, self.last, thread, count) for thread in range(count)]
+
+    def post(self) -> Post:
+        return self.table.post()
+
+    def abandon(self) -> None:
+        self.table.abandon()
 
 
 class Table:
@@ -117,6 +110,7 @@ class Table:
 
     def __init__(self, launches: Sequence[Launch], target: Target, threads: int, temporary: int) -> None:
         self.threads = threads
+        self._target = target
         self._launches = list(launches)
         self._codes: list[Code] = [library.code(launch.kernel.code, target) for launch in launches]
         self._runner = library.code(Runner(), target)
@@ -128,12 +122,13 @@ class Table:
         self._stride = stride
         self._barrier = aligned_bytes(128)
         self._counter = self._barrier.view(np.int64)
-        self._counter[8:10] = _system()
+        self._counter[_SYSTEM // 8 : _SYSTEM // 8 + 2] = system_calls()
         self._entries = np.zeros((max(len(launches), 1), _ENTRY), np.int64)
         self._addresses = tuple(a.ctypes.data for a in (self._entries, self._barrier, self._scratch))
         shared = [threads > 1 and launch.is_shared for launch in launches]
-        cycles = [launch.kernel.cycles if s else 0.0 for launch, s in zip(launches, shared, strict=True)]
-        self._before = [0.0, *accumulate(cycles)]
+        cycles = sum(launch.kernel.cycles for launch, s in zip(launches, shared, strict=True) if s)
+        shared = [s and cycles >= TOGETHER_CYCLES for s in shared]
+        self._before = [0, *accumulate(shared)]
         meeting = [a or b for a, b in pairwise(shared)] + [False]
         for k, launch in enumerate(launches):
             self._entries[k] = (
@@ -159,21 +154,28 @@ class Table:
         """Run the kernels first…last−1."""
         if first == last:
             return
-        cycles = self._before[last] - self._before[first]
-        if not cycles or cycles < TOGETHER_CYCLES:
+        if self._before[first] == self._before[last]:
             self._run_part(first, last, 0, 1)
             return
         self._counter[0] = 0
-        pool.run_together(
-            lambda count: [self._part(first, last, t, count) for t in range(count)], self.threads, self._abandon
-        )
+        pool.run_together(_Together(self, first, last), self.threads)
 
-    def _abandon(self) -> None:
+    def post(self) -> Post:
+        """A place for a thread to stand by."""
+        return Post(self._target)
+
+    def abandon(self) -> None:
         """Let all threads pass all barriers: what they make is of no use any more."""
         self._counter[0] = 1 << 62
 
-    def _part(self, first: int, last: int, thread: int, threads: int) -> Part:
+    def part(self, first: int, last: int, thread: int, threads: int) -> Part:
+        """What one of the threads does."""
         return [(self._run_part, (first, last, thread, threads))]
+
+    def job(self, first: int, last: int, thread: int, threads: int) -> tuple[int, ...]:
+        """The same in machine code."""
+        entries, barrier, scratch = self._addresses
+        return self._runner.address, entries, first, last, thread, threads, barrier, scratch + thread * self._stride
 
     def _run_part(self, first: int, last: int, thread: int, threads: int) -> None:
         entries, barrier, scratch = self._addresses
@@ -205,11 +207,3 @@ class Table:
 def _function(address: int) -> Any:
     pointer, number = ctypes.c_void_p, ctypes.c_int64
     return ctypes.CFUNCTYPE(None, pointer, number, number, number, number, pointer, pointer)(address)
-
-
-@cache
-def _system() -> tuple[int, int]:
-    """The addresses of sched_yield and usleep."""
-    libc = ctypes.CDLL(None)
-    found = [ctypes.cast(function, ctypes.c_void_p).value or 0 for function in (libc.sched_yield, libc.usleep)]
-    return found[0], found[1]
