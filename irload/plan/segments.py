@@ -20,14 +20,15 @@ def divide(
     """Have all back ends rewrite what they support, and give every step to the first one that supports it.
 
     Layouts that strides do not describe are known to the back end alone that asks for them. Where the steps of others,
-    or the caller, take such a value, a Relayout step of that back end is added between.
+    or the caller, take such a value, a Relayout step of that back end is added between; so it is behind results that a
+    back end wants to make planar itself.
     """
     for backend in backends:
         backend.fuse(program)
         check(program, f"the passes of {backend.name}")
     owners = {step: next(b for b in backends if b.supports(step)) for step in program.steps}
     found = _requests(program, backends, owners)
-    private = {v for v, layout in found.layouts.items() if not layout.is_strided}
+    private = {v for v, layout in found.layouts.items() if not layout.is_strided} | found.relaid
     if _insert_relayouts(program, owners, private):
         check(program, "the borders of segments")
         found = _requests(program, backends, owners)

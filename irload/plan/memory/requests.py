@@ -20,11 +20,13 @@ class MemoryRequests:
     `in_place`: for each step, the inputs over which it may write its output while it reads them, by position, the best
     first. Granted where nothing else needs the input afterwards and both lie alike.
     `into_slices`: steps that can write their outputs into slices of a larger tensor, so that a Concat copies nothing.
+    `relaid`: results of the program that a Relayout step of the back end makes planar, faster than a copy by strides.
     """
 
     layouts: dict[Value, Layout] = field(default_factory=dict[Value, Layout])
     in_place: dict[Step, tuple[int, ...]] = field(default_factory=dict[Step, tuple[int, ...]])
     into_slices: set[Step] = field(default_factory=set[Step])
+    relaid: set[Value] = field(default_factory=set[Value])
 
     @staticmethod
     def together(requests: Iterable[MemoryRequests]) -> MemoryRequests:
@@ -34,4 +36,5 @@ class MemoryRequests:
             total.layouts = {**each.layouts, **total.layouts}
             total.in_place.update(each.in_place)
             total.into_slices |= each.into_slices
+            total.relaid |= each.relaid
         return total

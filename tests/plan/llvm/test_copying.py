@@ -11,9 +11,11 @@ from irload.core.tensor import Array
 from irload.plan.backends.llvm.axes import Axis
 from irload.plan.backends.llvm.kernels.transposing import contiguous_axes
 from irload.plan.backends.llvm.support import supports
-from irload.plan.backends.llvm.target import Target
+from irload.plan.backends.llvm.target import AVX2, Target, _flags
 from irload.plan.ir.program import Value
-from irload.plan.ir.steps import Broadcast, Concat, Relayout, Reshape, Slice, Step, Transpose
+from irload.plan.ir.steps import Broadcast, Concat, Conv, Relayout, Reshape, Slice, Step, Transpose
+from irload.run import CompiledModel
+from tests.plan.graphs import Net, agrees
 from tests.plan.llvm.harness import TARGETS, channels_last, run_step
 from tests.plan.llvm.strides import strided
 
@@ -126,3 +128,21 @@ def test_axes_of_a_transposition() -> None:
     assert contiguous_axes([rows, columns, channels]) == ((rows,), channels, columns)
     assert contiguous_axes([Axis(5, (80, 80)), Axis(20, (4, 4))]) is None
     assert contiguous_axes([Axis(5, (80, 160)), Axis(20, (4, 8))]) is None
+
+
+@pytest.mark.skipif(not AVX2.flags <= _flags(), reason="this processor has no compiled kernels")
+@pytest.mark.parametrize("kind", ["conv", "of no work", "of one channel"])
+def test_large_results_are_made_planar_by_a_kernel(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """NumPy copies channels that lie innermost at a tenth of the rate."""
+    net, channels = Net(), 1 if kind == "of one channel" else 5
+    size = 4 if kind == "of no work" else 40
+    y = net.op("ReLU", net.conv(net.input(1, 3, size, size), 3, channels, 3))
+    model = net.model(y)
+    monkeypatch.setattr("irload.plan.backends.llvm.available.host_target", lambda: AVX2)
+    compiled = CompiledModel(model, jit=True)
+    compiled([np.ones(shape, np.float32) for shape in net.shapes])
+    ((plan,),) = compiled._pools.values()
+    steps = plan.program.steps
+    assert any(isinstance(s, Relayout) for s in steps) == (kind == "conv")
+    assert all(isinstance(s, Conv | Relayout) for s in steps)
+    agrees(model, net.shapes)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import copy
+from math import prod
 
 from irload.core.op import Op
 from irload.ops.detection.boxes import Suppressing
@@ -12,9 +13,17 @@ from irload.plan.backends.channels_last import layouts
 from irload.plan.backends.llvm.executable import LlvmExecutable
 from irload.plan.backends.llvm.support import supports
 from irload.plan.backends.llvm.target import Target
-from irload.plan.ir.program import Program, Step
+from irload.plan.ir.program import Program, Step, Value
 from irload.plan.memory.memory import Memory
 from irload.plan.memory.requests import MemoryRequests
+
+LEAST_RELAID = 4096
+"""Elements of a result that a kernel makes planar: fewer are copied by strides as fast."""
+
+
+def _is_transposed(value: Value) -> bool:
+    """True where channels innermost are another order of many elements."""
+    return value.size >= LEAST_RELAID and value.shape[1] > 1 and prod(value.shape[2:]) > 1 and value.dtype.itemsize == 4
 
 
 class LlvmBackend:
@@ -47,7 +56,7 @@ class LlvmBackend:
             from irload.plan.backends.llvm.storage import stored_layouts  # with kernels, which only this needs
 
             found = stored_layouts(program, steps, found, self.target)
-        return MemoryRequests(found)
+        return MemoryRequests(found, relaid={v for v in found if v in program.returned and _is_transposed(v)})
 
     def compile(self, steps: Sequence[Step], memory: Memory, options: Options) -> Executable:
         return LlvmExecutable(steps, memory, self.target, options)

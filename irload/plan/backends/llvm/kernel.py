@@ -15,8 +15,8 @@ from irload.record import record
 PARAMETERS = ("ptr arguments", "i64 begin", "i64 end", "ptr scratch", "ptr ahead")
 """Of every `kernel`: a table of pointers, the units of work to do, memory of the thread's own, weights to ask for."""
 
-SHARED_CYCLES = 20_000
-"""The cycles below which one thread runs a kernel alone: others would cost more than they give (about 5 µs)."""
+SHARED_CYCLES = 5000
+"""The cycles below which one thread runs a kernel alone: others would cost more than they give (about 1 µs)."""
 
 
 @record()
