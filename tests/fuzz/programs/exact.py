@@ -116,6 +116,8 @@ def after(
         return Exact(0, 64) if type == "Convert" else None
     (first, shape, _), *others = floats
     both = Exact(max(e.grain for e, *_ in floats), max(e.most for e, *_ in floats))
+    if type == "MaxPool" and (data["rounding_type"] != "floor" or max(data.get("dilations") or [1]) > 1):
+        return None  # a window that meets no element gives the lowest number there is
     if type in MOVES or (type == "Interpolate" and data.get("mode") == "nearest"):
         return both
     if type == "GridSample" and data["mode"] == "nearest":
