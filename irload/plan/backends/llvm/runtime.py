@@ -84,7 +84,7 @@ def _meet(f: Function, times: Value) -> None:
     wait_until(f, lambda: f.compare("sge", read_shared(f, barrier), wanted), f.at(barrier, _SYSTEM))
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class _Together:
     """A run of some kernels of a table by several threads."""
 
