@@ -19,22 +19,26 @@ Part = list[Call]
 """Calls that one thread makes one after the other."""
 
 
-class Post(Protocol):
-    """Where a thread stands by for a moment after its part, and runs what is handed over without Python's lock."""
+Job = Sequence[int]
+"""A function of machine code and its arguments."""
 
-    def stand_by(self) -> None:
-        """Wait for jobs and run them, until none has come for a while or Python calls."""
+
+class Mailbox(Protocol):
+    """Where one thread spins for a moment for its next job, and runs it without Python's lock."""
+
+    def serve(self) -> None:
+        """Wait for jobs and run them, until none has come for a while or Python interrupts."""
         ...
 
-    def hand_over(self, job: Sequence[int]) -> bool:
-        """Have the thread run a job; False where it does not stand by."""
+    def submit(self, job: Job) -> bool:
+        """Have the thread run a job; False where it does not wait for one."""
         ...
 
     def finish(self) -> None:
-        """Wait for the end of the job that was handed over."""
+        """Wait for the end of the job that was submitted."""
         ...
 
-    def call(self, called: bool) -> None:
+    def interrupt(self, interrupted: bool) -> None:
         """Have the thread go back to Python at once, or no longer."""
         ...
 
@@ -42,16 +46,16 @@ class Post(Protocol):
 class Together(Protocol):
     """Work whose parts wait for each other."""
 
-    def parts(self, count: int) -> Sequence[Part]:
-        """The parts for so many threads."""
+    def jobs(self, count: int) -> Sequence[Job]:
+        """What each of so many threads does."""
         ...
 
-    def jobs(self, count: int) -> Sequence[Sequence[int]]:
-        """The same for threads that stand by."""
+    def run(self, job: Job) -> None:
+        """Run one of them in the calling thread."""
         ...
 
-    def post(self) -> Post:
-        """A place for one more thread to stand by."""
+    def mailbox(self) -> Mailbox:
+        """A mailbox for one more thread."""
         ...
 
     def abandon(self) -> None:
@@ -130,17 +134,15 @@ class ThreadPool:
         return self._finish(hired)
 
     def _work_together(self, hired: list[_Worker], work: Together) -> list[BaseException]:
-        """Run a part by the calling thread and one by each of the hired, by those that stand by in machine code."""
-        count = 1 + len(hired)
-        parts = work.parts(count)
-        if hired:
-            others, jobs = other_processors(), work.jobs(count)
-            for worker, part, job in zip(hired, parts[1:], jobs[1:], strict=True):
-                worker.keep_to(others)
-                if not worker.hand_over(job):
-                    worker.post = worker.post or work.post()
-                    worker.begin(part)
-        run_part(parts[0])
+        """Run a job by the calling thread and one by each of the hired: those that wait for one need no Python."""
+        jobs = work.jobs(1 + len(hired))
+        others = other_processors() if hired else frozenset[int]()
+        for worker, job in zip(hired, jobs[1:], strict=True):
+            worker.keep_to(others)
+            if not worker.submit(job):
+                worker.mailbox = worker.mailbox or work.mailbox()
+                worker.begin([(work.run, (job,))])
+        work.run(jobs[0])
         return self._finish(hired)
 
     def _finish(self, hired: list[_Worker]) -> list[BaseException]:
@@ -192,8 +194,8 @@ class _Worker(Thread):
         self._failure: BaseException | None = None
         self._processors: frozenset[int] = frozenset()
         self._has_job = False
-        self.post: Post | None = None
-        """Where it stands by after a part, if it does."""
+        self.mailbox: Mailbox | None = None
+        """Where it waits for jobs after a part, if it does."""
 
     def keep_to(self, processors: frozenset[int]) -> None:
         """Run on some of these processors; on any where none are named."""
@@ -204,20 +206,20 @@ class _Worker(Thread):
     def begin(self, part: Part) -> None:
         """Have the part run."""
         self._part = part
-        if self.post is not None:
-            self.post.call(True)
+        if self.mailbox is not None:
+            self.mailbox.interrupt(True)
         self._go.release()
 
-    def hand_over(self, job: Sequence[int]) -> bool:
-        """Have the job run, if the thread stands by."""
-        self._has_job = self.post is not None and self.post.hand_over(job)
+    def submit(self, job: Job) -> bool:
+        """Have the job run, if the thread waits for one."""
+        self._has_job = self.mailbox is not None and self.mailbox.submit(job)
         return self._has_job
 
     def finish(self) -> BaseException | None:
         """Wait for the part or the job. Returns what it raised."""
-        if self._has_job and self.post is not None:
+        if self._has_job and self.mailbox is not None:
             self._has_job = False
-            self.post.finish()
+            self.mailbox.finish()
             return None
         self._done.acquire()
         failure, self._failure = self._failure, None
@@ -226,8 +228,8 @@ class _Worker(Thread):
     def end(self) -> None:
         """Have the thread end, with the part that it is running or without any."""
         self._ending = True
-        if self.post is not None:
-            self.post.call(True)
+        if self.mailbox is not None:
+            self.mailbox.interrupt(True)
         with suppress(RuntimeError):  # it was given a part and has not begun it yet
             self._go.release()
 
@@ -238,16 +240,16 @@ class _Worker(Thread):
                 self._go.acquire()
                 if self._ending:
                     return
-                if self.post is not None:
-                    self.post.call(False)
+                if self.mailbox is not None:
+                    self.mailbox.interrupt(False)
                 try:
                     run_part(self._part)
                 except BaseException as error:
                     self._failure = error
                 self._part = []  # whose arrays may go with their plan
                 self._done.release()
-                if self.post is not None:
-                    self.post.stand_by()
+                if self.mailbox is not None:
+                    self.mailbox.serve()
 
 
 pool = ThreadPool()

@@ -1,4 +1,4 @@
-"""Threads that stand by in machine code: what is handed over, when they return, and that nothing is lost."""
+"""Threads that wait for jobs in machine code: what they run, when they return, and that nothing is lost."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ pytest.importorskip("llvmlite")
 from irload.plan.backends.llvm.kernel import Launch, address
 from irload.plan.backends.llvm.runtime import Table
 from irload.plan.backends.llvm.target import AVX2, _flags
-from irload.plan.backends.llvm.waiting import Post
+from irload.plan.backends.llvm.waiting import SpinMailbox
 from irload.plan.threads import pool
 from tests.plan.llvm.tiny import Fill
 
@@ -44,72 +44,74 @@ class Filling:
 
 
 @contextmanager
-def standing_by(post: Post) -> Generator[threading.Thread]:
-    """Another thread at the post."""
-    thread = threading.Thread(target=post.stand_by, daemon=True)
+def serving(mailbox: SpinMailbox) -> Generator[threading.Thread]:
+    """Another thread that waits for jobs there."""
+    thread = threading.Thread(target=mailbox.serve, daemon=True)
     thread.start()
     try:
         yield thread
     finally:
-        post.call(True)
+        mailbox.interrupt(True)
         thread.join(10)
         assert not thread.is_alive()
 
 
-def handed(post: Post, job: tuple[int, ...]) -> None:
-    """Hand over as soon as the thread stands by."""
+def submitted(mailbox: SpinMailbox, job: tuple[int, ...]) -> None:
+    """Submit as soon as the thread waits."""
     until = time.monotonic() + 10
-    while not post.hand_over(job):
+    while not mailbox.submit(job):
         assert time.monotonic() < until
         time.sleep(0.001)
-    post.finish()
+    mailbox.finish()
 
 
-def test_a_job_is_run_where_a_thread_stands_by() -> None:
-    post, filling = Post(AVX2, EVER), Filling()
-    assert not post.hand_over(filling.job)
-    with standing_by(post):
-        handed(post, filling.job)
+def test_a_job_is_run_where_a_thread_waits() -> None:
+    mailbox, filling = SpinMailbox(AVX2, EVER), Filling()
+    assert not mailbox.submit(filling.job)
+    with serving(mailbox):
+        submitted(mailbox, filling.job)
         assert filling.filled()
-    assert not post.hand_over(filling.job)
+    assert not mailbox.submit(filling.job)
     assert not filling.filled()
 
 
 def test_every_one_of_many_jobs_is_run_before_finish_returns() -> None:
-    post, fillings = Post(AVX2, EVER), [Filling(), Filling()]
-    with standing_by(post):
+    mailbox, fillings = SpinMailbox(AVX2, EVER), [Filling(), Filling()]
+    with serving(mailbox):
         for k in range(2000):
-            handed(post, fillings[k % 2].job)
+            submitted(mailbox, fillings[k % 2].job)
             assert fillings[k % 2].filled()
             assert not fillings[1 - k % 2].filled()
 
 
 def test_a_thread_loses_its_patience() -> None:
-    Post(AVX2, 10).stand_by()
+    SpinMailbox(AVX2, 10).serve()
 
 
-def test_a_thread_that_is_called_before_it_stands_by_returns_at_once() -> None:
-    post = Post(AVX2, EVER)
-    post.call(True)
-    post.stand_by()
-    post.call(False)
-    with standing_by(post) as thread:
+def test_a_thread_that_is_interrupted_before_it_waits_returns_at_once() -> None:
+    mailbox = SpinMailbox(AVX2, EVER)
+    mailbox.interrupt(True)
+    mailbox.serve()
+    mailbox.interrupt(False)
+    with serving(mailbox) as thread:
         thread.join(0.05)
         assert thread.is_alive()
 
 
-def test_the_pool_hands_over(monkeypatch: pytest.MonkeyPatch) -> None:
-    """After a run in common the other thread stands by, and takes the next one without Python."""
+def test_the_pool_submits_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After a run in common the other thread waits, and takes the next one without Python."""
     taken: list[bool] = []
-    hand_over = Post.hand_over
+    submit = SpinMailbox.submit
 
-    def noted(self: Post, job: tuple[int, ...]) -> bool:
-        taken.append(hand_over(self, job))
+    def noted(self: SpinMailbox, job: tuple[int, ...]) -> bool:
+        taken.append(submit(self, job))
         return taken[-1]
 
     pool.forget()
-    monkeypatch.setattr(Post, "hand_over", noted)
-    monkeypatch.setattr(Post, "__init__", lambda self, target, init=Post.__init__: init(self, target, EVER))
+    monkeypatch.setattr(SpinMailbox, "submit", noted)
+    monkeypatch.setattr(
+        SpinMailbox, "__init__", lambda self, target, init=SpinMailbox.__init__: init(self, target, EVER)
+    )
     monkeypatch.setattr("irload.plan.backends.llvm.kernel.SHARED_CYCLES", 0)
     filling = Filling(threads=2)
     try:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import ctypes
 import hashlib
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from threading import Lock
+from typing import Any
 from weakref import WeakValueDictionary
 
 from irload.plan.backends.llvm.cache import ObjectCache
@@ -59,5 +62,18 @@ def _generator() -> str:
 
 library = Library()
 """The one library of the process."""
+
+
+@cache
+def function(kernel: Kernel, target: Target, *, keeps_lock: bool = False) -> tuple[Callable[..., Any], Code]:
+    """The code of a kernel as a function of its parameters, and what it lives in.
+
+    `keeps_lock`: other Python threads wait meanwhile, which for what ends at once takes less time.
+    """
+    code = library.code(kernel, target)
+    pointer, number = ctypes.c_void_p, ctypes.c_int64
+    prototype = ctypes.PYFUNCTYPE if keeps_lock else ctypes.CFUNCTYPE
+    return prototype(None, pointer, number, number, pointer, pointer)(code.address), code
+
 
 around_fork(library.lock.acquire, library.lock.release)

@@ -20,9 +20,9 @@ from irload.plan.backends.llvm.kernel import Launch, Standalone, Temporary
 from irload.plan.backends.llvm.library import library
 from irload.plan.backends.llvm.loader import Code
 from irload.plan.backends.llvm.target import Target
-from irload.plan.backends.llvm.waiting import Post, read_shared, system_calls, wait_until
+from irload.plan.backends.llvm.waiting import SpinMailbox, read_shared, system_calls, wait_until
 from irload.plan.memory.memory import aligned_bytes
-from irload.plan.threads import Part, pool
+from irload.plan.threads import pool
 from irload.record import record
 
 TOGETHER_CYCLES = 300_000
@@ -85,21 +85,21 @@ def _meet(f: Function, times: Value) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Together:
-    """A run of some kernels of a table by several threads."""
+class _TableRun:
+    """A run of some kernels of a table by several threads: `Together` of plan/threads.py."""
 
     table: Table
     first: int
     last: int
 
-    def parts(self, count: int) -> list[Part]:
-        return [self.table.part(self.first, self.last, thread, count) for thread in range(count)]
-
     def jobs(self, count: int) -> list[tuple[int, ...]]:
         return [self.table.job(self.first, self.last, thread, count) for thread in range(count)]
 
-    def post(self) -> Post:
-        return self.table.post()
+    def run(self, job: Sequence[int]) -> None:
+        self.table.run_job(job)
+
+    def mailbox(self) -> SpinMailbox:
+        return SpinMailbox(self.table.target)
 
     def abandon(self) -> None:
         self.table.abandon()
@@ -110,7 +110,7 @@ class Table:
 
     def __init__(self, launches: Sequence[Launch], target: Target, threads: int, temporary: int) -> None:
         self.threads = threads
-        self._target = target
+        self.target = target
         self._launches = list(launches)
         self._codes: list[Code] = [library.code(launch.kernel.code, target) for launch in launches]
         self._runner = library.code(Runner(), target)
@@ -155,31 +155,23 @@ class Table:
         if first == last:
             return
         if self._before[first] == self._before[last]:
-            self._run_part(first, last, 0, 1)
+            self.run_job(self.job(first, last, 0, 1))
             return
         self._counter[0] = 0
-        pool.run_together(_Together(self, first, last), self.threads)
+        pool.run_together(_TableRun(self, first, last), self.threads)
 
-    def post(self) -> Post:
-        """A place for a thread to stand by."""
-        return Post(self._target)
+    def job(self, first: int, last: int, thread: int, threads: int) -> tuple[int, ...]:
+        """What one of the threads does: a function of machine code, and its arguments."""
+        entries, barrier, scratch = self._addresses
+        return self._runner.address, entries, first, last, thread, threads, barrier, scratch + thread * self._stride
+
+    def run_job(self, job: Sequence[int]) -> None:
+        """Do it in this thread."""
+        self._call(*job[1:])
 
     def abandon(self) -> None:
         """Let all threads pass all barriers: what they make is of no use any more."""
         self._counter[0] = 1 << 62
-
-    def part(self, first: int, last: int, thread: int, threads: int) -> Part:
-        """What one of the threads does."""
-        return [(self._run_part, (first, last, thread, threads))]
-
-    def job(self, first: int, last: int, thread: int, threads: int) -> tuple[int, ...]:
-        """The same in machine code."""
-        entries, barrier, scratch = self._addresses
-        return self._runner.address, entries, first, last, thread, threads, barrier, scratch + thread * self._stride
-
-    def _run_part(self, first: int, last: int, thread: int, threads: int) -> None:
-        entries, barrier, scratch = self._addresses
-        self._call(entries, first, last, thread, threads, barrier, scratch + thread * self._stride)
 
     def ahead(self, index: int) -> tuple[int, int]:
         """Where the weights begin that are read behind a kernel, and the bytes from one thread's to the next one's.

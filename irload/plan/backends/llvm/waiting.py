@@ -1,7 +1,7 @@
-"""Waiting for other threads in machine code: at barriers, and for what another thread hands over.
+"""Spin waits between threads: at barriers, and for the next job.
 
-A thread that has run its part waits for another one for a moment before it sleeps. What is handed over meanwhile it
-runs at once: the system takes up to a tenth of a millisecond to wake it, and Python's lock as long to change hands.
+A thread that has run its part spins for another one for a moment before it sleeps, and runs it at once: the system
+takes up to a tenth of a millisecond to wake a thread, and Python's lock as long to change hands.
 """
 
 from __future__ import annotations
@@ -9,14 +9,12 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Any
 
 import numpy as np
 
 from irload.plan.backends.llvm.builder import Function, Value
 from irload.plan.backends.llvm.kernel import Standalone
-from irload.plan.backends.llvm.library import library
-from irload.plan.backends.llvm.loader import Code
+from irload.plan.backends.llvm.library import function
 from irload.plan.backends.llvm.target import Target
 from irload.plan.memory.memory import aligned_bytes
 from irload.record import record
@@ -33,13 +31,11 @@ NAP = 50
 PATIENCE = SPINS + 2 * YIELDS
 """Turns that a thread waits for more to do, 0.4 ms on Sapphire Rapids: several times what lies between inferences."""
 
-_STATE, _CALLED, _JOB, _DONE, _TAKEN, _SYSTEM = 0, 8, 64, 128, 136, 192
-"""Where a post keeps its state, whether Python calls, the function and seven arguments, whether they have been run and
-whether they were taken, and the functions of the system."""
+_STATE, _INTERRUPTED, _JOB, _DONE, _TAKEN, _SYSTEM = 0, 8, 64, 128, 136, 192
+"""Where a mailbox holds its state, whether the thread is interrupted, the job (a function and its seven arguments),
+whether it has been run and whether it was taken, and the functions of the system."""
 _NBYTES = 256
-_AWAY, _STANDING, _HANDED = range(3)
-JOB = 8
-"""The numbers of a job: a function, and its arguments."""
+_AWAY, _WAITING, _SUBMITTED = range(3)
 
 
 def wait_until(f: Function, is_done: Callable[[], Value], system: Value) -> None:
@@ -75,58 +71,63 @@ def system_calls() -> tuple[int, int]:
 
 
 @record()
-class StandBy(Standalone):
-    """Wait for jobs, and run them, until none has come for `patience` turns or Python calls. Arguments: a post."""
+class ServeJobs(Standalone):
+    """Wait for jobs, and run them, until none has come for `patience` turns or Python interrupts.
+
+    Arguments: the mailbox.
+    """
 
     patience: int
 
     def write(self, function: Function) -> None:
-        f, post = function, function["arguments"]
+        f, mailbox = function, function["arguments"]
         turns, left = f.local(8), f.local(8)
-        _write_shared(f, _STANDING, post, _STATE)
+        _write_shared(f, _WAITING, mailbox, _STATE)
         f.emit(f"store i64 0, ptr {left}")
 
         def is_over() -> Value:
-            handed = f.compare("eq", read_shared(f, post, _STATE), _HANDED)
-            called = f.compare("ne", read_shared(f, post, _CALLED), 0)
-            tired = f.compare("sge", f.load_int(turns), self.patience)
-            return f.value("i1", f"or i1 {handed}, {f.value('i1', f'or i1 {called}, {tired}')}")
+            submitted = f.compare("eq", read_shared(f, mailbox, _STATE), _SUBMITTED)
+            interrupted = f.compare("ne", read_shared(f, mailbox, _INTERRUPTED), 0)
+            late = f.compare("sge", f.load_int(turns), self.patience)
+            return f.value("i1", f"or i1 {submitted}, {f.value('i1', f'or i1 {interrupted}, {late}')}")
 
         def turn(index: Value, _: list[Value]) -> None:
-            pause(f, index, f.at(post, _SYSTEM))
+            pause(f, index, f.at(mailbox, _SYSTEM))
             f.emit(f"store i64 {f.add(index, 1)}, ptr {turns}")
 
         def job(_: Value, __: list[Value]) -> None:
             f.emit(f"store i64 0, ptr {turns}")
             f.loop_until(is_over, turn)
             f.when(
-                _change(f, post, _STANDING, _AWAY), lambda: f.emit(f"store i64 1, ptr {left}"), lambda: _run(f, post)
+                _change(f, mailbox, _WAITING, _AWAY),
+                lambda: f.emit(f"store i64 1, ptr {left}"),
+                lambda: _run(f, mailbox),
             )
 
         f.loop_until(lambda: f.compare("ne", f.load_int(left), 0), job)
 
 
 @record()
-class HandOver(Standalone):
-    """Have whoever stands by run the job that a post holds, and note whether somebody does. Arguments: the post."""
+class SubmitJob(Standalone):
+    """Have the thread that waits run the job, and note whether one does. Arguments: the mailbox."""
 
     def write(self, function: Function) -> None:
-        f, post = function, function["arguments"]
-        taken = f.value("i64", f"zext i1 {_change(f, post, _STANDING, _HANDED)} to i64")
-        f.emit(f"store i64 {taken}, ptr {f.at(post, _TAKEN)}")
+        f, mailbox = function, function["arguments"]
+        taken = f.value("i64", f"zext i1 {_change(f, mailbox, _WAITING, _SUBMITTED)} to i64")
+        f.emit(f"store i64 {taken}, ptr {f.at(mailbox, _TAKEN)}")
 
 
 @record()
 class AwaitJob(Standalone):
-    """Wait until the job of a post has been run. Arguments: the post."""
+    """Wait until the job has been run. Arguments: the mailbox."""
 
     def write(self, function: Function) -> None:
-        f, post = function, function["arguments"]
-        wait_until(f, lambda: f.compare("ne", read_shared(f, post, _DONE), 0), f.at(post, _SYSTEM))
+        f, mailbox = function, function["arguments"]
+        wait_until(f, lambda: f.compare("ne", read_shared(f, mailbox, _DONE), 0), f.at(mailbox, _SYSTEM))
 
 
-class Post:
-    """Where one thread stands by, as plan/threads.py asks for it."""
+class SpinMailbox:
+    """The mailbox of one thread, which spins for jobs: `Mailbox` of plan/threads.py."""
 
     def __init__(self, target: Target, patience: int = PATIENCE) -> None:
         self._memory = aligned_bytes(_NBYTES)
@@ -134,58 +135,50 @@ class Post:
         self._numbers[:] = 0
         self._numbers[_SYSTEM // 8 : _SYSTEM // 8 + 2] = system_calls()
         self._place = self._memory.ctypes.data
-        self._stand_by, self._hand_over, self._await_job, self._codes = _functions(target, patience)
+        self._serve, _ = function(ServeJobs(patience), target)
+        self._submit, _ = function(SubmitJob(), target, keeps_lock=True)
+        self._await, _ = function(AwaitJob(), target)
 
-    def stand_by(self) -> None:
+    def serve(self) -> None:
         """Wait for jobs and run them."""
-        self._stand_by(self._place, 0, 0, None, None)
+        self._serve(self._place, 0, 0, None, None)
 
-    def hand_over(self, job: Sequence[int]) -> bool:
-        """Have the thread run the job; False where it does not stand by."""
+    def submit(self, job: Sequence[int]) -> bool:
+        """Have the thread run the job; False where it does not wait for one."""
         numbers = self._numbers
-        if numbers[_STATE // 8] != _STANDING:
+        if numbers[_STATE // 8] != _WAITING:
             return False
-        numbers[_JOB // 8 : _JOB // 8 + JOB] = job
+        numbers[_JOB // 8 : _JOB // 8 + len(job)] = job
         numbers[_DONE // 8] = 0
-        self._hand_over(self._place, 0, 0, None, None)
+        self._submit(self._place, 0, 0, None, None)
         return bool(numbers[_TAKEN // 8])
 
     def finish(self) -> None:
         """Wait for the job's end."""
         if not self._numbers[_DONE // 8]:
-            self._await_job(self._place, 0, 0, None, None)
+            self._await(self._place, 0, 0, None, None)
 
-    def call(self, called: bool) -> None:
+    def interrupt(self, interrupted: bool) -> None:
         """Have the thread go back to Python at once, or no longer."""
-        self._numbers[_CALLED // 8] = called
+        self._numbers[_INTERRUPTED // 8] = interrupted
 
 
-@cache
-def _functions(target: Target, patience: int) -> tuple[Any, Any, Any, list[Code]]:
-    """The three kernels as functions. The one that hands over keeps Python's lock, as it waits for nothing."""
-    codes = [library.code(kernel, target) for kernel in (StandBy(patience), HandOver(), AwaitJob())]
-    pointer, number = ctypes.c_void_p, ctypes.c_int64
-    signature = (None, pointer, number, number, pointer, pointer)
-    free, kept = ctypes.CFUNCTYPE(*signature), ctypes.PYFUNCTYPE(*signature)
-    return free(codes[0].address), kept(codes[1].address), free(codes[2].address), codes
-
-
-def _run(f: Function, post: Value) -> None:
-    """Run the job, say so, and stand by again."""
-    call = f.load_pointer(post, _JOB)
+def _run(f: Function, mailbox: Value) -> None:
+    """Run the job, note that, and wait again."""
+    call = f.load_pointer(mailbox, _JOB)
     types = ("ptr", "i64", "i64", "i64", "i64", "ptr", "ptr")
     loaded = [
-        (f.load_pointer if kind == "ptr" else f.load_int)(post, _JOB + 8 * (k + 1)) for k, kind in enumerate(types)
+        (f.load_pointer if kind == "ptr" else f.load_int)(mailbox, _JOB + 8 * (k + 1)) for k, kind in enumerate(types)
     ]
     f.emit(f"call void {call}({', '.join(f'{value.type} {value}' for value in loaded)})")
-    _write_shared(f, _STANDING, post, _STATE)
-    _write_shared(f, 1, post, _DONE)
+    _write_shared(f, _WAITING, mailbox, _STATE)
+    _write_shared(f, 1, mailbox, _DONE)
 
 
-def _change(f: Function, post: Value, old: int, new: int) -> Value:
+def _change(f: Function, mailbox: Value, old: int, new: int) -> Value:
     """An i1: whether the state was the old one, and is now the new one."""
     kind = "{ i64, i1 }"
-    place = f.at(post, _STATE)
+    place = f.at(mailbox, _STATE)
     both = f.value(kind, f"cmpxchg ptr {place}, i64 {old}, i64 {new} acq_rel acquire, align 8")
     return f.value("i1", f"extractvalue {kind} {both}, 1")
 

@@ -11,7 +11,7 @@ from irload.core.tensor import Array
 from irload.ops.detection.boxes import IOU, Iou, Overlap, Suppress, suppress
 from irload.plan.backends.llvm.builder import Function, Value
 from irload.plan.backends.llvm.kernel import Standalone, address
-from irload.plan.backends.llvm.kernels.immediate import function
+from irload.plan.backends.llvm.library import function
 from irload.plan.backends.llvm.loader import Code
 from irload.plan.backends.llvm.target import Target
 from irload.plan.backends.llvm.vectors import Vector
