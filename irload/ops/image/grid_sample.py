@@ -10,7 +10,8 @@ from irload.core.shape import Shape
 from irload.core.tensor import Array, TensorType
 from irload.errors import ShapeMismatch, TypeMismatch
 
-_FAR = 2.0**40
+FAR = 2.0**40
+"""Pixels by which coordinates are cut, so that they fit integers."""
 
 
 class GridSample(Op, since=9):
@@ -93,7 +94,7 @@ class GridSample(Op, since=9):
 
 def _whole(at: Array) -> Array:
     """Whole coordinates as integers; infinite ones, and all beyond, as ±2⁴⁰, and NaN as 2⁴⁰."""
-    return np.nan_to_num(at, nan=_FAR).clip(-_FAR, _FAR).astype(np.int64)
+    return np.nan_to_num(at, nan=FAR).clip(-FAR, FAR).astype(np.int64)
 
 
 def _linear(r: Array) -> tuple[Array, ...]:

@@ -45,6 +45,13 @@ def write(
         f.store_scalar(f.value("float", f"extractelement {f.vector} {value}, i64 {lane}"), place, lane * stride)
 
 
+def read_halves(f: Function, pointer: Value, offset: Int, count: int) -> Value:
+    """`count` elements of f16 that lie beside each other, at any address, as a vector of so many f32."""
+    halves, wide = f"<{count} x half>", f"<{count} x float>"
+    loaded = f.value(halves, f"load {halves}, ptr {f.at(pointer, offset)}, align 1")
+    return f.value(wide, f"fpext {halves} {loaded} to {wide}")
+
+
 def read_rounded(f: Function, pointer: Value, offset: Int, stride: int, count: int, element: str = F32) -> Value:
     """`count` elements that lie `stride` bytes apart, in bf16; all lanes at most, zeros in those beyond."""
     if count <= 0:

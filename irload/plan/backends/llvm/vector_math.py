@@ -8,6 +8,7 @@ The polynomials are minimax fits in f64, rounded to f32.
 from __future__ import annotations
 
 from irload.plan.backends.llvm.vectors import Bits, Vector, polynomial
+from irload.plan.ir.powers import SMALLEST_NORMAL
 
 LOG2_E = 1.4426950408889634
 _LN2_HIGH = 0.693145751953125
@@ -17,10 +18,11 @@ _ROUNDING = 12582912.0
 """1.5 · 2²³: a number added to it is rounded to a whole one, which its lowest bits then hold."""
 _NOTHING = -104.0
 """Below this e^x is 0. Processors take a hundred cycles and more for a product that is subnormal, or becomes 0."""
+_LEAST = -88.0
+"""Where the exponent of e^x is that of 0, so that its power of 2 is 0."""
 _ONE = 0x3F800000
 """The bits of 1.0."""
 _MANTISSA = 0x7FFFFF
-_SMALLEST_NORMAL = 1.1754943508222875e-38
 _ROOT_HALF = 0x3F3504F3
 """The bits of √½."""
 
@@ -74,14 +76,19 @@ def _exp_beside_one(x: Vector) -> Vector:
 
 def exp_of_negative(x: Vector) -> Vector:
     """The exponential for x ≤ 0, perhaps exceeded by a rounding: error 9e-8. 0 below −87.7."""
-    power, r = _reduced(x.at_least(-88.0))
-    scale = ((power << 23) + _ONE).floats()
-    return _expm1_of_reduced(r).times_plus(scale, scale)
+    return _exp_from(x.at_least(_LEAST))
 
 
 def exp_or_nothing(x: Vector, least: float) -> Vector:
     """The exponential for x ≤ 0, perhaps exceeded by a rounding: error 9e-8. 0 below `least`, which is above −87.4."""
-    return exp_of_negative(x.where(x.compare("uge", least), -128.0))
+    return _exp_from(x.where(x.compare("uge", least), _LEAST))
+
+
+def _exp_from(x: Vector) -> Vector:
+    """The exponential for _LEAST ≤ x ≤ 0, where it is 0 at _LEAST."""
+    power, r = _reduced(x)
+    scale = ((power << 23) + _ONE).floats()
+    return _expm1_of_reduced(r).times_plus(scale, scale)
 
 
 def exp2_of_negative(x: Vector) -> Vector:
@@ -112,7 +119,7 @@ def _expm1_of_reduced(r: Vector) -> Vector:
 
 def log(x: Vector) -> Vector:
     """The natural logarithm: error 8e-8. −∞ for 0, NaN below."""
-    small = x.compare("olt", _SMALLEST_NORMAL)
+    small = x.compare("olt", SMALLEST_NORMAL)
     bits = (x * 2.0**23).where(small, x).bits() - _ROOT_HALF
     exponent = (bits >> 23).converted()
     exponent = (exponent - 23.0).where(small, exponent)

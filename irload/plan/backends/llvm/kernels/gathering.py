@@ -88,7 +88,9 @@ def select_gather(step: Gather, selector: Selector) -> list[Launch]:
     strides = zip(out.shape[behind:], out.strides[behind:], data.strides[axis + 1 :], strict=True)
     inner = [Axis(n, (a, b)) for n, a, b in strides]
     beside = (out.itemsize, data.itemsize) if step.widens else (1, 1)
-    within = by_memory(inner if step.widens else [*inner, Axis(data.itemsize, beside)])
+    if not step.widens:
+        inner.append(Axis(data.itemsize, beside))
+    within = by_memory(inner)
     if not within or within[-1].strides != beside:
         within.append(Axis(1, beside))
     kernel = GatherSlices(

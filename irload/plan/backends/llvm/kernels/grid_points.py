@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import reduce
 
+from irload.ops.image.grid_sample import FAR
 from irload.plan.backends.llvm.builder import Function, Value
 from irload.plan.backends.llvm.operands import read
 from irload.plan.backends.llvm.shuffles import unzipped
@@ -16,8 +17,6 @@ from irload.record import record
 
 LONGEST_SIDE = 1 << 22
 """Pixels of a side up to which f32 holds twice their number, by which coordinates are reflected."""
-_FAR = 2.0**40
-"""Coordinates beyond, and NaN, are reflected as this one: `compute` does the same."""
 _TAPS = {"nearest": 1, "bilinear": 2, "bicubic": 4}
 
 
@@ -115,7 +114,7 @@ class Sampler:
         A remainder is off by a few periods where the quotient has more than 24 bits, hence the second one.
         """
         period = float(max(2 * (size - 1), 1) if self.align_corners else 2 * size)
-        at = at.where(at.compare("olt", _FAR), _FAR).at_least(-_FAR)
+        at = at.where(at.compare("olt", FAR), FAR).at_least(-FAR)
         for _ in range(2):
             at = (at * (1 / period)).unary("floor").times_plus(-period, at)
         mirrored = (period if self.align_corners else period - 1.0) - at

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from irload.plan.backends.llvm.builder import Function, Int, Value
 from irload.plan.backends.llvm.kernels.loops import repeat
+from irload.plan.backends.llvm.operands import read_halves
 
 UNROLLED = 8
 """Vectors that are copied without a loop."""
@@ -31,12 +32,10 @@ def widen_run(f: Function, places: Sequence[Value], size: int) -> None:
     """`size` elements of f16, at least one, as f32."""
 
     def some(at: Int, count: int) -> None:
-        kind, wide = f"<{count} x half>", f"<{count} x float>"
         value: Value | str = "zeroinitializer"
         if len(places) > 1:
-            halves = f.value(kind, f"load {kind}, ptr {f.at(places[1], f.multiply(at, 2))}, align 1")
-            value = f.value(wide, f"fpext {kind} {halves} to {wide}")
-        f.emit(f"store {wide} {value}, ptr {f.at(places[0], f.multiply(at, 4))}, align 4")
+            value = read_halves(f, places[1], f.multiply(at, 2), count)
+        f.emit(f"store <{count} x float> {value}, ptr {f.at(places[0], f.multiply(at, 4))}, align 4")
 
     whole = size // f.lanes * f.lanes
     repeat(f, 0, whole, f.lanes, lambda at: some(at, f.lanes))

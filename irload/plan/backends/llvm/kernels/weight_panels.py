@@ -11,6 +11,7 @@ from irload.core.tensor import Array
 from irload.plan.backends.llvm.builder import Function, Int, Value
 from irload.plan.backends.llvm.kernel import Standalone, address
 from irload.plan.backends.llvm.kernels.immediate import prepare
+from irload.plan.backends.llvm.operands import read_halves
 from irload.plan.backends.llvm.pack import aligned_f32, panels
 from irload.plan.backends.llvm.shuffles import transposed
 from irload.plan.backends.llvm.target import Target
@@ -66,11 +67,7 @@ def row_of(f: Function, channel: Int, source: Value, zeros: Value, channels: Val
 
 def load_row(f: Function, row: Value, offset: Int, *, half: bool) -> Value:
     """A vector of f32 from f32, or from f16."""
-    if not half:
-        return f.load(row, offset)
-    halves = f"<{f.lanes} x half>"
-    loaded = f.value(halves, f"load {halves}, ptr {f.at(row, offset)}, align 2")
-    return f.value(f.vector, f"fpext {halves} {loaded} to {f.vector}")
+    return read_halves(f, row, offset, f.lanes) if half else f.load(row, offset)
 
 
 def weight_panels(weights: Array, target: Target, panel: int, threads: int) -> Array:
