@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -9,6 +11,7 @@ pytest.importorskip("llvmlite")
 
 from irload.plan.backends.llvm.kernels import block_product
 from irload.plan.backends.llvm.kernels.block_product import BlockProduct
+from irload.plan.backends.llvm.kernels.to_bf16 import ToBf16
 from irload.plan.backends.llvm.target import Target
 from tests.plan.llvm.convolutions import convolution
 from tests.plan.llvm.harness import BF16, TILES, channels_last
@@ -33,6 +36,34 @@ def test_blocks_in_groups_by_what_is_cached(
     assert (kernel.group == group) if cached == 1 or largest else 1 < kernel.group < kernel.count
     for threads in (1, 2):
         agree(step, arrays, target, threads, laid=channels_last)
+
+
+@pytest.mark.usefixtures("everything_pays")
+@pytest.mark.parametrize(
+    ("sizes", "weights", "how", "columns"),
+    [
+        ((7, 7), (1, 200, 40, 3, 3), {"pads": ((1, 1), (1, 1))}, 49),
+        ((14, 13), (1, 130, 33, 3, 3), {"pads": ((1, 1), (1, 1)), "strides": (2, 2)}, 49),
+        ((13, 15), (1, 200, 64, 1, 1), {"strides": (2, 2), "batch": 3}, 168),
+        ((8, 8), (2, 130, 32, 2, 3), {"dilations": (2, 2)}, 24),
+        ((3, 9, 5), (1, 150, 32, 2, 1, 5), {"pads": ((0, 1), (0, 0), (3, 2))}, 162),
+        ((6, 4), (1, 140, 32, 3, 3), {"pads": ((2, 1), (0, 4)), "dilations": (1, 3)}, 14),
+        ((7, 9), (1, 200, 40, 3, 3), {"pads": ((1, 1), (1, 1))}, 9),
+        ((7, 7), (1, 16, 40, 3, 3), {"pads": ((1, 1), (1, 1))}, 7),
+    ],
+)
+def test_short_lines_share_tiles_where_the_copy_pays(
+    sizes: tuple[int, ...], weights: tuple[int, ...], how: dict[str, Any], columns: int
+) -> None:
+    rng = np.random.default_rng(columns)
+    step, arrays = convolution(rng, sizes, weights, **how)
+    copy, product = (launch.kernel for launch in launches(step, TILES, innermost=True))
+    assert isinstance(copy, ToBf16)
+    assert isinstance(product, BlockProduct)
+    assert product.columns == columns
+    assert copy.spatial[-1].by_tap == (columns not in (9, 7, 168))  # lines of one tap follow each other in any copy
+    for threads, laid in ((1, channels_last), (2, None)):
+        agree(step, arrays, TILES, threads, laid=laid)
 
 
 @pytest.mark.usefixtures("everything_pays")

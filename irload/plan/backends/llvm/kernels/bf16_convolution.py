@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import product as combinations
+from math import prod
 
 import numpy as np
 
 from irload.core.tensor import Array
-from irload.plan.backends.llvm.axes import Axis
+from irload.plan.backends.llvm.axes import Axis, merged
 from irload.plan.backends.llvm.elements import element_of
 from irload.plan.backends.llvm.kernel import Launch, Temporary
 from irload.plan.backends.llvm.kernels.bf16_groups import block_diagonal, joined, side_by_side
@@ -19,7 +21,7 @@ from irload.plan.backends.llvm.kernels.bf16_selection import (
     tile_width,
     window_width,
 )
-from irload.plan.backends.llvm.kernels.block_product import Chunks
+from irload.plan.backends.llvm.kernels.block_product import BlockProduct, Chunks
 from irload.plan.backends.llvm.kernels.sharing import shared
 from irload.plan.backends.llvm.kernels.to_bf16 import Strided, ToBf16
 from irload.plan.backends.llvm.kernels.windowed import Windowed
@@ -27,46 +29,60 @@ from irload.plan.backends.llvm.pack import tile_panels
 from irload.plan.backends.llvm.selector import Selector
 from irload.plan.backends.llvm.spatial import Spatial
 from irload.plan.backends.llvm.target import Target
-from irload.plan.backends.llvm.tiles import ROWS
+from irload.plan.backends.llvm.tiles import NBYTES, ROWS
 from irload.record import record
 
 
 def bf16_convolution(conv: Windowed, selector: Selector) -> list[Launch]:
     """A convolution of any rank, with groups, in bf16."""
-    read = read_in_place(conv, selector.target)
-    if read is not None:
+    copy, read = min(_ways(conv, selector.target), key=lambda way: _cycles(conv, *way, selector.target))
+    if copy is None:
         return [launch_product(conv, read, conv.data, selector)]
-    copy, read = _copied(conv, selector.target)
     place = selector.temporary(copy.nbytes)
     return [selector.launch(copy, [conv.data, place]), launch_product(conv, read, place, selector)]
 
 
 def launch_product(conv: Windowed, read: Read, data: Array | Temporary, selector: Selector) -> Launch:
     """The product of a convolution."""
-    out, operands = conv.out, [np.broadcast_to(a, conv.out.shape) for a in conv.operands]
+    made = _product(conv, read, selector.target)
     together = side_by_side(conv.shape, selector.target)
     groups, channels, depth = joined(conv.shape, together)
-    width = window_width(channels, out.shape[-1]) if len(read.taps) > 1 else tile_width(channels)
-    matrix = -(-channels // (width * ROWS)) * width * read.chunks.count * len(read.taps) * 1024
-    tensors = [out, *operands]
-    axes = [
-        Axis(groups, (matrix if groups > 1 else 0, read.group, *(channels * t.strides[1] for t in tensors))),
-        Axis(out.shape[0], (0, read.batch, *(t.strides[0] for t in tensors))),
-    ]
-    for k, stride in enumerate(read.positions):
-        axes.append(Axis(out.shape[2 + k], (0, stride, *(t.strides[2 + k] for t in tensors))))
-    made = bf16_product(
-        conv.epilogue, selector.target, axes, read.chunks, channels, read.taps, width, channels_of(tensors, 1)
-    )
-    made = shared(made, selector.threads, read.nbytes, groups * matrix)
+    width, taps = made.width, len(read.taps)
 
     def pack(weights: Array) -> Array:
         moved = block_diagonal(np.moveaxis(weights, 2, -1), together)
-        moved = moved.reshape(groups, channels, len(read.taps), depth)
-        return tile_panels(moved, width, overlap=read.chunks.overlap)
+        return tile_panels(moved.reshape(groups, channels, taps, depth), width, overlap=read.chunks.overlap)
 
     packed = conv.packed(selector, ("tiles", width, read.chunks.overlap, together), pack)
-    return selector.launch(made, [data, packed, out, *operands])
+    made = shared(made, selector.threads, read.nbytes, made.matrices)
+    return selector.launch(made, [data, packed, conv.out, *_operands(conv)])
+
+
+def _product(conv: Windowed, read: Read, target: Target) -> BlockProduct:
+    """The product of a convolution, by one thread."""
+    groups, channels, _ = joined(conv.shape, side_by_side(conv.shape, target))
+    tensors = [conv.out, *_operands(conv)]
+    strides = [(t.strides[0], channels * t.strides[1], *t.strides[2:]) for t in tensors]
+    positions = [
+        Axis(size, (step, *(s[2 + k] for s in strides)))
+        for k, (size, step) in enumerate(zip(conv.out.shape[2:], read.positions, strict=True))
+    ]
+    *lines, columns = [1, *(axis.size for axis in merged(positions))]
+    width = tile_width(channels)
+    if len(read.taps) > 1:
+        width = window_width(channels, columns, prod(lines), target)
+    matrix = -(-channels // (width * ROWS)) * width * read.chunks.count * len(read.taps) * NBYTES
+    axes = [
+        Axis(groups, (matrix if groups > 1 else 0, read.group, *(s[1] for s in strides))),
+        Axis(conv.out.shape[0], (0, read.batch, *(s[0] for s in strides))),
+        *(Axis(axis.size, (0, *axis.strides)) for axis in positions),
+    ]
+    return bf16_product(conv.epilogue, target, axes, read.chunks, channels, read.taps, width, channels_of(tensors, 1))
+
+
+def _operands(conv: Windowed) -> list[Array]:
+    """The operands of its epilogue, in the shape of the result."""
+    return [np.broadcast_to(a, conv.out.shape) for a in conv.operands]
 
 
 @record()
@@ -102,9 +118,27 @@ def read_in_place(conv: Windowed, target: Target) -> Read | None:
     )
 
 
-def _copied(conv: Windowed, target: Target) -> tuple[ToBf16, Read]:
-    """A copy with its padding, in which the outputs of each axis are neighbours."""
+def _ways(conv: Windowed, target: Target) -> list[tuple[ToBf16 | None, Read]]:
+    """Copies to read the data from, None where they are read where they lie, and how.
+
+    A tile of no more than half its rows takes as long as of half of them. Where lines are as short as that, a copy in
+    which each tap along them has its own outputs lets tiles go on from one line to the next.
+    """
     spatial = spatial_axes(conv)
+    read = read_in_place(conv, target)
+    ways: list[tuple[ToBf16 | None, Read]] = [_copied(conv, spatial, target) if read is None else (None, read)]
+    if target.tiles and len(spatial) > 1 and spatial[-1].count <= ROWS // 2 and spatial[-2].count > 1:
+        ways.append(_copied(conv, [*spatial[:-1], replace(spatial[-1], by_tap=True)], target))
+    return ways
+
+
+def _cycles(conv: Windowed, copy: ToBf16 | None, read: Read, target: Target) -> float:
+    """What it takes to copy the data and to multiply them."""
+    return (copy.cycles if copy else 0) + _product(conv, read, target).cycles
+
+
+def _copied(conv: Windowed, spatial: Sequence[Spatial], target: Target) -> tuple[ToBf16, Read]:
+    """A copy with its padding, in which the outputs of each axis are neighbours."""
     copy = copy_of(conv, spatial, target)
     phases, positions = copy.strides[3 : 3 + len(spatial)], copy.strides[3 + len(spatial) :]
     return copy, read_copy(copy, tap_offsets(spatial, phases, positions))

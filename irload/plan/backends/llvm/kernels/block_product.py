@@ -122,6 +122,11 @@ class BlockProduct(Kernel):
         return self._steps * self._nbytes
 
     @property
+    def matrices(self) -> int:
+        """The bytes of all weights."""
+        return prod(self.outer[: self._own]) * self._panels * self._panel
+
+    @property
     def _nbytes(self) -> int:
         """The bytes of weights of a step."""
         return self.width * tiles.NBYTES
@@ -193,9 +198,7 @@ class BlockProduct(Kernel):
 
     @property
     def streamed(self) -> Streamed:
-        own = prod(self.outer[: self._own])
-        parts = self._panels if self.shared == "panels" else 1
-        return Streamed(1, own * self._panels * self._panel, parts)
+        return Streamed(1, self.matrices, self._panels if self.shared == "panels" else 1)
 
     @property
     def _lines(self) -> int:

@@ -101,8 +101,9 @@ class ToBf16(Kernel):
                 offset = f.add(offset, f.multiply(at, axis.stride))
             outer_offset, inside = positions(f, outer, at_outer, phases[:-1])
             offset = f.add(offset, outer_offset)
-            first, stop = _within(f, last, phases[-1])
-            offset = f.add(offset, f.multiply(f.add(phases[-1], -last.begin), last.stride))
+            start = f.add(f.multiply(phases[-1], last.apart), -last.begin)
+            first, stop = _within(f, last, start)
+            offset = f.add(offset, f.multiply(start, last.stride))
 
             def copy() -> None:
                 self._fill(f, place, 0, first)
@@ -169,7 +170,7 @@ def positions(
     offset: Int = 0
     inside: Value | None = None
     for axis, position, phase in zip(axes, at, phases, strict=True):
-        place = f.add(f.add(f.multiply(position, axis.step), phase), -axis.begin)
+        place = f.add(f.add(f.multiply(position, axis.step), f.multiply(phase, axis.apart)), -axis.begin)
         offset = f.add(offset, f.multiply(place, axis.stride))
         if axis.is_padded:
             for check in (f.compare("sge", place, 0), f.compare("slt", place, axis.size)):
@@ -177,13 +178,13 @@ def positions(
     return offset, inside
 
 
-def _within(f: Function, axis: Spatial, phase: Int) -> tuple[Int, Int]:
-    """The positions first…stop−1 of a phase that have data."""
+def _within(f: Function, axis: Spatial, start: Int) -> tuple[Int, Int]:
+    """The positions first…stop−1 that have data, of a phase that begins at `start` in these."""
     if not axis.is_padded:
         return 0, axis.length
 
     def reached(position: int) -> Int:
-        distance = f.maximum(f.subtract(position, phase), 0)
+        distance = f.maximum(f.subtract(position, start), 0)
         return f.minimum(f.divide(f.add(distance, axis.step - 1), axis.step), axis.length)
 
-    return reached(axis.begin), reached(axis.begin + axis.size)
+    return reached(0), reached(axis.size)
