@@ -16,7 +16,8 @@ from irload.core.tensor import Array
 from irload.errors import InputInvalid
 from irload.plan.backends.llvm import available, target, tile_check
 from irload.plan.backends.llvm.kernel import Launch, address
-from irload.plan.backends.llvm.kernels.to_bf16 import ToBf16
+from irload.plan.backends.llvm.kernels.image_to_bf16 import ImageToBf16
+from irload.plan.backends.llvm.kernels.to_bf16 import Strided, ToBf16
 from irload.plan.backends.llvm.permission import tiles_are_permitted
 from irload.plan.backends.llvm.runtime import Table
 from irload.plan.backends.llvm.spatial import Spatial
@@ -83,7 +84,7 @@ def test_a_model_in_bf16(monkeypatch: pytest.MonkeyPatch, target: Target, said: 
     np.testing.assert_allclose(compiled(image)[0], plain, rtol=0, atol=0.02 * np.abs(plain).max())
 
 
-def copied(data: Array, kernel: ToBf16, target: Target) -> Array:
+def copied(data: Array, kernel: ToBf16 | ImageToBf16, target: Target) -> Array:
     """The copy that the kernel makes, as bits."""
     copy = np.full(kernel.nbytes // 2, 0xFFFF, np.uint16)
     Table([Launch(kernel, [address(data), address(copy)])], target, 1, 0).run(0, 1)
@@ -113,3 +114,20 @@ def test_copies_are_padded_and_split_into_phases() -> None:
     found = copied(data, kernel, TILES).view(bfloat16).astype(np.float32).reshape(2, 4, 32)
     np.testing.assert_array_equal(found[..., 0], [[0, 2, 4, 6], [1, 3, 5, 0]])
     assert not found[..., 1:].any()
+
+
+@pytest.mark.parametrize(("channels", "members"), [(1, 1), (1, 2), (2, 2), (3, 4), (5, 8), (8, 8), (10, 16)])
+@pytest.mark.parametrize("innermost", [False, True])
+@pytest.mark.parametrize(("columns", "begin", "length"), [(37, 2, 41), (5, 0, 4), (3, 9, 8), (16, 1, 30)])
+def test_copies_of_images(channels: int, members: int, innermost: bool, columns: int, begin: int, length: int) -> None:
+    image = np.random.default_rng(channels).standard_normal((2, channels, 3, columns)).astype(np.float32)
+    image = image.astype(bfloat16).astype(np.float32)
+    data = np.moveaxis(np.ascontiguousarray(np.moveaxis(image, 1, -1)), -1, 1) if innermost else image
+    batch, channel, line, column = data.strides
+    axes = (Spatial(3, line, 6, begin=1), Spatial(columns, column, length, begin=begin))
+    kernel = ImageToBf16(Strided(2, batch), axes[:1], axes[1], channels, channel, members)
+    wanted = np.zeros((2, 6, length, members), np.float32)
+    inside = image.transpose(0, 2, 3, 1)[:, :, : max(length - begin, 0)]
+    wanted[:, 1:4, begin : begin + inside.shape[2], :channels] = inside
+    found = copied(data, kernel, TILES).view(bfloat16).astype(np.float32)
+    np.testing.assert_array_equal(found.reshape(wanted.shape), wanted)

@@ -67,18 +67,20 @@ def test_random_convolutions(target: Target, seed: int) -> None:
 
 
 @pytest.mark.parametrize("target", BF16, ids=lambda t: t.name)
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(42))
 def test_random_convolutions_of_few_channels(monkeypatch: pytest.MonkeyPatch, target: Target, seed: int) -> None:
     monkeypatch.setattr(bf16_windows, "GAIN", 1e-9)
+    monkeypatch.setattr(bf16_selection, "LEAST_DEPTH", 99)
     rng = np.random.default_rng(seed)
-    depth, columns = [(1, 10), (1, 1), (2, 7), (3, 7), (3, 3), (4, 5), (3, 9), (2, 16)][seed % 8]
+    sizes = [(1, 10), (1, 1), (2, 7), (3, 7), (3, 3), (4, 5), (3, 9), (2, 16), (5, 3), (8, 4), (9, 2), (3, 33), (1, 33)]
+    depth, columns = (*sizes, (10, 5))[seed % 14]
     kernel = (*(int(n) for n in rng.integers(1, 6, seed % 3)), columns)
-    laid = channels_last if depth * columns <= 32 and rng.integers(2) else None
+    laid = channels_last if rng.integers(2) else None
     channels = 0 if rng.integers(2) else 5
     step, arrays = some_convolution(rng, depth, kernel, channels=channels)
     agree(step, arrays, target, int(rng.integers(1, 4)), at_end=bool(rng.integers(2)), laid=laid)
     step, _ = some_convolution(rng, depth, kernel, channels=channels)
-    assert names(step, target) == ["WindowsToBf16", "TileProduct" if target.tiles else "DotProduct"]
+    assert names(step, target) == ["ImageToBf16", "TileProduct" if target.tiles else "DotProduct"]
 
 
 @pytest.mark.usefixtures("everything_pays")
@@ -140,12 +142,19 @@ def test_what_fills_no_tiles_stays_in_f32(m: int, k: int, n: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("depth", "channels", "columns", "kernel"),
-    [(10, 64, 5, "Product"), (11, 64, 5, "TileProduct"), (16, 3, 3, "TileProduct"), (64, 2, 3, "FewOutputs")],
+    ("depth", "channels", "columns", "kernels"),
+    [
+        (3, 4, 3, ["Product"]),
+        (3, 8, 3, ["ImageToBf16", "TileProduct"]),
+        (10, 64, 5, ["ImageToBf16", "TileProduct"]),
+        (11, 64, 5, ["ToBf16", "TileProduct"]),
+        (16, 3, 3, ["ToBf16", "TileProduct"]),
+        (64, 2, 3, ["FewOutputs"]),
+    ],
 )
-def test_convolutions_whose_weights_fill_tiles(depth: int, channels: int, columns: int, kernel: str) -> None:
+def test_convolutions_whose_weights_fill_tiles(depth: int, channels: int, columns: int, kernels: list[str]) -> None:
     step = convolution(np.random.default_rng(0), (96, 96), (1, channels, depth, 3, columns))[0]
-    assert names(step, TILES, innermost=True)[-1] == kernel
+    assert names(step, TILES, innermost=True) == kernels
 
 
 @pytest.mark.parametrize(
@@ -222,6 +231,18 @@ def test_nan_and_infinities_reach_their_rows_alone(target: Target) -> None:
     wanted[3], wanted[:, 8], wanted[4:6], wanted[:, 7] = np.inf, np.inf, np.nan, np.nan
     (found,) = run_step(step, [data], target, precision="bf16")
     np.testing.assert_array_equal(found, wanted)
+
+
+@pytest.mark.parametrize("target", BF16, ids=lambda t: t.name)
+@pytest.mark.parametrize("depth", [1, 2, 3, 6])
+def test_nan_reaches_its_windows_alone(monkeypatch: pytest.MonkeyPatch, target: Target, depth: int) -> None:
+    monkeypatch.setattr(bf16_windows, "GAIN", 1e-9)
+    step, (data, other) = convolution(np.random.default_rng(depth), (9, 40), (1, 16, depth, 3, 3))
+    data[0, :, 4, 20] = np.nan
+    (found,) = run_step(step, [data, other], target, precision="bf16")
+    inside = np.zeros(found.shape, bool)
+    inside[:, :, 2:5, 18:21] = True
+    np.testing.assert_array_equal(np.isnan(found), inside)
 
 
 SAPPHIRE_RAPIDS = replace(AMX, cpu="sapphirerapids", features="")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from irload.plan.backends.llvm.builder import Function, Int, Value
 
 BYTES = 2
@@ -86,9 +88,33 @@ def store_lanes(f: Function, halves: Value, pointer: Value, offset: Int = 0, cou
     f.emit(f"call void {name}({halves.type} {halves}, ptr {place}, i32 2, {f.booleans} {f.mask(count)})")
 
 
+def store_first(f: Function, halves: Value, pointer: Value, offset: Int, count: int) -> None:
+    """Store `count` of the lanes of a vector of any length."""
+    if count == lanes_of(halves):
+        store(f, halves, pointer, offset)
+        return
+    for first in range(0, count, f.lanes):
+        part = _shuffled(f, halves, halves, list(range(first, first + f.lanes)))
+        store_lanes(f, part, pointer, f.add(offset, first * BYTES), count - first)
+
+
+def lanes_of(halves: Value) -> int:
+    """The lanes of a vector of bf16."""
+    return int(halves.type[1:].split()[0])
+
+
+def interleaved(f: Function, vectors: Sequence[Value]) -> Value:
+    """A power of 2 of vectors → their first elements, their second ones…."""
+    while len(vectors) > 1:
+        half = len(vectors) // 2
+        vectors = [paired(f, a, b) for a, b in zip(vectors[:half], vectors[half:], strict=True)]
+    return vectors[0]
+
+
 def paired(f: Function, first: Value, second: Value) -> Value:
     """Two vectors of bf16 → their elements in turns, from the first one."""
-    return _shuffled(f, first, second, [k // 2 + k % 2 * f.lanes for k in range(2 * f.lanes)])
+    lanes = lanes_of(first)
+    return _shuffled(f, first, second, [k // 2 + k % 2 * lanes for k in range(2 * lanes)])
 
 
 def joined(f: Function, first: Value, second: Value) -> Value:

@@ -1,25 +1,27 @@
-"""Convolutions of few channels in bf16: a tile sums over whole windows along columns, channels included."""
+"""Convolutions of few channels in bf16: a row of a tile is a window along columns, channels included."""
 
 from __future__ import annotations
 
+from itertools import product as combinations
 from math import prod
 
 import numpy as np
 
 from irload.core.tensor import Array
 from irload.plan.backends.llvm.axes import Axis
-from irload.plan.backends.llvm.elements import F32, element_of
+from irload.plan.backends.llvm.elements import F32, SIZES, element_of
 from irload.plan.backends.llvm.expressions import expression_cycles
 from irload.plan.backends.llvm.kernel import Launch
-from irload.plan.backends.llvm.kernels.bf16_convolution import spatial_axes, tap_offsets
+from irload.plan.backends.llvm.kernels.bf16_convolution import spatial_axes
 from irload.plan.backends.llvm.kernels.bf16_selection import bf16_product, channels_of, tile_width
 from irload.plan.backends.llvm.kernels.block_product import Chunks
+from irload.plan.backends.llvm.kernels.image_to_bf16 import ImageToBf16
 from irload.plan.backends.llvm.kernels.sharing import shared
 from irload.plan.backends.llvm.kernels.to_bf16 import Strided
 from irload.plan.backends.llvm.kernels.windowed import Windowed
-from irload.plan.backends.llvm.kernels.windows_to_bf16 import Runs, WindowsToBf16
 from irload.plan.backends.llvm.pack import tile_panels
 from irload.plan.backends.llvm.selector import Selector
+from irload.plan.backends.llvm.spatial import Spatial
 
 GAIN = 0.75
 """The share of the cycles of f32, were it as fast as with many channels, that is worth it: with few it takes double."""
@@ -27,23 +29,28 @@ GAIN = 0.75
 
 def bf16_windows(conv: Windowed, selector: Selector) -> list[Launch] | None:
     """Such a convolution, None where it would not be faster."""
-    data, out = conv.data, conv.out
+    out = conv.out
     groups, channels, depth, *kernel = conv.shape
-    runs = _runs(data, depth, kernel[-1]) if element_of(data) == F32 else None
-    if groups > 1 or conv.dilations[-1] != 1 or runs is None or not runs.fit:
+    if groups > 1 or conv.dilations[-1] != 1 or not _reads_lines(conv.data, depth):
         return None
-    *outer, columns = spatial_axes(conv)
-    copy = WindowsToBf16(Strided(data.shape[0], data.strides[0]), tuple(outer), columns, runs)
-    batch, *rest, column = copy.strides
-    positions = rest[len(outer) :]
-    taps = tap_offsets(outer, rest[: len(outer)], positions)
+    members = _members(depth, kernel[-1])
+    if members > selector.target.lanes:
+        return None
+    spatial = spatial_axes(conv)
+    *lines, columns = [_padded(axis) for axis in spatial]
+    batch = Strided(conv.data.shape[0], conv.data.strides[0])
+    copy = ImageToBf16(batch, tuple(lines), columns, depth, conv.data.strides[1], members)
+    sample, *steps = copy.strides
+    tensors = [out, *(np.broadcast_to(a, out.shape) for a in conv.operands)]
+    axes = [Axis(out.shape[0], (0, sample, *(t.strides[0] for t in tensors)))]
+    for k, (axis, step) in enumerate(zip(spatial, steps, strict=True)):
+        axes.append(Axis(axis.count, (0, axis.step * step, *(t.strides[2 + k] for t in tensors))))
+    along = [
+        [k * axis.dilation * step for k in range(axis.taps)] for axis, step in zip(spatial, steps[:-1], strict=False)
+    ]
+    taps = tuple(map(sum, combinations(*along)))
+    chunks = Chunks.in_place(members * kernel[-1], tiled=selector.target.tiles)
     width = tile_width(channels)
-    operands = [np.broadcast_to(a, out.shape) for a in conv.operands]
-    tensors = [out, *operands]
-    axes = [Axis(out.shape[0], (0, batch, *(t.strides[0] for t in tensors)))]
-    for k, stride in enumerate([*positions, column]):
-        axes.append(Axis(out.shape[2 + k], (0, stride, *(t.strides[2 + k] for t in tensors))))
-    chunks = Chunks.copied(runs.count * runs.length, 0)
     made = bf16_product(conv.epilogue, selector.target, axes, chunks, channels, taps, width, channels_of(tensors, 1))
     rate = 1 if selector.target.dots else 2  # multiply-adds of vectors in a cycle: Zen 4 has 1
     plain = out.size * (depth * prod(kernel) / rate + expression_cycles(conv.epilogue)) / selector.target.lanes
@@ -52,18 +59,29 @@ def bf16_windows(conv: Windowed, selector: Selector) -> list[Launch] | None:
     made = shared(made, selector.threads, copy.nbytes, 0)
 
     def pack(weights: Array) -> Array:
-        turned = np.moveaxis(weights[0], 1, -2 if runs.count > 1 else -1)  # [O, K…, C, K] or [O, K…, K, C]
-        return tile_panels(turned.reshape(1, channels, len(taps), -1), width)
+        turned = np.moveaxis(weights[0], 1, -1)  # [O, K…, C]
+        filled = np.zeros((*turned.shape[:-1], members), turned.dtype)
+        filled[..., :depth] = turned
+        return tile_panels(filled.reshape(1, channels, len(taps), -1), width, overlap=chunks.overlap)
 
-    packed = conv.packed(selector, ("windows", runs.count > 1, width), pack)
+    packed = conv.packed(selector, ("windows", members, width, chunks.overlap), pack)
     place = selector.temporary(copy.nbytes)
-    return [selector.launch(copy, [data, place]), selector.launch(made, [place, packed, out, *operands])]
+    return [selector.launch(copy, [conv.data, place]), selector.launch(made, [place, packed, *tensors])]
 
 
-def _runs(data: Array, depth: int, taps: int) -> Runs | None:
-    """What lies side by side in a window; None where that is less than a line of a channel, or of all channels."""
-    if data.strides[-1] == 4:
-        return Runs(depth, taps, data.strides[1], 1)
-    if data.strides[1] == 4 and data.strides[-1] == 4 * depth:
-        return Runs(1, taps * depth, 0, depth)
-    return None
+def _reads_lines(data: Array, depth: int) -> bool:
+    """True where the data are in f32, and lines of one channel, or of all, lie in one run of memory."""
+    steps = (data.strides[1], data.strides[-1])
+    return element_of(data) == F32 and (steps[1] == SIZES[F32] or steps == (SIZES[F32], SIZES[F32] * depth))
+
+
+def _members(depth: int, taps: int) -> int:
+    """What a column of the copy has in place of `depth` channels: a power of 2, and pairs in each window."""
+    members = 1 << (depth - 1).bit_length()
+    return members if members * taps % 2 == 0 else 2
+
+
+def _padded(axis: Spatial) -> Spatial:
+    """All positions that an axis reads, as outputs of one tap."""
+    length = (axis.count - 1) * axis.step + (axis.taps - 1) * axis.dilation + 1
+    return Spatial(axis.size, axis.stride, length, begin=axis.begin)
