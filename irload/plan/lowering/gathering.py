@@ -9,7 +9,7 @@ from irload.core.tensor import Array
 from irload.graph import Node
 from irload.plan.ir.program import Step, Value
 from irload.plan.ir.steps import INDICES, Gather, Reshape
-from irload.plan.lowering.values import ending, sliced
+from irload.plan.lowering.values import ending, from_start, sliced
 
 
 def gather(node: Node, inputs: list[Value], outputs: list[Value]) -> list[Step] | None:
@@ -33,9 +33,8 @@ def gather(node: Node, inputs: list[Value], outputs: list[Value]) -> list[Step] 
 
 def _regular(indices: Array, size: int) -> slice | None:
     """The slice that takes the same elements, None where there is none."""
-    at = indices.reshape(-1).astype(np.int64)
-    at = np.where(at < 0, at + size, at)
-    if not at.size or at.min() < 0 or at.max() >= size:
+    at = from_start(indices.reshape(-1), size)
+    if at is None or not at.size:
         return None
     first, step = int(at[0]), int(at[1] - at[0]) if at.size > 1 else 1
     if not step or (np.diff(at) != step).any():

@@ -45,10 +45,7 @@ def adaptive(node: Node, inputs: list[Value], outputs: list[Value]) -> list[Step
     sizes, counts = data.shape[NON_SPATIAL:], out.shape[NON_SPATIAL:]
     mean = node.type == "AdaptiveAvgPool"
     if not any(size % count for size, count in zip(sizes, counts, strict=True)):
-        kernel, kind = (
-            tuple(size // count for size, count in zip(sizes, counts, strict=True)),
-            "mean" if mean else "max",
-        )
+        kind, kernel = "mean" if mean else "max", tuple(s // n for s, n in zip(sizes, counts, strict=True))
         ones, begin = (1,) * len(kernel), (0,) * len(kernel)
         strides = apart(kernel, counts)
         return [Pool([data], [out], kind=kind, kernel=kernel, strides=strides, dilations=ones, pads_begin=begin)]

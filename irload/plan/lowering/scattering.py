@@ -13,6 +13,7 @@ from irload.core.tensor import Array
 from irload.graph import Node
 from irload.plan.ir.program import Step, Value
 from irload.plan.ir.steps import Concat, Reshape, Slice
+from irload.plan.lowering.values import from_start
 from irload.record import record
 
 
@@ -31,9 +32,8 @@ def scatter_nd(node: Node, inputs: list[Value], outputs: list[Value]) -> list[St
     if indices is None or not indices.size or node.op.attributes.get("reduction", "none") != "none":
         return None
     lead = data.shape[: indices.shape[-1]]
-    rows = indices.reshape(-1, len(lead)).astype(np.int64)
-    rows = np.where(rows < 0, rows + lead, rows)
-    if (rows < 0).any() or (rows >= lead).any():
+    rows = from_start(indices.reshape(-1, len(lead)), lead)
+    if rows is None:
         return None
     strides = [prod(lead[k + 1 :]) for k in range(len(lead))]
     box = box_of(rows @ np.array(strides, np.int64), prod(lead))
@@ -46,9 +46,8 @@ def scatter(node: Node, inputs: list[Value], outputs: list[Value]) -> list[Step]
     if indices is None or axis is None or not data.size:
         return None
     along = int(axis.reshape(())) % len(data.shape)
-    size, places = data.shape[along], indices.reshape(-1).astype(np.int64)
-    places = np.where(places < 0, places + size, places)
-    box = box_of(places, size) if ((places >= 0) & (places < size)).all() else None
+    places = from_start(indices.reshape(-1), data.shape[along])
+    box = None if places is None else box_of(places, data.shape[along])
     if box is None:
         return None
     before = data.shape[:along]
@@ -62,10 +61,10 @@ def box_of(places: Array, total: int) -> Box | None:
     rest = places
     while rest.size > 1:
         steps = np.diff(rest)
-        count = int((steps != steps[0]).argmax()) + 1 if (steps != steps[0]).any() else rest.size
+        count = next(iter(np.flatnonzero(steps != steps[0]) + 1), rest.size)
         if steps[0] <= 0 or rest.size % count:
             return None
-        levels.append((count, int(steps[0])))
+        levels.append((int(count), int(steps[0])))
         rest = rest[::count]
     if not places.size or not np.array_equal(places, _filled(int(places[0]), levels)):
         return None
@@ -100,16 +99,19 @@ def _replaced(data: Value, updates: Value, box: Box, outputs: list[Value]) -> li
     steps: list[Step] = [shaped(data, box.sizes), shaped(updates, box.counts)]
     whole, joined = steps[0].output, steps[1].output
     ranges = [slice(f, f + c) for f, c in zip(box.first, box.counts, strict=True)]
+
+    def outside(axis: int, start: int, stop: int) -> list[Step]:
+        """What stands before the box along an axis, or behind it."""
+        if start == stop:
+            return []
+        shape = (*box.counts[:axis], stop - start, *box.sizes[axis + 1 :], block)
+        out = Value(shape, data.dtype, name=data.name)
+        return [Slice([whole], [out], index=(*ranges[:axis], slice(start, stop)))]
+
     for axis in reversed(range(len(box.sizes))):
-        sizes, own = (*box.counts[:axis], *box.sizes[axis:]), ranges[axis]
-        parts = [joined]
-        for part in (slice(0, own.start), slice(own.stop, box.sizes[axis])):
-            if part.stop > part.start:
-                shape = (*sizes[:axis], part.stop - part.start, *sizes[axis + 1 :], block)
-                around = Slice([whole], [Value(shape, data.dtype, name=data.name)], index=(*ranges[:axis], part))
-                steps.append(around)
-                parts.insert(len(parts) if part.start else 0, around.output)
-        if len(parts) > 1:
-            steps.append(Concat(parts, [Value((*sizes, block), data.dtype, name=outputs[0].name)], axis=axis))
-            joined = steps[-1].output
+        before, after = outside(axis, 0, ranges[axis].start), outside(axis, ranges[axis].stop, box.sizes[axis])
+        if before or after:
+            parts = [*(s.output for s in before), joined, *(s.output for s in after)]
+            joined = Value((*box.counts[:axis], *box.sizes[axis:], block), data.dtype, name=outputs[0].name)
+            steps += [*before, *after, Concat(parts, [joined], axis=axis)]
     return [*steps, Reshape([joined], outputs)]

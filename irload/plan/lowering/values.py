@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from irload.core.tensor import Array
 from irload.plan.ir.program import Step, Value
 from irload.plan.ir.steps import Reshape, Slice
 
@@ -30,6 +31,13 @@ def known_axes(value: Value, rank: int) -> tuple[int, ...]:
     """The axes that a constant lists, in order; none where they are not known."""
     given = () if value.constant is None or not rank else value.constant.reshape(-1).tolist()
     return tuple(sorted({int(axis) % rank for axis in given}))
+
+
+def from_start(indices: Array, size: int | Sequence[int]) -> Array | None:
+    """Indices into axes of these sizes, i64, negative ones counted from the end; None where one is outside."""
+    at = indices.astype(np.int64)
+    at = np.where(at < 0, at + size, at)
+    return at if ((at >= 0) & (at < size)).all() else None
 
 
 def apart(given: Sequence[int], counts: Sequence[int]) -> tuple[int, ...]:

@@ -14,7 +14,7 @@ from irload.plan.ir.steps import Conv
 
 
 def drop_taps(program: Program) -> None:
-    """Have convolutions do without such taps, unless a weight of them is infinite or NaN, and so their results."""
+    """Have convolutions do without such taps, unless a weight is infinite or NaN: times padding that is NaN."""
     for step in program.steps:
         if isinstance(step, Conv):
             needed = [_needed(step, axis) for axis in range(len(step.strides))]
