@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from math import prod
 
 import numpy as np
 
 from irload.core.tensor import Array
 from irload.plan.backends.llvm.builder import Function, Int, Value
-from irload.plan.backends.llvm.kernel import Kernel
 from irload.plan.backends.llvm.kernels.loops import accumulate, offset, repeat
-from irload.plan.backends.llvm.kernels.pooling import UNROLLED, combined, neutral
-from irload.plan.backends.llvm.kernels.windows import WindowAxis
+from irload.plan.backends.llvm.kernels.window_pooling import UNROLLED, WindowPooling
 from irload.plan.backends.llvm.operands import read, write
 from irload.plan.backends.llvm.shuffles import unzipped
 from irload.plan.backends.llvm.spans import counts
@@ -30,26 +27,12 @@ LONGEST = 256 << 10
 
 
 @record()
-class PlanarPooling(Kernel):
-    """Maxima or means over windows of maps [N,C,D,H,W]. Pointers: x, y, and where `counts_taps` what `taps` gives.
+class PlanarPooling(WindowPooling):
+    """Vectors along columns, between which are 4 bytes in the data. A third pointer where `counts_taps`: `taps`.
 
     A unit is a row of windows of one map. All that its windows hold in a column is combined first, into a line of
-    scratch that is padded with the neutral element; then the elements of the line in each window. Strides count bytes;
-    that of the data along columns is 4.
+    scratch that is padded with the neutral element; then the elements of the line in each window.
     """
-
-    lanes: int
-    kind: str
-    full: bool
-    batch: int
-    channels: int
-    axes: tuple[WindowAxis, WindowAxis, WindowAxis]
-    source: tuple[int, ...]
-    target: tuple[int, ...]
-
-    @property
-    def code(self) -> PlanarPooling:
-        return replace(self, batch=0)
 
     @property
     def count(self) -> int:
@@ -95,7 +78,7 @@ class PlanarPooling(Kernel):
         x, y = f.load_pointer(f["arguments"]), f.load_pointer(f["arguments"], 8)
         taps = f.load_pointer(f["arguments"], 16) if self.counts_taps else None
         depth, height, _ = self.axes
-        padding = neutral(f, self.kind)
+        padding = self.neutral(f)
         f.loop(0, self.scratch, f.target.bytes, lambda at, _: f.store(padding, f["scratch"], at))
 
         def unit(index: Value, _: list[Value]) -> None:
@@ -131,7 +114,7 @@ class PlanarPooling(Kernel):
 
                 return accumulate(f, rows, in_row, totals)
 
-            for k, total in enumerate(accumulate(f, planes, in_plane, [neutral(f, self.kind)] * len(parts))):
+            for k, total in enumerate(accumulate(f, planes, in_plane, [self.neutral(f)] * len(parts))):
                 f.store(total, target, k * size, parts[k])
 
         _in_blocks(f, len(columns), block)
@@ -170,7 +153,7 @@ class PlanarPooling(Kernel):
         return read(f, place, 0, stride * 4)
 
     def _combined(self, f: Function, totals: list[Value], found: list[Value]) -> list[Value]:
-        return [combined(f, self.kind, total, x) for total, x in zip(totals, found, strict=True)]
+        return [self.combined(f, total, x) for total, x in zip(totals, found, strict=True)]
 
     def _factors(self, f: Function, counted: Int, taps: Value | None) -> Callable[[Int], Value] | None:
         """Gives one over the number of elements that each mean is of, for a vector; `counted`: those in a column."""

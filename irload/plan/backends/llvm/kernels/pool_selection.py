@@ -17,14 +17,14 @@ def select_pool(step: Pool, selector: Selector) -> list[Launch]:
     x, out = selector.stored(step.inputs[0]), selector.stored(step.output)
     axes, lanes, full = pool_axes(step), selector.target.lanes, step.divisor == "full"
     batch, channels = x.shape[:2]
-    strides = five(x.strides), five(out.strides)
+    what = (lanes, step.kind, full, batch, channels, axes, five(x.strides), five(out.strides))
     block, columns = _tile(selector.target, channels, axes[2].count)
     if not (is_contiguous(x, 1) and is_contiguous(out, 1)):
         block = columns = 1
     elements = element_of(x), element_of(out)
-    pooling = Pooling(step.kind, full, batch, channels, axes, *strides, block, columns, lanes, elements)
+    pooling = Pooling(*what, block, columns, elements)
     if elements == (F32, F32) and is_contiguous(x, -1):
-        planar = PlanarPooling(lanes, step.kind, full, batch, channels, axes, *strides)
+        planar = PlanarPooling(*what)
         if planar.scratch <= LONGEST and planar.cycles < pooling.cycles:
             return [selector.launch(planar, [x, out, *([planar.taps()] if planar.counts_taps else [])])]
     return [selector.launch(pooling, [x, out])]

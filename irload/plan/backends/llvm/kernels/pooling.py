@@ -2,56 +2,34 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from math import prod
-
-import numpy as np
 
 from irload.plan.backends.llvm.builder import Function, Int, Value
 from irload.plan.backends.llvm.elements import SIZES
-from irload.plan.backends.llvm.kernel import Kernel
 from irload.plan.backends.llvm.kernels.loops import accumulate, offset, repeat
-from irload.plan.backends.llvm.kernels.windows import WindowAxis
+from irload.plan.backends.llvm.kernels.window_pooling import UNROLLED, WindowPooling
 from irload.plan.backends.llvm.operands import read, write
 from irload.record import record
-
-LOWEST = float(np.finfo(np.float32).min)
-"""The maximum of nothing. NaN never wins, as in the NumPy back end."""
-
-UNROLLED = 8
-"""Taps along a row that are written one after the other; more of them are a loop."""
 
 LONG = 16
 """Taps along a row that are summed up for themselves, so that large means lose no accuracy."""
 
 
 @record()
-class Pooling(Kernel):
-    """Maxima or means over windows of maps [N,C,D,H,W]. A unit is a row of a block of channels.
+class Pooling(WindowPooling):
+    """Vectors of channels. A unit is a row of windows of a block of them.
 
-    `block`: vectors of channels. `columns`: windows that are computed together. Strides count bytes.
+    `block`: vectors of channels. `columns`: windows that are computed together.
     """
 
-    kind: str
-    full: bool
-    batch: int
-    channels: int
-    axes: tuple[WindowAxis, WindowAxis, WindowAxis]
-    source: tuple[int, ...]
-    target: tuple[int, ...]
     block: int
     columns: int
-    lanes: int
     elements: tuple[str, str]
     """How source and target are stored."""
 
     @property
     def _blocks(self) -> int:
         return -(-self.channels // (self.block * self.lanes))
-
-    @property
-    def code(self) -> Pooling:
-        return replace(self, batch=0)
 
     @property
     def count(self) -> int:
@@ -134,7 +112,7 @@ class _Row:
         column, channel = kernel.source[4], kernel.source[1]
         base = f.at(self.base, f.multiply(f.subtract(f.multiply(at, width.stride), width.begin), column))
         vectors = self._vectors()
-        initial = [neutral(f, kernel.kind)] * (count * len(vectors))
+        initial = [kernel.neutral(f)] * (count * len(vectors))
 
         def taken(row: Value, tap: Int, totals: list[Value]) -> list[Value]:
             place = f.at(row, f.multiply(tap, width.dilation * column))
@@ -142,7 +120,7 @@ class _Row:
             for k in range(count):
                 for v, (first, lanes) in enumerate(vectors):
                     x = read(f, place, k * width.stride * column + first * channel, channel, lanes, kernel.elements[0])
-                    found.append(combined(f, kernel.kind, totals[k * len(vectors) + v], x))
+                    found.append(kernel.combined(f, totals[k * len(vectors) + v], x))
             return found
 
         def in_row(row: Value, totals: list[Value]) -> list[Value]:
@@ -187,15 +165,3 @@ class _Row:
         return [
             (at, self.channels - at if self.channels - at < lanes else None) for at in range(0, self.channels, lanes)
         ]
-
-
-def neutral(f: Function, kind: str) -> Value:
-    """What a maximum or sum starts with."""
-    return f.zero() if kind == "mean" else f.number(LOWEST)
-
-
-def combined(f: Function, kind: str, total: Value, x: Value) -> Value:
-    """A maximum or sum with one more element."""
-    if kind == "mean":
-        return f.arithmetic("fadd", total, x)
-    return f.select(f.compare_floats("ogt", x, total), x, total)
