@@ -5,15 +5,12 @@ Vectors run along channels. For 32 of them, as attention over maps has, gathers 
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import product
-from math import prod
 
-from irload.plan.backends.llvm.axes import Axis, offsets, unbounded
 from irload.plan.backends.llvm.builder import Function, Int, Value
-from irload.plan.backends.llvm.kernel import Kernel
-from irload.plan.backends.llvm.kernels.grid_points import Sampler, Tap, weighted
+from irload.plan.backends.llvm.kernels.grid_points import Tap, weighted
 from irload.plan.backends.llvm.kernels.loops import each_vector
+from irload.plan.backends.llvm.kernels.point_sampling import PointSampling
 from irload.plan.backends.llvm.operands import write
 from irload.plan.backends.llvm.shuffles import transposed
 from irload.plan.backends.llvm.spans import moved
@@ -22,26 +19,8 @@ from irload.record import record
 
 
 @record()
-class ChannelSampling(Kernel):
-    """y[n,c,p] = Σ x[n,c,rows,columns] · weights at the point p of grid [n,p,2]. Pointers: y, grid, x.
-
-    A unit is as many points as a vector has lanes. Strides count bytes: of y, grid and x along `outer`, of y and grid
-    along `points`, of y along its `channels`, whose neighbours are 4 bytes apart in x.
-    """
-
-    lanes: int
-    sampler: Sampler
-    outer: tuple[Axis, ...]
-    points: Axis
-    channels: Axis
-
-    @property
-    def code(self) -> ChannelSampling:
-        return replace(self, outer=unbounded(self.outer))
-
-    @property
-    def count(self) -> int:
-        return prod(axis.size for axis in self.outer) * self._blocks
+class ChannelSampling(PointSampling):
+    """Vectors of channels, between which are 4 bytes in x."""
 
     @property
     def cycles(self) -> float:
@@ -49,8 +28,8 @@ class ChannelSampling(Kernel):
         return self.count * (40 + 10 * self.sampler.taps + vectors * (4 + 2 * self.sampler.taps**2))
 
     @property
-    def _blocks(self) -> int:
-        return -(-self.points.size // self.lanes)
+    def scratch(self) -> int:
+        return self._slot(self._slots) + 4 * self.lanes * self.lanes
 
     @property
     def _slots(self) -> int:
@@ -60,30 +39,12 @@ class ChannelSampling(Kernel):
     def _slot(self, index: int) -> int:
         return 8 * self.lanes * index
 
-    def write(self, function: Function) -> None:
-        f = function
-        pointers = [f.load_pointer(f["arguments"], 8 * k) for k in range(3)]
-        rest = self.points.size % self.lanes
-        kept, square = f.local(self._slot(self._slots)), f.local(4 * self.lanes * self.lanes)
-
-        def unit(index: Value, _: list[Value]) -> None:
-            line, block = f.divmod(index, self._blocks)
-            *places, image = moved(f, pointers, offsets(f, line, self.outer, 3))
-            first = f.multiply(block, self.lanes)
-            y, grid = moved(f, places, [f.multiply(first, s) for s in self.points.strides])
-
-            def points(count: int | None) -> None:
-                self._keep(f, kept, *self.sampler.find(f, grid, count))
-                each_vector(
-                    f, self.channels.size, lambda at, n: self._channels(f, (y, image, kept, square), at, n, count)
-                )
-
-            if rest and self._blocks > 1:
-                f.when(f.compare("eq", block, self._blocks - 1), lambda: points(rest), lambda: points(None))
-            else:
-                points(rest or None)
-
-        f.loop(f["begin"], f["end"], 1, unit)
+    def _sample(
+        self, f: Function, y: Value, image: Value, taps: tuple[list[Tap], list[Tap]], first: Int, count: int | None
+    ) -> None:
+        kept, square = f["scratch"], f.at(f["scratch"], self._slot(self._slots))
+        self._keep(f, kept, *taps)
+        each_vector(f, self.channels.size, lambda at, n: self._channels(f, (y, image, kept, square), at, n, count))
 
     def _keep(self, f: Function, kept: Value, rows: list[Tap], columns: list[Tap]) -> None:
         """Store what the points of a vector read."""

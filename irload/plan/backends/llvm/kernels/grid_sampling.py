@@ -7,14 +7,14 @@ gathered.
 from __future__ import annotations
 
 from dataclasses import replace
-from math import prod
 
-from irload.plan.backends.llvm.axes import Axis, merged, offsets, unbounded
+from irload.plan.backends.llvm.axes import Axis, merged
 from irload.plan.backends.llvm.builder import Function, Int, Value
 from irload.plan.backends.llvm.kernel import Kernel, Launch
 from irload.plan.backends.llvm.kernels.grid_channels import ChannelSampling
 from irload.plan.backends.llvm.kernels.grid_points import Sampler, Side, Tap, weighted
 from irload.plan.backends.llvm.kernels.loops import repeat
+from irload.plan.backends.llvm.kernels.point_sampling import PointSampling
 from irload.plan.backends.llvm.operands import write
 from irload.plan.backends.llvm.selector import Selector
 from irload.plan.backends.llvm.spans import moved
@@ -50,66 +50,26 @@ def select_sample(step: Sample, selector: Selector) -> list[Launch]:
 
 
 @record()
-class GridSampling(Kernel):
-    """y[n,c,p] = Σ x[n,c,rows,columns] · weights at the point p of grid [n,p,2]. Pointers: y, grid, x.
+class GridSampling(PointSampling):
+    """Vectors of points, whose pixels are gathered channel by channel.
 
-    A unit is a vector of points. Strides count bytes: of y, grid and x along `outer`, of y and grid along `points`, of
-    y and x along `channels`. `images`: the points of each image, where those of several are one axis, and the bytes
-    between these images in x.
+    `images`: the points of each image, where those of several are one axis, and the bytes between these images in x.
     """
 
-    lanes: int
-    sampler: Sampler
-    outer: tuple[Axis, ...]
-    points: Axis
-    channels: Axis
     images: tuple[int, int] | None
-
-    @property
-    def code(self) -> GridSampling:
-        return replace(self, outer=unbounded(self.outer))
-
-    @property
-    def count(self) -> int:
-        return prod(axis.size for axis in self.outer) * self._vectors
 
     @property
     def cycles(self) -> float:
         taps = self.sampler.taps
         return self.count * (40 + 10 * taps + self.channels.size * taps**2 * self.lanes)
 
-    @property
-    def _vectors(self) -> int:
-        return -(-self.points.size // self.lanes)
-
-    def write(self, function: Function) -> None:
-        f = function
-        pointers = [f.load_pointer(f["arguments"], 8 * k) for k in range(3)]
-        vectors, rest = self._vectors, self.points.size % self.lanes
-
-        def unit(index: Value, _: list[Value]) -> None:
-            line, vector = f.divmod(index, vectors)
-            places = moved(f, pointers, offsets(f, line, self.outer, 3))
-            at = f.multiply(vector, self.lanes)
-            if rest and vectors > 1:
-                f.when(
-                    f.compare("eq", vector, vectors - 1),
-                    lambda: self._sample(f, places, at, rest),
-                    lambda: self._sample(f, places, at, None),
-                )
-            else:
-                self._sample(f, places, at, rest or None)
-
-        f.loop(f["begin"], f["end"], 1, unit)
-
-    def _sample(self, f: Function, pointers: list[Value], at: Int, count: int | None) -> None:
-        """All channels of one vector of points."""
-        *places, image = pointers
-        y, grid = moved(f, places, [f.multiply(at, s) for s in self.points.strides])
-        rows, columns = self.sampler.find(f, grid, count)
+    def _sample(
+        self, f: Function, y: Value, image: Value, taps: tuple[list[Tap], list[Tap]], first: Int, count: int | None
+    ) -> None:
+        rows, columns = taps
         if self.images is not None:
-            first = self._image(f, *self.images, at, count or f.lanes)
-            rows = [replace(row, places=self.sampler.integers(f, "add", row.places, first)) for row in rows]
+            start = self._image(f, *self.images, first, count or f.lanes)
+            rows = [replace(row, places=self.sampler.integers(f, "add", row.places, start)) for row in rows]
 
         def channel(k: Int) -> None:
             to, source = moved(f, [y, image], [f.multiply(k, s) for s in self.channels.strides])
