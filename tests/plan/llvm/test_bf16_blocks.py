@@ -67,6 +67,20 @@ def test_short_lines_share_tiles_where_the_copy_pays(
 
 
 @pytest.mark.usefixtures("everything_pays")
+@pytest.mark.parametrize("size", [5, 7, 14, 20, 28])
+def test_samples_and_positions_of_sequences_share_weights(size: int) -> None:
+    def width(sizes: tuple[int, ...], kernel: tuple[int, ...], batch: int) -> int:
+        weights = (1, 128, 64, *kernel)
+        step = convolution(np.random.default_rng(0), sizes, weights, pads=((1, 1),) * len(sizes), batch=batch)[0]
+        product = launches(step, TILES, innermost=True)[-1].kernel
+        assert isinstance(product, BlockProduct)
+        return product.width
+
+    assert len({width((size, size), (3, 3), batch) for batch in (1, 2, 5)}) == 1
+    assert {width((4 * size + k,), (3,), 1) for k in range(8)} == {2}
+
+
+@pytest.mark.usefixtures("everything_pays")
 @pytest.mark.parametrize("seed", range(40))
 def test_what_blocks_read_of_their_data(seed: int) -> None:
     """No less than the lines of the cache that they touch, and all together little more."""

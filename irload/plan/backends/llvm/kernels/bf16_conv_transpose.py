@@ -9,6 +9,7 @@ from irload.plan.backends.llvm.kernel import Launch
 from irload.plan.backends.llvm.kernels.bf16_convolution import (
     copy_of,
     launch_product,
+    product_of,
     read_copy,
     read_in_place,
     spatial_axes,
@@ -20,14 +21,19 @@ from irload.plan.backends.llvm.spatial import Spatial
 
 def bf16_conv_transpose(convs: Sequence[Windowed], selector: Selector) -> list[Launch]:
     """The convolutions of a transposed one, of stride 1 on the same data, that differ in taps, outputs and padding."""
-    in_place = [(conv, read_in_place(conv, selector.target)) for conv in convs]
-    found = [launch_product(conv, read, conv.data, selector) for conv, read in in_place if read is not None]
+    target = selector.target
+    in_place = [(conv, read_in_place(conv, target)) for conv in convs]
+    found = [
+        launch_product(conv, read, product_of(conv, read, target), conv.data, selector)
+        for conv, read in in_place
+        if read is not None
+    ]
     rest = [conv for conv, read in in_place if read is None]
     if not rest:
         return found
     each = [spatial_axes(conv) for conv in rest]
     together = [_together(axes) for axes in zip(*each, strict=True)]
-    copy = copy_of(rest[0], together, selector.target)
+    copy = copy_of(rest[0], together, target)
     place = selector.temporary(copy.nbytes)
     found.append(selector.launch(copy, [rest[0].data, place]))
     positions = copy.strides[-len(together) :]
@@ -36,7 +42,8 @@ def bf16_conv_transpose(convs: Sequence[Windowed], selector: Selector) -> list[L
             [(k * axis.dilation + all_.begin - axis.begin) * stride for k in range(axis.taps)]
             for axis, all_, stride in zip(axes, together, positions, strict=True)
         ]
-        found.append(launch_product(conv, read_copy(copy, tuple(map(sum, product(*along)))), place, selector))
+        read = read_copy(copy, tuple(map(sum, product(*along))))
+        found.append(launch_product(conv, read, product_of(conv, read, target), place, selector))
     return found
 
 

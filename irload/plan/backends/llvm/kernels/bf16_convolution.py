@@ -35,16 +35,18 @@ from irload.record import record
 
 def bf16_convolution(conv: Windowed, selector: Selector) -> list[Launch]:
     """A convolution of any rank, with groups, in bf16."""
-    copy, read = min(_ways(conv, selector.target), key=lambda way: _cycles(conv, *way, selector.target))
+    ways = [(copy, read, product_of(conv, read, selector.target)) for copy, read in _ways(conv, selector.target)]
+    copy, read, made = min(ways, key=lambda way: (way[0].cycles if way[0] else 0) + way[2].cycles)
     if copy is None:
-        return [launch_product(conv, read, conv.data, selector)]
+        return [launch_product(conv, read, made, conv.data, selector)]
     place = selector.temporary(copy.nbytes)
-    return [selector.launch(copy, [conv.data, place]), launch_product(conv, read, place, selector)]
+    return [selector.launch(copy, [conv.data, place]), launch_product(conv, read, made, place, selector)]
 
 
-def launch_product(conv: Windowed, read: Read, data: Array | Temporary, selector: Selector) -> Launch:
-    """The product of a convolution."""
-    made = _product(conv, read, selector.target)
+def launch_product(
+    conv: Windowed, read: Read, made: BlockProduct, data: Array | Temporary, selector: Selector
+) -> Launch:
+    """The product of a convolution, shared by threads."""
     together = side_by_side(conv.shape, selector.target)
     groups, channels, depth = joined(conv.shape, together)
     width, taps = made.width, len(read.taps)
@@ -58,7 +60,7 @@ def launch_product(conv: Windowed, read: Read, data: Array | Temporary, selector
     return selector.launch(made, [data, packed, conv.out, *_operands(conv)])
 
 
-def _product(conv: Windowed, read: Read, target: Target) -> BlockProduct:
+def product_of(conv: Windowed, read: Read, target: Target) -> BlockProduct:
     """The product of a convolution, by one thread."""
     groups, channels, _ = joined(conv.shape, side_by_side(conv.shape, target))
     tensors = [conv.out, *_operands(conv)]
@@ -69,7 +71,7 @@ def _product(conv: Windowed, read: Read, target: Target) -> BlockProduct:
     ]
     *lines, columns = [1, *(axis.size for axis in merged(positions))]
     width = tile_width(channels)
-    if len(read.taps) > 1:
+    if len(read.taps) > 1 and (len(positions) > 1 or columns <= ROWS // 2):  # sequences of any length share weights
         width = window_width(channels, columns, prod(lines), target)
     matrix = -(-channels // (width * ROWS)) * width * read.chunks.count * len(read.taps) * NBYTES
     axes = [
@@ -130,11 +132,6 @@ def _ways(conv: Windowed, target: Target) -> list[tuple[ToBf16 | None, Read]]:
     if target.tiles and len(spatial) > 1 and spatial[-1].count <= ROWS // 2 and spatial[-2].count > 1:
         ways.append(_copied(conv, [*spatial[:-1], replace(spatial[-1], by_tap=True)], target))
     return ways
-
-
-def _cycles(conv: Windowed, copy: ToBf16 | None, read: Read, target: Target) -> float:
-    """What it takes to copy the data and to multiply them."""
-    return (copy.cycles if copy else 0) + _product(conv, read, target).cycles
 
 
 def _copied(conv: Windowed, spatial: Sequence[Spatial], target: Target) -> tuple[ToBf16, Read]:
