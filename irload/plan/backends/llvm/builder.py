@@ -173,8 +173,8 @@ class Function:
             return a % b
         return 0 if b == 1 else self.value("i64", f"urem i64 {a}, {b}")
 
-    def divmod(self, a: Int, b: int) -> tuple[Int, Int]:
-        """A // b and a % b."""
+    def divmod(self, a: Int, b: Int) -> tuple[Int, Int]:
+        """A // b and a % b of a number that is not negative."""
         quotient = self.divide(a, b)
         return quotient, self.subtract(a, self.multiply(quotient, b)) if b != 1 else 0
 

@@ -142,14 +142,14 @@ def _copied(conv: Windowed, spatial: Sequence[Spatial], target: Target) -> tuple
 
 
 def copy_of(conv: Windowed, spatial: Sequence[Spatial], target: Target) -> ToBf16:
-    """A copy of the data: [group, chunk, sample, phases…, positions…, 32]."""
+    """A copy of the data: [sample, group, chunk, phases…, positions…, 32]."""
     groups, _, depth = joined(conv.shape, side_by_side(conv.shape, target))
     data = conv.data
     return ToBf16(
-        (Strided(groups, depth * data.strides[1]),),
+        (Strided(data.shape[0], data.strides[0]), Strided(groups, depth * data.strides[1])),
         depth,
         data.strides[1],
-        (Strided(data.shape[0], data.strides[0]),),
+        (),
         tuple(spatial),
         element_of(data),
     )
@@ -157,7 +157,7 @@ def copy_of(conv: Windowed, spatial: Sequence[Spatial], target: Target) -> ToBf1
 
 def read_copy(copy: ToBf16, taps: tuple[int, ...]) -> Read:
     """How a product reads such a copy."""
-    group, chunk, batch, *_ = copy.strides
+    batch, group, chunk, *_ = copy.strides
     positions = copy.strides[-len(copy.spatial) :]
     return Read(Chunks.copied(copy.depth, chunk), group, batch, positions, taps, copy.nbytes)
 

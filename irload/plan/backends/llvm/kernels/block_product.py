@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from bisect import bisect_right
+from dataclasses import replace
 from math import prod
+from typing import TypeVar
 
 from irload.plan.backends.llvm import bfloat16, tiles
 from irload.plan.backends.llvm.builder import Function, Int, Value
 from irload.plan.backends.llvm.kernel import Kernel, Streamed
 from irload.plan.backends.llvm.kernels.access import Access
+from irload.plan.backends.llvm.kernels.loops import indices
 from irload.plan.backends.llvm.target import LINE
 from irload.plan.ir.expression import Expression
 from irload.record import record
+
+P = TypeVar("P", bound="BlockProduct")
 
 CACHED = 768 * 1024
 """Bytes of data that stay in the second level of the cache while weights go by."""
@@ -79,6 +84,9 @@ class BlockProduct(Kernel):
     A strip is `rows` columns that follow each other; the last one of a line overlaps the one before. A block of sums is
     `height` strips by the `width` tiles of a panel. `shared`: what threads take parts of, the `rows` of blocks or the
     `panels`.
+
+    Kernels for any size of the first outer axes, of those with weights of their own and of the others, or for any
+    number of columns where there are no others, have 0 in its place, and `fixed` is given.
     """
 
     element: str
@@ -97,6 +105,18 @@ class BlockProduct(Kernel):
     height: int
     width: int
     shared: str = "rows"
+    fixed: int | None = None
+    """Cache lines of later weights that are asked for at each step; 0 where that is one of `numbers`."""
+
+    @property
+    def code(self: P) -> P:
+        sizes = tuple(0 if k in (0, self._own) else size for k, size in enumerate(self.outer))
+        columns = self.columns if len(sizes) > self._own else 0
+        return replace(self, outer=sizes, columns=columns, fixed=self._fixed)
+
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        return self._units, self._blocks, self._strips - 1, self.columns - self.rows, self.group, self._lines
 
     @property
     def count(self) -> int:
@@ -178,11 +198,15 @@ class BlockProduct(Kernel):
         strips = blocks * self.height
         columns, lines = min(self.columns, strips * self.rows), -(-strips // self._line)
         span = max(self.taps) - min(self.taps) + (columns - 1) * self.x.column + tiles.BYTES
+        apart = 1  # parts that lie further apart than what each reads, as samples
         for size, stride in reversed([*zip(self.outer, self.x.outer, strict=True)][self._own :]):
-            span += (min(lines, size) - 1) * stride
+            if stride > span + self.chunks.last:
+                apart *= min(lines, size)
+            else:
+                span += (min(lines, size) - 1) * stride
             lines = -(-lines // size)
-        chunk = min(span, strips * self.rows * len(self.taps) * tiles.BYTES)
-        return min(chunk * self.chunks.count, span + self.chunks.last)
+        chunk = min(span, -(-strips // apart) * self.rows * len(self.taps) * tiles.BYTES)
+        return apart * min(chunk * self.chunks.count, span + self.chunks.last)
 
     @property
     def asks(self) -> int:
@@ -194,7 +218,7 @@ class BlockProduct(Kernel):
 
         A panel that several blocks meet is asked for while they meet the one before.
         """
-        return min(self._steps, FAR // self._nbytes) if self.group == 1 else self._steps
+        return min(self._steps, FAR // self._nbytes) if self._alone else self._steps
 
     @property
     def streamed(self) -> Streamed:
@@ -205,85 +229,109 @@ class BlockProduct(Kernel):
         """Cache lines of later weights that are asked for at each step."""
         return 0 if self._is_near else -(-self._nbytes // LINE // self.group)
 
+    @property
+    def _fixed(self) -> int:
+        """So many lines where blocks meet a panel alone, or enough others do: a loop takes a twentieth of the time."""
+        if self.fixed is not None:
+            return self.fixed
+        return self._lines if self._lines in (1, 2, self._nbytes // LINE) else 0
+
+    @property
+    def _alone(self) -> bool:
+        """True where no block meets a panel right after another one."""
+        return self._is_near or self._fixed == self._nbytes // LINE
+
     def write(self, function: Function) -> None:
         f = function
         pointers = [f.load_pointer(f["arguments"], 8 * k) for k in range(3 + len(self.operands))]
+        units, blocks, last_strip, last_column, group_size, lines = (
+            f.load_int(f["arguments"], 8 * (len(pointers) + k)) for k in range(6)
+        )
         by_panels = self.shared == "panels"
-        begin, end = (0, self._units) if by_panels else (f["begin"], f["end"])
+        begin, end = (0, units) if by_panels else (f["begin"], f["end"])
         first, last = (f["begin"], f["end"]) if by_panels else (0, self._panels)
 
         def group(start: Value, _: list[Value]) -> None:
-            stop = f.minimum(f.add(start, self.group), end)
+            stop = f.minimum(f.add(start, group_size), end)
             is_final = f.compare("sge", stop, end)
 
             def panel(p: Value, _: list[Value]) -> None:
                 final = f.both(is_final, f.compare("eq", f.add(p, 1), last))
-                f.loop(
-                    start, stop, 1, lambda unit, _: self._block(f, pointers, unit, p, f.subtract(unit, start), final)
-                )
+                channel = f.multiply(p, self._lanes)
+
+                def block(unit: Value, _: list[Value]) -> None:
+                    rest, block = f.divmod(unit, blocks) if self._own else (0, unit)
+                    own = indices(f, rest, self.outer[: self._own])
+                    sources, results = self._places(f, pointers, own, block, channel, (last_strip, last_column))
+                    weights = pointers[1]
+                    for index, stride in zip(own, self.weights, strict=False):
+                        weights = f.at(weights, f.multiply(index, stride))
+                    ahead = self._ahead(f, weights, p, f.subtract(unit, start), final, lines)
+                    weights = f.at(weights, f.multiply(p, self._panel))
+                    self._sum(f, sources, weights, ahead, lines, p, results)
+
+                f.loop(start, stop, 1, block)
 
             f.loop(first, last, 1, panel)
 
         self._prepare(f)
-        f.loop(begin, end, self.group, group)
+        f.loop(begin, end, group_size, group)
         self._complete(f)
 
-    def _block(self, f: Function, pointers: list[Value], unit: Value, panel: Value, at: Int, final: Value) -> None:
-        """One block of sums, the `at`-th of its group, and what is made of them."""
-        rest, block = f.divmod(unit, self._blocks)
-        own: list[Int] = []
-        for size in reversed(self.outer[: self._own]):
-            rest, index = f.divmod(rest, size)
-            own.insert(0, index)
-        matrix: Int = 0
-        for index, stride in zip(own, self.weights, strict=False):
-            matrix = f.add(matrix, f.multiply(index, stride))
-        channel = f.multiply(panel, self._lanes)
+    def _places(
+        self,
+        f: Function,
+        pointers: list[Value],
+        own: list[Int],
+        block: Int,
+        channel: Int,
+        last: tuple[Value, Value],
+    ) -> tuple[list[Value], list[Value]]:
+        """Where x begins for each strip of a block, and where y and the operands do. `last`: strip and column."""
         sources: list[Value] = []
         results: list[Value] = []
         for k in range(self.height):
-            strip = f.minimum(f.add(f.multiply(block, self.height), k), self._strips - 1)
-            line, q = f.divmod(strip, self._line)
-            shared: list[Int] = []
-            for size in reversed(self.outer[self._own :]):
-                line, index = f.divmod(line, size)
-                shared.insert(0, index)
-            column = f.minimum(f.multiply(q, self.rows), self.columns - self.rows)
+            strip = f.minimum(f.add(f.multiply(block, self.height), k), last[0])
+            line, q = f.divmod(strip, self._line) if self.columns else (0, strip)
+            shared = indices(f, line, self.outer[self._own :])
+            column = f.minimum(f.multiply(q, self.rows), last[1])
             places = [
                 _place(f, pointer, access, [*own, *shared], column, channel)
                 for pointer, access in zip((pointers[0], *pointers[2:]), (self.x, self.y, *self.operands), strict=True)
             ]
             sources.append(places[0])
             results += places[1:]
-        weights = f.at(pointers[1], matrix)
-        ahead = self._ahead(f, weights, panel, at, final)
-        self._sum(f, sources, f.at(weights, f.multiply(panel, self._panel)), ahead, panel, results)
+        return sources, results
 
-    def _ahead(self, f: Function, weights: Value, panel: Value, at: Int, final: Value) -> Value:
+    def _ahead(self, f: Function, weights: Value, panel: Value, at: Int, final: Value, lines: Int) -> Value:
         """The part of the next panel to be asked for: the blocks of a group ask for all of it.
 
         After the last one comes the first, or what the next kernel reads where this one ends (`final`). Asking for
         memory that does not exist costs as much as a walk through pages.
         """
-        part = self._lines * self._steps * LINE
+        part = f.multiply(lines, self._steps * LINE)
         following = f.remainder(f.add(panel, 1), self._panels)
         start = f.select(final, f["ahead"], f.at(weights, f.multiply(following, self._panel)))
-        return f.at(start, f.minimum(f.multiply(at, part), self._panel - part))
+        return f.at(start, f.minimum(f.multiply(at, part), f.subtract(self._panel, part)))
 
     def _ask(self, f: Function, step: Value) -> None:
-        """Ask for what this step has to ask for, in a function with the parameters `w` and `ahead`.
+        """Ask for what this step has to ask for, in a function with the parameters `w`, `ahead` and `lines`.
 
         The first steps may ask for the same panel, the others ask for the next one.
         """
-        late = self._steps - self._early
-        ahead = f.at(f["ahead"], f.multiply(f.subtract(step, late), self._lines * LINE))
+        if self._is_near:
+            return
+        late, lines = self._steps - self._early, self._fixed or f["lines"]
+        ahead = f.at(f["ahead"], f.multiply(f.multiply(f.subtract(step, late), lines), LINE))
         if late:
             same = f.at(f["w"], f.multiply(f.add(step, self._early), self._nbytes))
             ahead = f.select(f.compare("slt", step, late), same, ahead)
-        if self.group == 1 and f.target.tiles:
-            f.prefetch_slowly(ahead, self._lines)
+        if isinstance(lines, Value):
+            f.loop(0, lines, 1, lambda line, _: f.prefetch(ahead, f.multiply(line, LINE)))
+        elif self._alone and f.target.tiles:
+            f.prefetch_slowly(ahead, lines)
         else:
-            for line in range(self._lines):
+            for line in range(lines):
                 f.prefetch(ahead, line * LINE)
 
     def _offset(self, f: Function, step: Value) -> Int:
@@ -302,11 +350,19 @@ class BlockProduct(Kernel):
 
     @abstractmethod
     def _sum(
-        self, f: Function, sources: list[Value], weights: Value, ahead: Value, panel: Value, results: list[Value]
+        self,
+        f: Function,
+        sources: list[Value],
+        weights: Value,
+        ahead: Value,
+        lines: Int,
+        panel: Value,
+        results: list[Value],
     ) -> None:
         """Write the sums of one block.
 
-        `sources`: where x begins for each strip; `results`: where y and the operands do. `ahead`: weights to ask for.
+        `sources`: where x begins for each strip; `results`: where y and the operands do. `ahead`: weights to ask for,
+        so many `lines` of the cache at each step.
         """
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from math import prod
 from typing import ClassVar
 
@@ -10,8 +11,8 @@ from irload.plan.backends.llvm import bfloat16
 from irload.plan.backends.llvm.builder import Function, Int, Value
 from irload.plan.backends.llvm.elements import F32, SIZES
 from irload.plan.backends.llvm.kernel import Kernel
-from irload.plan.backends.llvm.kernels.loops import repeat
-from irload.plan.backends.llvm.kernels.to_bf16 import Strided, digits, positions
+from irload.plan.backends.llvm.kernels.loops import digits, repeat
+from irload.plan.backends.llvm.kernels.to_bf16 import Strided, positions
 from irload.plan.backends.llvm.operands import read_rounded
 from irload.plan.backends.llvm.shuffles import shuffled
 from irload.plan.backends.llvm.spatial import Spatial
@@ -35,6 +36,10 @@ class ImageToBf16(Kernel):
     members: int
 
     prepares: ClassVar[bool] = True
+
+    @property
+    def code(self) -> ImageToBf16:
+        return replace(self, batch=replace(self.batch, size=0))
 
     @property
     def count(self) -> int:

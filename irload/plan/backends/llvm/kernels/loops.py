@@ -16,6 +16,23 @@ def repeat(f: Function, start: Int, stop: Int, step: int, body: Callable[[Int], 
     f.loop(start, stop, step, lambda index, _: body(index))
 
 
+def digits(f: Function, index: Int, sizes: Sequence[int]) -> tuple[Int, list[Int]]:
+    """What is left of an index, and the positions along axes of these sizes."""
+    found: list[Int] = []
+    for size in reversed(sizes):
+        index, at = f.divmod(index, size)
+        found.insert(0, at)
+    return index, found
+
+
+def indices(f: Function, index: Int, sizes: Sequence[int]) -> list[Int]:
+    """The same where the first axis has any size: its positions are what is left."""
+    if not sizes:
+        return []
+    rest, found = digits(f, index, sizes[1:])
+    return [rest, *found]
+
+
 def accumulate(
     f: Function, bounds: tuple[Int, Int], body: Callable[[Int, list[Value]], list[Value]], totals: list[Value]
 ) -> list[Value]:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from math import prod
 from typing import ClassVar
 
 from irload.plan.backends.llvm import bfloat16, tiles
 from irload.plan.backends.llvm.builder import Function, Int, Value
 from irload.plan.backends.llvm.kernel import Kernel
+from irload.plan.backends.llvm.kernels.loops import indices
 from irload.plan.backends.llvm.operands import read_rounded
 from irload.plan.backends.llvm.shuffles import transposed
 from irload.record import record
@@ -30,6 +32,10 @@ class PackTiles(Kernel):
     width: int
 
     prepares: ClassVar[bool] = True
+
+    @property
+    def code(self) -> PackTiles:
+        return replace(self, outer=tuple(0 if k == 0 else size for k, size in enumerate(self.outer)))
 
     @property
     def _panels(self) -> int:
@@ -71,8 +77,7 @@ class PackTiles(Kernel):
                 f.multiply(chunk, tiles.DEPTH * self.steps[0]),
                 f.multiply(panel, self.width * tiles.ROWS * self.steps[1]),
             )
-            for size, stride in reversed(list(zip(self.outer, self.strides, strict=True))):
-                rest, at = f.divmod(rest, size)
+            for at, stride in zip(indices(f, rest, self.outer), self.strides, strict=True):
                 offset = f.add(offset, f.multiply(at, stride))
             self._dispatch(f, f.at(source, offset), place, chunk, panel)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from irload.plan.backends.llvm import tiles
-from irload.plan.backends.llvm.builder import Function, Value
+from irload.plan.backends.llvm.builder import Function, Int, Value
 from irload.plan.backends.llvm.expressions import expression_cycles
 from irload.plan.backends.llvm.kernels.block_product import BlockProduct
 from irload.plan.backends.llvm.kernels.tile_results import Results
@@ -56,9 +56,16 @@ class TileProduct(BlockProduct):
         return Tiles(f, f.at(f["scratch"], self._results.nbytes))
 
     def _sum(
-        self, f: Function, sources: list[Value], weights: Value, ahead: Value, panel: Value, results: list[Value]
+        self,
+        f: Function,
+        sources: list[Value],
+        weights: Value,
+        ahead: Value,
+        lines: Int,
+        panel: Value,
+        results: list[Value],
     ) -> None:
-        f.call(self._sum_function(f), [*sources, weights, ahead, f["scratch"]])
+        f.call(self._sum_function(f), [*sources, weights, ahead, lines, f["scratch"]])
         self._results.place(f, f["scratch"], panel, results)
 
     def _sum_function(self, f: Function) -> str:
@@ -66,7 +73,8 @@ class TileProduct(BlockProduct):
         name = "sum"
         if not f.module.has(name):
             data = [f"x{k}" for k in range(self.height)]
-            own = f.module.function(name, [f"ptr {n}" for n in (*data, "w", "ahead", "scratch")])
+            parameters = [f"ptr {n}" for n in (*data, "w", "ahead")]
+            own = f.module.function(name, [*parameters, "i64 lines", "ptr scratch"])
             self._write_sum(own, self._registers(own))
         return name
 
@@ -86,7 +94,7 @@ class TileProduct(BlockProduct):
                 registers.load(data, f.at(f[f"x{a}"], offset), self.x.column)
                 for b in range(self.width):
                     if a == 0:
-                        registers.load(_WEIGHTS + b, f.at(w, b * tiles.NBYTES), tiles.BYTES, once=self.group == 1)
+                        registers.load(_WEIGHTS + b, f.at(w, b * tiles.NBYTES), tiles.BYTES, once=self._alone)
                     registers.dot(a * self.width + b, data, _WEIGHTS + b)
             self._ask(f, k)
             first = f.multiply(k, part)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from math import prod
 from typing import ClassVar
 
@@ -10,6 +11,7 @@ from irload.plan.backends.llvm import bfloat16, tiles
 from irload.plan.backends.llvm.builder import Function, Int, Value
 from irload.plan.backends.llvm.elements import F32, SIZES
 from irload.plan.backends.llvm.kernel import Kernel
+from irload.plan.backends.llvm.kernels.loops import digits, indices
 from irload.plan.backends.llvm.operands import read_rounded
 from irload.plan.backends.llvm.spatial import Spatial
 from irload.record import record
@@ -46,6 +48,15 @@ class ToBf16(Kernel):
     prepares: ClassVar[bool] = True
 
     @property
+    def code(self) -> ToBf16:
+        front, back = ((replace(s, size=0) if k == 0 else s for k, s in enumerate(n)) for n in (self.front, self.back))
+        return replace(self, front=tuple(front), back=tuple(back))
+
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        return self._lines, self._pitch
+
+    @property
     def chunks(self) -> int:
         """The rows of tiles that hold the channels of one position."""
         return -(-self.depth // tiles.DEPTH)
@@ -63,13 +74,22 @@ class ToBf16(Kernel):
         return dense + (APART - dense) % PAGE if compete else dense
 
     @property
+    def _lines(self) -> int:
+        """The lines of a chunk."""
+        return prod(s.size for s in self.back) * prod(s.phases * s.length for s in self.spatial) // self._length
+
+    @property
+    def _length(self) -> int:
+        """The positions of a line."""
+        return self.spatial[-1].length
+
+    @property
     def count(self) -> int:
-        lines = prod(s.phases * s.length for s in self.spatial) // self.spatial[-1].length
-        return prod(s.size for s in (*self.front, *self.back)) * self.chunks * lines
+        return prod(s.size for s in self.front) * self.chunks * self._lines
 
     @property
     def cycles(self) -> float:
-        return self.count * self.spatial[-1].length * (8 if self.channel == SIZES[self.element] else 4 * tiles.DEPTH)
+        return self.count * self._length * (8 if self.channel == SIZES[self.element] else 4 * tiles.DEPTH)
 
     @property
     def strides(self) -> tuple[int, ...]:
@@ -84,18 +104,18 @@ class ToBf16(Kernel):
     def write(self, function: Function) -> None:
         f = function
         source, target = (f.load_pointer(f["arguments"], 8 * k) for k in range(2))
+        lines, pitch = (f.load_int(f["arguments"], 8 * k) for k in (2, 3))
         *outer, last = self.spatial
 
         def line(index: Value, _: list[Value]) -> None:
-            lines = prod(s.size for s in self.back) * prod(s.phases * s.length for s in self.spatial) // last.length
-            block, inside_block = f.divmod(index, lines)
-            place = f.multiply(inside_block, last.length * tiles.BYTES)
-            place = f.at(target, f.add(place, f.multiply(block, self._pitch)))
-            rest, at_outer = digits(f, index, [s.length for s in outer])
+            block, rest = f.divmod(index, lines)
+            place = f.multiply(rest, self._length * tiles.BYTES)
+            place = f.at(target, f.add(place, f.multiply(block, pitch)))
+            rest, at_outer = digits(f, rest, [s.length for s in outer])
             rest, phases = digits(f, rest, [s.phases for s in self.spatial])
-            rest, back = digits(f, rest, [s.size for s in self.back])
-            rest, (chunk,) = digits(f, rest, [self.chunks])
-            front = digits(f, rest, [s.size for s in self.front])[1]
+            back = indices(f, rest, [s.size for s in self.back])
+            rest, (chunk,) = digits(f, block, [self.chunks])
+            front = indices(f, rest, [s.size for s in self.front])
             offset: Int = f.multiply(chunk, tiles.DEPTH * self.channel)
             for axis, at in zip((*self.front, *self.back), (*front, *back), strict=True):
                 offset = f.add(offset, f.multiply(at, axis.stride))
@@ -108,12 +128,12 @@ class ToBf16(Kernel):
             def copy() -> None:
                 self._fill(f, place, 0, first)
                 self._copy(f, f.at(source, offset), place, chunk, (first, stop))
-                self._fill(f, place, stop, last.length)
+                self._fill(f, place, stop, self._length)
 
             if inside is None:
                 copy()
             else:
-                f.when(inside, copy, lambda: self._fill(f, place, 0, last.length))
+                f.when(inside, copy, lambda: self._fill(f, place, 0, self._length))
 
         f.loop(f["begin"], f["end"], 1, line)
 
@@ -152,15 +172,6 @@ class ToBf16(Kernel):
             f.when(f.compare("eq", chunk, self.chunks - 1), channels(rest), channels(tiles.DEPTH))
         else:
             channels(rest)()
-
-
-def digits(f: Function, index: Int, sizes: Sequence[int]) -> tuple[Int, list[Int]]:
-    """What is left of an index, and the positions along axes of these sizes."""
-    found: list[Int] = []
-    for size in reversed(sizes):
-        index, at = f.divmod(index, size)
-        found.insert(0, at)
-    return index, found
 
 
 def positions(
