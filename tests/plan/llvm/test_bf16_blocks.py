@@ -9,6 +9,7 @@ import pytest
 
 pytest.importorskip("llvmlite")
 
+from irload.plan.backends.llvm.kernel import Kernel
 from irload.plan.backends.llvm.kernels import block_product
 from irload.plan.backends.llvm.kernels.block_product import BlockProduct
 from irload.plan.backends.llvm.kernels.to_bf16 import ToBf16
@@ -78,6 +79,17 @@ def test_samples_and_positions_of_sequences_share_weights(size: int) -> None:
 
     assert len({width((size, size), (3, 3), batch) for batch in (1, 2, 5)}) == 1
     assert {width((4 * size + k,), (3,), 1) for k in range(8)} == {2}
+
+
+@pytest.mark.usefixtures("everything_pays")
+@pytest.mark.parametrize("weights", [(1, 64, 70, 3, 3), (1, 64, 3, 7, 7), (3, 64, 32, 3, 3)])
+def test_a_new_batch_compiles_nothing(weights: tuple[int, ...]) -> None:
+    def code(batch: int) -> list[Kernel]:
+        step = convolution(np.random.default_rng(0), (60, 60), weights, pads=((1, 1), (1, 1)), batch=batch)[0]
+        return [launch.kernel.code for launch in launches(step, TILES, innermost=True)]
+
+    assert len(code(4)) == 2
+    assert code(4) == code(5) == code(9)
 
 
 @pytest.mark.usefixtures("everything_pays")

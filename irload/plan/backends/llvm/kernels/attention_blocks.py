@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
+from dataclasses import replace
 from math import prod
+from typing import TypeVar
 
 from irload.core.tensor import Array
 from irload.plan.backends.llvm.axes import Axis, offsets
@@ -14,6 +16,8 @@ from irload.plan.backends.llvm.kernels.loops import repeat
 from irload.plan.backends.llvm.kernels.score_rows import ScoreRows
 from irload.plan.backends.llvm.tile import LINE
 from irload.record import record
+
+B = TypeVar("B", bound="AttentionBlocks")
 
 
 @record()
@@ -54,6 +58,10 @@ class AttentionBlocks(Kernel):
     causal: bool
     rows: int
     block: int
+
+    @property
+    def code(self: B) -> B:
+        return replace(self, outer=tuple(0 if k == 0 else size for k, size in enumerate(self.outer)))
 
     @property
     def count(self) -> int:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import reduce
 from math import prod
 
 from irload.core.tensor import Array
-from irload.plan.backends.llvm.axes import Axis, by_memory, offsets
+from irload.plan.backends.llvm.axes import Axis, by_memory, offsets, unbounded
 from irload.plan.backends.llvm.blocks import Blocks
 from irload.plan.backends.llvm.builder import Function, Int, Value
 from irload.plan.backends.llvm.elements import element_of
@@ -70,6 +71,10 @@ class RowReduce(Kernel):
     inner: tuple[Axis, ...]
     element: str
     """How what is read is stored."""
+
+    @property
+    def code(self) -> RowReduce:
+        return replace(self, outer=unbounded(self.outer))
 
     @property
     def count(self) -> int:

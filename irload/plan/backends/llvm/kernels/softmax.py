@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import reduce
 from math import prod
 
-from irload.plan.backends.llvm.axes import Axis, by_memory, offsets
+from irload.plan.backends.llvm.axes import Axis, by_memory, offsets, unbounded
 from irload.plan.backends.llvm.blocks import Blocks
 from irload.plan.backends.llvm.builder import Function, Int, Value
 from irload.plan.backends.llvm.kernel import Kernel, Launch
@@ -154,6 +155,10 @@ class RowSoftmax(Kernel):
     lanes: int
     outer: tuple[Axis, ...]
     row: Axis
+
+    @property
+    def code(self) -> RowSoftmax:
+        return replace(self, outer=unbounded(self.outer))
 
     @property
     def count(self) -> int:
