@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import replace
 from math import prod
-from typing import TypeVar
+from typing import Self
 
 from irload.core.tensor import Array
 from irload.plan.backends.llvm.axes import Axis, offsets
@@ -16,8 +16,6 @@ from irload.plan.backends.llvm.kernels.loops import repeat
 from irload.plan.backends.llvm.kernels.score_rows import ScoreRows
 from irload.plan.backends.llvm.tile import LINE
 from irload.record import record
-
-B = TypeVar("B", bound="AttentionBlocks")
 
 
 @record()
@@ -60,7 +58,7 @@ class AttentionBlocks(Kernel):
     block: int
 
     @property
-    def code(self: B) -> B:
+    def code(self) -> Self:
         return replace(self, outer=tuple(0 if k == 0 else size for k, size in enumerate(self.outer)))
 
     @property

@@ -6,7 +6,7 @@ from abc import abstractmethod
 from bisect import bisect_right
 from dataclasses import replace
 from math import prod
-from typing import TypeVar
+from typing import Self
 
 from irload.plan.backends.llvm import bfloat16, tiles
 from irload.plan.backends.llvm.builder import Function, Int, Value
@@ -16,8 +16,6 @@ from irload.plan.backends.llvm.kernels.loops import indices
 from irload.plan.backends.llvm.target import LINE
 from irload.plan.ir.expression import Expression
 from irload.record import record
-
-P = TypeVar("P", bound="BlockProduct")
 
 CACHED = 768 * 1024
 """Bytes of data that stay in the second level of the cache while weights go by."""
@@ -74,6 +72,20 @@ class Chunks:
 
 
 @record()
+class Sizes:
+    """What the code of a product reads at run time: its `numbers`."""
+
+    units: Value
+    blocks: Value
+    """Those along columns that share their weights."""
+    last_strip: Value
+    last_column: Value
+    """The first column of the last strip of a line."""
+    group: Value
+    lines: Value
+
+
+@record()
 class BlockProduct(Kernel):
     """y[outer…, column, channel] = epilogue(Σ x · w, operands). Pointers: x, w, y, then the operands.
 
@@ -109,7 +121,7 @@ class BlockProduct(Kernel):
     """Cache lines of later weights that are asked for at each step; 0 where that is one of `numbers`."""
 
     @property
-    def code(self: P) -> P:
+    def code(self) -> Self:
         sizes = tuple(0 if k in (0, self._own) else size for k, size in enumerate(self.outer))
         columns = self.columns if len(sizes) > self._own else 0
         return replace(self, outer=sizes, columns=columns, fixed=self._fixed)
@@ -244,64 +256,56 @@ class BlockProduct(Kernel):
     def write(self, function: Function) -> None:
         f = function
         pointers = [f.load_pointer(f["arguments"], 8 * k) for k in range(3 + len(self.operands))]
-        units, blocks, last_strip, last_column, group_size, lines = (
-            f.load_int(f["arguments"], 8 * (len(pointers) + k)) for k in range(6)
-        )
+        sizes = Sizes(*(f.load_int(f["arguments"], 8 * (len(pointers) + k)) for k in range(6)))
         by_panels = self.shared == "panels"
-        begin, end = (0, units) if by_panels else (f["begin"], f["end"])
+        begin, end = (0, sizes.units) if by_panels else (f["begin"], f["end"])
         first, last = (f["begin"], f["end"]) if by_panels else (0, self._panels)
 
         def group(start: Value, _: list[Value]) -> None:
-            stop = f.minimum(f.add(start, group_size), end)
+            stop = f.minimum(f.add(start, sizes.group), end)
             is_final = f.compare("sge", stop, end)
 
             def panel(p: Value, _: list[Value]) -> None:
                 final = f.both(is_final, f.compare("eq", f.add(p, 1), last))
-                channel = f.multiply(p, self._lanes)
 
                 def block(unit: Value, _: list[Value]) -> None:
-                    rest, block = f.divmod(unit, blocks) if self._own else (0, unit)
-                    own = indices(f, rest, self.outer[: self._own])
-                    sources, results = self._places(f, pointers, own, block, channel, (last_strip, last_column))
-                    weights = pointers[1]
-                    for index, stride in zip(own, self.weights, strict=False):
-                        weights = f.at(weights, f.multiply(index, stride))
-                    ahead = self._ahead(f, weights, p, f.subtract(unit, start), final, lines)
+                    weights, sources, results = self._places(f, pointers, sizes, unit, p)
+                    ahead = self._ahead(f, weights, p, f.subtract(unit, start), final, sizes.lines)
                     weights = f.at(weights, f.multiply(p, self._panel))
-                    self._sum(f, sources, weights, ahead, lines, p, results)
+                    self._sum(f, [*sources, weights, ahead, sizes.lines], p, results)
 
                 f.loop(start, stop, 1, block)
 
             f.loop(first, last, 1, panel)
 
         self._prepare(f)
-        f.loop(begin, end, group_size, group)
+        f.loop(begin, end, sizes.group, group)
         self._complete(f)
 
     def _places(
-        self,
-        f: Function,
-        pointers: list[Value],
-        own: list[Int],
-        block: Int,
-        channel: Int,
-        last: tuple[Value, Value],
-    ) -> tuple[list[Value], list[Value]]:
-        """Where x begins for each strip of a block, and where y and the operands do. `last`: strip and column."""
+        self, f: Function, pointers: list[Value], sizes: Sizes, unit: Value, panel: Value
+    ) -> tuple[Value, list[Value], list[Value]]:
+        """Where the weights of a block begin, where x does for each strip, and where y and the operands do."""
+        rest, block = f.divmod(unit, sizes.blocks) if self._own else (0, unit)
+        own = indices(f, rest, self.outer[: self._own])
+        channel = f.multiply(panel, self._lanes)
+        weights = pointers[1]
+        for index, stride in zip(own, self.weights, strict=False):
+            weights = f.at(weights, f.multiply(index, stride))
         sources: list[Value] = []
         results: list[Value] = []
         for k in range(self.height):
-            strip = f.minimum(f.add(f.multiply(block, self.height), k), last[0])
+            strip = f.minimum(f.add(f.multiply(block, self.height), k), sizes.last_strip)
             line, q = f.divmod(strip, self._line) if self.columns else (0, strip)
             shared = indices(f, line, self.outer[self._own :])
-            column = f.minimum(f.multiply(q, self.rows), last[1])
+            column = f.minimum(f.multiply(q, self.rows), sizes.last_column)
             places = [
                 _place(f, pointer, access, [*own, *shared], column, channel)
                 for pointer, access in zip((pointers[0], *pointers[2:]), (self.x, self.y, *self.operands), strict=True)
             ]
             sources.append(places[0])
             results += places[1:]
-        return sources, results
+        return weights, sources, results
 
     def _ahead(self, f: Function, weights: Value, panel: Value, at: Int, final: Value, lines: Int) -> Value:
         """The part of the next panel to be asked for: the blocks of a group ask for all of it.
@@ -348,22 +352,14 @@ class BlockProduct(Kernel):
     def _complete(self, f: Function) -> None:
         """Write what it does after the last one."""
 
-    @abstractmethod
-    def _sum(
-        self,
-        f: Function,
-        sources: list[Value],
-        weights: Value,
-        ahead: Value,
-        lines: Int,
-        panel: Value,
-        results: list[Value],
-    ) -> None:
-        """Write the sums of one block.
+    @property
+    def _parameters(self) -> list[str]:
+        """Those of a function that sums a block: its data, its weights, and those that it asks for."""
+        return [*(f"ptr x{k}" for k in range(self.height)), "ptr w", "ptr ahead", "i64 lines"]
 
-        `sources`: where x begins for each strip; `results`: where y and the operands do. `ahead`: weights to ask for,
-        so many `lines` of the cache at each step.
-        """
+    @abstractmethod
+    def _sum(self, f: Function, arguments: list[Value], panel: Value, results: list[Value]) -> None:
+        """Write the sums of one block. `arguments`: for `_parameters`; `results`: where y and the operands begin."""
 
 
 def even_rows(columns: int, most: int) -> int:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from itertools import product as combinations
 
 from irload.plan.backends.llvm import tiles
-from irload.plan.backends.llvm.builder import Function, Int, Value
+from irload.plan.backends.llvm.builder import Function, Value
 from irload.plan.backends.llvm.dots import dot
 from irload.plan.backends.llvm.expressions import expression_cycles
 from irload.plan.backends.llvm.kernels.block_product import BlockProduct, even_rows
@@ -43,20 +43,11 @@ class DotProduct(BlockProduct):
         each = pairs * max(sums, LATENCY) + sums * (2 + expression_cycles(self.epilogue)) + 30
         return self._units * self._panels * each
 
-    def _sum(
-        self,
-        f: Function,
-        sources: list[Value],
-        weights: Value,
-        ahead: Value,
-        lines: Int,
-        panel: Value,
-        results: list[Value],
-    ) -> None:
+    def _sum(self, f: Function, arguments: list[Value], panel: Value, results: list[Value]) -> None:
         rest = self.channels - (self._panels - 1) * self._lanes
 
         def call(channels: int) -> Callable[[], None]:
-            return lambda: f.call(self._sum_function(f, channels), [*sources, weights, ahead, lines, *results])
+            return lambda: f.call(self._sum_function(f, channels), [*arguments, *results])
 
         if rest == self._lanes or self._panels == 1:
             call(rest)()
@@ -68,10 +59,8 @@ class DotProduct(BlockProduct):
         name = f"sum{channels}"
         if not f.module.has(name):
             strips = range(self.height)
-            data = [f"x{k}" for k in strips]
             results = [f"{kind}{k}" for k in strips for kind in ("y", *self._operand_names)]
-            parameters = [f"ptr {n}" for n in (*data, "w", "ahead")]
-            own = f.module.function(name, [*parameters, "i64 lines", *(f"ptr {n}" for n in results)])
+            own = f.module.function(name, [*self._parameters, *(f"ptr {n}" for n in results)])
             strip_results = [self._results(own, k, channels) for k in strips]
             for results in strip_results:
                 results.ask(own)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import replace
 from math import prod
-from typing import TypeVar
+from typing import Self
 
 from irload.plan.backends.llvm.axes import Axis, offsets, unbounded
 from irload.plan.backends.llvm.builder import Function, Int, Value
@@ -13,8 +13,6 @@ from irload.plan.backends.llvm.kernel import Kernel
 from irload.plan.backends.llvm.kernels.grid_points import Sampler, Tap
 from irload.plan.backends.llvm.spans import moved
 from irload.record import record
-
-P = TypeVar("P", bound="PointSampling")
 
 
 @record()
@@ -32,7 +30,7 @@ class PointSampling(Kernel):
     channels: Axis
 
     @property
-    def code(self: P) -> P:
+    def code(self) -> Self:
         return replace(self, outer=unbounded(self.outer))
 
     @property

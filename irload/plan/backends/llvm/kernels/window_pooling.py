@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TypeVar
+from typing import Self
 
 import numpy as np
 
@@ -11,8 +11,6 @@ from irload.plan.backends.llvm.builder import Function, Value
 from irload.plan.backends.llvm.kernel import Kernel
 from irload.plan.backends.llvm.kernels.windows import WindowAxis
 from irload.record import record
-
-P = TypeVar("P", bound="WindowPooling")
 
 LOWEST = float(np.finfo(np.float32).min)
 """The maximum of nothing. NaN never wins, as in the NumPy back end."""
@@ -38,7 +36,7 @@ class WindowPooling(Kernel):
     target: tuple[int, ...]
 
     @property
-    def code(self: P) -> P:
+    def code(self) -> Self:
         return replace(self, batch=0)
 
     def neutral(self, f: Function) -> Value:
