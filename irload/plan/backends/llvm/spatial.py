@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from itertools import product
+
 from irload.record import record
 
 
@@ -51,3 +54,8 @@ class Spatial:
             return k, 0
         position, phase = divmod(k * self.dilation, self.step)
         return phase, position
+
+
+def each_tap(along: Iterable[Iterable[int]]) -> tuple[int, ...]:
+    """The bytes to every tap of a window, from those to the taps along each axis."""
+    return tuple(map(sum, product(*along)))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import product
 
 from irload.plan.backends.llvm.kernel import Launch
 from irload.plan.backends.llvm.kernels.bf16_convolution import (
@@ -16,7 +15,7 @@ from irload.plan.backends.llvm.kernels.bf16_convolution import (
 )
 from irload.plan.backends.llvm.kernels.windowed import Windowed
 from irload.plan.backends.llvm.selector import Selector
-from irload.plan.backends.llvm.spatial import Spatial
+from irload.plan.backends.llvm.spatial import Spatial, each_tap
 
 
 def bf16_conv_transpose(convs: Sequence[Windowed], selector: Selector) -> list[Launch]:
@@ -42,7 +41,7 @@ def bf16_conv_transpose(convs: Sequence[Windowed], selector: Selector) -> list[L
             [(k * axis.dilation + all_.begin - axis.begin) * stride for k in range(axis.taps)]
             for axis, all_, stride in zip(axes, together, positions, strict=True)
         ]
-        read = read_copy(copy, tuple(map(sum, product(*along))))
+        read = read_copy(copy, each_tap(along))
         found.append(launch_product(conv, read, product_of(conv, read, target), place, selector))
     return found
 

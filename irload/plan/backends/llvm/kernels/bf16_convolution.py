@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import product as combinations
 from math import prod
 
 import numpy as np
@@ -27,7 +26,7 @@ from irload.plan.backends.llvm.kernels.to_bf16 import Strided, ToBf16
 from irload.plan.backends.llvm.kernels.windowed import Windowed
 from irload.plan.backends.llvm.pack import tile_panels
 from irload.plan.backends.llvm.selector import Selector
-from irload.plan.backends.llvm.spatial import Spatial
+from irload.plan.backends.llvm.spatial import Spatial, each_tap
 from irload.plan.backends.llvm.target import Target
 from irload.plan.backends.llvm.tiles import NBYTES, ROWS
 from irload.record import record
@@ -108,14 +107,13 @@ def read_in_place(conv: Windowed, target: Target) -> Read | None:
     depth = joined(conv.shape, side_by_side(conv.shape, target))[2]
     if any(axis.is_padded for axis in spatial) or not reads_in_place(data, 1, depth, target):
         return None
-    start = -sum(axis.begin * axis.stride for axis in spatial)
-    taps = combinations(*(range(0, a.taps * a.dilation * a.stride, a.dilation * a.stride) for a in spatial))
+    along = [[(k * a.dilation - a.begin) * a.stride for k in range(a.taps)] for a in spatial]
     return Read(
         Chunks.in_place(depth, tiled=target.tiles),
         depth * data.strides[1],
         data.strides[0],
         tuple(axis.step * axis.stride for axis in spatial),
-        tuple(start + sum(tap) for tap in taps),
+        each_tap(along),
         data.nbytes,
     )
 
@@ -183,4 +181,4 @@ def tap_offsets(spatial: Sequence[Spatial], phases: Sequence[int], positions: Se
         [phase * a + position * b for phase, position in map(axis.tap, range(axis.taps))]
         for axis, a, b in zip(spatial, phases, positions, strict=True)
     ]
-    return tuple(map(sum, combinations(*along)))
+    return each_tap(along)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import product as combinations
 from math import prod
 
 import numpy as np
@@ -21,7 +20,7 @@ from irload.plan.backends.llvm.kernels.to_bf16 import Strided
 from irload.plan.backends.llvm.kernels.windowed import Windowed
 from irload.plan.backends.llvm.pack import tile_panels
 from irload.plan.backends.llvm.selector import Selector
-from irload.plan.backends.llvm.spatial import Spatial
+from irload.plan.backends.llvm.spatial import Spatial, each_tap
 
 GAIN = 0.75
 """The share of the cycles of f32, were it as fast as with many channels, that is worth it: with few it takes double."""
@@ -45,10 +44,8 @@ def bf16_windows(conv: Windowed, selector: Selector) -> list[Launch] | None:
     axes = [Axis(out.shape[0], (0, sample, *(t.strides[0] for t in tensors)))]
     for k, (axis, step) in enumerate(zip(spatial, steps, strict=True)):
         axes.append(Axis(axis.count, (0, axis.step * step, *(t.strides[2 + k] for t in tensors))))
-    along = [
-        [k * axis.dilation * step for k in range(axis.taps)] for axis, step in zip(spatial, steps[:-1], strict=False)
-    ]
-    taps = tuple(map(sum, combinations(*along)))
+    along = [[k * a.dilation * step for k in range(a.taps)] for a, step in zip(spatial[:-1], steps[:-1], strict=True)]
+    taps = each_tap(along)
     chunks = Chunks.in_place(members * kernel[-1], tiled=selector.target.tiles)
     width = tile_width(channels)
     made = bf16_product(conv.epilogue, selector.target, axes, chunks, channels, taps, width, channels_of(tensors, 1))

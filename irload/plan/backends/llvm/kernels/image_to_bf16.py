@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from math import prod
 from typing import ClassVar
@@ -11,7 +10,7 @@ from irload.plan.backends.llvm import bfloat16
 from irload.plan.backends.llvm.builder import Function, Int, Value
 from irload.plan.backends.llvm.elements import F32, SIZES
 from irload.plan.backends.llvm.kernel import Kernel
-from irload.plan.backends.llvm.kernels.loops import digits, repeat
+from irload.plan.backends.llvm.kernels.loops import digits, each_part
 from irload.plan.backends.llvm.kernels.to_bf16 import Strided, positions
 from irload.plan.backends.llvm.operands import read_rounded
 from irload.plan.backends.llvm.shuffles import shuffled
@@ -102,16 +101,16 @@ class ImageToBf16(Kernel):
         def some(at: Int, count: int) -> None:
             bfloat16.store_lanes(f, bfloat16.zeros(f), start, f.multiply(at, bfloat16.BYTES), count)
 
-        _by(f, (stop - first) * self.members, f.lanes, some)
+        each_part(f, (stop - first) * self.members, f.lanes, some)
 
     def _copy(self, f: Function, source: Value, target: Value, columns: int) -> None:
         """So many columns of a line."""
         if self.columns.stride == SIZES[F32]:
-            _by(f, columns, f.lanes, lambda at, count: self._join(f, source, target, at, count))
+            each_part(f, columns, f.lanes, lambda at, count: self._join(f, source, target, at, count))
         elif self.members == self.channels:
-            _by(f, columns * self.channels, f.lanes, lambda at, count: self._round(f, source, target, at, count))
+            each_part(f, columns * self.channels, f.lanes, lambda at, count: self._round(f, source, target, at, count))
         else:
-            _by(f, columns, f.lanes // self.members, lambda at, count: self._spread(f, source, target, at, count))
+            each_part(f, columns, f.lanes // self.members, lambda at, count: self._spread(f, source, target, at, count))
 
     def _join(self, f: Function, source: Value, target: Value, at: Int, count: int) -> None:
         """Columns of lines of one channel each."""
@@ -139,11 +138,3 @@ class ImageToBf16(Kernel):
     def _store(self, f: Function, halves: Value, target: Value, at: Int, count: int) -> None:
         """Store `count` columns."""
         bfloat16.store_first(f, halves, target, f.multiply(at, self._column), count * self.members)
-
-
-def _by(f: Function, total: int, step: int, body: Callable[[Int, int], None]) -> None:
-    """Body(at, count) for so many at a time, then for the rest."""
-    whole = total // step * step
-    repeat(f, 0, whole, step, lambda at: body(at, step))
-    if whole < total:
-        body(whole, total - whole)

@@ -52,7 +52,12 @@ def offset(f: Function, strides: Sequence[int], indices: Sequence[Int]) -> Int:
 
 def each_vector(f: Function, size: int, body: Callable[[Int, int | None], None]) -> None:
     """`body(first element, count)` for each vector of `size` elements; `count` is None for whole vectors."""
-    whole = size // f.lanes * f.lanes
-    repeat(f, 0, whole, f.lanes, lambda at: body(at, None))
+    each_part(f, size, f.lanes, lambda at, count: body(at, None if count == f.lanes else count))
+
+
+def each_part(f: Function, size: int, step: int, body: Callable[[Int, int], None]) -> None:
+    """`body(first element, count)` for `step` of `size` elements at a time, then for what is left."""
+    whole = size // step * step
+    repeat(f, 0, whole, step, lambda at: body(at, step))
     if whole < size:
         body(whole, size - whole)

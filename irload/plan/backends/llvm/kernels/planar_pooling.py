@@ -9,7 +9,7 @@ import numpy as np
 
 from irload.core.tensor import Array
 from irload.plan.backends.llvm.builder import Function, Int, Value
-from irload.plan.backends.llvm.kernels.loops import accumulate, offset, repeat
+from irload.plan.backends.llvm.kernels.loops import accumulate, each_part, offset
 from irload.plan.backends.llvm.kernels.window_pooling import UNROLLED, WindowPooling
 from irload.plan.backends.llvm.operands import read, write
 from irload.plan.backends.llvm.shuffles import unzipped
@@ -172,8 +172,4 @@ class PlanarPooling(WindowPooling):
 
 def _in_blocks(f: Function, size: int, block: Callable[[Int, Sequence[int | None]], None]) -> None:
     """`block(first element, counts of its vectors)` for blocks of vectors of `size` elements."""
-    step = TOGETHER * f.lanes
-    whole = size // step * step
-    repeat(f, 0, whole, step, lambda at: block(at, [None] * TOGETHER))
-    if whole < size:
-        block(whole, counts(size - whole, f.lanes))
+    each_part(f, size, TOGETHER * f.lanes, lambda at, count: block(at, counts(count, f.lanes)))
