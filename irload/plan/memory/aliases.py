@@ -96,21 +96,28 @@ class Aliases:
 
     def _find_in_place(self) -> None:
         """Results → the buffer of an input that nothing needs afterwards, where the step may write over it."""
-        family: dict[Value, int] = {}
+        when = {step: k for k, step in enumerate(self._program.steps)}
         kept = {*self._program.inputs, *self._program.outputs}
-        for value in walk_values(self._program):
+        last: dict[Value, int] = {}
+        """The last step that takes what lies in a buffer, by its root."""
+        for value in walk_values(self._program) if self._requests.in_place else ():
             root = self.root(value)
-            family[root] = family.get(root, 0) + 1
+            final = len(when) if value in kept else max((when[s] for s in self.uses.get(value, ())), default=-1)
+            last[root] = max(last.get(root, -1), final)
+        written: set[Value] = set()
         for step, positions in self._requests.in_place.items():
             if step.output in self._aliases:
                 continue
             for value in (step.inputs[k] for k in positions):
-                if value.is_constant or value in kept or value in self._aliases or family.get(value) != 1:
+                if value.is_constant or (value in self._aliases and value not in written):
                     continue
+                root = self.root(value)
+                taken = [v for v in step.inputs if v is not value and not v.is_constant and self.root(v) is root]
                 same = value.shape == step.output.shape and value.dtype == step.output.dtype
-                if same and self._alike(value, step.output) and self.uses[value] == [step]:
+                if same and not taken and last[root] == when[step] and self._alike(value, step.output):
                     self._aliases[step.output] = Alias(value)
-                    family[value] = family.get(step.output, 1) + 1
+                    written.add(step.output)
+                    last[root] = last[step.output]
                     break
 
     def _grant_borders(self) -> None:

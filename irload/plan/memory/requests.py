@@ -18,7 +18,7 @@ class MemoryRequests:
     consumer and shares its buffer with nothing. Layouts that strides do not describe are read by the same back end
     alone: where others take the value, a Relayout step of this back end stands between.
     `in_place`: for each step, the inputs over which it may write its output while it reads them, by position, the best
-    first. Granted where nothing else needs the input afterwards and both lie alike.
+    first. Granted where nothing needs the input afterwards, both lie alike, and the step's other inputs lie elsewhere.
     `into_slices`: steps that can write their outputs into slices of a larger tensor, so that a Concat copies nothing.
     `relaid`: results of the program that a Relayout step of the back end makes planar, faster than a copy by strides.
     """

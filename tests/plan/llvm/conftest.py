@@ -14,7 +14,7 @@ def small_work_is_shared(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def everything_pays(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have the smallest products, attention and recurrent networks computed in bf16, too."""
-    for module in ("kernels.bf16_selection", "storage"):
+    for module in ("kernels.bf16_selection", "overwriting", "storage"):
         monkeypatch.setattr(f"irload.plan.backends.llvm.{module}.pays_in_bf16", lambda *_: True)
     monkeypatch.setattr("irload.plan.backends.llvm.kernels.attention.pays_in_tiles", lambda _: True)
     for least in ("LEAST_WIDTH", "LEAST_PRODUCTS"):

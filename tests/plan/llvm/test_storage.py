@@ -169,7 +169,7 @@ class Net:
 
     def __init__(self, rng: np.random.Generator) -> None:
         self.rng = rng
-        self.input = value(1, 16, 14, 15)
+        self.input = value(1, 16, *((14, 15), (6, 8), (16, 16))[int(rng.integers(3))])
         self.steps: list[Step] = []
         self.maps = [self.input]
         for _ in range(10):

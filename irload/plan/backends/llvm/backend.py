@@ -52,11 +52,14 @@ class LlvmBackend:
 
     def requests(self, program: Program, steps: Sequence[Step]) -> MemoryRequests:
         found = layouts(program, steps, inputs=False)
+        over: dict[Step, tuple[int, ...]] = {}
         if self.bf16:
-            from irload.plan.backends.llvm.storage import stored_layouts  # with kernels, which only this needs
+            from irload.plan.backends.llvm.overwriting import written_over  # with kernels, which only this needs
+            from irload.plan.backends.llvm.storage import stored_layouts
 
+            over = written_over(steps, found, self.target)
             found = stored_layouts(program, steps, found, self.target)
-        return MemoryRequests(found, relaid={v for v in found if v in program.returned and _is_transposed(v)})
+        return MemoryRequests(found, over, relaid={v for v in found if v in program.returned and _is_transposed(v)})
 
     def compile(self, steps: Sequence[Step], memory: Memory, options: Options) -> Executable:
         return LlvmExecutable(steps, memory, self.target, options)

@@ -11,7 +11,7 @@ import numpy as np
 from irload.core.tensor import Array
 from irload.plan.backends.llvm.axes import Axis, merged
 from irload.plan.backends.llvm.elements import element_of
-from irload.plan.backends.llvm.kernel import Launch, Temporary
+from irload.plan.backends.llvm.kernel import Launch, Temporary, address
 from irload.plan.backends.llvm.kernels.bf16_groups import block_diagonal, joined, side_by_side
 from irload.plan.backends.llvm.kernels.bf16_selection import (
     bf16_product,
@@ -78,7 +78,9 @@ def product_of(conv: Windowed, read: Read, target: Target) -> BlockProduct:
         Axis(conv.out.shape[0], (0, read.batch, *(s[0] for s in strides))),
         *(Axis(axis.size, (0, *axis.strides)) for axis in positions),
     ]
-    return bf16_product(conv.epilogue, target, axes, read.chunks, channels, read.taps, width, channels_of(tensors, 1))
+    results = channels_of(tensors, 1)
+    over = any(address(t) == address(conv.out) for t in conv.operands)
+    return bf16_product(conv.epilogue, target, axes, read.chunks, channels, read.taps, width, results, once=over)
 
 
 def _operands(conv: Windowed) -> list[Array]:

@@ -11,7 +11,7 @@ from irload.plan.backends.llvm.axes import Axis, merged
 from irload.plan.backends.llvm.elements import BF16, element_of, is_contiguous
 from irload.plan.backends.llvm.kernels.access import Access
 from irload.plan.backends.llvm.kernels.bf16_groups import joined, side_by_side
-from irload.plan.backends.llvm.kernels.block_product import BlockProduct, Chunks, even_rows
+from irload.plan.backends.llvm.kernels.block_product import BlockProduct, Chunks, even_rows, exact_rows
 from irload.plan.backends.llvm.kernels.dot_product import DotProduct, dot_shape
 from irload.plan.backends.llvm.kernels.tile_product import TileProduct
 from irload.plan.backends.llvm.target import Target
@@ -97,8 +97,13 @@ def bf16_product(
     taps: tuple[int, ...],
     width: int,
     results: Sequence[tuple[int, str]],
+    *,
+    once: bool = False,
 ) -> BlockProduct:
-    """The product over axes with strides of weights, data, output and operands. `results`: how the latter two lie."""
+    """The product over axes with strides of weights, data, output and operands. `results`: how the latter two lie.
+
+    `once`: by tiles, no result is made twice.
+    """
     kept = merged(axes)
     if not kept or kept[-1].strides[0]:
         kept.append(Axis(1, (0,) * len(axes[0].strides)))  # columns of a tile share their weights
@@ -111,7 +116,7 @@ def bf16_product(
     weights = tuple(axis.strides[0] for axis in outer)
     lines = prod(axis.size for axis in outer if not axis.strides[0])
     if target.tiles:
-        kind, rows = TileProduct, even_rows(columns.size, ROWS)
+        kind, rows = TileProduct, (exact_rows if once else even_rows)(columns.size, ROWS)
         height = min(4 // width, lines * -(-columns.size // rows))
     else:
         kind = DotProduct

@@ -93,9 +93,9 @@ class BlockProduct(Kernel):
     tap, tile, 16 pairs of channels of x, 16 channels of y, 2], `weights` bytes apart along the outer axes, of which
     those with weights of their own are first. `element`: the type of x and w.
 
-    A strip is `rows` columns that follow each other; the last one of a line overlaps the one before. A block of sums is
-    `height` strips by the `width` tiles of a panel. `shared`: what threads take parts of, the `rows` of blocks or the
-    `panels`.
+    A strip is `rows` columns that follow each other; the last one of a line may overlap the one before, so that y may
+    be an operand only where none does. A block of sums is `height` strips by the `width` tiles of a panel. `shared`:
+    what threads take parts of, the `rows` of blocks or the `panels`.
 
     Kernels for any size of the first outer axes, of those with weights of their own and of the others, or for any
     number of columns where there are no others, have 0 in its place, and `fixed` is given.
@@ -269,10 +269,10 @@ class BlockProduct(Kernel):
                 final = f.both(is_final, f.compare("eq", f.add(p, 1), last))
 
                 def block(unit: Value, _: list[Value]) -> None:
-                    weights, sources, results = self._places(f, pointers, sizes, unit, p)
+                    weights, strips, sources, results = self._places(f, pointers, sizes, unit, p)
                     ahead = self._ahead(f, weights, p, f.subtract(unit, start), final, sizes.lines)
                     weights = f.at(weights, f.multiply(p, self._panel))
-                    self._sum(f, [*sources, weights, ahead, sizes.lines], p, results)
+                    self._sum(f, [*sources, weights, ahead, sizes.lines], p, strips, results)
 
                 f.loop(start, stop, 1, block)
 
@@ -284,9 +284,13 @@ class BlockProduct(Kernel):
 
     def _places(
         self, f: Function, pointers: list[Value], sizes: Sizes, unit: Value, panel: Value
-    ) -> tuple[Value, list[Value], list[Value]]:
-        """Where the weights of a block begin, where x does for each strip, and where y and the operands do."""
+    ) -> tuple[Value, Int, list[Value], list[Value]]:
+        """Where the weights of a block begin, how many strips it has, where x begins for each, and y and the operands.
+
+        Strips that the last block has too few of are the last one once more.
+        """
         rest, block = f.divmod(unit, sizes.blocks) if self._own else (0, unit)
+        strips = f.minimum(f.subtract(f.add(sizes.last_strip, 1), f.multiply(block, self.height)), self.height)
         own = indices(f, rest, self.outer[: self._own])
         channel = f.multiply(panel, self._lanes)
         weights = pointers[1]
@@ -305,7 +309,7 @@ class BlockProduct(Kernel):
             ]
             sources.append(places[0])
             results += places[1:]
-        return weights, sources, results
+        return weights, strips, sources, results
 
     def _ahead(self, f: Function, weights: Value, panel: Value, at: Int, final: Value, lines: Int) -> Value:
         """The part of the next panel to be asked for: the blocks of a group ask for all of it.
@@ -358,13 +362,21 @@ class BlockProduct(Kernel):
         return [*(f"ptr x{k}" for k in range(self.height)), "ptr w", "ptr ahead", "i64 lines"]
 
     @abstractmethod
-    def _sum(self, f: Function, arguments: list[Value], panel: Value, results: list[Value]) -> None:
-        """Write the sums of one block. `arguments`: for `_parameters`; `results`: where y and the operands begin."""
+    def _sum(self, f: Function, arguments: list[Value], panel: Value, strips: Int, results: list[Value]) -> None:
+        """Write the sums of one block.
+
+        `arguments`: for `_parameters`; `strips`: how many count; `results`: where y and the operands of each begin.
+        """
 
 
 def even_rows(columns: int, most: int) -> int:
     """The rows of strips that cut a line of columns evenly."""
     return -(-columns // -(-columns // most))
+
+
+def exact_rows(columns: int, most: int) -> int:
+    """The same for strips that do not overlap."""
+    return next(rows for rows in range(most, 0, -1) if columns % rows == 0)
 
 
 def _place(f: Function, pointer: Value, access: Access, outer: list[Int], column: Int, channel: Int) -> Value:

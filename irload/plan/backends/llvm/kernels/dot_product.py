@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from itertools import product as combinations
 
 from irload.plan.backends.llvm import tiles
-from irload.plan.backends.llvm.builder import Function, Value
+from irload.plan.backends.llvm.builder import Function, Int, Value
 from irload.plan.backends.llvm.dots import dot
 from irload.plan.backends.llvm.expressions import expression_cycles
 from irload.plan.backends.llvm.kernels.block_product import BlockProduct, even_rows
@@ -43,7 +43,7 @@ class DotProduct(BlockProduct):
         each = pairs * max(sums, LATENCY) + sums * (2 + expression_cycles(self.epilogue)) + 30
         return self._units * self._panels * each
 
-    def _sum(self, f: Function, arguments: list[Value], panel: Value, results: list[Value]) -> None:
+    def _sum(self, f: Function, arguments: list[Value], panel: Value, strips: Int, results: list[Value]) -> None:
         rest = self.channels - (self._panels - 1) * self._lanes
 
         def call(channels: int) -> Callable[[], None]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from irload.plan.backends.llvm import tiles
-from irload.plan.backends.llvm.builder import Function, Value
+from irload.plan.backends.llvm.builder import Function, Int, Value
 from irload.plan.backends.llvm.expressions import expression_cycles
 from irload.plan.backends.llvm.kernels.block_product import BlockProduct
 from irload.plan.backends.llvm.kernels.tile_results import Results
@@ -55,9 +55,9 @@ class TileProduct(BlockProduct):
         """The tiles; where they are emulated, they lie behind the sums."""
         return Tiles(f, f.at(f["scratch"], self._results.nbytes))
 
-    def _sum(self, f: Function, arguments: list[Value], panel: Value, results: list[Value]) -> None:
+    def _sum(self, f: Function, arguments: list[Value], panel: Value, strips: Int, results: list[Value]) -> None:
         f.call(self._sum_function(f), [*arguments, f["scratch"]])
-        self._results.place(f, f["scratch"], panel, results)
+        self._results.place(f, f["scratch"], panel, strips, results)
 
     def _sum_function(self, f: Function) -> str:
         """The function that sums one block."""

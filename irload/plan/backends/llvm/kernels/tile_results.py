@@ -84,12 +84,13 @@ class Results:
         """The sums at `free` are whole, and those before are finished."""
         record = self._record(f, memory)
         finished, free = f.load_pointer(record, _SUMS), f.load_pointer(record, _FREE)
-        for offset, value in ((_WAITING, self.height * self.rows), (_SUMS, free), (_FREE, finished)):
+        for offset, value in ((_SUMS, free), (_FREE, finished)):
             _keep(f, value, record, offset)
 
-    def place(self, f: Function, memory: Value, panel: Value, places: Sequence[Value]) -> None:
-        """Keep where results of the sums that wait go: y, then the operands, for each row of tiles."""
+    def place(self, f: Function, memory: Value, panel: Value, strips: Int, places: Sequence[Value]) -> None:
+        """Keep how many rows of tiles wait, and where results of each go: y, then the operands."""
         record = self._record(f, memory)
+        _keep(f, f.multiply(strips, self.rows), record, _WAITING)
         if self._differ:
             is_last = f.value("i64", f"zext i1 {f.compare('eq', panel, self._panels - 1)} to i64")
             _keep(f, is_last, record, _IS_LAST)
