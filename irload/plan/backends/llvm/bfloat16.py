@@ -28,6 +28,16 @@ def rounded(f: Function, value: Value) -> Value:
     return f.value(halves, f"trunc {f.integers} {result} to {halves}")
 
 
+def rounded_pair(f: Function, first: Value, second: Value) -> Value:
+    """Two vectors of f32, one behind the other, as bf16 in lanes of 16 bits."""
+    if "avx512bf16" not in f.target.features:
+        return joined(f, rounded(f, first), rounded(f, second))
+    narrow, halves = f"<{2 * f.lanes} x bfloat>", f"<{2 * f.lanes} x i16>"
+    name = f"@llvm.x86.avx512bf16.cvtne2ps2bf16.{f.lanes * 32}"
+    short = f.value(narrow, f"call {narrow} {name}({f.vector} {second}, {f.vector} {first})")
+    return f.value(halves, f"bitcast {narrow} {short} to {halves}")
+
+
 def widened(f: Function, halves: Value) -> Value:
     """Lanes of 16 bits as f32."""
     words = f.value(f.integers, f"zext {halves.type} {halves} to {f.integers}")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from irload.plan.backends.llvm import bfloat16
 from irload.plan.backends.llvm.builder import Function, Int, Value
 from irload.plan.backends.llvm.elements import F32, SIZES
@@ -43,6 +45,21 @@ def write(
     place = f.at(pointer, offset)
     for lane in range(count or f.lanes):
         f.store_scalar(f.value("float", f"extractelement {f.vector} {value}, i64 {lane}"), place, lane * stride)
+
+
+def write_row(
+    f: Function, values: Sequence[Value], pointer: Value, offset: Int, stride: int, count: int, element: str
+) -> None:
+    """Store `count` lanes of vectors that follow each other. Two that are whole are rounded to bf16 together."""
+    for first in range(0, len(values), 2):
+        pair, start = values[first : first + 2], first * f.lanes
+        place = f.add(offset, start * stride)
+        if element != F32 and stride == SIZES[element] and start + 2 * f.lanes <= count:
+            bfloat16.store(f, bfloat16.rounded_pair(f, *pair), pointer, place)
+            continue
+        for k, value in enumerate(pair):
+            left = min(count - start - k * f.lanes, f.lanes)
+            write(f, value, pointer, f.add(place, k * f.lanes * stride), stride, left, element)
 
 
 def read_halves(f: Function, pointer: Value, offset: Int, count: int) -> Value:

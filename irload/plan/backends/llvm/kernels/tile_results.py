@@ -8,7 +8,7 @@ from irload.plan.backends.llvm import tiles
 from irload.plan.backends.llvm.builder import Function, Int, Value
 from irload.plan.backends.llvm.expressions import evaluate
 from irload.plan.backends.llvm.kernels.access import Access
-from irload.plan.backends.llvm.operands import read, write
+from irload.plan.backends.llvm.operands import read, write_row
 from irload.plan.ir.expression import Expression
 from irload.record import record
 
@@ -128,15 +128,15 @@ class Results:
             places = f.at(f["record"], f.add(f.multiply(tile, 8 * self._tensors), _PLACES))
             y, *operands = (f.load_pointer(places, 8 * k) for k in range(self._tensors))
             own = f.at(sums, f.multiply(index, self.width * tiles.BYTES))
+            made: list[Value] = []
             for v in range(-(-channels // f.lanes)):
                 lane, count = v * f.lanes, min(f.lanes, channels - v * f.lanes)
                 values = [f.load(own, v * f.target.bytes)]
                 for operand, access in zip(operands, self.operands, strict=True):
                     offset = f.add(f.multiply(r, access.column), lane * access.channel)
                     values.append(read(f, operand, offset, access.channel, count, access.element))
-                (result,) = evaluate(f, self.epilogue, values)
-                offset = f.add(f.multiply(r, self.y.column), lane * self.y.channel)
-                write(f, result, y, offset, self.y.channel, count, self.y.element)
+                made += evaluate(f, self.epilogue, values)
+            write_row(f, made, y, f.multiply(r, self.y.column), self.y.channel, channels, self.y.element)
 
         f.loop(f["first"], f["stop"], 1, row)
 
