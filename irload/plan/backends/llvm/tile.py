@@ -70,8 +70,9 @@ class Row:
 class Tile:
     """Rows × `vectors` columns. The weights lie in panels of `panel` vectors, each with all elements of the sum.
 
-    `ahead`: cache lines of each panel needed later that each turn of the innermost loop asks for. `pairs`: an element
-    of the sum is two bf16 beside each other, of data and of weights, multiplied by AVX512_BF16.
+    `ahead`: cache lines of each panel needed later that each turn of the innermost loop asks for, a few at a time, or
+    they take all buffers that loads wait for. `pairs`: an element of the sum is two bf16 beside each other, of data and
+    of weights, multiplied by AVX512_BF16.
     """
 
     rows: tuple[Row, ...]
@@ -149,12 +150,16 @@ class _Sum:
 
         def body(_: Value, carried: list[Value]) -> list[Value]:
             xs, ws, *own = carried
+            asked = [
+                panel * self.tile.length * self.width + LINE * line
+                for panel in range(-(-self.tile.vectors // self.tile.panel))
+                for line in range(self.tile.ahead)
+            ]
             for u in range(UNROLL):
+                for place in asked[u::UNROLL]:
+                    self.f.prefetch(own[0], place)
                 own = self._element(xs, ws, u * stride, u, own, rows)
             if self.tile.ahead:
-                for panel in range(-(-self.tile.vectors // self.tile.panel)):
-                    for line in range(self.tile.ahead):
-                        self.f.prefetch(own[0], panel * self.tile.length * self.width + LINE * line)
                 own[0] = self.f.at(own[0], LINE * self.tile.ahead)
             return [self.f.at(xs, UNROLL * stride), self.f.at(ws, UNROLL * self.width), *own]
 
@@ -206,19 +211,21 @@ def write_sums(
 
 
 @lru_cache(1024)
-def tile_shape(target: Target, rows: int, channels: int, panel: int = 1, pitch: int = LINE) -> tuple[int, int]:
+def tile_shape(
+    target: Target, rows: int, channels: int, panel: int = 1, pitch: int = LINE, widest: int = 32
+) -> tuple[int, int]:
     """Rows and vectors of the tiles that take the fewest cycles for so many rows and channels.
 
     An element of the sum takes a cycle for two FMAs or for two loads, and four where fewer than eight sums are under
     way, as long as one FMA takes, and what the target adds for each load; weights come from the second level of the
     cache, and so do the data where their rows, `pitch` bytes apart, share too few sets of the first one: weights that
-    go by need two places of a set. Vectors are a multiple of `panel` where there are as many.
+    go by need two places of a set. Vectors are a multiple of `panel` where there are as many, and `widest` at most.
     """
     vectors = -(-channels // target.lanes)
     panel = min(panel, vectors)
     shapes = [
         (r, v)
-        for v in range(panel, min(vectors, target.registers) + 1, panel)
+        for v in range(panel, min(vectors, target.registers, widest) + 1, panel)
         for r in range(1, min(rows, target.registers) + 1)
         if r * v + v + 1 <= target.registers or (r == 1 and v + 4 <= target.registers)
     ]

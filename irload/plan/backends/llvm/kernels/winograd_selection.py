@@ -18,8 +18,14 @@ CHANNELS, MAP = 16, 8
 FILLED = 0.5
 """The part of the outputs of all tiles that must lie on the map."""
 
-TILES, MORE_TILES = 24, 48
-"""Tiles of a block, whose sums stay in the second level of the cache; and where the weights do not fit the third."""
+TILES, MORE_TILES = 24, 64
+"""Tiles of a block, whose sums stay in the second level of the cache; and where the weights do not fit the third.
+
+Maps of 28 × 28 are 49 tiles: two blocks of them take half as long again, as each reads all weights.
+"""
+
+PANEL = 2
+"""Vectors of a panel of weights: those that come from memory take a tenth longer by 4 (Granite Rapids)."""
 
 FEW_TILES = 6
 """Tiles of a block for which reading the weights takes no longer than multiplying by them."""
@@ -51,7 +57,7 @@ def select_winograd(conv: Windowed, selector: Selector) -> Launch:
     blocks = -(-total // (MORE_TILES if 36 * 4 * channels * depth > LARGE_WEIGHTS else TILES))
     blocks = -(-blocks // selector.threads) * selector.threads
     tiles = -(-total // blocks)
-    rows, vectors = tile_shape(selector.target, tiles, channels)
+    rows, vectors = tile_shape(selector.target, tiles, channels, widest=PANEL)
     kernel = Winograd(
         lanes,
         n,
