@@ -84,8 +84,9 @@ fuzz: .venv-test/.ready  ## Play N mutants of the models (SEED=7), each in a pro
 	.venv-test/bin/python -m tests.fuzz $(N) --seed $(SEED)
 
 fuzz-plan: N = 1000
+fuzz-plan: PRECISION = f32
 fuzz-plan: .venv-test/.ready  ## Run N random programs (SEED=7) planned and plainly, compare, and shrink what differs.
-	.venv-test/bin/python -m tests.fuzz.programs $(N) --seed $(SEED)
+	.venv-test/bin/python -m tests.fuzz.programs $(N) --seed $(SEED) --precision $(PRECISION)
 
 fuzz-data: N = 1000
 fuzz-data: .venv-test/.ready  ## Play N hostile data sets (SEED=7) with `irrun batch`, killed and resumed, and count.

@@ -101,12 +101,14 @@ EMITTERS: Sequence[tuple[float, tuple[int, ...], Emitter]] = (
 """(weight, ranks of the values that it takes, emitter)."""
 
 
-def make(seed: int, index: int) -> Graph:
-    """The program of a seed and an index."""
+def make(seed: int, index: int, precision: str = "f32") -> Graph:
+    """The program of a seed and an index, to be run in f32 or in bf16."""
     rng = np.random.default_rng((seed, index))
     for _ in range(20):
         graph = _made(rng)
         if graph is not None:
+            if precision == "bf16":
+                graph.traits = ("bf16", *(t for t in graph.traits if t != "precise"))
             return graph
     raise AssertionError(f"no program comes of {seed}, {index}")
 

@@ -8,6 +8,7 @@ number differs by far more. What is exact (exact.py) is not moved, and must come
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,9 +19,35 @@ from irload.plan.schedule import ScheduledNode
 from tests.fuzz.programs.exact import MOVES
 
 UNITS = {"float32": 2.0**-23, "float16": 2.0**-10, "bfloat16": 2.0**-7, "float64": 2.0**-52}
-FACTOR = 32
-"""How many times the measured distance a plan may be away: few runs do not find the largest, and Winograd's
-convolutions err ten times as much as sums do."""
+
+
+@dataclass(frozen=True)
+class Rounding:
+    """How a plan rounds: a number of f32 by a `unit`; it may be `factor` times as far away as was measured.
+
+    `least`: the share of a unit of the largest number that counts as measured anyway. `shakes`: plain runs in which
+    operands move. `wide`: the share of its spread from which a tolerance says little of an output. `exact`: True where
+    results that no order of additions can round are equal, and integers and what is not finite are the plain ones.
+    """
+
+    unit: float
+    factor: float
+    least: float
+    shakes: int
+    wide: float
+    exact: bool
+
+    def of(self, type: str) -> float | None:
+        """The unit of a type of NumPy's, None for one that does not round."""
+        return self.unit if type == "float32" else UNITS.get(type)
+
+
+ROUNDINGS = {
+    "f32": Rounding(UNITS["float32"], factor=32, least=0.1, shakes=1, wide=1e-3, exact=True),
+    "bf16": Rounding(2.0**-8, factor=4, least=0.5, shakes=3, wide=1.0, exact=False),
+}
+"""By precision. In f32 one run does not find the largest distance, and Winograd's convolutions err ten times as much as
+sums do; in bf16 every operand moves, though only those of products are rounded."""
 GATED = {"LSTMSequence", "GRUSequence", "RNNSequence", "Gelu"}
 """They add 1 to what may almost be −1, as sigmoids taken as (1 + tanh(x/2))/2 do: it errs by a unit in the last place
 of 1."""
@@ -30,15 +57,16 @@ STILL = MOVES | {"Parameter", "Const", "Result", "Assign"}
 class Shaken(Run):
     """A plain run in which operands move by a unit in the last place."""
 
-    def __init__(self, compiled: Any, variables: dict[str, Array]) -> None:
+    def __init__(self, compiled: Any, variables: dict[str, Array], rounding: Rounding, seed: int) -> None:
         super().__init__(compiled, variables)
-        self._rng = np.random.default_rng(7)
+        self._rounding = rounding
+        self._rng = np.random.default_rng(seed)
         self.overflows = False
         """True once a number is so large that the order of additions decides whether it becomes infinite."""
 
     def run_node(self, scheduled: ScheduledNode, inputs: Sequence[Array]) -> tuple[Array, ...]:
         node = scheduled.node
-        if node.type in STILL or node.name.startswith("exact_"):
+        if node.type in STILL or (self._rounding.exact and node.name.startswith("exact_")):
             results = super().run_node(scheduled, inputs)
             self.overflows |= any(_is_huge(a) for a in results)
             return results
@@ -51,7 +79,7 @@ class Shaken(Run):
 
     def _moved(self, array: Array, least: float = 0.0) -> Array:
         """The array, each element moved by a unit in its last place, or in that of `least` where this is larger."""
-        unit = UNITS.get(array.dtype.name)
+        unit = self._rounding.of(array.dtype.name)
         if unit is None or not array.size:
             return array
         signs = self._rng.integers(0, 2, array.shape, np.int8).astype(np.float32) * 2 - 1
@@ -109,10 +137,10 @@ def differs(plain: Array, fast: Array, tolerance: float | None) -> str | None:
     """
     if plain.dtype != fast.dtype or plain.shape != fast.shape:
         return f"{fast.dtype}{list(fast.shape)} where plain gives {plain.dtype}{list(plain.shape)}"
+    if tolerance == np.inf:
+        return None
     if plain.dtype.kind not in "fV":
         wrong = plain != fast
-    elif tolerance == np.inf:
-        return None
     else:
         with np.errstate(all="ignore"):
             a, b = plain.astype(np.float64), fast.astype(np.float64)

@@ -20,7 +20,7 @@ from irload.plan.ir.program import PlanInvalid
 from irload.plan.sanitizing import sanitizing
 from irload.run import CompiledModel, InferRequest
 from tests.fuzz.programs.feed import fed
-from tests.fuzz.programs.near import FACTOR, UNITS, Shaken, differs, distance, scale
+from tests.fuzz.programs.near import ROUNDINGS, UNITS, Rounding, Shaken, differs, distance, scale
 from tests.fuzz.programs.thresholds import lowered
 from tests.harness.case import Array
 
@@ -45,7 +45,7 @@ class Played:
     """The error that plain and plan both gave."""
     exact: int = 0
     blunt: int = 0
-    """Outputs compared exactly, and those with a tolerance of more than a thousandth of their spread."""
+    """Outputs compared exactly, and those with so wide a tolerance that it says little."""
     outputs: int = 0
     runtime: str = ""
     """What the real runtime said: "agrees", or why it was not asked."""
@@ -64,17 +64,20 @@ def play(xml: bytes, blob: bytes, *, runtime: bool = False, threads: Sequence[in
     """Run the program in every way. Raises Wrong."""
     model = irload.read_model(xml, blob)
     traits = set(re.search(rb'<net name="([^"]*)"', xml).group(1).decode().split("-"))  # type: ignore[union-attr]
-    expected = plainly(model)
+    rounding = ROUNDINGS["bf16" if "bf16" in traits else "f32"]
+    expected = plainly(model, rounding)
     played = Played(outputs=len(model.outputs))
     refused = [r for r in expected.results if isinstance(r, str)]
     played.refused = refused[0] if len(refused) == len(expected.results) else ""
     played.exact = sum(t is None for t in expected.tolerances)
-    played.blunt = _blunt(expected)
+    played.blunt = _blunt(expected, rounding.wide)
+    options = {"precise": "precise" in traits, "precision": "auto" if "bf16" in traits else "f32"}
     with lowered() if "lowered" in traits else nullcontext():
         watched = threads[zlib.crc32(xml) % len(threads)]
         for count in threads:
             with sanitizing(count == watched):
-                _planned(model, expected, count, precise="precise" in traits)
+                compiled = irload.compile_model(model, count, **options)
+                _planned(compiled, expected, f"{count} threads")
     if runtime:
         from tests.fuzz.programs.oracle import compare
 
@@ -82,7 +85,7 @@ def play(xml: bytes, blob: bytes, *, runtime: bool = False, threads: Sequence[in
     return played
 
 
-def plainly(model: Model) -> Expected:
+def plainly(model: Model, rounding: Rounding = ROUNDINGS["f32"]) -> Expected:
     """The plain results, and how far planned ones may be from them."""
     feeds = [_feed(model, turn, batch) for turn, batch in _turns(model)]
     request = irload.compile_model(model, optimize=False).create_infer_request()
@@ -92,26 +95,29 @@ def plainly(model: Model) -> Expected:
     good = [r for r in expected.results if not isinstance(r, str)]
     if not good:
         return expected
-    rounded = [
-        not _source(model, k).startswith(("exact_", "const", "dyadic", "normal", "odd"))
-        for k in range(len(model.outputs))
-    ]
+    still = ("exact_", "const", "dyadic", "normal", "odd") if rounding.exact else ()
+    rounded = [not _source(model, k).startswith(still) for k in range(len(model.outputs))]
     shaken: list[float] = [0.0] * len(model.outputs)
     overflows = False
     odd = any(p.node.name.startswith("odd") for p in model.inputs)
     if any(rounded) or odd or not all(_is_finite(a) for r in good for a in r):
-        again, overflows = _shaken(model, feeds[:-1] if stateless else feeds)
-        for plain, moved in zip(expected.results, again, strict=False):
-            if not isinstance(plain, str) and not isinstance(moved, str):
-                gaps = [distance(a, b) for a, b in zip(plain, moved, strict=True)]
-                shaken = [max(a, b) for a, b in zip(shaken, gaps, strict=True)]
+        for seed in range(rounding.shakes):
+            again, huge = _shaken(model, feeds[:-1] if stateless else feeds, rounding, seed)
+            overflows |= huge
+            for plain, moved in zip(expected.results, again, strict=False):
+                if not isinstance(plain, str) and not isinstance(moved, str):
+                    gaps = [distance(a, b) for a, b in zip(plain, moved, strict=True)]
+                    shaken = [max(a, b) for a, b in zip(shaken, gaps, strict=True)]
     coarsest = _coarsest(model)
-    least = [max(_least(r[k], coarsest) for r in good) for k in range(len(model.outputs))]
+    least = [max(_least(r[k], rounding, coarsest) for r in good) for k in range(len(model.outputs))]
     expected.tolerances = [
-        FACTOR * max(s, low) if r else None for s, low, r in zip(shaken, least, rounded, strict=True)
+        rounding.factor * max(s, low) if r else None for s, low, r in zip(shaken, least, rounded, strict=True)
     ]
     if overflows:  # what a maximum of nothing starts from, added up: the order decides what becomes infinite
         expected.tolerances = [np.inf] * len(rounded)
+    if not rounding.exact:
+        unlike = [odd or any(r[k].dtype.kind not in "fV" for r in good) for k in range(len(rounded))]
+        expected.tolerances = [np.inf if u else t for u, t in zip(unlike, expected.tolerances, strict=True)]
     return expected
 
 
@@ -120,11 +126,11 @@ def _is_finite(array: Array) -> bool:
     return array.dtype.kind != "f" or bool(np.isfinite(array).all())
 
 
-def _least(array: Array, coarsest: float) -> float:
-    """A tenth of a unit in the last place of the largest number, in the coarsest type on the way if it is a float."""
+def _least(array: Array, rounding: Rounding, coarsest: float) -> float:
+    """A share of a unit in the last place of the largest number, in the coarsest type on the way if it is a float."""
     wide = array.astype(np.float64)
-    unit = max(UNITS.get(array.dtype.name, 0), coarsest if array.dtype.kind in "fV" else 0)
-    return 0.1 * unit * float(np.abs(wide[np.isfinite(wide)]).max(initial=0))
+    unit = max(rounding.of(array.dtype.name) or 0, coarsest if array.dtype.kind in "fV" else 0)
+    return rounding.least * unit * float(np.abs(wide[np.isfinite(wide)]).max(initial=0))
 
 
 def _coarsest(model: Model) -> float:
@@ -161,14 +167,16 @@ def _outcome(request: InferRequest, feed: Sequence[Array]) -> list[Array] | str:
         return f"{type(error).__name__}: {error}"
 
 
-def _shaken(model: Model, feeds: Sequence[Sequence[Array]]) -> tuple[list[list[Array] | str], bool]:
+def _shaken(
+    model: Model, feeds: Sequence[Sequence[Array]], rounding: Rounding, seed: int
+) -> tuple[list[list[Array] | str], bool]:
     """The results of plain runs in which operands move, and whether numbers came close to overflowing."""
     compiled = CompiledModel(model, 1, optimize=False)
     variables: dict[str, Array] = {}
     found: list[list[Array] | str] = []
     overflows = False
     for feed in feeds:
-        run = Shaken(compiled, dict(variables))
+        run = Shaken(compiled, dict(variables), rounding, seed)
         try:
             arrays, given = compiled._bound([a.copy() for a in feed])
             found.append([np.array(a) for a in compiled.execute(run, given, arrays)])
@@ -179,11 +187,11 @@ def _shaken(model: Model, feeds: Sequence[Sequence[Array]]) -> tuple[list[list[A
     return found, overflows
 
 
-def _planned(model: Model, expected: Expected, threads: int, *, precise: bool) -> None:
-    """The same inferences by the plan."""
-    request = irload.compile_model(model, threads, precise=precise).create_infer_request()
+def _planned(compiled: CompiledModel, expected: Expected, how: str) -> None:
+    """The same inferences by the plan. `how`: what to say of it where they differ."""
+    request = compiled.create_infer_request()
     for turn, (feed, plain) in enumerate(zip(expected.feeds, expected.results, strict=True)):
-        where = f"{threads} threads, inference {turn}"
+        where = f"{how}, inference {turn}"
         given = [a.copy() for a in feed]
         try:
             got = list(request.infer(given).values())
@@ -216,9 +224,9 @@ def _overwritten(got: Sequence[Array], given: Sequence[Array], where: str) -> No
         array.fill(1)
 
 
-def _blunt(expected: Expected) -> int:
+def _blunt(expected: Expected, wide: float) -> int:
     count = 0
     for k, tolerance in enumerate(expected.tolerances):
         spreads = [scale(r[k]) for r in expected.results if not isinstance(r, str)]
-        count += tolerance is not None and tolerance > 1e-3 * max(spreads, default=1.0) > 0
+        count += tolerance is not None and tolerance > wide * max(spreads, default=1.0) > 0
     return count

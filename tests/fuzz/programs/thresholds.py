@@ -26,6 +26,7 @@ SMALL: dict[str, Any] = {
 
 COMPILED: dict[str, Any] = {
     "CACHED": 600, "SHARED_CYCLES": 1, "TOGETHER_CYCLES": 1, "BLOCK": 48, "LONGEST": 1e4,
+    "LEAST_PRODUCTS": 64, "LEAST_WIDTH": 8,
 }  # fmt: skip
 """The same of compiled kernels, which are then compiled under a name of their own."""
 

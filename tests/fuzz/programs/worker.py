@@ -1,6 +1,6 @@
 """Plays the programs of a seed in child processes, shrinks those that fail, and writes a line of JSON for each.
 
-python -m tests.fuzz.programs.worker SEED FIRST STOP STEP SHARE FOLDER
+python -m tests.fuzz.programs.worker SEED FIRST STOP STEP SHARE PRECISION FOLDER
 """
 
 from __future__ import annotations
@@ -55,13 +55,13 @@ def asked(seed: int, index: int, share: float) -> bool:
     return zlib.crc32(f"{seed} {index}".encode()) % 1000 < share * 1000
 
 
-def serve(seed: int, indices: range, share: float, folder: Path) -> Iterator[dict[str, Any]]:
+def serve(seed: int, indices: range, share: float, precision: str, folder: Path) -> Iterator[dict[str, Any]]:
     """The outcomes of these programs; the files of those that fail are kept, as they are and shrunk."""
     preload()
 
     def task(k: int) -> dict[str, Any]:
         began = time.process_time()
-        graph = make(seed, indices[k])
+        graph = make(seed, indices[k], precision)
         found = outcome(graph, runtime=asked(seed, indices[k], share))
         return found | {
             "layers": graph.work,
@@ -72,7 +72,7 @@ def serve(seed: int, indices: range, share: float, folder: Path) -> Iterator[dic
     for k, found in enumerate(in_children(task, len(indices), SECONDS, MEMORY)):
         result = _died(found) if isinstance(found, Died) else found
         if result["kind"] != "ok":
-            result |= keep(make(seed, indices[k]), folder / f"{seed}_{indices[k]}", result["kind"])
+            result |= keep(make(seed, indices[k], precision), folder / f"{seed}_{indices[k]}", result["kind"])
         yield {"index": indices[k]} | result
 
 
@@ -93,5 +93,5 @@ def keep(graph: Graph, file: Path, kind: str) -> dict[str, Any]:
 if __name__ == "__main__":
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     seed, first, stop, step = map(int, sys.argv[1:5])
-    for found in serve(seed, range(first, stop, step), float(sys.argv[5]), Path(sys.argv[6])):
+    for found in serve(seed, range(first, stop, step), float(sys.argv[5]), sys.argv[6], Path(sys.argv[7])):
         print(json.dumps(found), flush=True)
