@@ -59,6 +59,7 @@ class Build:
         precise: bool = False,
         odd: bool = False,
         big: bool = False,
+        wide: bool = False,
         dynamic: bool = False,
         batch: int = 1,
     ) -> None:
@@ -71,6 +72,8 @@ class Build:
         """True where inputs hold infinities and NaN."""
         self.big = big
         """True where some values are large enough for kernels that small ones never meet."""
+        self.wide = wide
+        """True where many values have the channels that tiles of bf16 are made for."""
         self.dynamic = dynamic
         """True where the batch is open."""
         self.batch = batch

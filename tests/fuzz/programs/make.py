@@ -104,20 +104,23 @@ EMITTERS: Sequence[tuple[float, tuple[int, ...], Emitter]] = (
 def make(seed: int, index: int, precision: str = "f32") -> Graph:
     """The program of a seed and an index, to be run in f32 or in bf16."""
     rng = np.random.default_rng((seed, index))
+    short = precision == "bf16"
     for _ in range(20):
-        graph = _made(rng)
+        graph = _made(rng, 0.0 if short else 0.12, 0.7 if short else 0.0)
         if graph is not None:
-            if precision == "bf16":
+            if short:
                 graph.traits = ("bf16", *(t for t in graph.traits if t != "precise"))
             return graph
     raise AssertionError(f"no program comes of {seed}, {index}")
 
 
-def _made(rng: np.random.Generator) -> Graph | None:
-    dyadic, odd, big = bool(rng.random() < 0.5), bool(rng.random() < 0.12), bool(rng.random() < 0.08)
+def _made(rng: np.random.Generator, odds: float, widths: float) -> Graph | None:
+    """A program, odd and wide (see Build) with these probabilities. None where nothing came of it."""
+    dyadic, odd, big = bool(rng.random() < 0.5), bool(rng.random() < odds), bool(rng.random() < 0.08)
     precise = odd or bool(rng.random() < (0.5 if dyadic else 0.15))
     dynamic = not odd and bool(rng.random() < 0.15)
-    b = Build(rng, dyadic=dyadic, precise=precise, odd=odd, big=big, dynamic=dynamic)
+    wide = widths > 0 and bool(rng.random() < widths)
+    b = Build(rng, dyadic=dyadic, precise=precise, odd=odd, big=big, wide=wide, dynamic=dynamic)
     b.graph.dynamic = dynamic
     b.batch = 2 if dynamic else b.pick((1, 1, 1, 2, 3))
     family = b.pick(("map", "map", "map", "line", "volume", "tokens", "tokens", "row", "mixed"))
@@ -132,7 +135,7 @@ def _made(rng: np.random.Generator) -> Graph | None:
 
 def _shapes(b: Build, family: str) -> list[tuple[int, ...]]:
     n = b.batch
-    c = b.pick((1, 2, 3, 4, 4, 6, 8, 8, 16))
+    c = b.pick(windows.WIDE if b.wide else (1, 2, 3, 4, 4, 6, 8, 8, 16))
     if family == "map":
         side = b.pick((1, 4, 5, 6, 7, 8, 8, 12, 16))
         shape = (n, c, side, side if b.chance(0.5) else b.number(1, 12))
@@ -145,7 +148,7 @@ def _shapes(b: Build, family: str) -> list[tuple[int, ...]]:
         if b.big:
             shape = (1, 8, 8, 16, 24)
     elif family == "tokens":
-        shape = (n, b.number(2, 12), b.pick((4, 6, 8, 12, 16)))
+        shape = (n, b.number(2, 12), b.pick(windows.WIDE if b.wide else (4, 6, 8, 12, 16)))
         if b.big:
             shape = (b.pick((1, 2)), b.pick((64, 40, 130)), b.pick((64, 96, 128)))
     elif family == "row":
@@ -165,7 +168,11 @@ _WEIGHTS = {
 def _grown(b: Build) -> bool:
     """Add what some emitter makes of some value. False where it did not fit."""
     recent = b.pool[-1] if b.chance(0.5) else b.pick(b.pool[-8:] if b.chance(0.8) else b.pool)
-    if recent.rank > 5 or recent.element is not et.f32 or not 0 < recent.size <= (1 << 17 if b.big else 1 << 13):
+    if (
+        recent.rank > 5
+        or recent.element is not et.f32
+        or not 0 < recent.size <= (1 << 17 if b.big or b.wide else 1 << 13)
+    ):
         return False
     weights = _WEIGHTS[recent.rank]
     emit = EMITTERS[int(b.rng.choice(len(EMITTERS), p=weights / weights.sum()))][2]

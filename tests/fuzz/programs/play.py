@@ -21,7 +21,7 @@ from irload.plan.sanitizing import sanitizing
 from irload.run import CompiledModel, InferRequest
 from tests.fuzz.programs.feed import fed
 from tests.fuzz.programs.near import ROUNDINGS, UNITS, Rounding, Shaken, differs, distance, scale
-from tests.fuzz.programs.thresholds import lowered
+from tests.fuzz.programs.thresholds import all_in_bf16, lowered
 from tests.harness.case import Array
 
 THREADS = (1, 2, 3)
@@ -72,7 +72,8 @@ def play(xml: bytes, blob: bytes, *, runtime: bool = False, threads: Sequence[in
     played.exact = sum(t is None for t in expected.tolerances)
     played.blunt = _blunt(expected, rounding.wide)
     options = {"precise": "precise" in traits, "precision": "auto" if "bf16" in traits else "f32"}
-    with lowered() if "lowered" in traits else nullcontext():
+    small = lowered() if "lowered" in traits else nullcontext()
+    with small, all_in_bf16() if "bf16" in traits else nullcontext():
         watched = threads[zlib.crc32(xml) % len(threads)]
         for count in threads:
             with sanitizing(count == watched):

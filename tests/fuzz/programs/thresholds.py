@@ -12,6 +12,7 @@ from unittest.mock import patch
 
 from irload import plan
 from irload.plan.backends.llvm import library
+from irload.plan.backends.llvm.kernels import attention, bf16_recurrent_selection, bf16_selection
 from irload.plan.backends.numpy.kernels import winograd
 
 SMALL: dict[str, Any] = {
@@ -26,7 +27,6 @@ SMALL: dict[str, Any] = {
 
 COMPILED: dict[str, Any] = {
     "CACHED": 600, "SHARED_CYCLES": 1, "TOGETHER_CYCLES": 1, "BLOCK": 48, "LONGEST": 1e4,
-    "LEAST_PRODUCTS": 64, "LEAST_WIDTH": 8,
 }  # fmt: skip
 """The same of compiled kernels, which are then compiled under a name of their own."""
 
@@ -47,4 +47,15 @@ def lowered() -> Generator[None]:
         stack.enter_context(patch.object(winograd, "suits", winograd.can))
         stamp = f"lowered thresholds, {library._generator()}"  # which kernels are written by is part of their key
         stack.enter_context(patch.object(library, "_generator", lambda: stamp))
+        yield
+
+
+@contextmanager
+def all_in_bf16() -> Generator[None]:
+    """Have products, attention and recurrent networks computed in bf16 however little there is to multiply."""
+    with ExitStack() as stack:
+        stack.enter_context(patch.object(bf16_selection, "_is_faster", lambda *_: True))
+        stack.enter_context(patch.object(attention, "pays_in_tiles", lambda *_: True))
+        for least in ("LEAST_WIDTH", "LEAST_PRODUCTS"):
+            stack.enter_context(patch.object(bf16_recurrent_selection, least, 0))
         yield

@@ -15,7 +15,9 @@ def linear(b: Build, x: Value, out: int | None = None) -> Value:
         raise DoesNotFit("scalar")
     x = b.bounded(x)
     k = x.shape[-1]
-    n = out or (b.pick((32, 64, 48, 128)) if b.big and b.chance(0.5) else b.pick((1, 2, 3, 4, 5, 8, 8, 16, 24)))
+    n = out or (
+        b.pick((32, 64, 48, 128)) if (b.big or b.wide) and b.chance(0.5) else b.pick((1, 2, 3, 4, 5, 8, 8, 16, 24))
+    )
     turned = b.chance(0.5)
     y = b.op("MatMul", x, b.weights(*((n, k) if turned else (k, n)), fan=k), transpose_a=False, transpose_b=turned)
     if out is None and b.chance(0.5):

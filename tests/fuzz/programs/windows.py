@@ -18,8 +18,13 @@ def spatial(x: Value) -> int:
     return x.rank - 2
 
 
+WIDE = (16, 32, 33, 40, 48, 64)
+
+
 def channels(b: Build, at_most: int = 64) -> int:
-    """A number of channels: small, odd, or a multiple of what registers hold."""
+    """A number of channels: small, odd, or a multiple of what registers hold. In wide programs many are more."""
+    if b.wide and b.chance(0.6):
+        return b.pick(WIDE)
     big = b.big and b.chance(0.5)
     return min(b.pick((32, 48, 64, 33, 16)) if big else b.pick((1, 2, 3, 4, 4, 5, 6, 8, 8, 12, 16)), at_most)
 

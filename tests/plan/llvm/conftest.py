@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
+
 import pytest
+
+from tests.fuzz.programs.thresholds import all_in_bf16
 
 
 @pytest.fixture(autouse=True)
@@ -12,10 +16,7 @@ def small_work_is_shared(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def everything_pays(monkeypatch: pytest.MonkeyPatch) -> None:
+def everything_pays() -> Generator[None]:
     """Have the smallest products, attention and recurrent networks computed in bf16, too."""
-    for module in ("kernels.bf16_selection", "overwriting", "storage"):
-        monkeypatch.setattr(f"irload.plan.backends.llvm.{module}.pays_in_bf16", lambda *_: True)
-    monkeypatch.setattr("irload.plan.backends.llvm.kernels.attention.pays_in_tiles", lambda _: True)
-    for least in ("LEAST_WIDTH", "LEAST_PRODUCTS"):
-        monkeypatch.setattr(f"irload.plan.backends.llvm.kernels.bf16_recurrent_selection.{least}", 0)
+    with all_in_bf16():
+        yield

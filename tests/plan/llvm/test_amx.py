@@ -76,7 +76,7 @@ def test_wrong_tiles_are_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
 )
 def test_a_model_in_bf16(monkeypatch: pytest.MonkeyPatch, target: Target, said: str) -> None:
     monkeypatch.setattr(available, "host_target", lambda: target)
-    monkeypatch.setattr("irload.plan.backends.llvm.kernels.bf16_selection.pays_in_bf16", lambda *_: True)
+    monkeypatch.setattr("irload.plan.backends.llvm.kernels.bf16_selection._is_faster", lambda *_: True)
     image = np.random.default_rng(3).random((1, 1, 8, 8), np.float32)
     plain = irload.compile_model("models/digits/model.xml", optimize=False)(image)[0]
     compiled = irload.compile_model("models/digits/model.xml", precision="bf16")

@@ -32,8 +32,13 @@ LEAST_DEPTH, LEAST_PAIRS = 8, 1 << 16
 
 
 def pays_in_bf16(step: Conv | ConvTranspose | MatMul, target: Target) -> bool:
+    """True where bf16 is faster than f32. Never where some outputs see no tap: zeros are no product."""
+    return _taps(step) > 0 and _is_faster(step, target)
+
+
+def _is_faster(step: Conv | ConvTranspose | MatMul, target: Target) -> bool:
     """True where tiles are filled well, or what is copied meets two vectors of weights or more, and there is work."""
-    shape, taps = _matrices(step)
+    shape, taps = _matrix(step), _taps(step)
     channels, depth = joined(shape, side_by_side(shape, target))[1:]
     products = step.output.size * shape[2] * taps
     if target.tiles and isinstance(step, MatMul):  # whose data are mostly f32, which few columns do not pay to copy
@@ -45,18 +50,23 @@ def pays_in_bf16(step: Conv | ConvTranspose | MatMul, target: Target) -> bool:
     return depth >= LEAST_DEPTH and -(-channels // ROWS) * taps >= 2 and products >= LEAST_PAIRS
 
 
-def _matrices(step: Conv | ConvTranspose | MatMul) -> tuple[tuple[int, int, int], int]:
-    """The groups of weights, the channels that each makes and reads, and how many taps an output sums over.
-
-    No taps for transposed convolutions in which some outputs see none: zeros are no product.
-    """
+def _matrix(step: Conv | ConvTranspose | MatMul) -> tuple[int, int, int]:
+    """The groups of weights, and the channels that each makes and reads."""
     if isinstance(step, MatMul):
-        return (1, step.output.shape[-1], step.inputs[0].shape[-2 if step.transpose_a else -1]), 1
-    groups, channels, depth, *kernel = step.inputs[1].shape
+        return 1, step.output.shape[-1], step.inputs[0].shape[-2 if step.transpose_a else -1]
+    groups, channels, depth = step.inputs[1].shape[:3]
+    return (groups, channels, depth) if isinstance(step, Conv) else (groups, depth, channels)
+
+
+def _taps(step: Conv | ConvTranspose | MatMul) -> int:
+    """How many taps an output sums over; none where some outputs of a transposed convolution see none."""
+    if isinstance(step, MatMul):
+        return 1
+    kernel = step.inputs[1].shape[3:]
     if isinstance(step, Conv):
-        return (groups, channels, depth), prod(kernel)
+        return prod(kernel)
     seen = all(d == 1 and k >= s for k, s, d in zip(kernel, step.strides, step.dilations, strict=True))
-    return (groups, depth, channels), prod(kernel) // prod(step.strides) if seen else 0
+    return prod(kernel) // prod(step.strides) if seen else 0
 
 
 def tile_width(channels: int) -> int:
