@@ -6,6 +6,9 @@ from bisect import bisect_left, insort
 from collections.abc import Mapping
 from heapq import heappop, heappush
 
+import numpy as np
+
+from irload.core.tensor import Array
 from irload.record import record
 
 ALIGNMENT = 64
@@ -117,3 +120,10 @@ class _Gaps:
 
 def _aligned(size: int) -> int:
     return -(-size // ALIGNMENT) * ALIGNMENT
+
+
+def aligned_bytes(size: int, alignment: int = ALIGNMENT) -> Array:
+    """Uninitialised bytes that begin at a multiple of `alignment`."""
+    raw = np.empty(size + alignment, np.uint8)
+    start = -raw.ctypes.data % alignment
+    return raw[start : start + size]

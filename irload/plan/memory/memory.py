@@ -10,7 +10,7 @@ from irload.core.tensor import Array
 from irload.plan.ir.program import Program, Value, walk_values
 from irload.plan.ir.strides import Strided
 from irload.plan.memory.aliases import Aliases
-from irload.plan.memory.arena import ALIGNMENT, Lifetime, place
+from irload.plan.memory.arena import Lifetime, aligned_bytes, place
 from irload.plan.memory.layout import Layout
 from irload.plan.memory.requests import MemoryRequests
 from irload.record import record
@@ -161,10 +161,3 @@ def _constant_bytes(program: Program) -> int:
             root = value.source.root
             found[root.place or root] = root.nbytes
     return sum(found.values())
-
-
-def aligned_bytes(size: int, alignment: int = ALIGNMENT) -> Array:
-    """Uninitialised bytes that begin at a multiple of `alignment`."""
-    raw = np.empty(size + alignment, np.uint8)
-    start = -raw.ctypes.data % alignment
-    return raw[start : start + size]

@@ -12,7 +12,7 @@ from tests.fuzz.programs.thresholds import all_in_bf16
 @pytest.fixture(autouse=True)
 def small_work_is_shared(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have threads share kernels that are worth it for themselves, however short the run of them is."""
-    monkeypatch.setattr("irload.plan.backends.llvm.runtime.TOGETHER_CYCLES", 0)
+    monkeypatch.setattr("irload.plan.backends.llvm.launching.TOGETHER_CYCLES", 0)
 
 
 @pytest.fixture

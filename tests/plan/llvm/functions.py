@@ -11,7 +11,7 @@ from irload.plan.backends.llvm import vector_math
 from irload.plan.backends.llvm.builder import Function, Value
 from irload.plan.backends.llvm.expressions import evaluate
 from irload.plan.backends.llvm.kernel import Kernel, Launch, address
-from irload.plan.backends.llvm.runtime import Table
+from irload.plan.backends.llvm.launching import launched
 from irload.plan.backends.llvm.target import Target
 from irload.plan.backends.llvm.vectors import Vector
 from irload.plan.ir.expression import Expression
@@ -96,5 +96,5 @@ def applied(name: str, operand: Array, target: Target) -> Array:
 
 def _run(kernel: Vectors, operands: list[Array], target: Target) -> list[Array]:
     results = [np.empty_like(operands[0]) for _ in range(kernel.tensors[1])]
-    Table([Launch(kernel, [address(a) for a in (*operands, *results)])], target, 1, 0).run(0, 1)
+    launched([Launch(kernel, [address(a) for a in (*operands, *results)])], target, 1, 0).run(0, 1)
     return results

@@ -9,7 +9,7 @@ import pytest
 
 from irload.plan.backends.llvm.builder import Function, Value
 from irload.plan.backends.llvm.kernel import Launch, Streamed, Temporary, address
-from irload.plan.backends.llvm.runtime import Table
+from irload.plan.backends.llvm.launching import launched
 from irload.plan.backends.llvm.target import AVX2, _flags
 from irload.record import record
 from tests.plan.llvm.tiny import Units
@@ -44,7 +44,7 @@ def noted(asks: int, others: Sequence[Streamed | None], threads: int, weights: i
     out, rest = np.zeros(threads, np.int64), np.zeros(threads, np.int64)
     launches = [Launch(Notes(threads, asks, Streamed(1, 1024, 1)), [address(out), OWN])]
     launches += [Launch(Notes(threads, 0, streamed), [address(rest), weights]) for streamed in others]
-    Table(launches, AVX2, threads, 64).run(0, len(launches))
+    launched(launches, AVX2, threads, 64).run(0, len(launches))
     return out.tolist()
 
 

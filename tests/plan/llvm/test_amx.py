@@ -18,8 +18,8 @@ from irload.plan.backends.llvm import available, target, tile_check
 from irload.plan.backends.llvm.kernel import Launch, address
 from irload.plan.backends.llvm.kernels.image_to_bf16 import ImageToBf16
 from irload.plan.backends.llvm.kernels.to_bf16 import Strided, ToBf16
+from irload.plan.backends.llvm.launching import launched
 from irload.plan.backends.llvm.permission import tiles_are_permitted
-from irload.plan.backends.llvm.runtime import Table
 from irload.plan.backends.llvm.spatial import Spatial
 from irload.plan.backends.llvm.target import AMX, AVX512, AVX512_BF16, Target
 from irload.plan.backends.llvm.tiles import Tiles
@@ -87,7 +87,7 @@ def test_a_model_in_bf16(monkeypatch: pytest.MonkeyPatch, target: Target, said: 
 def copied(data: Array, kernel: ToBf16 | ImageToBf16, target: Target) -> Array:
     """The copy that the kernel makes, as bits."""
     copy = np.full(kernel.nbytes // 2, 0xFFFF, np.uint16)
-    Table([Launch(kernel, [address(data), address(copy)])], target, 1, 0).run(0, 1)
+    launched([Launch(kernel, [address(data), address(copy)])], target, 1, 0).run(0, 1)
     return copy
 
 

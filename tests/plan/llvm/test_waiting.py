@@ -13,7 +13,7 @@ import pytest
 pytest.importorskip("llvmlite")
 
 from irload.plan.backends.llvm.kernel import Launch, address
-from irload.plan.backends.llvm.runtime import Table
+from irload.plan.backends.llvm.launching import launched
 from irload.plan.backends.llvm.target import AVX2, _flags
 from irload.plan.backends.llvm.waiting import SpinMailbox
 from irload.plan.threads import pool
@@ -30,7 +30,7 @@ class Filling:
 
     def __init__(self, threads: int = 1) -> None:
         self.out = np.zeros(64, np.float32)
-        self.table = Table([Launch(Fill(5, units=64), [address(self.out)])], AVX2, threads, 0)
+        self.table = launched([Launch(Fill(5, units=64), [address(self.out)])], AVX2, threads, 0)
 
     @property
     def job(self) -> tuple[int, ...]:

@@ -7,7 +7,7 @@ import numpy as np
 from irload.plan.backends.llvm.builder import Function
 from irload.plan.backends.llvm.compiler import compile_object
 from irload.plan.backends.llvm.kernel import Kernel, Launch, address
-from irload.plan.backends.llvm.runtime import Table
+from irload.plan.backends.llvm.launching import launched
 from irload.plan.backends.llvm.target import AVX2
 from irload.record import record
 
@@ -50,7 +50,7 @@ class Fill(Units):
 def filled(kernel: Fill, threads: int = 1) -> np.ndarray:
     """What the kernel writes."""
     out = np.zeros(kernel.units, np.float32)
-    Table([Launch(kernel, [address(out)])], AVX2, threads, 0).run(0, 1)
+    launched([Launch(kernel, [address(out)])], AVX2, threads, 0).run(0, 1)
     return out
 
 

@@ -10,7 +10,7 @@ from weakref import WeakValueDictionary
 from irload.core.tensor import Array
 from irload.plan.backends.base import Kernel, Options
 from irload.plan.backends.llvm.kernel import Launch
-from irload.plan.backends.llvm.runtime import Table
+from irload.plan.backends.llvm.launching import launched
 from irload.plan.backends.llvm.selection import selection
 from irload.plan.backends.llvm.selector import PackedWeights, Selector
 from irload.plan.backends.llvm.target import Target
@@ -49,33 +49,33 @@ class LlvmExecutable:
                 self.kernels.append(Kernel(step, type(main).__name__, main.why))
                 self._ranges.append((len(launches), len(launches) + len(found)))
                 launches += found
-        self._table = Table(launches, target, options.threads, selector.temporary_bytes)
+        self.table = launched(launches, target, options.threads, selector.temporary_bytes)
         self._constants = selector.constants
         self._packed = selector.packed_weights
-        self._calls = self._bundled()
+        self.calls = self._bundled()
 
     @property
     def nbytes(self) -> Mapping[str, int]:
         return {
-            "working memory": self._table.nbytes,
+            "working memory": self.table.nbytes,
             "constants": sum({id(a): a.nbytes for a in self._constants}.values()),
             "packed weights": sum({id(a): a.nbytes for a in self._packed}.values()),
         }
 
     def run(self, context: Any) -> None:
-        for first, last in self._calls:
+        for first, last in self.calls:
             if context is not None:
                 context.deadline.check()
-            self._table.run(first, last)
+            self.table.run(first, last)
 
     def run_kernel(self, index: int, context: Any) -> None:
         if is_on():
-            for memory in self._table.memory:
+            for memory in self.table.memory:
                 memory.fill(0xFF)
-        self._table.run(*self._ranges[index])
+        self.table.run(*self._ranges[index])
 
     def release(self) -> None:
-        self.kernels, self._calls = [], []
+        self.kernels, self.calls = [], []
 
     def _bundled(self) -> list[tuple[int, int]]:
         """Ranges of kernels of which each is one call."""

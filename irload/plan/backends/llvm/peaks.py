@@ -17,7 +17,7 @@ from irload.plan.backends.llvm import tiles
 from irload.plan.backends.llvm.builder import Function, Value
 from irload.plan.backends.llvm.dots import dot
 from irload.plan.backends.llvm.kernel import Kernel, Launch, address
-from irload.plan.backends.llvm.runtime import Table
+from irload.plan.backends.llvm.launching import launched
 from irload.plan.backends.llvm.target import Target
 from irload.plan.backends.llvm.tiles import Tiles
 from irload.portable import replace
@@ -181,7 +181,7 @@ def measure(target: Target, threads: int) -> Peaks:
 
 
 def _least(launch: Launch, target: Target, threads: int) -> float:
-    table = Table([launch], target, threads, 0)
+    table = launched([launch], target, threads, 0)
     seconds: list[float] = []
     for _ in range(ROUNDS):
         start = perf_counter()

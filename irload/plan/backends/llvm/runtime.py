@@ -16,19 +16,15 @@ import numpy as np
 
 from irload.core.tensor import Array
 from irload.plan.backends.llvm.builder import Function, Module, Value
-from irload.plan.backends.llvm.kernel import Launch, Standalone, Temporary
+from irload.plan.backends.llvm.kernel import Standalone
 from irload.plan.backends.llvm.library import library
 from irload.plan.backends.llvm.loader import Code
 from irload.plan.backends.llvm.target import Target
 from irload.plan.backends.llvm.waiting import SpinMailbox, read_shared, system_calls, wait_until
-from irload.plan.memory.memory import aligned_bytes
+from irload.plan.memory.arena import aligned_bytes
 from irload.plan.threads import pool
 from irload.record import record
 
-TOGETHER_CYCLES = 300_000
-"""The cycles of a table's shared kernels below which one thread runs all: waking another takes up to 0.1 ms."""
-REACH = 2
-"""Kernels among which weights are looked for to be asked for ahead: one that copies data may come between."""
 _ENTRY = 7
 """The i64 of one entry: function, arguments, units, whether threads share it, whether they meet afterwards, the weights
 that the first thread asks for ahead, and the bytes from there to those of the next thread."""
@@ -105,50 +101,58 @@ class _TableRun:
         self.table.abandon()
 
 
-class Table:
-    """Kernels that run one after the other, with all that they need."""
+@record()
+class Entry:
+    """A kernel of a table: its code, what it is given, and how it is split.
 
-    def __init__(self, launches: Sequence[Launch], target: Target, threads: int, temporary: int) -> None:
+    `arguments`: `pointers` addresses, then numbers; `ahead`: the address of weights to ask for, and the bytes from
+    there to those of the next thread; `keep`: the arrays behind the addresses, which live as long.
+    """
+
+    code: Code
+    arguments: Array
+    pointers: int
+    units: int
+    is_shared: bool
+    ahead: tuple[int, int] = (0, 0)
+    keep: Sequence[Array] = ()
+
+
+class Table:
+    """Kernels that run one after the other. `scratch`: the bytes of memory that each thread has for itself.
+
+    `temporary`: the memory that kernels of one step share.
+    """
+
+    def __init__(self, entries: Sequence[Entry], target: Target, threads: int, scratch: int, temporary: Array) -> None:
+        self.entries = entries
         self.threads = threads
         self.target = target
-        self._launches = list(launches)
-        self._codes: list[Code] = [library.code(launch.kernel.code, target) for launch in launches]
+        self.temporary = temporary
+        self.stride = -(-scratch // 4096) * 4096
         self._runner = library.code(Runner(), target)
         self._call = _function(self._runner.address)
-        stride = -(-max((launch.kernel.scratch for launch in launches), default=0) // 4096) * 4096
-        self._scratch = aligned_bytes(max(stride * threads, 64))
-        self._temporary = aligned_bytes(max(temporary, 64))
-        self._arguments = [self._resolved(launch) for launch in launches]
-        self._stride = stride
+        self._scratch = aligned_bytes(max(self.stride * threads, 64))
         self._barrier = aligned_bytes(128)
         self._counter = self._barrier.view(np.int64)
         self._counter[_SYSTEM // 8 : _SYSTEM // 8 + 2] = system_calls()
-        self._entries = np.zeros((max(len(launches), 1), _ENTRY), np.int64)
-        self._addresses = tuple(a.ctypes.data for a in (self._entries, self._barrier, self._scratch))
-        shared = [threads > 1 and launch.is_shared for launch in launches]
-        cycles = sum(launch.kernel.cycles for launch, s in zip(launches, shared, strict=True) if s)
-        shared = [s and cycles >= TOGETHER_CYCLES for s in shared]
-        self._before = [0, *accumulate(shared)]
-        meeting = [a or b for a, b in pairwise(shared)] + [False]
-        for k, launch in enumerate(launches):
-            self._entries[k] = (
-                self._codes[k].address,
-                self._arguments[k].ctypes.data,
-                launch.kernel.count,
-                shared[k],
-                meeting[k],
-                *self.ahead(k),
-            )
+        self._before = [0, *accumulate(entry.is_shared for entry in entries)]
+        meeting = [a.is_shared or b.is_shared for a, b in pairwise(entries)] + [False]
+        self._rows = np.zeros((max(len(entries), 1), _ENTRY), np.int64)
+        for k, entry in enumerate(entries):
+            where = entry.arguments.ctypes.data
+            self._rows[k] = entry.code.address, where, entry.units, entry.is_shared, meeting[k], *entry.ahead
+        self._addresses = tuple(a.ctypes.data for a in (self._rows, self._barrier, self._scratch))
 
     @property
     def nbytes(self) -> int:
         """The bytes of the threads' own memory and of what kernels share."""
-        return self._scratch.size + self._temporary.size
+        return self._scratch.size + self.temporary.size
 
     @property
     def memory(self) -> list[Array]:
         """All that kernels write to beside values: for tests, which fill it."""
-        return [self._scratch, self._temporary]
+        return [self._scratch, self.temporary]
 
     def run(self, first: int, last: int) -> None:
         """Run the kernels first…last−1."""
@@ -162,8 +166,8 @@ class Table:
 
     def job(self, first: int, last: int, thread: int, threads: int) -> tuple[int, ...]:
         """What one of the threads does: a function of machine code, and its arguments."""
-        entries, barrier, scratch = self._addresses
-        return self._runner.address, entries, first, last, thread, threads, barrier, scratch + thread * self._stride
+        rows, barrier, scratch = self._addresses
+        return self._runner.address, rows, first, last, thread, threads, barrier, scratch + thread * self.stride
 
     def run_job(self, job: Sequence[int]) -> None:
         """Do it in this thread."""
@@ -172,28 +176,6 @@ class Table:
     def abandon(self) -> None:
         """Let all threads pass all barriers: what they make is of no use any more."""
         self._counter[0] = 1 << 62
-
-    def ahead(self, index: int) -> tuple[int, int]:
-        """Where the weights begin that are read behind a kernel, and the bytes from one thread's to the next one's.
-
-        Its own where none follow soon that are constant and as large as what it asks for.
-        """
-        asked = self._launches[index].kernel.asks
-        if not asked:
-            return 0, 0
-        for k in (*range(index + 1, min(index + 1 + REACH, len(self._launches))), index):
-            streamed = self._launches[k].kernel.streamed
-            if streamed is None or (k > index and isinstance(self._launches[k].pointers[streamed.pointer], Temporary)):
-                continue
-            stride = streamed.nbytes // streamed.parts * (streamed.parts // self.threads)
-            if streamed.nbytes - (self.threads - 1) * stride >= asked:
-                return int(self._arguments[k][streamed.pointer]), stride
-        raise AssertionError("a kernel asks for more than its own weights")
-
-    def _resolved(self, launch: Launch) -> Array:
-        start = self._temporary.ctypes.data
-        found = [start + p.offset if isinstance(p, Temporary) else p for p in launch.pointers]
-        return np.array([*found, *launch.kernel.numbers] or [0], np.uint64)
 
 
 def _function(address: int) -> Any:

@@ -16,7 +16,7 @@ from irload.plan.backends.llvm.builder import Function, Value
 from irload.plan.backends.llvm.kernel import Standalone
 from irload.plan.backends.llvm.library import function
 from irload.plan.backends.llvm.target import Target
-from irload.plan.memory.memory import aligned_bytes
+from irload.plan.memory.arena import aligned_bytes
 from irload.record import record
 
 SPINS = 1000

@@ -10,7 +10,7 @@ import numpy as np
 from irload.plan.backends.llvm.kernel import Kernel, address
 from irload.plan.backends.llvm.library import function
 from irload.plan.backends.llvm.target import Target
-from irload.plan.memory.memory import aligned_bytes
+from irload.plan.memory.arena import aligned_bytes
 from irload.plan.threads import pool
 
 

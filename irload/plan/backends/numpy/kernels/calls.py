@@ -10,7 +10,7 @@ import numpy as np
 from irload.core.tensor import Array
 from irload.plan.backends.numpy.kernels.views import shaped
 from irload.plan.backends.numpy.measured import SHARED, TILE
-from irload.plan.memory.memory import aligned_bytes
+from irload.plan.memory.arena import aligned_bytes
 from irload.plan.threads import Call
 
 

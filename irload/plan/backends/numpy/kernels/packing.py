@@ -14,7 +14,7 @@ from irload.plan.backends.numpy.kernels.small_gemm import panel_width
 from irload.plan.backends.numpy.kernels.views import shaped
 from irload.plan.backends.numpy.measured import PACK_COLUMNS, PACK_ROWS
 from irload.plan.ir.constant import Constant
-from irload.plan.memory.memory import aligned_bytes
+from irload.plan.memory.arena import aligned_bytes
 from irload.record import record
 
 PackedWeights = WeakValueDictionary[tuple[str, Constant], Array]
