@@ -33,8 +33,8 @@ def test_nothing_is_kept_before_anything_ran(irrun, folder):
 
 
 def test_what_is_kept_is_counted_and_removed(irrun, folder):
-    ObjectCache().write("one", b"x" * 100)
-    ObjectCache().write("another", b"y" * 1000)
+    ObjectCache().keep("one", b"x" * 100)
+    ObjectCache().keep("another", b"y" * 1000)
     (folder / "tuned.json").write_text("{}", encoding="ascii")
     (folder / "note.txt").write_text("not ours", encoding="ascii")
     found = entries(irrun)
@@ -48,7 +48,7 @@ def test_what_is_kept_is_counted_and_removed(irrun, folder):
 
 
 def test_the_table_says_where(irrun, folder):
-    ObjectCache().write("one", b"x" * 100)
+    ObjectCache().keep("one", b"x" * 100)
     done = irrun("cache")
     assert done.code == OK
     assert "kernels" in done.out

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from irload import private_folder
 from irload.plan.backends.llvm import cache as caches
 from irload.plan.backends.llvm import library as libraries
 from irload.plan.backends.llvm.cache import ObjectCache
@@ -83,8 +84,8 @@ def test_an_object_that_cannot_be_loaded_is_compiled_anew(kept: ObjectCache) -> 
     library = libraries.Library(kept)
     library.code(Fill(1), AVX2)
     key = f"{libraries._generator()} {AVX2!r} {Fill(1)!r}"
-    assert kept.read(key) is not None
-    kept.write(key, b"\x7fELF of another kind, with a digest that is right")
+    assert kept.find(key) is not None
+    kept.keep(key, b"\x7fELF of another kind, with a digest that is right")
     assert compiles(kept) == 1
 
 
@@ -102,7 +103,7 @@ def test_what_others_may_write_to_is_not_read(kept: ObjectCache) -> None:
 
 def test_what_belongs_to_others_is_not_read(kept: ObjectCache, monkeypatch: pytest.MonkeyPatch) -> None:
     compiles(kept)
-    monkeypatch.setattr(caches.os, "geteuid", lambda: os.getuid() + 1)
+    monkeypatch.setattr(private_folder.os, "geteuid", lambda: os.getuid() + 1)
     before = only(kept).stat().st_mtime_ns
     assert compiles(kept) == 1
     assert only(kept).stat().st_mtime_ns == before, "nothing is written to a folder of others"
@@ -120,33 +121,33 @@ def test_a_disk_that_is_full(kept: ObjectCache, monkeypatch: pytest.MonkeyPatch)
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(caches, "replace", full)
+    monkeypatch.setattr(private_folder, "replace", full)
     assert compiles(kept) == 1
     assert list(kept.folder.iterdir()) == []
 
 
 def test_the_oldest_go_first(kept: ObjectCache) -> None:
     for k in range(5):
-        kept.write(str(k), bytes(1000))
-        os.utime(kept.folder / caches._name(str(k)), (k + 1000, k + 1000))
-    os.utime(kept.folder / caches._name("0"), (9000, 9000))
+        kept.keep(str(k), bytes(1000))
+        os.utime(kept.folder / f"{caches._name(str(k))}.o", (k + 1000, k + 1000))
+    os.utime(kept.folder / f"{caches._name('0')}.o", (9000, 9000))
     kept.trim(3 * 1032)
-    assert [kept.read(str(k)) is not None for k in range(5)] == [True, False, False, True, True]
+    assert [kept.find(str(k)) is not None for k in range(5)] == [True, False, False, True, True]
     assert kept.contents().nbytes == 3 * 1032
 
 
 def test_reading_makes_an_object_young(kept: ObjectCache) -> None:
-    kept.write("a", b"1")
+    kept.keep("a", b"1")
     path = only(kept)
     os.utime(path, (1000, 1000))
-    kept.read("a")
+    kept.find("a")
     assert path.stat().st_mtime > 1000
 
 
 def test_the_size_is_watched_while_kernels_are_written(kept: ObjectCache, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ObjectCache.trim, "__defaults__", (10 * 1032,))
+    monkeypatch.setattr(kept, "_largest", 10 * 1032)
     for k in range(2 * caches.WRITES):
-        kept.write(str(k), bytes(1000))
+        kept.keep(str(k), bytes(1000))
     assert kept.contents().count == 10
 
 

@@ -40,7 +40,7 @@ class Library:
             return found
 
     def _load(self, key: str, kernel: Kernel, target: Target) -> Code:
-        kept = self.cache.read(key)
+        kept = self.cache.find(key)
         if kept is not None:
             try:
                 return load(kept)
@@ -48,7 +48,7 @@ class Library:
                 pass  # compiled anew
         made = compile_object(kernel.text(target), target)
         self.compiled += 1
-        self.cache.write(key, made)
+        self.cache.keep(key, made)
         return load(made)
 
 
