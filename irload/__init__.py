@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from irload.comparison.compare import Comparison, compare
     from irload.comparison.diff import diff
     from irload.comparison.edits import Difference
+    from irload.compiling import compile_model
     from irload.config import show_config
     from irload.core import attribute as attr
     from irload.core import element as elements
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from irload.loading import read_model
     from irload.model import Model, infer
     from irload.reporting.page import ModelReport, report
-    from irload.run import CompiledModel, InferRequest, compile_model
+    from irload.run import CompiledModel, InferRequest
     from irload.safety import Limits
     from irload.write.patch import correct_ports
     from irload.write.save import save_model
@@ -93,6 +94,7 @@ _PUBLIC = {
     "irload.comparison.compare": ("Comparison", "compare"),
     "irload.comparison.diff": ("diff",),
     "irload.comparison.edits": ("Difference",),
+    "irload.compiling": ("compile_model",),
     "irload.config": ("show_config",),
     "irload.dump": ("dump_intermediates",),
     "irload.finite": ("check_finite",),
@@ -109,7 +111,7 @@ _PUBLIC = {
     "irload.loading": ("read_model",),
     "irload.model": ("Model", "infer"),
     "irload.reporting.page": ("ModelReport", "report"),
-    "irload.run": ("CompiledModel", "InferRequest", "compile_model"),
+    "irload.run": ("CompiledModel", "InferRequest"),
     "irload.safety": ("Limits",),
     "irload.write.patch": ("correct_ports",),
     "irload.write.save": ("save_model",),

@@ -16,7 +16,7 @@ from numpy.lib import format as npy
 
 from irload.core.tensor import Array
 from irload.errors import LimitExceeded, ReadError, Where
-from irload.read.files import identify, open_regular
+from irload.files import identify, open_regular
 from irload.safety import DEFAULT, Limits
 from irload.write.atomic import write_atomically
 

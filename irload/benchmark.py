@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from irload.compiling import compile_model
 from irload.core.tensor import Array
 from irload.errors import InputInvalid, Unsupported
 from irload.model import Model
 from irload.portable import resident_memory
-from irload.run import compile_model
 
 __all__ = ["Benchmark", "Side", "benchmark"]
 

@@ -13,7 +13,7 @@ from irload.core.shape import Shape
 from irload.core.tensor import UNKNOWN, TensorType
 from irload.errors import ReadError, Where, printable
 
-__all__ = ["Declared", "Graph", "Node", "Output", "Port", "UnknownOp", "positions", "topological"]
+__all__ = ["Declared", "Graph", "Node", "Output", "Port", "UnknownOp", "position", "positions", "topological"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,6 +188,13 @@ def positions(ports: Sequence[Port]) -> dict[Node | str, int]:
     for k, port in enumerate(ports):
         found.setdefault(port.place_name, k)
     return found
+
+
+def position(known: Mapping[Node | str, int], key: Port | str) -> int | None:
+    """The position of a port or name among `positions`; that of a port of the same file read again by its name."""
+    if isinstance(key, Port):
+        return known.get(key.node, known.get(key.any_name))
+    return known.get(key)
 
 
 def with_printable_names(graph: Graph, text: str) -> str:

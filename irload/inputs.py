@@ -11,7 +11,7 @@ from irload.core.element import ELEMENTS, ElementType, dynamic, string
 from irload.core.shape import ARRAY_AXES, Shape
 from irload.core.tensor import Array, TensorType
 from irload.errors import InputInvalid
-from irload.graph import Node, Port, positions
+from irload.graph import Node, Port, position, positions
 from irload.ops.casting import convert
 
 __all__ = ["Binding", "as_element", "bind", "bind_typed"]
@@ -127,7 +127,7 @@ def _from_mapping(ports: Sequence[Port], inputs: Mapping[Any, Any]) -> list[Any]
 
 
 def _index(ports: Sequence[Port], known: Mapping[Node | str, int], key: Any) -> int:
-    found = known.get(key.node if isinstance(key, Port) else key) if isinstance(key, Port | str) else key
+    found = position(known, key) if isinstance(key, Port | str) else key
     if isinstance(found, int) and 0 <= found < len(ports):
         return found
     names = ", ".join(f"'{p.any_name}'" for p in ports)

@@ -60,11 +60,11 @@ class Model(Graph):
 
     def input(self, key: str | int | Port = 0) -> Port:
         """An input by position, by any of its tensor names or by its layer's name. Raises InputInvalid."""
-        return _find(self.inputs, key, "input")
+        return find_port(self.inputs, key, "input")
 
     def output(self, key: str | int | Port = 0) -> Port:
         """An output by position, by any of its tensor names or by its layer's name. Raises InputInvalid."""
-        return _find(self.outputs, key, "output")
+        return find_port(self.outputs, key, "output")
 
     def reshape(self, shapes: ShapeLike | Mapping[str | int | Port, ShapeLike]) -> Model:
         """Give inputs new partial shapes and infer everything anew. Returns the model; unchanged when it fails.
@@ -152,7 +152,8 @@ def _result_names(node: Node) -> frozenset[str]:
     return node.inputs[0].names if node.output_names is None else node.output_names
 
 
-def _find(ports: Sequence[Port], key: str | int | Port, what: str) -> Port:
+def find_port(ports: Sequence[Port], key: str | int | Port, what: str) -> Port:
+    """One of the ports by position, by any of its tensor names or by its layer's name. Raises InputInvalid."""
     if isinstance(key, Port):
         return key
     if isinstance(key, int):

@@ -7,7 +7,7 @@ from typing import Any
 
 from irload.core.tensor import Array
 from irload.errors import printable
-from irload.graph import Node, Port, positions
+from irload.graph import Node, Port, position, positions
 
 __all__ = ["Result", "owned"]
 
@@ -28,7 +28,7 @@ class Result(Mapping[Any, Array]):
             return self._arrays[key]
         if self._positions is None:
             self._positions = positions(self._ports)
-        found = self._positions.get(key.node if isinstance(key, Port) else key)
+        found = position(self._positions, key)
         if found is not None:
             return self._arrays[found]
         names = ", ".join(f"'{p.any_name}'" for p in self._ports)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
@@ -30,14 +29,14 @@ from irload.plans import Plans
 from irload.request import InferRequest
 from irload.result import Result
 from irload.runnable import require_known, require_variables
-from irload.safety import DEFAULT, Limits
+from irload.safety import Limits
 from irload.variables import VariableState
 
 if TYPE_CHECKING:
     from irload.observation import Observe
     from irload.plan.profile import StepTime
 
-__all__ = ["CompiledModel", "InferRequest", "Result", "VariableState", "compile_model"]
+__all__ = ["CompiledModel", "InferRequest", "Result", "VariableState"]
 
 
 class CompiledModel(Plans):
@@ -160,7 +159,7 @@ class CompiledModel(Plans):
         except MemoryError as error:
             raise ExecutionError(f"ran out of memory: {error}") from None
         except LimitExceeded as error:
-            raise error.at(Where(self.model.file)) from None
+            raise error.at(Where(self._options.file)) from None
 
     def profile(self, inputs: Any = None, rounds: int = 5) -> list[StepTime]:
         """The steps of an inference in the order in which they run, each with the median of its time over `rounds`.
@@ -253,55 +252,3 @@ class CompiledModel(Plans):
     def _differences_for(self, given: Sequence[TensorType]) -> RunDifferences | None:
         """What compares a run on such inputs with the file; None where the file says nothing about them."""
         return self._by_runs if self._by_runs.applies_to(given) else None
-
-
-def compile_model(
-    model: Model | str | Path,
-    threads: int | None = None,
-    *,
-    optimize: bool = True,
-    precise: bool = False,
-    tune: bool = False,
-    jit: bool | None = None,
-    precision: str = "f32",
-    limits: Limits | None = None,
-    mmap: bool = False,
-    strict: bool = False,
-) -> CompiledModel:
-    """Make a model ready to run. A model of static inputs is planned here, any other when its first inputs arrive.
-
-    `model`: a Model, or the path of an XML file. `threads`: worker threads; None takes the environment variable
-    IRLOAD_NUM_THREADS, else one for each processor. `optimize=False` runs every operation by its own readable
-    `compute`, one after the other. `precise=True` avoids kernels that round more than a plain sum does (Winograd's
-    convolutions), for about half of their speed. `tune=True` times the kernels that would do when a plan is made, and
-    keeps the choice in the user's cache (IRLOAD_CACHE_DIR). `jit`: compiled kernels, for which `irload[jit]` is needed;
-    None takes them where they can be had, True demands them, False leaves all to NumPy. `precision`: what they compute
-    products in: "f32", "bf16", which needs a processor with AMX or AVX512_BF16, or "auto", bf16 where there is either,
-    as OpenVINO does. `limits`: what running may take; None takes those that the model was read with. `mmap`: for a
-    path, map its .bin file (see `read_model`). `strict=True` refuses files whose ports declare what is not inferred,
-    which are warnings otherwise (`CompiledModel.warnings`): here, or where a port turns out untrue for the shapes of an
-    inference, there.
-
-    Raises InputInvalid for a `jit` or `precision` that this machine cannot meet, UnknownOperation naming every
-    operation that is unknown, DeclaredDiffers, and where the plan passes the limits or the memory, LimitExceeded or
-    ExecutionError.
-    """
-    if not isinstance(model, Model):
-        from irload.loading import read_model
-
-        model = read_model(model, limits=limits or DEFAULT, mmap=mmap)
-    elif mmap:
-        raise InputInvalid("mmap is for a path; the model is read already")
-    compiled = CompiledModel(
-        model,
-        threads,
-        optimize=optimize,
-        precise=precise,
-        tune=tune,
-        jit=jit,
-        precision=precision,
-        limits=limits,
-        strict=strict,
-    )
-    compiled.prepare()
-    return compiled

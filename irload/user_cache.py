@@ -1,4 +1,4 @@
-"""What irload keeps in the user's cache: compiled kernels, and what was measured. All of it can be found again."""
+"""What irload keeps in the user's cache: compiled kernels and models, what was measured. All can be found again."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from irload.model_cache import models_folder
 from irload.plan.backends.llvm.cache import ObjectCache
 from irload.plan.backends.llvm.peaks import peaks_file
 from irload.plan.backends.numpy.tuning import tuning_file
@@ -25,9 +26,10 @@ class Kept:
 
 def kept() -> list[Kept]:
     """What the cache holds, one entry for each kind, whether there is any of it or not."""
-    kernels = ObjectCache().contents()
+    kernels, models = ObjectCache().contents(), models_folder().contents()
     return [
         Kept("compiled kernels", kernels.folder, kernels.count, kernels.nbytes),
+        Kept("compiled models", models.folder, models.count, models.nbytes),
         _file("tuning", tuning_file()),
         _file("peaks", peaks_file()),
     ]
@@ -37,6 +39,7 @@ def clear_cache() -> list[Kept]:
     """Remove all of it, and give what there was. What cannot be removed stays."""
     found = kept()
     ObjectCache().clear()
+    models_folder().clear()
     for entry in found:
         with suppress(OSError):
             if entry.path.is_file():

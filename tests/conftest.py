@@ -8,6 +8,7 @@ from importlib.util import find_spec
 import pytest
 
 os.environ.setdefault("IRLOAD_JIT", "off")  # NumPy's kernels, which are complete; `make test-jit` runs with the others
+os.environ.setdefault("IRLOAD_MODEL_CACHE", "off")  # plans of an earlier run know nothing of what a test replaces
 
 from irload import extensions
 from irload.core import registry

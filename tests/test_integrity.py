@@ -11,10 +11,11 @@ import numpy as np
 import pytest
 
 import irload
+from irload import files
 from irload.batch import Predictor
 from irload.errors import InputInvalid, ReadError
 from irload.integrity import Digests, pins_of
-from irload.read import files, read_graph
+from irload.read import read_graph
 from irload.write.atomic import write_atomically
 from irrun.main import main
 from tests.read.texts import BASE, const_net

@@ -19,7 +19,7 @@ COMMANDS = {
     "diff": "Show what was edited between two models.",
     "infer": "Infer every layer's outputs and compare them with the declared ones.",
     "report": "Write an HTML page that shows a model.",
-    "cache": "Show or clear what is kept in the user's cache: compiled kernels, tuning.",
+    "cache": "Show or clear what is kept in the user's cache: compiled models, kernels.",
     "save": "Write a model anew: as IR v11, for other shapes, with constants of f16.",
 }
 PIPE_CLOSED = 141

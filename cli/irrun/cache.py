@@ -13,7 +13,7 @@ from irrun.arguments import json_option
 @click.option("--clear", is_flag=True, help="Remove all of it.")
 @json_option
 def command(clear: bool, as_json: bool) -> int:
-    r"""Show what irload keeps in the user's cache: compiled kernels, and what --tune has learnt.
+    r"""Show what irload keeps in the user's cache: compiled kernels and models, what --tune has learnt.
 
     All of it is made again when it is needed. IRLOAD_CACHE_DIR names another folder.
 

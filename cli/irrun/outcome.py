@@ -32,8 +32,13 @@ def report(
     seconds: tuple[float, float],
     top: int | None,
     labels: Sequence[str],
+    *,
+    cached: bool = False,
 ) -> Document:
-    """The document of schemas/run.schema.json. `seconds`: of planning, and of the inference."""
+    """The document of schemas/run.schema.json. `seconds`: of planning, and of the inference.
+
+    `cached`: whether the plan is one that was kept.
+    """
     inputs = [{**_tensor(port, f.value), "source": f.source} for port, f in zip(compiled.inputs, fed, strict=True)]
     outputs = [_output(port, array, top, labels) for port, array in zip(compiled.outputs, result.values(), strict=True)]
     planning, inference = (round(s, 6) for s in seconds)
@@ -41,6 +46,7 @@ def report(
         "model": str(model),
         "inputs": inputs,
         "outputs": outputs,
+        "cached": cached,
         "planning_seconds": planning,
         "seconds": inference,
     }
@@ -103,7 +109,8 @@ def render(document: Document) -> None:
     for file in document["written"]:
         stderr().print(f"wrote {safe(file)}", soft_wrap=True)
     planning, inference = (document[key] * 1000 for key in ("planning_seconds", "seconds"))
-    stderr().print(f"[dim]planned in {planning:.1f} ms, ran in {inference:.1f} ms[/]")
+    planned = "took the plan from the cache" if document["cached"] else "planned"
+    stderr().print(f"[dim]{planned} in {planning:.1f} ms, ran in {inference:.1f} ms[/]")
 
 
 def _render_top(output: Document) -> None:

@@ -40,6 +40,7 @@ from irrun.arguments import (
 @click.option("--dump", type=click.Path(path_type=Path), metavar="DIR", help="Write every layer's outputs there.")
 @click.option("--layers", multiple=True, metavar="PATTERN", help="Only these layers for --dump; may be repeated.")
 @click.option("--check-finite", "finite", is_flag=True, help="Name the first layers that give NaN or infinity.")
+@click.option("--no-cache", is_flag=True, help="Keep no plan for the next run of the file, and take none.")
 @click.option("--subnormals", is_flag=True, help="Look for subnormal numbers as well, with --check-finite.")
 @json_option
 def command(
@@ -60,6 +61,7 @@ def command(
     layers: tuple[str, ...],
     finite: bool,
     subnormals: bool,
+    no_cache: bool,
     limits: Limits,
     pins: dict[str, str] | None,
     as_json: bool,
@@ -74,7 +76,7 @@ def command(
       irrun model.xml ids=ids.npy mask=mask.npy -o result.npz
       irrun model.xml --random 0 --shape 'image[1,3,224,224]'
     """
-    from irload import compile_model, read_model
+    from irload.compiling import compile_model, place_for
     from irrun.feed import gather
     from irrun.intermediates import dumped, nonfinite, render_intermediates, require_options
     from irrun.notice import Notice
@@ -86,18 +88,26 @@ def command(
 
     require_options(dump, layers, finite=finite, subnormals=subnormals)
     names = _labels(labels)
-    with progress("reading the model"):
-        loaded = read_model(model, weights, limits=limits, sha256=pins)
-        if shapes:
-            loaded.reshape(shapes_of(loaded, shapes))
-        emulated = _emulated(loaded, emulate)
+    emulated: list[str] = []
+    as_it_is = not (no_cache or weights or pins or shapes or emulate or profile or explain or dump or finite)
+    place = place_for(model, limits=limits, **options) if as_it_is else None
     planning = time.perf_counter()
-    with progress("planning"):
-        compiled = compile_model(loaded, optimize=emulate is None, strict=strict, **options)
+    compiled = cached = None if place is None else place.find(strict=strict)
+    if compiled is None:
+        from irload import read_model  # which a plan that was kept does without
+
+        with progress("reading the model"):
+            loaded = read_model(model, weights, limits=limits, sha256=pins)
+            if shapes:
+                loaded.reshape(shapes_of(loaded, shapes))
+            emulated = _emulated(loaded, emulate)
+        planning = time.perf_counter()
+        with progress("planning"):
+            compiled = compile_model(loaded, optimize=emulate is None, strict=strict, **options)
     planned = time.perf_counter() - planning
     notice = Notice()
     notice(compiled.differences)
-    fed = gather(compiled.inputs, inputs, seed, limits, lambda ports: advice(loaded, ports))
+    fed = gather(compiled.inputs, inputs, seed, limits, lambda ports: advice(compiled.model, ports))
     files = plan_files(output, compiled.outputs, force=force) if output is not None else None
     values = [f.value for f in fed]
     seen: dict[str, Any] = {}
@@ -118,7 +128,7 @@ def command(
     notice(compiled.differences)
     if files is not None:
         write_files(files, result, force=force)
-    document: dict[str, Any] = report(model, compiled, fed, result, (planned, seconds), top, names)
+    document: dict[str, Any] = report(model, compiled, fed, result, (planned, seconds), top, names, cached=cached is not None)
     document["warnings"] = compiled.warnings
     document |= seen
     if emulate is not None:
@@ -134,6 +144,8 @@ def command(
         render(document)
         render_plan(document)
         render_intermediates(document)
+    if place is not None and cached is None:
+        place.keep(compiled)
     return 0 if not finite or document["finite"]["passed"] else 1
 
 

@@ -16,9 +16,9 @@ from irload.batch.images import SUFFIXES
 from irload.batch.items import Item
 from irload.batch.names import JOB_FOLDER, is_inside, real, shown
 from irload.errors import InputInvalid, ReadError
+from irload.files import open_regular
 from irload.graph import Port
 from irload.input_files import split_word
-from irload.read.files import open_regular
 
 ARRAYS = (".npy", ".npz")
 TABLE = ".parquet"

@@ -16,9 +16,9 @@ from irload.batch.predictor import Predictor
 from irload.batch.samples import Samples
 from irload.core.tensor import Array
 from irload.errors import InputInvalid
+from irload.files import open_regular
 from irload.graph import Port
 from irload.input_files import InputValues, is_archive, load_archive, load_array, port_named
-from irload.read.files import open_regular
 
 
 def load_item(item: Item, predictor: Predictor, images: ImageOptions) -> Samples:

@@ -13,13 +13,14 @@ from irload.arrays import storable
 from irload.batch.samples import SampleInputs, Samples
 from irload.batch.sizing import Sizing
 from irload.batch.stacking import Stacking, plan_stacking
+from irload.compiling import compile_model
 from irload.core.tensor import Array
 from irload.errors import ExecutionError, InputInvalid, IRError, LimitExceeded
 from irload.inference import ShapeLike
 from irload.loading import read_model
 from irload.model import Model
 from irload.plan.backends.llvm.target import host_target
-from irload.run import CompiledModel, compile_model
+from irload.run import CompiledModel
 from irload.safety import DEFAULT, Limits
 
 __all__ = ["Predictor"]

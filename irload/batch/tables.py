@@ -16,9 +16,9 @@ from irload.batch.names import shown
 from irload.batch.parquet import ParquetTable, open_parquet
 from irload.core.tensor import Array
 from irload.errors import InputInvalid, ReadError, Where
+from irload.files import open_regular
 from irload.graph import Port
 from irload.input_files import names_of, port_named
-from irload.read.files import open_regular
 
 ROWS = 64
 """Rows that are decoded at a time, and that the columns carried over are kept for."""

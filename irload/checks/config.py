@@ -22,7 +22,7 @@ from typing import Any, TypeVar, cast
 
 from irload.checks.report import Suppression
 from irload.errors import AttributeInvalid, ReadError, Where
-from irload.read.files import read_limited
+from irload.files import read_limited
 
 NAME = ".irload.toml"
 SIZE = 1 << 16

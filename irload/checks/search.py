@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from irload.errors import ReadError
-from irload.read.files import HEAD, identify, open_regular
+from irload.files import HEAD, identify, open_regular
 from irload.read.prolog import root_tag
 
 

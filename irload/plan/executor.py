@@ -61,9 +61,9 @@ class Executor:
         if sum(constant.nbytes for constant in constants) > LARGE:
             give_back_memory()  # before the first inference touches the arena
         self.kernels = [kernel for segment in self.segments for kernel in segment.executable.kernels]
-        inputs = [self.memory.array(v) for v in program.inputs]
-        self._inputs = [[(part, view[part]) for part in pieces(view)] for view in inputs]
-        self._outputs = [self.memory.array(v) for v in program.outputs]
+        self.taken = [self.memory.array(v) for v in program.inputs]
+        self.given = [self.memory.array(v) for v in program.outputs]
+        self._inputs = [[(part, view[part]) for part in pieces(view)] for view in self.taken]
         self._rounds = any(v.origin is not None and is_short(v.origin.type) for v in program.outputs)
         self._sanitizer = _sanitizer(program, self.memory) if is_on() else None
 
@@ -87,7 +87,7 @@ class Executor:
         self._fill(arrays)
         for segment in self.segments:
             segment.executable.run(context)
-        return self._results([np.array(view, order="C") for view in self._outputs], wide)
+        return self._results([np.array(view, order="C") for view in self.given], wide)
 
     def _results(self, arrays: Sequence[Array], wide: bool) -> tuple[Array, ...]:
         """The results in the types that the graph gives them, or as they are."""

@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from irload.errors import InputInvalid, IRError, ReadError, Where
+from irload.files import read_limited
 from irload.integrity import Digests, Pins, pins_of
 from irload.integrity import sha256 as digest
 from irload.model import Model
 from irload.read.build import build
-from irload.read.files import read_limited
 from irload.read.weights import Weights
 from irload.read.xml import OnFault, raise_first, read_xml
 from irload.safety import DEFAULT, Limits

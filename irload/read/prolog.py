@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from irload.errors import ReadError
-from irload.read.files import HEAD, identify
+from irload.files import HEAD, identify
 
 BOM = b"\xef\xbb\xbf"
 _ENCODING = re.compile(rb"""encoding\s*=\s*["']([^"']*)["']""")

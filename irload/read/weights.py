@@ -16,9 +16,9 @@ from irload.core.element import ElementType
 from irload.core.packing import unpack
 from irload.core.tensor import Array, owner_of
 from irload.errors import ReadError
+from irload.files import advice, identify, open_regular
 from irload.integrity import sha256
 from irload.portable import read_at
-from irload.read.files import advice, identify, open_regular
 from irload.safety import DEFAULT, Limits
 
 PART = 1 << 24

@@ -11,9 +11,9 @@ from lxml import etree
 
 from irload.core.pause import uncollected
 from irload.errors import IRError, LimitExceeded, ReadError, Where
+from irload.files import HEAD, open_regular
 from irload.read.elements import BODIES, Element, Elements
 from irload.read.faults import OnFault, counted, raise_first
-from irload.read.files import HEAD, open_regular
 from irload.read.metadata import OLD, check_old, preprocess, tree
 from irload.read.prolog import BOM, NO_IR, root_tag
 from irload.read.raw import RawGraph, RawNet

@@ -14,12 +14,12 @@ from irload.comparison.compare import Comparison, LayerError, compare
 from irload.comparison.diff import diff
 from irload.comparison.edits import Difference
 from irload.comparison.measures import Measures
+from irload.compiling import compile_model
 from irload.graph import Port
 from irload.memory import Lifetimes, constant_bytes
 from irload.model import Model
 from irload.plan.profile import StepTime
 from irload.reporting.layers import Layers, layers_of
-from irload.run import compile_model
 
 __all__ = ["document_of"]
 

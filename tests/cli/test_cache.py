@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from jsonschema import Draft202012Validator
 
+from irload.model_cache import models_folder
 from irload.plan.backends.llvm.cache import ObjectCache
 from irrun.main import OK, USAGE
 
@@ -35,14 +36,16 @@ def test_nothing_is_kept_before_anything_ran(irrun, folder):
 def test_what_is_kept_is_counted_and_removed(irrun, folder):
     ObjectCache().keep("one", b"x" * 100)
     ObjectCache().keep("another", b"y" * 1000)
+    models_folder().write("a", lambda: [b"z" * 10])
     (folder / "tuned.json").write_text("{}", encoding="ascii")
     (folder / "note.txt").write_text("not ours", encoding="ascii")
     found = entries(irrun)
     assert found["compiled kernels"] == (2, 1100 + 2 * 32)
+    assert found["compiled models"] == (1, 10)
     assert found["tuning"] == (1, 2)
     done = irrun("cache", "--clear", "--json")
     assert done.json["cleared"]
-    assert done.json["removed_bytes"] == 1100 + 2 * 32 + 2
+    assert done.json["removed_bytes"] == 1100 + 2 * 32 + 10 + 2
     assert set(entries(irrun).values()) == {(0, 0)}
     assert (folder / "note.txt").exists()
 

@@ -15,12 +15,11 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from irload import ReadError, portable, read_model
+from irload import ReadError, files, portable, read_model
 from irload.batch import durable
 from irload.checks import sarif
 from irload.plan.backends.numpy import tuning
 from irload.portable import file_name, physical_memory, read_at, replace
-from irload.read import files
 from irload.safety import machine_memory
 from irrun.main import PIPE_CLOSED, UNREADABLE, main
 from tests.cli.conftest import MODELS, irrun_process

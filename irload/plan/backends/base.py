@@ -106,3 +106,7 @@ class Backend(Protocol):
     def compile(self, steps: Sequence[Step], memory: Memory, options: Options) -> Executable:
         """A segment ready to run."""
         ...
+
+
+foremost: list[Backend] = []
+"""Back ends that were registered, to which steps are offered before all others."""

@@ -6,11 +6,10 @@ from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 
 from irload.core.op import Op
-from irload.plan.backends.base import Backend, Options
+from irload.plan.backends.base import Backend, Options, foremost
 from irload.plan.backends.llvm.available import compiled_kernels
 from irload.plan.backends.numpy.backend import NumpyBackend
 
-_registered: list[Backend] = []
 _numpy = NumpyBackend()
 
 
@@ -20,7 +19,7 @@ def backends(options: Options) -> tuple[Backend, ...]:
     Raises InputInvalid for options that this machine cannot meet.
     """
     compiled = compiled_kernels(options.jit, options.precision, precise=options.precise)
-    return (*_registered, *([] if compiled is None else [compiled]), _numpy)
+    return (*foremost, *([] if compiled is None else [compiled]), _numpy)
 
 
 def operation(op: Op, offered: Sequence[Backend]) -> Op:
@@ -32,7 +31,7 @@ def operation(op: Op, offered: Sequence[Backend]) -> Op:
 
 def register(backend: Backend) -> None:
     """Offer steps to this back end before all others. Plans that exist stay as they are."""
-    _registered.insert(0, backend)
+    foremost.insert(0, backend)
 
 
 @contextmanager
@@ -42,4 +41,4 @@ def registered(backend: Backend) -> Generator[None]:
     try:
         yield
     finally:
-        _registered.remove(backend)
+        foremost.remove(backend)

@@ -1,7 +1,7 @@
 """What a program goes through: planned against plain, at 1, 2 and 3 threads, again and again.
 
 At one of these numbers of threads the plan's sanitizer watches each step; at the others the plan runs as it always
-does.
+does, and where a file can keep it, once more from that file.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from tests.fuzz.programs.feed import fed
 from tests.fuzz.programs.near import ROUNDINGS, UNITS, Rounding, Shaken, differs, distance, scale
 from tests.fuzz.programs.thresholds import all_in_bf16, lowered
 from tests.harness.case import Array
+from tests.harness.kept import from_its_file
 
 THREADS = (1, 2, 3)
 BATCHES = (2, 1, 3)
@@ -79,6 +80,9 @@ def play(xml: bytes, blob: bytes, *, runtime: bool = False, threads: Sequence[in
             with sanitizing(count == watched):
                 compiled = irload.compile_model(model, count, **options)
                 _planned(compiled, expected, f"{count} threads")
+                again = None if count == watched else from_its_file(compiled)
+                if again is not None:
+                    _planned(again, expected, f"{count} threads, a plan that was kept")
     if runtime:
         from tests.fuzz.programs.oracle import compare
 

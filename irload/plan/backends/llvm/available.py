@@ -18,7 +18,13 @@ PRECISIONS = ("f32", "bf16", "auto")
 
 
 def compiled_kernels(jit: bool | None, precision: str, *, precise: bool = False) -> LlvmBackend | None:
-    """The back end of compiled kernels, None where they cannot be had or are not wanted.
+    """The back end of compiled kernels, None where they cannot be had or are not wanted. Raises InputInvalid."""
+    target = compiled_target(jit, precision)
+    return None if target is None else _backend(target, in_bf16(target, precision, precise=precise))
+
+
+def compiled_target(jit: bool | None, precision: str) -> Target | None:
+    """What kernels are compiled for, None where there are to be none.
 
     Raises InputInvalid where `jit` is True or `precision` "bf16" and this machine cannot: the message says why.
     """
@@ -34,8 +40,7 @@ def compiled_kernels(jit: bool | None, precision: str, *, precise: bool = False)
         if precision == "bf16" and not target.bf16:
             needed = "AMX or AVX512_BF16"
             raise InputInvalid(f"precision bf16 needs {needed}, and kernels are for {target.name}; use f32 or auto")
-        target = target if precision == "f32" else _checked(target)
-        return _backend(target, in_bf16(target, precision, precise=precise))
+        return target if precision == "f32" else _checked(target)
     if jit or precision == "bf16":
         raise InputInvalid(f"compiled kernels cannot be used: {reason}")
     return None

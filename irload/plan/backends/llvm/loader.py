@@ -24,10 +24,11 @@ _PRIVATE: int = getattr(mmap, "MAP_PRIVATE", 0) | getattr(mmap, "MAP_ANONYMOUS",
 
 @dataclass(frozen=True, eq=False, slots=True, weakref_slot=True)
 class Code:
-    """A function in memory, which stays for as long as this object lives."""
+    """A function in memory, which stays for as long as this object lives, and the object file that it came from."""
 
     address: int
     pages: mmap.mmap
+    data: bytes
 
 
 def load(data: bytes, entry: str = "kernel") -> Code:
@@ -47,7 +48,7 @@ def load(data: bytes, entry: str = "kernel") -> Code:
                 _relocate(relocation, section.info, placed, pages, is_code=is_code)
     base = ctypes.addressof(ctypes.c_char.from_buffer(pages))
     _protect(base, total)
-    return Code(base + placed[start[0]] + start[1], pages)
+    return Code(base + placed[start[0]] + start[1], pages, data)
 
 
 def _entry(file: ObjectFile, name: str) -> tuple[int, int]:

@@ -1,0 +1,132 @@
+"""The file of one plan: a head under its digest, then the constants under a checksum.
+
+The head is a line of JSON, then the arrays of the image and its objects of code. The checksum finds what a disk loses;
+SHA-256, which finds what somebody changes, would take as long as packing the weights anew. Nobody else can write here.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import mmap
+import os
+import struct
+from collections.abc import Iterable, Iterator, Mapping
+from io import FileIO
+from typing import Any, cast
+
+import numpy as np
+
+from irload.core.tensor import Array
+from irload.plan.backends.llvm.image import Image
+from irload.record import record
+
+_MAGIC = b"irload model 1\n\0"
+_LENGTH = struct.Struct("<Q")
+_CHUNK = 1 << 20
+_ODD = 0x9E3779B97F4A7C15
+_ARRAYS = (("words", np.uint64), ("kinds", np.uint8), ("entries", np.int64))
+
+
+class Damaged(Exception):
+    """A file that is not what was written."""
+
+
+@record(eq=False)
+class Plan:
+    """What a file holds: what is said of the model, the image of its plan, and the constants as bytes."""
+
+    model: Mapping[str, Any]
+    image: Image
+    constants: Array
+
+
+def pieces(model: Mapping[str, Any], image: Image, constants: Iterable[bytes | memoryview]) -> Iterator[bytes]:
+    """The bytes of a file."""
+    arrays = [getattr(image, name).tobytes() for name, _ in _ARRAYS]
+    said = {
+        "model": model,
+        "sizes": [image.arena, image.constants, image.temporary, image.scratch],
+        "arrays": [len(a) for a in arrays],
+        "objects": [len(o) for o in image.objects],
+        "calls": image.calls,
+    }
+    head = b"".join([json.dumps(said).encode(), b"\n", *arrays, *image.objects])
+    start = b"".join([_MAGIC, _LENGTH.pack(len(head)), hashlib.sha256(head).digest(), head])
+    yield start + bytes(-len(start) % mmap.PAGESIZE)
+    checksum = 0
+    for chunk in _chunks(constants):
+        checksum = _added(checksum, np.frombuffer(chunk, np.uint64))
+        yield chunk
+    yield _LENGTH.pack(checksum)
+
+
+def plan_in(file: FileIO) -> Plan:
+    """What a file holds. Raises Damaged, or OSError."""
+    start = file.read(len(_MAGIC) + _LENGTH.size + 32)
+    if len(start) < len(_MAGIC) + _LENGTH.size + 32 or not start.startswith(_MAGIC):
+        raise Damaged
+    (length,) = _LENGTH.unpack_from(start, len(_MAGIC))
+    head = file.read(length)
+    where = -(-file.tell() // mmap.PAGESIZE) * mmap.PAGESIZE
+    if len(head) != length or hashlib.sha256(head).digest() != start[-32:]:
+        raise Damaged
+    line, _, rest = head.partition(b"\n")
+    said = json.loads(line)
+    cut: list[bytes] = []
+    for size in (*said["arrays"], *said["objects"]):
+        cut.append(rest[:size])
+        rest = rest[size:]
+    arrays = [np.frombuffer(data, kind) for data, (_, kind) in zip(cut, _ARRAYS, strict=False)]
+    image = Image(
+        *_sizes(said["sizes"]),
+        arrays[0],
+        arrays[1],
+        arrays[2].reshape(-1, 6),
+        tuple(cut[len(_ARRAYS) :]),
+        tuple((first, last) for first, last in said["calls"]),
+    )
+    return Plan(said["model"], image, _constants(file, where, image.constants))
+
+
+def _sizes(sizes: Iterable[int]) -> tuple[int, int, int, int]:
+    arena, constants, temporary, scratch = sizes
+    return arena, constants, temporary, scratch
+
+
+def _constants(file: FileIO, where: int, count: int) -> Array:
+    """The constants where the file has them, which processes share: it is replaced or removed, never written to."""
+    size = max(-(-count // 8) * 8, 8)
+    if os.fstat(file.fileno()).st_size != where + size + _LENGTH.size:
+        raise Damaged
+    flags: int = getattr(mmap, "MAP_PRIVATE", 0) | getattr(mmap, "MAP_POPULATE", 0)
+    pages: mmap.mmap = cast(Any, mmap.mmap)(file.fileno(), 0, flags=flags, prot=getattr(mmap, "PROT_READ", 0))
+    found = np.frombuffer(pages, np.uint8, size, where)
+    checksum = 0
+    for first in range(0, size, _CHUNK):
+        checksum = _added(checksum, found[first : first + _CHUNK].view(np.uint64))
+    if pages[where + size :] != _LENGTH.pack(checksum):
+        raise Damaged
+    return found
+
+
+def _chunks(parts: Iterable[bytes | memoryview]) -> Iterator[bytes]:
+    """The same bytes in chunks of one size, the last one shorter: of whole words, and at least one."""
+    held = bytearray()
+    empty = True
+    for part in parts:
+        view = memoryview(part)
+        for first in range(0, len(view), _CHUNK):
+            held += view[first : first + _CHUNK]
+            while len(held) >= _CHUNK:
+                yield bytes(held[:_CHUNK])
+                del held[:_CHUNK]
+                empty = False
+    held += bytes(-len(held) % 8)
+    if held or empty:
+        yield bytes(held) or bytes(8)
+
+
+def _added(checksum: int, words: Array) -> int:
+    """The checksum of what came before and of a chunk."""
+    return (checksum * _ODD + int(np.add.reduce(words, dtype=np.uint64))) % (1 << 64)

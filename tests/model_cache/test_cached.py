@@ -1,0 +1,165 @@
+"""A model from the cache gives what it gave, and all that a compiled model has."""
+
+from __future__ import annotations
+
+import copy
+import os
+import pickle
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import irload
+from irload.model_cache import models_folder
+from irload.model_cache.cached import CachedModel
+from tests.model_cache.conftest import image, write
+
+
+def cached(path: Path, **options) -> CachedModel:
+    """The model from the cache, after it was compiled once."""
+    assert type(irload.compile_model(path, **options)) is irload.CompiledModel
+    found = irload.compile_model(path, **options)
+    assert type(found) is CachedModel
+    return found
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_it_gives_the_same(model, threads):
+    own = irload.compile_model(model, threads, cache=False)
+    found = cached(model, threads=threads)
+    for seed in range(3):
+        x = image(seed)
+        assert np.array_equal(found(x)[0], own(x)[0])
+        assert np.array_equal(found({"image": x})["y"], own(x)["y"])
+
+
+def test_it_runs_without_its_graph(model, monkeypatch):
+    found = cached(model, threads=2)
+
+    def refused(*_, **__):
+        raise AssertionError("the file was read")
+
+    monkeypatch.setattr("irload.loading.read_model", refused)
+    (port,) = found.inputs
+    assert (port.any_name, str(port.type), port.node.name, port.place_name) == (
+        "image",
+        "f32[2,3,9,9]",
+        "x",
+        "parameter_0",
+    )
+    assert found.input("x") is port
+    assert found.output().any_name == "y"
+    assert (found.threads, found.differences) == (2, [])
+    found.prepare(image())
+    assert found(image())[found.output("y")].shape == (2, 8, 9, 9)
+    request = found.create_infer_request()
+    assert request.infer(image())[0].shape == (2, 8, 9, 9)
+
+
+def test_inputs_are_checked(model):
+    found = cached(model)
+    with pytest.raises(irload.InputInvalid, match=r"shape \[1,3,9,9\]; the model takes \[2,3,9,9\]"):
+        found(image(batch=1))
+    with pytest.raises(irload.InputInvalid, match="no input 'z'"):
+        found({"z": image()})
+    with pytest.raises(irload.InputInvalid, match="no output named 'z'"):
+        found.output("z")
+
+
+def test_what_else_is_asked_for_is_read(model):
+    found, own = cached(model, threads=1), irload.compile_model(model, 1, cache=False)
+    x = image()
+    before = found.inputs[0]
+    assert repr(found) == repr(own)
+    assert found.explain() == own.explain()
+    assert [s.kernel for s in found.profile(x)] == [s.kernel for s in own.profile(x)]
+    assert [name for name, _ in found.intermediates(x)] == [name for name, _ in own.intermediates(x)]
+    assert found.warnings == own.warnings
+    assert found.model.file == str(model)
+    assert found.create_infer_request().query_state() == []
+    for port in (before, found.model.inputs[0], found.inputs[0]):
+        assert np.array_equal(found({port: x})[found.model.outputs[0]], own(x)[0])
+    with pytest.raises(AttributeError, match="no attribute 'colour'"):
+        found.colour  # noqa: B018
+
+
+def test_copies_have_plans_of_their_own(model):
+    found = cached(model)
+    for each in (copy.copy(found), copy.deepcopy(found)):
+        assert np.array_equal(each(image())[0], found(image())[0])
+    with pytest.raises(TypeError, match="cannot be pickled"):
+        pickle.dumps(found)
+
+
+def test_results_belong_to_the_caller(model):
+    found = cached(model)
+    first = found(image())[0]
+    kept = first.copy()
+    found(image(1))
+    assert np.array_equal(first, kept)
+    first.fill(0)
+    assert np.array_equal(found(image())[0], kept)
+
+
+def test_many_requests_at_once(model):
+    found = cached(model, threads=1)
+    wanted = [irload.compile_model(model, 1, cache=False)(image(k))[0] for k in range(8)]
+    with ThreadPoolExecutor(8) as pool:
+        for _ in range(20):
+            got = pool.map(lambda k: found.create_infer_request().infer(image(k))[0], range(8))
+            assert all(np.array_equal(a, b) for a, b in zip(got, wanted, strict=True))
+
+
+def test_it_works_in_another_process(model):
+    irload.compile_model(model, 2)
+    program = (
+        "import sys, numpy as np, irload\n"
+        "from irload.model_cache import identity\n"
+        "identity.SETTLED = -(1 << 60)\n"
+        "compiled = irload.compile_model(sys.argv[1], 2)\n"
+        "print(type(compiled).__name__, 'lxml' in sys.modules, 'llvmlite' in sys.modules)\n"
+        "x = np.random.default_rng(0).random((2, 3, 9, 9), np.float32)\n"
+        "print(compiled(x)[0].tobytes().hex())\n"
+    )
+    command = [sys.executable, "-c", program, str(model)]
+    subprocess.run(command, check=True, capture_output=True)  # compiles what runs tables
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    said, numbers = done.stdout.split("\n")[:2]
+    assert said == "CachedModel False False"
+    assert numbers == irload.compile_model(model, 2, cache=False)(image())[0].tobytes().hex()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
+def test_a_forked_child_runs_it(model):
+    found = cached(model, threads=2)
+    wanted = found(image())[0]
+    child = os.fork()
+    if not child:
+        os._exit(0 if np.array_equal(found(image())[0], wanted) else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def test_a_file_that_changed_is_not_taken_for_its_model(model):
+    found = cached(model)
+    before = found(image())[0]
+    write(model.parent, scale=2)
+    assert np.array_equal(found(image())[0], before)
+    with pytest.raises(irload.ReadError, match="has changed since it was compiled; compile it again"):
+        found.explain()
+    assert np.allclose(irload.compile_model(model)(image())[0], 2 * before, atol=1e-4)
+
+
+def test_limits_hold(model):
+    cached(model)
+    limits = irload.Limits(peak_bytes=1000)
+    with pytest.raises(irload.LimitExceeded):
+        irload.compile_model(model, limits=limits)
+    assert models_folder().contents().count == 1
+    late = irload.compile_model(model)
+    late.limits = irload.Limits(wall_time=0.0)
+    with pytest.raises(irload.LimitExceeded):
+        late(image())

@@ -1,0 +1,85 @@
+"""The file of a plan: what is not what was written is not run."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+import pytest
+
+import irload
+from irload.model_cache import file as files
+from irload.model_cache import models_folder
+from irload.model_cache.cached import CachedModel
+from tests.model_cache.conftest import image
+
+
+def only():
+    (path,) = models_folder().folder.iterdir()
+    return path
+
+
+def test_every_byte_counts(model):
+    wanted = irload.compile_model(model)(image())[0]
+    data = only().read_bytes()
+    head = 24 + 32 + int.from_bytes(data[16:24], "little")
+    places = {0, 16, 30, 60, head - 1, len(data) - 1, len(data) - 9}
+    for place in sorted(places | set(range(head + 4096 - head % 4096, len(data), 97))):
+        only().write_bytes(data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :])
+        found = irload.compile_model(model)
+        assert type(found) is irload.CompiledModel, place
+        assert only().read_bytes() == data, "what was damaged is written anew"
+        assert np.array_equal(found(image())[0], wanted)
+    assert isinstance(irload.compile_model(model), CachedModel)
+
+
+@pytest.mark.parametrize("change", [lambda d: b"", lambda d: d[:100], lambda d: d[:-1], lambda d: d + b"\0"])
+def test_files_of_another_length(model, change):
+    irload.compile_model(model)
+    data = only().read_bytes()
+    only().write_bytes(change(data))
+    assert type(irload.compile_model(model)) is irload.CompiledModel
+    assert only().read_bytes() == data
+
+
+def test_files_that_others_may_write_to(model):
+    irload.compile_model(model)
+    only().chmod(0o666)
+    assert type(irload.compile_model(model)) is irload.CompiledModel
+    assert only().stat().st_mode & 0o777 == 0o600
+    assert isinstance(irload.compile_model(model), CachedModel)
+
+
+def test_a_folder_that_cannot_be_written(model, monkeypatch, tmp_path):
+    (tmp_path / "file").write_text("no folder")
+    monkeypatch.setenv("IRLOAD_CACHE_DIR", str(tmp_path / "file"))
+    for _ in range(2):
+        assert type(irload.compile_model(model)) is irload.CompiledModel
+
+
+def test_a_file_may_go_while_it_is_used(model):
+    irload.compile_model(model)
+    found = irload.compile_model(model)
+    wanted = found(image())[0]
+    only().unlink()
+    assert np.array_equal(found(image())[0], wanted)
+    os.makedirs(models_folder().folder, exist_ok=True)
+
+
+@pytest.mark.parametrize(
+    "sizes", [[], [0], [5], [8, 3], [files._CHUNK], [files._CHUNK - 1, 2], [3 * files._CHUNK + 5, 7]]
+)
+def test_chunks_are_all_bytes_in_order(sizes):
+    rng = np.random.default_rng(1)
+    parts = [rng.bytes(n) for n in sizes]
+    chunks = list(files._chunks(parts))
+    whole = b"".join(parts)
+    assert b"".join(chunks)[: len(whole)] == whole
+    assert all(len(c) == files._CHUNK for c in chunks[:-1])
+    assert len(chunks[-1]) % 8 == 0
+    assert 0 < len(chunks[-1]) <= files._CHUNK
+
+
+def test_the_checksum_knows_places():
+    a, b = (np.arange(k, k + 8, dtype=np.uint64) for k in (0, 100))
+    assert files._added(files._added(0, a), b) != files._added(files._added(0, b), a)
