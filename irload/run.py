@@ -147,7 +147,7 @@ class CompiledModel(Plans):
         if not all(t.is_static for t in given):
             return
         with self._errors_located():
-            schedule = self.schedule(self.model, given, self._differences_for(given))
+            schedule = self.scheduled(given)
             if schedule.part is not None:
                 self.give_back(schedule.part, self.take(schedule.part))
 
@@ -169,7 +169,7 @@ class CompiledModel(Plans):
         from irload.plan.profile import of_interpreted, of_plan
 
         arrays, given = self._bound(inputs)
-        schedule = self.schedule(self.model, given, self._differences_for(given))
+        schedule = self.scheduled(given)
         steps: list[StepTime] = []
         if schedule.part is not None:
             by_slot = dict(zip(schedule.parameters, arrays, strict=True))
@@ -198,7 +198,7 @@ class CompiledModel(Plans):
         given = [p.output.type for p in self.inputs] if inputs is None else self._bound(inputs)[1]
         if not all(t.is_static for t in given):
             raise InputInvalid("the model has dynamic inputs; give some, or reshape it first")
-        schedule = self.schedule(self.model, given, self._differences_for(given))
+        schedule = self.scheduled(given)
         if schedule.part is None:
             return with_printable_names(self.model, explain_interpreted(self.model, schedule, optimize=self.optimize))
         plan = self.take(schedule.part)
@@ -248,6 +248,10 @@ class CompiledModel(Plans):
             latest = self._latest = given, differences, self.schedule(self.model, given, differences)
         run.differences = latest[1]
         return run.run(latest[2], arrays, wide=self.optimize)
+
+    def scheduled(self, given: Sequence[TensorType]) -> Schedule:
+        """The schedule of the model's graph on inputs of these types."""
+        return self.schedule(self.model, given, self._differences_for(given))
 
     def _differences_for(self, given: Sequence[TensorType]) -> RunDifferences | None:
         """What compares a run on such inputs with the file; None where the file says nothing about them."""

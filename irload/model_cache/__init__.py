@@ -63,7 +63,7 @@ class Place:
 
         try:
             with file, uncollected():
-                plan = plan_in(file)
+                plan = plan_in(file, self.key)
                 return CachedModel(plan, self.options, self.target, self._read, strict=strict)
         except (Damaged, ObjectInvalid, OSError):
             return None
@@ -75,7 +75,7 @@ class Place:
         if self._is_as_it_was():
             from irload.model_cache.keeping import kept_pieces
 
-            pieces = kept_pieces(compiled, LARGEST_PLAN)
+            pieces = kept_pieces(compiled, self.key, LARGEST_PLAN)
             if pieces is not None and models_folder().write(self.key, pieces):
                 models_folder().trim()
 

@@ -18,7 +18,7 @@ from typing import Any, cast
 import numpy as np
 
 from irload.core.tensor import Array
-from irload.plan.backends.llvm.image import Image
+from irload.plan.backends.llvm.image import ENTRY, Image
 from irload.record import record
 
 _MAGIC = b"irload model 1\n\0"
@@ -41,8 +41,10 @@ class Plan:
     constants: Array
 
 
-def pieces(model: Mapping[str, Any], image: Image, constants: Iterable[bytes | memoryview]) -> Iterator[bytes]:
-    """The bytes of a file."""
+def pieces(
+    key: str, model: Mapping[str, Any], image: Image, constants: Iterable[bytes | memoryview]
+) -> Iterator[bytes]:
+    """The bytes of a file, which is that of this key alone."""
     arrays = [getattr(image, name).tobytes() for name, _ in _ARRAYS]
     said = {
         "model": model,
@@ -52,7 +54,7 @@ def pieces(model: Mapping[str, Any], image: Image, constants: Iterable[bytes | m
         "calls": image.calls,
     }
     head = b"".join([json.dumps(said).encode(), b"\n", *arrays, *image.objects])
-    start = b"".join([_MAGIC, _LENGTH.pack(len(head)), hashlib.sha256(head).digest(), head])
+    start = b"".join([_MAGIC, _LENGTH.pack(len(head)), _digest(key, head), head])
     yield start + bytes(-len(start) % mmap.PAGESIZE)
     checksum = 0
     for chunk in _chunks(constants):
@@ -61,15 +63,15 @@ def pieces(model: Mapping[str, Any], image: Image, constants: Iterable[bytes | m
     yield _LENGTH.pack(checksum)
 
 
-def plan_in(file: FileIO) -> Plan:
-    """What a file holds. Raises Damaged, or OSError."""
+def plan_in(file: FileIO, key: str) -> Plan:
+    """What the file of a key holds. Raises Damaged, or OSError."""
     start = file.read(len(_MAGIC) + _LENGTH.size + 32)
     if len(start) < len(_MAGIC) + _LENGTH.size + 32 or not start.startswith(_MAGIC):
         raise Damaged
     (length,) = _LENGTH.unpack_from(start, len(_MAGIC))
-    head = file.read(length)
+    head = file.read(min(length, os.fstat(file.fileno()).st_size))
     where = -(-file.tell() // mmap.PAGESIZE) * mmap.PAGESIZE
-    if len(head) != length or hashlib.sha256(head).digest() != start[-32:]:
+    if len(head) != length or _digest(key, head) != start[-32:]:
         raise Damaged
     line, _, rest = head.partition(b"\n")
     said = json.loads(line)
@@ -78,20 +80,16 @@ def plan_in(file: FileIO) -> Plan:
         cut.append(rest[:size])
         rest = rest[size:]
     arrays = [np.frombuffer(data, kind) for data, (_, kind) in zip(cut, _ARRAYS, strict=False)]
-    image = Image(
-        *_sizes(said["sizes"]),
-        arrays[0],
-        arrays[1],
-        arrays[2].reshape(-1, 6),
-        tuple(cut[len(_ARRAYS) :]),
-        tuple((first, last) for first, last in said["calls"]),
-    )
+    arena, size, temporary, scratch = said["sizes"]
+    words, kinds, entries = arrays
+    calls = tuple((first, last) for first, last in said["calls"])
+    objects = tuple(cut[len(_ARRAYS) :])
+    image = Image(arena, size, temporary, scratch, words, kinds, entries.reshape(-1, ENTRY), objects, calls)
     return Plan(said["model"], image, _constants(file, where, image.constants))
 
 
-def _sizes(sizes: Iterable[int]) -> tuple[int, int, int, int]:
-    arena, constants, temporary, scratch = sizes
-    return arena, constants, temporary, scratch
+def _digest(key: str, head: bytes) -> bytes:
+    return hashlib.sha256(key.encode() + b"\n" + head).digest()
 
 
 def _constants(file: FileIO, where: int, count: int) -> Array:

@@ -16,11 +16,11 @@ def from_its_file(compiled: CompiledModel) -> CachedModel | None:
     """The model from a file of its plan, None where none can be kept."""
     options = compiled._options
     target = compiled_target(options.jit, options.precision)
-    pieces = kept_pieces(compiled, LARGEST_PLAN)
+    pieces = kept_pieces(compiled, "key", LARGEST_PLAN)
     if target is None or pieces is None:
         return None
     with TemporaryFile(buffering=0) as file:
         for piece in pieces():
             file.write(piece)
         file.seek(0)
-        return CachedModel(plan_in(file), options, target, lambda: compiled.model, strict=False)
+        return CachedModel(plan_in(file, "key"), options, target, lambda: compiled.model, strict=False)

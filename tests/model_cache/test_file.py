@@ -11,7 +11,7 @@ import irload
 from irload.model_cache import file as files
 from irload.model_cache import models_folder
 from irload.model_cache.cached import CachedModel
-from tests.model_cache.conftest import image
+from tests.model_cache.conftest import image, write
 
 
 def only():
@@ -23,7 +23,7 @@ def test_every_byte_counts(model):
     wanted = irload.compile_model(model)(image())[0]
     data = only().read_bytes()
     head = 24 + 32 + int.from_bytes(data[16:24], "little")
-    places = {0, 16, 30, 60, head - 1, len(data) - 1, len(data) - 9}
+    places = {0, 16, 23, 30, 60, head - 1, len(data) - 1, len(data) - 9}
     for place in sorted(places | set(range(head + 4096 - head % 4096, len(data), 97))):
         only().write_bytes(data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :])
         found = irload.compile_model(model)
@@ -40,6 +40,15 @@ def test_files_of_another_length(model, change):
     only().write_bytes(change(data))
     assert type(irload.compile_model(model)) is irload.CompiledModel
     assert only().read_bytes() == data
+
+
+def test_the_file_of_another_model(model, tmp_path):
+    irload.compile_model(model)
+    first = only()
+    irload.compile_model(write(tmp_path / "other", scale=3))
+    (second,) = set(models_folder().folder.iterdir()) - {first}
+    second.write_bytes(first.read_bytes())
+    assert type(irload.compile_model(tmp_path / "other" / "model.xml")) is irload.CompiledModel
 
 
 def test_files_that_others_may_write_to(model):

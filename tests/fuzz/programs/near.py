@@ -47,7 +47,7 @@ class Rounding:
 
 ROUNDINGS = {
     "f32": Rounding(UNITS["float32"], factor=32, least=0.1, shakes=1, wide=1e-3, exact=True),
-    "bf16": Rounding(2.0**-8, factor=6, least=0.35, shakes=3, wide=1.0, exact=False, coarse=True),
+    "bf16": Rounding(2.0**-8, factor=8, least=0.25, shakes=5, wide=1.0, exact=False, coarse=True),
 }
 """By precision. In f32 one run does not find the largest distance, and Winograd's convolutions err ten times as much as
 sums do; in bf16 every operand moves, though only those of products are rounded."""

@@ -22,7 +22,7 @@ from irload.record import record
 
 NUMBER, ARENA, CONSTANTS, TEMPORARY = range(4)
 """What a word is: a number as it stands, or a place in one of the three kinds of memory."""
-_ENTRY = 6
+ENTRY = 6
 """Of each entry: its object, its words of arguments, of which so many are addresses, its units, whether threads share
 it, and the bytes from one thread's weights ahead to the next one's. A word behind the arguments says where these begin.
 """
@@ -119,7 +119,7 @@ def imaged(table: Table, arena: Array, calls: Sequence[tuple[int, int]]) -> tupl
         table.stride,
         np.array(words, np.uint64),
         np.array(kinds, np.uint8),
-        np.array(rows, np.int64).reshape(-1, _ENTRY),
+        np.array(rows, np.int64).reshape(-1, ENTRY),
         tuple(objects),
         tuple(calls),
     )
