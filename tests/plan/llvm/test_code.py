@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,8 +12,10 @@ pytest.importorskip("llvmlite")
 
 from irload.core.tensor import Array
 from irload.plan.backends.base import Options
+from irload.plan.backends.llvm import executable
 from irload.plan.backends.llvm.executable import LlvmExecutable
-from irload.plan.backends.llvm.kernel import Kernel
+from irload.plan.backends.llvm.kernel import Kernel, Launch
+from irload.plan.backends.llvm.launching import launched
 from irload.plan.backends.llvm.runtime import Table
 from irload.plan.ir.program import Step
 from irload.plan.ir.steps import Conv, MatMul, Sample
@@ -41,14 +44,13 @@ def kernels(made: Made, monkeypatch: pytest.MonkeyPatch) -> list[Kernel]:
     """The kernels that a step is given."""
     step, _ = made
     found: list[Kernel] = []
-    plain = Table.__init__
 
-    def watched(self: Table, launches: list, *args: object) -> None:  # type: ignore[type-arg]
+    def watched(launches: Sequence[Launch], *args: Any) -> Table:
         found.extend(launch.kernel for launch in launches)
-        plain(self, launches, *args)  # type: ignore[arg-type]
+        return launched(launches, *args)
 
     with monkeypatch.context() as patch:
-        patch.setattr(Table, "__init__", watched)
+        patch.setattr(executable, "launched", watched)
         LlvmExecutable([step], GuardedMemory(step, at_end=True, laid=channels_last), AVX2, Options())
     return found
 

@@ -140,6 +140,10 @@ def test_pages_are_never_writable_and_executable(data: bytes, monkeypatch: pytes
         lines = Path("/proc/self/maps").read_text(encoding="ascii").splitlines()
         return {int(line.split("-")[0], 16): line.split()[1] for line in lines}
 
+    def at(place: int, how: dict[int, str]) -> str:
+        """The protection of a page, which neighbours that are protected alike may lie in one line with."""
+        return how[max(start for start in how if start <= place)]
+
     def both() -> list[int]:
         """Pages that are writable and executable: ctypes has one of its own."""
         return [start for start, how in protections().items() if "w" in how and "x" in how]
@@ -149,14 +153,13 @@ def test_pages_are_never_writable_and_executable(data: bytes, monkeypatch: pytes
     protect = loader._protect
 
     def watched(base: int, size: int) -> None:
-        before = protections()
-        seen.append(before[max(start for start in before if start <= base)])
+        seen.append(at(base, protections()))
         protect(base, size)
 
     monkeypatch.setattr(loader, "_protect", watched)
     code = load(data)
     assert seen[0].startswith("rw-")
-    assert protections()[address_of(code)].startswith("r-x")
+    assert at(address_of(code), protections()).startswith("r-x")
     assert both() == before_loading
 
 
