@@ -9,7 +9,7 @@ from irload.core.tensor import Array
 from irload.plan.backends.base import Options
 from irload.plan.executor import Executor
 from irload.plan.ir.program import Program, Value
-from irload.plan.ir.steps import Attention, MatMul, Reshape, Softmax, Step, Transpose
+from irload.plan.ir.steps import Attention, Elementwise, MatMul, Reshape, Softmax, Step, Transpose
 from irload.plan.passes.pipeline import optimize
 from tests.plan.programs import Chain, constant, random, run, value
 
@@ -144,3 +144,32 @@ def test_heads_go_together_as_the_cache_holds_them(lead: tuple[int, ...], thread
     scores = q.astype(np.float64) @ k.swapaxes(-1, -2) * 0.3 + random(60, 90, seed=3)
     grown = np.exp(scores - scores.max(-1, keepdims=True))
     np.testing.assert_allclose(result, grown / grown.sum(-1, keepdims=True) @ v, 1e-5, 1e-6)
+
+
+@pytest.mark.parametrize("form", ["q", "k", "both", "divided", "twice", "taken elsewhere", "zero", "returned"])
+def test_numbers_that_q_and_k_are_multiplied_by(form: str) -> None:
+    given, c = inputs(), Chain()
+    q, k, v = given
+    factor, scaled_q, scaled_k = 1.0, q, k
+    if form in ("q", "both", "twice", "taken elsewhere", "returned"):
+        scaled_q, factor = c("multiply", q, 0.3), 0.3
+    if form in ("k", "both"):
+        scaled_k, factor = c("multiply", 0.7, k), factor * 0.7
+    if form == "twice":
+        scaled_q, factor = c("multiply", scaled_q, -0.5), factor * -0.5
+    if form == "divided":
+        scaled_q, factor = c("divide", q, 3), 1 / 3
+    if form == "zero":
+        scaled_q, factor = c("multiply", q, 0.0), 0.0
+    out = c.add(Attention([scaled_q, scaled_k, v], [value(2, HEADS, ROWS, 6)], scale=0.5))
+    results = [out]
+    if form == "returned":
+        results.append(scaled_q)
+    if form == "taken elsewhere":
+        results.append(c("add", scaled_q, 1.0))
+    steps = c.optimized([*given], results)
+    kept = form in ("taken elsewhere", "zero", "returned")
+    assert any(isinstance(s, Elementwise) for s in steps) == kept
+    (attention,) = attentions(steps)
+    assert attention.scale == pytest.approx(0.5 if kept else 0.5 * factor)
+    np.testing.assert_allclose(run(c.steps, given, results)[0], plain(0.5 * factor), 1e-5, 1e-6)

@@ -76,16 +76,25 @@ def _peeled(program: Program, producers: dict[Value, Step], value: Value) -> _Sc
             return _scores(producer, factor, after)
         if not isinstance(producer, Elementwise) or len(producer.expression.instructions) != 1:
             continue
-        (i,) = producer.expression.instructions
-        if i.opcode in ("multiply_number", "divide_number") and i.numbers[0]:
-            factor *= i.numbers[0] if i.opcode == "multiply_number" else 1 / i.numbers[0]
-            waiting.append((producer.inputs[0], _Between(producer, None, factor, after)))
-        elif i.opcode == "add" and len(producer.inputs) == 2:  # not x + x
+        scale = factor_of(producer)
+        if scale is not None:
+            waiting.append((producer.inputs[0], _Between(producer, None, factor * scale, after)))
+        elif producer.expression.instructions[0].opcode == "add" and len(producer.inputs) == 2:  # not x + x
             first, second = producer.inputs
             waiting += [
                 (scores, _Between(producer, mask, factor, after)) for scores, mask in ((second, first), (first, second))
             ]
     return None
+
+
+def factor_of(step: Elementwise) -> float | None:
+    """The number, but zero, that a step multiplies its input by, None where it does anything else."""
+    if len(step.expression.instructions) != 1:
+        return None
+    (i,) = step.expression.instructions
+    if i.opcode not in ("multiply_number", "divide_number") or not i.numbers[0]:
+        return None
+    return i.numbers[0] if i.opcode == "multiply_number" else 1 / i.numbers[0]
 
 
 def _scores(product: MatMul, scale: float, after: _Between | None) -> _Scores:

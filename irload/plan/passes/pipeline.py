@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from irload.plan.ir.program import Program
 from irload.plan.passes.attention import recognise_attention
+from irload.plan.passes.attention_scale import take_scales
 from irload.plan.passes.dead import drop_dead
 from irload.plan.passes.elementwise import fuse_elementwise
 from irload.plan.passes.epilogues import fuse_epilogues
@@ -31,6 +32,7 @@ PASSES: tuple[Pass, ...] = (
     fold_scalars,  # before the patterns, which look for instructions with numbers
     recognise_normalizations,  # before any fusion, which would join the steps that the pattern consists of
     recognise_attention,  # likewise
+    take_scales,  # after recognise_attention
     recognise_rotary,  # likewise
     share_heads,  # after recognise_attention, whose keys and values it changes
     convolve_before_resampling,  # before fuse_epilogues: it moves convolutions that have no epilogue yet

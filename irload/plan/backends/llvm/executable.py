@@ -40,10 +40,16 @@ class LlvmExecutable:
         self.kernels: list[Kernel] = []
         launches: list[Launch] = []
         self._ranges: list[tuple[int, int]] = []
+        self._borrowed: dict[int, int] = {}
+        """The copies of earlier kernels that a kernel reads, by their places."""
         for step in steps:
             selector.begin()
             found = selection(type(step))(step, selector)
             if found:
+                if selector.borrowed is not None:
+                    self._borrowed[len(self.kernels)] = next(
+                        k for k, launch in enumerate(launches) if launch is selector.borrowed
+                    )
                 own = [launch.kernel for launch in found]
                 main = max(own, key=lambda kernel: (not kernel.prepares, kernel.cycles))
                 self.kernels.append(Kernel(step, type(main).__name__, main.why))
@@ -72,6 +78,8 @@ class LlvmExecutable:
         if is_on():
             for memory in self.table.memory:
                 memory.fill(0xFF)
+        if index in self._borrowed:
+            self.table.run(self._borrowed[index], self._borrowed[index] + 1)
         self.table.run(*self._ranges[index])
 
     def release(self) -> None:

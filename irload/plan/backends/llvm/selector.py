@@ -30,12 +30,17 @@ class Selector:
         """Those that kernels read where they are."""
         self.packed_weights: list[Array] = []
         self.temporary_bytes = 0
+        self.borrowed: Launch | None = None
+        """What made the copy that this step reads, if that was an earlier one's."""
         self._packs = packs
         self._offset = 0
+        self._left: tuple[Value, Launch, int] | None = None
+        """The value that the first temporary holds a copy of, what made it, and its bytes."""
 
     def begin(self) -> None:
         """A new step: the temporaries of the last one are free."""
         self._offset = 0
+        self.borrowed = None
 
     def array(self, value: Value) -> Array:
         """A value where it lies, or a constant, which is kept. Raises PlanInvalid for values stored in another type."""
@@ -72,9 +77,26 @@ class Selector:
     def temporary(self, nbytes: int) -> Temporary:
         """Memory for what one kernel of a step hands to the next, aligned to cache lines."""
         start = self._offset
+        if self._left is not None and start < self._left[2]:
+            self._left = None
         self._offset += -(-nbytes // 64) * 64
         self.temporary_bytes = max(self.temporary_bytes, self._offset)
         return Temporary(start)
+
+    def copied(self, value: Value, data: Array, copy: Kernel, nbytes: int) -> tuple[Temporary, list[Launch]]:
+        """Memory with a copy of a value, and what makes it: nothing where the steps before have left the very same.
+
+        So products that read one value copy it once. `data`: where the value lies, as the kernel reads it.
+        """
+        left = self._left
+        if left is not None and self._offset == 0 and left[0] is value and left[1].kernel == copy:
+            self._offset = -(-nbytes // 64) * 64
+            self.borrowed = left[1]
+            return Temporary(0), []
+        place = self.temporary(nbytes)
+        launch = self.launch(copy, [data, place])
+        self._left = (value, launch, nbytes) if place.offset == 0 else None
+        return place, [launch]
 
     def launch(self, kernel: Kernel, pointers: Sequence[Array | Temporary | None]) -> Launch:
         """A kernel with arrays, temporaries or nothing as its pointers."""

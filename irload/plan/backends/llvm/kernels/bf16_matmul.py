@@ -50,8 +50,7 @@ def bf16_matmul(step: MatMul, selector: Selector) -> list[Launch]:
         copy = ToBf16(tuple(held[:own]), length, a.strides[-1], tuple(held[own:]), (rows,), element_of(a))
         chunks, row, nbytes = Chunks.copied(length, copy.strides[own]), copy.strides[-1], copy.nbytes
         lies = [*copy.strides[:own], *copy.strides[own + 1 : -2]]
-        data = selector.temporary(nbytes)
-        launches.append(selector.launch(copy, [a, data]))
+        data, launches = selector.copied(step.inputs[0], a, copy, nbytes)
     axes = [
         Axis(batch[k], (spread[k], lies[at] if a.strides[k] else 0, *(t.strides[k] for t in tensors)))
         for at, k in enumerate(order)
