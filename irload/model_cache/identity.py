@@ -42,7 +42,7 @@ def identity_of(path: Path, options: Options, target: Target) -> str | None:
     if max(max(s.st_mtime_ns, s.st_ctime_ns) for s in found) > time.time_ns() - SETTLED:
         return None
     known = (
-        *(str(path), hashlib.sha256(content).hexdigest(), _seen(weights)),
+        *(str(path), options.file, hashlib.sha256(content).hexdigest(), _seen(weights)),
         *(options.threads, options.precise, options.precision, repr(options.limits), repr(target)),
         *(sys.version, np.__version__, ml_dtypes.__version__, llvmlite_version(), _sources()),
     )

@@ -169,6 +169,14 @@ def test_warnings_are_kept(tmp_path):
     assert found.warnings == own.warnings
 
 
+def test_messages_name_the_file_as_it_was_given(tmp_path, monkeypatch):
+    path = write(tmp_path / "untrue", channels=4)
+    monkeypatch.chdir(path.parent)
+    for given in (path, "model.xml", path, "model.xml"):
+        assert irload.compile_model(given).differences[0].where.file == str(given)
+    assert count() == 2
+
+
 def test_large_models(model, monkeypatch):
     monkeypatch.setattr(model_cache, "LARGEST_PLAN", 500)
     irload.compile_model(model)
