@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Generator
@@ -125,3 +128,24 @@ def test_the_pool_submits_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
     finally:
         pool._end(list(pool._threads))
     assert len(pool) == 0
+
+
+def test_the_interpreter_may_end_while_a_thread_waits() -> None:
+    """As it does on a busy machine, where the thread is late: its code has to stay."""
+    program = (
+        "import sys\n"
+        "from irload.plan.backends.llvm import kernel, launching\n"
+        "from irload.plan.backends.llvm.waiting import SpinMailbox\n"
+        "from irload.plan.threads import pool\n"
+        "from irrun.main import main\n"
+        "launching.TOGETHER_CYCLES = kernel.SHARED_CYCLES = 0\n"
+        "SpinMailbox.__init__.__defaults__ = (1 << 40,)\n"
+        "sys.argv = ['irrun', 'models/digits/model.xml', 'models/digits/digit_7_0.npy', '--threads', '2', '--json']\n"
+        "code = main()\n"
+        "print(len(pool), file=sys.stderr)\n"
+        "sys.exit(code)\n"
+    )
+    environment = {**os.environ, "IRLOAD_JIT": "auto"}
+    for _ in range(3):
+        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=environment)
+        assert (done.returncode, done.stderr) == (0, "1\n")

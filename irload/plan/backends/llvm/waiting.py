@@ -135,9 +135,11 @@ class SpinMailbox:
         self._numbers[:] = 0
         self._numbers[_SYSTEM // 8 : _SYSTEM // 8 + 2] = system_calls()
         self._place = self._memory.ctypes.data
-        self._serve, _ = function(ServeJobs(patience), target)
-        self._submit, _ = function(SubmitJob(), target, keeps_lock=True)
-        self._await, _ = function(AwaitJob(), target)
+        self._serve, serving = function(ServeJobs(patience), target)
+        self._submit, submitting = function(SubmitJob(), target, keeps_lock=True)
+        self._await, awaiting = function(AwaitJob(), target)
+        self._codes = serving, submitting, awaiting
+        """Which a thread that waits must not lose when the interpreter ends: all else that holds them goes then."""
 
     def serve(self) -> None:
         """Wait for jobs and run them."""
