@@ -128,7 +128,9 @@ def command(
     notice(compiled.differences)
     if files is not None:
         write_files(files, result, force=force)
-    document: dict[str, Any] = report(model, compiled, fed, result, (planned, seconds), top, names, cached=cached is not None)
+    document: dict[str, Any] = report(
+        model, compiled, fed, result, (planned, seconds), top, names, cached=cached is not None
+    )
     document["warnings"] = compiled.warnings
     document |= seen
     if emulate is not None:
