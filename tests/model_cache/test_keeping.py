@@ -221,6 +221,15 @@ def test_irload_itself_may_change(model, monkeypatch):
     assert not is_cached(model)
 
 
+def test_an_installation_whose_files_cannot_be_listed(model, monkeypatch):
+    before = identity._sources()
+    identity._sources.cache_clear()
+    monkeypatch.setattr(identity.irload, "__file__", "/no/such/archive.zip/irload/__init__.py")
+    assert identity._sources() != before
+    assert [is_cached(model), is_cached(model)] == [False, True]
+    identity._sources.cache_clear()
+
+
 @pytest.mark.parametrize("name", ["missing.xml", "folder", "a\0b.xml"])
 def test_what_is_no_file(tmp_path, name):
     (tmp_path / "folder").mkdir()
