@@ -62,7 +62,7 @@ def _seen(status: os.stat_result | None) -> tuple[int, ...]:
 
 @cache
 def _sources() -> str:
-    """irload as it is now: its version and its own files, of which there are none to be seen in an archive."""
+    """The state of irload: its version and its own files, of which there are none to be seen in an archive."""
     found: list[tuple[str, int, int]] = []
     folders = [os.path.dirname(irload.__file__)]
     while folders:
