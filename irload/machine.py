@@ -12,6 +12,8 @@ from irload.errors import InputInvalid
 
 AVX512 = ("SkylakeX", "Cooperlake", "SapphireRapids")
 """OpenBLAS's sets of kernels that use AVX-512."""
+OFF = ("0", "off", "no", "false")
+"""Words by which an environment variable turns something off, in any case."""
 
 
 def processors() -> int:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from io import FileIO
 from pathlib import Path
@@ -59,7 +59,7 @@ class PrivateFolder:
             file.close()
         return None
 
-    def write(self, name: str, pieces: Callable[[], Iterable[bytes | memoryview]]) -> bool:
+    def write(self, name: str, pieces: Iterable[bytes]) -> bool:
         """Keep a file made of pieces; a reader sees all of it or nothing. True where that went well."""
         from tempfile import mkstemp  # which imports much, and what is found is not written
 
@@ -70,7 +70,7 @@ class PrivateFolder:
             handle, temporary = mkstemp(dir=self.folder, suffix=".tmp")
             try:
                 with os.fdopen(handle, "wb") as file:
-                    file.writelines(pieces())
+                    file.writelines(pieces)
                 replace(temporary, self.folder / f"{name}{self._ending}")
                 return True
             except BaseException:

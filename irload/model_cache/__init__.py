@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from irload.core.pause import uncollected
 from irload.errors import ExecutionError, ReadError, Where
+from irload.machine import OFF
 from irload.model_cache.identity import identity_of, is_plain
 from irload.plan.backends.base import Options, foremost
 from irload.plan.backends.llvm.available import compiled_target
@@ -98,7 +99,7 @@ def place_of(model: str | Path, options: Options) -> Place | None:
 
     Raises InputInvalid for options that this machine cannot meet.
     """
-    off = os.environ.get(VARIABLE, "").strip().lower() in ("0", "off", "no", "false")
+    off = os.environ.get(VARIABLE, "").strip().lower() in OFF
     target = compiled_target(options.jit, options.precision)
     if off or target is None or options.tune or is_on() or foremost or not is_plain():
         return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from irload.model import Model
 from irload.model_cache.file import pieces
@@ -14,7 +14,7 @@ from irload.plan.executor import Executor
 from irload.run import CompiledModel
 
 
-def kept_pieces(compiled: CompiledModel, key: str, largest: int) -> Callable[[], Iterator[bytes]] | None:
+def kept_pieces(compiled: CompiledModel, key: str, largest: int) -> Iterator[bytes] | None:
     """The bytes of the file of a model's plan, None where it is not one table of compiled kernels.
 
     It is not where shapes are open, or something runs in NumPy or has a state. `largest`: bytes of constants beyond
@@ -35,7 +35,7 @@ def kept_pieces(compiled: CompiledModel, key: str, largest: int) -> Callable[[],
         compiled.give_back(schedule.part, plan)
 
 
-def _pieces(model: Model, plan: Executor, key: str, largest: int) -> Callable[[], Iterator[bytes]] | None:
+def _pieces(model: Model, plan: Executor, key: str, largest: int) -> Iterator[bytes] | None:
     executables = [segment.executable for segment in plan.segments]
     if len(executables) != 1 or not isinstance(executables[0], LlvmExecutable):
         return None
@@ -48,4 +48,4 @@ def _pieces(model: Model, plan: Executor, key: str, largest: int) -> Callable[[]
         "taken": [placed(view, arena) for view in plan.taken],
         "given": [placed(view, arena) for view in plan.given],
     }
-    return lambda: pieces(key, said, image, constants.pieces())
+    return pieces(key, said, image, constants.pieces())

@@ -14,7 +14,7 @@ from irload.plan.backends.llvm.image import NoImage, table_of
 from irload.plan.backends.llvm.kernel import address
 from irload.plan.backends.llvm.loader import Code
 from irload.plan.backends.llvm.target import Target
-from irload.plan.memory.filling import pieces
+from irload.plan.memory.filling import Filling
 
 
 class Replica:
@@ -25,15 +25,12 @@ class Replica:
         options.limits.require("peak_bytes", size, "the plan's constants and activations are too large")
         self._table, arena = table_of(plan.image, codes, plan.constants, target, options.threads)
         self._calls = plan.image.calls
-        inputs = [_view(said, arena) for said in plan.model["taken"]]
-        self._inputs = [[(part, view[part]) for part in pieces(view)] for view in inputs]
+        self._inputs = Filling([_view(said, arena) for said in plan.model["taken"]])
         self._outputs = [_view(said, arena) for said in plan.model["given"]]
 
     def run(self, arrays: Sequence[Array], context: Any) -> tuple[Array, ...]:
         """The results for these inputs, as copies. Raises LimitExceeded once the time of `context` is over."""
-        for parts, array in zip(self._inputs, arrays, strict=True):
-            for part, view in parts:
-                np.copyto(view, array[part])
+        self._inputs.fill(arrays)
         for first, last in self._calls:
             context.deadline.check()
             self._table.run(first, last)

@@ -17,7 +17,7 @@ from irload.plan.backends.registry import backends, operation
 from irload.plan.ir.program import Program, Step, Value
 from irload.plan.lowering.lower import lower
 from irload.plan.lowering.widening import in_own_type
-from irload.plan.memory.filling import pieces
+from irload.plan.memory.filling import Filling
 from irload.plan.memory.memory import Memory
 from irload.plan.passes.pipeline import optimize
 from irload.plan.sanitizing import is_on
@@ -63,7 +63,7 @@ class Executor:
         self.kernels = [kernel for segment in self.segments for kernel in segment.executable.kernels]
         self.taken = [self.memory.array(v) for v in program.inputs]
         self.given = [self.memory.array(v) for v in program.outputs]
-        self._inputs = [[(part, view[part]) for part in pieces(view)] for view in self.taken]
+        self._inputs = Filling(self.taken)
         self._rounds = any(v.origin is not None and is_short(v.origin.type) for v in program.outputs)
         self._sanitizer = _sanitizer(program, self.memory) if is_on() else None
 
@@ -84,7 +84,7 @@ class Executor:
         if self._sanitizer is not None:
             kernels = dict(zip((k.step for k in self.kernels), self._single_kernels(context), strict=True))
             return self._results(self._sanitizer.run(arrays, kernels), wide)
-        self._fill(arrays)
+        self._inputs.fill(arrays)
         for segment in self.segments:
             segment.executable.run(context)
         return self._results([np.array(view, order="C") for view in self.given], wide)
@@ -97,7 +97,7 @@ class Executor:
 
     def profile(self, arrays: Sequence[Array], context: Any = None) -> list[float]:
         """The seconds that each kernel takes in one run."""
-        self._fill(arrays)
+        self._inputs.fill(arrays)
         seconds: list[float] = []
         for run in self._single_kernels(context):
             start = time.perf_counter()
@@ -110,7 +110,7 @@ class Executor:
 
         The arrays are copies in C order.
         """
-        self._fill(arrays)
+        self._inputs.fill(arrays)
         for kernel, run in zip(self.kernels, self._single_kernels(context), strict=True):
             run()
             for origin, value in _made(kernel.step):
@@ -120,12 +120,6 @@ class Executor:
     def made(self) -> list[Output]:
         """The outputs of the graph that some kernel makes as they stand there; all others are fused or folded."""
         return [origin for kernel in self.kernels for origin, _ in _made(kernel.step)]
-
-    def _fill(self, arrays: Sequence[Array]) -> None:
-        """Copy the inputs into the memory of the plan."""
-        for parts, array in zip(self._inputs, arrays, strict=True):
-            for part, view in parts:
-                np.copyto(view, array[part])
 
     def _single_kernels(self, context: Any) -> list[Callable[[], None]]:
         """What runs each kernel alone."""

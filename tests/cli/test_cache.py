@@ -36,7 +36,7 @@ def test_nothing_is_kept_before_anything_ran(irrun, folder):
 def test_what_is_kept_is_counted_and_removed(irrun, folder):
     ObjectCache().keep("one", b"x" * 100)
     ObjectCache().keep("another", b"y" * 1000)
-    models_folder().write("a", lambda: [b"z" * 10])
+    models_folder().write("a", [b"z" * 10])
     (folder / "tuned.json").write_text("{}", encoding="ascii")
     (folder / "note.txt").write_text("not ours", encoding="ascii")
     found = entries(irrun)

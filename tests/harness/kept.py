@@ -20,7 +20,7 @@ def from_its_file(compiled: CompiledModel) -> CachedModel | None:
     if target is None or pieces is None:
         return None
     with TemporaryFile(buffering=0) as file:
-        for piece in pieces():
+        for piece in pieces:
             file.write(piece)
         file.seek(0)
         return CachedModel(plan_in(file, "key"), options, target, lambda: compiled.model, strict=False)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 import numpy as np
 import pytest
 
@@ -72,7 +70,6 @@ def test_a_file_may_go_while_it_is_used(model):
     wanted = found(image())[0]
     only().unlink()
     assert np.array_equal(found(image())[0], wanted)
-    os.makedirs(models_folder().folder, exist_ok=True)
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,10 @@ takes four times as long as one that takes position by position of that axis.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from types import EllipsisType
+
+import numpy as np
 
 from irload.core.tensor import Array
 
@@ -25,3 +28,16 @@ def pieces(target: Array) -> list[Index]:
     if axis == axes[-1] or target.shape[axis] > SHORT:
         return [...]
     return [(slice(None),) * axis + (k,) for k in range(target.shape[axis])]
+
+
+class Filling:
+    """Targets that are filled again and again."""
+
+    def __init__(self, targets: Sequence[Array]) -> None:
+        self._parts = [[(part, target[part]) for part in pieces(target)] for target in targets]
+
+    def fill(self, arrays: Sequence[Array]) -> None:
+        """Copy an array into each target."""
+        for parts, array in zip(self._parts, arrays, strict=True):
+            for part, target in parts:
+                np.copyto(target, array[part])

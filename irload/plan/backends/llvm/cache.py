@@ -34,7 +34,7 @@ class ObjectCache(PrivateFolder):
 
     def keep(self, key: str, object: bytes) -> None:
         """Keep an object."""
-        if self.write(_name(key), lambda: (_digest(key, object), object)):
+        if self.write(_name(key), (_digest(key, object), object)):
             self._written += 1
             if self._written % WRITES == 0:
                 self.trim()

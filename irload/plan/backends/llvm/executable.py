@@ -48,7 +48,7 @@ class LlvmExecutable:
             if found:
                 if selector.borrowed is not None:
                     self._borrowed[len(self.kernels)] = next(
-                        k for k, launch in enumerate(launches) if launch is selector.borrowed
+                        k for k in reversed(range(len(launches))) if launches[k] is selector.borrowed
                     )
                 own = [launch.kernel for launch in found]
                 main = max(own, key=lambda kernel: (not kernel.prepares, kernel.cycles))

@@ -10,6 +10,7 @@ from dataclasses import field, replace
 from functools import cache
 
 from irload.errors import InputInvalid
+from irload.machine import OFF
 from irload.plan.backends.llvm.permission import tiles_are_permitted
 from irload.record import record
 
@@ -95,7 +96,7 @@ def host_target() -> Target | None:
 @cache
 def _host_target(asked: str) -> Target | None:
     flags = _flags()
-    if asked in ("0", "off", "no", "false"):
+    if asked in OFF:
         return None
     if asked not in ("", "1", "on", "yes", "true", "auto"):
         target = TARGETS.get(asked)
