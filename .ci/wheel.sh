@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What a user gets: the wheel in a clean environment, in an empty folder, without the clone. Usage: .ci/wheel.sh WHEEL SDIST PYTHON
+# Tests the wheel as installed by a user: clean environment, empty folder, without the repository. Usage: .ci/wheel.sh WHEEL SDIST PYTHON
 set -euo pipefail
 wheel=$(realpath "$1") sdist=$(realpath "$2") python=$3
 folder=$(mktemp -d)
@@ -15,7 +15,7 @@ case $("$folder/venv/bin/python" -c 'import irload; print(irload.__file__)') in
 *) echo "irload was not imported from the wheel" >&2; exit 1 ;;
 esac
 "$folder/venv/bin/irrun" --version
-# The model and its image are the only files: they come from the source distribution.
+# The only files are the model and its image, from the source distribution.
 tar -xzf "$sdist" --strip-components=3 --wildcards '*/models/digits/model.*' '*/models/digits/digit_7_0.npy' '*/models/digits/labels.txt'
 "$folder/venv/bin/irrun" model.xml digit_7_0.npy --top 1 --labels labels.txt | tee out.txt
 grep -q seven out.txt

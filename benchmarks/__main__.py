@@ -1,4 +1,4 @@
-"""`make bench`: irload beside OpenVINO and others on the same models; writes benchmarks/RESULTS.md."""
+"""`make bench`: compares irload with OpenVINO and others on the same models; writes benchmarks/RESULTS.md."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ HERE = Path(__file__).parent
 ROOT = HERE.parent
 BUILT = HERE / ".models"
 HELP_MS = 150
-"""What `irrun --help` may take, on a machine with nothing else to do."""
+"""Target time of `irrun --help` on an idle machine."""
 ARCHITECTURES = ("resnet50", "mobilenet_v2", "vgg11", "bert_base")
 MODULES = {
     "NumPy": "numpy",
@@ -33,7 +33,7 @@ MODULES = {
     "onnx.reference": "onnx",
 }
 RIVALS = {"NumPy": "OpenVINO", "jit": "OpenVINO", "jit auto": "OpenVINO default"}
-"""The ways to run irload, and what each is compared with."""
+"""The ways to run irload, and the baseline of each."""
 
 
 def main() -> None:
@@ -54,7 +54,7 @@ def main() -> None:
             starts[folder.name] = start(folder, 1, max(3, arguments.rounds // 3))
         except RuntimeError as error:
             print(error, file=sys.stderr)
-    # Last, as they run here: what this process has held counts as the peak of those that it starts.
+    # Last, because the peak memory of this process counts as the minimum peak of its child processes.
     decoders: dict[str, list[Decoder]] = {f.name: decoder(f) for f in folders if "decoder" in f.name}
     text = report(arguments.rounds, found, starts, decoders, help_seconds(arguments.rounds))
     arguments.out.write_text(text, encoding="utf-8")
@@ -64,7 +64,7 @@ def main() -> None:
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--models", type=Path, help="a folder of folders with model.xml, model.bin and in_*.npy")
-    parser.add_argument("--only", action="append", help="models whose name holds this")
+    parser.add_argument("--only", action="append", help="only models whose name contains this")
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--threads", type=lambda text: [int(t) for t in text.split(",")], default=[1, 2])
     parser.add_argument("--out", type=Path, default=HERE / "RESULTS.md")
@@ -72,13 +72,13 @@ def parse() -> argparse.Namespace:
 
 
 def prepared() -> list[Path]:
-    """The architectures of benchmarks/peers, made on first need; none without torch and onnx."""
+    """Return the architectures of benchmarks/peers, created on first use; none without torch and onnx."""
     folders: list[Path] = []
     for name in ARCHITECTURES if find_spec("torch") and find_spec("onnx") else ():
         command = [sys.executable, "-m", "benchmarks.prepare", str(BUILT / name), name]
         done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
         if done.returncode:
-            print(f"{name} could not be made: {done.stderr.strip().splitlines()[-1]}", file=sys.stderr)
+            print(f"{name} could not be created: {done.stderr.strip().splitlines()[-1]}", file=sys.stderr)
         else:
             folders.append(BUILT / name)
     return folders
@@ -89,7 +89,7 @@ def given(folder: Path | None) -> list[Path]:
 
 
 def able(peer: str, folder: Path) -> bool:
-    """True where the peer has the model in a form that it takes."""
+    """Return True if the peer supports the file format of the model."""
     return folder.name in ARCHITECTURES if peer == "torch" else (folder / "model.onnx").exists()
 
 
@@ -104,12 +104,12 @@ def report(
         "# Benchmarks",
         "",
         "Written by `make bench`. Times are medians in ms; ×: irload's time over OpenVINO's: below 1 irload is faster.",
-        "NumPy and jit are irload at f32 without and with compiled kernels, beside OpenVINO at f32; jit auto is irload",
-        "in the precision that is fastest on this machine, beside OpenVINO as it runs by default.",
+        "NumPy and jit: irload at f32 without and with compiled kernels, compared with OpenVINO at f32. jit auto:",
+        "irload with precision auto, compared with OpenVINO in its default configuration.",
         "",
         f"- {processor()}, {os.cpu_count()} processors, {platform.system()}, Python {platform.python_version()}",
         f"- compiled kernels for {target()}; {', '.join(versions())}",
-        f"- batch as in the input; {rounds} rounds in which the peers take turns, each in a process of its own",
+        f"- batch as in the input; {rounds} rounds in which the peers alternate, each in a separate process",
         "- OpenVINO: CPU, LATENCY, one stream; at f32 without dynamic quantization",
     ]
     for threads, rows in found.items():
@@ -132,7 +132,7 @@ def report(
         lines.append(
             row([name, f"{a.seconds:.2f}", seconds, f"{a.memory:.0f}", f"{b.memory:.0f} ({a.memory / b.memory:.2f}×)"])
         )
-    lines += ["", f"`irrun --help` takes {help_time * 1e3:.0f} ms, of {HELP_MS} that it may take."]
+    lines += ["", f"`irrun --help` takes {help_time * 1e3:.0f} ms; target: {HELP_MS} ms."]
     for name, entries in decoders.items():
         lines += ["", f"## Decoding with state: {name}, 1 thread", "", row(["tokens before", "irload ms a token"])]
         lines += [row(["---:", "---:"])]
@@ -144,7 +144,7 @@ def report(
 
 
 def cell(one: Latencies, peer: str) -> str:
-    """The time of a peer, and for irload its ratio to the one it is compared with."""
+    """Return the time of a peer, for irload with the ratio to its baseline."""
     if peer not in one.ms:
         return "–"
     rival = one.ms.get(RIVALS.get(peer, ""))
@@ -156,11 +156,11 @@ def row(cells: list[str]) -> str:
 
 
 def target() -> str:
-    """The set of instructions that kernels are compiled for."""
+    """Return the instruction set of compiled kernels."""
     from irload.plan.backends.llvm.target import host_target
 
     found = host_target()
-    return "no processor like this one" if found is None else found.name
+    return "unsupported processor" if found is None else found.name
 
 
 def versions() -> list[str]:

@@ -1,4 +1,4 @@
-"""How the time of a token grows with the tokens before it: it must not outgrow what attention has to look at."""
+"""Measures the time per token over the number of preceding tokens: it must grow no faster than attention."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ TOKENS = 12
 
 @dataclass
 class Decoder:
-    """The median milliseconds of a token when so many came before it."""
+    """Milliseconds per token (median) with this number of preceding tokens."""
 
     tokens: int
     ms: float
 
 
 def decoder(folder: Path, threads: int = 1) -> list[Decoder]:
-    """Feed one token after the other, as generation does, and time some at each length that the model bears."""
+    """Feed tokens one by one, as in generation, and time some at each length that the model supports."""
     import irload
 
     request = irload.compile_model(folder / "model.xml", threads).create_infer_request()
@@ -39,7 +39,7 @@ def decoder(folder: Path, threads: int = 1) -> list[Decoder]:
                 count += 1
                 if count > length:
                     seconds.append(time.perf_counter() - start)
-        except irload.IRError:  # the table of positions ends
+        except irload.IRError:  # the positional table ends
             break
         found.append(Decoder(length, median(seconds) * 1e3))
     return found

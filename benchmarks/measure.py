@@ -1,4 +1,4 @@
-"""Measuring: latencies of peers that take turns, and what a process takes from its start to the first result."""
+"""Measures latencies of alternating peers, and time and memory of a process until its first result."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from pathlib import Path
 from statistics import median
 
 TURN = 0.02
-"""Seconds that a turn should take at least: fast models run several times."""
+"""Minimum seconds per turn: fast models run several times."""
 
 PAUSE = 0.01
-"""Seconds that the machine gets to settle when a peer goes on or stops."""
+"""Seconds of idle time after a peer is resumed or stopped."""
 
 SLOW = 1.0
-"""Seconds of an inference beyond which three rounds must do."""
+"""Seconds per inference above which three rounds suffice."""
 
 
 class Peer:
-    """A worker process that waits for its turns."""
+    """A worker process that measures on request."""
 
     def __init__(self, name: str, folder: Path, threads: int) -> None:
         self.name = name
@@ -38,14 +38,14 @@ class Peer:
             self._count = min(1000, max(1, round(TURN / self._time())))
 
     def turn(self) -> None:
-        """Measure once; slow peers have enough after three. Between turns the process is stopped, threads and all."""
+        """Measure once; three rounds suffice for slow peers. Between turns the process is stopped."""
         if len(self.seconds) < 3 or median(self.seconds) < SLOW:
             self.stop(False)
             self.seconds.append(self._time())
             self.stop(True)
 
     def stop(self, stopped: bool) -> None:
-        """Stop the process or let it go on, so that threads that spin for more work do not take it from others."""
+        """Stop or resume the process, so that spinning threads do not take time from the other peers."""
         if hasattr(signal, "SIGSTOP"):
             self._process.send_signal(signal.SIGSTOP if stopped else signal.SIGCONT)
         time.sleep(PAUSE)
@@ -71,14 +71,14 @@ class Peer:
 
 @dataclass
 class Latencies:
-    """Milliseconds by peer, and by how much the results of each differ from OpenVINO's, relative to the largest."""
+    """Milliseconds by peer, and the deviation of each peer's results from OpenVINO's, relative to the largest value."""
 
     ms: dict[str, float]
     difference: dict[str, float]
 
 
 def latencies(names: list[str], folder: Path, threads: int, rounds: int) -> Latencies:
-    """Medians over rounds in which the peers take turns."""
+    """Return medians over rounds in which the peers alternate."""
     peers: list[Peer] = []
     for name in names:
         try:
@@ -102,14 +102,14 @@ def latencies(names: list[str], folder: Path, threads: int, rounds: int) -> Late
 
 @dataclass
 class Start:
-    """From the start of a process to its end after one inference: seconds, and the most memory it held, in MiB."""
+    """Return seconds and peak MiB of a process with one inference, from its start to its end."""
 
     seconds: float
     memory: float
 
 
 def start(folder: Path, threads: int, rounds: int) -> dict[str, Start]:
-    """The medians for irload and OpenVINO, which take turns: `irrun`, and a minimal script, both at f32."""
+    """Return the medians for irload and OpenVINO, alternating: `irrun`, and a minimal script, both at f32."""
     found: dict[str, list[tuple[float, float]]] = {}
     for k in range(rounds + 1):
         for peer in ("irload", "OpenVINO"):
@@ -120,20 +120,20 @@ def start(folder: Path, threads: int, rounds: int) -> dict[str, Start]:
                 command = [sys.executable, "-m", "irrun", "run", str(folder / "model.xml"), *map(str, files)]
                 command += ["--threads", str(threads)]
             once = _once(command)
-            if k:  # the first one warms the disk's cache
+            if k:  # the first run warms the disk cache
                 found.setdefault(peer, []).append(once)
     return {peer: Start(*(median(values) for values in zip(*each, strict=True))) for peer, each in found.items()}
 
 
 def help_seconds(rounds: int) -> float:
-    """The least time that `irrun --help` takes, from the start of the process to its end."""
+    """Return the minimum time of `irrun --help`, from the start of the process to its end."""
     return min(_once([sys.executable, "-m", "irrun", "--help"])[0] for _ in range(rounds))
 
 
 def _once(command: list[str]) -> tuple[float, float]:
-    """Seconds and peak MiB of a process."""
+    """Return seconds and peak MiB of a process."""
     silent = [(os.POSIX_SPAWN_OPEN, fd, os.devnull, os.O_WRONLY, 0) for fd in (1, 2)]
-    # An installed package has its bytecode; a process that may not keep it compiles every module from its source.
+    # An installed package has its bytecode; without a bytecode cache each process would compile every module.
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     begin = time.perf_counter()
     pid = os.posix_spawn(command[0], command, environment, file_actions=silent)

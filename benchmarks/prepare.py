@@ -13,7 +13,7 @@ from benchmarks.peers import build
 
 
 def prepare(folder: Path, name: str) -> None:
-    """Write what is not there yet."""
+    """Create the missing files."""
     if (folder / "model.xml").exists():
         return
     folder.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""One peer in a process of its own: `python -m benchmarks.worker PEER FOLDER THREADS [once]`.
+"""One peer in a separate process: `python -m benchmarks.worker PEER FOLDER THREADS [once]`.
 
 Without `once` it answers each number N on stdin with a line of JSON, the mean seconds of N inferences.
 """
@@ -18,10 +18,10 @@ Run = Callable[[], Any]
 
 
 def irload(folder: Path, threads: int, **how: Any) -> Run:
-    from irload.config import blas_hint
+    from irload.diagnostics.config import blas_hint
 
     if blas_hint():
-        os.environ.setdefault("OPENBLAS_CORETYPE", blas_hint() or "")  # before NumPy loads, as irrun does
+        os.environ.setdefault("OPENBLAS_CORETYPE", blas_hint() or "")  # before NumPy loads, as in irrun
     from irload import compile_model
 
     compiled = compile_model(folder / "model.xml", threads, **how)
@@ -96,7 +96,7 @@ PEERS: dict[str, Callable[[Path, int], Run]] = {
 
 
 def inputs(folder: Path) -> list[Any]:
-    """The arrays of in_0.npy, in_1.npy … or, as the repository's own models have them, input_0.npy …"""
+    """Return the arrays of in_0.npy, in_1.npy …, or input_0.npy … as in the models of this repository."""
     import numpy as np
 
     files = sorted(folder.glob("in_*.npy")) or sorted(folder.glob("input_*.npy")) or sorted(folder.glob("*.npy"))[:1]
@@ -104,7 +104,7 @@ def inputs(folder: Path) -> list[Any]:
 
 
 def first(result: Any) -> Any:
-    """The first output of any peer."""
+    """Return the first output of any peer."""
     return (
         next(iter(result.values())) if hasattr(result, "values") else result[0] if isinstance(result, list) else result
     )

@@ -22,29 +22,29 @@ PROBES = (-math.inf, math.nan, -1, 0, (-1,), (0, 0, 0, 0, 0), ())
 INTRODUCTION = """\
 # Operations
 
-Every operation of the public opsets, in the folders of OpenVINO's specifications and of `irload/ops/`. Written by
-`python docs/make_operations.py` from the operations themselves; a test holds it current.
+Every operation of the public opsets, grouped as in OpenVINO's specification and in `irload/ops/`. Written by
+`python docs/make_operations.py` from the registry; a test checks that the page is current.
 
-A file's version `opsetN` selects the newest variant that appeared in opset N or before. Optional inputs stand in
-brackets, `*inputs` is any number. *required* marks an attribute that must be there; where one that the specification
-requires is missing, irload warns and reads what the runtime reads. In f16, bf16 and f8 irload computes in f32 and
-rounds once.
+The version `opsetN` of a layer selects the newest variant introduced in opset N or before. Optional inputs are in
+brackets, `*inputs` is any number. *required* marks a mandatory attribute; if an attribute that only the specification
+requires is missing, irload warns and uses the runtime's default. f16, bf16 and f8 are computed in f32 and rounded
+once.
 
-**Compared with** says what proves a row: OpenVINO's *reference* kernels, its *CPU plugin* (at f32), or results *worked*
-out independently, where neither has a kernel or both depart from the specification; `make conformance` repeats it with
-any number of random cases. What departs stands, with reasons, in `irload/deviations.toml` and
-`tests/harness/strictness.py`.
+**Compared with** names the reference: OpenVINO's *reference* kernels, its *CPU plugin* (at f32), or independently
+*worked* results if neither has a kernel or both depart from the specification. `make conformance` repeats the
+comparison with any number of random cases. Departures are listed, with reasons, in
+`irload/deviations/deviations.toml` and `tests/harness/strictness.py`.
 """
 
 ELSEWHERE = {
-    "Parameter": "stands in every test",
-    "Const": "stands in every test",
-    "Result": "stands in every test",
+    "Parameter": "used in every test",
+    "Const": "used in every test",
+    "Result": "used in every test",
     "ReadValue": "worked examples and the CPU plugin, over several inferences",
     "Assign": "worked examples and the CPU plugin, over several inferences",
     "Pad": "the published example and a plain loop",
 }
-"""What proves the rows that have no random cases."""
+"""References of the operations without random cases."""
 
 
 def page() -> str:
@@ -97,7 +97,7 @@ def _default(attribute: Attribute) -> str:
 
 
 def _constraint(attribute: Attribute) -> str:
-    """What the rule complains about, where it complains about anything simple."""
+    """The message of the attribute's rule for the first probe that it rejects; empty if it rejects none."""
     if attribute.rule is None or attribute.kind.startswith("one of"):
         return ""
     for probe in PROBES:
@@ -111,14 +111,14 @@ def _constraint(attribute: Attribute) -> str:
 
 
 def _proofs() -> dict[tuple[str, str], str]:
-    found: dict[tuple[str, str], str] = {}
+    proofs: dict[tuple[str, str], str] = {}
     names = {"reference": "OpenVINO's reference", "cpu": "its CPU plugin", "worked": "worked results"}
     with open(DATA / "oracles.csv", encoding="utf-8") as file:
         for line in csv.DictReader(file):
             used = [name for key, name in names.items() if int(line[key])]
             text = ", ".join(used)
-            found[line["type"], line["version"]] = text if "reference" in text else text.replace("its", "OpenVINO's")
-    return found
+            proofs[line["type"], line["version"]] = text if "reference" in text else text.replace("its", "OpenVINO's")
+    return proofs
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Makes docs/terminal.svg, the picture in the README, from real runs of irrun.
+"""Renders docs/terminal.svg, the picture in the README, from real runs of irrun.
 
 python docs/make_picture.py
 """
@@ -24,14 +24,14 @@ COMMANDS = (
 
 
 def output_of(command: str) -> str:
-    """What a command prints on a terminal of our width, colours included."""
+    """The output of a command on a terminal of WIDTH columns, with colours."""
     environment = {**os.environ, "FORCE_COLOR": "1", "COLUMNS": str(WIDTH), "TERM": "xterm-256color"}
     words = [sys.executable, "-m", *command.split()]
     return subprocess.run(words, cwd=ROOT, env=environment, capture_output=True, text=True, check=True).stdout
 
 
 def main() -> None:
-    """Run the commands and save their picture."""
+    """Run the commands and render their output."""
     console = Console(record=True, width=WIDTH, file=io.StringIO(), force_terminal=True, color_system="truecolor")
     for command in COMMANDS:
         console.print(Text.assemble(("$ ", "bold green"), (command, "bold")))

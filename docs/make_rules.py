@@ -15,14 +15,14 @@ HERE = Path(__file__).parent
 INTRODUCTION = """\
 # Rules of irrun check
 
-Written by `python docs/make_rules.py` from the rules themselves; a test holds it current. `irrun check --explain IR401`
-shows one of them, `--rules` lists them.
+Written by `python docs/make_rules.py` from the rules; a test checks that the page is current. `irrun check --explain
+IR401` shows one of them, `--rules` lists them.
 
-Codes are stable: a code that was given once never means anything else. An **error** is a fault: the file does not load,
-or says what is not true. A **warning** loads, but is probably not meant. A **note** is worth knowing; the report only
-counts notes unless `--notes` is given. `--strict` makes warnings count as errors.
+Codes are stable: a code never changes its meaning. An **error** is a fault: the file does not load, or a declaration in
+it is false. A **warning** loads, but is probably a mistake. A **note** is information; the report only counts notes
+unless `--notes` is given. `--strict` makes warnings count as errors.
 
-Each fault is reported once, where it arises: a wrong claim is not reported again at layers whose claims follow from it.
+Each fault is reported once, where it arises, and not again at layers whose declarations follow from it.
 """
 
 

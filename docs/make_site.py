@@ -1,7 +1,7 @@
 """Assembles the pages of the documentation site in build/pages; `make docs` has MkDocs build it from there.
 
 python docs/make_site.py           the pages, laid out as in the repository, with the reference of the API added
-python docs/make_site.py --check   whether the built site's search finds every operation, command, rule and public name
+python docs/make_site.py --check   fails if the search of the built site misses a name
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def _write(name: str, text: str) -> None:
 
 
 def _index(title: str, files: list[Path]) -> str:
-    """A page that lists files, by their headings where they have some."""
+    """A page that lists files by their first headings, or by their names."""
     rows = [f"# {title}\n"]
     for file in files:
         heading = file.read_text("utf-8").splitlines()[0].removeprefix("# ") if file.suffix == ".md" else file.name
@@ -51,7 +51,7 @@ def _index(title: str, files: list[Path]) -> str:
 
 
 def _examples() -> str:
-    """The page of the examples, with what they say in full. A test executes them."""
+    """The page of the examples, with their source."""
     text = (ROOT / "examples" / "README.md").read_text("utf-8")
     for file in sorted((ROOT / "examples").glob("*.py")):
         text += f"\n## {file.name}\n\n```python\n{file.read_text('utf-8')}```\n"
@@ -59,12 +59,12 @@ def _examples() -> str:
 
 
 def _reference() -> str:
-    """A page with every public name, described by its docstring, where it is defined."""
+    """A page with every public name and its docstring."""
     sys.path.insert(0, str(ROOT))
     import irload
 
-    parts = ["# Python reference\n\nEvery public name of `irload`, and of `irload.arrays` and `irload.batch`.\n"]
-    for package in ("irload", "irload.arrays", "irload.batch"):
+    parts = ["# Python reference\n\nEvery public name of `irload`, and of `irload.arrays.npy` and `irload.batch`.\n"]
+    for package in ("irload", "irload.arrays.npy", "irload.batch"):
         module = irload if package == "irload" else import_module(package)
         parts.append(f"## {package}\n")
         for name in sorted(module.__all__):
@@ -78,14 +78,14 @@ def _reference() -> str:
 
 
 def _relinked(page: Path) -> str:
-    """The page with links to folders leading to their pages; what is no part of the site is named without a link."""
+    """The page with links to folders replaced by links to their pages, and links outside the site by text."""
 
-    def link(found: re.Match[str]) -> str:
-        text, target, anchor = found[1], found[2], found[3] or ""
+    def link(match: re.Match[str]) -> str:
+        text, target, anchor = match[1], match[2], match[3] or ""
         there = page.parent / target
         if there.is_dir():
             return f"[{text}]({target.rstrip('/')}/README.md{anchor})"
-        return found[0] if there.exists() else text
+        return match[0] if there.exists() else text
 
     lines: list[str] = []
     fenced = False
@@ -96,7 +96,7 @@ def _relinked(page: Path) -> str:
 
 
 def searched_names() -> set[str]:
-    """What the search has to find: operations, rules, public names and commands."""
+    """The names that the search must find: operations, rules, public names and commands."""
     import irload
     from irload.checks import all_rules
     from irload.ops.registry import registered
@@ -107,7 +107,7 @@ def searched_names() -> set[str]:
 
 
 def check() -> None:
-    """Exit with a message where the search of the built site would miss a name."""
+    """Exit with a message if the search index of the built site lacks a name."""
     index = json.loads((SITE / "search" / "search_index.json").read_text("utf-8"))["docs"]
     text = " ".join(f"{entry['title']} {entry['text']}" for entry in index)
     words = set(re.findall(r"\w+", text))

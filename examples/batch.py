@@ -1,4 +1,4 @@
-"""A folder of arrays through a model."""
+"""Runs a model over a folder of arrays."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""PNG images of digits classified: python examples/classify_images.py top.jsonl
+"""Classifies PNG images of digits: python examples/classify_images.py top.jsonl
 
 The same as a command: irrun batch models/digits/model.xml PNGS -o top.jsonl --labels models/digits/labels.txt \
     --scale 15.9375
@@ -17,7 +17,7 @@ DIGITS = Path(__file__).parents[1] / "models" / "digits"
 
 
 def as_images(folder: Path) -> None:
-    """The digits as people have them: 8 × 8 grey images. The model takes 0 to 16 for black to white."""
+    """Write the digits as 8 × 8 grey PNG images. The model expects 0 to 16 for black to white."""
     for file in DIGITS.glob("digit_*.npy"):
         pixels = np.load(file)[0, 0] * 255 / 16
         Image.fromarray(pixels.round().astype(np.uint8)).save(folder / f"{file.stem}.png")

@@ -1,6 +1,6 @@
 """Embeddings on Ray Data, on this machine or a cluster: python examples/embed_on_ray.py FOLDER
 
-`Predictor` is what map_batches takes: dicts of arrays in, dicts of arrays out, other columns untouched.
+`Predictor` fits map_batches: dicts of arrays in, dicts of arrays out, other columns untouched.
 """
 
 import sys
@@ -21,6 +21,6 @@ if __name__ == "__main__":
         fn_constructor_args=(str(DIGITS / "model.xml"),),
         fn_constructor_kwargs={"threads": 1},
         batch_size=64,
-        num_cpus=0.5,  # with a whole processor each, actors can leave none for the readers, and the job hangs
+        num_cpus=0.5,  # if actors reserve every processor, the readers get none and the job hangs
         compute=ray.data.ActorPoolStrategy(size=1),
     ).select_columns(["name", "probabilities"]).write_parquet(sys.argv[1])

@@ -1,6 +1,6 @@
 """Embeddings of samples, streamed into a parquet file: python examples/embed_to_parquet.py embeddings.parquet
 
-The model of digits ends in ten probabilities; they serve as the embedding here. Put your own model in its place.
+The model of digits ends in ten probabilities; they serve as the embedding here. Replace it with your own model.
 """
 
 import sys
@@ -19,7 +19,7 @@ SCHEMA = pa.schema({"file": pa.string(), "embedding": pa.list_(pa.float32(), 10)
 
 
 def tables(results: Iterator[Prediction]) -> Iterator[pa.Table]:
-    """A table for every thousand results."""
+    """Yield one table per thousand results."""
     rows: list[tuple[str, np.ndarray]] = []
     for result in results:
         if result.error:

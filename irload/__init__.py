@@ -11,14 +11,15 @@ if TYPE_CHECKING:
     from irload.comparison.diff import diff
     from irload.comparison.edits import Difference
     from irload.compiling import compile_model
-    from irload.config import show_config
     from irload.core import attribute as attr
     from irload.core import element as elements
     from irload.core.element import ElementType
     from irload.core.op import Op
     from irload.core.shape import Dim, Shape
     from irload.core.tensor import TensorType
-    from irload.dump import dump_intermediates
+    from irload.diagnostics.config import show_config
+    from irload.diagnostics.dump import dump_intermediates
+    from irload.diagnostics.finite import check_finite
     from irload.errors import (
         AttributeInvalid,
         DeclaredDiffers,
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
         InputInvalid,
         IRError,
         LimitExceeded,
+        OutOfMemory,
         ReadError,
         ShapeMismatch,
         TypeMismatch,
@@ -33,13 +35,13 @@ if TYPE_CHECKING:
         Unsupported,
     )
     from irload.extensions import load_extension
-    from irload.finite import check_finite
     from irload.graph import Port
     from irload.loading import read_model
     from irload.model import Model, infer
+    from irload.options import CompileOptions
     from irload.reporting.page import ModelReport, report
-    from irload.run import CompiledModel, InferRequest
-    from irload.safety import Limits
+    from irload.runtime.compiled_model import CompiledModel, InferRequest
+    from irload.safety.limits import Limits
     from irload.write.patch import correct_ports
     from irload.write.save import save_model
 
@@ -48,6 +50,7 @@ __version__ = "0.1.0"
 __all__ = [
     "AttributeInvalid",
     "Comparison",
+    "CompileOptions",
     "CompiledModel",
     "DeclaredDiffers",
     "Difference",
@@ -63,6 +66,7 @@ __all__ = [
     "Model",
     "ModelReport",
     "Op",
+    "OutOfMemory",
     "Port",
     "ReadError",
     "Report",
@@ -95,42 +99,44 @@ _PUBLIC = {
     "irload.comparison.diff": ("diff",),
     "irload.comparison.edits": ("Difference",),
     "irload.compiling": ("compile_model",),
-    "irload.config": ("show_config",),
-    "irload.dump": ("dump_intermediates",),
-    "irload.finite": ("check_finite",),
+    "irload.diagnostics.config": ("show_config",),
+    "irload.diagnostics.dump": ("dump_intermediates",),
+    "irload.diagnostics.finite": ("check_finite",),
     "irload.core.element": ("ElementType",),
     "irload.core.op": ("Op",),
     "irload.core.shape": ("Dim", "Shape"),
     "irload.core.tensor": ("TensorType",),
     "irload.errors": (
         *("AttributeInvalid", "DeclaredDiffers", "ExecutionError", "IRError", "InputInvalid", "LimitExceeded"),
-        *("ReadError", "ShapeMismatch", "TypeMismatch", "UnknownOperation", "Unsupported"),
+        *("OutOfMemory", "ReadError", "ShapeMismatch", "TypeMismatch", "UnknownOperation", "Unsupported"),
     ),
     "irload.extensions": ("load_extension",),
     "irload.graph": ("Port",),
     "irload.loading": ("read_model",),
     "irload.model": ("Model", "infer"),
+    "irload.options": ("CompileOptions",),
     "irload.reporting.page": ("ModelReport", "report"),
-    "irload.run": ("CompiledModel", "InferRequest"),
-    "irload.safety": ("Limits",),
+    "irload.runtime.compiled_model": ("CompiledModel", "InferRequest"),
+    "irload.safety.limits": ("Limits",),
     "irload.write.patch": ("correct_ports",),
     "irload.write.save": ("save_model",),
 }
 """The public names by the module that defines them, imported on first use: `import irload` alone takes no time."""
 
 _MODULES = {"attr": "irload.core.attribute", "elements": "irload.core.element"}
-"""Modules that are public under another name: what attributes are declared with, and the element types."""
+"""Modules that are public under another name: attribute declarations, and the element types."""
 
 _DEFINED_IN = {name: module for module, names in _PUBLIC.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:
-    if name in _MODULES:
-        value = import_module(_MODULES[name])
-    elif name in _DEFINED_IN:
-        value = getattr(import_module(_DEFINED_IN[name]), name)
-    else:
+    if name not in _MODULES and name not in _DEFINED_IN:
         raise AttributeError(f"module 'irload' has no attribute '{name}'")
+    from irload.system.forks import unforked
+
+    with unforked:  # a child that is forked meanwhile would find modules locked
+        module = import_module(_MODULES[name] if name in _MODULES else _DEFINED_IN[name])
+    value = module if name in _MODULES else getattr(module, name)
     globals()[name] = value
     return value
 

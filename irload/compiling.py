@@ -1,93 +1,103 @@
-"""Making a model ready to run: read, planned, or as an earlier process kept it."""
+"""Compilation of a model: read and planned, or loaded from the plan that an earlier process cached."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Unpack
 
-from irload.errors import InputInvalid
-from irload.machine import thread_count
 from irload.model import Model
-from irload.model_cache import Place, place_of
-from irload.plan.backends.base import Options
-from irload.run import CompiledModel
-from irload.safety import DEFAULT, Limits
+from irload.model_cache import entry_of
+from irload.options import CompileOptions, Options
+from irload.runtime.compiled_model import CompiledModel, compiled_with
+from irload.system.forks import unforked
 
-__all__ = ["compile_model", "place_for"]
+__all__ = ["ModelFile", "compile_model"]
 
 
+@unforked
 def compile_model(
-    model: Model | str | Path,
-    threads: int | None = None,
-    *,
-    optimize: bool = True,
-    precise: bool = False,
-    tune: bool = False,
-    jit: bool | None = None,
-    precision: str = "f32",
-    limits: Limits | None = None,
-    mmap: bool = False,
-    strict: bool = False,
-    cache: bool = True,
+    model: Model | str | Path, threads: int | None = None, **options: Unpack[CompileOptions]
 ) -> CompiledModel:
-    """Make a model ready to run. A model of static inputs is planned here, any other when its first inputs arrive.
+    """Compile a model. A model of static inputs is planned here, any other when its first inputs arrive.
 
-    `model`: a Model, or the path of an XML file. `threads`: worker threads; None takes the environment variable
-    IRLOAD_NUM_THREADS, else one for each processor. `optimize=False` runs every operation by its own readable
-    `compute`, one after the other. `precise=True` avoids kernels that round more than a plain sum does (Winograd's
-    convolutions), for about half of their speed. `tune=True` times the kernels that would do when a plan is made, and
-    keeps the choice in the user's cache (IRLOAD_CACHE_DIR). `jit`: compiled kernels, for which `irload[jit]` is needed;
-    None takes them where they can be had, True demands them, False leaves all to NumPy. `precision`: what they compute
-    products in: "f32", "bf16", which needs a processor with AMX or AVX512_BF16, or "auto", bf16 where there is either,
-    as OpenVINO does. `limits`: what running may take; None takes those that the model was read with. `mmap`: for a
-    path, map its .bin file (see `read_model`). `strict=True` refuses files whose ports declare what is not inferred,
-    which are warnings otherwise (`CompiledModel.warnings`): here, or where a port turns out untrue for the shapes of an
-    inference, there. `cache`: for a path, take the plan that an earlier process kept in the user's cache, which runs
-    without the file being read, or keep it there (up to 1 GB, IRLOAD_MODEL_CACHE=off for none): where all of it is
-    compiled kernels and the files are as they were.
+    `model`: a Model, or the path of an XML file. `threads`: worker threads; None reads the environment variable
+    IRLOAD_NUM_THREADS, else uses one per processor. `optimize=False` runs the operations one by one by their reference
+    `compute`. `precise=True` avoids kernels with larger rounding errors than a plain sum (Winograd's convolutions),
+    which are about twice as fast. `tune=True` times the candidate kernels when a plan is created, and stores the choice
+    in the user's cache (IRLOAD_CACHE_DIR). `jit`: compiled kernels, which require `irload[jit]`; None uses them if
+    available, True requires them, False uses NumPy only. `precision`: the arithmetic of products: "f32", "bf16", which
+    requires a processor with AMX or AVX512_BF16, or "auto", bf16 if the processor has either, like OpenVINO. `limits`:
+    bounds on the resources of running; None uses the limits that the model was read with. `mmap`: for a path, map its
+    .bin file (see `read_model`). `strict=True` raises for ports whose declaration differs from the inferred type, which
+    are warnings otherwise (`CompiledModel.warnings`): here, or in an inference whose shapes contradict a port. `cache`:
+    for a path, load the plan that an earlier process stored in the user's cache, which runs without reading the file,
+    or store it there (up to 1 GB, IRLOAD_MODEL_CACHE=off disables it), if all of its steps are compiled kernels. Files
+    are identified by content.
 
-    Raises InputInvalid for a `jit` or `precision` that this machine cannot meet, UnknownOperation naming every
-    operation that is unknown, DeclaredDiffers, and where the plan passes the limits or the memory, LimitExceeded or
-    ExecutionError.
+    Raises Unsupported for a `jit` or `precision` that this machine cannot provide, InputInvalid for one that
+    contradicts other `options` or the environment, TypeError for an unknown option, UnknownOperation naming every
+    unknown operation, DeclaredDiffers, and LimitExceeded or OutOfMemory if the plan exceeds the limits or the memory.
     """
-    place = None
-    if not isinstance(model, Model):
-        given = limits or DEFAULT
-        if cache and optimize and not mmap:
-            place = place_for(model, threads, precise=precise, tune=tune, jit=jit, precision=precision, limits=given)
-        found = None if place is None else place.find(strict=strict)
-        if found is not None:
-            return found
-        from irload.loading import read_model  # which a plan that was kept does without
-
-        model = read_model(model, limits=given, mmap=mmap)
-    elif mmap:
-        raise InputInvalid("mmap is for a path; the model is read already")
-    compiled = CompiledModel(
-        model,
-        threads,
-        optimize=optimize,
-        precise=precise,
-        tune=tune,
-        jit=jit,
-        precision=precision,
-        limits=limits,
-        strict=strict,
-    )
-    compiled.prepare()
-    if place is not None:
-        place.keep(compiled)
+    if isinstance(model, Model):
+        compiled = CompiledModel(model, threads, **options)
+        compiled.prepare()
+        return compiled
+    file = ModelFile(model, Options.of(options, threads, file=str(model)))
+    found = file.find()
+    if found is not None:
+        return found
+    compiled = file.compile(file.read())
+    file.keep(compiled)
     return compiled
 
 
-def place_for(
-    model: str | Path,
-    threads: int | None = None,
-    *,
-    precise: bool = False,
-    tune: bool = False,
-    jit: bool | None = None,
-    precision: str = "f32",
-    limits: Limits = DEFAULT,
-) -> Place | None:
-    """Where the plan of a file is kept that is compiled in this way; None where none is. Raises InputInvalid."""
-    return place_of(model, Options(thread_count(threads), precise, tune, jit, precision, limits, str(model)))
+class ModelFile:
+    """The file of a model, its options, and the policy of the cache of plans.
+
+    Call `find`; if it returns None, call `read`, `compile` and `keep`. `weights`, `sha256`: as for `read_model`. The
+    cache is used for optimized models with the weights beside the file, unless the options exclude it. Raises
+    InputInvalid or Unsupported for options that this machine cannot provide.
+    """
+
+    def __init__(
+        self,
+        path: str | Path,
+        options: Options,
+        *,
+        weights: str | Path | None = None,
+        sha256: Mapping[str, str] | None = None,
+    ) -> None:
+        self._path = path
+        self._options = options
+        self._weights = weights
+        self._sha256 = sha256
+        by_default = weights is None and not sha256 and options.optimize and not options.mmap
+        self._entry = entry_of(path, options) if by_default and options.cache else None
+
+    def find(self) -> CompiledModel | None:
+        """Return the compiled model from the cache, None if there is none.
+
+        Raises DeclaredDiffers if the options are strict, LimitExceeded and OutOfMemory.
+        """
+        return None if self._entry is None else self._entry.find()
+
+    def read(self) -> Model:
+        """Read the model. Raises the errors of `read_model`."""
+        if self._entry is not None:
+            return self._entry.read()
+        from irload.loading import read_model  # which a cached plan does not need
+
+        options = self._options
+        return read_model(self._path, self._weights, limits=options.limits, sha256=self._sha256, mmap=options.mmap)
+
+    def compile(self, model: Model) -> CompiledModel:
+        """Compile the model that `read` returned, possibly reshaped. Raises the errors of `compile_model`."""
+        compiled = compiled_with(model, self._options)
+        compiled.prepare()
+        return compiled
+
+    def keep(self, compiled: CompiledModel) -> None:
+        """Store the plan in the cache, if it can be cached."""
+        if self._entry is not None:
+            self._entry.keep(compiled)

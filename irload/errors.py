@@ -1,7 +1,7 @@
 """The error hierarchy. Imports nothing, so that every layer may raise from it.
 
-An operation raises only the fact ("pads_begin has 3 values for a tensor of rank 4"). The layer that knows the place
-adds it with `at`, and the message is rendered once, where the error is shown.
+An operation raises only the fact ("pads_begin has 3 values for a tensor of rank 4"). The caller that has the location
+adds it with `at`, and the message is rendered only when the error is shown.
 """
 
 from __future__ import annotations
@@ -17,19 +17,21 @@ __all__ = [
     "IRError",
     "InputInvalid",
     "LimitExceeded",
+    "OutOfMemory",
     "ReadError",
     "ShapeMismatch",
     "TypeMismatch",
     "UnknownOperation",
     "Unsupported",
     "Where",
+    "out_of_memory",
 ]
 
 
 def printable(text: str) -> str:
-    """The text with control characters, ends of lines and marks that turn the direction of writing spelled out.
+    """Escape control characters, line ends and marks that change the writing direction.
 
-    Names in files may come from anywhere: shown as they are, they could forge lines of a log or commands of a terminal.
+    Names in files are untrusted: unescaped, they could forge lines of a log or control a terminal.
     """
     if text.isprintable():
         return text
@@ -38,7 +40,7 @@ def printable(text: str) -> str:
 
 @record()
 class Where:
-    """The place a fault belongs to: a file, a line of its XML, a layer. Every part is optional."""
+    """The location of a fault: a file, a line of its XML, a layer. Every part is optional."""
 
     file: str | None = None
     line: int | None = None
@@ -59,7 +61,7 @@ class Where:
 
     @property
     def layer(self) -> str:
-        """The layer as people name it: `Convolution 'conv1' (id 12)`."""
+        """Return the layer as messages name it: `Convolution 'conv1' (id 12)`."""
         words: list[str] = []
         if self.layer_type is not None:
             words.append(self.layer_type)
@@ -73,8 +75,8 @@ class Where:
 class IRError(Exception):
     """Base of every error that irload raises about a model, its weights or its inputs.
 
-    `message` is the fact alone, `where` the place, both as they are in the file; `str(error)` joins them in one line of
-    printable characters.
+    `message` is the fact, `where` the location, both unescaped; `str(error)` joins them in one line of printable
+    characters.
     """
 
     def __init__(self, message: str, where: Where | None = None) -> None:
@@ -83,7 +85,7 @@ class IRError(Exception):
         self.where = where
 
     def at(self, where: Where) -> Self:
-        """Attach the place, unless a deeper layer has already attached one. Returns the error, to be raised."""
+        """Attach the location, unless one is already attached. Returns the error, to be raised."""
         if self.where is None:
             self.where = where
         return self
@@ -94,11 +96,11 @@ class IRError(Exception):
 
 
 class ReadError(IRError):
-    """The file cannot be read as an IR: syntax, structure, edges, or the weights beside it."""
+    """The file cannot be read as an IR: wrong syntax, structure or edges, or unusable weights."""
 
 
 class UnknownOperation(IRError):
-    """No operation of that type exists in that opset. `types` names every unknown (type, version) of the model."""
+    """No operation of this type exists in this opset. `types` lists every unknown (type, version) of the model."""
 
     def __init__(self, message: str, where: Where | None = None, types: tuple[tuple[str, str], ...] = ()) -> None:
         super().__init__(message, where)
@@ -106,7 +108,7 @@ class UnknownOperation(IRError):
 
 
 class AttributeInvalid(IRError):
-    """An attribute is missing, malformed, or outside what the specification allows."""
+    """An attribute is missing, malformed, or not allowed by the specification."""
 
 
 class ShapeMismatch(IRError):
@@ -118,7 +120,7 @@ class TypeMismatch(IRError):
 
 
 class DeclaredDiffers(IRError):
-    """What a port declares is not what its operation produces. `port` names it: "output port 2"."""
+    """A port declares a type or shape that its operation does not produce. `port` is its name: "output port 2"."""
 
     def __init__(self, message: str, where: Where | None = None, port: str = "") -> None:
         super().__init__(message, where)
@@ -126,11 +128,11 @@ class DeclaredDiffers(IRError):
 
 
 class Unsupported(IRError):
-    """Valid IR that this version of irload cannot run, or what needs a package that is not installed."""
+    """Valid IR that this version of irload cannot run, or a missing package or processor feature."""
 
 
 class LimitExceeded(IRError):
-    """A safety limit would be passed: sizes, counts, iterations, time. `limit` is its name in `irload.Limits`."""
+    """A safety limit on sizes, counts, iterations or time would be exceeded. `limit` is its name in `irload.Limits`."""
 
     def __init__(self, message: str, where: Where | None = None, *, limit: str = "") -> None:
         super().__init__(message, where)
@@ -138,8 +140,22 @@ class LimitExceeded(IRError):
 
 
 class InputInvalid(IRError):
-    """An input given to a compiled model does not fit it."""
+    """An input of a compiled model is unknown, missing, given twice, or of a wrong type or shape."""
 
 
 class ExecutionError(IRError):
     """An operation failed on the values it was given."""
+
+
+class OutOfMemory(ExecutionError):
+    """The system cannot provide the memory to read, plan or run."""
+
+
+OUT_OF_MEMORY = "out of memory"
+"""Part of the message of every OutOfMemory, by which batches recognise it in reasons stored as text."""
+
+
+def out_of_memory(what: str, error: MemoryError) -> OutOfMemory:
+    """Return the error for a failed allocation. The message names the purpose ("for the plan") and a remedy."""
+    reason = f": {error}" if str(error) else ""
+    return OutOfMemory(f"{OUT_OF_MEMORY} {what}{reason}; use smaller inputs or batches, or fewer threads")

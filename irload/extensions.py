@@ -1,4 +1,4 @@
-"""Operations of a user, loaded from a Python file: for the command line and batches, which cannot import them."""
+"""User-defined operations, loaded from a Python file: for the command line and for batch workers."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _PREFIX = "irload_extension_"
 
 
 def load_extension(file: str | Path) -> None:
-    """Execute a Python file whose classes register operations (docs/extensions.md). The code in it is trusted.
+    """Execute a Python file whose classes register operations (docs/extensions.md). The file is trusted code.
 
-    `file`: its path. Executing it twice replaces the first registration. Raises ReadError, with the line, for whatever
-    goes wrong in it.
+    `file`: its path. Executing it again replaces the first registration. Raises ReadError, with the line, for any error
+    in it.
     """
     path = Path(file)
     name = f"{_PREFIX}{path.stem}"
@@ -29,7 +29,7 @@ def load_extension(file: str | Path) -> None:
     except OSError as error:
         raise ReadError(f"the extension cannot be read: {error.strerror}", Where(str(path))) from None
     module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module  # what dataclasses and pickle look their classes up by
+    sys.modules[name] = module  # dataclasses and pickle look up classes by module
     try:
         spec.loader.exec_module(module)
     except Exception as error:
@@ -37,13 +37,13 @@ def load_extension(file: str | Path) -> None:
 
 
 def loaded_extensions() -> tuple[str, ...]:
-    """The files that were loaded into this process, for other processes to load as well."""
+    """The files loaded into this process, which worker processes load as well."""
     files = [getattr(module, "__file__", None) for name, module in [*sys.modules.items()] if name.startswith(_PREFIX)]
     return tuple(str(Path(file).absolute()) for file in files if file)
 
 
 def _at_its_line(path: Path, error: Exception) -> ReadError:
-    """The error with the last line of the extension that led to it."""
+    """Return the error with the last line of the extension that led to it."""
     line = error.lineno if isinstance(error, SyntaxError) else None
     step = error.__traceback__
     while step is not None:

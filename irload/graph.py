@@ -1,4 +1,4 @@
-"""The graph: nodes, their ports and edges, and bodies. It uses nothing of operations but their base class."""
+"""The graph: nodes, their ports and edges, and bodies. It depends only on the base class of operations."""
 
 from __future__ import annotations
 
@@ -10,17 +10,19 @@ from irload.core.element import ElementType
 from irload.core.legacy import Shown, as_it_is
 from irload.core.op import Op
 from irload.core.shape import Shape
+from irload.core.subgraph import Subgraph
 from irload.core.tensor import UNKNOWN, TensorType
 from irload.errors import ReadError, Where, printable
+from irload.record import record
 
 __all__ = ["Declared", "Graph", "Node", "Output", "Port", "UnknownOp", "position", "positions", "topological"]
 
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """What a port of the file claims. `dims` has −1 for any size; None where the port lists no dims at all.
+    """The type and dims that a port of the file declares. `dims` has −1 for any size; None if the port lists no dims.
 
-    `port` is the id that the port has in the file.
+    `port` is the port's id in the file.
     """
 
     element: ElementType | None
@@ -30,7 +32,7 @@ class Declared:
 
     @property
     def shape(self) -> Shape:
-        """The claim as a shape. A port without dims is a scalar or of dynamic rank, so it claims nothing."""
+        """The declared shape, unranked for a port without dims, which is a scalar or of dynamic rank."""
         return Shape.unranked() if self.dims is None else Shape(*self.dims)
 
     def __str__(self) -> str:
@@ -38,7 +40,7 @@ class Declared:
 
 
 class UnknownOp(Op):
-    """Stands for a layer whose type is not registered. It infers as its ports declare and cannot run."""
+    """Represents a layer whose type is not registered. Its outputs are inferred as declared; it cannot run."""
 
     folds = False
 
@@ -48,12 +50,12 @@ class UnknownOp(Op):
         self.opset = opset  # pyright: ignore[reportAttributeAccessIssue]
         self.text = dict(text)
         self.bodies = tuple(bodies)
-        """The tags of the bodies that the layer has, which are not kept."""
+        """The tags of the bodies of the layer, which are not read."""
 
 
 @dataclass(slots=True, eq=False)
 class Output:
-    """One output of a node: the tensor names it carries, what the file declares, and what inference found."""
+    """One output of a node: its tensor names, its declaration in the file, and its inferred type."""
 
     node: Node
     index: int
@@ -89,14 +91,14 @@ class Node:
         return self.op.type
 
     def where(self, file: str | None = None) -> Where:
-        """The place of this node, for errors."""
+        """The location of this node, for errors."""
         return Where(file, self.line, self.id, self.name, self.type)
 
     def __repr__(self) -> str:
         return printable(f"<{self.type} '{self.name}' (id {self.id})>")
 
 
-@dataclass(slots=True, eq=False)
+@record(frozen=False, eq=False)
 class Graph:
     """Nodes in topological order, with the Parameters, Results and Assigns among them in file order."""
 
@@ -126,11 +128,11 @@ class Graph:
             pending += [body for _, _, body in graph.subgraphs()]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class Port:
     """An input or output of a model, with the attributes of OpenVINO's ports.
 
-    `shown` gives the type that users see for that of the graph: IR v10 shows some as others.
+    `shown` maps the type in the graph to the type that users see, which differs for some in IR v10.
     """
 
     node: Node
@@ -141,20 +143,17 @@ class Port:
 
     @property
     def any_name(self) -> str:
-        """One of the names: the first in sorted order, or the layer's name where there are none, or `result_2`.
-
-        The last is of the layer's type and its place among the inputs or outputs, where its name is empty, too.
-        """
+        """One of the names: the first in sorted order; without names the layer's name; if that is empty, `result_2`."""
         return min(self.names, default=self.node.name) or self.place_name
 
     @property
     def place_name(self) -> str:
-        """A name by type and place: `parameter_0`, `result_2`. Every port can be asked for by it."""
+        """A name by type and position: `parameter_0`, `result_2`. Every port can be looked up by it."""
         return f"{self.node.type.lower()}_{self.index}"
 
     @property
     def element_type(self) -> ElementType:
-        """The element type of the arrays that are given or returned; `.dtype` is NumPy's."""
+        """The element type of the arrays passed in or returned; `.dtype` is NumPy's."""
         return self.shown(self.output.type.element)
 
     @property
@@ -169,7 +168,7 @@ class Port:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The static shape. Raises ShapeMismatch where it is dynamic."""
+        """The static shape. Raises ShapeMismatch if it is dynamic."""
         return self.partial_shape.static
 
     def __repr__(self) -> str:
@@ -177,28 +176,28 @@ class Port:
 
 
 def positions(ports: Sequence[Port]) -> dict[Node | str, int]:
-    """The position of each port by its node, by its tensor names and by its layer's name; the first where several are.
+    """The position of each port by its node, tensor names and layer name; of several with one name the first.
 
-    One pass, as there may be very many ports.
+    A single pass, as there may be very many ports.
     """
-    found: dict[Node | str, int] = {}
+    by_key: dict[Node | str, int] = {}
     for k, port in enumerate(ports):
         for key in (port.node, *port.names, port.node.name):
-            found.setdefault(key, k)
+            by_key.setdefault(key, k)
     for k, port in enumerate(ports):
-        found.setdefault(port.place_name, k)
-    return found
+        by_key.setdefault(port.place_name, k)
+    return by_key
 
 
 def position(known: Mapping[Node | str, int], key: Port | str) -> int | None:
-    """The position of a port or name among `positions`; that of a port of the same file read again by its name."""
+    """The index into `positions` of a port or name. A port of another read of the same file is matched by name."""
     if isinstance(key, Port):
         return known.get(key.node, known.get(key.any_name))
     return known.get(key)
 
 
 def with_printable_names(graph: Graph, text: str) -> str:
-    """The text with what is not printable in names of layers spelled out; its own lines stay."""
+    """The text with unprintable characters in layer names escaped; its other lines are unchanged."""
     for inner in graph.walk():
         for node in inner.nodes:
             if not node.name.isprintable():
@@ -206,10 +205,17 @@ def with_printable_names(graph: Graph, text: str) -> str:
     return text
 
 
-def topological(nodes: Iterable[Node], file: str | None = None) -> list[Node]:
-    """The nodes ordered so that each stands after what feeds it; otherwise in file order. Iterative.
+def subgraphs(node: Node) -> dict[str, Subgraph]:
+    """Return the bodies of a layer by attribute name; empty for an unknown operation."""
+    if isinstance(node.op, UnknownOp):
+        return {}
+    return {name: value for name, value in node.op.attributes.items() if isinstance(value, Subgraph)}
 
-    Raises ReadError naming a layer of the cycle, where there is one.
+
+def topological(nodes: Iterable[Node], file: str | None = None) -> list[Node]:
+    """The nodes in topological order, otherwise in file order. Iterative.
+
+    Raises ReadError naming a layer of the cycle if there is one.
     """
     ordered: list[Node] = []
     state: dict[Node, int] = {}  # absent: unseen, 1: being visited, 2: placed
@@ -222,7 +228,7 @@ def topological(nodes: Iterable[Node], file: str | None = None) -> list[Node]:
                 for source in reversed(node.inputs):
                     seen = state.get(source.node, 0)
                     if seen == 1:
-                        raise ReadError(f"lies on a cycle: it feeds {node}, which feeds it", source.node.where(file))
+                        raise ReadError(f"is on a cycle: it feeds {node}, which feeds it", source.node.where(file))
                     if seen == 0:
                         stack.append(source.node)
             else:

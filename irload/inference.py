@@ -1,22 +1,26 @@
-"""Inference of element types and shapes over a whole graph, on intervals and on values where they are known."""
+"""Inference of element types and shapes over a whole graph, on intervals and on known values."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import SimpleNamespace
-from typing import cast
+from typing import Any, cast
+
+import numpy as np
 
 from irload.core.context import RunContext
-from irload.core.op import Op, evaluate, infer_outputs
+from irload.core.element import boolean
+from irload.core.op import Op, evaluate, infer_outputs, is_builtin
 from irload.core.remarks import collecting
 from irload.core.shape import Shape
-from irload.core.subgraph import Body, Subgraph
-from irload.core.tensor import UNKNOWN, VALUE_LIMIT, Bounds, TensorType
+from irload.core.size import has_sizes
+from irload.core.subgraph import Body
+from irload.core.tensor import UNKNOWN, VALUE_LIMIT, Array, Bounds, TensorType
 from irload.errors import ExecutionError, IRError, ShapeMismatch
-from irload.graph import Graph, Node, Output, UnknownOp
+from irload.graph import Graph, Node, Output, UnknownOp, subgraphs
 from irload.record import record
-from irload.safety import DEFAULT, Deadline, Limits
+from irload.safety.limits import DEFAULT, Deadline, Limits
 
 __all__ = ["Inference", "Inferred", "OnError", "ShapeLike", "as_shape", "raise_error"]
 
@@ -26,15 +30,15 @@ OnError = Callable[[Node, IRError], None]
 
 
 def raise_error(node: Node, error: IRError) -> None:
-    """The strict `on_error`: the first fault ends the inference."""
+    """The strict `on_error`: the first error ends the inference."""
     raise error
 
 
 @record(eq=False)
 class Inferred:
-    """What an inference without faults found of a graph, for plans to go by while the graph stays as it was.
+    """The result of an inference without errors, reused by plans as long as the graph does not change.
 
-    `types` and `counts` are those of Inference; `seen` has each node with its operation and what fed it.
+    `types` and `counts` are as in Inference; `seen` maps each node to its operation and its inputs.
     """
 
     types: Types
@@ -42,27 +46,40 @@ class Inferred:
     seen: Mapping[Node, tuple[Op, tuple[Output, ...]]]
 
     def holds_for(self, graph: Graph, given: Sequence[TensorType]) -> bool:
-        """True where the graph is the same, has no bodies, and its Parameters get the very types that were inferred."""
-        own = [self.types.get(o) for p in graph.parameters for o in p.outputs[:1]]
+        """True if the graph is unchanged, has no bodies, and its Parameters get the very types that were inferred."""
+        inferred = [self.types.get(o) for p in graph.parameters for o in p.outputs[:1]]
         return (
-            len(own) == len(given)
-            and all(a is b for a, b in zip(own, given, strict=True))
+            len(inferred) == len(given)
+            and all(a is b for a, b in zip(inferred, given, strict=True))
             and self.seen == {node: (node.op, tuple(node.inputs)) for node in graph.nodes}
             and next(graph.subgraphs(), None) is None
         )
 
+    def constants(self, graph: Graph) -> Iterator[tuple[Node, tuple[TensorType, ...]]]:
+        """The unchanged constants of the graph, which have the same types for any inputs, and these types."""
+        for node in graph.nodes:
+            if node.type == "Const" and self.seen.get(node) == (node.op, ()) and node.outputs[0] in self.types:
+                yield node, tuple(self.types[output] for output in node.outputs)
+
 
 class Inference:
-    """One run of inference. `types` has what was found of every output, `counts` how many outputs each node has.
+    """One run of inference. `types` has the type of every output, `counts` the number of outputs of each node.
 
-    `remarks` has what is against the specification and yet taken, by node, in the order in which it was met.
+    `remarks` has violations of the specification that the runtime accepts, by node, in order of detection.
 
-    A node that fails is handed to `on_error`, with its place attached; if that returns, its outputs become what the
-    file declares and inference goes on.
+    An error of a node is passed to `on_error` with its location; if that returns, the node's outputs get their declared
+    types and inference continues. `known`: an earlier inference, whose constants are not inferred again.
     """
 
-    def __init__(self, file: str | None = None, on_error: OnError = raise_error, limits: Limits = DEFAULT) -> None:
+    def __init__(
+        self,
+        file: str | None = None,
+        on_error: OnError = raise_error,
+        limits: Limits = DEFAULT,
+        known: Inferred | None = None,
+    ) -> None:
         self.limits = limits
+        self._known = known
         self.deadline = Deadline(limits)
         self.types: Types = {}
         self.counts: dict[Node, int] = {}
@@ -73,46 +90,78 @@ class Inference:
         self._body_passes = 0
         self._reported: set[tuple[Node, str]] = set()
 
-    def graph(self, graph: Graph, given: Sequence[TensorType] | None = None) -> tuple[TensorType, ...]:
-        """Infer every node; `given` replaces what the Parameters say. Returns the types that the Results take."""
+    def graph(
+        self,
+        graph: Graph,
+        given: Sequence[TensorType] | None = None,
+        state: Mapping[Node, TensorType | None] | None = None,
+    ) -> tuple[TensorType, ...]:
+        """Infer every node. Returns the types of the Results.
+
+        `given` replaces the declarations of the Parameters. `state`: the type of the value that each ReadValue will
+        read, None for its initial value.
+        """
         if given is not None:
             for parameter, tensor in zip(graph.parameters, given, strict=True):
                 self.types[parameter.outputs[0]] = tensor
         skip = set(graph.parameters) if given is not None else set[Node]()
+        for node, types in self._known.constants(graph) if self._known is not None else ():
+            self._record(node, types)
+            skip.add(node)
         for node in graph.nodes:
             if node not in skip:
                 self.node(node)
+            if state is not None and node in state:
+                self._record(node, [state[node] or self._initial(node)])
         return tuple(self.types.get(r.inputs[0], UNKNOWN) if r.inputs else UNKNOWN for r in graph.results)
 
+    def _initial(self, node: Node) -> TensorType:
+        """The type of the initial value of a ReadValue; as inferred if that is unknown."""
+        declared = self.types[node.outputs[0]]
+        if not node.inputs:
+            return declared
+        initial = self.types.get(node.inputs[0], UNKNOWN).without_value()
+        return initial if initial.element is declared.element else declared
+
     def found(self, graph: Graph) -> Inferred | None:
-        """What was found of the graph, None where a node failed."""
+        """The result for the graph, None if a node failed."""
         seen = {node: (node.op, tuple(node.inputs)) for node in graph.nodes}
         return None if self._reported else Inferred(self.types, self.counts, seen)
 
     def node(self, node: Node) -> None:
-        """Infer one node from the types already found."""
+        """Infer one node from the types of its inputs."""
         inputs = [self.types.get(source, UNKNOWN) for source in node.inputs]
         self.deadline.check()
         try:
             self._require_sources(node)
             with collecting() as remarks:
                 outputs = _declared(node) if isinstance(node.op, UnknownOp) else self.outputs(node, inputs)
+            self.check_output_ports(node, len(outputs))
             self.remarks.update(((node, remark), None) for remark in remarks)
         except IRError as error:
-            # Bodies are inferred until their types settle, so the same fault may be met again.
+            # Bodies are inferred until their types settle, so the same error may occur again.
             if (node, error.message) not in self._reported:
                 self._reported.add((node, error.message))
                 self.on_error(node, error.at(node.where(self.file)))
             outputs = _declared(node)
+        self._record(node, outputs)
+
+    def _record(self, node: Node, outputs: Sequence[TensorType]) -> None:
         self.counts[node] = len(outputs)
         for output, tensor in zip(node.outputs, outputs, strict=False):
             self.types[output] = tensor
 
+    def check_output_ports(self, node: Node, count: int) -> None:
+        """Raise ShapeMismatch if the layer lists more output ports than its operation has; the runtime refuses it."""
+        # 0 if the number depends on values.
+        if len(node.outputs) > count and (count or has_body(node)):
+            raise ShapeMismatch(f"lists {len(node.outputs)} output ports; {node.type} has {count}")
+
     def _require_sources(self, node: Node) -> None:
-        """Raise ShapeMismatch for an input that comes from an output which its operation does not have."""
+        """Raise ShapeMismatch for an input connected to an output that the source operation does not have."""
         for k, source in enumerate(node.inputs):
             count = self.counts.get(source.node)
-            # None where it depends on values; a layer with bodies has as many as its port map gives.
+            # None if it depends on values; for a layer with bodies the port map gives the number.
             if count is not None and source.index >= count and (count or has_body(source.node)):
                 raise ShapeMismatch(
                     f"input {k} comes from output {source.index} of {source.node.type} '{source.node.name}', "
@@ -120,7 +169,7 @@ class Inference:
                 )
 
     def outputs(self, node: Node, inputs: Sequence[TensorType]) -> tuple[TensorType, ...]:
-        """The outputs of one node, with the values or bounds that follow from its inputs."""
+        """The types of the outputs of one node, with the values or bounds that follow from its inputs."""
         outputs = infer_outputs(node.op, inputs, self)
         if not node.op.folds or not inputs or any(t.value is not None for t in outputs):
             return outputs
@@ -134,7 +183,7 @@ class Inference:
 
     @staticmethod
     def fold(node: Node, inputs: Sequence[TensorType], outputs: Sequence[TensorType]) -> tuple[TensorType, ...]:
-        """Compute the outputs of a node whose inputs are all known, when they are small."""
+        """Compute the outputs of a node from known inputs, if they are small."""
         arrays = [t.value for t in inputs]
         sizes = [t.shape.size.hi for t in outputs]
         small = all(n is not None and n <= VALUE_LIMIT for n in sizes) and all(
@@ -142,6 +191,8 @@ class Inference:
         )
         if not small:
             return tuple(outputs)
+        if any(a is not None and has_sizes(a) for a in arrays):
+            return _of_sizes(node.op, [a for a in arrays if a is not None], outputs)
         try:
             context = cast(RunContext, SimpleNamespace(outputs=outputs))
             values = evaluate(node.op, [a for a in arrays if a is not None], outputs, context)
@@ -149,7 +200,7 @@ class Inference:
             return tuple(outputs)
         return tuple(TensorType(t.element, Shape(*v.shape), v) for t, v in zip(outputs, values, strict=True))
 
-    # -- the InferContext that control flow and state ask for --------------------------------------------------------
+    # -- the InferContext of control flow and state --------------------------------------------------------------------
 
     def infer_body(self, body: Body, inputs: Sequence[TensorType]) -> tuple[TensorType, ...]:
         """The types of a body's results, given one type for each of its parameters."""
@@ -161,7 +212,7 @@ class Inference:
         return self.graph(cast(Graph, body), inputs)
 
     def variable(self, name: str) -> TensorType | None:
-        """The type of a variable, None before its ReadValue was met."""
+        """The type of a variable, None before its ReadValue is inferred."""
         return self.variables.get(name)
 
     def declare_variable(self, name: str, tensor: TensorType) -> None:
@@ -178,18 +229,91 @@ def as_shape(shape: ShapeLike) -> Shape:
 
 def has_body(node: Node) -> bool:
     """True for a layer that runs bodies."""
-    return any(isinstance(value, Subgraph) for value in node.op.attributes.values())
+    return bool(subgraphs(node))
+
+
+MOVES_SIZES = frozenset(
+    {
+        "Broadcast",
+        "Concat",
+        "Gather",
+        "ReduceProd",
+        "Reshape",
+        "Select",
+        "Slice",
+        "Split",
+        "Squeeze",
+        "StridedSlice",
+        "Unsqueeze",
+    }
+)
+"""Operations whose `compute` accepts arrays of sizes, as it only moves elements."""
+CALCULATES_SIZES: Mapping[str, Callable[..., Any]] = {
+    "Add": np.add,
+    "Convert": np.asarray,
+    "Equal": np.equal,
+    "Greater": np.greater,
+    "GreaterEqual": np.greater_equal,
+    "Less": np.less,
+    "LessEqual": np.less_equal,
+    "Maximum": np.maximum,
+    "Minimum": np.minimum,
+    "Multiply": np.multiply,
+    "NotEqual": np.not_equal,
+    "Subtract": np.subtract,
+}
+"""Operations on integers whose NumPy function gives the same on arrays of sizes, element by element."""
+
+
+def _of_sizes(op: Op, arrays: Sequence[Array], outputs: Sequence[TensorType]) -> tuple[TensorType, ...]:
+    """The types of the outputs, with values of sizes if the operation computes them from arrays with sizes.
+
+    Only integers that fit their type and booleans: sizes neither wrap nor round.
+    """
+    if not is_builtin(op) or not all(t.element.is_integer or t.element is boolean for t in outputs):
+        return tuple(outputs)
+    try:
+        if op.type in MOVES_SIZES:
+            made = op.compute(*arrays)
+            results: Sequence[Array] = made if isinstance(made, tuple) else (made,)
+        elif op.type == "Divide":
+            results = [_quotients(*arrays)]
+        elif op.type in CALCULATES_SIZES and not (op.type == "Convert" and outputs[0].element is boolean):
+            results = [CALCULATES_SIZES[op.type](*arrays)]
+        else:
+            return tuple(outputs)
+    except (ArithmeticError, LookupError, TypeError, ValueError):
+        return tuple(outputs)
+    return tuple(map(_sized, outputs, map(np.asarray, results)))
+
+
+def _sized(tensor: TensorType, value: Array) -> TensorType:
+    """The type with a value of sizes or numbers; without it if they do not fit the type."""
+    if tensor.element.is_integer:
+        limits = np.iinfo(tensor.element.dtype)
+        if any(v < limits.min or v > limits.max for v in value.flat):
+            return tensor
+    whole = value if has_sizes(value) else value.astype(tensor.element.dtype)
+    return TensorType(tensor.element, Shape(*whole.shape), whole)
+
+
+def _quotients(a: Array, b: Array) -> Array:
+    """Quotients of sizes of at least 0 by positive ones, for which truncation and floor agree."""
+    if any(v < 0 for v in a.flat) or any(v <= 0 for v in b.flat):
+        raise ArithmeticError("a size is negative")
+    return np.floor_divide(a, b)
 
 
 def _bounded(tensor: TensorType, bounds: Bounds | None) -> TensorType:
-    """The type with these bounds; where they leave no choice, with a value."""
+    """The type with these bounds, or with a value if the bounds are exact."""
     if bounds is None or not bounds.is_exact:
         return replace(tensor, bounds=bounds)
-    return replace(tensor, value=bounds.lower.astype(tensor.element.dtype))
+    value = bounds.lower if has_sizes(bounds.lower) else bounds.lower.astype(tensor.element.dtype)
+    return replace(tensor, value=value)
 
 
 def _declared(node: Node) -> tuple[TensorType, ...]:
-    """What the file says of the outputs, for want of something better."""
+    """The declared types of the outputs, for nodes that cannot be inferred."""
     return tuple(
         UNKNOWN if o.declared is None else TensorType(o.declared.element or UNKNOWN.element, o.declared.shape)
         for o in node.outputs

@@ -1,4 +1,4 @@
-"""Reading a file into a Model: `read_model` infers and compares what ports declare, `read_anyway` takes any graph."""
+"""Reading a file into a Model: `read_model` infers types and checks declarations, `read_anyway` tolerates faults."""
 
 from __future__ import annotations
 
@@ -6,16 +6,19 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from irload.differences import note_differences
 from irload.errors import IRError
 from irload.graph import Node
 from irload.model import Model, infer
 from irload.read import read_graph
-from irload.safety import DEFAULT, Limits
+from irload.safety.limits import DEFAULT, Limits
+from irload.safety.opened import ModelFiles
+from irload.system.forks import unforked
+from irload.validation.differences import note_differences
 
-__all__ = ["read_anyway", "read_model"]
+__all__ = ["read_anyway", "read_model", "read_opened"]
 
 
+@unforked
 def read_model(
     model: str | Path | bytes,
     weights: Any = None,
@@ -27,16 +30,33 @@ def read_model(
     """Read an OpenVINO IR (v10, v11) and infer every type and shape in it.
 
     `model`: path of the XML file, or its bytes. `weights`: path or bytes of the .bin file; by default the file beside
-    the XML with the ending .bin. `limits`: what the file may ask for; the model keeps them, and all that is done with
-    it obeys them. `mmap`: map the .bin file instead of reading it; the process dies if the file shrinks meanwhile.
-    `sha256`: the digest that the model must have, as `irrun inspect --sha256` shows it, or a dict of those of "xml" and
-    "bin"; the very bytes that were hashed are parsed and run. What the runtime ignores without a warning is kept in
-    `Model.warnings`, among it every port that declares what is not inferred (`Model.differences`).
-    Raises ReadError for what is no IR or not what was pinned, LimitExceeded for what passes a limit, and the fault of
-    the first layer that does not hold together; `irload.check` and `irrun check` report all of them. Layers of unknown
-    type do not fail: their outputs are taken as declared.
+    the XML with the suffix .bin. `limits`: bounds on sizes, counts, memory and time for reading and running the model.
+    `mmap`: map the .bin file instead of reading it; the process dies if the file shrinks meanwhile. `sha256`: the
+    required digest of the model, as `irrun inspect --sha256` shows it, or a dict of digests by "xml" and "bin"; the
+    hashed bytes themselves are parsed and run. Faults that the runtime ignores without a warning are listed in
+    `Model.warnings`, including every port whose declaration differs from the inferred type (`Model.differences`).
+    Raises ReadError if the file is not an IR or does not match the digest, LimitExceeded if it exceeds a limit, and the
+    error of the first invalid layer; `irload.check` and `irrun check` report all of them. Layers of unknown type do not
+    fail: their outputs get the declared types.
     """
-    found = infer(read_graph(model, weights, limits=limits, mmap=mmap, sha256=sha256))
+    return _inferred(model, weights, limits, mmap=mmap, sha256=sha256)
+
+
+def read_opened(model: str | Path, files: ModelFiles, limits: Limits) -> Model:
+    """`read_model` of a path whose files are open. `model` names them in messages."""
+    return _inferred(model, None, limits, files=files)
+
+
+def _inferred(
+    model: str | Path | bytes,
+    weights: Any,
+    limits: Limits,
+    *,
+    mmap: bool = False,
+    sha256: str | Mapping[str, str] | None = None,
+    files: ModelFiles | None = None,
+) -> Model:
+    found = infer(read_graph(model, weights, limits=limits, mmap=mmap, sha256=sha256, files=files))
     note_differences(found)
     return found
 
@@ -48,9 +68,9 @@ def read_anyway(
     limits: Limits = DEFAULT,
     note: Callable[[IRError], object] = lambda error: None,
 ) -> Model:
-    """Read a model that need not hold together, to be looked at: what a layer gives that does not infer is as declared.
+    """Read a model that may have invalid layers, for inspection: their outputs get the declared types.
 
-    Each fault of inference goes to `note`. Raises ReadError and LimitExceeded as `read_model` does.
+    Each fault of inference is passed to `note`. Raises ReadError and LimitExceeded as `read_model` does.
     """
 
     def on_error(node: Node, error: IRError) -> None:

@@ -3,26 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import islice
 from typing import Any
 
+from irload.analysis.memory import constant_bytes
 from irload.core.legacy import as_it_is, v10_input, v10_output
 from irload.core.shape import Shape
 from irload.errors import DeclaredDiffers, InputInvalid, IRError, UnknownOperation, printable
 from irload.graph import Graph, Node, Port, UnknownOp
 from irload.inference import Inference, Inferred, OnError, ShapeLike, as_shape, raise_error
-from irload.integrity import Digests
-from irload.memory import constant_bytes
-from irload.safety import DEFAULT, Limits
+from irload.record import record
+from irload.safety.integrity import Digests
+from irload.safety.limits import DEFAULT, Limits
 
 __all__ = ["Model", "infer"]
 
 REMARKS = 10_000
-"""Remarks that are kept of one model; there may be some of every layer."""
+"""The most remarks stored for one model; every layer may cause some."""
 
 
-@dataclass(slots=True, eq=False)
+@record(frozen=False, eq=False)
 class Model(Graph):
     """A model: the outer graph, the file's header and metadata, and the warnings gathered while reading it."""
 
@@ -31,20 +32,20 @@ class Model(Graph):
     rt_info: dict[str, Any] = field(default_factory=dict[str, Any])
     warnings: list[str] = field(default_factory=list[str])
     differences: list[DeclaredDiffers] = field(default_factory=list[DeclaredDiffers])
-    """The ports that declare what reading did not infer. Each is among the warnings, too."""
+    """The ports whose declaration differs from the inferred type. `warnings` includes them."""
     compared: list[Shape] = field(default_factory=list[Shape])
-    """The shapes of the inputs for which these were looked for."""
+    """The input shapes for which `differences` was computed."""
     weights_file: str | None = None
     limits: Limits = DEFAULT
-    """What reading, inferring and running it may take."""
+    """Limits for reading, inferring and running the model."""
     digests: Digests | None = None
-    """Of its files, where these were hashed as they were read."""
+    """Digests of the files, if they were hashed while reading."""
     inferred: Inferred | None = field(default=None, init=False, repr=False)
-    """What the last inference found, where no layer failed."""
+    """The result of the last inference, unless a layer failed."""
 
     @property
     def inputs(self) -> list[Port]:
-        """The Parameters, in file order. One whose faulty layer has no output port is left out."""
+        """The Parameters, in file order, except Parameters without an output port."""
         shown = as_it_is if self.ir_version > 10 else v10_input
         return [
             Port(n, n.outputs[0], i, n.outputs[0].names or frozenset({n.name}), shown)
@@ -54,7 +55,7 @@ class Model(Graph):
 
     @property
     def outputs(self) -> list[Port]:
-        """The Results that are fed, in file order. Named by `output_names`, else as the tensor they return."""
+        """The connected Results, in file order. Named by `output_names`, else as the tensor they return."""
         shown = as_it_is if self.ir_version > 10 else v10_output
         return [Port(n, n.inputs[0], i, _result_names(n), shown) for i, n in enumerate(self.results) if n.inputs]
 
@@ -67,11 +68,11 @@ class Model(Graph):
         return find_port(self.outputs, key, "output")
 
     def reshape(self, shapes: ShapeLike | Mapping[str | int | Port, ShapeLike]) -> Model:
-        """Give inputs new partial shapes and infer everything anew. Returns the model; unchanged when it fails.
+        """Give inputs new partial shapes and infer again. Returns the model; unchanged if inference fails.
 
         `shapes`: one shape for a model of one input, or a dict from input name, position or Port to shape. A shape is a
         Shape, a sequence of sizes (None or −1: any; a pair: bounds) or its text `1,?,2..8`. Raises InputInvalid for an
-        input that does not exist, and the fault of the first layer that the shapes do not suit.
+        input that does not exist, and the error of the first layer that is invalid for these shapes.
         """
         if not isinstance(shapes, Mapping):
             if len(self.parameters) != 1:
@@ -79,14 +80,15 @@ class Model(Graph):
                     f"one shape was given for a model of {len(self.parameters)} inputs; give a dict by name"
                 )
             shapes = {0: shapes}
-        wanted = {self.input(key).node: as_shape(shape) for key, shape in shapes.items()}
-        before = {node: node.op for node in wanted}
-        for node in wanted:
+        new_shapes = {self.input(key).node: as_shape(shape) for key, shape in shapes.items()}
+        before = {node: node.op for node in new_shapes}
+        for node in new_shapes:
             if isinstance(node.op, UnknownOp):
                 raise UnknownOperation(
-                    f"is of no version that irload knows ({node.op.opset}), so it takes no shape", node.where(self.file)
+                    f"is of a version that irload does not support ({node.op.opset}), so it takes no shape",
+                    node.where(self.file),
                 )
-        for node, shape in wanted.items():
+        for node, shape in new_shapes.items():
             node.op = type(node.op)(**{**node.op.attributes, "shape": shape})
         try:
             return infer(self)
@@ -100,15 +102,15 @@ class Model(Graph):
         return printable(f"<Model{name} of {len(self.nodes)} layers: {_shown(self.inputs)} → {_shown(self.outputs)}>")
 
     def _repr_html_(self) -> str:
-        """What a notebook shows."""
-        from irload.html import graph_html  # Python's own html takes a millisecond to import
+        """HTML for notebooks."""
+        from irload.analysis.notebook import graph_html  # the html module of Python takes a millisecond to import
 
         head = f"IR version {self.ir_version}", f"{constant_bytes(self) / 1e6:,.1f} MB of constants"
         return graph_html(self, self.name or self.file or "model", head, self.inputs, self.outputs)
 
 
 SHOWN = 4
-"""Inputs and outputs that a repr names."""
+"""The most inputs and outputs in a repr."""
 
 
 def _shown(ports: Sequence[Port]) -> str:
@@ -119,8 +121,8 @@ def _shown(ports: Sequence[Port]) -> str:
 def infer(model: Model, on_error: OnError = raise_error) -> Model:
     """Infer the types and shapes of every layer and store them on its outputs. Returns the model.
 
-    Raises the first fault (ShapeMismatch, TypeMismatch, AttributeInvalid …) with its layer and line, unless `on_error`
-    takes it.
+    Raises the first error (ShapeMismatch, TypeMismatch, AttributeInvalid …) with its layer and line, unless `on_error`
+    handles it.
     """
     run = Inference(model.file, on_error, model.limits)
     run.graph(model)
@@ -133,14 +135,14 @@ def infer(model: Model, on_error: OnError = raise_error) -> Model:
 
 
 def _warn(model: Model, run: Inference) -> None:
-    """Add the remarks of an inference to the model's warnings, each once however often the model is inferred."""
+    """Add the remarks of an inference to the model's warnings, without duplicates over repeated inferences."""
     known = set(model.warnings)
     lines = (printable(f"{node.where(model.file)}: {remark}") for node, remark in run.remarks)
     model.warnings += list(islice((line for line in lines if line not in known), REMARKS))
 
 
 def _infer_untaken(model: Model, run: Inference) -> None:
-    """Infer the branches that are never taken, from what their Parameters declare. Faults in them are ignored."""
+    """Infer branches that are never taken from the declarations of their Parameters. Errors in them are ignored."""
     apart = Inference(model.file, lambda node, error: None, model.limits)
     apart.types = run.types
     for graph in model.walk():

@@ -1,21 +1,29 @@
-"""Records: dataclasses with slots whose methods are shared, where a dataclass generates and compiles its own.
+"""Slotted dataclasses that are cheap to define: their methods are shared instead of generated.
 
-That takes a dataclass half a millisecond, and a process that runs a model defines more than a hundred of them.
+Defining a class with `@dataclass(slots=True)` takes about 0.5 ms, because `dataclasses` compiles source code for each,
+and a process that runs a model defines more than a hundred. attrs takes as long. tests/test_record.py checks this rule:
+
+- In modules that a run imports (`RUN_PATH` there: core, graph, ops, plan, read, runtime, …) a class is a `@record`,
+  except where a process creates thousands of instances, since initializing a record takes longer.
+- Everywhere else it is a `@dataclass`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, FrozenInstanceError, dataclass, field, fields
+from functools import cache
 from reprlib import recursive_repr
-from typing import Any, TypeVar, dataclass_transform
+from typing import Any, NoReturn, TypeVar, dataclass_transform
+
+import irload.sources  # noqa: F401  # pyright: ignore[reportUnusedImport] - stamps the files before other imports
 
 R = TypeVar("R")
 
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
 def record(*, frozen: bool = True, eq: bool = True, kw_only: bool = False) -> Callable[[type[R]], type[R]]:
-    """As `dataclass(slots=True)`, frozen by default. Filling one takes longer: not for what there are thousands of."""
+    """Like `dataclass(slots=True)`, frozen by default. Raises TypeError for arguments that do not match the fields."""
 
     def make(cls: type[R]) -> type[R]:
         methods: dict[str, Any] = {"__repr__": _repr}
@@ -39,7 +47,7 @@ def record(*, frozen: bool = True, eq: bool = True, kw_only: bool = False) -> Ca
 
 
 def _initializer(cls: Any) -> Callable[..., None]:
-    """Its `__init__`."""
+    """Return the `__init__` of a slotted dataclass: positional and keyword arguments, defaults, `__post_init__`."""
     declared = {f.name: f for f in fields(cls)}
     names = (*cls.__match_args__, *(name for name in declared if name not in cls.__match_args__))
     put = [getattr(cls, name).__set__ for name in names]
@@ -49,13 +57,27 @@ def _initializer(cls: Any) -> Callable[..., None]:
     positional = len(cls.__match_args__)
     finish = getattr(cls, "__post_init__", None)
 
+    def refuse(values: Sequence[Any], named: Mapping[str, Any]) -> NoReturn:
+        given = names[: len(values)]
+        wrong = named.keys() & set(given) or named.keys() - declared.keys() or required - named.keys() - set(given)
+        raise TypeError(f"{cls.__name__}({', '.join(names)}): {', '.join(wrong) or len(values)} given wrongly")
+
     def complete(values: Sequence[Any], named: Mapping[str, Any]) -> list[Any]:
-        given = dict(zip(names, values, strict=False))
-        wrong = named.keys() & given.keys() or named.keys() - declared.keys() or required - named.keys() - given.keys()
-        if wrong or len(values) > positional:
-            raise TypeError(f"{cls.__name__}({', '.join(names)}): {', '.join(wrong) or len(values)} given wrongly")
-        given = {**defaults, **given, **named}
-        return [given[name] if name in given else made[name]() for name in names]
+        found = list(values)
+        left = len(named)
+        for name in names[len(values) :]:
+            if name in named:
+                found.append(named[name])
+                left -= 1
+            elif name in defaults:
+                found.append(defaults[name])
+            elif name in made:
+                found.append(made[name]())
+            else:
+                refuse(values, named)
+        if left or len(values) > positional:
+            refuse(values, named)
+        return found
 
     def __init__(self: Any, *values: Any, **named: Any) -> None:  # noqa: N807
         whole = len(values) == len(names) == positional and not named
@@ -67,8 +89,13 @@ def _initializer(cls: Any) -> Callable[..., None]:
     return __init__
 
 
+@cache
+def _names(cls: type) -> tuple[str, ...]:
+    return tuple(f.name for f in fields(cls))
+
+
 def _values(self: Any) -> tuple[Any, ...]:
-    return tuple([getattr(self, f.name) for f in fields(self)])
+    return tuple([getattr(self, name) for name in _names(type(self))])
 
 
 @recursive_repr()

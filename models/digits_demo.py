@@ -1,4 +1,4 @@
-"""Classifies the handwritten digits in models/digits and shows each with its answer.
+"""Classifies the handwritten digits in models/digits and shows each image with its class.
 
 python models/digits_demo.py
 """
@@ -18,7 +18,7 @@ A_ROW = 5
 
 
 def drawing(image: np.ndarray) -> list[str]:
-    """The 8 lines of an 8 × 8 image of 0 to 16, two characters a pixel."""
+    """Return the 8 lines of an 8 × 8 image of 0 to 16, two characters per pixel."""
     return ["".join(SHADES[int(p * 9 / 16)] * 2 for p in row) for row in image.reshape(8, 8)]
 
 

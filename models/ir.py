@@ -1,4 +1,4 @@
-"""Writes IR by hand: layers with what they declare, constants, bodies. Enough for the small models in this folder."""
+"""Writes IR by hand: layers with declared ports, constants, bodies. Sufficient for the small models in this folder."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Graph:
         attributes: Mapping[str, object] | None = None,
         inner: str = "",
     ) -> list[Ref]:
-        """Any layer. `outputs` is what its ports declare, `names` their tensor names, `inner` further elements."""
+        """Any layer. `outputs` are the declared ports, `names` their tensor names, `inner` further elements."""
         number = len(self.layers)
         name = name or f"{type}_{number}"
         data = " ".join(f"{key}={quoteattr(str(value))}" for key, value in (attributes or {}).items())
@@ -85,7 +85,7 @@ class Graph:
         return [Ref(number, len(inputs) + k, e, tuple(dims)) for k, (e, dims) in enumerate(outputs)]
 
     def result(self, source: Ref, name: str = "") -> int:
-        """An output of the graph. Returns its layer's id, which port maps name."""
+        """Add an output of the graph. Returns its layer's id, for use in port maps."""
         self.layer("Result", [source], [], name=name)
         return len(self.layers) - 1
 
@@ -94,7 +94,7 @@ class Graph:
         return f"\t<layers>\n{''.join(self.layers)}\t</layers>\n\t<edges>\n{''.join(self.edges)}\t</edges>\n"
 
     def body(self) -> Graph:
-        """An empty body whose constants go to this graph's blob."""
+        """Return an empty body whose constants go to this graph's blob."""
         return Graph(self.blob)
 
 
@@ -114,7 +114,7 @@ def save_example(folder: Path, inputs: Sequence[np.ndarray], outputs: Sequence[n
 
 
 def _port(number: int, element: str, dims: Dims, name: str = "") -> str:
-    """A port; what is no plain size is declared −1."""
+    """Return a port; a dynamic size is declared as −1."""
     lines = "".join(f"\t\t\t\t\t<dim>{d if isinstance(d, int) else -1}</dim>\n" for d in dims)
     named = f" names={quoteattr(name)}" if name else ""
     head = f'\t\t\t\t<port id="{number}" precision="{PRECISIONS[element]}"{named}'

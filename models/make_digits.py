@@ -42,11 +42,11 @@ def initial(rng: np.random.Generator) -> Weights:
     return {"w0": he(16, 1, 3, 3), "w1": he(32, 16, 3, 3), "w2": he(10, 128), **zeros}
 
 
-# -- layers: each forward returns what its backward needs --------------------------------------------------------------
+# -- layers: each forward returns the values that its backward needs --------------------------------------------------
 
 
 def windows(x: Array) -> Array:
-    """Every 3 × 3 window of x padded by one: [N,C,H,W] → [N,H,W,C,3,3]."""
+    """Return every 3 × 3 window of x padded by one: [N,C,H,W] → [N,H,W,C,3,3]."""
     padded = np.pad(x, ((0, 0), (0, 0), (1, 1), (1, 1)))
     return np.lib.stride_tricks.sliding_window_view(padded, (3, 3), (2, 3)).transpose(0, 2, 3, 1, 4, 5)
 
@@ -56,7 +56,7 @@ def convolve(x: Array, w: Array, b: Array) -> Array:
 
 
 def convolve_back(x: Array, w: Array, gradient: Array) -> tuple[Array, Array, Array]:
-    """Gradients of the input, the weights and the bias."""
+    """Return gradients of the input, the weights and the bias."""
     dw = np.tensordot(gradient, windows(x), ((0, 2, 3), (0, 1, 2)))
     flipped = w[:, :, ::-1, ::-1].transpose(1, 0, 2, 3)
     dx = convolve(gradient, flipped, np.zeros(w.shape[1], np.float32))
@@ -64,13 +64,13 @@ def convolve_back(x: Array, w: Array, gradient: Array) -> tuple[Array, Array, Ar
 
 
 def pool(x: Array) -> Array:
-    """The greatest of each 2 × 2 block."""
+    """Return the maximum of each 2 × 2 block."""
     n, c, h, w = x.shape
     return x.reshape(n, c, h // 2, 2, w // 2, 2).max((3, 5))
 
 
 def pool_back(x: Array, y: Array, gradient: Array) -> Array:
-    """The gradient goes to the greatest; ties share it."""
+    """Return the gradient, which goes to the maximum; ties share it."""
     wide = np.repeat(np.repeat(y, 2, 2), 2, 3) == x
     share = pool_sum(wide)
     return np.repeat(np.repeat(gradient / share, 2, 2), 2, 3) * wide
@@ -87,7 +87,7 @@ def softmax(z: Array) -> Array:
 
 
 def forward(p: Weights, images: Array) -> dict[str, Array]:
-    """Every intermediate value; `probabilities` is the answer."""
+    """Return every intermediate value; `probabilities` is the result."""
     v = {"x0": images / np.float32(16)}
     for k in (0, 1):
         v[f"c{k}"] = np.maximum(convolve(v[f"x{k}"], p[f"w{k}"], p[f"b{k}"]), 0)
@@ -109,7 +109,7 @@ def gradients(p: Weights, images: Array, digits: Array) -> Weights:
 
 
 def train(images: Array, digits: Array) -> Weights:
-    """Adam, with a rate that falls to zero."""
+    """Adam, with a learning rate that decreases to zero."""
     rng = np.random.default_rng(SEED)
     p = initial(rng)
     first = {k: np.zeros_like(w) for k, w in p.items()}
@@ -173,7 +173,7 @@ def main() -> None:
     accuracy = (answers.argmax(1) == held_digits).mean()
     print(f"accuracy on {HELD_OUT} held-out digits: {accuracy:.2%}")
     if accuracy < 0.97:
-        raise SystemExit("that is too little; nothing was saved")
+        raise SystemExit("that is too low; nothing was saved")
     save(network(weights), HERE, "digits")
     (HERE / "labels.txt").write_text("zero\none\ntwo\nthree\nfour\nfive\nsix\nseven\neight\nnine\n", newline="\n")
     save_example(HERE, [held_images[:16]], [answers[:16]])

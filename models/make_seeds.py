@@ -1,10 +1,10 @@
-"""Makes the four small models of the operations that irload began with, each with a worked example.
+"""Creates four small models of Pad and Convolution variants, each with a worked example.
 
     python models/make_seeds.py
 
-pad_openvino and pad_ngraph hold the examples that the specifications print; conv_openvino and conv_onednn run one
-convolution under both specifications, with a stride of 2, where their `same_upper` differ. Expected values are written
-out, or computed here element by element from the definition.
+pad_openvino and pad_ngraph contain the examples in the specifications; conv_openvino and conv_onednn run one
+convolution under both specifications, with a stride of 2, where their `same_upper` differ. Expected values are
+literals, or computed here element by element from the definition.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ BIAS = np.array([0.5], np.float32)
 
 
 def convolved(begin: int, size: int, stride: int) -> np.ndarray:
-    """IMAGE under FILTER, from the definition: zeros outside, `begin` of them before each axis."""
+    """Convolve IMAGE with FILTER, from the definition: zeros outside, `begin` of them before each axis."""
     out = np.zeros((1, 1, size, size), np.float32)
     for y, x, i, j in np.ndindex(size, size, 3, 3):
         row, column = y * stride - begin + i, x * stride - begin + j
@@ -79,7 +79,7 @@ def convolved(begin: int, size: int, stride: int) -> np.ndarray:
 
 
 def conv_openvino() -> None:
-    """same_upper makes ceil(6 / 2) = 3 outputs: (3 − 1)·2 + 3 − 6 = 1 zero an axis, at its end."""
+    """same_upper gives ceil(6 / 2) = 3 outputs: (3 − 1)·2 + 3 − 6 = 1 zero per axis, at its end."""
     g = Graph()
     image = g.parameter("image", "f32", [1, 1, 6, 6])
     attributes = {
@@ -103,7 +103,7 @@ def conv_openvino() -> None:
 
 
 def conv_onednn() -> None:
-    """same_upper keeps the size before striding: 3 − 1 = 2 zeros an axis, one at each end. Channels last, a bias."""
+    """same_upper keeps the size before striding: 3 − 1 = 2 zeros per axis, one at each end. Channels last, a bias."""
     g = Graph()
     image = g.parameter("image", "f32", [1, 6, 6, 1])
     attributes = {"strides": "2,2", "dilations": "1,1", "pads_begin": "0,0", "pads_end": "0,0"}

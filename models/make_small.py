@@ -1,4 +1,4 @@
-"""Makes three small models that are more than a chain of layers: dynamic shapes, state, a loop.
+"""Creates three small models with dynamic shapes, state, or a loop.
 
 python models/make_small.py
 """
@@ -15,7 +15,7 @@ HERE = Path(__file__).parent
 
 
 def dynamic() -> None:
-    """Flattens all axes but the first, whatever their sizes: ShapeOf → Gather → Concat → Reshape, then a softmax."""
+    """Flattens all axes except the first, of any size: ShapeOf → Gather → Concat → Reshape, then a softmax."""
     g = Graph()
     data = g.parameter("data", "f32", ["1..8", "?", 4])
     (shape,) = g.layer("ShapeOf", [data], [("i64", [3])], version="opset3", attributes={"output_type": "i64"})
@@ -45,7 +45,7 @@ def dynamic() -> None:
 
 
 def state() -> None:
-    """A running sum: each inference adds its input to a variable that begins as zeros, and returns it."""
+    """A running sum: each inference adds its input to a variable, initially zero, and returns it."""
     g = Graph()
     step = g.parameter("step", "f32", [1, 3])
     variable = {"variable_id": "total"}
@@ -69,7 +69,7 @@ def state() -> None:
 
 
 def loop() -> None:
-    """Doubles a vector as often as it is told, and returns the last value and every value on the way."""
+    """Doubles a vector `count` times, and returns the last value and every intermediate one."""
     g = Graph()
     count = g.parameter("count", "i64", [])
     start = g.parameter("start", "f32", [1, 2])

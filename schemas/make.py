@@ -1,9 +1,9 @@
-"""Makes schemas/ir.rng, a RELAX NG schema of IR versions 10 and 11, from the table of operations.
+"""Generates schemas/ir.rng, a RELAX NG schema of IR versions 10 and 11, from the table of operations.
 
 python -m schemas.make
 
-An editor that is given the schema completes and checks types, versions and attributes of layers. It says what the
-operations of opset1 and later may hold; layers of other namespaces may hold what they like.
+With the schema an editor completes and checks types, versions and attributes of layers. It describes the operations of
+opset1 and later; layers of other namespaces may have any content.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ HEAD = """<?xml version="1.0" encoding="UTF-8"?>
 
 
 def schema() -> str:
-    """The text of the schema."""
+    """Return the text of the schema."""
     return "".join([HEAD, *_kinds(), *_layers(), "</grammar>\n"])
 
 
@@ -154,7 +154,7 @@ def _name(cls: type[Op]) -> str:
 
 
 def _versions(cls: type[Op]) -> list[str]:
-    """The versions under which a file may name the variant."""
+    """Return the versions under which a file may name the variant."""
     found: list[str] = []
     for n in range(1, LATEST + 1):
         try:

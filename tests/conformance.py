@@ -1,8 +1,8 @@
-"""Conformance on demand: `python -m tests.conformance [N] [SEED] [ROW…]`: a line a row, and one for all.
+"""Conformance on demand: `python -m tests.conformance [N] [SEED] [ROW…]` prints a line per row and a total.
 
 Each row runs in a child process, so that a crash of the runtime costs one case. Columns: cases, agreed, deviating;
-shape inferences compared (static and relaxed), those that are compatible where the case says why no more can be asked,
-and those that differ; then the first case that deviates.
+shape inferences compared (static and relaxed), inferences that are only compatible because the case documents why, and
+inferences that differ; then the first case that deviates.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Row = tuple[str, str]
 
 
 def case_of(row: Row, seed: int, k: int) -> tuple[Counter[str], str]:
-    """The counts of case `k` of a row, and what deviates. Each case has random numbers of its own."""
+    """The counts of case `k` of a row, and its deviations. Each case has a separate random generator."""
     rng = np.random.default_rng([seed, zlib.crc32("-".join(row).encode()), k])
     tally: Counter[str] = Counter(cases=1)
     case = None
@@ -33,13 +33,13 @@ def case_of(row: Row, seed: int, k: int) -> tuple[Counter[str], str]:
         verify.check_everything(case, rng, tally)
         tally["agreed"] += 1
         return tally, ""
-    except Exception as error:  # whatever went wrong belongs into the table
+    except Exception as error:  # any exception belongs into the table
         tally["deviating"] += 1
         return tally, f"{type(error).__name__}: {error} [{case}]"
 
 
 def main(count: int, seed: int, wanted: list[str]) -> int:
-    """Run `count` random cases a row and print what came of them. Returns 1 when any deviated."""
+    """Run `count` random cases per row and print the results. Returns 1 if any deviated."""
     load_families()
     preload()
     rows = [r for r in sorted(GENERATORS) if not wanted or any(w in "-".join(r) for w in wanted)]

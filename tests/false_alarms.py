@@ -1,8 +1,8 @@
 """No false alarms: `python -m tests.false_alarms [N] [SEED] [ROW…]`.
 
-Random models of one operation, made by the generators of the conformance tests, static and with partial shapes, are
-written by OpenVINO itself (save_model, which compresses to f16, and serialize in turn), checked, read and run. Nothing
-in them may be called an error or a warning, and no port may differ from what is inferred.
+Random models of one operation, from the generators of the conformance tests, static and with partial shapes, are
+written by OpenVINO (save_model, which compresses to f16, and serialize in turn), checked, read and run. They must give
+no errors or warnings, and no port may differ from inference.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from tests.ops.families import load_families
 
 
 def written(case: Case, k: int, folder: Path, rng: np.random.Generator) -> Path | None:
-    """The case as a file that OpenVINO wrote; None where it takes no such model."""
+    """The case as a file written by OpenVINO, or None if OpenVINO rejects the model."""
     shapes = relax(case, rng) if k % 3 == 2 else None
     try:
         model = runtime.read(case, shapes)
@@ -40,16 +40,16 @@ def written(case: Case, k: int, folder: Path, rng: np.random.Generator) -> Path 
 
 
 def said_of(case: Case, file: Path) -> list[tuple[str, str]]:
-    """What is said of a file, each with its code: errors and warnings of `check`, ports that differ."""
+    """The findings for a file, each with its code: errors and warnings of `check`, ports that differ."""
     said = [(f.code, f"{f.layer}: {f.message} ({f.cause})") for f in check(file).findings if f.severity != "note"]
     compiled = compile_model(file)
-    with suppress(IRError):  # some cases are there to fail
+    with suppress(IRError):  # some cases are expected to fail
         compiled([given.value for given in case.inputs if not given.constant])
     return said + [("DeclaredDiffers", str(d)) for d in compiled.differences]
 
 
 def run(count: int, seed: int, wanted: tuple[str, ...] = ()) -> tuple[int, list[tuple[Case, tuple[str, str]]]]:
-    """How many files were checked, and what was said of them that should not be."""
+    """The number of files checked, and their false alarms."""
     load_families()
     rows = [r for r in sorted(GENERATORS) if not wanted or any(w in "-".join(r) for w in wanted)]
     rng = np.random.default_rng(seed)
@@ -69,14 +69,14 @@ def run(count: int, seed: int, wanted: tuple[str, ...] = ()) -> tuple[int, list[
 
 
 def main(arguments: list[str]) -> int:
-    """Run and print the alarms; 1 when there are any."""
+    """Run and print the alarms. Returns 1 if there are any."""
     numbers = [int(a) for a in arguments if a.isdigit()]
     count, seed = (numbers + [300, 1][len(numbers) :])[:2]
     checked, alarms = run(count, seed, tuple(a for a in arguments if not a.isdigit()))
     for case, (code, text) in alarms:
         print(f"{case}\n    {code} {text}")
     codes = ", ".join(f"{code} {n} times" for code, n in Counter(code for _, (code, _) in alarms).items())
-    print(f"{checked} files that OpenVINO wrote, {len(alarms)} false alarms{f': {codes}' if codes else ''}")
+    print(f"{checked} files written by OpenVINO, {len(alarms)} false alarms{f': {codes}' if codes else ''}")
     return 1 if alarms else 0
 
 

@@ -1,6 +1,6 @@
-"""`python -m tests.generated` writes anew every file that is made from other files. `make generated` runs it.
+"""`python -m tests.generated` regenerates every file derived from other files. `make generated` runs it.
 
-With names (`python -m tests.generated rules counted`) only those.
+With names (`python -m tests.generated rules imports`) only these.
 """
 
 from __future__ import annotations
@@ -16,21 +16,22 @@ ROOT = Path(__file__).parents[1]
 
 @dataclass(frozen=True)
 class Generated:
-    """What a command writes, and the test that fails where it is not current."""
+    """The files that a command writes, and the test that fails if they are out of date."""
 
     files: tuple[str, ...]
     command: tuple[str, ...]
     test: str
 
 
-TABLE = {  # in this order: the pages read what the index and the sampled oracles say
+TABLE = {  # in this order, because the pages read the index and the sampled oracles
     "index": Generated(("irload/ops/index.py",), ("-m", "tests.index"), "tests/test_index.py"),
     "oracles": Generated(("tests/data/oracles.csv",), ("-m", "tests.oracles"), "tests/test_operations_page.py"),
+    "opsets": Generated(("tests/data/opsets.csv",), ("-m", "tests.opset_tables"), "tests/test_registry.py"),
+    "agreed": Generated(("tests/data/agreed.csv",), ("-m", "tests.harness.recorded"), "tests/ops/test_conformance.py"),
     "operations": Generated(("docs/operations.md",), ("docs/make_operations.py",), "tests/test_operations_page.py"),
     "rules": Generated(("docs/rules.md",), ("docs/make_rules.py",), "tests/checks/test_files.py"),
     "schema": Generated(("schemas/ir.rng",), ("-m", "schemas.make"), "tests/test_schema.py"),
-    "layers": Generated(("docs/architecture.md",), ("-m", "tests.layers"), "tests/test_imports.py"),
-    "counted": Generated(("tests/plan/counted.json",), ("-m", "tests.plan.counted"), "tests/plan/test_counted.py"),
+    "imports": Generated(("docs/imports.md",), ("docs/make_imports.py",), "tests/test_imports.py"),
     "seeds": Generated(
         ("models/pad_openvino/model.xml", "models/pad_ngraph/model.xml", "models/conv_openvino/model.xml"),
         ("models/make_seeds.py",),
@@ -43,7 +44,7 @@ TABLE = {  # in this order: the pages read what the index and the sampled oracle
     ),
     "picture": Generated(("docs/terminal.svg",), ("docs/make_picture.py",), ""),
 }
-"""Not here: models/digits, whose training is repeated by a test, and what is measured (benchmarks/RESULTS.md)."""
+"""Excluded: models/digits, whose training is repeated by a test, and measurements (benchmarks/RESULTS.md)."""
 
 
 def main(names: list[str]) -> int:

@@ -1,4 +1,4 @@
-"""`python -m tests.index` writes irload/ops/index.py anew from the classes there are."""
+"""`python -m tests.index` writes irload/ops/index.py from the registered classes."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from irload.ops.registry import registered
 
 FILE = Path(__file__).parents[1] / "irload" / "ops" / "index.py"
 
-HEADER = '''"""Where each operation is defined, so that a model imports the modules it needs and no others.
+HEADER = '''"""The module that defines each operation, so that a model imports only the modules that it needs.
 
-Written by `python -m tests.index`; a test holds it current.
+Written by `python -m tests.index`; a test checks that it is current.
 """
 
 MODULES = {
@@ -18,7 +18,7 @@ MODULES = {
 
 
 def text() -> str:
-    """The content that the file should have."""
+    """The content for the current registry."""
     found: dict[str, set[str]] = {}
     for cls in registered():
         if cls.__module__.startswith("irload.ops."):
@@ -29,7 +29,7 @@ def text() -> str:
 
 
 def _wrapped(row: str) -> str:
-    """The row, on several lines where it is longer than a line may be."""
+    """The row, split into several lines if it exceeds the line length."""
     if len(row) <= 120:
         return row
     module, names = row.strip().rstrip(",").split(": ", 1)

@@ -1,9 +1,9 @@
-"""Who rejects what: `python -m tests.invalid_sweep [N] [SEED] [ROW…] [--every]`, over mutants of the valid cases.
+"""Compares rejections: `python -m tests.invalid_sweep [N] [SEED] [ROW…] [--every]`, over mutants of the valid cases.
 
-Each mutant is read by irload and by the real runtime, both in child processes. What the runtime rejects must be
-rejected by irload with an IRError, and what it accepts must not be rejected, unless tests/harness/strictness.py lists
-the place with a reason. What irload accepts must run to results or to an IRError. Prints a table, and every mutant
-that breaks this (`--every`: also those that a reason covers).
+Each mutant is read by irload and by OpenVINO's runtime, both in child processes. A case rejected by the runtime must be
+rejected by irload with an IRError, and one accepted by the runtime must be accepted, unless tests/harness/strictness.py
+lists a reason. A case accepted by irload must run to results or to an IRError. Prints a table, and every mutant that
+violates this (`--every`: also mutants with a listed reason).
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from tests.ops.families import load_families
 MEMORY = 4 << 30
 ITERATIONS = 1000
 Verdict = tuple[str, str]
-"""("accepted" | "rejected" | "failed" | "crashed", words)."""
+"""("accepted" | "rejected" | "failed" | "crashed", message)."""
 
 
 def ours(case: Case) -> Verdict:
-    """What irload says: whether it reads and compiles the case, and whether what it accepts runs."""
+    """The verdict of irload: whether it reads and compiles the case, and whether an accepted case runs."""
     try:
         model = irload.read_model(*ir_of(case), limits=irload.Limits(iterations=ITERATIONS))
         compiled = irload.compile_model(model, threads=1, optimize=False)
@@ -45,7 +45,7 @@ def ours(case: Case) -> Verdict:
 
 
 def theirs(case: Case) -> Verdict:
-    """What the runtime says on reading."""
+    """The verdict of the runtime on reading."""
     try:
         runtime.read(case)
     except runtime.Rejected as error:
@@ -54,8 +54,10 @@ def theirs(case: Case) -> Verdict:
 
 
 def judge(case: Case, mine: Verdict, other: Verdict) -> tuple[str, str]:
-    """The line of the table that a mutant belongs to, and what is wrong with it, if anything."""
-    if mine[0] in ("failed", "crashed") or "cannot be inferred from" in mine[1]:  # caught by the last net only
+    """The line of the table that a mutant belongs to, and its violation, if any."""
+    if (
+        mine[0] in ("failed", "crashed") or "cannot be inferred from" in mine[1]
+    ):  # caught only by the handler of unexpected exceptions
         return "another exception than IRError, or a crash", mine[1]
     if other[0] == "crashed":
         return f"the runtime crashes, irload {'accepts' if mine[0] == 'accepted' else 'rejects'}", ""
@@ -70,7 +72,7 @@ def judge(case: Case, mine: Verdict, other: Verdict) -> tuple[str, str]:
 
 
 def main(count: int, seed: int, wanted: list[str], *, every: bool = False) -> int:
-    """Sweep `count` mutants and print the table. Returns how many break the rule."""
+    """Sweep `count` mutants and print the table. Returns the number of violations."""
     load_families()
     for row in [r for r in GENERATORS if wanted and not any(w in "-".join(r) for w in wanted)]:
         del GENERATORS[row]
@@ -94,7 +96,7 @@ def main(count: int, seed: int, wanted: list[str], *, every: bool = False) -> in
 
 
 def shown(case: Case) -> str:
-    """The case with the values of its small inputs."""
+    """The case as text, with the values of its small inputs."""
     inputs = ", ".join(
         f"{'const ' if i.constant else ''}{i.element}{list(i.value.shape)}"
         + (f"={i.value.ravel().tolist()}" if i.value.size <= 8 and i.value.dtype.kind in "iub" else "")
@@ -104,7 +106,7 @@ def shown(case: Case) -> str:
 
 
 def brief(words: str) -> str:
-    """The runtime's complaint without the places in its source."""
+    """The runtime's complaint without the lines of its sources."""
     lines = [line for line in words.splitlines() if line and not line.startswith(("Exception from", "Check '"))]
     return " / ".join(lines)[-400:]
 

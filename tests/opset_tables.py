@@ -1,7 +1,7 @@
-"""Which operations each opset holds, asked of the real runtime: `python -m tests.opset_tables` prints disagreements.
+"""The operations of each opset of OpenVINO's runtime: `python -m tests.opset_tables` writes tests/data/opsets.csv.
 
-A layer of every type in every version is read in child processes, as some of them crash the runtime: that tells, too,
-that it knows them.
+A layer of every type in every version is read in child processes. A crash of the runtime counts as support, too. The
+suite compares irload with the file, the nightly run the file with the runtime.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from tests.harness.ir import layer_text
 REFUSALS = ("unsupported opset", "doesn't contain the operation with type")
 VERSIONS = [f"opset{n}" for n in range(LATEST + 2)] + ["experimental", "extension", "ie_internal_opset", "util", "none"]
 LIST = Path(__file__).parent / "data" / "operations.csv"
+RECORD = LIST.with_name("opsets.csv")
 
 
 def rows() -> list[tuple[str, str]]:
@@ -31,7 +32,7 @@ def rows() -> list[tuple[str, str]]:
 
 
 def known(type: str, version: str) -> bool:
-    """Whether the runtime has the operation. What it makes of one without attributes and inputs does not matter."""
+    """True if the runtime has the operation. Errors for missing attributes and inputs are ignored."""
     layers = layer_text(0, "a", "Parameter", "opset1", '<data element_type="f32" shape="1"/>', 0, [("FP32", ())])
     layers += layer_text(1, "op", type, version, "", 1, [("FP32", ())]) + layer_text(
         2, "r", "Result", "opset1", "", 1, []
@@ -46,23 +47,52 @@ def known(type: str, version: str) -> bool:
     return True
 
 
-def main() -> int:
-    """Print each (type, version) that one knows and the other does not; return how many."""
-    types = sorted({t for t, _ in rows()} - {"Parameter", "Result", "Const"})  # those need no asking
-    pairs = [(t, v) for t in (*types, "relu", "CONVOLUTION", "LSTMSequence1", "RMS") for v in VERSIONS]
-    differing = 0
-    for pair, answer in zip(pairs, in_children(lambda k: known(*pairs[k]), len(pairs)), strict=True):
+def pairs() -> list[tuple[str, str]]:
+    """Every (type, version) that is tried, including names in other case and versions that no specification lists."""
+    types = sorted({t for t, _ in rows()} - {"Parameter", "Result", "Const"})  # required by the model around the layer
+    return [(t, v) for t in (*types, "relu", "CONVOLUTION", "LSTMSequence1", "RMS") for v in VERSIONS]
+
+
+def of_the_runtime() -> dict[str, list[str]]:
+    """The versions in which the runtime supports each type."""
+    tried = pairs()
+    answers = in_children(lambda k: known(*tried[k]), len(tried))
+    found: dict[str, list[str]] = {type: [] for type, _ in tried}
+    for (type, version), answer in zip(tried, answers, strict=True):
+        if isinstance(answer, Died) or answer:
+            found[type].append(version)
+    return found
+
+
+def recorded() -> dict[str, list[str]]:
+    """The same from the file."""
+    with open(RECORD, encoding="utf-8", newline="") as file:
+        return {type: versions.split() for type, versions in csv.reader(file)}
+
+
+def disagreements() -> list[str]:
+    """Each (type, version) that only one of irload and the recorded runtime supports."""
+    table = recorded()
+    found: list[str] = []
+    for type, version in pairs():
         try:
-            ours, note = True, resolve(*pair)[1]
+            ours, note = True, resolve(type, version)[1]
         except UnknownOperation:
             ours, note = False, None
-        theirs = True if isinstance(answer, Died) else answer
-        if ours != theirs and note is None:  # a note says that irload is more lenient here
-            differing += 1
-            print(f"{pair[0]} in {pair[1]}: irload {ours}, the runtime {theirs}")
-    print(f"{len(pairs)} pairs, {differing} disagreements")
-    return differing
+        if ours != (version in table[type]) and note is None:  # a note documents that irload is more lenient here
+            found.append(f"{type} in {version}: irload {ours}, the runtime {not ours}")
+    return found
+
+
+def main() -> int:
+    """Write the file; `--check` compares it with the runtime instead."""
+    table = of_the_runtime()
+    if "--check" in sys.argv:
+        return int(table != recorded())
+    with open(RECORD, "w", encoding="utf-8", newline="") as file:
+        csv.writer(file, lineterminator="\n").writerows((type, " ".join(table[type])) for type in sorted(table))
+    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(bool(main()))
+    sys.exit(main())

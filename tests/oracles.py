@@ -1,7 +1,7 @@
-"""What each row is compared with: `python -m tests.oracles` writes tests/data/oracles.csv from sampled cases.
+"""The reference of each row's tests: `python -m tests.oracles` writes tests/data/oracles.csv from sampled cases.
 
-Columns: type, version, and of 24 cases how many are compared with OpenVINO's reference kernels, how many with its CPU
-plugin, and how many with a result worked out independently. docs/operations.md says it to readers.
+Columns: type, version, and of 24 cases the numbers compared with OpenVINO's reference kernels, with its CPU plugin, and
+with independently computed results. docs/operations.md documents it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ COLUMNS = ("reference", "cpu", "worked")
 
 
 def oracle_of(case: Case) -> str:
-    """What the case is compared with."""
+    """The reference of the case."""
     if case.expected is not None:
         return "worked"
     for name in ("cpu", "reference") if case.oracle == "cpu-first" else ("reference", "cpu"):

@@ -1,7 +1,7 @@
 """One structural edit at a time: `python -m tests.planted_edits DIR… [--count N] [--seed S]`.
 
-Edits one layer in a copy of a model's files (an attribute, a constant, the type, the version, what feeds it; or adds or
-removes one; in bodies, too) and asks that `irload.diff` says exactly that.
+Edits one layer in a copy of a model's files (an attribute, a constant, the type, the version, an input; or adds or
+removes one; in bodies, too). `irload.diff` has to report exactly that.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ ENDS = ("Parameter", "Result", "Const", "Assign")
 
 @dataclass(frozen=True)
 class Edit:
-    """What was done, and to which layer. `what` is the change that must be found; "" for added and removed layers."""
+    """An edit and its layer. `what` is the change that `diff` must report; "" for added and removed layers."""
 
     kind: str
     name: str
@@ -40,7 +40,7 @@ class Edit:
     key: str = ""
 
     def is_found(self, found: Difference) -> bool:
-        """True where this edit is the only one."""
+        """Whether this edit is the only reported one."""
         return len(found.edits) == 1 and self.fits(found.edits[0])
 
     def fits(self, edit: LayerEdit) -> bool:
@@ -69,9 +69,13 @@ class Copy:
         pairs = ((e, self.nodes.get((e.sourceline, int(e.get("id"))))) for e in self.tree.iter("layer"))
         return [(e, n) for e, n in pairs if n is not None]
 
-    def diff(self) -> Difference:
+    def write(self) -> None:
+        """Write the edited files."""
         self.tree.write(self.file, encoding="utf-8", xml_declaration=True)
         self.file.with_suffix(".bin").write_bytes(self.blob + self.appended)
+
+    def diff(self) -> Difference:
+        self.write()
         return irload.diff(self.xml, self.file)
 
 
@@ -133,7 +137,7 @@ def constant(model: Copy, rng: np.random.Generator) -> Edit | None:
     if not count:
         return None
     raw[int(rng.integers(min(size, node.op.attributes["element_type"].bytes_for(count))))] ^= 1
-    data = element.find("data")  # constants may share bytes, so the changed one gets its own
+    data = element.find("data")  # constants may share bytes, so the changed one gets a copy
     model.appended = bytes(-len(model.blob) % 64) + bytes(raw)
     data.set("offset", str(len(model.blob) + -len(model.blob) % 64))
     return Edit("changed", node.name, "values")
@@ -248,7 +252,7 @@ WAYS: tuple[Make, ...] = (attribute, constant, kind, version, rewire, add, remov
 
 
 def plant(model: Copy, rng: np.random.Generator) -> tuple[Edit, Difference] | None:
-    """One edit at random, and what is found of it; None where it cannot be made of this model."""
+    """A random edit and the difference that `diff` reports; None if it does not apply to this model."""
     way = WAYS[int(rng.integers(len(WAYS)))]
     model.reset()
     edit = copy.copy(way(model, rng))
@@ -256,12 +260,12 @@ def plant(model: Copy, rng: np.random.Generator) -> tuple[Edit, Difference] | No
         return None
     try:
         return edit, model.diff()
-    except IRError:  # the copy is no model any more, as where an attribute does not suit the others
+    except IRError:  # the copy is invalid, for example an attribute does not suit the others
         return None
 
 
 def run(files: Sequence[Path], count: int, seed: int) -> tuple[Counter[str], list[str]]:
-    """Make the edits, spread over the files. Returns how many of each kind, and those that were not found alone."""
+    """Apply the edits, spread over the files. Returns the number of each kind, and the edits not reported exactly."""
     made: Counter[str] = Counter()
     missed: list[str] = []
     rng = np.random.default_rng(seed)
@@ -292,7 +296,9 @@ def main() -> int:
     files = [f for folder in given.folders for f in sorted(folder.rglob("*.xml"))]
     made, missed = run(files, given.count, given.seed)
     print("\n".join(missed))
-    print(f"{made.total()} edits ({', '.join(f'{n} {k}' for k, n in made.items())}), {len(missed)} not found alone")
+    print(
+        f"{made.total()} edits ({', '.join(f'{n} {k}' for k, n in made.items())}), {len(missed)} not reported exactly"
+    )
     return 1 if missed else 0
 
 

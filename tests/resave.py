@@ -1,9 +1,9 @@
-"""Saved models against their originals: `python -m tests.resave DIR…`, a line a model.
+"""Saved models against their originals: `python -m tests.resave DIR…` prints a line per model.
 
-Each DIR holds model.xml, model.bin and inputs in_0.npy, in_1.npy, …. The model is read and saved by irload; OpenVINO
-and irload then run both files. Printed: the largest difference of an output, by OpenVINO and by irload, and the seconds
-that saving took. `--fp16` saves with compress_to_fp16 and compares with what OpenVINO's own save_model makes of the
-model: the constants that became f16, and the outputs.
+Each DIR contains model.xml, model.bin and inputs in_0.npy, in_1.npy, …. The model is read and saved by irload; OpenVINO
+and irload then run both files. Prints the largest difference of an output, by OpenVINO and by irload, and the seconds
+that saving took. `--fp16` saves with compress_to_fp16 and compares with OpenVINO's `save_model`: the constants that are
+f16, and the outputs.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ from tests.harness.runtime import core
 
 
 def by_runtime(file: Path, given: Sequence[Any]) -> list[Any]:
-    """What OpenVINO computes."""
+    """The outputs by OpenVINO."""
     found = core().compile_model(core().read_model(file), "CPU", EXACT)(given)
     return [np.array(v) for v in found.values()]
 
 
 def by_irload(file: Path, given: Sequence[Any]) -> list[Any]:
-    """What irload computes."""
+    """The outputs by irload."""
     return list(irload.compile_model(file)(given).values())
 
 
 def difference(ours: Sequence[Any], theirs: Sequence[Any]) -> float:
-    """The largest difference of a value; infinite where the shapes or the types differ."""
+    """The largest difference of an element; infinite if the shapes or the types differ."""
     worst = 0.0
     for a, b in zip(ours, theirs, strict=True):
         if (a.shape, a.dtype) != (b.shape, b.dtype):
@@ -49,7 +49,7 @@ def difference(ours: Sequence[Any], theirs: Sequence[Any]) -> float:
 
 
 def halved(file: Path) -> set[str]:
-    """The names of the constants that are f16 behind a decompressing Convert."""
+    """The names of the f16 constants with a decompressing Convert."""
     return {
         node.name
         for graph in irload.read_model(file).walk()
@@ -59,7 +59,7 @@ def halved(file: Path) -> set[str]:
 
 
 def resave(folder: Path, into: Path, *, fp16: bool) -> str:
-    """Save one model and compare. Returns what there is to say; raises where something fails."""
+    """Save one model and compare. Returns the line to print; raises on failure."""
     original, saved = folder / "model.xml", into / "model.xml"
     given = stored(original)
     model = irload.read_model(original)
@@ -80,7 +80,7 @@ def resave(folder: Path, into: Path, *, fp16: bool) -> str:
 
 
 def main(words: list[str]) -> int:
-    """Resave every model; 1 when one fails or differs by more than 1e-6."""
+    """Resave every model. Returns 1 if one fails or differs by more than 1e-6."""
     failed = False
     for folder in (Path(w) for w in words if w != "--fp16"):
         with tempfile.TemporaryDirectory() as into:

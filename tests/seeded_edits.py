@@ -1,8 +1,8 @@
 """One wrong declaration at a time: `python -m tests.seeded_edits DIR… [--count N] [--seed S]`.
 
 Edits one declared dim or precision of one port in a copy of a model's XML (inputs and outputs, Parameters, constants
-and bodies included; sizes changed, made -1, and -1 made a size), checks the copy, and asks that the edit is reported
-exactly once, at the right layer and port, and nothing else with it.
+and bodies included; sizes changed, replaced by -1, and -1 replaced by a size) and checks the copy. The edit has to be
+reported exactly once, at the right layer and port, and nothing else with it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ PRECISIONS = ("FP32", "FP16", "I64", "I32", "U8", "BOOL")
 
 @dataclass(frozen=True)
 class Edit:
-    """One port, and what was done to it."""
+    """One port and its edit."""
 
     layer_id: int
     body: str
@@ -36,7 +36,7 @@ class Edit:
     what: str
 
     def found_by(self, finding: Finding) -> bool:
-        """True for a finding about declarations at this very port."""
+        """Whether a finding concerns the declaration of exactly this port."""
         place = (finding.layer_id, finding.body, finding.port)
         return finding.code.startswith("IR40") and place == (self.layer_id, self.body, self.port)
 
@@ -53,7 +53,7 @@ class Copy:
         self.before = Counter(map(face, check(xml, self.weights).findings))
 
     def new_findings(self) -> list[Finding]:
-        """What a check of the copy says that it did not say of the original."""
+        """Findings of the copy that the original lacks."""
         self.tree.write(self.file, encoding="utf-8", xml_declaration=True)
         known = self.before.copy()
         found: list[Finding] = []
@@ -64,7 +64,7 @@ class Copy:
         return found
 
     def edited(self, rng: np.random.Generator) -> tuple[Edit, list[Finding]]:
-        """Edit a port at random, check, and take the edit back."""
+        """Edit a random port, check, and revert the edit."""
         port = self.ports[int(rng.integers(len(self.ports)))]
         dims = port.findall("dim")
         if port.get("precision") and (not dims or rng.random() < 0.25):
@@ -107,12 +107,12 @@ def face(finding: Finding) -> tuple[object, ...]:
 
 
 def models(folders: Sequence[Path]) -> list[Path]:
-    """The model files of folders, or those given themselves."""
+    """The model files of folders, and the given files."""
     return [f for folder in folders for f in (sorted(folder.glob("*.xml")) if folder.is_dir() else [folder])]
 
 
 def run(files: Sequence[Path], count: int, seed: int) -> list[str]:
-    """Make the edits, spread over the files, and describe those that were not found exactly once."""
+    """Apply the edits, spread over the files, and describe the edits not reported exactly once."""
     missed: list[str] = []
     for k, xml in enumerate(files):
         rng = np.random.default_rng([seed, k])
@@ -122,13 +122,13 @@ def run(files: Sequence[Path], count: int, seed: int) -> list[str]:
             for _ in range(share):
                 edit, found = copy.edited(rng)
                 if len(found) != 1 or not edit.found_by(found[0]):
-                    found_text = "; ".join(f"{f.code} {f.layer} {f.message}" for f in found) or "nothing found"
+                    found_text = "; ".join(f"{f.code} {f.layer} {f.message}" for f in found) or "nothing reported"
                     missed.append(f"{xml.parent.name}: {edit}: {found_text}")
     return missed
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run and print what came of it; 1 when an edit was not found exactly once."""
+    """Run and print the result. Returns 1 if an edit was not reported exactly once."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("folders", nargs="+", type=Path)
     parser.add_argument("--count", type=int, default=200)
@@ -138,7 +138,7 @@ def main(arguments: Sequence[str]) -> int:
     missed = run(files, options.count, options.seed)
     for line in missed:
         print(line)
-    print(f"{options.count - len(missed)} of {options.count} edits in {len(files)} models found exactly once")
+    print(f"{options.count - len(missed)} of {options.count} edits in {len(files)} models reported exactly once")
     return 1 if missed else 0
 
 

@@ -25,7 +25,7 @@ NAN = float("nan")
         *((text, None) for text in ("x", "", " ", "--1", "-", ".", "1e", "1e+", "1e400", "Infinity", "nanx", "+inf")),
     ],
 )
-def test_numbers_are_read_as_far_as_they_go(text: str, value: float | None) -> None:
+def test_numbers_are_read_up_to_the_first_invalid_character(text: str, value: float | None) -> None:
     case = case_of("Elu", "opset1", {"alpha": text}, et.f32, [-1.0, 2.0])
     if value is None:
         with pytest.raises(irload.IRError, match="alpha"):
@@ -35,7 +35,7 @@ def test_numbers_are_read_as_far_as_they_go(text: str, value: float | None) -> N
         return
     model = irload.read_model(*ir_of(case))
     plain = text.strip() in ("+2", ".5", "2.", "nan")
-    assert any("is no number; the runtime reads" in w for w in model.warnings) == (not plain)
+    assert any("is not a number; the runtime reads" in w for w in model.warnings) == (not plain)
     found = irload.compile_model(model)(case.inputs[0].value)[0]
     assert found.tolist() == pytest.approx([value * np.expm1(-1.0), 2], nan_ok=True)
     assert runtime.outputs(case)[0].tolist() == pytest.approx(found.tolist(), nan_ok=True)
@@ -45,7 +45,7 @@ def test_numbers_are_read_as_far_as_they_go(text: str, value: float | None) -> N
     ("text", "blocks"),
     [*(("2;1", 2), ("2,,1", 2), ("2e1", 2), ("2e", 2), ("2.9", 2)), *((t, None) for t in (".5", "inf", "x", "--2"))],
 )
-def test_integers_are_read_as_far_as_they_go(text: str, blocks: int | None) -> None:
+def test_integers_are_read_up_to_the_first_invalid_character(text: str, blocks: int | None) -> None:
     attributes = {"mode": "blocks_first", "block_size": text}
     case = Case("DepthToSpace", "opset1", [Input(np.zeros((1, 16, 1, 1), np.float32), et.f32)], attributes)
     if blocks is None:
@@ -55,7 +55,7 @@ def test_integers_are_read_as_far_as_they_go(text: str, blocks: int | None) -> N
             runtime.read(case)
         return
     model = irload.read_model(*ir_of(case))
-    assert any("is no integer; the runtime reads 2" in w for w in model.warnings)
+    assert any("is not an integer; the runtime reads 2" in w for w in model.warnings)
     assert list(runtime.read(case).output(0).shape) == list(model.outputs[0].shape) == [1, 4, 2, 2]
 
 
@@ -109,7 +109,7 @@ def test_a_negative_epsilon_is_added_as_it_is(type_: str, attributes: dict[str, 
     assert np.allclose(runtime.outputs(case)[0], expected, equal_nan=True)
 
 
-def test_an_average_leaves_pads_out_where_nothing_is_said() -> None:
+def test_exclude_pad_defaults_to_true() -> None:
     attributes = {"kernel": "3", "strides": "1", "pads_begin": "1", "pads_end": "0", "rounding_type": "floor"}
     case = Case("AvgPool", "opset1", [Input(np.array([[[2, 4, 9]]], np.float32), et.f32)], attributes)
     model = irload.read_model(*ir_of(case))

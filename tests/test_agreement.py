@@ -1,4 +1,4 @@
-"""`make models`: what its table says of good models, of bad ones, and of models that nobody runs."""
+"""`make models`: its table for correct and wrong models, and for models that the runtime cannot run."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MODELS = Path(__file__).parent.parent / "models"
 
 
 def judged(*words: object) -> tuple[int, str]:
-    """Exit code and output of `make models`, in a process of its own: it forks, and the runtime here has threads."""
+    """Return exit code and output of `make models`. Runs in a new process: it forks, and this one has threads."""
     command = [sys.executable, "-m", "tests.agreement", *map(str, words)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     return done.returncode, done.stdout

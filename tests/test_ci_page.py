@@ -1,4 +1,4 @@
-"""The recipes in docs/ci.md: complete as they stand, and their commands run."""
+"""The recipes in docs/ci.md are complete, and their commands run."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ BLOCKS = re.findall(r"(?ms)^```(?:yaml|toml)\n(.*?)^```", PAGE)
 COMMANDS = re.findall(r"(?m)^\s*(?:- run:|-|entry:) (irrun .*)$", "\n".join(BLOCKS))
 
 
-def test_nothing_is_left_to_be_filled_in() -> None:
+def test_recipes_have_no_placeholders() -> None:
     assert len(BLOCKS) == 5
     assert not re.search(r"<[^>]+>|TODO|example\.com|OWNER|your-", "\n".join(BLOCKS))
     assert set(re.findall(r"irload-([0-9.]+)-py3", PAGE)) == {__version__}

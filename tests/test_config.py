@@ -1,20 +1,22 @@
-"""What irload says of threads and BLAS, and what `irrun` sets before NumPy loads."""
+"""irload's report of threads and BLAS, and the settings of `irrun` before NumPy is imported."""
 
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 
 import pytest
 
 import irload
-from irload.config import blas_hint
+from irload.diagnostics.config import blas_hint, config
+from irload.plan.backends.llvm import available, target
 
 AVX512 = "avx512f avx512bw avx512cd avx512dq avx512vl"
 
 
-def test_show_config_prints_what_it_returns(capsys):
+def test_show_config_prints_its_result(capsys):
     found = irload.show_config()
     shown = capsys.readouterr().out
     assert found["irload"] == irload.__version__
@@ -46,8 +48,9 @@ def test_no_hint_without_cpuinfo(tmp_path):
 
 SCRIPT = """
 import os
-import irload.config
-irload.config.blas_hint = lambda: "SkylakeX"
+import re
+import irload.diagnostics.config
+irload.diagnostics.config.blas_hint = lambda: "SkylakeX"
 from irrun.main import main
 assert main(["--version"]) == 0
 print(os.environ["OPENBLAS_CORETYPE"])
@@ -61,3 +64,38 @@ def test_irrun_sets_the_variable_unless_it_is_set(given, used):
     command = [sys.executable, "-c", SCRIPT]
     found = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
     assert found.stdout.split()[-1] == used
+
+
+def test_the_config_tells_of_kernels_and_caches(monkeypatch, tmp_path):
+    monkeypatch.setenv("IRLOAD_CACHE_DIR", str(tmp_path))
+    monkeypatch.setenv("IRLOAD_JIT", "off")
+    monkeypatch.setenv("IRLOAD_MODEL_CACHE", "Off")
+    found = config()
+    assert found["compiled kernels"].startswith("none: IRLOAD_JIT=off turns them off")
+    assert found["cache"] == str(tmp_path)
+    assert found["kernel cache"] == "0.0 of 268 MB, 0 files"
+    assert found["model cache"] == "0.0 of 1074 MB, 0 files; IRLOAD_MODEL_CACHE=Off turns it off"
+    monkeypatch.setenv("IRLOAD_JIT", "auto")
+    monkeypatch.delenv("IRLOAD_MODEL_CACHE")
+    monkeypatch.setattr(available, "host_target", lambda: available.AVX512)
+    monkeypatch.setattr(available, "_missing", lambda target: "llvmlite is not installed; pip install 'irload[jit]'")
+    assert config()["compiled kernels"].startswith("none: llvmlite is not installed; pip install")
+    assert config()["model cache"] == "0.0 of 1074 MB, 0 files"
+
+
+def test_the_config_names_the_target(monkeypatch):
+    monkeypatch.setattr(available, "_missing", lambda target: None)
+    monkeypatch.setattr(target, "_flags", lambda: target.AVX2.flags)
+    target._host_target.cache_clear()
+    monkeypatch.setenv("IRLOAD_JIT", "avx2")
+    try:
+        assert re.fullmatch(r"llvmlite [0-9.]*, for avx2", config()["compiled kernels"])
+    finally:
+        target._host_target.cache_clear()
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="needs an affinity mask")
+def test_processors_that_the_process_may_not_use_do_not_count():
+    code = "import os; os.sched_setaffinity(0, {min(os.sched_getaffinity(0))}); import irload; irload.show_config()"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert re.search(r"^processors +1$", done.stdout, re.MULTILINE)

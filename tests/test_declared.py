@@ -1,4 +1,4 @@
-"""A model that is read or run is compared with what its file declares: all ports, bodies too, for every new shape."""
+"""Reading and running compare a model with its declarations: all ports, bodies too, for every new shape."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import irload
-from irload import DeclaredDiffers, differences
+from irload import DeclaredDiffers
+from irload.validation import differences
 from tests.checks.bases import (
     CONV,
     DYNAMIC,
@@ -43,7 +44,7 @@ def line_of(block: Block, wanted: str, nth: int = 0) -> int:
 
 
 FALSE = CONV.edited((port(2, 1, 4, 6, 6, names="c"), port(2, 1, 4, 7, 6, names="c")))
-"""The convolution's output port declares a height that it does not have; the port that it feeds is right."""
+"""The convolution's output port declares a wrong height; the port that it feeds is right."""
 
 GROWING = Block(
     layer(0, "x", "Parameter", [], [f32(-1, 3)], 'shape="?,3" element_type="f32"', names=["x"])
@@ -99,7 +100,7 @@ def test_it_runs_as_inferred_unless_strict():
     assert "more port" not in str(error.value)
 
 
-def test_strict_says_how_many_there_are():
+def test_strict_reports_the_number_of_differences():
     block = FALSE.edited((port(0, 1, 3, 8, 8, names="x"), port(0, 1, 3, 9, 8, names="x")))
     with pytest.raises(DeclaredDiffers, match=r"Parameter 'x' \(id 0\).*; 1 more port differs$"):
         irload.compile_model(read(block), strict=True)
@@ -122,7 +123,7 @@ def test_bodies(block, old, new):
         irload.compile_model(read(block.edited((old, new))), strict=True)
 
 
-def test_what_openvino_leaves_on_decompressed_constants_is_excused():
+def test_ports_of_decompressed_constants_by_openvino_are_exempt():
     block = Block(
         layer(0, "w", "Const", [], [("FP16", (2,))], 'element_type="f16" shape="2" offset="0" size="4"')
         + layer(
@@ -232,7 +233,7 @@ def test_bodies_that_only_a_run_tells_the_shapes_of():
 
 
 @pytest.mark.parametrize("strict", [False, True])
-def test_a_reshaped_model_is_not_what_the_file_is_about(strict):
+def test_a_reshaped_model_ignores_declared_shapes(strict):
     model = read(CONV).reshape([2, 3, 9, 9])
     compiled = irload.compile_model(model, strict=strict)
     assert compiled(np.ones((2, 3, 9, 9), np.float32))[0].shape == (2, 4, 7, 7)
@@ -248,13 +249,13 @@ def test_a_dynamic_model_reshaped_within_its_declaration_is_compared():
     compiled(np.ones((2, 3), np.float32))
 
 
-def test_no_more_are_kept_than_anybody_reads(monkeypatch):
+def test_no_more_names_are_stored_than_are_read(monkeypatch):
     monkeypatch.setattr(differences, "KEPT", 1)
     model = read(FALSE.edited((port(0, 1, 3, 8, 8, names="x"), port(0, 1, 3, 9, 8, names="x"))))
     assert len(model.differences) == 1
 
 
-def test_the_error_goes_through_a_pipe_whole():
+def test_the_error_can_be_pickled():
     (error,) = read(FALSE).differences
     again = pickle.loads(pickle.dumps(error))
     assert (str(again), again.where, again.port) == (str(error), error.where, error.port)

@@ -1,4 +1,4 @@
-"""Deviations: noted on the layers that meet them, and computed as the CPU plugin does where that is asked for."""
+"""Deviations: noted on the layers concerned, and computed as the CPU plugin does on request."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import irload
-from irload.deviations import deviations
-from irload.emulation import emulate
+from irload.deviations.emulation import emulate
+from irload.deviations.registry import deviations
 from irload.ops.registry import registered
 from irrun.main import OK
 from tests.cli.conftest import irrun as irrun
@@ -112,7 +112,7 @@ def agree(a: np.ndarray, b: np.ndarray) -> bool:
 
 
 def test_norms_by_constant_axes_are_not_emulated() -> None:
-    """The plugin gives the sign for other ranks only, or where it has to compute the axes."""
+    """The plugin computes the sign for other ranks only, or if it has to compute the axes."""
     case = replace(normalized(3, NONE), oracle="cpu")
     xml, weights = ir_of(case)
     model = irload.read_model(xml, weights)
@@ -132,7 +132,7 @@ def test_soft_suppression_has_no_threshold_to_meet() -> None:
     assert all(agree(a, b) for a, b in zip(ours.values(), theirs, strict=True))
 
 
-def test_values_that_are_known_are_those_of_the_runtime() -> None:
+def test_known_values_match_the_runtime() -> None:
     model = irload.read_model(*ir_of(Case("Divide", "opset1", [const(v) for v in INTS])))
     (divided,) = (node for node in model.nodes if node.type == "Divide")
     floors = divided.outputs[0].type.value
@@ -141,7 +141,7 @@ def test_values_that_are_known_are_those_of_the_runtime() -> None:
     assert divided.outputs[0].type.value.tolist() == [-3, -3, -2]
 
 
-def test_what_does_not_meet_a_deviation_stays(tmp_path: Path) -> None:
+def test_layers_without_a_deviation_are_unchanged(tmp_path: Path) -> None:
     for case in (
         Case("ReduceL1", "opset4", [param(X), const([1])], {"keep_dims": True}),
         Case("Divide", "opset1", [param(X), param(X)]),

@@ -1,4 +1,4 @@
-"""Models with unknown operations, and operations of one's own, from Python and from the command line."""
+"""Models with unknown operations, and user-defined operations, from Python and from the command line."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ X, GAIN = np.array([[1, 2, 3, 4]], np.float32), np.array([1, 2, 1, 2], np.float3
 
 
 def graph(*types: tuple[str, str]) -> tuple[bytes, bytes]:
-    """A model of an input of shape [2,3], layers of these types one after the other, and ReLU."""
+    """A model of an input of shape [2,3], a chain of layers of these types, and ReLU."""
     body = Body(bytearray())
     value = body.parameter(elements.f32, "2,3")
     for type, version in types:
@@ -116,7 +116,7 @@ def test_irrun_takes_extensions(words: list[Any], capsys) -> None:
         ("raise SystemError('no')\n", 1, "SystemError: no"),
     ],
 )
-def test_faults_of_an_extension_are_told_with_their_line(code, line, words, tmp_path, capsys) -> None:
+def test_faults_of_an_extension_are_reported_with_their_line(code, line, words, tmp_path, capsys) -> None:
     file = tmp_path / "broken.py"
     file.write_text(code, encoding="utf-8")
     with pytest.raises(irload.ReadError, match=re.escape(words)) as caught:
@@ -130,13 +130,13 @@ def test_faults_of_an_extension_are_told_with_their_line(code, line, words, tmp_
 
 
 @pytest.mark.parametrize(("name", "words"), [("missing.py", "cannot be read"), ("ops.txt", "ends in .py")])
-def test_what_is_no_extension(name, words, tmp_path) -> None:
+def test_an_invalid_extension_is_rejected(name, words, tmp_path) -> None:
     with pytest.raises(irload.ReadError, match=words):
         irload.load_extension(tmp_path / name)
 
 
 class Faulty(Op):
-    """Does everything wrong, one thing at a time."""
+    """Has one fault at a time."""
 
     way = attr.text(default="")
 
@@ -159,8 +159,8 @@ class Faulty(Op):
         ("infer raises", "Broken.infer raised KeyError: 'x'"),
         ("infer returns", "Broken.infer must return TensorTypes, found 'f32'"),
         ("compute raises", "Broken.compute raised AttributeError"),
-        ("type", r"Broken.compute gave int64\[2,3\] as output 0, its infer f32\[2,3\]".replace(",", ", ?")),
-        ("shape", r"Broken.compute gave float32\[1, ?3\]"),
+        ("type", r"Broken.compute returned int64\[2,3\] as output 0, its infer f32\[2,3\]".replace(",", ", ?")),
+        ("shape", r"Broken.compute returned float32\[1, ?3\]"),
         ("count", "Broken.compute raised ValueError"),
     ],
 )
@@ -172,7 +172,7 @@ def test_faults_in_an_operation_name_it(way: str, words: str) -> None:
         irload.compile_model(irload.read_model(*body.model()))(np.zeros((2, 3), np.float32))
 
 
-def test_an_operation_must_not_take_the_place_of_another() -> None:
+def test_an_operation_must_not_replace_another() -> None:
     with pytest.raises(TypeError, match="both register ReLU opset1"):
 
         class Mine(Op, type="ReLU", since=1):

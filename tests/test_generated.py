@@ -1,4 +1,4 @@
-"""`make generated` covers every file that says that it is written by a command, and each has a test."""
+"""`make generated` covers every file that names a command as its writer, and each has a test."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ def test_every_written_file_is_in_the_table():
 
 
 @pytest.mark.parametrize("name", TABLE)
-def test_entries_name_what_exists(name: str):
+def test_entries_name_existing_files(name: str):
     entry = TABLE[name]
     assert [file for file in (*entry.files, entry.test) if not (ROOT / file).exists()] == []
 
 
-def test_unknown_names_are_refused():
+def test_unknown_names_are_rejected():
     done = subprocess.run(
         [sys.executable, "-m", "tests.generated", "nothing"], cwd=ROOT, capture_output=True, text=True, check=False
     )

@@ -1,4 +1,4 @@
-"""What tells linear from quadratic work does tell them apart."""
+"""The measures of growth distinguish linear from quadratic work."""
 
 from __future__ import annotations
 

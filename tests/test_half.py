@@ -1,4 +1,4 @@
-"""f16 to f32 by integers: every value there is."""
+"""f16 to f32 by integers: every value."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ EVERY = np.arange(1 << 16, dtype=np.uint16).view(np.float16)
 
 
 @pytest.mark.parametrize("values", [EVERY, EVERY[np.isfinite(EVERY)], EVERY[::2], EVERY.reshape(256, 256).T, EVERY[:9]])
-def test_every_half_becomes_what_it_is(values):
+def test_every_half_is_widened_exactly(values):
     found, expected = widened(values), values.astype(np.float32)
     assert found.shape == values.shape
     assert found.dtype == np.float32

@@ -1,4 +1,4 @@
-"""What a notebook shows of a model."""
+"""The HTML representation of a model in a notebook."""
 
 from __future__ import annotations
 

@@ -1,54 +1,56 @@
-"""The layers of the package, as pyproject.toml states them, hold; and no kernel framework sneaks in."""
+"""The page of imports is current, and irload imports no undeclared package. `make lint` checks the import contracts."""
 
 from __future__ import annotations
 
+import importlib.util
 import sys
+import tomllib
+from pathlib import Path
 
-import pytest
+import grimp
 
-from tests.layers import PAGE, PROJECT, SOURCES, Contract, contracts, cycles, imported, page
-
-
-@pytest.mark.parametrize("contract", contracts(), ids=lambda c: c.container or "irload and irrun")
-def test_imports_go_strictly_down(contract: Contract):
-    """The same contract that import-linter holds, so that the suite alone catches a breach."""
-    assert list(contract.breaches()) == []
-
-
-@pytest.mark.parametrize("contract", contracts(), ids=lambda c: c.container or "irload and irrun")
-def test_every_module_stands_in_a_layer(contract: Contract):
-    """All but the package itself, which only lists the public names and imports them when they are used."""
-    itself = contract.container or "irload"
-    inside = {name for name in SOURCES if not contract.container or name.startswith(f"{contract.container}.")}
-    assert {name for name in inside - {itself} if contract.place(name) is None} == set()
-    stated = [entry for layer in contract.layers for entry in layer]
-    assert [entry for entry in stated if entry not in SOURCES] == []
-
-
-def test_no_files_import_each_other_in_a_circle():
-    assert cycles(set(SOURCES)) == []
+ROOT = Path(__file__).parents[1]
+OPTIONAL = {
+    "pyarrow",
+    "pandas",
+    "ray",
+    "llvmlite",
+    "xxhash",
+    "PIL",
+    "jinja2",
+    "markupsafe",
+    "openvino",
+    "onnx",
+    "onnxruntime",
+}
+"""Imported if installed, never required."""
 
 
-def test_the_page_shows_the_layers():
-    assert page() == PAGE.read_text(encoding="utf-8"), "run python -m tests.layers"
+def test_the_page_is_current():
+    spec = importlib.util.spec_from_file_location("make_imports", ROOT / "docs" / "make_imports.py")
+    make_imports = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(make_imports)
+    assert make_imports.page() == make_imports.PAGE.read_text("utf-8"), "run python docs/make_imports.py"
 
 
 def test_only_declared_dependencies_are_imported():
-    declared = {d.split(">")[0].split("[")[0].strip() for d in PROJECT["project"]["dependencies"]}
-    extras = {
-        "pyarrow",
-        "pandas",
-        "ray",
-        "llvmlite",
-        "PIL",
-        "jinja2",
-        "markupsafe",
-        "openvino",
-        "onnx",
-        "onnxruntime",
-    }  # imported where they are installed, never required
-    allowed = declared | extras | {"irload", "irrun"} | set(sys.stdlib_module_names)
-    strange = {
-        f"{name}: {target}" for name in SOURCES for target in imported(name) if target.split(".")[0] not in allowed
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    declared = {d.split(">")[0].split("[")[0].strip() for d in project["dependencies"]}
+    graph = grimp.build_graph("irload", "irrun", include_external_packages=True, cache_dir=None)
+    outside = {module for module in graph.modules if graph.is_module_squashed(module)}
+    assert declared < outside
+    assert outside - declared - OPTIONAL - set(sys.stdlib_module_names) == set()
+
+
+def test_back_ends_are_reached_through_their_registry():
+    """The import contract does not see imports for type checking alone; this test does."""
+    graph = grimp.build_graph("irload", "irrun", exclude_type_checking_imports=False, cache_dir=None)
+    packages = ("irload.plan.backends.llvm", "irload.plan.backends.numpy")
+    found = {
+        f"{importer} imports {module}"
+        for package in packages
+        for module in {package, *graph.find_descendants(package)}
+        for importer in graph.find_modules_that_directly_import(module)
+        if importer != "irload.plan.backends.registry" and not importer.startswith(package)
     }
-    assert strange == set()
+    assert not found

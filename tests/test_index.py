@@ -1,4 +1,4 @@
-"""The index from which the registry knows where each operation is defined."""
+"""The index that maps each operation to its module, from which the registry imports it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tests import index
 
 
 def test_the_index_is_current() -> None:
-    """`python -m tests.index` writes it."""
+    """On failure, run `python -m tests.index`, which writes the index."""
     assert index.FILE.read_text(encoding="utf-8") == index.text()
 
 

@@ -19,7 +19,7 @@ VALUES = np.array([[0, 1, 2.75], [3.5, 100, 17]])
 def text_of(element: str, shape: list[int | str]) -> bytes:
     """A model that returns its input."""
     graph = Graph()
-    narrow = element in ("i4", "u4")  # which the writer of small graphs does not have
+    narrow = element in ("i4", "u4")  # not supported by the writer of small graphs
     graph.result(graph.parameter("x", "i8" if narrow else element, shape))
     text = f'<net name="m" version="11">{graph.text()}</net>'
     return (text.replace('"i8"', f'"{element}"').replace("I8", element.upper()) if narrow else text).encode()
@@ -72,7 +72,7 @@ def test_text_of_any_kind_for_strings():
 
 
 @pytest.mark.parametrize("value", [np.array([1, None], object), np.array([1.5, 2])])
-def test_what_is_no_text_is_refused(value: Any):
+def test_values_other_than_text_are_rejected(value: Any):
     with pytest.raises(irload.InputInvalid, match="the model takes strings"):
         irload.compile_model(irload.read_model(text_of("string", ["?"]), b""))(value)
 
@@ -81,14 +81,14 @@ def test_what_is_no_text_is_refused(value: Any):
     ("element", "value"),
     [("f32", np.array([1 + 2j, 0])), ("f32", np.array(["one", "two"])), ("i32", [1.5, 2]), ("u8", [1, 300])],
 )
-def test_what_would_lose_a_number_is_refused(element: str, value: Any):
+def test_lossy_conversions_are_rejected(element: str, value: Any):
     with pytest.raises(irload.InputInvalid, match=element):
         irload.compile_model(irload.read_model(text_of(element, [2]), b""))(value)
 
 
 @pytest.mark.parametrize("element", ["f32", "i4", "u4", "f16", "bf16", "boolean", "string"])
-def test_inputs_are_taken_the_same_way_again(element: str):
-    """Whatever was given before, in an order in which each may hide what is wrong with the next."""
+def test_repeated_inputs_are_converted_the_same_way(element: str):
+    """Repeated in an order in which each type may hide an error with the next."""
     ours = irload.compile_model(irload.read_model(text_of(element, ["?", 3]), b""))
     dtype = ours.inputs[0].element_type.dtype
     small = VALUES.clip(0, 7).astype(np.int64).astype(dtype)
@@ -110,7 +110,7 @@ def test_inputs_are_taken_the_same_way_again(element: str):
             assert np.array_equal(value, before)
 
 
-def test_a_result_is_not_the_array_that_was_given():
+def test_a_result_is_not_the_input_array():
     ours, _ = both("f32", [2, 3])
     x = VALUES.astype(np.float32)
     for _ in range(3):

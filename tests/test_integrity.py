@@ -1,4 +1,4 @@
-"""Pinning a model: what the digests are of, what a pin is, and that what was hashed is what runs."""
+"""Pinning a model: the content of the digests, the format of a pin, and that the hashed bytes are executed."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 import irload
-from irload import files
 from irload.batch import Predictor
 from irload.errors import InputInvalid, ReadError
-from irload.integrity import Digests, pins_of
 from irload.read import read_graph
+from irload.safety import files
+from irload.safety.integrity import Digests, pins_of
 from irload.write.atomic import write_atomically
 from irrun.main import main
 from tests.read.texts import BASE, const_net
@@ -44,7 +44,7 @@ def model(tmp_path: Path) -> Path:
         {"xml": A.hexdigest(), "bin": B.hexdigest(), "model": BOTH},
     ],
 )
-def test_what_was_pinned_is_read(model: Path, pin: Any) -> None:
+def test_pinned_files_are_read(model: Path, pin: Any) -> None:
     for source, weights in ((model, None), (model, model.with_suffix(".bin")), (CONST, FLOATS)):
         loaded = irload.read_model(source, weights, sha256=pin)
         assert loaded.digests == Digests(A.hexdigest(), B.hexdigest())
@@ -60,18 +60,18 @@ def test_what_was_pinned_is_read(model: Path, pin: Any) -> None:
         ({"xml": A.hexdigest(), "bin": "1" * 64}, "the .bin file has SHA-256"),
     ],
 )
-def test_what_was_not_pinned_is_refused(model: Path, pin: Any, said: str) -> None:
+def test_files_other_than_the_pinned_ones_are_rejected(model: Path, pin: Any, said: str) -> None:
     with pytest.raises(ReadError, match=said):
         irload.read_model(model, sha256=pin)
 
 
-def test_the_pin_is_looked_at_before_the_file_is_parsed(model: Path) -> None:
+def test_the_pin_is_checked_before_the_file_is_parsed(model: Path) -> None:
     model.write_text("<net")
-    with pytest.raises(ReadError, match="is not what was pinned"):
+    with pytest.raises(ReadError, match="does not match the pin"):
         irload.read_model(model, sha256=BOTH)
 
 
-def test_without_weights_the_digest_is_of_the_xml_alone() -> None:
+def test_without_weights_the_digest_covers_only_the_xml() -> None:
     xml = hashlib.sha256(BASE.encode())
     pin = hashlib.sha256(xml.digest()).hexdigest()
     loaded = irload.read_model(BASE.encode(), sha256=pin)
@@ -83,7 +83,7 @@ def test_without_weights_the_digest_is_of_the_xml_alone() -> None:
 @pytest.mark.parametrize(
     "pin", ["", "abc", "g" * 64, "0" * 63, {}, {"json": "0" * 64}, ["xml=" + "0" * 64, "xml=" + "0" * 64], []]
 )
-def test_pins_that_are_none(pin: Any) -> None:
+def test_invalid_pins_are_rejected(pin: Any) -> None:
     with pytest.raises(InputInvalid):
         pins_of(pin)
 
@@ -93,7 +93,7 @@ def test_a_map_cannot_be_pinned(model: Path) -> None:
         irload.read_model(model, sha256=BOTH, mmap=True)
 
 
-# -- the bytes that were hashed are those that run ---------------------------------------------------------------------
+# -- the hashed bytes are executed -------------------------------------------------------------------------------------
 
 
 def test_weights_that_change_afterwards_make_no_difference(model: Path) -> None:
@@ -119,7 +119,7 @@ def test_an_xml_that_changes_after_it_was_hashed_is_not_read_again(
     assert [n.type for n in loaded.nodes] == ["Const", "Result"]
 
 
-def test_hashing_alone_holds_no_weights(model: Path) -> None:
+def test_hashing_holds_no_weights_in_memory(model: Path) -> None:
     loaded = read_graph(model, hashed=True)
     assert loaded.digests == Digests(A.hexdigest(), B.hexdigest())
     with model.with_suffix(".bin").open("r+b") as stream:
@@ -147,14 +147,14 @@ def test_inspect_shows_them_as_a_table_and_as_json(model: Path, capsys: pytest.C
 
 @pytest.mark.parametrize("command", ["run", "infer"])
 def test_commands_take_a_pin(model: Path, command: str, capsys: pytest.CaptureFixture[str]) -> None:
-    fine = 0 if command == "run" else 1  # its port declares no dims, which infer tells
+    fine = 0 if command == "run" else 1  # its port declares no dims, which only inference computes
     assert main([command, str(model), "--sha256", BOTH]) == fine
     assert main([command, str(model), "--sha256", f"xml={A.hexdigest()}", "--sha256", f"bin={B.hexdigest()}"]) == fine
     capsys.readouterr()
     assert main([command, str(model), "--sha256", B.hexdigest()]) == 3
     shown = capsys.readouterr()
     assert shown.out == ""
-    assert "is not what was pinned" in shown.err
+    assert "does not match the pin" in shown.err
     assert main([command, str(model), "--sha256", "abc"]) == 2
 
 

@@ -1,4 +1,4 @@
-"""Multiply-accumulates: each formula by hand, and whole architectures against what is published of them."""
+"""Multiply-accumulates: each formula by hand, and whole architectures against published numbers."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import irload
+from irload.analysis.macs import macs
+from irload.analysis.memory import memory
 from irload.core import element as et
-from irload.macs import macs
-from irload.memory import memory
 from irload.model import infer
 from irload.read import read_graph
 from tests.harness.body import Body, Value, back_edges, given, port_map, taken
@@ -116,7 +116,7 @@ def test_bodies_count_as_often_as_they_run():
 
 
 class Net:
-    """A convolutional network of which only the sizes are there."""
+    """A convolutional network reduced to its sizes."""
 
     def __init__(self) -> None:
         self.body = Body(bytearray())
@@ -197,7 +197,7 @@ def test_bert_base_takes_22_5_billion_flops():
 
 
 def test_memory_by_lifetimes():
-    """x lives to the end; of the chain two at a time; the constant and what it alone feeds are no activations."""
+    """x lives to the end; of the chain two at a time; the constant and its derived values are excluded."""
     body = Body(bytearray())
     x = body.parameter(et.f32, "100")
     scale = body.op("Negative", body.constant(np.ones(100, np.float32)))
@@ -214,7 +214,7 @@ def test_memory_by_lifetimes():
     assert found.at.type == "ReLU"
 
 
-def test_tensors_of_unknown_size_are_counted_as_such():
+def test_tensors_of_unknown_size_are_counted_separately():
     body = Body(bytearray())
     x = body.parameter(et.f32, "?,3")
     body.result(body.op("ReLU", x))

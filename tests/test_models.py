@@ -1,4 +1,4 @@
-"""The shipped models give what they must: through the API, through irrun, and through OpenVINO where it knows them."""
+"""The shipped models give the expected results: through the API, through irrun, and through OpenVINO if supported."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_state_lasts_until_it_is_reset():
 
 
 @pytest.mark.parametrize("count", [0, 1, 7])
-def test_the_loop_runs_as_often_as_told(count):
+def test_the_loop_runs_its_trip_count(count):
     x = np.array([[1, 3]], np.float32)
     result = irload.compile_model(MODELS / "loop" / "model.xml")([np.int64(count), x])
     np.testing.assert_array_equal(result["last"], x * 2**count)

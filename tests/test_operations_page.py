@@ -1,4 +1,4 @@
-"""docs/operations.md says what the registry says, and what each row is compared with."""
+"""docs/operations.md agrees with the registry and with the recorded references of each row."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_the_page_is_current() -> None:
     assert module.page() == written, "run python docs/make_operations.py"
 
 
-def test_every_row_stands_on_the_page() -> None:
+def test_every_row_is_on_the_page() -> None:
     text = (DOCS / "operations.md").read_text(encoding="utf-8")
     assert [row for row in rows() if f"\n### {row[0]}, {row[1]}\n" not in text] == []
     assert "\n### Pad, ngraph\n" in text
@@ -43,5 +43,5 @@ def test_every_row_with_cases_has_an_oracle() -> None:
 
 
 @pytest.mark.parametrize("word", ["TODO", "None", "<function", "lambda:"])
-def test_the_page_holds_nothing_raw(word: str) -> None:
+def test_the_page_contains_no_unescaped_text(word: str) -> None:
     assert word not in (DOCS / "operations.md").read_text(encoding="utf-8")

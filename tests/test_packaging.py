@@ -1,4 +1,4 @@
-"""What the wheel installs: the packages irload and irrun, the command, nothing else."""
+"""The wheel installs the packages irload and irrun, the command, nothing else."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_only_irload_and_irrun_are_installed(wheel):
     assert {t for t in tops if not t.endswith(".dist-info")} == {"irload", "irrun"}
 
 
-def test_nothing_is_left_out(wheel):
+def test_the_wheel_is_complete(wheel):
     names = set(wheel.namelist())
     for source, target in (("irload", "irload"), ("cli/irrun", "irrun")):
         for file in (ROOT / source).rglob("*"):

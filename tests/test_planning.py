@@ -1,4 +1,4 @@
-"""When plans are made: as soon as the shapes are known, and once for each of them."""
+"""When plans are created: as soon as the shapes are known, and once for each of them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ STATIC, DYNAMIC, DIGITS = (MODELS / name / "model.xml" for name in ("conv_openvi
 
 @pytest.fixture
 def plans(monkeypatch: pytest.MonkeyPatch) -> list[Executor]:
-    """The plans that are made."""
+    """The created plans."""
     made: list[Executor] = []
     make = executor.make_plan
 
@@ -58,7 +58,7 @@ def test_plain_execution_makes_no_plan(plans: list[Executor]):
     assert plans == []
 
 
-def test_limits_and_memory_hold_where_a_plan_is_made(monkeypatch: pytest.MonkeyPatch):
+def test_limits_and_memory_hold_during_planning(monkeypatch: pytest.MonkeyPatch):
     with pytest.raises(irload.LimitExceeded, match=r"model\.xml") as found:
         irload.compile_model(STATIC, limits=irload.Limits(peak_bytes=100))
     assert "peak" in str(found.value)
@@ -67,7 +67,7 @@ def test_limits_and_memory_hold_where_a_plan_is_made(monkeypatch: pytest.MonkeyP
         raise MemoryError("no 3 TiB")
 
     monkeypatch.setattr(executor, "make_plan", fails)
-    with pytest.raises(irload.ExecutionError, match="not enough memory for the plan: no 3 TiB"):
+    with pytest.raises(irload.OutOfMemory, match="out of memory for the plan: no 3 TiB; use smaller inputs"):
         irload.compile_model(STATIC)
 
 

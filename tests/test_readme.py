@@ -1,10 +1,11 @@
-"""The examples of the README and of docs/ do what they say. `...` in an expected output stands for anything."""
+"""Run the examples of the README and of docs/. `...` in an expected output stands for anything."""
 
 from __future__ import annotations
 
 import doctest
 import re
 import shlex
+import shutil
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from irrun.main import main
 
 pytestmark = pytest.mark.usefixtures("passing_extensions")
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "docs" / "tutorials").glob("*.md"))]
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.M | re.S)
 
 
@@ -30,22 +31,36 @@ CONSOLE = [
 ]
 
 
+def test_the_readme_is_short():
+    words = (ROOT / "README.md").read_text(encoding="utf-8").split()
+    assert len(words) <= 900
+
+
 def test_there_are_examples():
     assert len(blocks(ROOT / "README.md", "python")) >= 4
     assert len(blocks(ROOT / "README.md", "console")) >= 3
 
 
+@pytest.fixture(scope="module")
+def clone(tmp_path_factory):
+    """A writable folder with the files that the examples read."""
+    folder = tmp_path_factory.mktemp("clone")
+    for name in ("models", "docs", "examples", "schemas"):
+        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+    return folder
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.relative_to(ROOT).as_posix())
-def test_python(page, monkeypatch):
-    monkeypatch.chdir(ROOT)
+def test_python(page, clone, monkeypatch):
+    monkeypatch.chdir(clone)
     names: dict[str, object] = {"__name__": "example"}
     for line, code in blocks(page, "python"):
         exec(compile("\n" * (line - 1) + code, str(page), "exec"), names)
 
 
 @pytest.mark.parametrize("code", CONSOLE)
-def test_console(code, monkeypatch, capsys):
-    monkeypatch.chdir(ROOT)
+def test_console(code, clone, monkeypatch, capsys):
+    monkeypatch.chdir(clone)
     monkeypatch.delenv("COLUMNS", raising=False)
     for part in re.split(r"^\$ ", code, flags=re.M)[1:]:
         command, _, wanted = part.partition("\n")
@@ -59,7 +74,7 @@ def test_console(code, monkeypatch, capsys):
 
 
 def trimmed(text: str) -> str:
-    """Without blanks at the ends of lines, which tables leave."""
+    """Without trailing blanks, which tables have."""
     return "\n".join(line.rstrip() for line in text.strip("\n").splitlines()) + "\n"
 
 

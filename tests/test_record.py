@@ -1,20 +1,38 @@
-"""Records behave as the dataclasses that they stand for."""
+"""Records behave like dataclasses, and are used according to the rule in irload/record.py."""
 
 from __future__ import annotations
 
+import ast
 import copy
 import pickle
+from collections.abc import Iterator
 from dataclasses import FrozenInstanceError, asdict, field, replace
+from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
 
 from irload.record import record
 
+ROOT = Path(__file__).parents[1]
+RUN_PATH = (
+    *("irload.core", "irload.errors", "irload.graph", "irload.inference", "irload.model", "irload.ops"),
+    *("irload.options", "irload.plan", "irload.read", "irload.runtime", "irload.safety", "irload.system"),
+    "irload.validation",
+)
+DATACLASSES = {
+    *("tensor.Bounds", "shape.Dim", "tensor.TensorType"),  # one or more per tensor
+    *("graph.Declared", "graph.Node", "graph.Output"),  # per layer and port
+    *("raw.RawEdge", "raw.RawLayer", "raw.RawPort"),  # likewise
+    *("expression.Expression", "expression.Instruction", "observation.Visit"),  # per elementwise operation or layer
+    *("values.Bool", "values.Int", "values.Pointer", "values.Value", "values.Vec"),  # per instruction of a kernel
+    "loader.Code",  # has weak references
+}
+
 
 @record()
 class Point:
-    """Frozen, compared by values."""
+    """Frozen, compared by value."""
 
     kind: ClassVar[str] = "point"
     x: int
@@ -25,7 +43,7 @@ class Point:
 
 @record(frozen=False, eq=False)
 class Base:
-    """May change, compared by identity."""
+    """Mutable, compared by identity."""
 
     x: int
     y: int = field(kw_only=True)
@@ -33,7 +51,7 @@ class Base:
 
 @record(frozen=False, eq=False)
 class Derived(Base):
-    """More fields."""
+    """Additional fields."""
 
     z: int = field(default=3, kw_only=True)
 
@@ -43,7 +61,7 @@ class Derived(Base):
 
 @record()
 class Named:
-    """With methods of its own."""
+    """Defines __repr__ and __eq__."""
 
     name: str
 
@@ -56,6 +74,33 @@ class Named:
     __hash__ = None  # type: ignore[assignment]
 
 
+def decorated() -> Iterator[tuple[str, str, str]]:
+    """Module, class and decorator of every record and dataclass."""
+    for path in (ROOT / "irload").rglob("*.py"):
+        name = ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.ClassDef):
+                for decorator in node.decorator_list:
+                    word = ast.unparse(decorator).partition("(")[0]
+                    if word in ("record", "dataclass"):
+                        yield name, f"{name.rpartition('.')[2]}.{node.name}", word
+
+
+def test_a_run_defines_records_and_everything_else_dataclasses() -> None:
+    wrong = [
+        f"{cls} of {module} is a {word}"
+        for module, cls, word in decorated()
+        if (word == "record") != (module.startswith(RUN_PATH) and cls not in DATACLASSES)
+    ]
+    assert wrong == []
+
+
+def test_every_exception_is_needed() -> None:
+    assert {
+        cls for module, cls, word in decorated() if word == "dataclass" and module.startswith(RUN_PATH)
+    } == DATACLASSES
+
+
 def test_fields_are_given_by_position_or_name_and_have_defaults() -> None:
     assert repr(Point(1)) == "Point(x=1, y=2, names=[])"
     assert Point(1, y=5) == Point(1, 5) == Point(y=5, x=1)
@@ -66,12 +111,12 @@ def test_fields_are_given_by_position_or_name_and_have_defaults() -> None:
 @pytest.mark.parametrize(
     ("values", "named"), [((), {}), ((1, 2, [], 4, 5), {}), ((1,), {"x": 2}), ((1,), {"unknown": 2})]
 )
-def test_wrong_fields_are_refused(values: tuple[Any, ...], named: dict[str, Any]) -> None:
+def test_wrong_fields_are_rejected(values: tuple[Any, ...], named: dict[str, Any]) -> None:
     with pytest.raises(TypeError, match=r"Point\(x, y, names, hidden\)"):
         Point(*values, **named)
 
 
-def test_fields_by_name_alone_are_not_taken_by_position() -> None:
+def test_keyword_only_fields_are_rejected_by_position() -> None:
     with pytest.raises(TypeError):
         Base(1, 2)  # type: ignore[call-arg]
 
@@ -97,7 +142,7 @@ def test_the_others_change_and_are_compared_by_identity() -> None:
     assert hash(made) == object.__hash__(made)
 
 
-def test_dataclasses_functions_take_them() -> None:
+def test_functions_of_dataclasses_accept_records() -> None:
     assert replace(Point(1), y=9) == Point(1, 9)
     assert asdict(Point(1)) == {"x": 1, "y": 2, "names": [], "hidden": 0}
     assert Point.__match_args__ == ("x", "y", "names", "hidden")
@@ -111,6 +156,6 @@ def test_they_are_copied_and_pickled() -> None:
     assert copy.copy(Derived(1, y=2)).x == 2
 
 
-def test_methods_of_the_class_stand() -> None:
+def test_methods_of_the_class_are_preserved() -> None:
     assert repr(Named("a")) == "a"
     assert Named("a") == Named("A")

@@ -1,4 +1,4 @@
-"""What is against the specification and yet taken by the runtime: run as the runtime does, with a warning."""
+"""Violations of the specification that the runtime accepts: run as the runtime does, with a warning."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ def detection_output(graph: Graph) -> list[Ref]:
 
 
 def explicit(graph: Graph) -> list[Ref]:
-    """The broadcasting of old files for `none`; its axis means nothing."""
+    """The broadcasting of old files for `none`; its axis is ignored."""
     data = graph.parameter("x", "f16", [1, 3, 4])
     attributes = {"auto_broadcast": "explicit", "auto_broadcast.auto_broadcast_axis": -7}
     return graph.layer("Multiply", [data, data], [("f16", [1, 3, 4])], attributes=attributes)
 
 
 @pytest.mark.parametrize("build", [prelu, detection_output, explicit])
-def test_taken_with_a_warning_and_run_as_the_runtime_does(build: object, tmp_path: Path):
+def test_accepted_with_a_warning_and_run_as_the_runtime_does(build: object, tmp_path: Path):
     graph = Graph()
     assert callable(build)
     made = build(graph)

@@ -1,4 +1,4 @@
-"""Model.reshape: new shapes for inputs, everything inferred anew, nothing changed where they do not fit."""
+"""Model.reshape: new shapes for inputs, everything inferred again, no change if they are invalid."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_every_layer_follows(shapes: object, inferred: str) -> None:
     assert str(model.outputs[0].partial_shape) == inferred
 
 
-def test_a_shape_that_does_not_fit_changes_nothing() -> None:
+def test_an_invalid_shape_leaves_the_model_unchanged() -> None:
     model = load(CASE)
     with pytest.raises(irload.ShapeMismatch):
         model.reshape([5, 7])

@@ -1,4 +1,4 @@
-"""Integers where the specification wants real numbers: as the runtime takes them, computed in f32 and rounded."""
+"""Integers where the specification requires real numbers: as in the runtime, computed in f32 and rounded."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ROWS: list[tuple[str, str, dict[str, Any], ElementType, Any, Any]] = [
     # ½ goes to the even 0; an i64 keeps its low 32 bits
     ("HSigmoid", "opset5", {}, et.i64, [[0, 1, -3, 2**32 + 1]], [[0, 1, 0, 1]]),
     ("HSwish", "opset4", {}, et.i16, [[-2, -1, 1, 2, 300]], [[0, 0, 1, 2, 300]]),
-    # what exceeds an i32 after rounding to f32 becomes the smallest i32
+    # a value beyond an i32 after rounding to f32 becomes the smallest i32
     ("HSwish", "opset4", {}, et.i32, [[2**31 - 1, 5]], [[-(2**31), 5]]),
     ("SoftMax", "opset8", {"axis": 1}, et.i32, [[0, 1, 0], [5, 5, 5]], [[0, 1, 0], [0, 0, 0]]),
     ("LogSoftmax", "opset5", {"axis": 1}, et.i32, [[0, 3, 1], [5, 5, 5]], [[-3, 0, -2], [-1, -1, -1]]),
@@ -67,7 +67,7 @@ def test_rounded_as_in_the_runtime(
         ("NormalizeL2", "opset1", {"eps": 0, "eps_mode": "add"}, et.i32),
     ],
 )
-def test_refused_where_the_runtime_has_nothing_to_run(
+def test_rejected_if_the_runtime_cannot_run_it(
     type_: str, version: str, attributes: dict[str, Any], element: ElementType
 ) -> None:
     case = case_of(type_, version, attributes, element, [[1, 0], [1, 1]])
@@ -77,7 +77,7 @@ def test_refused_where_the_runtime_has_nothing_to_run(
         runtime.outputs(case)
 
 
-def test_other_axes_that_the_runtime_takes_apart_are_refused() -> None:
+def test_other_axes_that_the_runtime_splits_are_rejected() -> None:
     axes = Input(np.array([0]), et.i64, True)
     case = Case("MVN", "opset6", [Input(np.array([[1, 2], [4, 8]]), et.i64), axes], MVN)
     with pytest.raises(irload.IRError, match="over axes"):

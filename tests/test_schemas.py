@@ -1,4 +1,4 @@
-"""The schemas of the reports are sound and closed: a field that a command adds must be described."""
+"""The schemas of the reports are valid and closed: a field that a command adds must be described."""
 
 from __future__ import annotations
 

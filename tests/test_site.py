@@ -1,4 +1,4 @@
-"""The pages of the documentation site: laid out so that every link leads somewhere, with a reference of all names."""
+"""The pages of the documentation site: links resolve, and the reference covers all names."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def outside_of_code(text: str) -> str:
 def test_every_public_name_is_in_the_reference(pages: Path) -> None:
     text = (pages / "docs" / "reference.md").read_text("utf-8")
     assert all(f"### irload.{name}\n" in text for name in irload.__all__)
-    assert "::: irload.run.CompiledModel" in text
+    assert "::: irload.runtime.compiled_model.CompiledModel" in text
 
 
 def test_every_example_is_shown(pages: Path) -> None:
@@ -73,7 +73,7 @@ def test_lowest_versions_are_those_that_the_project_states() -> None:
         assert requirement.startswith("irload[") or re.fullmatch(r"[A-Za-z0-9_.-]+>=[0-9.]+", requirement), requirement
 
 
-def test_workflows_call_what_exists() -> None:
+def test_workflows_call_existing_targets() -> None:
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE))
     for file in (".github/workflows/ci.yml", ".gitlab-ci.yml", ".ci/run"):
         called = re.findall(r"\bmake ([a-z][a-z-]+)", (ROOT / file).read_text("utf-8"))
@@ -82,7 +82,7 @@ def test_workflows_call_what_exists() -> None:
 
 
 def test_every_operation_and_rule_is_on_a_page(site: ModuleType, pages: Path) -> None:
-    """The search finds what stands on pages; `make docs` asks the built index itself."""
+    """Checks the contents of the pages; `make docs` checks the built search index."""
     words = set(re.findall(r"\w+", " ".join(page.read_text("utf-8") for page in pages.rglob("*.md"))))
     assert {"NonMaxSuppression", "IR401", "read_model", "save"} <= site.searched_names()
     assert site.searched_names() - words == set()

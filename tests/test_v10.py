@@ -1,4 +1,4 @@
-"""What a model of IR v10 shows at its inputs and outputs, against the runtime."""
+"""The inputs and outputs of an IR v10 model, compared with the runtime."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_types_and_names_of_inputs_and_outputs_are_the_runtimes(version: int, el
             assert set(mine.names) == set(other.names)
 
 
-def test_the_script_that_feeds_f32_reads_what_the_runtime_gives():
+def test_the_script_that_feeds_f32_reads_the_runtimes_outputs():
     text = converting(10, "f16", "i64")
     x = np.array([[1.5, -2.25, 3], [4, 5, 6]], np.float32)
     theirs = core().compile_model(core().read_model(text, ov.Tensor(np.zeros(1, np.uint8))), "CPU")(x)["y"]
@@ -63,18 +63,18 @@ def test_saved_as_v11_it_shows_the_same(taken: str, given: str, tmp_path: Path):
     assert [i.element_type.get_type_name() for i in (*theirs.inputs, *theirs.outputs)] == [e.name for _, e in before]
     x = np.arange(6).reshape(2, 3)
     assert irload.compile_model(again)(x)[0].tolist() == irload.compile_model(model)(x)[0].tolist()
-    assert model.parameters[0].op.attributes["element_type"].name == taken  # the model that was saved is as it was
+    assert model.parameters[0].op.attributes["element_type"].name == taken  # the saved model is unchanged
 
 
-def test_inference_still_compares_with_what_the_file_declares(tmp_path: Path):
+def test_inference_still_compares_with_declarations(tmp_path: Path):
     file = tmp_path / "model.xml"
     file.write_bytes(converting(10, "f16", "f16"))
     assert not [f for f in irload.check(file).findings if f.severity == "error"]
 
 
 @pytest.mark.parametrize("size", [8, "?"])
-def test_f16_behind_f32_ports_is_not_rounded(size: int | str):
-    """Neither by the runtime nor here; where the file says so in ports of its own (v11), by both."""
+def test_f16_with_f32_ports_is_not_rounded(size: int | str):
+    """Neither by the runtime nor here, unless the file declares f16 at separate ports (v11)."""
     x = (np.linspace(0.1, 0.9, 8, dtype=np.float32) + np.float32(2**-13))[None]
     for version, dtype in ((10, np.float32), (11, np.float16)):
         graph = Graph()

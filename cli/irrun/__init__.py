@@ -1,1 +1,1 @@
-"""The command `irrun`: each command is one call of the API and one rendering of what it returns."""
+"""The command `irrun`: each command calls one function of the API and renders its result."""

@@ -1,7 +1,8 @@
-"""The command group. Commands are imported when they are called for, so that `irrun --help` is instant."""
+"""The command group. Imports each command on first use, which keeps `irrun --help` fast."""
 
 from __future__ import annotations
 
+import os
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -12,24 +13,31 @@ from click.shell_completion import CompletionItem
 COMMANDS = {
     "run": "Run a model on inputs and show its outputs (the default).",
     "batch": "Run a model over many inputs: restartable, in several processes or on Ray.",
-    "inspect": "Show what a model holds: inputs, outputs, operations, weights.",
+    "inspect": "Show the contents of a model: inputs, outputs, operations, weights.",
     "check": "Check files and report every fault in them.",
-    "bench": "Measure latency and throughput, alone or beside OpenVINO.",
+    "bench": "Measure latency and throughput, alone or compared with OpenVINO.",
     "compare": "Compare two models, or two ways to run one, layer by layer.",
-    "diff": "Show what was edited between two models.",
+    "diff": "Show the edits between two models.",
     "infer": "Infer every layer's outputs and compare them with the declared ones.",
     "report": "Write an HTML page that shows a model.",
-    "cache": "Show or clear what is kept in the user's cache: compiled models, kernels.",
-    "save": "Write a model anew: as IR v11, for other shapes, with constants of f16.",
+    "cache": "Show or clear the user's cache: compiled models, kernels, tuning results.",
+    "save": "Rewrite a model: as IR v11, for other shapes, with constants of f16.",
 }
 PIPE_CLOSED = 141
-"""The exit code when the reader of the output has gone: what a shell reports for SIGPIPE."""
+"""The exit code after the reader of the output closed the pipe: the code that a shell reports for SIGPIPE."""
 
 OWN_OPTIONS = ("--help", "-h", "--version")
 
 
 class Commands(click.Group):
-    """A group whose first word may be left out: `irrun model.xml x.npy` is `irrun run model.xml x.npy`."""
+    """A group with a default command: `irrun model.xml x.npy` is `irrun run model.xml x.npy`."""
+
+    def main(self, *args: Any, **kwargs: Any) -> Any:
+        if "_IRRUN_COMPLETE" in os.environ:
+            from irrun.shells import register
+
+            register()
+        return super().main(*args, **kwargs)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
@@ -38,7 +46,7 @@ class Commands(click.Group):
         if cmd_name not in COMMANDS:
             return None
         command = import_module(f"irrun.{cmd_name}").command
-        # Raw docstrings hold click's mark for lines to be kept as the two characters that it is written with.
+        # Raw docstrings contain click's no-wrap mark \b as two characters, a backslash and a b.
         command.help = command.help.replace("\\b\n", "\b\n")
         return command
 
@@ -47,7 +55,7 @@ class Commands(click.Group):
         if args and args[0] not in COMMANDS and args[0] not in OWN_OPTIONS:
             self._refuse_misspelling(ctx, args[0])
             args = ["run", *args]
-        # Extensions may stand before the command, but it is the command that takes them.
+        # --extension may precede the command name, but is an option of the command.
         return super().parse_args(ctx, [*args[:1], *before, *args[1:]] if before and args else [*before, *args])
 
     @staticmethod
@@ -61,7 +69,7 @@ class Commands(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
-        except BrokenPipeError:  # click would exit with 1, which means findings here
+        except BrokenPipeError:  # click would exit with 1, the code for findings
             ctx.exit(PIPE_CLOSED)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -75,7 +83,7 @@ class Commands(click.Group):
 
 
 def _extensions(args: list[str]) -> tuple[list[str], list[str]]:
-    """The options --extension that stand before the command, and the rest."""
+    """Split the arguments into the --extension options before the command, and the rest."""
     at = 0
     while at < len(args) and args[at].partition("=")[0] == "--extension":
         at += 1 if "=" in args[at] else 2
@@ -93,10 +101,15 @@ def _show_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
 @click.group(
     cls=Commands,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog="Exit codes: 0 fine · 1 findings · 2 usage · 3 unreadable file · 4 unsupported operation · 130 interrupted",
+    epilog="Exit codes: 0 fine · 1 findings · 2 usage · 3 unreadable · 4 unsupported · 5 no memory · 130 interrupted",
 )
 @click.option(
-    "--version", is_flag=True, expose_value=False, is_eager=True, callback=_show_version, help="Show it, leave."
+    "--version",
+    is_flag=True,
+    expose_value=False,
+    is_eager=True,
+    callback=_show_version,
+    help="Show this text and exit.",
 )
 def app() -> None:
     """Load, inspect and run OpenVINO IR models in NumPy.

@@ -1,4 +1,4 @@
-"""What the commands' arguments have in common: the model, its weights, new shapes for its inputs."""
+"""Arguments and options that several commands share: the model, its weights, new shapes for its inputs."""
 
 from __future__ import annotations
 
@@ -31,19 +31,19 @@ extension_option: Decorator = click.option(
     is_eager=True,
     expose_value=False,
     callback=_load,
-    help="A Python file with operations of your own; may be repeated.",
+    help="A Python file that defines further operations; may be repeated.",
 )
-"""Extensions are loaded while the command line is read, before any model."""
+"""Load extensions while the command line is parsed, before any model is read."""
 
 
 def _limits(ctx: click.Context, param: click.Parameter, texts: Sequence[str]) -> Limits:
-    from irload.safety import limits_of
+    from irload.safety.limits import limits_of
 
     return _parsed(ctx, param, limits_of, texts)
 
 
 def _parsed(ctx: click.Context, param: click.Parameter, parse: Callable[[Sequence[str]], T], texts: Sequence[str]) -> T:
-    """What `parse` makes of the texts; its InputInvalid is a usage error of the option."""
+    """Return `parse(texts)`; its InputInvalid becomes a usage error of the option."""
     from irload import InputInvalid
 
     try:
@@ -58,14 +58,14 @@ limit_option: Decorator = click.option(
     multiple=True,
     metavar="NAME=VALUE",
     callback=_limits,
-    help="Another safety limit, as tensor-bytes=8G or wall-time=60; may be repeated.",
+    help="Change a safety limit, for example tensor-bytes=8G or wall-time=60; may be repeated.",
 )
 
 
 def _pins(ctx: click.Context, param: click.Parameter, texts: Sequence[str]) -> dict[str, str] | None:
     if not texts:
         return None
-    from irload.integrity import pins_of
+    from irload.safety.integrity import pins_of
 
     return _parsed(ctx, param, pins_of, texts)
 
@@ -76,12 +76,12 @@ pin_option: Decorator = click.option(
     multiple=True,
     metavar="DIGEST",
     callback=_pins,
-    help="What the model must be, as inspect --sha256 shows it; xml=DIGEST or bin=DIGEST for one file.",
+    help="Expected digest of the model, as printed by inspect --sha256; xml=DIGEST or bin=DIGEST for one file.",
 )
 
 
 def model_argument(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The argument MODEL, and with it the options to extend what models may hold and to limit it."""
+    """Add the argument MODEL, and the options for extensions and safety limits."""
     return click.argument("model", type=click.Path(path_type=Path))(extension_option(limit_option(command)))
 
 
@@ -90,26 +90,30 @@ weights_option: Decorator = click.option(
     "--weights",
     "weights",
     type=click.Path(path_type=Path),
-    help="The .bin file, where it is not the one beside the model.",
+    help="The .bin file; default: MODEL with the suffix .bin.",
 )
 shapes_option: Decorator = click.option(
     "--shape",
     "shapes",
     multiple=True,
     metavar="NAME[DIMS]",
-    help="A new shape for an input, as x[1,3,?,1..8]; the name may be left out where there is one input.",
+    help="A new shape for an input, for example x[1,3,?,1..8]; the name is optional if the model has one input.",
 )
 
 
 def kernel_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The options that say which kernels run."""
+    """Add the options that select kernels."""
     options: list[Decorator] = [
-        click.option("--jit/--no-jit", default=None, help="Demand compiled kernels, or leave all to NumPy."),
+        click.option(
+            "--jit/--no-jit",
+            default=None,
+            help="Require compiled kernels, or use NumPy only.",
+        ),
         click.option(
             "--precision",
             type=click.Choice(["f32", "bf16", "auto"]),
             default="f32",
-            help="What compiled kernels compute products in (f32).",
+            help="Precision of matrix products in compiled kernels (f32).",
         ),
     ]
     for option in reversed(options):
@@ -118,11 +122,13 @@ def kernel_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def compile_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The options that say how a plan is made, those of `irload.compile_model`."""
+    """Add the options of the plan, the same as for `irload.compile_model`."""
     options: list[Decorator] = [
         click.option("--threads", type=click.IntRange(1), metavar="N", help="Worker threads."),
-        click.option("--precise", is_flag=True, help="Avoid kernels that round more than a plain sum does."),
-        click.option("--tune", is_flag=True, help="Time the kernels that would do, and remember the fastest."),
+        click.option(
+            "--precise", is_flag=True, help="Exclude kernels that round more than a plain sum, such as Winograd."
+        ),
+        click.option("--tune", is_flag=True, help="Time the candidate kernels and remember the fastest."),
     ]
     command = kernel_options(command)
     for option in reversed(options):
@@ -131,13 +137,13 @@ def compile_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 strict_option: Decorator = click.option(
-    "--strict", is_flag=True, help="Refuse a model whose ports declare what is not inferred: exit code 1."
+    "--strict", is_flag=True, help="Refuse a model whose declared ports differ from the inferred ones: exit code 1."
 )
 json_option: Decorator = click.option("--json", "as_json", is_flag=True, help="Print a JSON document instead.")
 
 
 def shapes_of(model: Model, texts: Sequence[str]) -> dict[str | int | Port, ShapeLike]:
-    """The shapes that `--shape` asks for, by input. Raises UsageError for what cannot be read."""
+    """Parse the `--shape` options into a shape per input. Raises UsageError for an invalid text."""
     found: dict[str | int | Port, ShapeLike] = {}
     for text in texts:
         name, bracket, dims = text.rpartition("[")

@@ -1,4 +1,4 @@
-"""The progress of a batch job: a bar on a terminal, plain lines elsewhere, a summary at the end."""
+"""The progress of a batch job: a bar on a terminal, plain lines otherwise, a summary at the end."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from irrun.render import safe, stderr
 INTERVAL = 10.0
 """Seconds between plain lines."""
 SHOWN = 10
-"""Failures that the summary shows."""
+"""Upper bound of the failures in the summary."""
 
 
 class BatchProgress:
-    """Called with the summary so far, shows it on stderr."""
+    """Shows the progress on stderr; called with the summary so far."""
 
     def __init__(self) -> None:
         self._console = stderr()
@@ -71,12 +71,12 @@ class BatchProgress:
 
 
 def rate(summary: Summary, seconds: float) -> str:
-    """Items a second."""
+    """Return items per second as text."""
     return f"{(summary.done + summary.failed) / max(seconds, 1e-9):.3g} items/s"
 
 
 def left(summary: Summary, seconds: float) -> str:
-    """How long it will take yet."""
+    """Return the remaining time as text."""
     handled = summary.done + summary.failed
     if not handled:
         return ""
@@ -85,12 +85,12 @@ def left(summary: Summary, seconds: float) -> str:
 
 
 def failures(summary: Summary) -> str:
-    """How many items failed."""
+    """Return the number of failed items as text."""
     return f"{summary.failed} failed" if summary.failed else ""
 
 
 def report(job: Job, summary: Summary) -> dict[str, Any]:
-    """The document of schemas/batch.schema.json."""
+    """Return the document of schemas/batch.schema.json."""
     return {
         "model": str(job.options.model),
         "output": str(job.target.path),
@@ -115,7 +115,7 @@ def report(job: Job, summary: Summary) -> dict[str, Any]:
 
 
 def show_summary(job: Job, summary: Summary) -> None:
-    """What came of the job, on stderr: stdout has nothing but JSON."""
+    """Show the result of the job on stderr; stdout is for JSON only."""
     console = stderr()
     for name, reason in summary.failures[:SHOWN]:
         text = reason if name in reason else f"{name}: {reason}"
@@ -132,8 +132,8 @@ def show_summary(job: Job, summary: Summary) -> None:
     console.print(f"{safe(job.target.path)}: {', '.join(words)}", soft_wrap=True)
     if summary.stopped:
         console.print(
-            f"stopped: the first {summary.failed} items all failed for one reason; --keep-going does the others, too",
+            f"stopped: the first {summary.failed} items all failed for one reason; --keep-going runs the others",
             soft_wrap=True,
         )
     elif not summary.finished:
-        console.print("not finished; the same command with --resume goes on", soft_wrap=True)
+        console.print("not finished; the same command with --resume continues", soft_wrap=True)

@@ -1,4 +1,4 @@
-"""`irrun bench`: latency, throughput and memory of a model, alone or beside OpenVINO."""
+"""`irrun bench`: latency, throughput and memory of a model, alone or compared with OpenVINO."""
 
 from __future__ import annotations
 
@@ -9,89 +9,109 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from irload import Limits
-from irrun.arguments import compile_options, json_option, model_argument, shapes_of, shapes_option, weights_option
+from irload.options import CompileOptions
+from irload.record import record
+from irrun.arguments import compile_options, json_option, model_argument, shapes_option, weights_option
+from irrun.document import Document
+from irrun.records import Feed, Source, records
 
 if TYPE_CHECKING:
-    from irload.benchmark import Benchmark, Side
+    from irload.diagnostics.benchmark import Benchmark, Contender
 
-Document = dict[str, Any]
 SHARES = {"min": 0, "p50": 50, "p90": 90, "p95": 95, "p99": 99, "max": 100}
+MOST = 1024
+"""Upper bound of each number of --streams."""
 BINS = 16
-"""Rows of the histogram; the last one has all that is beyond p99."""
+"""Rows of the histogram; the last row counts all latencies beyond p99."""
 WIDTH = 40
-"""Characters of its longest bar, where the terminal is not too narrow for it."""
+"""Characters of the longest bar, if the terminal is wide enough."""
 MARGIN = 14
 """Characters beside a bar and its count."""
 FAR = 4.0
 """Ratio of p99 to the least latency beyond which the edges of the histogram have equal ratios."""
 
 
+def _counts(ctx: click.Context, param: click.Parameter, text: str | None) -> tuple[int, ...]:
+    words = [] if text is None else text.split(",")
+    if not all(word.isascii() and word.isdigit() and 0 < int(word) <= MOST for word in words):
+        raise click.BadParameter(f"'{text}' is not of the form 1,2,4 (up to {MOST})", ctx, param)
+    return tuple(map(int, words))
+
+
+@record()
+class Measurement:
+    """How inferences are measured: the keyword arguments of `benchmark`."""
+
+    seconds: float
+    runs: int | None
+    warm_up: float
+    requests: int
+    against: str | None
+
+
 @click.command("bench", no_args_is_help=True)
 @model_argument
 @click.argument("inputs", nargs=-1, metavar="[[NAME=]FILE]...", type=click.Path())
 @weights_option
-@click.option("--random", "seed", type=click.IntRange(0), default=0, metavar="SEED", help="Seed of other inputs.")
+@click.option("--random", "seed", type=click.IntRange(0), default=0, metavar="SEED", help="Seed of random inputs.")
 @shapes_option
-@click.option("--seconds", type=click.FloatRange(0, min_open=True), default=5.0, help="How long to measure (5).")
-@click.option("--runs", type=click.IntRange(1), metavar="N", help="Inferences of each request, instead of --seconds.")
-@click.option("--warm-up", type=click.FloatRange(0), default=0.5, metavar="SECONDS", help="Before measuring (0.5).")
-@click.option("--requests", type=click.IntRange(1), default=1, metavar="N", help="Inferences at a time (1).")
-@click.option("--against", type=click.Choice(["openvino"]), help="Take turns with that runtime and show ratios.")
+@click.option("--seconds", type=click.FloatRange(0, min_open=True), default=5.0, help="Seconds to measure (5).")
+@click.option("--runs", type=click.IntRange(1), metavar="N", help="Inferences per request, instead of --seconds.")
+@click.option("--warm-up", type=click.FloatRange(0), default=0.5, metavar="SECONDS", help="Seconds of warm-up (0.5).")
+@click.option("--requests", type=click.IntRange(1), default=1, metavar="N", help="Concurrent inferences (1).")
+@click.option("--streams", callback=_counts, metavar="N,N…", help="Also measure throughput at these concurrencies.")
+@click.option("--baseline", type=click.Path(path_type=Path), metavar="FILE", help="Compare with an earlier --json.")
+@click.option("--against", type=click.Choice(["openvino"]), help="Measure that runtime alternately and show ratios.")
 @compile_options
 @json_option
+@records(source=Source, feed=Feed, measurement=Measurement, options=CompileOptions)
 def command(
-    model: Path,
-    inputs: tuple[str, ...],
-    weights: Path | None,
-    seed: int,
-    shapes: tuple[str, ...],
-    seconds: float,
-    runs: int | None,
-    warm_up: float,
-    requests: int,
-    against: str | None,
-    limits: Limits,
+    source: Source,
+    feed: Feed,
+    measurement: Measurement,
+    streams: tuple[int, ...],
+    baseline: Path | None,
+    threads: int | None,
+    options: CompileOptions,
     as_json: bool,
-    **options: Any,
 ) -> int:
-    r"""Measure inferences of MODEL (.xml): latency by percentiles, throughput, compiling, memory.
+    r"""Measure inferences of MODEL (.xml): latency percentiles, throughput, compile time, memory.
 
-    Inputs are those of run; what no file gives is random.
+    Inputs are given as for irrun run; inputs without a file are random.
 
     \b
       irrun bench model.xml --threads 1
       irrun bench model.xml image.npy --seconds 10 --requests 4 --against openvino
+      irrun bench model.xml --json > before.json
+      irrun bench model.xml --baseline before.json --streams 1,2,4
     """
     import time
+    from dataclasses import asdict
 
-    from irload import read_model
-    from irload.benchmark import benchmark
-    from irrun.feed import gather
+    from irload.diagnostics.benchmark import benchmark
+    from irload.system.machine import thread_count
+    from irrun.baseline import compared, read_baseline, render_baseline
     from irrun.render import progress, show_json
-    from irrun.suggest import advice
 
-    gc.enable()  # as it is in the programs for which this is measured
+    before = None if baseline is None else read_baseline(baseline)
+    gc.enable()  # the default of the programs whose latency this represents
     started = time.perf_counter()
     with progress("reading the model"):
-        loaded = read_model(model, weights, limits=limits)
-        if shapes:
-            loaded.reshape(shapes_of(loaded, shapes))
+        loaded = source.read()
     reading = time.perf_counter() - started
-    fed = gather(loaded.inputs, inputs, seed, limits, lambda ports: advice(loaded, ports))
-    with progress("measuring"):
-        found = benchmark(
-            loaded,
-            [f.value for f in fed],
-            seconds=seconds,
-            runs=runs,
-            warm_up=warm_up,
-            requests=requests,
-            against=against,
-            **options,
+    fed = feed.gather(loaded, source.limits)
+
+    def measured(threads: int | None, **changed: Any) -> Benchmark:
+        return benchmark(
+            loaded, [f.value for f in fed], threads=threads, **{**asdict(measurement), **changed}, **options
         )
+
+    with progress("measuring"):
+        found = measured(threads)
+        total = thread_count(threads)
+        several = [measured(max(1, total // n), requests=n) for n in streams]
     document: Document = {
-        "model": str(model),
+        "model": str(source.model),
         "inputs": [
             {"name": p.any_name, "type": p.element_type.name, "shape": list(f.value.shape)}
             for p, f in zip(loaded.inputs, fed, strict=True)
@@ -100,16 +120,27 @@ def command(
         "requests": found.requests,
         "threads": found.threads,
         "sides": [_side(side) for side in found.sides],
-        "ratio": {name: found.ratio(share) for name, share in SHARES.items()} if against else None,
+        "streams": [_streams(each) for each in several],
+        "ratio": {name: found.ratio(share) for name, share in SHARES.items()} if measurement.against else None,
     }
+    if before is not None and baseline is not None:
+        document["baseline"] = compared(document, before, baseline)
     if as_json:
         show_json(document)
-    else:
-        _render(document, found)
+        return 0
+    _render(document, found)
+    if "baseline" in document:
+        render_baseline(document["baseline"])
     return 0
 
 
-def _side(side: Side) -> Document:
+def _streams(found: Benchmark) -> Document:
+    """Measure throughput and median latency of each side at one concurrency."""
+    sides = [{"name": s.name, "throughput": s.throughput, "p50": s.percentile(50)} for s in found.sides]
+    return {"requests": found.requests, "threads": found.threads, "sides": sides}
+
+
+def _side(side: Contender) -> Document:
     return {
         "name": side.name,
         "compile_seconds": side.compile,
@@ -118,13 +149,16 @@ def _side(side: Side) -> Document:
         "inferences": len(side.latencies),
         "wall_seconds": side.wall,
         "throughput": side.throughput,
+        "precision": side.precision,
+        "default_precision": side.default,
+        "interval": list(side.interval()),
         "latency": {name: side.percentile(share) for name, share in SHARES.items()} | {"mean": side.mean},
         "histogram": _histogram(side),
     }
 
 
-def _histogram(side: Side) -> list[Document]:
-    """Counts between edges from the least latency to p99, of equal ratio where they are far apart, and beyond."""
+def _histogram(side: Contender) -> list[Document]:
+    """Count latencies in bins from the minimum to p99, geometric if the range is wide, and one bin beyond p99."""
     import numpy as np
 
     latencies = np.array(side.latencies)
@@ -137,7 +171,8 @@ def _histogram(side: Side) -> list[Document]:
     return [{"from": float(a), "to": float(b), "count": int(n)} for a, b, n in pairs]
 
 
-# -- for people --------------------------------------------------------------------------------------------------------
+# -- text output
+# --------------------------------------------------------------------------------------------------------
 
 
 def _render(document: Document, found: Benchmark) -> None:
@@ -158,13 +193,36 @@ def _render(document: Document, found: Benchmark) -> None:
             cells.append(f"{values[1] / values[0]:,.2f} ×" if text is _seconds and values[0] else "")
         shown.add_row(name, *cells)
     stdout().print(shown)
+    for side in sides:
+        if side["default_precision"] not in (None, side["precision"]):
+            default, used = side["default_precision"], side["precision"]
+            stdout().print(
+                f"{side['name']} computes in {used} here, as irload does; its default on this processor is {default} "
+                f"(--precision {default} measures both in it)"
+            )
+    _render_streams(document["streams"])
     for side in document["sides"]:
         stdout().print(f"\n{side['name']}" if len(document["sides"]) > 1 else "")
         _render_histogram(side["histogram"])
 
 
+def _render_streams(rows: list[Document]) -> None:
+    from irrun.render import stdout, table
+
+    if not rows:
+        return
+    names = [side["name"] for side in rows[0]["sides"]]
+    columns = ["threads of each", *(f"{name} {what}" for name in names for what in ("per second", "p50"))]
+    shown = table("at a time", *columns, right=("at a time", *columns))
+    for row in rows:
+        cells = [text for side in row["sides"] for text in (_rate(side["throughput"]), _seconds(side["p50"]))]
+        shown.add_row(str(row["requests"]), str(row["threads"]), *cells)
+    stdout().print()
+    stdout().print(shown)
+
+
 def _rows(sides: list[Document]) -> Iterator[tuple[str, list[Any], Callable[[Any], str]]]:
-    """A row for each measure: its name, the value of each side, and how to write one."""
+    """Return a row per measure: its name, the value of each side, and its formatter."""
     from irrun.render import size_text
 
     yield "compile", [side["compile_seconds"] for side in sides], _seconds
@@ -172,6 +230,8 @@ def _rows(sides: list[Document]) -> Iterator[tuple[str, list[Any], Callable[[Any
     yield "memory", [side["memory"] for side in sides], size_text
     for name in (*SHARES, "mean"):
         yield f"latency {name}", [side["latency"][name] for side in sides], _seconds
+    yield "p50, 95 % low", [side["interval"][0] for side in sides], _seconds
+    yield "p50, 95 % high", [side["interval"][1] for side in sides], _seconds
     yield "inferences", [side["inferences"] for side in sides], "{:,}".format
     yield "per second", [side["throughput"] for side in sides], _rate
 
@@ -193,7 +253,7 @@ def _render_histogram(bins: list[Document]) -> None:
 
 
 def _seconds(value: float) -> str:
-    """Seconds for people: `1.23 ms`."""
+    """Format seconds: `1.23 ms`."""
     for unit, size in (("s", 1.0), ("ms", 1e-3)):
         if value >= size:
             return f"{value / size:.4g} {unit}"

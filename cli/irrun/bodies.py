@@ -1,20 +1,19 @@
-"""`irrun inspect --tree`: the bodies of a model, and how each is wired to the layer that runs it."""
+"""`irrun inspect --tree`: the bodies of a model, and how each connects to the layer that runs it."""
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import cast
 
 from rich.tree import Tree
 
 from irload.core.subgraph import PortMap, Subgraph
 from irload.graph import Graph, Node
+from irrun.document import Document
 from irrun.render import safe, stdout
-
-Document = dict[str, Any]
 
 
 def tree_report(graph: Graph) -> list[Document]:
-    """The layers with bodies, those inside of them nested."""
+    """Return the layers that have bodies, with the layers of their bodies nested."""
     found: dict[Node, Document] = {}
     for node, name, body in graph.subgraphs():
         row = {"id": node.id, "type": node.type, "name": node.name, "bodies": list[Document]()}

@@ -1,4 +1,4 @@
-"""`irrun cache`: what irload keeps in the user's cache, shown or removed."""
+"""`irrun cache`: shows or clears the user's cache."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from irrun.arguments import json_option
 
 
 @click.command("cache")
-@click.option("--clear", is_flag=True, help="Remove all of it.")
+@click.option("--clear", is_flag=True, help="Remove all entries.")
 @json_option
 def command(clear: bool, as_json: bool) -> int:
-    r"""Show what irload keeps in the user's cache: compiled kernels and models, what --tune has learnt.
+    r"""Show the contents of the user's cache: compiled kernels, compiled models, results of --tune.
 
-    All of it is made again when it is needed. IRLOAD_CACHE_DIR names another folder.
+    irload recreates every entry on demand. IRLOAD_CACHE_DIR sets another folder.
 
     \b
       irrun cache
       irrun cache --clear
     """
-    from irload.machine import cache_folder
-    from irload.user_cache import clear_cache, kept
+    from irload.diagnostics.user_cache import clear_cache, kept
+    from irload.system.machine import cache_folder
     from irrun.render import safe, show_json, size_text, stdout, table
 
     before = clear_cache() if clear else []

@@ -1,4 +1,4 @@
-"""`irrun check`: every fault of IR files, in one report."""
+"""`irrun check`: reports every fault of IR files."""
 
 from __future__ import annotations
 
@@ -9,11 +9,46 @@ from typing import Any
 import click
 
 from irload import Limits
+from irload.record import record
 from irrun.arguments import extension_option, limit_option, weights_option
 from irrun.completion import rule_codes
+from irrun.records import records
 
 CODES = "CODES"
 FORMATS = ("text", "json", "sarif", "github", "junit")
+
+
+@record()
+class Files:
+    """The files to check."""
+
+    paths: tuple[Path, ...]
+    weights: Path | None
+    limits: Limits
+    ir_only: bool
+
+
+@record()
+class Rules:
+    """The rules that apply, and the findings that make a file fail."""
+
+    select: tuple[str, ...]
+    ignore: tuple[str, ...]
+    strict: bool
+    target: str | None
+    named: Path | None
+    no_config: bool
+
+
+@record()
+class Report:
+    """The form of the report, and its file."""
+
+    notes: bool
+    form: str
+    as_json: bool
+    output: Path | None
+    force: bool
 
 
 @click.command("check", no_args_is_help=True)
@@ -21,52 +56,35 @@ FORMATS = ("text", "json", "sarif", "github", "junit")
 @weights_option
 @extension_option
 @limit_option
-@click.option("--notes", is_flag=True, help="Show notes, too; they are only counted otherwise.")
+@click.option("--notes", is_flag=True, help="Show notes in full; by default they are only counted.")
 @click.option(
-    "--select", multiple=True, metavar=CODES, shell_complete=rule_codes, help="Only these rules, as IR401,IR6."
+    "--select", multiple=True, metavar=CODES, shell_complete=rule_codes, help="Only these rules, for example IR401,IR6."
 )
-@click.option("--ignore", multiple=True, metavar=CODES, shell_complete=rule_codes, help="All rules but these.")
-@click.option("--strict", is_flag=True, help="Let warnings make the exit code 1, as errors do.")
-@click.option("--target", metavar="RELEASE", help="An OpenVINO release that must read the files, as 2023.0.")
-@click.option("--ir-only", is_flag=True, help="Pass over XML files that are something else, as in folders.")
+@click.option("--ignore", multiple=True, metavar=CODES, shell_complete=rule_codes, help="All rules except these.")
+@click.option("--strict", is_flag=True, help="Exit with code 1 for warnings, too, not only for errors.")
+@click.option("--target", metavar="RELEASE", help="An OpenVINO release that must read the files, for example 2023.0.")
+@click.option("--ir-only", is_flag=True, help="Skip XML files that are not IR; always done in folders.")
 @click.option(
     "--config",
     "named",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="What a project ignores; by default .irload.toml of the working directory.",
+    help="The configuration with suppressions; default: .irload.toml in the working directory.",
 )
-@click.option("--no-config", is_flag=True, help="Pass over .irload.toml of the working directory.")
-@click.option("--format", "form", type=click.Choice(FORMATS), default="text", help="How to report.")
+@click.option("--no-config", is_flag=True, help="Do not read .irload.toml of the working directory.")
+@click.option("--format", "form", type=click.Choice(FORMATS), default="text", help="Format of the report.")
 @click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Write the report to a file.")
-@click.option("--force", is_flag=True, help="Let -o replace what is no report of irrun check.")
+@click.option("--force", is_flag=True, help="Let -o replace a file that is not a report of irrun check.")
 @click.option("--rules", "list_rules", is_flag=True, help="List all rules.")
 @click.option("--explain", metavar="CODE", shell_complete=rule_codes, help="Explain a rule, with an example.")
-def command(
-    paths: tuple[Path, ...],
-    weights: Path | None,
-    notes: bool,
-    select: tuple[str, ...],
-    ignore: tuple[str, ...],
-    strict: bool,
-    target: str | None,
-    ir_only: bool,
-    named: Path | None,
-    no_config: bool,
-    form: str,
-    limits: Limits,
-    as_json: bool,
-    output: Path | None,
-    force: bool,
-    list_rules: bool,
-    explain: str | None,
-) -> int:
+@records(files=Files, rules=Rules, report=Report)
+def command(files: Files, rules: Rules, report: Report, list_rules: bool, explain: str | None) -> int:
     """Check IR files (.xml with the .bin beside it) and report every fault in them.
 
-    Folders are searched for IR files. The exit code is 3 where a file is no IR that can be read or there is none, else
-    1 where there is an error, else 0. What a project has decided to ignore stands in .irload.toml of the working
-    directory, or in --config; such a file in another folder counts for nothing.
+    Folders are searched for IR files. Exit code: 3 if a file cannot be read as IR or no IR file exists, else 1 if there
+    is an error, else 0. Suppressions come from .irload.toml in the working directory, or from --config; an
+    .irload.toml in another folder has no effect.
 
     \b
       irrun check models/
@@ -75,7 +93,7 @@ def command(
     """  # noqa: D301
     from irload.checks.config import Config
     from irrun.check_formats import document, is_report
-    from irrun.check_result import Result
+    from irrun.check_result import CheckResult
     from irrun.findings import render, show_explanation, show_rules
     from irrun.render import safe, stderr
 
@@ -85,60 +103,50 @@ def command(
         else:
             show_rules()
         return 0
-    if not paths:
+    if not files.paths:
         raise click.UsageError("name a MODEL or a DIR")
-    form = "json" if as_json else form
-    if output is not None and output.exists() and not force and not is_report(output):
-        raise click.UsageError(f"{output} exists already and is no report of irrun check; --force replaces it")
-    config = Config() if no_config else _config(named)
+    form, output = "json" if report.as_json else report.form, report.output
+    if output is not None and output.exists() and not report.force and not is_report(output):
+        raise click.UsageError(f"{output} exists already and is not a report of irrun check; --force replaces it")
+    config = Config() if rules.no_config else _config(rules.named)
     if config.path is not None:
         stderr().print(f"irrun: {safe(config.path)}: {safe(config.effect())}", soft_wrap=True)
-    reports, passed = _check(paths, weights, _codes(select), _codes(ignore), target, limits, config, ir_only=ir_only)
+    reports, passed = _check(files, rules, config)
     used = {s.by for r in reports for s in r.suppressed}
-    # A hook sees only the files of a commit, so what suppresses nothing in these may do so in others.
-    unused = [] if ir_only else [s for s in config.suppressions() if s not in used]
-    result = Result(reports, passed, unused, notes=notes)
+    # A commit hook checks only the files of a commit; an entry that matches none of them may match others.
+    unused = [] if files.ir_only else [s for s in config.suppressions() if s not in used]
+    result = CheckResult(reports, passed, unused, notes=report.notes)
     if output is not None:
         _write(output, document(result, form))
     if form == "text" or output is not None:
         render(result)
     else:
         click.echo(document(result, form, ascii_only=None))
-    return _exit_code(reports, strict, none_is_fine=ir_only)
+    return _exit_code(reports, rules.strict, none_is_fine=files.ir_only)
 
 
-def _check(
-    paths: Sequence[Path],
-    weights: Path | None,
-    select: Sequence[str],
-    ignore: Sequence[str],
-    target: str | None,
-    limits: Limits,
-    config: Any,
-    *,
-    ir_only: bool,
-) -> tuple[list[Any], int]:
+def _check(files: Files, rules: Rules, config: Any) -> tuple[list[Any], int]:
     from irload.checks import check
     from irload.checks.search import find_models
     from irrun.render import progress
 
-    files, passed = find_models(paths, only_ir=ir_only)
-    if weights is not None and len(files) != 1:
-        raise click.UsageError(f"--bin is for one file, found {len(files)}")
+    select, ignore = _codes(rules.select), _codes(rules.ignore)
+    found, passed = find_models(files.paths, only_ir=files.ir_only)
+    if files.weights is not None and len(found) != 1:
+        raise click.UsageError(f"--bin is for one file, found {len(found)}")
+    how: dict[str, Any] = {"select": select, "ignore": ignore, "target": rules.target, "limits": files.limits}
     reports: list[Any] = []
-    with progress(f"checking {len(files)} files"):
-        for file in files:
+    with progress(f"checking {len(found)} files"):
+        for file in found:
             try:
-                reports.append(
-                    check(file, weights, select=select, ignore=ignore, target=target, config=config, limits=limits)
-                )
+                reports.append(check(file, files.weights, config=config, **how))
             except ValueError as error:
                 raise click.UsageError(f"--target: {error}") from None
     return reports, passed
 
 
 def _config(named: Path | None) -> Any:
-    """The configuration that is named, else that of the working directory. Raises UsageError for one that is wrong."""
+    """Return the named configuration, else that of the working directory. Raises UsageError for an invalid one."""
     from irload import IRError
     from irload.checks.config import find_config, load_config
 
@@ -151,7 +159,7 @@ def _config(named: Path | None) -> Any:
 
 
 def _exit_code(reports: Sequence[Any], strict: bool, *, none_is_fine: bool) -> int:
-    from irrun.main import FINDINGS, OK, UNREADABLE
+    from irrun.failures import FINDINGS, OK, UNREADABLE
 
     if any(not r.readable for r in reports) or not (reports or none_is_fine):
         return UNREADABLE
@@ -159,7 +167,7 @@ def _exit_code(reports: Sequence[Any], strict: bool, *, none_is_fine: bool) -> i
 
 
 def _codes(texts: Sequence[str]) -> list[str]:
-    """The codes of options and configuration, each the beginning of some rule's. Raises UsageError."""
+    """Return the rule codes of options and configuration; a prefix selects several rules. Raises UsageError."""
     from irload.checks import all_rules
 
     codes = [code.strip().upper() for text in texts for code in text.split(",") if code.strip()]

@@ -1,4 +1,4 @@
-"""The result of `irrun check` as a document: text, JSON, SARIF, commands of GitHub's log, JUnit's XML."""
+"""The result of `irrun check` as a document: text, JSON, SARIF, GitHub workflow commands, JUnit XML."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from irload import __version__
 from irload.checks import Finding, Report, all_rules
 from irload.checks.report import reports_to_dict
 from irload.checks.sarif import to_sarif
-from irrun.check_result import Result
+from irrun.check_result import CheckResult
 from irrun.findings import render
 from irrun.render import json_text, plain
 
 HEAD = 1 << 12
-"""Bytes at either end of a file that are read to recognise a report."""
+"""Bytes read at each end of a file to recognise a report."""
 _OURS = re.compile(r'\{\s*"tool": "irload",|"driver": \{\s*"name": "irload",|<testsuites name="irrun check"')
 _VERDICT = re.compile(
     r"^(::notice title=irrun check::|✓ no faults in |✗ \d|! \d|! no IR files found)[^\n]*\n?\Z", re.MULTILINE
 )
 
 
-def document(result: Result, form: str, *, ascii_only: bool | None = False) -> str:
-    """The document in a format; `ascii_only` as for `json_text`."""
+def document(result: CheckResult, form: str, *, ascii_only: bool | None = False) -> str:
+    """Return the document in a format; `ascii_only` as for `json_text`."""
     if form == "text":
         return render(result, plain=True)
     if form in ("github", "junit"):
@@ -35,7 +35,7 @@ def document(result: Result, form: str, *, ascii_only: bool | None = False) -> s
 
 
 def is_report(file: Path) -> bool:
-    """True where a file is a report that `irrun check -o` wrote."""
+    """Return True if a file is a report that `irrun check -o` wrote."""
     if not file.is_file():
         return False
     with file.open("rb") as stream:
@@ -53,8 +53,8 @@ def _text(finding: Finding) -> str:
 # -- GitHub ------------------------------------------------------------------------------------------------------------
 
 
-def _github(result: Result) -> Iterator[str]:
-    """Workflow commands: annotations of the files at their lines."""
+def _github(result: CheckResult) -> Iterator[str]:
+    """Return workflow commands that annotate the files at their lines."""
     count = dict.fromkeys(("error", "warning", "note"), 0)
     for report in result.reports:
         for finding in report.findings:
@@ -73,20 +73,20 @@ def _github(result: Result) -> Iterator[str]:
 
 
 def _data(text: str) -> str:
-    """A command's message: one line, with what the runner would decode encoded."""
+    """Encode a command's message as one line; the runner decodes it."""
     return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 
 def _property(text: str) -> str:
-    """The value of a command's property, in which `:` and `,` mean something, too."""
+    """Encode a property of a command, where `:` and `,` are special, too."""
     return _data(plain(text)).replace(":", "%3A").replace(",", "%2C")
 
 
 # -- JUnit -------------------------------------------------------------------------------------------------------------
 
 
-def _junit(result: Result) -> Iterator[str]:
-    """One suite per file, one test case per finding: failed for errors, skipped where suppressed, else passed."""
+def _junit(result: CheckResult) -> Iterator[str]:
+    """Return one suite per file, one test case per finding: failed for errors, skipped if suppressed, else passed."""
     failures = sum(r.errors for r in result.reports)
     yield '<?xml version="1.0" encoding="UTF-8"?>'
     yield f'<testsuites name="irrun check" failures="{failures}">'
@@ -104,7 +104,7 @@ def _junit(result: Result) -> Iterator[str]:
     yield "</testsuites>"
 
 
-def _case(report: Report, finding: Finding, result: Result) -> str:
+def _case(report: Report, finding: Finding, result: CheckResult) -> str:
     text = _text(finding)
     place = plain(f"{report.file}:{finding.line}: " if finding.line is not None else f"{report.file}: ")
     if finding.severity == "error":

@@ -1,4 +1,4 @@
-"""What `irrun check` found, to be shown or written."""
+"""The result of `irrun check`, for display or for a file."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from irload.checks.report import Suppression
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
-    """What was checked: the reports, how many XML files were passed over, and what suppresses nothing.
+class CheckResult:
+    """The reports, the number of skipped XML files, and the suppressions without effect.
 
-    `notes`: whether those are shown one by one.
+    `notes`: whether notes are shown one by one.
     """
 
     reports: Sequence[Report]

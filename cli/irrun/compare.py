@@ -1,106 +1,185 @@
-"""`irrun compare`: two models, two ways to run one, or dumps, layer by layer."""
+"""`irrun compare`: compares two models, two ways to run one, or dumps, layer by layer."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from math import isfinite
+from math import inf, isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from irload import Limits
-from irrun.arguments import extension_option, json_option, limit_option
+from irload.record import record
+from irrun.arguments import extension_option, json_option, limit_option, shapes_option
+from irrun.document import Document
+from irrun.records import Feed, Source, records
 
 if TYPE_CHECKING:
-    from irload import Comparison
+    from irload import Comparison, IRError, Model
     from irload.comparison.compare import LayerError
     from irload.comparison.measures import Measures
 
 SHOWN = 20
-"""Layers that diverge and are shown; --all shows every layer."""
+"""Upper bound of the diverging layers shown; --all shows every layer."""
 
-COLUMNS = ("type", "own max", "own needs", "total max", "total needs", "tolerance", "beyond", "cosine")
-"""What is shown of each layer beside its name and operation."""
-ONLY_WIDE = frozenset({"type", "own max", "total max", "beyond", "cosine"})
+COLUMNS = ("type", "own max", "own needs", "total max", "total needs", "tolerance", "beyond", "cosine", "psnr")
+"""Columns of the table beside the layer's name and operation."""
+ONLY_WIDE = frozenset({"type", "own max", "total max", "beyond", "cosine", "psnr"})
 WIDE = 130
-"""Characters of a terminal from which on all columns fit, with names of some length."""
+"""Terminal width in characters from which all columns fit, with names of moderate length."""
+ORDERS = ("order", "own", "total")
+"""Sort orders of the table: execution order, or by an error, greatest first."""
 
-Document = dict[str, Any]
+
+@record()
+class Sides:
+    """A and B, their weights, and the model that ways and dumps belong to."""
+
+    a: str
+    b: str
+    model: Path | None
+    weights_a: Path | None
+    weights_b: Path | None
+    shapes: tuple[str, ...]
+    limits: Limits
+
+    def named(self) -> list[str]:
+        """Return the sides that are models. Raises UsageError if there is no model."""
+        from irload.comparison.compare import WAYS
+
+        _require_sides(self.a, self.b)
+        named = [side for side in (self.a, self.b) if side not in WAYS and not _is_dump(Path(side))]
+        if not named and self.model is None:
+            raise click.UsageError("neither A nor B is a model; give one with --model FILE")
+        return named
+
+    def read(self, named: Sequence[str]) -> tuple[dict[str, Model], Model]:
+        """Read the named sides. Returns them by name, and the model to run."""
+        weights = {self.a: self.weights_a, self.b: self.weights_b or (self.weights_a if self.a == self.b else None)}
+        read = {side: self._read(Path(side), weights[side]) for side in named}
+        main = read[named[0]] if named else self._read(self.model or Path(), self.weights_a or self.weights_b)
+        return read, main
+
+    def _read(self, path: Path, weights: Path | None) -> Model:
+        return Source(path, weights, self.shapes, self.limits).read()
+
+
+@record()
+class Table:
+    """Which layers the table shows, and their order."""
+
+    every: bool
+    sort: str
 
 
 @click.command("compare", no_args_is_help=True)
 @click.argument("a", metavar="A")
 @click.argument("b", metavar="B")
 @click.argument("inputs", nargs=-1, metavar="[[NAME=]FILE]...", type=click.Path())
-@click.option("--model", type=click.Path(path_type=Path), metavar="FILE", help="The model, where A and B are none.")
-@click.option("--random", "seed", type=click.IntRange(0), metavar="SEED", help="Fill inputs that no file gives.")
+@click.option(
+    "--model", type=click.Path(path_type=Path), metavar="FILE", help="The model to run, if neither A nor B is a model."
+)
+@click.option("--weights-a", type=click.Path(path_type=Path), metavar="FILE", help="The .bin file of A.")
+@click.option("--weights-b", type=click.Path(path_type=Path), metavar="FILE", help="The .bin file of B.")
+@shapes_option
+@click.option("--threads", type=click.IntRange(1), metavar="N", help="Worker threads of fast, jit and openvino.")
+@click.option(
+    "--random", "seed", type=click.IntRange(0), metavar="SEED", help="Fill inputs without a file with random values."
+)
 @click.option("--layers", multiple=True, metavar="PATTERN", help="Only these layers; may be repeated.")
 @click.option(
-    "--tolerance", multiple=True, metavar="TYPE|PATTERN=X", help="Another tolerance, as f32=1e-3 or head*=0.1."
+    "--tolerance",
+    multiple=True,
+    metavar="TYPE|PATTERN=X",
+    help="Another tolerance, for example f32=1e-3 or head*=0.1.",
 )
-@click.option("--all", "every", is_flag=True, help="Show every layer, not only those that diverge.")
+@click.option("--all", "every", is_flag=True, help="Show every layer, not only diverging ones.")
+@click.option(
+    "--sort", type=click.Choice(ORDERS), default="order", help="Sort by own error or total error, greatest first."
+)
 @extension_option
 @limit_option
 @json_option
+@records(sides=Sides, feed=Feed, table=Table)
 def command(
-    a: str,
-    b: str,
-    inputs: tuple[str, ...],
-    model: Path | None,
-    seed: int | None,
+    sides: Sides,
+    feed: Feed,
+    threads: int | None,
     layers: tuple[str, ...],
     tolerance: tuple[str, ...],
-    every: bool,
-    limits: Limits,
+    table: Table,
     as_json: bool,
 ) -> int:
-    r"""Compare A with B layer by layer and name the first layer that diverges by its own error.
+    r"""Compare A with B layer by layer and report the first layer that diverges by its own error.
 
-    A and B are each a MODEL (.xml), run plainly; plain, fast (its plan in NumPy), jit (with compiled kernels) or
-    openvino (openvino:bf16), ways to run the model of the other side; a folder or .npz with outputs by name, as run
-    --dump writes them; or an ONNX file, run by ONNX Runtime. Inputs are those of run.
+    The own error of a layer is its error on the same inputs as on the other side; the total error includes the errors
+    of all layers before it.
+
+    A and B are each one of: a MODEL (.xml), run without fusions; plain, fast (planned, in NumPy), jit (with compiled
+    kernels) or openvino (openvino:bf16), ways to run the model of the other side; a folder or .npz with outputs by
+    name, as written by run --dump; an ONNX file, run by ONNX Runtime. Inputs are given as for irrun run.
 
     \b
       irrun compare original.xml exported.xml image.npy
-      irrun compare fast model.xml --random 0
+      irrun compare fast model.xml --random 0 --shape '[1,3,224,224]'
       irrun compare model.xml dumped/ image.npy
     """
-    from irload import compare, read_model
-    from irload.comparison.compare import WAYS
-    from irrun.feed import gather
+    from irload import IRError, compare
     from irrun.render import progress, show_json
 
     wanted = _tolerances(tolerance)
-    named = [side for side in (a, b) if side not in WAYS and not _is_dump(Path(side))]
-    path = Path(named[0]) if named else model
-    if path is None:
-        raise click.UsageError("neither A nor B is a model; give one with --model FILE")
-    with progress("reading the model"):
-        loaded = read_model(path, limits=limits)
-    values = [f.value for f in gather(loaded.inputs, inputs, seed, limits)]
-    sides = [loaded if side == str(path) else side for side in (a, b)]
-    with progress("comparing"):
-        found = compare(
-            sides[0],
-            sides[1],
-            values,
-            model=loaded,
-            tolerances=wanted,
-            layers=layers,
-            limits=limits,
-            progress=_progress(),
-        )
+    a, b = sides.a, sides.b
+    named = sides.named()
+    try:
+        with progress("reading the model"):
+            read, main = sides.read(named)
+        values = [f.value for f in feed.gather(main, sides.limits)]
+        with progress("comparing"):
+            found = compare(
+                read.get(a, a),
+                read.get(b, b),
+                values,
+                model=main,
+                tolerances=wanted,
+                layers=layers,
+                limits=sides.limits,
+                threads=threads,
+                progress=_progress(),
+            )
+    except IRError as error:
+        if as_json:
+            show_json(_failure(a, b, str(error)))
+        raise _as_unreadable(error) from None
     document = _document(a, b, found)
     if as_json:
         show_json(document)
     else:
-        _render(document, str(found), every=every)
+        _render(document, str(found), every=table.every, sort=table.sort)
     return 0 if found.passed else 1
+
+
+def _as_unreadable(error: IRError) -> IRError:
+    """Convert the error to a class whose exit code is not 1, which means that the sides differ."""
+    from irload.errors import InputInvalid, LimitExceeded, OutOfMemory, ReadError, UnknownOperation, Unsupported
+
+    kinds = (InputInvalid, ReadError, LimitExceeded, OutOfMemory, UnknownOperation, Unsupported)
+    return error if isinstance(error, kinds) else ReadError(f"cannot be compared: {error}")
 
 
 def _is_dump(path: Path) -> bool:
     return path.is_dir() or path.suffix in (".npz", ".onnx")
+
+
+def _require_sides(a: str, b: str) -> None:
+    """Raise UsageError for an input file in the position of A or B."""
+    for side in (a, b):
+        if Path(side).suffix == ".npy" or ("=" in side and not Path(side).exists()):
+            missing = "A and B come" if side == a else "B comes"
+            ways = "a model, or plain, fast, jit or openvino"
+            raise click.UsageError(
+                f"'{side}' is an input, and {missing} before the inputs: {ways}, as irrun compare fast MODEL.xml {side}"
+            )
 
 
 def _tolerances(texts: Sequence[str]) -> dict[str, float]:
@@ -117,7 +196,7 @@ def _tolerances(texts: Sequence[str]) -> dict[str, float]:
 
 
 def _progress() -> Callable[[int], None]:
-    """Says on a terminal every 100 layers how far the comparison is."""
+    """Return a callback that reports progress every 100 layers on a terminal."""
     from irrun.render import stderr
 
     console = stderr()
@@ -129,8 +208,14 @@ def _progress() -> Callable[[int], None]:
     return tell
 
 
+def _failure(a: str, b: str, error: str) -> Document:
+    """Return the document of a comparison that failed with an error."""
+    nothing: Document = {"passed": False, "first": None, "unmatched": 0, "layers": [], "outputs": [], "notes": []}
+    return {"a": a, "b": b, **nothing, "error": error}
+
+
 def _document(a: str, b: str, found: Comparison) -> Document:
-    """The document of schemas/compare.schema.json."""
+    """Return the document of schemas/compare.schema.json."""
     return {
         "a": a,
         "b": b,
@@ -138,6 +223,9 @@ def _document(a: str, b: str, found: Comparison) -> Document:
         "first": None if found.first is None else found.first.name,
         "unmatched": found.unmatched,
         "layers": [_layer(layer) for layer in found.layers],
+        "outputs": [_layer(output) for output in found.outputs],
+        "notes": found.notes,
+        "error": None,
     }
 
 
@@ -150,6 +238,7 @@ def _layer(layer: LayerError) -> Document:
         "shape": list(layer.shape),
         "passed": layer.passed,
         "problem": layer.problem,
+        "inherited": layer.inherited,
         "tolerance": layer.tolerance,
         "own": _measures(layer.own),
         "total": _measures(layer.total),
@@ -167,15 +256,17 @@ def _finite(value: float | None) -> float | None:
     return value if value is not None and isfinite(value) else None
 
 
-def _render(document: Document, verdict: str, *, every: bool) -> None:
+def _render(document: Document, verdict: str, *, every: bool, sort: str) -> None:
     from irrun.render import safe, stderr, stdout, table
 
-    rows = [layer for layer in document["layers"] if every or not layer["passed"]]
+    rows = [e for e in (*document["layers"], *document["outputs"]) if every or not e["passed"]]
+    if sort != "order":
+        rows.sort(key=lambda layer: _size(layer[sort]), reverse=True)
     console = stdout()
     names = COLUMNS if console.width >= WIDE else tuple(name for name in COLUMNS if name not in ONLY_WIDE)
     shown = table("", "layer", "operation", *names, right=[name for name in names if name != "type"])
     for column in shown.columns:
-        column.no_wrap = column.justify == "right"  # names are folded where they must be, numbers are not
+        column.no_wrap = column.justify == "right"  # names wrap if necessary, numbers do not
     for layer in rows if every else rows[:SHOWN]:
         cells = _cells(layer)
         mark = "" if layer["passed"] else "[red]≠[/]"
@@ -191,12 +282,14 @@ def _render(document: Document, verdict: str, *, every: bool) -> None:
         count = document["unmatched"]
         what = "1 output of a layer is" if count == 1 else f"{count} outputs of layers are"
         stderr().print(f"[dim]{what} on one side alone (fused, folded or without a partner)[/]")
+    for note in document["notes"]:
+        stdout().print(safe(note), soft_wrap=True)
     colour = "green" if document["passed"] else "red"
     stdout().print(f"[{colour}]{safe(verdict)}[/]", soft_wrap=True)
 
 
 def _cells(layer: Document) -> dict[str, str]:
-    """What stands in each of `COLUMNS`."""
+    """Return the text of each of `COLUMNS`."""
     own, total = layer["own"], layer["total"]
     judged = own or total
     return {
@@ -208,7 +301,15 @@ def _cells(layer: Document) -> dict[str, str]:
         "tolerance": f"{layer['tolerance']:.3g}",
         "beyond": "" if judged is None else f"{judged['beyond']}/{judged['size']}",
         "cosine": _number(judged, "cosine"),
+        "psnr": _number(judged, "psnr"),
     }
+
+
+def _size(error: Document | None) -> float:
+    """Return the smallest tolerance that passes, as a sort key."""
+    if error is None:
+        return -1.0
+    return inf if error["needed"] is None else error["needed"]
 
 
 def _number(found: Document | None, key: str) -> str:

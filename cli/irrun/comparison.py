@@ -1,22 +1,20 @@
-"""The report of inference: each layer's outputs as inferred and as declared, as JSON or for people."""
+"""The report of inference as JSON or as text: each layer's outputs as inferred and as declared."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
-from irload.declared import compare, declares_static
 from irload.graph import Declared
+from irload.validation.declared import compare, declares_static
+from irrun.document import Document
 from irrun.render import safe, show_warnings, stdout, table
 from irrun.survey import Layer, Survey, is_unknown, layers_of, warnings_of
-
-Document = dict[str, Any]
 
 MARKS = {"same": "", "differs": "[red]≠[/]", "failed": "[red]✗[/]", "unknown": "[yellow]?[/]"}
 
 
 def report(path: Path, found: Survey) -> Document:
-    """The document of schemas/infer.schema.json."""
+    """Return the document of schemas/infer.schema.json."""
     static = declares_static(found.model)
     layers = [_layer(layer, found, static) for layer in layers_of(found.model)]
     states = [layer["state"] for layer in layers]
@@ -62,14 +60,15 @@ def _layer(layer: Layer, found: Survey, static: bool) -> Document:
 
 
 def _declared(declared: Declared | None) -> str | None:
-    """What the file says; without dims it says no more than the type."""
+    """Return the declared type and shape; only the type if the file declares no dims."""
     if declared is None:
         return None
     element = declared.element or "?"
     return str(element) if declared.dims is None else f"{element}{declared.shape}"
 
 
-# -- for people --------------------------------------------------------------------------------------------------------
+# -- text output
+# --------------------------------------------------------------------------------------------------------
 
 
 def render(document: Document, *, differences_only: bool) -> None:

@@ -1,4 +1,4 @@
-"""What a shell completes: codes of rules, names of layers. Never fails, and reads a model's XML only."""
+"""Shell completion of rule codes and layer names. Never fails, and reads only the XML of a model."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import click
 from click.shell_completion import CompletionItem, split_arg_string
 
 MOST = 500
-"""Names offered at once."""
+"""Upper bound of the names offered at once."""
 
 
 def rule_codes(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """The codes of rules with their titles; of a list that commas separate, the last one is completed."""
+    """Complete rule codes, with their titles; of a comma-separated list the last code is completed."""
     from irload.checks import all_rules
 
     before, comma, last = incomplete.rpartition(",")
@@ -26,7 +26,7 @@ def rule_codes(ctx: click.Context, param: click.Parameter, incomplete: str) -> l
 
 
 def layer_names(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """The names of the layers of the model that the command line names, with their types."""
+    """Return the layer names of the model on the command line, with their types."""
     from irload import IRError
     from irload.read import read_xml
 
@@ -35,7 +35,7 @@ def layer_names(ctx: click.Context, param: click.Parameter, incomplete: str) -> 
     with suppress(IRError, OSError, RecursionError):
         if model is not None:
             graphs = [read_xml(Path(model), lambda fault: None).graph]
-            for graph in graphs:  # grows while it is walked
+            for graph in graphs:  # grows during the iteration
                 for layer in graph.layers:
                     found.setdefault(layer.name, layer.type)
                     graphs += layer.bodies.values()
@@ -44,6 +44,6 @@ def layer_names(ctx: click.Context, param: click.Parameter, incomplete: str) -> 
 
 
 def _named_file() -> str | None:
-    """The model among the words of the line: click does not parse what an option without its value follows."""
+    """Return the model among the words of the line; click does not parse the words after an option without a value."""
     words = split_arg_string(os.environ.get("COMP_WORDS", ""))
     return next((word for word in words if word.lower().endswith(".xml")), None)

@@ -10,15 +10,14 @@ import numpy as np
 from irload import IRError
 from irload.graph import Node
 from irload.reporting.statistics import moments
+from irrun.document import Document
 from irrun.render import safe, size_text, stdout, table
 from irrun.survey import Layer, is_unknown
 from irrun.values import json_value, value_text
 
-Document = dict[str, Any]
-
 
 def weights_report(every: Sequence[Layer], chosen: Sequence[Layer]) -> list[Document]:
-    """One row for each of the chosen constants. `every` gives those that share its bytes."""
+    """Return one row per chosen constant. `every` finds the constants that share its bytes."""
     sharing: dict[tuple[int, int], list[Node]] = {}
     for layer in every:
         if _is_constant(layer.node):
@@ -51,7 +50,7 @@ def _row(layer: Layer, sharing: Sequence[Node]) -> Document:
 
 
 def _statistics(node: Node) -> Document:
-    """Over the finite values; nothing where the weights are missing or are no numbers."""
+    """Return statistics over the finite values; empty if the weights are missing or not numeric."""
     nothing: Document = dict.fromkeys(("min", "max", "mean", "std", "sparsity", "nonfinite"))
     try:
         values = node.op.attributes["data"]()
@@ -68,7 +67,7 @@ def _statistics(node: Node) -> Document:
 
 
 def _digits(x: Any, dtype: np.dtype[Any]) -> Any:
-    """A value in the digits of its type: big integers exactly, f32 as short as it is."""
+    """Format a value in the precision of its type: integers exactly, f32 with its shortest digits."""
     if dtype.kind in "biu":
         return int(x)
     return json_value((np.float64 if dtype == np.float64 else np.float32)(x))

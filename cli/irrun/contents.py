@@ -1,4 +1,4 @@
-"""The report of a model's contents, as JSON or for people."""
+"""The contents of a model as JSON or as text."""
 
 from __future__ import annotations
 
@@ -8,15 +8,20 @@ from pathlib import Path
 from typing import Any
 
 from irload import Port
+from irload.analysis.macs import macs
+from irload.analysis.memory import memory
+from irload.analysis.parameters import parameters
 from irload.core.tensor import TensorType
+from irrun.document import Document
 from irrun.render import plain, safe, show_warnings, size_text, stdout, table
 from irrun.survey import Layer, Survey, is_unknown, layers_of, warnings_of
 
-Document = dict[str, Any]
+FOLDED = ("cli_parameters", "conversion_parameters")
+"""Subtrees of the metadata with one entry per option of Model Optimizer, mostly defaults."""
 
 
 def report(path: Path, found: Survey) -> Document:
-    """The document of schemas/inspect.schema.json, without the parts that are only there when asked for."""
+    """Return the document of schemas/inspect.schema.json without the optional parts."""
     model = found.model
     every = layers_of(model)
     return {
@@ -29,13 +34,14 @@ def report(path: Path, found: Survey) -> Document:
         "layer_count": len(every),
         "operations": _operations(every),
         "constants": _constants(every),
+        "costs": _costs(found),
         "metadata": model.rt_info,
         "warnings": warnings_of(found),
     }
 
 
 def layers_report(layers: Sequence[Layer]) -> list[Document]:
-    """One row a layer."""
+    """Return one row per layer."""
     return [_layer(layer) for layer in layers]
 
 
@@ -55,7 +61,7 @@ def _operations(layers: Sequence[Layer]) -> list[Document]:
 
 
 def _constants(layers: Sequence[Layer]) -> list[Document]:
-    """Constants by element type. Bytes that several constants share are counted once, as the .bin file holds them."""
+    """Count constants by element type. Bytes that several constants share count once, as in the .bin file."""
     rows: dict[str, Document] = {}
     seen: set[tuple[int, int]] = set()
     for layer in layers:
@@ -73,6 +79,21 @@ def _constants(layers: Sequence[Layer]) -> list[Document]:
     return sorted(rows.values(), key=lambda row: -row["bytes"])
 
 
+def _costs(found: Survey) -> Document:
+    """Return parameters, MACs and peak memory. `unknown_*` counts layers and tensors of dynamic shape."""
+    nodes = [node for node in found.model.nodes if node.reachable]
+    counts = [macs(node) for node in nodes]
+    needed = memory(found.model)
+    return {
+        "parameters": parameters(found.model),
+        "macs": sum(count or 0 for count in counts),
+        "unknown_macs": sum(count is None for count in counts),
+        "constants": needed.constants,
+        "peak": needed.peak,
+        "unknown_peak": needed.unknown,
+    }
+
+
 def _layer(layer: Layer) -> Document:
     node = layer.node
     return {
@@ -87,11 +108,12 @@ def _layer(layer: Layer) -> Document:
     }
 
 
-# -- for people --------------------------------------------------------------------------------------------------------
+# -- text output
+# --------------------------------------------------------------------------------------------------------
 
 
 def render_header(document: Document) -> None:
-    """Show on stdout in a line what model it is."""
+    """Show a one-line summary of the model on stdout."""
     name = document["name"] or document["model"]
     where = f"weights {document['weights']}" if document["weights"] else "no weights"
     stdout().print(
@@ -100,7 +122,7 @@ def render_header(document: Document) -> None:
 
 
 def render(document: Document) -> None:
-    """Show a report on stdout."""
+    """Show a report on stdout, with the options of Model Optimizer folded into one line."""
     console = stdout()
     render_header(document)
     for kind in ("inputs", "outputs"):
@@ -116,14 +138,35 @@ def render(document: Document) -> None:
     if document["constants"]:
         console.print()
         _render_constants(document["constants"])
-    facts = list(_flat(document["metadata"]))
-    if facts:
+    console.print()
+    _render_costs(document["costs"])
+    if document["metadata"]:
         console.print()
-        shown = table("metadata", "value")
-        for key, value in facts:
-            shown.add_row(safe(key), safe(_shortened(value)))
-        console.print(shown)
+        render_metadata(document["metadata"], folded=FOLDED)
     show_warnings(document["warnings"])
+
+
+def render_metadata(tree: Document, folded: Sequence[str] = ()) -> None:
+    """Show rt_info on stdout, one entry per row; each subtree in `folded` takes one row."""
+    shown = table("metadata", "value")
+    for key, value in _flat(tree, folded=folded):
+        shown.add_row(safe(key), safe(_shortened(value)))
+    stdout().print(shown)
+
+
+def _render_costs(costs: Document) -> None:
+    console = stdout()
+    console.print(
+        f"{costs['parameters']:,} parameters, {'at least ' * bool(costs['unknown_macs'])}{costs['macs']:,} MACs"
+    )
+    at_peak = costs["constants"] + costs["peak"]
+    parts = f"constants {size_text(costs['constants'])}, activations {size_text(costs['peak'])}"
+    least = "at least " * bool(costs["unknown_peak"])
+    console.print(f"{least}{size_text(at_peak)} of memory at the peak: {parts}")
+    unknown = (("layers", costs["unknown_macs"]), ("tensors", costs["unknown_peak"]))
+    left_out = " and ".join(f"{count} {what}" for what, count in unknown if count)
+    if left_out:
+        console.print(f"[yellow]not counted, as shapes are dynamic: {left_out}.[/] --shape gives the inputs sizes")
 
 
 def _render_operations(rows: Sequence[Document]) -> None:
@@ -145,7 +188,7 @@ def _render_constants(rows: Sequence[Document]) -> None:
 
 
 def render_layers(rows: Sequence[Document]) -> None:
-    """Show layers on stdout, one row for each."""
+    """Show layers on stdout, one row each."""
     shown = table("id", "operation", "name", "inputs", "outputs", right=("id",))
     for row in rows:
         name = f"{row['body']}/{row['name']}" if row["body"] else row["name"]
@@ -154,11 +197,18 @@ def render_layers(rows: Sequence[Document]) -> None:
     stdout().print(shown)
 
 
-def _flat(tree: Any, prefix: str = "") -> list[tuple[str, str]]:
-    """The leaves of the metadata with their paths, joined by dots."""
+def _flat(tree: Any, prefix: str = "", folded: Sequence[str] = ()) -> list[tuple[str, str]]:
+    """Return the leaves of the metadata with their dotted paths; of each `folded` subtree, the number of its leaves."""
     if not isinstance(tree, dict):
         return [(prefix, str(tree))]
-    return [leaf for key, below in tree.items() for leaf in _flat(below, f"{prefix}.{key}" if prefix else str(key))]
+    found: list[tuple[str, str]] = []
+    for key, below in tree.items():
+        path = f"{prefix}.{key}" if prefix else str(key)
+        leaves = _flat(below, path, folded)
+        if key in folded and len(leaves) > 1:
+            leaves = [(path, f"{len(leaves)} options (--metadata shows them)")]
+        found += leaves
+    return found
 
 
 def _shortened(text: str, limit: int = 120) -> str:

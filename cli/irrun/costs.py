@@ -1,22 +1,20 @@
-"""`irrun inspect --macs` and `--memory`: what a model costs to run."""
+"""`irrun inspect --macs` and `--memory`: the cost of running a model."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
 
 from irload import Model
-from irload.macs import macs
-from irload.memory import memory
+from irload.analysis.macs import macs
+from irload.analysis.memory import memory
+from irrun.document import Document
 from irrun.render import safe, size_text, stdout, table
 from irrun.survey import Layer
 
-Document = dict[str, Any]
-
 
 def macs_report(chosen: Sequence[Layer]) -> Document:
-    """Multiply-accumulates of the chosen layers of the outer graph; a layer with bodies counts what they take."""
+    """Count multiply-accumulates of the chosen layers of the outer graph; a layer with bodies includes them."""
     layers: list[Document] = []
     by_operation: Counter[str] = Counter()
     for layer in chosen:
@@ -34,7 +32,7 @@ def macs_report(chosen: Sequence[Layer]) -> Document:
 
 
 def memory_report(model: Model) -> Document:
-    """The constants, and the activations by their lifetimes."""
+    """Return the bytes of constants, and of activations by their lifetimes."""
     found = memory(model)
     at = None if found.at is None else {"id": found.at.id, "type": found.at.type, "name": found.at.name}
     return {

@@ -1,38 +1,39 @@
-"""`irrun diff`: what was edited between two models."""
+"""`irrun diff`: shows the edits between two models."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from irload import Limits
 from irrun.arguments import extension_option, json_option, limit_option
+from irrun.document import Document
 
 if TYPE_CHECKING:
     from irload import Difference
     from irload.comparison.edits import Change, LayerEdit
 
-Document = dict[str, Any]
 
 SHOWN = 20
-"""Outputs that only follow from the edits and are shown; --all shows every one."""
+"""Upper bound of the outputs shown that changed only because of edits before them; --all shows every one."""
 COLOURS = {"-": "red", "+": "green", "@": "cyan", "~": "yellow"}
 
 
 @click.command("diff", no_args_is_help=True)
 @click.argument("a", metavar="A", type=click.Path(path_type=Path))
 @click.argument("b", metavar="B", type=click.Path(path_type=Path))
-@click.option("--all", "every", is_flag=True, help="Show every layer whose type or shape follows from the edits.")
+@click.option("--all", "every", is_flag=True, help="Show every edit, and every layer whose shape follows from them.")
+@click.option("--ignore", multiple=True, type=click.Choice(["names"]), help="Ignore edits that only rename.")
 @extension_option
 @limit_option
 @json_option
-def command(a: Path, b: Path, every: bool, limits: Limits, as_json: bool) -> int:
-    r"""Show what was edited between two MODELs (.xml), A and B: layers, attributes, constants, edges.
+def command(a: Path, b: Path, every: bool, ignore: tuple[str, ...], limits: Limits, as_json: bool) -> int:
+    r"""Show the edits between two MODELs (.xml), A and B: layers, attributes, constants, edges.
 
-    Layers are matched by name, then by their place in the graph. Exit code 0 where nothing differs, 1 where
-    something does.
+    Layers are matched by structure, independent of names. If the computation differs, edits of names and of the
+    precision of weights are only counted (--all shows them). Exit code 0 if nothing differs, else 1.
 
     \b
       irrun diff original.xml exported.xml
@@ -42,7 +43,7 @@ def command(a: Path, b: Path, every: bool, limits: Limits, as_json: bool) -> int
     from irrun.render import progress, show_json
 
     with progress("comparing"):
-        found = diff(a, b, limits=limits)
+        found = diff(a, b, ignore=ignore, limits=limits)
     if as_json:
         show_json(_document(found))
     else:
@@ -51,7 +52,7 @@ def command(a: Path, b: Path, every: bool, limits: Limits, as_json: bool) -> int
 
 
 def _document(found: Difference) -> Document:
-    """The document of schemas/diff.schema.json."""
+    """Return the document of schemas/diff.schema.json."""
     return {
         "a": found.a,
         "b": found.b,
@@ -91,12 +92,12 @@ def _render(found: Difference, *, every: bool) -> None:
     console = stdout()
     for note in found.notes[:SHOWN]:
         stderr().print(f"[yellow]note:[/] {safe(note)}", soft_wrap=True)
-    for line in found.lines():
+    for line in found.lines(every=every):
         colour = COLOURS[line[:1]]
         console.print(f"[{colour}]{safe(line)}[/]", soft_wrap=True)
     shown = found.follows if every else found.follows[:SHOWN]
     if shown and found.kind != "shapes":
-        console.print(f"\nWhat follows: {len(found.follows)} outputs have another type or shape")
+        console.print(f"\nFollow from the edits: {len(found.follows)} outputs have another type or shape")
     for f in shown if every or found.kind != "shapes" else ():
         console.print(f"[dim]   {safe(f.name)} ({safe(f.operation)}): {safe(f.a)} → {safe(f.b)}[/]", soft_wrap=True)
     if found.unused:

@@ -1,4 +1,4 @@
-"""Inputs for a model: from files in order or by name, or random ones for a smoke run."""
+"""Inputs for a model: from files in order or by name, or random for a smoke test."""
 
 from __future__ import annotations
 
@@ -9,16 +9,18 @@ import click
 import numpy as np
 
 from irload import InputInvalid, Limits, Port, Shape
+from irload.arrays.input_files import Fits, InputValue, InputValues, is_archive, load_archive, load_array, split_word
 from irload.core.tensor import Array
-from irload.input_files import Fits, InputValue, InputValues, is_archive, load_archive, load_array, split_word
-from irload.safety import DEFAULT
+from irload.safety.limits import DEFAULT
 
 AXES = 64
-"""The most that NumPy holds."""
+"""Upper bound of the rank of a NumPy array."""
 
 
 Suggest = Callable[[Sequence[Port]], str]
-"""What an error about inputs of dynamic shape advises."""
+"""Returns the advice in an error about inputs of dynamic shape."""
+Reshapes = Callable[[Port, Shape], bool]
+"""Returns True if inference succeeds with this shape of an input; --shape is then a remedy."""
 
 
 def gather(
@@ -27,11 +29,12 @@ def gather(
     seed: int | None,
     limits: Limits = DEFAULT,
     suggest: Suggest | None = None,
+    reshapes: Reshapes | None = None,
 ) -> list[InputValue]:
-    """One value for each port: those that files give, and random ones for the rest where a seed is given.
+    """Return one value per port, from files, and random values for the other ports if a seed is given.
 
-    `words` are paths (taken in port order, after the named ones) or `name=path`. A .npz feeds the ports that its arrays
-    are named for; one of NumPy's unnamed archives (arr_0, arr_1 …) feeds them in order.
+    `words` are paths (assigned in port order, after the named ones) or `name=path`. A .npz feeds the ports named like
+    its arrays; an archive of unnamed arrays (arr_0, arr_1 …) feeds the ports in order.
     """
     values = InputValues(ports)
     unnamed: list[str] = []
@@ -40,13 +43,13 @@ def gather(
         if port is None:
             unnamed.append(path)
         else:
-            values.put(port, _array(path, port, limits), path)
+            values.put(port, _array(path, port, limits, reshapes), path)
     for path in unnamed:
         free = values.missing()
         if is_archive(path):
-            load_archive(path, values, _fits(path), limits)
+            load_archive(path, values, _fits(path, reshapes), limits)
         elif free:
-            values.put(free[0], _array(path, free[0], limits), path)
+            values.put(free[0], _array(path, free[0], limits, reshapes), path)
         else:
             raise InputInvalid(f"{path}: the model takes {len(ports)} inputs, and each has its value already")
     if seed is not None:
@@ -63,27 +66,44 @@ def gather(
     return values.all()
 
 
-def _array(path: str, port: Port, limits: Limits) -> Array:
+def _array(path: str, port: Port, limits: Limits, reshapes: Reshapes | None) -> Array:
     try:
-        return load_array(path, port, _fits(path), limits)
+        return load_array(path, port, _fits(path, reshapes), limits)
     except InputInvalid as error:
         raise error if error.message.startswith(path) else InputInvalid(f"{path} {error.message}") from None
 
 
-def _fits(path: str) -> Fits:
+def _fits(path: str, reshapes: Reshapes | None) -> Fits:
     def fits(port: Port, shape: tuple[int, ...]) -> None:
-        """Refuse what does not fit before its data are read."""
-        if not port.partial_shape.contains(Shape(*shape)):
+        """Check type and shape before the data are read. Raises UsageError."""
+        found = Shape(*shape)
+        if not port.partial_shape.contains(found):
             raise InputInvalid(
-                f"{path} has shape {Shape(*shape)}; input '{port.any_name}' takes {port.partial_shape} "
-                "(--shape gives it another)"
+                f"{path} has shape {found}; input '{port.any_name}' takes {port.partial_shape}"
+                f"{_remedy(port, found, reshapes)}"
             )
 
     return fits
 
 
+def _remedy(port: Port, shape: Shape, reshapes: Reshapes | None) -> str:
+    """Suggest a transposition, an added axis or a reshape of the input that fits; empty if none fits."""
+    sizes, takes = shape.static, port.partial_shape
+    forms = {"[None]": (1, *sizes)}
+    if len(sizes) in (3, 4):  # an image with channels last, alone or in a batch
+        order = (2, 0, 1) if len(sizes) == 3 else (0, 3, 1, 2)
+        moved = tuple(sizes[k] for k in order)
+        forms |= {f".transpose{order}": moved, f".transpose{order}[None]": (1, *moved)}
+    fitting = next((how for how, form in forms.items() if takes.contains(Shape(*form))), None)
+    if fitting is not None:
+        return f"; array{fitting} has a shape that fits"
+    if reshapes is not None and reshapes(port, shape):
+        return f"; reshape the input with --shape '{port.any_name}{shape}'"
+    return ""
+
+
 def _require_static(ports: Sequence[Port], suggest: Suggest | None) -> None:
-    """Raise UsageError naming the inputs whose shape leaves open what to fill."""
+    """Raise UsageError with the names of the inputs whose sizes are unknown."""
     open_ports = [p for p in ports if p.partial_shape.is_dynamic]
     if open_ports:
         named = ", ".join(f"'{p.any_name}' {p.partial_shape}" for p in open_ports)
@@ -94,7 +114,7 @@ def _require_static(ports: Sequence[Port], suggest: Suggest | None) -> None:
 
 
 def _require_possible(port: Port, limits: Limits) -> None:
-    """Raise LimitExceeded or UsageError for an input that no array can be."""
+    """Raise LimitExceeded or UsageError for an input that NumPy cannot represent."""
     type = port.type
     limits.require("tensor_bytes", type.nbytes or 0, f"input '{port.any_name}' {type} is too large to be filled")
     if (type.rank or 0) > AXES:
@@ -102,9 +122,9 @@ def _require_possible(port: Port, limits: Limits) -> None:
 
 
 def random_value(port: Port, rng: np.random.Generator) -> Array:
-    """A value that any model should survive: floats in 0..1, integers 0 or 1 (they may be indices or masks).
+    """Return a value that suits most models: floats in 0..1, integers 0 or 1 (they may be indices or masks).
 
-    A tensor of one integer is 0 (it may index an axis of length 1), a scalar 1 (it may count something).
+    A tensor of one integer is 0 (a valid index for an axis of length 1), a scalar 1 (it may be a count).
     """
     element, shape = port.element_type, port.partial_shape
     sizes = shape.static

@@ -1,4 +1,4 @@
-"""The report of a check for people, and the rules behind it."""
+"""The report of a check as text, and the explanation of rules."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from rich.console import Console
 from rich.table import Table
 
 from irload.checks import Finding, Rule, all_rules
-from irrun.check_result import Result
+from irrun.check_result import CheckResult
 from irrun.render import safe, stdout, table
 
 COLOURS = {"error": "bold red", "warning": "yellow", "note": "cyan"}
 
 
-def render(result: Result, *, plain: bool = False) -> str:
-    """Show the reports on stdout; or, `plain`, return them as text."""
+def render(result: CheckResult, *, plain: bool = False) -> str:
+    """Show the reports on stdout, or return them as text if `plain`."""
     text = io.StringIO()
     console = Console(file=text, width=100_000, highlight=False, emoji=False) if plain else stdout()
     for report in result.reports:
@@ -32,7 +32,7 @@ def render(result: Result, *, plain: bool = False) -> str:
 
 
 def _rows(findings: Sequence[Finding]) -> Table:
-    """One finding in two lines at most: what and where, and why."""
+    """Show one finding in at most two lines: location and message, then the cause."""
     grid = Table.grid(padding=(0, 2, 0, 0))
     for name in ("line", "severity", "code"):
         grid.add_column(name, justify="right" if name == "line" else "left", no_wrap=True)
@@ -48,8 +48,8 @@ def _rows(findings: Sequence[Finding]) -> Table:
     return grid
 
 
-def _verdict(result: Result) -> str:
-    """One line: ✓ or ✗, how much of what in how many files."""
+def _verdict(result: CheckResult) -> str:
+    """Return a one-line summary: ✓ or ✗, the counts per severity and the number of files."""
     reports, passed = result.reports, result.passed
     count = {kind: sum(r.count(kind) for r in reports) for kind in ("error", "warning", "note")}
     faulty = sum(1 for r in reports if r.errors or r.warnings)
@@ -77,7 +77,7 @@ def _many(count: int, what: str) -> str:
 
 
 def show_rules() -> None:
-    """List every rule, by category."""
+    """List all rules by category."""
     shown = table("code", "severity", "rule", "of")
     for rule in all_rules():
         shown.add_row(rule.code, f"[{COLOURS[rule.severity]}]{rule.severity}[/]", safe(rule.title), rule.category)
@@ -85,7 +85,7 @@ def show_rules() -> None:
 
 
 def show_explanation(rule: Rule) -> None:
-    """One rule: what it finds, why that matters, an example."""
+    """Explain one rule: condition, reason, example."""
     console = stdout()
     console.print(f"[bold]{rule.code}[/]  [{COLOURS[rule.severity]}]{rule.severity}[/]  {safe(rule.title)}")
     console.print()

@@ -1,4 +1,4 @@
-"""`irrun infer`: what every layer gives, beside what the file declares."""
+"""`irrun infer`: the inferred outputs of every layer next to the declared ones."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
-from irload import Limits
 from irrun.arguments import json_option, model_argument, pin_option, shapes_of, shapes_option, weights_option
+from irrun.records import Source, records
 
 
 @click.command("infer", no_args_is_help=True)
@@ -21,40 +21,31 @@ from irrun.arguments import json_option, model_argument, pin_option, shapes_of, 
     "target",
     type=click.Path(path_type=Path),
     metavar="FIXED.xml",
-    help="Write the file with its ports as inferred and all else byte for byte.",
+    help="Write the file with its ports as inferred, otherwise byte for byte the same.",
 )
-@click.option("--force", is_flag=True, help="Let --write replace an existing file, be it MODEL itself.")
+@click.option("--force", is_flag=True, help="Let --write replace an existing file, even MODEL.")
 @json_option
-def command(
-    model: Path,
-    weights: Path | None,
-    shapes: tuple[str, ...],
-    differences: bool,
-    target: Path | None,
-    force: bool,
-    limits: Limits,
-    pins: dict[str, str] | None,
-    as_json: bool,
-) -> int:
-    """Infer every layer's output types and shapes and compare them with what MODEL (.xml) declares.
+@records(source=Source)
+def command(source: Source, differences: bool, target: Path | None, force: bool, as_json: bool) -> int:
+    """Infer every layer's output types and shapes and compare them with the declarations in MODEL (.xml).
 
-    A difference is marked ≠, a layer that does not hold together ✗; either makes the exit code 1. With --shape the
-    model is inferred for other inputs than the file was written for, so its declarations will usually differ.
+    ≠ marks a difference, ✗ an invalid layer; both make the exit code 1. With --shape the model is inferred for other
+    inputs than the file was written for, so its declarations will usually differ.
 
-    With --write the exit code is 1 only when a layer does not hold together: its ports stay as they are.
+    With --write the exit code is 1 only for invalid layers; their ports are not changed.
     """
     from irload import correct_ports
     from irrun.comparison import render, report
     from irrun.render import progress, safe, show_json, stderr
     from irrun.survey import infer_all, reshape_inputs, survey
 
-    if target is not None and shapes:
-        raise click.UsageError("--write corrects the file for its own inputs; leave --shape out")
+    if target is not None and source.shapes:
+        raise click.UsageError("--write corrects the file for the inputs that it declares; leave --shape out")
     with progress("inferring"):
-        found = survey(model, weights, limits, pins)
-        reshape_inputs(found, shapes_of(found.model, shapes))
+        found = survey(source.model, source.weights, source.limits, source.pins)
+        reshape_inputs(found, shapes_of(found.model, source.shapes))
         infer_all(found)
-        document = report(model, found)
+        document = report(source.model, found)
         corrected = None if target is None else correct_ports(found.model, target, force=force)
     if as_json:
         show_json(document)

@@ -1,4 +1,4 @@
-"""What is seen inside a run: the documents and the text of --dump and --check-finite."""
+"""The documents and the text of `irrun run --dump` and `--check-finite`."""
 
 from __future__ import annotations
 
@@ -9,26 +9,25 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from irload import CompiledModel
+from irrun.document import Document
 from irrun.render import safe, size_text, stderr, stdout, table
 from irrun.values import value_text
 
 if TYPE_CHECKING:
-    from irload.finite import NonFinite, Range
-
-Document = dict[str, Any]
+    from irload.diagnostics.finite import NonFinite, ValueRange
 
 
 def require_options(dump: Path | None, layers: Sequence[str], *, finite: bool, subnormals: bool) -> None:
-    """Raise UsageError for options that say nothing without another."""
+    """Raise UsageError for options that have no effect without another."""
     if layers and dump is None:
-        raise click.UsageError("--layers chooses what --dump DIR writes; give that, too")
+        raise click.UsageError("--layers chooses the outputs that --dump DIR writes; give --dump, too")
     if subnormals and not finite:
         raise click.UsageError("--subnormals is for --check-finite; give that, too")
 
 
 def dumped(compiled: CompiledModel, values: Any, folder: Path, layers: Sequence[str], *, force: bool) -> Document:
-    """Write the intermediates; where to and how many."""
-    from irload.dump import INDEX, dump_intermediates
+    """Write the intermediates; return the folder and their number."""
+    from irload.diagnostics.dump import INDEX, dump_intermediates
 
     entries = dump_intermediates(compiled, values, folder, layers, force=force)
     total = sum((folder / entry.file).stat().st_size for entry in entries)
@@ -36,8 +35,8 @@ def dumped(compiled: CompiledModel, values: Any, folder: Path, layers: Sequence[
 
 
 def nonfinite(compiled: CompiledModel, values: Any, *, subnormals: bool) -> Document:
-    """The layers and constants that hold what is not finite, as schemas/run.schema.json has them."""
-    from irload.finite import check_finite
+    """Return the layers and constants with non-finite values, as in schemas/run.schema.json."""
+    from irload.diagnostics.finite import check_finite
 
     found = check_finite(compiled, values, subnormals=subnormals)
     return {
@@ -63,7 +62,7 @@ def _entry(entry: NonFinite) -> Document:
     }
 
 
-def _range(found: Range) -> Document:
+def _range(found: ValueRange) -> Document:
     return {
         "type": found.type,
         "shape": list(found.shape),
@@ -76,7 +75,7 @@ def _range(found: Range) -> Document:
 
 
 def render_intermediates(document: Document) -> None:
-    """Show what was asked for of the intermediates."""
+    """Show the requested results."""
     if "dump" in document:
         written = document["dump"]
         text = f"wrote {written['arrays']} arrays, {size_text(written['bytes'])}, listed in {safe(written['index'])}"

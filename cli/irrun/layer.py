@@ -1,4 +1,4 @@
-"""`irrun inspect --layer NAME`: everything about one layer."""
+"""`irrun inspect --layer NAME`: all details of one layer."""
 
 from __future__ import annotations
 
@@ -8,22 +8,21 @@ from typing import Any
 import numpy as np
 
 from irload import InputInvalid
+from irload.analysis.macs import macs
 from irload.core.tensor import TensorType
 from irload.graph import Node, Output
-from irload.macs import macs
 from irload.model import Model
+from irrun.document import Document
 from irrun.render import plain, safe, stdout, table
 from irrun.survey import Layer, Survey, is_unknown
 from irrun.values import json_value, value_text
 
-Document = dict[str, Any]
-
 SHOWN = 64
-"""Values are listed of tensors that have no more."""
+"""Upper bound of the elements of a tensor whose values are listed."""
 
 
 def layer_report(found: Survey, every: Sequence[Layer], wanted: str) -> list[Document]:
-    """The layers of that name or id, those in bodies included. Raises InputInvalid where there is none."""
+    """Return the layers with that name or id, also in bodies. Raises InputInvalid if there are none."""
     chosen = [x for x in every if wanted in (x.node.name, f"{x.path}/{x.node.name}")]
     chosen = chosen or [x for x in every if wanted == str(x.node.id)]
     if not chosen:
@@ -68,7 +67,7 @@ def _layer(layer: Layer, consumers: Mapping[Output, Sequence[tuple[Node, int]]],
 
 
 def _attributes(node: Node) -> list[Document]:
-    """What the file says, and what stands for what it leaves out."""
+    """Return the attributes of the file, and the defaults of the omitted ones."""
     known = {d.xml_name: d for d in node.op.declared.values() if not d.supplied}
     rows: list[Document] = []
     for key, declaration in known.items():
@@ -111,13 +110,14 @@ def _type(tensor: TensorType) -> Document:
 
 
 def _values(tensor: TensorType) -> list[Any] | None:
-    """The values of a small tensor, flat, where they are known without running the model."""
+    """Return the values of a small tensor, flat, if they are known without running the model."""
     if tensor.value is None or tensor.value.size > SHOWN:
         return None
     return [json_value(v) for v in np.asarray(tensor.value).ravel()]
 
 
-# -- for people --------------------------------------------------------------------------------------------------------
+# -- text output
+# --------------------------------------------------------------------------------------------------------
 
 
 def render_layer(rows: Sequence[Document]) -> None:

@@ -7,64 +7,116 @@ import errno
 import gc
 import os
 import sys
-from collections.abc import Sequence
 from contextlib import suppress
 
-import click
+from irrun.failures import (
+    FINDINGS,
+    INTERNAL,
+    INTERRUPTED,
+    OK,
+    OUT_OF_MEMORY,
+    UNREADABLE,
+    UNSUPPORTED,
+    USAGE,
+    told,
+)
+from irrun.interrupts import interrupts
 
-from irrun.app import PIPE_CLOSED, app
+TYPE_CHECKING = False  # importing it from typing takes 10 ms, during which Ctrl-C is not handled
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
-OK = 0
-FINDINGS = 1  # the model does not hold together, or differs from what it declares
-USAGE = 2
-UNREADABLE = 3
-UNSUPPORTED = 4
-INTERNAL = 70
-INTERRUPTED = 130
+    import click
+
+__all__ = [
+    "FINDINGS",
+    "INTERNAL",
+    "INTERRUPTED",
+    "OK",
+    "OUT_OF_MEMORY",
+    "UNREADABLE",
+    "UNSUPPORTED",
+    "USAGE",
+    "main",
+]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run `irrun` with these arguments (default: the process's) and return its exit code. Never raises."""
+    if arguments is not None:
+        return _interruptible(arguments)
+    interrupts.install()
+    code = _interruptible(arguments)
+    interrupts.finish(INTERRUPTED)
+    return code
+
+
+def _interruptible(arguments: Sequence[str] | None) -> int:
+    """Return the exit code of the command line; after Ctrl-C 130, even if the interrupt was swallowed."""
+    try:
+        code = _guarded(arguments)
+        if not interrupts.noted:
+            return code
+    except KeyboardInterrupt:
+        pass
+    interrupts.finish(INTERRUPTED)  # a second Ctrl-C may arrive during the message
+    with suppress(OSError, ValueError):
+        sys.stderr.write("irrun: interrupted\n")
+        sys.stderr.flush()
+    return INTERRUPTED
+
+
+def _guarded(arguments: Sequence[str] | None) -> int:
+    """Return the exit code of the command line; every error becomes one line. Raises only KeyboardInterrupt."""
     for stream in (sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)
-        if reconfigure is not None:  # names in a model may hold what the terminal cannot show
+        if reconfigure is not None:  # names in a model may contain characters that the terminal cannot encode
             reconfigure(errors="backslashreplace")
     if arguments is None:
-        gc.disable()  # a process of its own ends before cycles matter; what runs for long enables it again
-        atexit.register(gc.freeze)  # the interpreter looks for cycles once more when it ends, in all that goes anyway
+        gc.disable()  # a short process ends before cycles matter; long-running commands enable it again
+        atexit.register(gc.freeze)  # the interpreter collects cycles again at exit, when all memory is released anyway
+    import click  # imported here, so that Ctrl-C during the import is handled
+
     try:
         code = _run(arguments)
         sys.stdout.flush()
-    except OSError as error:
-        if not _reader_left(error):
-            return _failed(error)
-        _drop_output()
-        return PIPE_CLOSED
-    except (KeyboardInterrupt, click.Abort):
-        _say("interrupted")
-        return INTERRUPTED
+    except click.Abort:
+        raise KeyboardInterrupt from None
     except click.ClickException as error:
         _show_usage(error)
         return error.exit_code
     except Exception as error:
+        if interrupts.noted:
+            raise KeyboardInterrupt from error
+        if isinstance(error, OSError) and _reader_left(error):
+            _drop_output()
+            return _pipe_closed()
         return _failed(error)
     return code
 
 
+def _pipe_closed() -> int:
+    from irrun.app import PIPE_CLOSED
+
+    return PIPE_CLOSED
+
+
 def _run(arguments: Sequence[str] | None) -> int:
+    from irrun.app import app
+
     _choose_blas_kernels()
     words = list(sys.argv[1:] if arguments is None else arguments)
     try:
         result = app.main(words, prog_name="irrun", standalone_mode=False)
-    except SystemExit as leaving:  # click's own completion and pipe handling leave this way
+    except SystemExit as leaving:  # click's completion and pipe handling exit this way
         return leaving.code if isinstance(leaving.code, int) else OK
     return result if isinstance(result, int) else OK
 
 
 def _choose_blas_kernels() -> None:
-    """Have OpenBLAS use AVX-512 where it would not by itself. It looks once, when NumPy is first imported."""
+    """Make OpenBLAS use AVX-512 on processors where its default is AVX2. NumPy's first import reads the variable."""
     if "OPENBLAS_CORETYPE" not in os.environ and "numpy" not in sys.modules:
-        from irload.config import blas_hint
+        from irload.diagnostics.config import blas_hint
 
         wanted = blas_hint()
         if wanted is not None:
@@ -72,37 +124,12 @@ def _choose_blas_kernels() -> None:
 
 
 def _failed(error: Exception) -> int:
-    """Say what went wrong in one line and give the exit code that stands for it."""
-    from irload.errors import (
-        DeclaredDiffers,
-        InputInvalid,
-        IRError,
-        LimitExceeded,
-        ReadError,
-        UnknownOperation,
-        Unsupported,
-    )
-
-    if isinstance(error, IRError):
-        refused = "; --strict refuses such files (DeclaredDiffers)" if isinstance(error, DeclaredDiffers) else ""
-        _say(f"{error}{refused}", error=True)
-        kinds = {
-            InputInvalid: USAGE,
-            ReadError: UNREADABLE,
-            LimitExceeded: UNREADABLE,
-            UnknownOperation: UNSUPPORTED,
-            Unsupported: UNSUPPORTED,
-        }
-        return next((code for kind, code in kinds.items() if isinstance(error, kind)), FINDINGS)
-    if isinstance(error, FileExistsError):
-        _say(f"{error}; --force replaces it", error=True)
-        return USAGE
-    if isinstance(error, OSError):
-        _say(f"{error.filename}: {error.strerror}" if error.filename else str(error), error=True)
-        return UNREADABLE
-    if isinstance(error, MemoryError):
-        _say("out of memory", error=True)
-        return UNREADABLE
+    """Print the error in one line and return its exit code."""
+    known = told(error)
+    if known is not None:
+        message, code = known
+        _say(message, error=True)
+        return code
     if os.environ.get("IRRUN_TRACEBACK"):
         raise error
     _say(
@@ -114,7 +141,9 @@ def _failed(error: Exception) -> int:
 
 
 def _show_usage(error: click.ClickException) -> None:
-    """A wrong command line: how the command is called, then the fault as any other."""
+    """Report a wrong command line: the usage, then the error."""
+    import click
+
     from irrun.render import plain
 
     context = getattr(error, "ctx", None)
@@ -135,12 +164,12 @@ def _say(message: str, *, error: bool = False) -> None:
 
 
 def _reader_left(error: OSError) -> bool:
-    """True where the reader of our output closed the pipe, which Windows reports as an invalid argument."""
+    """Return True if the reader of the output closed the pipe, which Windows reports as an invalid argument."""
     windows = sys.platform == "win32" and error.errno == errno.EINVAL and error.filename is None
     return windows or isinstance(error, BrokenPipeError)
 
 
 def _drop_output() -> None:
-    """Whoever read our output left. Point stdout at nothing, so that the interpreter's own last flush is quiet."""
+    """Redirect stdout to the null device, which avoids an error when the interpreter flushes it at exit."""
     with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

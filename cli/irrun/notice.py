@@ -1,4 +1,4 @@
-"""One line on stderr where the ports of a model declare what is not inferred, however many they are."""
+"""One line on stderr if declared ports differ from the inferred ones, regardless of their number."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from irrun.render import safe, stderr
 
 
 class Notice:
-    """Called with the differences that are known, says so the first time there are any.
+    """Prints the notice on the first call with differences.
 
-    That is before a run where reading finds them, else after it.
+    That is before the run if reading detects them, else after it.
     """
 
     def __init__(self, console: Console | None = None) -> None:
@@ -28,8 +28,9 @@ class Notice:
 
 
 def notice(differences: Sequence[DeclaredDiffers]) -> str:
-    """How many ports differ and which is the first."""
+    """Return the number of ports that differ and the first of them."""
     count = len(differences)
     ports = "1 port declares" if count == 1 else f"{count} ports declare"
     first = "" if count == 1 else ", the first"
-    return f"{ports} what is not inferred{first}: {differences[0]}; 'irrun check' explains all, --strict refuses it"
+    summary = f"{ports} other types or shapes than inferred{first}: {differences[0]}"
+    return f"{summary}; 'irrun check' explains all, --strict refuses it"

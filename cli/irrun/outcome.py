@@ -1,27 +1,25 @@
-"""The report of a run: what each output is, its extent and its first values, as JSON or for people."""
+"""The report of a run as JSON or as text: each output with its range and first values."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from irload import CompiledModel, Port
+from irload.arrays.input_files import InputValue
 from irload.core.tensor import Array
-from irload.input_files import InputValue
-from irload.run import Result
+from irload.runtime.compiled_model import Result
+from irrun.document import Document
 from irrun.render import safe, stderr, stdout, table
 from irrun.values import json_value, value_text
 
 FIRST = 8
-"""Values shown of each output."""
+"""Upper bound of the values shown per output."""
 ROWS = 16
-"""Rows of an output whose greatest values are shown."""
-
-Document = dict[str, Any]
+"""Upper bound of the rows of an output whose greatest values are shown."""
 
 
 def report(
@@ -35,9 +33,9 @@ def report(
     *,
     cached: bool = False,
 ) -> Document:
-    """The document of schemas/run.schema.json. `seconds`: of planning, and of the inference.
+    """Return the document of schemas/run.schema.json. `seconds`: of planning, and of the inference.
 
-    `cached`: whether the plan is one that was kept.
+    `cached`: whether the plan comes from the cache.
     """
     inputs = [{**_tensor(port, f.value), "source": f.source} for port, f in zip(compiled.inputs, fed, strict=True)]
     outputs = [_output(port, array, top, labels) for port, array in zip(compiled.outputs, result.values(), strict=True)]
@@ -66,7 +64,7 @@ def _output(port: Port, array: Array, top: int | None, labels: Sequence[str]) ->
 
 
 def _extent(array: Array) -> Document:
-    """min, max and mean over the finite values, and how many are not."""
+    """Return min, max and mean over the finite values, and the number of non-finite ones."""
     if array.dtype.kind in "OUS":
         return {"min": None, "max": None, "mean": None, "nonfinite": 0}
     numbers = array if array.dtype.kind in "biu" else array.astype(np.float64)
@@ -89,11 +87,12 @@ def _greatest(row: Array, count: int, labels: Sequence[str]) -> list[Document]:
     ]
 
 
-# -- for people --------------------------------------------------------------------------------------------------------
+# -- text output
+# --------------------------------------------------------------------------------------------------------
 
 
 def render(document: Document) -> None:
-    """Show a report on stdout, and what is no result on stderr."""
+    """Show results on stdout; warnings, files and times on stderr."""
     console = stdout()
     summary = table("output", "type", "shape", "min", "max", "mean", "first values", right=("min", "max", "mean"))
     for output in document["outputs"]:
@@ -109,7 +108,7 @@ def render(document: Document) -> None:
     for file in document["written"]:
         stderr().print(f"wrote {safe(file)}", soft_wrap=True)
     planning, inference = (document[key] * 1000 for key in ("planning_seconds", "seconds"))
-    planned = "took the plan from the cache" if document["cached"] else "planned"
+    planned = "loaded the plan from the cache" if document["cached"] else "planned"
     stderr().print(f"[dim]{planned} in {planning:.1f} ms, ran in {inference:.1f} ms[/]")
 
 

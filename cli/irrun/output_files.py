@@ -1,28 +1,38 @@
-"""Where `irrun run -o` puts outputs: one .npz, one .npy, or a folder with a .npy each."""
+"""Output files of `irrun run -o`: one .npz, one .npy, or a folder with one .npy per output."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
 from irload import Port
-from irload.arrays import save_npy, save_npz
-from irload.portable import file_name
-from irload.run import Result
+from irload.arrays.npy import save_npy, save_npz
+from irload.runtime.compiled_model import Result
+from irload.system.portable import file_name
 
 
-def plan_files(target: Path, ports: Sequence[Port], *, force: bool) -> list[Path]:
-    """The files that will be written, checked before the model runs. Raises UsageError where one exists already."""
-    if target.suffix == ".npz":
+def plan_files(output: str, ports: Sequence[Port], *, force: bool) -> list[Path]:
+    """Return the files to write; checked before the model runs.
+
+    A trailing separator in `output` denotes a folder with any suffix. Raises UsageError for an unsupported suffix and
+    for existing files.
+    """
+    target, as_folder = Path(output), output.endswith((os.sep, os.altsep or os.sep))
+    if target.suffix == ".npz" and not as_folder:
         files = [target]
-    elif target.suffix == ".npy":
+    elif target.suffix == ".npy" and not as_folder:
         if len(ports) != 1:
             raise click.UsageError(
                 f"a .npy holds one array and the model has {len(ports)} outputs; use .npz or a folder"
             )
         files = [target]
+    elif target.suffix and not as_folder and not target.is_dir():
+        raise click.UsageError(
+            f"unsupported output format {target.suffix}; use .npz, .npy or a folder ({target}{os.sep})"
+        )
     else:
         files = [target / f"{name}.npy" for name in file_names(ports)]
     existing = [f for f in files if f.is_symlink() or f.exists()]
@@ -45,7 +55,7 @@ def write_files(files: Sequence[Path], result: Result, *, force: bool) -> None:
 
 
 def file_names(ports: Sequence[Port]) -> list[str]:
-    """One name for each output that is safe as a file name everywhere, and unlike the others whatever the case."""
+    """Return a portable file name for each output, unique also on file systems that ignore case."""
     taken: set[str] = set()
     names: list[str] = []
     for port in ports:

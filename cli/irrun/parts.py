@@ -1,16 +1,14 @@
-"""The parts of `irrun inspect` that are there when asked for: how each is made, and how it is shown."""
+"""The optional parts of `irrun inspect`: their documents and their display."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
-from irrun.contents import layers_report, render, render_header, render_layers, report
+from irrun.contents import layers_report, render, render_header, render_layers, render_metadata, report
+from irrun.document import Document
 from irrun.render import safe, show_warnings, stdout
 from irrun.survey import Filter, Survey, layers_of
-
-Document = dict[str, Any]
 
 
 def with_parts(
@@ -26,7 +24,7 @@ def with_parts(
     types: Sequence[str],
     names: Sequence[str],
 ) -> Document:
-    """The document of schemas/inspect.schema.json, with the parts asked for."""
+    """Return the document of schemas/inspect.schema.json with the requested parts."""
     document = report(path, found)
     every = layers_of(found.model)
     choice = Filter(types, names)
@@ -56,9 +54,10 @@ def with_parts(
     return document
 
 
-def show(document: Document) -> None:
-    """Show on stdout what was asked for: parts of the report, or all that is always in it."""
+def show(document: Document, *, metadata: bool = False) -> None:
+    """Show the requested parts on stdout, or the default report if none was requested."""
     shown = [part for part in ("layers", "layer", "tensors", "macs", "memory", "tree", "sha256") if part in document]
+    shown += ["metadata"] if metadata else []
     if not shown:
         render(document)
         return
@@ -81,13 +80,15 @@ def _show_part(part: str, document: Document) -> None:
         from irrun.constants import render_weights
 
         render_weights(content)
+    elif part == "metadata":
+        render_metadata(content)
     elif part == "tree":
         from irrun.bodies import render_tree
 
         render_tree(document["name"] or document["model"], content)
     elif part == "sha256":
         for file, kind in (("both together", "model"), (document["model"], "xml"), (document["weights"], "bin")):
-            if content[kind] is not None:  # as sha256sum prints them; a table would cut them
+            if content[kind] is not None:  # in the format of sha256sum; a table would truncate digests
                 stdout().print(f"{content[kind]}  {safe(file)}", soft_wrap=True)
     else:
         from irrun.costs import render_macs, render_memory

@@ -1,20 +1,19 @@
-"""What a plan does and where its time goes: the documents and the tables of --profile and --explain."""
+"""The documents and the tables of `irrun run --profile` and `--explain`."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from irrun.document import Document
 from irrun.render import safe, stdout, table
 
 if TYPE_CHECKING:
     from irload.plan.profile import StepTime
 
-Document = dict[str, Any]
-
 
 def timed(steps: Sequence[StepTime]) -> list[Document]:
-    """One entry per step, as schemas/run.schema.json has them."""
+    """Return one entry per step, as in schemas/run.schema.json."""
     total = sum(s.seconds for s in steps) or 1.0
     return [
         {
@@ -34,7 +33,7 @@ def timed(steps: Sequence[StepTime]) -> list[Document]:
 
 
 def render_plan(document: Document) -> None:
-    """Show what was asked for of the plan."""
+    """Show the requested tables."""
     if "plan" in document:
         stdout().print()
         for line in document["plan"].splitlines():

@@ -1,4 +1,4 @@
-"""Rendering: consoles that respect pipes, NO_COLOR and widths; text from models made harmless; JSON."""
+"""Rendering: consoles that respect pipes, NO_COLOR and widths; escaped text from models; JSON."""
 
 from __future__ import annotations
 
@@ -20,47 +20,47 @@ from rich.table import Table
 from irload.errors import printable
 
 WARNINGS = 20
-"""Kinds of warnings shown; files of a future opset could have many for each of their layers."""
+"""Upper bound of the kinds of warnings shown; a file of a future opset may give many per layer."""
 
 PATIENCE = 1.0
-"""Seconds of silence before progress is shown."""
+"""Seconds before progress is shown."""
 
 
 class _Console(Console):
-    """A console that leaves a closed pipe to its caller."""
+    """A console that raises BrokenPipeError for a closed pipe, which the caller handles."""
 
     def on_broken_pipe(self) -> None:
-        raise BrokenPipeError(errno.EPIPE, "the reader of the output has gone")
+        raise BrokenPipeError(errno.EPIPE, "the reader closed the pipe")
 
 
 def stdout() -> Console:
-    """The console of results."""
+    """Return the console for results."""
     return _console(sys.stdout)
 
 
 def stderr() -> Console:
-    """The console of progress and errors."""
+    """Return the console for progress and errors."""
     return _console(sys.stderr)
 
 
 def _console(stream: TextIO) -> Console:
-    # A pipe has no width: its reader expects one line per row, whatever the length.
+    # A pipe has no width: its reader expects one line per row of any length.
     width = None if stream.isatty() or "COLUMNS" in os.environ else 100_000
     return _Console(file=stream, width=width, highlight=False, emoji=False)
 
 
 def safe(text: object) -> str:
-    """Text from a model as markup that shows it literally: markup escaped, control and bidi characters spelled out."""
+    """Return text from a model as literal markup: markup escaped, control and bidi characters spelled out."""
     return escape(plain(text))
 
 
 def plain(text: object) -> str:
-    """Text from a model in which what is not printable is spelled out."""
+    """Return text from a model with unprintable characters spelled out."""
     return printable(str(text))
 
 
 def table(*columns: str, right: Sequence[str] = ()) -> Table:
-    """An empty table in the one style of all commands; `right` names the columns of numbers."""
+    """Return an empty table in the style of all commands; `right` names the numeric columns."""
     made = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="bold")
     for column in columns:
         made.add_column(column, justify="right" if column in right else "left", overflow="fold")
@@ -68,23 +68,23 @@ def table(*columns: str, right: Sequence[str] = ()) -> Table:
 
 
 def show_json(document: dict[str, Any]) -> None:
-    """A report for machines. What JSON cannot say of numbers (NaN, infinities) must be gone already."""
+    """Print a report as JSON. Raises ValueError for NaN and infinities, which JSON cannot represent."""
     click.echo(json_text(document))
 
 
 def json_text(document: object, *, ascii_only: bool | None = None) -> str:
-    """The text of a report; by default ASCII where stdout is not in UTF-8, which JSON has to be (pipes on Windows)."""
+    """Return the JSON text; by default ASCII unless stdout is UTF-8, the only encoding that JSON allows."""
     import json
 
     if ascii_only is None:
         ascii_only = (getattr(sys.stdout, "encoding", None) or "utf-8").lower() not in ("utf-8", "utf8")
     text = json.dumps(document, indent=2, ensure_ascii=ascii_only, allow_nan=False)
-    # JSON escapes some control characters; a terminal or a log obeys others, too.
+    # JSON escapes only some control characters; terminals and logs interpret more.
     return text if text.isascii() else "".join(c if c.isprintable() or c == "\n" else json.dumps(c)[1:-1] for c in text)
 
 
 def show_warnings(warnings: Sequence[str]) -> None:
-    """The first warning of each kind and how many more there are, of the first few kinds."""
+    """Show the first warning of each kind and the number of further ones, up to `WARNINGS` kinds."""
     alike = Counter(_kind(warning) for warning in warnings)
     firsts = {_kind(warning): warning for warning in reversed(warnings)}
     shown = list(alike)[:WARNINGS]
@@ -97,12 +97,12 @@ def show_warnings(warnings: Sequence[str]) -> None:
 
 
 def _kind(warning: str) -> str:
-    """What a warning says, without the place: layers of a model often share one."""
+    """Return the message without the layer: several layers often cause the same warning."""
     return warning.partition(" (id ")[2].partition("): ")[2] or warning
 
 
 def size_text(count: int) -> str:
-    """Bytes for people: `24.5 KB`."""
+    """Format a number of bytes: `24.5 KB`."""
     size = float(count)
     for unit in ("bytes", "KB", "MB", "GB"):
         if size < 1000:
@@ -113,7 +113,7 @@ def size_text(count: int) -> str:
 
 @contextmanager
 def progress(what: str) -> Generator[None, None, None]:
-    """Show on stderr that something is under way, if it takes long and stderr is a terminal."""
+    """Show `what` on stderr if the block takes longer than `PATIENCE` and stderr is a terminal."""
     console = stderr()
     if not console.is_terminal:
         yield

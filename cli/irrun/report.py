@@ -1,80 +1,105 @@
-"""`irrun report`: a model as one HTML page."""
+"""`irrun report`: writes a model as one HTML page."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import click
 
-from irload import Limits
-from irrun.arguments import compile_options, model_argument, shapes_of, shapes_option, weights_option
+from irload.options import CompileOptions
+from irload.record import record
+from irrun.arguments import compile_options, model_argument, shapes_option, weights_option
+from irrun.completion import layer_names
+from irrun.records import Feed, Source, records
+
+SUFFIXES = (".html", ".htm")
+
+
+@record()
+class Contents:
+    """The contents of the page beside the model."""
+
+    profile: bool
+    other: str | None
+    against: Path | None
+    tensors: tuple[str, ...]
+    no_constants: bool
 
 
 @click.command("report", no_args_is_help=True)
 @model_argument
 @click.argument("inputs", nargs=-1, metavar="[[NAME=]FILE]...", type=click.Path())
-@click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE.html", help="Where to (MODEL.html).")
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), metavar="FILE.html", help="The page to write (MODEL.html)."
+)
 @click.option("--force", is_flag=True, help="Replace an existing file.")
 @weights_option
 @shapes_option
 @click.option("--profile", is_flag=True, help="Measure every layer on the inputs.")
-@click.option("--compare", "other", metavar="B", help="Compare the layers with B, as irrun compare takes it.")
+@click.option("--compare", "other", metavar="B", help="Compare the layers with B, a side as for irrun compare.")
 @click.option(
-    "--diff", "against", type=click.Path(path_type=Path), metavar="B", help="Show what was edited in model B."
+    "--diff", "against", type=click.Path(path_type=Path), metavar="B", help="Show the edits between MODEL and model B."
 )
-@click.option("--random", "seed", type=click.IntRange(0), default=0, metavar="SEED", help="Seed of the other inputs.")
-@click.option("--no-constants", is_flag=True, help="Read no weights: constants without statistics.")
+@click.option(
+    "--tensor",
+    "tensors",
+    multiple=True,
+    metavar="GLOB",
+    shell_complete=layer_names,
+    help="Include the values of these layers on the inputs, downloadable as .npy; may be repeated.",
+)
+@click.option("--random", "seed", type=click.IntRange(0), default=0, metavar="SEED", help="Seed of random inputs.")
+@click.option(
+    "--no-constants",
+    is_flag=True,
+    help="Read no weights; constants have no statistics.",
+)
 @compile_options
+@records(source=Source, feed=Feed, contents=Contents, options=CompileOptions)
 def command(
-    model: Path,
-    inputs: tuple[str, ...],
+    source: Source,
+    feed: Feed,
     output: Path | None,
     force: bool,
-    weights: Path | None,
-    shapes: tuple[str, ...],
-    profile: bool,
-    other: str | None,
-    against: Path | None,
-    seed: int,
-    no_constants: bool,
-    limits: Limits,
-    **options: Any,
+    contents: Contents,
+    threads: int | None,
+    options: CompileOptions,
 ) -> int:
     r"""Write an HTML page that shows MODEL (.xml): its graph, layers, costs, memory, findings.
 
-    The page is one file that loads nothing. Inputs are for --profile and --compare; what no file gives is random.
+    The page is one self-contained file. Inputs are for --profile, --compare and --tensor; inputs without a file are
+    random.
 
     \b
       irrun report model.xml -o report.html
       irrun report model.xml image.npy --profile --compare openvino
     """
-    from irload import read_model, report
+    from irload import report
     from irload.loading import read_anyway
-    from irrun.feed import gather
     from irrun.render import progress, safe, size_text, stdout
-    from irrun.suggest import advice
 
-    target = output if output is not None else Path(model.with_suffix(".html").name)
+    target = output if output is not None else Path(source.model.with_suffix(".html").name)
+    if target.suffix.lower() not in SUFFIXES:
+        raise click.UsageError(f"the report is an HTML page, and {target} does not end in .html")
     if target.exists() and not force:
         raise FileExistsError(f"{target} exists already")
+    runs = bool(feed.inputs) or contents.profile or bool(contents.tensors) or contents.other is not None
     with progress("reading the model"):
-        runs = bool(inputs) or profile or other is not None
-        loaded = (read_model if runs else read_anyway)(model, weights, limits=limits)
-        if shapes:
-            loaded.reshape(shapes_of(loaded, shapes))
-    values = None
-    if runs:
-        values = [f.value for f in gather(loaded.inputs, inputs, seed, limits, lambda p: advice(loaded, p))]
-    with progress("making the report"):
+        if runs:
+            loaded = source.read()
+        else:
+            loaded = source.reshaped(read_anyway(source.model, source.weights, limits=source.limits))
+    values = [f.value for f in feed.gather(loaded, source.limits)] if runs else None
+    with progress("writing the report"):
         made = report(
             loaded,
             values,
-            constants=not no_constants,
-            profile=profile,
-            comparison=other,
-            difference=against,
-            limits=limits,
+            constants=not contents.no_constants,
+            profile=contents.profile,
+            comparison=contents.other,
+            difference=contents.against,
+            tensors=contents.tensors,
+            threads=threads,
             **options,
         )
         made.save(target, force=force)

@@ -1,24 +1,78 @@
-"""`irrun run`: a model, its inputs, its outputs."""
+"""`irrun run`: runs a model on inputs and shows its outputs."""
 
 from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from irload import Limits
+from irload.options import CompileOptions, Options
+from irload.record import record
 from irrun.arguments import (
     compile_options,
     json_option,
     model_argument,
     pin_option,
-    shapes_of,
     shapes_option,
     strict_option,
     weights_option,
 )
+from irrun.document import Document
+from irrun.records import Feed, Source, records
+
+if TYPE_CHECKING:
+    from irload import CompiledModel, Model
+
+
+@record()
+class Results:
+    """Which values are shown, and the files of outputs."""
+
+    top: int | None
+    labels: Path | None
+    output: str | None
+    force: bool
+
+    def names(self) -> list[str]:
+        """Read the names for --top. Raises UsageError, OSError."""
+        if self.labels is None:
+            return []
+        if self.top is None:
+            raise click.UsageError("--labels names the values that --top N shows; give --top, too")
+        return self.labels.read_text(encoding="utf-8", errors="replace").splitlines()
+
+
+@record()
+class Details:
+    """The output of a run beyond its results. It requires the graph, which a plan from the cache does not have."""
+
+    emulate: str | None
+    profile: bool
+    explain: bool
+    dump: Path | None
+    layers: tuple[str, ...]
+    finite: bool
+    subnormals: bool
+    force: bool
+
+    @property
+    def needs_graph(self) -> bool:
+        """True if any option is given."""
+        given = (self.emulate, self.profile, self.explain, self.dump, self.layers, self.finite, self.subnormals)
+        return any(value not in (None, False, ()) for value in given)
+
+
+@record()
+class Compiled:
+    """A compiled model, the seconds of planning, and the emulated layers. `keep` caches its plan."""
+
+    model: CompiledModel
+    seconds: float
+    cached: bool
+    emulated: list[str]
+    keep: Any
 
 
 @click.command("run", no_args_is_help=True)
@@ -26,46 +80,46 @@ from irrun.arguments import (
 @click.argument("inputs", nargs=-1, metavar="[[NAME=]FILE]...", type=click.Path())
 @weights_option
 @pin_option
-@click.option("--random", "seed", type=click.IntRange(0), metavar="SEED", help="Fill inputs that no file gives.")
+@click.option(
+    "--random", "seed", type=click.IntRange(0), metavar="SEED", help="Fill inputs without a file with random values."
+)
 @shapes_option
 @click.option("--top", type=click.IntRange(1), metavar="N", help="Show the N greatest values along the last axis.")
-@click.option("--labels", type=click.Path(path_type=Path), metavar="FILE", help="Names for --top, one a line.")
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write outputs: FILE.npz, FILE.npy or a folder.")
+@click.option("--labels", type=click.Path(path_type=Path), metavar="FILE", help="Names for --top, one per line.")
+@click.option("-o", "--output", type=click.Path(), help="Write outputs: FILE.npz, FILE.npy or a folder.")
 @click.option("--force", is_flag=True, help="Let -o and --dump replace existing files.")
 @compile_options
 @strict_option
-@click.option("--emulate", type=click.Choice(["openvino-cpu"]), help="Compute as that runtime does, not as specified.")
-@click.option("--profile", is_flag=True, help="Show the time of every step as well.")
-@click.option("--explain", is_flag=True, help="Show the plan in words as well: what was fused, which kernels, why.")
-@click.option("--dump", type=click.Path(path_type=Path), metavar="DIR", help="Write every layer's outputs there.")
+@click.option(
+    "--emulate",
+    type=click.Choice(["openvino-cpu"]),
+    help="Emulate that runtime where it departs from the specification.",
+)
+@click.option("--profile", is_flag=True, help="Also show the time of every step.")
+@click.option("--explain", is_flag=True, help="Also explain the plan: fusions, kernels and the reasons.")
+@click.option(
+    "--dump", type=click.Path(path_type=Path), metavar="DIR", help="Write every layer's outputs to this folder."
+)
 @click.option("--layers", multiple=True, metavar="PATTERN", help="Only these layers for --dump; may be repeated.")
-@click.option("--check-finite", "finite", is_flag=True, help="Name the first layers that give NaN or infinity.")
-@click.option("--no-cache", is_flag=True, help="Keep no plan for the next run of the file, and take none.")
-@click.option("--subnormals", is_flag=True, help="Look for subnormal numbers as well, with --check-finite.")
+@click.option(
+    "--check-finite",
+    "finite",
+    is_flag=True,
+    help="Report the first layers that output NaN or infinity.",
+)
+@click.option("--no-cache", is_flag=True, help="Neither load the plan from the cache nor store it.")
+@click.option("--subnormals", is_flag=True, help="With --check-finite, report subnormal numbers, too.")
 @json_option
+@records(source=Source, feed=Feed, results=Results, details=Details, options=CompileOptions)
 def command(
-    model: Path,
-    inputs: tuple[str, ...],
-    weights: Path | None,
-    seed: int | None,
-    shapes: tuple[str, ...],
-    top: int | None,
-    labels: Path | None,
-    output: Path | None,
-    force: bool,
-    strict: bool,
-    emulate: str | None,
-    profile: bool,
-    explain: bool,
-    dump: Path | None,
-    layers: tuple[str, ...],
-    finite: bool,
-    subnormals: bool,
+    source: Source,
+    feed: Feed,
+    results: Results,
+    details: Details,
+    threads: int | None,
+    options: CompileOptions,
     no_cache: bool,
-    limits: Limits,
-    pins: dict[str, str] | None,
     as_json: bool,
-    **options: Any,
 ) -> int:
     r"""Run MODEL (.xml) on inputs and show its outputs.
 
@@ -76,86 +130,81 @@ def command(
       irrun model.xml ids=ids.npy mask=mask.npy -o result.npz
       irrun model.xml --random 0 --shape 'image[1,3,224,224]'
     """
-    from irload.compiling import compile_model, place_for
-    from irrun.feed import gather
-    from irrun.intermediates import dumped, nonfinite, render_intermediates, require_options
     from irrun.notice import Notice
     from irrun.outcome import render, report
-    from irrun.output_files import plan_files, write_files
-    from irrun.plan import render_plan, timed
     from irrun.render import progress, show_json
-    from irrun.suggest import advice
 
-    require_options(dump, layers, finite=finite, subnormals=subnormals)
-    names = _labels(labels)
-    emulated: list[str] = []
-    as_it_is = not (no_cache or weights or pins or shapes or emulate or profile or explain or dump or finite)
-    place = place_for(model, limits=limits, **options) if as_it_is else None
-    planning = time.perf_counter()
-    compiled = cached = None if place is None else place.find(strict=strict)
-    if compiled is None:
-        from irload import read_model  # which a plan that was kept does without
+    if details.needs_graph:
+        from irrun.intermediates import require_options
 
-        with progress("reading the model"):
-            loaded = read_model(model, weights, limits=limits, sha256=pins)
-            if shapes:
-                loaded.reshape(shapes_of(loaded, shapes))
-            emulated = _emulated(loaded, emulate)
-        planning = time.perf_counter()
-        with progress("planning"):
-            compiled = compile_model(loaded, optimize=emulate is None, strict=strict, **options)
-    planned = time.perf_counter() - planning
+        require_options(details.dump, details.layers, finite=details.finite, subnormals=details.subnormals)
+    names = results.names()
+    options["cache"] = not (no_cache or source.shapes or details.needs_graph)
+    options["optimize"] = details.emulate is None
+    compiled = _compiled(source, Options.of(options, threads, file=str(source.model)), details.emulate)
+    model = compiled.model
     notice = Notice()
-    notice(compiled.differences)
-    fed = gather(compiled.inputs, inputs, seed, limits, lambda ports: advice(compiled.model, ports))
-    files = plan_files(output, compiled.outputs, force=force) if output is not None else None
+    notice(model.differences)
+    fed = feed.gather(model, source.limits)
+    files = None
+    if results.output is not None:
+        from irrun.output_files import plan_files
+
+        files = plan_files(results.output, model.outputs, force=results.force)
     values = [f.value for f in fed]
-    seen: dict[str, Any] = {}
-    if dump is not None:
-        with progress("writing the outputs of the layers"):
-            seen["dump"] = dumped(compiled, values, dump, layers, force=force)
-    if finite:
-        with progress("looking for NaN and infinities"):
-            seen["finite"] = nonfinite(compiled, values, subnormals=subnormals)
+    seen = _intermediates(model, values, details)
     planning = time.perf_counter()
     with progress("planning"):
-        compiled.prepare(values)  # at once where the model is static, which is planned already
+        model.prepare(values)  # immediately for a static model, which is planned already
     started = time.perf_counter()
-    planned += started - planning
     with progress("running"):
-        result = compiled(values)
-    seconds = time.perf_counter() - started
-    notice(compiled.differences)
+        result = model(values)
+    seconds = compiled.seconds + started - planning, time.perf_counter() - started
+    notice(model.differences)
     if files is not None:
-        write_files(files, result, force=force)
-    document: dict[str, Any] = report(
-        model, compiled, fed, result, (planned, seconds), top, names, cached=cached is not None
-    )
-    document["warnings"] = compiled.warnings
+        from irrun.output_files import write_files
+
+        write_files(files, result, force=results.force)
+    document = report(source.model, model, fed, result, seconds, results.top, names, cached=compiled.cached)
+    document["warnings"] = model.warnings
     document |= seen
-    if emulate is not None:
-        document["emulated"] = emulated
+    if details.emulate is not None:
+        document["emulated"] = compiled.emulated
     document["written"] = [] if files is None else [str(f) for f in files]
-    if explain:
-        document["plan"] = compiled.explain(values)
-    if profile:
-        document["profile"] = timed(compiled.profile(values))
+    document |= _plan(model, values, details)
     if as_json:
         show_json(document)
     else:
         render(document)
-        render_plan(document)
-        render_intermediates(document)
-    if place is not None and cached is None:
-        place.keep(compiled)
-    return 0 if not finite or document["finite"]["passed"] else 1
+        _render_details(document, details)
+    compiled.keep(model)
+    return 0 if not details.finite or document["finite"]["passed"] else 1
 
 
-def _emulated(model: Any, target: str | None) -> list[str]:
-    """Have the model computed as a runtime does it; the layers that change, which are said on stderr."""
+def _compiled(source: Source, options: Options, emulate: str | None) -> Compiled:
+    """Load the plan of the model from the cache, or read and compile it."""
+    from irload.compiling import ModelFile
+    from irrun.render import progress
+
+    file = ModelFile(source.model, options, weights=source.weights, sha256=source.pins)
+    started = time.perf_counter()
+    found = file.find()
+    if found is not None:
+        return Compiled(found, time.perf_counter() - started, True, [], lambda _: None)
+    with progress("reading the model"):
+        model = source.reshaped(file.read())
+        emulated = _emulated(model, emulate)
+    started = time.perf_counter()
+    with progress("planning"):
+        compiled = file.compile(model)
+    return Compiled(compiled, time.perf_counter() - started, False, emulated, file.keep)
+
+
+def _emulated(model: Model, target: str | None) -> list[str]:
+    """Configure the model to emulate a runtime, and report the affected layers on stderr."""
     if target is None:
         return []
-    from irload.emulation import emulate
+    from irload.deviations.emulation import emulate
     from irrun.render import safe, stderr
 
     layers = [node.where().layer for node in emulate(model, target)]
@@ -166,5 +215,39 @@ def _emulated(model: Any, target: str | None) -> list[str]:
     return layers
 
 
-def _labels(path: Path | None) -> list[str]:
-    return [] if path is None else path.read_text(encoding="utf-8", errors="replace").splitlines()
+def _intermediates(model: CompiledModel, values: list[Any], details: Details) -> Document:
+    """Return the documents of --dump and --check-finite."""
+    seen: Document = {}
+    if details.dump is None and not details.finite:
+        return seen
+    from irrun.intermediates import dumped, nonfinite
+    from irrun.render import progress
+
+    if details.dump is not None:
+        with progress("writing the outputs of the layers"):
+            seen["dump"] = dumped(model, values, details.dump, details.layers, force=details.force)
+    if details.finite:
+        with progress("looking for NaN and infinities"):
+            seen["finite"] = nonfinite(model, values, subnormals=details.subnormals)
+    return seen
+
+
+def _plan(model: CompiledModel, values: list[Any], details: Details) -> Document:
+    """Return the documents of --explain and --profile."""
+    found: Document = {}
+    if details.explain:
+        found["plan"] = model.explain(values)
+    if details.profile:
+        from irrun.plan import timed
+
+        found["profile"] = timed(model.profile(values))
+    return found
+
+
+def _render_details(document: Document, details: Details) -> None:
+    if details.needs_graph:
+        from irrun.intermediates import render_intermediates
+        from irrun.plan import render_plan
+
+        render_plan(document)
+        render_intermediates(document)

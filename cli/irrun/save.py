@@ -1,4 +1,4 @@
-"""`irrun save`: a model written anew, as IR v11, for other shapes, with constants of f16, without rt_info."""
+"""`irrun save`: rewrites a model as IR v11, for other shapes, with constants of f16, or without rt_info."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from pathlib import Path
 
 import click
 
-from irload import Limits, Model
-from irrun.arguments import model_argument, pin_option, shapes_of, shapes_option, weights_option
+from irload import Model
+from irrun.arguments import model_argument, pin_option, shapes_option, weights_option
+from irrun.records import Source, records
 
 
 @click.command("save", no_args_is_help=True)
@@ -17,40 +18,33 @@ from irrun.arguments import model_argument, pin_option, shapes_of, shapes_option
 @pin_option
 @shapes_option
 @click.option("--fp16", is_flag=True, help="Store constants of f32 and f64 as f16, as OpenVINO's save_model does.")
-@click.option("--strip-rt-info", is_flag=True, help="Leave out what rt_info says: of the model, its layers and ports.")
+@click.option(
+    "--strip-rt-info",
+    is_flag=True,
+    help="Omit the rt_info of the model, its layers and ports.",
+)
 @click.option("--force", is_flag=True, help="Replace existing files.")
-def command(
-    model: Path,
-    target: Path,
-    weights: Path | None,
-    shapes: tuple[str, ...],
-    fp16: bool,
-    strip_rt_info: bool,
-    force: bool,
-    limits: Limits,
-    pins: dict[str, str] | None,
-) -> int:
-    r"""Write MODEL (.xml) anew as TARGET.xml and the .bin beside it, in IR version 11.
+@records(source=Source)
+def command(source: Source, target: Path, fp16: bool, strip_rt_info: bool, force: bool) -> int:
+    r"""Write MODEL (.xml) as TARGET.xml and the .bin beside it, in IR version 11.
 
-    Ports declare what is inferred, layers that no output depends on are left out, ids are given anew. OpenVINO loads
-    the files and computes the same (with --fp16: with constants that are rounded). Both files appear whole or not at
-    all; MODEL itself is never replaced.
+    Ports declare the inferred types and shapes, layers that no output depends on are left out, ids are renumbered.
+    OpenVINO computes the same results (with --fp16: from rounded constants). Either both files are written or neither;
+    MODEL is never replaced.
 
     \b
       irrun save model.xml half.xml --fp16
       irrun save model.xml fixed.xml --shape 'image[1,3,224,224]'
       irrun save v10.xml v11.xml --strip-rt-info
     """
-    from irload import read_model, save_model
+    from irload import save_model
     from irrun.notice import Notice
     from irrun.render import progress, safe, stderr
 
     files = [target, target.with_suffix(".bin")]
-    _require_free(files, model, weights, force=force)
+    _require_free(files, source.model, source.weights, force=force)
     with progress("reading the model"):
-        loaded = read_model(model, weights, limits=limits, sha256=pins)
-        if shapes:
-            loaded.reshape(shapes_of(loaded, shapes))
+        loaded = source.read()
     Notice()(loaded.differences)
     if strip_rt_info:
         _strip(loaded)
@@ -62,7 +56,7 @@ def command(
 
 
 def _require_free(files: list[Path], model: Path, weights: Path | None, *, force: bool) -> None:
-    """Raise UsageError for a target that exists, is no .xml, or is the model itself."""
+    """Raise UsageError for a target that exists, is not an .xml, or is MODEL."""
     if files[0].suffix.lower() != ".xml":
         raise click.UsageError(f"TARGET must end in .xml, found {files[0].name}")
     if not files[0].parent.is_dir():
@@ -76,7 +70,7 @@ def _require_free(files: list[Path], model: Path, weights: Path | None, *, force
 
 
 def _strip(model: Model) -> None:
-    """Forget the rt_info of a model, its layers and their ports, of bodies too."""
+    """Remove the rt_info of a model, its layers and their ports, also in bodies."""
     model.rt_info = {}
     for graph in model.walk():
         for node in graph.nodes:

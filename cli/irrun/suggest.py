@@ -1,4 +1,4 @@
-"""Shapes for dynamic inputs that a model's own layers allow, found by inferring candidates."""
+"""Suggests shapes for dynamic inputs: infers candidates until the whole model accepts one."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from irload import IRError, Model, Port, Shape
 from irload.core.shape import Dim
 
 SECONDS = 5.0
-"""Time that the search may take."""
+"""Time limit of the search."""
 KEPT = 4
-"""Candidates of one input that are combined with those of the others."""
+"""Upper bound of the candidates of one input that are combined with candidates of the others."""
 SIZES = (224, 256, 32, 64, 128, 16, 8, 384, 512, 640, 800, 1024, 4, 2, 1)
-"""Sides of images, volumes and windows, in the order in which they are tried."""
+"""Sides of images, volumes and windows, in the order of the search."""
 LENGTHS = (16, 8, 77, 128, 1, 2, 4, 32, 64, 256, 512, 1024, 4000, 16000, 64000)
 """Lengths of sequences."""
 CHANNELS = (3, 1, 4, 2)
 
 
 def suggestion(model: Model) -> dict[str, Shape]:
-    """Static shapes of the dynamic inputs, by name, for which the whole model infers. Empty where none was found.
+    """Return static shapes of the dynamic inputs, by name, for which the whole model infers; empty if there are none.
 
-    The model keeps shapes that were tried, so it is of no further use.
+    The model keeps the last shapes tried and must be discarded.
     """
     until = monotonic() + SECONDS
     ports = [p for p in model.inputs if p.partial_shape.is_dynamic and p.partial_shape.rank is not None]
@@ -35,7 +35,7 @@ def suggestion(model: Model) -> dict[str, Shape]:
         others = {p.index: before[p.index] for p in ports if p is not port}
         fitting = (s for s in _candidates(port) if monotonic() < until and _holds(model, {**others, port.index: s}))
         choices.append(list(islice(fitting, KEPT)))
-    # Inputs that are alike are mostly of one length, so such combinations come first.
+    # Similar inputs mostly share one length, so equal lengths are tried first.
     combined = sorted(product(*choices), key=lambda shapes: len({s[1:] for s in map(tuple, shapes)}))
     for shapes in combined:
         wanted = dict(zip((p.index for p in ports), shapes, strict=True))
@@ -45,7 +45,7 @@ def suggestion(model: Model) -> dict[str, Shape]:
 
 
 def _candidates(port: Port) -> Iterator[Shape]:
-    """Static shapes within what the port takes: one sample, sides of one size, few channels before or after them."""
+    """Return static shapes within the port's shape: one sample, equal sides, few channels before or after them."""
     shape = port.partial_shape
     rank = len(shape)
     seen: set[tuple[int, ...]] = set()
@@ -63,7 +63,7 @@ def _within(dim: Dim, size: int) -> int:
 
 
 def _holds(model: Model, shapes: Mapping[int, Shape]) -> bool:
-    """True where the model infers for these shapes, and gives outputs of some size."""
+    """Return True if the model infers for these shapes with non-empty outputs."""
     try:
         model.reshape({index: shape for index, shape in shapes.items()})  # noqa: C416 - the key type widens
     except IRError:
@@ -71,8 +71,13 @@ def _holds(model: Model, shapes: Mapping[int, Shape]) -> bool:
     return not any(d.hi == 0 for p in model.outputs for d in (p.partial_shape if p.partial_shape.rank else ()))
 
 
+def reshapes(model: Model, port: Port, shape: Shape) -> bool:
+    """Return True if inference succeeds with this shape of an input. The model keeps it: discard the model."""
+    return _holds(model, {port.index: shape})
+
+
 def advice(model: Model, ports: Sequence[Port]) -> str:
-    """The options that give dynamic inputs shapes which the model takes, for an error about some of them."""
+    """Return the --shape options that the model accepts, as advice in an error about dynamic inputs."""
     found = suggestion(model)
     if not found:
         names = " ".join(f"--shape '{p.any_name}[…]'" for p in ports)

@@ -1,4 +1,4 @@
-"""Reading a model for a look at it, whatever is wrong with it: faults are gathered, not raised."""
+"""Reads a model for display: collects faults instead of raising them."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from irload import IRError, Limits, Model, Port, ReadError
 from irload.core.tensor import TensorType
 from irload.graph import Graph, Node, UnknownOp
 from irload.inference import ShapeLike, as_shape
-from irload.integrity import Pins
 from irload.model import infer
 from irload.read import Weights, read_graph
+from irload.safety.integrity import Pins
 
 __all__ = [
     "Filter",
@@ -30,7 +30,7 @@ __all__ = [
 
 @dataclass
 class Survey:
-    """A model read as far as it can be, with the faults met on the way and the one that each failing layer has."""
+    """A model read as far as possible, with all faults, and the fault of each failing layer."""
 
     model: Model
     faults: list[IRError] = field(default_factory=list[IRError])
@@ -40,11 +40,11 @@ class Survey:
 def survey(
     path: Path, weights: Path | None, limits: Limits, pins: Pins | None = None, *, hashed: bool = False
 ) -> Survey:
-    """Read a model without its weights being needed. Raises ReadError only where the XML itself cannot be read."""
+    """Read a model; the weights are optional. Raises ReadError only if the XML cannot be read."""
     faults: list[IRError] = []
     source = None if weights is None else Weights(weights, limits)
     model = read_graph(path, source, faults.append, limits, sha256=pins, hashed=hashed)
-    # An end without its port is a fault, and no input or output that could be shown.
+    # A Parameter or Result without its port is a fault, and cannot be shown as an input or output.
     faults += [ReadError("has no output port", n.where(model.file)) for n in model.parameters if not n.outputs]
     model.parameters = [n for n in model.parameters if n.outputs]
     model.results = [n for n in model.results if n.inputs]
@@ -59,12 +59,12 @@ def reshape_inputs(found: Survey, shapes: Mapping[str | int | Port, ShapeLike]) 
 
 
 def infer_all(found: Survey) -> None:
-    """Infer every layer; those that fail keep what the file declares, and their fault."""
+    """Infer every layer; a layer that fails keeps its declared outputs, and its fault is recorded."""
 
     def note(node: Node, error: IRError) -> None:
         missing = isinstance(error, ReadError) and found.model.weights_file is None and node.type == "Const"
         if missing:
-            return  # said once for the whole model, not for each constant
+            return  # reported once for the whole model, not per constant
         found.failed.setdefault(node, error)
 
     infer(found.model, note)
@@ -73,7 +73,7 @@ def infer_all(found: Survey) -> None:
 
 
 def _trust_declared(model: Model) -> None:
-    """Without weights, shapes that depend on constants stay open; what the file says of them is better than nothing."""
+    """Without weights, shapes that depend on constants are unknown; use the declared ones instead."""
     for graph in model.walk():
         for node in graph.nodes:
             for output in node.outputs:
@@ -83,7 +83,7 @@ def _trust_declared(model: Model) -> None:
 
 
 def warnings_of(found: Survey) -> list[str]:
-    """All that a reader of the report should know, most basic first."""
+    """Return all notes for the reader of the report, most fundamental first."""
     model = found.model
     said = [str(f) for f in found.faults]
     if model.weights_file is None and any(n.type == "Const" for g in model.walk() for n in g.nodes):
@@ -103,9 +103,9 @@ class Layer:
 
 @dataclass(frozen=True)
 class Filter:
-    """Which layers to show: those of any of the types, whose names match any of the patterns; all where none is given.
+    """Selects layers by type or name pattern; all layers if neither is given.
 
-    Patterns are those of file names: `*`, `?`, `[abc]`. Types are matched without regard to case.
+    Patterns are shell-style wildcards: `*`, `?`, `[abc]`. Types are compared regardless of case.
     """
 
     types: Sequence[str] = ()
@@ -115,7 +115,7 @@ class Filter:
         return bool(self.types or self.names)
 
     def of(self, layers: Sequence[Layer]) -> list[Layer]:
-        """The layers that match."""
+        """Return the layers that match."""
         return [x for x in layers if self._type(x.node.type) and self._name(x)]
 
     def _type(self, type: str) -> bool:
@@ -127,7 +127,7 @@ class Filter:
 
 
 def layers_of(graph: Graph) -> list[Layer]:
-    """Every layer in topological order, those of a body right after the layer that holds it. Iterative."""
+    """Yield every layer in topological order, the layers of a body right after the layer that runs it. Iterative."""
     found: list[Layer] = []
     pending: list[tuple[Node, str]] = [(n, "") for n in reversed(graph.nodes)]
     inside: Mapping[Node, Sequence[tuple[str, Graph]]] = _bodies(graph)
@@ -149,5 +149,5 @@ def _bodies(graph: Graph) -> dict[Node, list[tuple[str, Graph]]]:
 
 
 def is_unknown(node: Node) -> bool:
-    """True for a layer whose operation irload does not know."""
+    """Return True for a layer of an unknown operation."""
     return isinstance(node.op, UnknownOp)

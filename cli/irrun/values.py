@@ -1,4 +1,4 @@
-"""Values of tensors as JSON and tables have them."""
+"""Values of tensors in JSON and tables."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from irrun.render import plain
 
 
 def json_value(value: Any) -> float | int | bool | str | None:
-    """A NumPy scalar as JSON has it; f32 and narrower keep their own few digits. None for NaN and infinities."""
+    """Convert a NumPy scalar to JSON; f32 and narrower keep their shortest digits. None for NaN and infinities."""
     if isinstance(value, str | bytes):
         return value if isinstance(value, str) else value.decode("utf-8", "replace")
     if isinstance(value, np.bool_ | bool):
@@ -25,7 +25,7 @@ def json_value(value: Any) -> float | int | bool | str | None:
 
 
 def value_text(value: Any, digits: int = 5) -> str:
-    """A value of JSON for people."""
+    """Format a JSON value as text."""
     if value is None:
         return "–"
     if isinstance(value, bool):

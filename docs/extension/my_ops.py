@@ -1,4 +1,4 @@
-"""An operation of one's own: root-mean-square normalization, as docs/extensions.md explains it."""
+"""A user-defined operation, root-mean-square normalization; docs/extensions.md explains it."""
 
 import numpy as np
 

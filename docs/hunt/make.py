@@ -1,7 +1,7 @@
 """Makes the int8 version of models/digits that docs/debugging.md looks into: `python docs/hunt/make.py [FOLDER]`.
 
-FakeQuantize stands before every convolution and matmul, on its input with 256 levels and on its weights with 255 for
-each output channel. Ranges are measured on some images, but for the mistake: conv1 got that of conv0's input.
+FakeQuantize quantizes the input of every convolution and matmul to 256 levels, and its weights to 255 per channel.
+Ranges are measured on some images, except for the mistake: conv1 has the range of conv0's input.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from irload.ops.registry import resolve
 HERE = Path(__file__).parent
 DIGITS = HERE.parents[1] / "models" / "digits"
 INPUTS = {"conv0": "scaled", "conv1": "pool0", "dense": "flat"}
-"""What feeds the layers that are quantized."""
+"""The quantized layers, and the tensor that feeds each."""
 
 
 def ranges(model: irload.Model) -> dict[str, float]:

@@ -1,4 +1,4 @@
-"""Columns of a table that go along into the results: any type that parquet has, never converted to Python's objects."""
+"""Table columns copied into the results: any parquet type, never converted to Python objects."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from irload.batch.extras import extra
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Carried:
-    """A row of a block of columns. The rows of one block share it, when they are pickled together, too."""
+    """One row of a block of columns. Rows pickled together share the block."""
 
     block: Any
     row: int
 
     def values(self) -> list[Any]:
-        """The values as JSON has them, in the order of the columns."""
+        """The values as JSON, in column order."""
         return [json_value(column[self.row]) for column in self.block.columns]
 
 
 def carried_columns(fields: Sequence[Any], rows: Sequence[Carried | None]) -> list[Any]:
-    """The columns for these rows; null where a row has none."""
+    """The columns of these rows; null for a row without columns."""
     arrow = extra("pyarrow", "parquet")
     chunks: list[list[Any]] = [[] for _ in fields]
     begin = 0
@@ -58,7 +58,7 @@ def _taken(arrow: Any, column: Any, indices: Sequence[int]) -> Any:
 
 
 def json_value(scalar: Any) -> Any:
-    """A value of a column as JSON has it: NaN and infinities are null, bytes base64, times and decimals text."""
+    """A column value as JSON: NaN and infinities are null, bytes base64, times and decimals text."""
     types = extra("pyarrow", "parquet").types
     if not scalar.is_valid:
         return None
@@ -85,7 +85,7 @@ def json_value(scalar: Any) -> Any:
 
 
 def _text(scalar: Any) -> str:
-    """The value as text by Arrow's own rules, which know no limits of Python's and need no time zones."""
+    """The value as text formatted by Arrow, which has no limits on years or digits and needs no time zone database."""
     arrow = extra("pyarrow", "parquet")
     type_ = scalar.type
     if arrow.types.is_timestamp(type_) and type_.tz is not None:

@@ -1,4 +1,4 @@
-"""Values as the element type of an input: converted where that keeps them, refused where it would not."""
+"""Conversion of values to the element type of an input; values that would change are refused."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from irload.core.element import ELEMENTS, ElementType, dynamic, string
 from irload.core.tensor import Array
 from irload.errors import InputInvalid
 from irload.graph import Port
-from irload.inputs import bind
+from irload.runtime.inputs import bind
 
 _NARROW = frozenset(e.dtype for e in ELEMENTS if e.is_low_precision)
-"""The float types that NumPy itself does not know as such."""
+"""Floats narrower than f32; they include bf16 and f8, whose NumPy kind is not `f`."""
 
 
 def cast(port: Port, value: Array, *, lossy: bool = False) -> Array:
-    """`value` as the input `port` takes it, its shape kept.
+    """Convert `value` to the element type of the input `port`, with the shape unchanged.
 
-    Safe are: floats as narrower floats, rounded; integers and booleans as floats or integers that hold them exactly;
-    whole floats as integers; 0 and 1 as booleans. With `lossy` everything that the runtime's API converts is converted
-    by the rules of Convert: truncated, wrapped, text read as numbers. Raises InputInvalid.
+    Safe conversions are: floats to narrower floats, rounded; integers and booleans to floats or integers that represent
+    them exactly; whole floats to integers; 0 and 1 to booleans. With `lossy`, all conversions of the runtime's API
+    follow the rules of Convert: truncate, wrap, parse text as numbers. Raises InputInvalid.
     """
     element = port.element_type
     if element is dynamic or element is string or value.dtype == element.dtype:
@@ -44,7 +44,7 @@ def _refuse(port: Port, value: Array, loss: str) -> NoReturn:
 
 
 def _loss(element: ElementType, value: Array) -> str:
-    """What a conversion would lose, in words; empty for nothing."""
+    """Describe the loss of a conversion; empty if there is none."""
     if not value.size:
         return ""
     if element.is_float and value.dtype.kind == "f":
@@ -77,5 +77,5 @@ def _range(element: ElementType) -> tuple[int, int]:
 
 
 def bound(port: Port, value: Array, *, lossy: bool = False) -> Array:
-    """The value cast and checked against the shape of the port. Raises InputInvalid."""
+    """Return the value cast and checked against the shape of the port. Raises InputInvalid."""
     return bind([port], [cast(port, value, lossy=lossy)])[0]

@@ -1,4 +1,4 @@
-"""Cells of a column as arrays, whatever list, tensor or struct type the table stores them as."""
+"""Table cells as arrays, from any list, tensor or struct column type."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from irload.batch.extras import extra
 from irload.core.tensor import Array
 
 DEPTH = 32
-"""Lists inside lists at the most; NumPy's arrays have 64 axes."""
+"""Maximum depth of nested lists; NumPy arrays have at most 64 axes."""
 
-Cell = Array | bytes | str
-"""An array, the bytes of an image, or the reason why there is neither."""
+CellValue = Array | bytes | str
+"""An array, the bytes of an image, or the reason why the cell is neither."""
 
 
-def cells_of(column: Any) -> Iterator[Cell]:
-    """Each cell of a column: numbers and text as an array, bytes as they are, and what can be neither as its fault."""
+def cells_of(column: Any) -> Iterator[CellValue]:
+    """Each cell of a column: numbers and text as arrays, bytes unchanged, anything else as its fault."""
     arrow = extra("pyarrow", "parquet")
     if isinstance(column, arrow.ChunkedArray):
         for chunk in column.chunks:
@@ -37,7 +37,7 @@ def cells_of(column: Any) -> Iterator[Cell]:
 
 
 def _plain(column: Any, arrow: Any) -> Iterator[Array] | None:
-    """All cells at once, where they are numbers or lists of numbers without nulls."""
+    """All cells at once, for columns of numbers or of lists of numbers without nulls."""
     types, flat = arrow.types, column
     if column.null_count:
         return None
@@ -58,7 +58,7 @@ def _is_number(type_: Any, types: Any) -> bool:
     return types.is_integer(type_) or types.is_floating(type_) or types.is_boolean(type_)
 
 
-def _cell(column: Any, k: int, arrow: Any) -> Cell:
+def _cell(column: Any, k: int, arrow: Any) -> CellValue:
     types = arrow.types
     if not column[k].is_valid:
         return "is null"
@@ -79,16 +79,16 @@ def _cell(column: Any, k: int, arrow: Any) -> Cell:
 
 
 class _Fault(Exception):
-    """Why a cell is no array."""
+    """The reason why a cell cannot be converted to an array."""
 
 
 def _shaped(cell: Any, arrow: Any) -> Array:
-    """The array of {shape, data}, as results store what varies in shape."""
+    """The array of a struct {shape, data}, the format of results whose shape varies."""
     if not cell["shape"].is_valid or not cell["data"].is_valid:
         raise _Fault("has a null in place of its shape or data")
     shape, data = (_array(cell[part].values, arrow) for part in ("shape", "data"))
     if shape.ndim != 1 or shape.dtype.kind not in "iu" or shape.size > DEPTH:
-        raise _Fault("has a shape that is no list of sizes")
+        raise _Fault("has a shape that is not a list of sizes")
     sizes = [int(n) for n in shape]
     if any(n < 0 for n in sizes) or data.ndim != 1 or int(np.prod([*sizes, 1], dtype=object)) != data.size:
         raise _Fault(f"has {data.size} numbers for the shape {sizes}")
@@ -96,7 +96,7 @@ def _shaped(cell: Any, arrow: Any) -> Array:
 
 
 def _array(values: Any, arrow: Any, depth: int = 0) -> Array:
-    """Values of a number, text or list type as an array, whose axis 0 counts them."""
+    """Values of a numeric, text or list type as an array; axis 0 counts the values."""
     types = arrow.types
     if isinstance(values.type, arrow.BaseExtensionType):
         values = values.storage
@@ -119,8 +119,8 @@ def _array(values: Any, arrow: Any, depth: int = 0) -> Array:
     return inner.reshape(len(values), counts[0] if counts else 0, *inner.shape[1:])
 
 
-def _tensor(cell: Cell, shape: list[int], permutation: list[int] | None) -> Cell:
-    """A flat cell in the shape of its tensor type: `shape` is as it is stored, `permutation` the order of the axes."""
+def _tensor(cell: CellValue, shape: list[int], permutation: list[int] | None) -> CellValue:
+    """A flat cell in the shape of its tensor type: `shape` is the stored shape, `permutation` the order of the axes."""
     if isinstance(cell, str | bytes):
         return cell
     array = cell.reshape(shape)

@@ -1,4 +1,4 @@
-"""Results as rows of a table."""
+"""Results as table rows."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from irload.arrays import storable
+from irload.arrays.npy import storable
 from irload.batch.carried import Carried, carried_columns
 from irload.batch.extras import extra
 from irload.batch.names import shown
@@ -15,14 +15,14 @@ from irload.batch.parquet import parquet_writer
 from irload.core.tensor import Array
 from irload.graph import Port
 
-Row = tuple[str, Carried | None, tuple[Array, ...] | None]
-"""The name of a sample, the columns carried over, its outputs (None where it failed)."""
+ResultRow = tuple[str, Carried | None, tuple[Array, ...] | None]
+"""The name of a sample, the columns copied from its input, its outputs (None if it failed)."""
 
 
 def column_names(outputs: Sequence[str], carried: Sequence[str]) -> tuple[list[str], list[str]]:
-    """The names of the columns for outputs and for what is carried over: `input` comes first, then outputs keep theirs.
+    """The names of the columns: `input`, then the outputs, then the columns copied from the input table.
 
-    A name that is there already gets a number: a carried `scores` becomes `scores_1`.
+    A name that is already used gets a number: a copied `scores` becomes `scores_1`.
     """
     taken = {"input"}
     found: list[str] = []
@@ -36,9 +36,9 @@ def column_names(outputs: Sequence[str], carried: Sequence[str]) -> tuple[list[s
 
 
 class TableFormat:
-    """The columns of a table of results: `input`, those carried over, one for each output of the model.
+    """The columns of a result table: `input`, the columns copied from the input, one per output of the model.
 
-    Outputs of a known shape are lists of fixed size (tensors of fixed shape from two axes on); others are a struct of
+    Outputs of static shape are lists of fixed size (tensors of fixed shape from two axes on); others are a struct of
     `shape` and `data`.
     """
 
@@ -64,8 +64,8 @@ class TableFormat:
             return self.arrow.list_(value, int(np.prod(sizes)))
         return self.arrow.fixed_shape_tensor(value, sizes)
 
-    def table(self, rows: Sequence[Row]) -> Any:
-        """A table of (input, columns carried over, outputs); None as outputs are nulls."""
+    def table(self, rows: Sequence[ResultRow]) -> Any:
+        """A table of (input, copied columns, outputs); outputs that are None become nulls."""
         columns = [self.arrow.array([shown(name) for name, _, _ in rows], self.arrow.string())]
         columns += carried_columns(self.carried, [c for _, c, _ in rows]) if self.carried else []
         for k, name in enumerate(self.names):
@@ -86,11 +86,11 @@ class TableFormat:
 
 
 GROUP = 1_000
-"""Rows of a row group of the final file."""
+"""Rows per row group of the final file."""
 
 
 def write_tables(schema: Any, tables: Iterable[Any], stream: IO[bytes]) -> None:
-    """One parquet file from many tables, in row groups that do not depend on how the rows came."""
+    """Merge tables into one parquet file whose row groups do not depend on the sizes of the tables."""
     arrow = extra("pyarrow", "parquet")
     with parquet_writer(stream, schema) as write:
         waiting: list[Any] = []

@@ -1,4 +1,4 @@
-"""Files that appear whole and stay: written aside, forced to disk together, then moved to their places."""
+"""Atomic, durable files: written to temporary names, synced to disk together, then renamed."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from irload.portable import replace
+from irload.system.portable import replace
 
 _NAMES = frozenset({errno.ENAMETOOLONG, errno.EISDIR, errno.ENOTDIR, errno.EEXIST, errno.EINVAL, errno.EILSEQ})
-"""Errors that say that a name is too long, or is taken by a folder or file."""
+"""Errors for a name that is too long or already used by a folder or file."""
 SYNCFS_FROM = 8
-"""Files from which on syncing their whole file system at once is cheaper than syncing each."""
+"""Number of files from which syncing the whole file system is cheaper than syncing each file."""
 
 
 def write_files(scratch: Path, files: Sequence[tuple[Path, bytes]]) -> dict[str, str]:
-    """Write files, each whole or not at all. Returns what is wrong with those whose names cannot be given to a file.
+    """Write files, each completely or not at all. Returns the errors of files whose names are invalid.
 
-    Raises OSError for what concerns all; those that were not moved yet are then gone.
+    Raises OSError for any other error, after removing the files that were not renamed yet.
     """
     temporaries: list[str] = []
     refused: dict[str, str] = {}
     try:
         for _, content in files:
-            temporary = os.path.join(scratch, uuid.uuid4().hex)  # pathlib's paths cost more than writing
+            temporary = os.path.join(scratch, uuid.uuid4().hex)  # building paths with pathlib costs more than writing
             temporaries.append(temporary)
             with open(temporary, "xb") as stream:
                 stream.write(content)
@@ -63,7 +63,7 @@ def _move(temporary: str, path: Path) -> None:
 
 
 def _syncfs() -> Any:
-    """The C library's syncfs, where there is one."""
+    """The C library's syncfs, or None."""
     if not sys.platform.startswith("linux"):
         return None
     return getattr(ctypes.CDLL(None, use_errno=True), "syncfs", None)

@@ -1,4 +1,4 @@
-"""The forms of one common output: JSON lines, CSV, parquet. Each writes rows to parts and puts parts together."""
+"""Formats of one common output: JSON lines, CSV, parquet. Each writes rows to parts and concatenates parts."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from typing import IO, Any, TypeVar
 
 import numpy as np
 
-from irload.arrays import storable
-from irload.batch.columns import Row, TableFormat, write_tables
-from irload.batch.manifest import Run
+from irload.arrays.npy import storable
+from irload.batch.columns import ResultRow, TableFormat, write_tables
+from irload.batch.manifest import RowRange
 from irload.batch.names import shown
 from irload.batch.parquet import open_parquet, parquet_writer
 from irload.core.tensor import Array
@@ -23,11 +23,11 @@ from irload.core.tensor import Array
 T = TypeVar("T")
 
 KEPT = 8
-"""Parts that are kept in memory while they are put together: repaired items stand between the rows of others."""
+"""Parts cached during concatenation; rows of retried items interleave with other parts."""
 
 
-def runs_of(folder: Path, runs: Iterable[Run], load: Callable[[Path], T]) -> Iterator[tuple[T, Run]]:
-    """Each run with the part that holds it, as `load` gives it."""
+def runs_of(folder: Path, runs: Iterable[RowRange], load: Callable[[Path], T]) -> Iterator[tuple[T, RowRange]]:
+    """Each run with the part that contains it, loaded by `load`."""
     kept: OrderedDict[str, T] = OrderedDict()
     for run in runs:
         if run.part not in kept:
@@ -44,15 +44,15 @@ def _lines(file: Path) -> list[bytes]:
 
 @dataclass(frozen=True, slots=True)
 class JsonLines:
-    """JSON lines: the columns carried over, and the greatest values of each output along its last axis."""
+    """JSON lines: the copied columns, and the greatest values of each output along its last axis."""
 
     names: tuple[str, ...]
     top: int = 5
     labels: tuple[str, ...] = ()
     carried: tuple[str, ...] = ()
 
-    def bytes(self, rows: Sequence[Row]) -> bytes:
-        """The lines of rows."""
+    def bytes(self, rows: Sequence[ResultRow]) -> bytes:
+        """The lines of the rows."""
         lines: list[str] = []
         for name, carried, outputs in rows:
             values = [] if carried is None else carried.values()
@@ -61,8 +61,8 @@ class JsonLines:
             lines.append(json.dumps(line, ensure_ascii=False, allow_nan=False) + "\n")
         return "".join(lines).encode("utf-8", "backslashreplace")
 
-    def merge(self, folder: Path, runs: Iterable[Run], stream: IO[bytes]) -> None:
-        """Write the lines of runs."""
+    def merge(self, folder: Path, runs: Iterable[RowRange], stream: IO[bytes]) -> None:
+        """Write the lines of the runs."""
         for lines, run in runs_of(folder, runs, _lines):
             stream.writelines(lines[run.begin : run.end])
 
@@ -81,7 +81,7 @@ class JsonLines:
 
 
 def number(value: Any) -> float | int | bool | None:
-    """A value of an output as JSON has it, floats as short as f32 allows; None for NaN and infinities."""
+    """An output value as JSON, floats with the fewest digits that are exact in f32; None for NaN and infinities."""
     if value.dtype.kind in "iub":
         return value.item()
     if not np.isfinite(value):
@@ -91,7 +91,7 @@ def number(value: Any) -> float | int | bool | None:
 
 @dataclass(frozen=True, slots=True)
 class CsvRows:
-    """CSV: the columns carried over, a column for each value of an output of known shape, or JSON for another.
+    """CSV: the copied columns, one column per value of an output of static shape, JSON for other outputs.
 
     `columns` are the columns of each output.
     """
@@ -99,8 +99,8 @@ class CsvRows:
     columns: tuple[tuple[str, ...], ...]
     carried: tuple[str, ...] = ()
 
-    def bytes(self, rows: Sequence[Row]) -> bytes:
-        """Rows as lines of JSON: names may hold line breaks, which CSV keeps as they are."""
+    def bytes(self, rows: Sequence[ResultRow]) -> bytes:
+        """Encode each row as one line of JSON: names may contain line breaks, which CSV would preserve."""
         lines: list[str] = []
         for name, carried, outputs in rows:
             values = [] if carried is None else carried.values()
@@ -110,8 +110,8 @@ class CsvRows:
             lines.append(json.dumps(cells, ensure_ascii=False, allow_nan=False) + "\n")
         return "".join(lines).encode("utf-8", "backslashreplace")
 
-    def merge(self, folder: Path, runs: Iterable[Run], stream: IO[bytes]) -> None:
-        """Write the header and the rows of runs."""
+    def merge(self, folder: Path, runs: Iterable[RowRange], stream: IO[bytes]) -> None:
+        """Write the header and the rows of the runs."""
         text = io.TextIOWrapper(stream, "utf-8", newline="")
         writer = csv.writer(text, lineterminator="\n")
         writer.writerow(["input", *self.carried, *(name for names in self.columns for name in names)])
@@ -138,15 +138,15 @@ class ParquetRows:
 
     format: TableFormat
 
-    def bytes(self, rows: Sequence[Row]) -> bytes:
+    def bytes(self, rows: Sequence[ResultRow]) -> bytes:
         """A parquet file of rows."""
         stream = io.BytesIO()
         with parquet_writer(stream, self.format.schema) as write:
             write(self.format.table(rows))
         return stream.getvalue()
 
-    def merge(self, folder: Path, runs: Iterable[Run], stream: IO[bytes]) -> None:
-        """Write one parquet file of runs."""
+    def merge(self, folder: Path, runs: Iterable[RowRange], stream: IO[bytes]) -> None:
+        """Write one parquet file of the runs."""
         slices = (table.slice(run.begin, run.end - run.begin) for table, run in runs_of(folder, runs, read_part))
         write_tables(self.format.schema, slices, stream)
 

@@ -1,4 +1,4 @@
-"""How an image comes to the size that a model takes: worked out from sizes alone, before any pixel is decoded."""
+"""Steps from the size of an image to the size of an input, computed before any pixel is decoded."""
 
 from __future__ import annotations
 
@@ -8,23 +8,26 @@ from typing import Any, Literal
 from irload.errors import InputInvalid
 
 Fit = Literal["standard", "fit_to_window", "fit_to_window_letterbox", "crop"]
-"""How an image is made as large as a window: stretched; in proportion, padded below and on the right; in proportion,
-padded on all sides; cut to the window's proportions."""
+"""How an image is fitted to a window: stretched; scaled in proportion and padded on two sides; on four sides; cropped.
+
+Values of OpenVINO Model API's `resize_type`. `fit_to_window` pads below and on the right, `letterbox` on
+all sides; `crop` cuts the image to the aspect ratio of the window.
+"""
 Size = tuple[int, int]
-Box = tuple[int, int, int, int]
+CropBox = tuple[int, int, int, int]
 
 
 @dataclass(frozen=True, slots=True)
 class Geometry:
-    """Steps in their order, each where it is not None: cut `box` out, resize, cut `crop` out, put on a canvas.
+    """Steps in order, each optional: crop to `box`, resize, crop to `crop`, paste on a canvas.
 
-    `canvas` is its size, the place of the image on it, and the value of what is left. Sizes are (width, height).
+    `canvas` holds its size, the position of the image on it, and the padding value. Sizes are (width, height).
     """
 
     source: Size
-    box: Box | None = None
+    box: CropBox | None = None
     resized: Size | None = None
-    crop: Box | None = None
+    crop: CropBox | None = None
     canvas: tuple[Size, Size, int] | None = None
 
     @property
@@ -38,12 +41,12 @@ class Geometry:
 
     @property
     def most_pixels(self) -> int:
-        """The pixels of the largest image on the way."""
+        """The pixels of the largest intermediate image."""
         sizes = [self.resized or self.source, self.size]
         return max(width * height for width, height in sizes)
 
     def apply(self, image: Any, pil: Any) -> Any:
-        """The image after these steps, resized by bilinear interpolation."""
+        """Apply the steps to an image, resizing by bilinear interpolation."""
         if self.resized is not None:
             image = image.resize(self.resized, pil.Resampling.BILINEAR, box=self.box)
         if self.crop is not None:
@@ -64,9 +67,9 @@ def geometry(
     window: Size | None,
     pad_value: int = 0,
 ) -> Geometry:
-    """The steps for an image of size `source`. Raises InputInvalid where it is too small to be cropped.
+    """The steps for an image of size `source`. Raises InputInvalid if it is too small to be cropped.
 
-    `fit` and `window` count where there is neither `resize` nor `crop`.
+    `fit` and `window` apply if there is neither `resize` nor `crop`.
     """
     if resize is None and crop is None:
         return Geometry(source) if fit is None or window is None else _fitted(source, fit, window, pad_value)
@@ -81,7 +84,7 @@ def geometry(
 
 
 def _shorter(size: Size, target: int) -> Size:
-    """The size whose shorter side is `target`, the other in proportion."""
+    """The size whose shorter side is `target`, in the same proportion."""
     share = target / min(size)
     width, height = (max(target, round(side * share)) for side in size)
     return width, height

@@ -1,4 +1,4 @@
-"""Images as inputs of a model: decoded, turned, resized, cropped, scaled and laid out."""
+"""Images as model inputs: decoded, rotated, resized, cropped, normalized and laid out."""
 
 from __future__ import annotations
 
@@ -16,21 +16,23 @@ from irload.batch.geometry import Fit, Geometry, geometry
 from irload.core.tensor import Array
 from irload.errors import InputInvalid, IRError, ReadError
 from irload.graph import Port
-from irload.safety import DEFAULT, Limits
+from irload.safety.limits import DEFAULT, Limits
+from irload.system.forks import unforked
 
 SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp")
 FORMATS = ("PNG", "JPEG", "BMP", "DIB", "GIF", "TIFF", "WEBP")
-"""What Pillow may try; some of its other formats start programs."""
+"""Formats that Pillow may decode; some of its other formats start programs."""
 
 ORIENTATION = 0x0112
-"""The EXIF tag of how a camera was held; from 5 on, width and height change places."""
+"""The EXIF orientation tag; values from 5 on swap width and height."""
 
 
 @dataclass(frozen=True, slots=True)
 class ImageOptions:
-    """What becomes of an image. Sizes are (width, height); `resize` of one number is that of the shorter side.
+    """Preprocessing of an image. Sizes are (width, height); a single number for `resize` sets the shorter side.
 
-    `fit` makes an image as large as the model takes, where nothing else says its size; `pad_value` fills what is left.
+    `fit` scales an image to the input size of the model unless `resize` or `crop` sets the size; `pad_value` fills the
+    padding.
     """
 
     resize: tuple[int, ...] | None = None
@@ -44,13 +46,13 @@ class ImageOptions:
 
 
 def load_image(source: IO[bytes], port: Port, options: ImageOptions, limits: Limits = DEFAULT) -> Array:
-    """One sample for `port` from a stream with an image: (value − mean) / scale, in the layout of the model.
+    """Load one sample for `port` from the stream of an image: (value − mean) / scale, in the layout of the model.
 
-    Values are 0..255 before mean and scale: 16-bit greys are divided by 257, palettes and CMYK become RGB, alpha is
-    left out, of an animation the first frame is taken, and the image is turned as its EXIF orientation says. A model
-    that takes one channel gets grey values. Raises ReadError for what is no image, LimitExceeded for more pixels than
-    `limits.image_pixels` before or after it is resized, InputInvalid for a size that the model does not take: all of
-    that before any pixel is decoded.
+    Values are 0..255 before mean and scale: 16-bit grey values are divided by 257, palettes and CMYK are converted to
+    RGB, alpha is dropped, an animation contributes its first frame, and the image is rotated by its EXIF orientation. A
+    model with one channel gets grey values. Raises, before any pixel is decoded: ReadError if the stream is not an
+    image, LimitExceeded for more pixels than `limits.image_pixels` before or after resizing, InputInvalid for a size
+    that the model rejects.
     """
     pil = extra("PIL.Image", "images")
     layout = options.layout or guess_layout(port)
@@ -59,11 +61,14 @@ def load_image(source: IO[bytes], port: Port, options: ImageOptions, limits: Lim
         with _unwarned(pil), pil.open(source, formats=FORMATS) as opened:
             plan = _geometry(opened, port, layout, options, limits)
             opened.load()
-            # Asked after loading: Pillow turns TIFF files itself, and then takes the tag away.
+            # Read after loading: Pillow itself rotates TIFF files, then removes the tag.
             image = plan.apply(_turned(_plain(opened, grey, pil), _orientation(opened), pil), pil)
     except (IRError, MemoryError):
         raise
-    except Exception as error:  # Pillow's decoders raise whatever damaged files lead to
+    except pil.UnidentifiedImageError:  # its message has the repr of the stream
+        formats = ", ".join(FORMATS)
+        raise ReadError(f"cannot be read as an image: its content is in none of the formats {formats}") from None
+    except Exception as error:  # Pillow's decoders raise arbitrary exceptions on damaged files
         reason = str(error).split("\n", 1)[0][:200] or type(error).__name__
         raise ReadError(f"cannot be read as an image: {reason}") from None
     values = np.asarray(image)
@@ -79,7 +84,7 @@ def load_image(source: IO[bytes], port: Port, options: ImageOptions, limits: Lim
 
 
 def guess_layout(port: Port) -> Literal["NCHW", "NHWC"]:
-    """The layout that the channels of an input show. Raises InputInvalid for what takes no images."""
+    """The layout deduced from the channels of an input. Raises InputInvalid if the input does not accept images."""
     shape = port.partial_shape
     if shape.rank != 4:
         raise InputInvalid(f"input '{port.any_name}' of shape {shape} takes no images; they need four axes")
@@ -94,8 +99,8 @@ _LOCK = threading.RLock()
 
 @contextmanager
 def _unwarned(pil: Any) -> Generator[None, None, None]:
-    """Without Pillow's warnings of odd files, and without its limit on pixels: irload has its own."""
-    with _LOCK, warnings.catch_warnings():
+    """Suppress Pillow's warnings and its limit on pixels; `limits.image_pixels` replaces the limit."""
+    with unforked, _LOCK, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         before, pil.MAX_IMAGE_PIXELS = pil.MAX_IMAGE_PIXELS, None
         try:
@@ -105,7 +110,7 @@ def _unwarned(pil: Any) -> Generator[None, None, None]:
 
 
 def _geometry(image: Any, port: Port, layout: str, options: ImageOptions, limits: Limits) -> Geometry:
-    """What makes the image as large as the model takes, from its header alone."""
+    """The steps that fit the image to the model, from its header alone."""
     width, height = image.size
     limits.require("image_pixels", width * height, "has too many pixels")
     if image.format != "TIFF" and _orientation(image) in (5, 6, 7, 8):
@@ -123,10 +128,10 @@ def _geometry(image: Any, port: Port, layout: str, options: ImageOptions, limits
 
 
 def _orientation(image: Any) -> int:
-    """The EXIF orientation, 1 (upright) where there is none that can be read."""
+    """The EXIF orientation, 1 (upright) if it is missing or unreadable."""
     try:
         return int(image.getexif().get(ORIENTATION, 1))
-    except Exception:  # damaged metadata is no reason to refuse an image that can be decoded
+    except Exception:  # damaged metadata does not prevent decoding
         return 1
 
 
@@ -141,7 +146,7 @@ def _plain(image: Any, grey: bool, pil: Any) -> Any:
 
 
 def _turned(image: Any, orientation: int, pil: Any) -> Any:
-    """The image as it was seen: turned and mirrored by its EXIF orientation."""
+    """The image rotated and mirrored by its EXIF orientation."""
     turns = pil.Transpose
     turn = {
         2: turns.FLIP_LEFT_RIGHT,

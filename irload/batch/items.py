@@ -1,4 +1,4 @@
-"""The vocabulary of a job: items to predict, records of what became of them, tasks of several items."""
+"""The vocabulary of a job: items to predict, records of their results, tasks of several items."""
 
 from __future__ import annotations
 
@@ -9,18 +9,19 @@ from typing import Any
 from irload.batch.carried import Carried
 from irload.batch.images import ImageOptions
 from irload.core.tensor import Array
-from irload.errors import DeclaredDiffers
+from irload.errors import OUT_OF_MEMORY, DeclaredDiffers
 from irload.extensions import loaded_extensions
 from irload.inference import ShapeLike
-from irload.safety import Limits
+from irload.options import CompileOptions, require_options
 
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One thing to predict: files (by input name; "" where no input was named) or the arrays of a table's row.
+    """One input to predict: files (by input name; "" if no input was named) or the arrays of a table row.
 
-    `key` is what outputs are named after. `carried` are the row's columns that are no inputs, `fault` what is wrong
-    with it already. `stamp` tells whether the input changed, where that is known before it is read.
+    `key` names the item's outputs. `carried` are the row's columns that do not feed inputs, `fault` is an error
+    detected before loading. `stamp` changes whenever the input does; it is empty if computing it requires reading the
+    input.
     """
 
     number: int
@@ -35,9 +36,9 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """What became of an item: `reason` is empty where it was done. `outputs` only where nobody stored them.
+    """The result of an item: `reason` is empty on success. `outputs` is set only if they were not stored.
 
-    `part` and `row` are where a common output has its rows, one for each of the `samples`; `stamp` is the input's.
+    `part` and `row` locate its rows in a common output, one row per sample of `samples`; `stamp` is the input's.
     """
 
     name: str
@@ -51,10 +52,15 @@ class Record:
     stamp: str = ""
     outputs: tuple[Array, ...] | None = None
 
+    @property
+    def is_out_of_memory(self) -> bool:
+        """True if the item failed for lack of memory in any process."""
+        return OUT_OF_MEMORY in self.reason
+
 
 @dataclass(slots=True)
 class Task:
-    """Items that a worker takes together. `deaths` counts the workers that died of it or beside it."""
+    """Items that a worker processes together. `deaths` counts the workers that died while processing it."""
 
     items: list[Item]
     deaths: int = 0
@@ -62,9 +68,9 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """What a worker gives back for a task: a record for each item.
+    """A worker's answer to a task: one record per item.
 
-    `differences` are the ports that turned out to declare what is not inferred, for the first time.
+    `differences` are the ports newly detected whose declaration differs from the inferred type.
     """
 
     records: list[Record]
@@ -73,12 +79,12 @@ class Done:
 
 @dataclass(frozen=True, slots=True)
 class WorkerOptions:
-    """All that a worker must know to run the model. `model` is a path, or a Model where it runs in this process.
+    """All options with which a worker runs the model. `model` is a path, or a Model if it runs in this process.
 
-    `cast`: convert also where that loses something; `hashed`: stamps of inputs are their SHA-256. `batch_size` is None
-    where measuring chooses it, `expected` the number of samples for this worker, where known.
-    `jit`, `precision`: as for `compile_model`. `extensions` are the files with operations of the user's own that this
-    process has loaded.
+    `cast`: convert lossily, too; `hashed`: stamps of inputs are their SHA-256. `batch_size` is None to choose it by
+    measuring, `expected` the number of samples for this worker, if known. `compile`: the options of `compile_model`,
+    resolved by the worker. `extensions` are the files with custom operations that this process has loaded. Raises
+    TypeError for an unknown option.
     """
 
     model: Any
@@ -90,11 +96,11 @@ class WorkerOptions:
     target: Any = None
     uniform: bool = False
     expected: int | None = None
-    limits: Limits | None = None
     sha256: Mapping[str, str] | None = None
-    strict: bool = False
     cast: bool = False
     hashed: bool = False
-    jit: bool | None = None
-    precision: str = "f32"
+    compile: CompileOptions = field(default_factory=CompileOptions)
     extensions: tuple[str, ...] = field(default_factory=loaded_extensions)
+
+    def __post_init__(self) -> None:
+        require_options(self.compile)

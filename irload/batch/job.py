@@ -1,4 +1,4 @@
-"""What a job is to do, and how far it is."""
+"""The description of a job and its progress."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from irload.batch.items import Done, WorkerOptions
-from irload.batch.target import Target
+from irload.batch.target import OutputTarget
 from irload.errors import DeclaredDiffers
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What is to be done. `options.target` is `target`; `address` is that of a Ray cluster.
+    """A job. `options.target` is `target`; `address` is the address of a Ray cluster.
 
-    `task_size` is the number of items that a worker takes at a time, `columns` are those of a table that feed inputs,
-    by input. `keep_going`: do all items even if the first ones all fail for one reason.
+    `task_size` is the number of items per task, `columns` maps inputs to the table columns that feed them.
+    `keep_going`: process all items even if the first ones all fail for one reason.
     """
 
     words: Sequence[str]
     options: WorkerOptions
-    target: Target
+    target: OutputTarget
     workers: int = 1
     engine: str = "local"
     address: str | None = None
@@ -34,17 +34,18 @@ class Job:
 
 @dataclass(slots=True)
 class Summary:
-    """How far a job is, and at its end what came of it.
+    """The progress of a job, and at its end its result.
 
-    `before` counts items done by earlier runs of the job, `changed` those done again as their inputs changed since,
-    `removed` those whose inputs are gone. `stopped` is the reason for which all of the first items failed, where that
-    ended the job.
+    `before` counts items done by earlier runs of the job, `changed` the items repeated because their inputs changed,
+    `removed` the items whose inputs no longer exist, `out_of_memory` the items that failed for lack of memory.
+    `stopped` is the reason that failed all of the first items and so ended the job.
     """
 
     total: int = 0
     before: int = 0
     done: int = 0
     failed: int = 0
+    out_of_memory: int = 0
     samples: int = 0
     seconds: float = 0.0
     batching: str = ""
@@ -56,19 +57,20 @@ class Summary:
     finished: bool = False
     failures: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
     warnings: list[str] = field(default_factory=list[str])
-    """Those of the model, as `CompiledModel.warnings` has them."""
+    """Warnings of the model, equal to `CompiledModel.warnings`."""
     differences: list[DeclaredDiffers] = field(default_factory=list[DeclaredDiffers])
-    """The ports among them that declare what is not inferred."""
+    """The ports among them whose declaration differs from the inferred type."""
     notes: list[str] = field(default_factory=list[str])
     """The warnings among them that concern the job."""
 
     def count(self, done: Done) -> None:
-        """Take in what became of a task."""
+        """Add the results of a task."""
         failed = sum(1 for r in done.records if r.reason)
         self.failed += failed
+        self.out_of_memory += sum(r.is_out_of_memory for r in done.records)
         self.done += len(done.records) - failed
         self.samples += sum(r.samples for r in done.records if not r.reason)
         for difference in done.differences:
-            if str(difference) not in self.warnings:  # another worker may have found it, too
+            if str(difference) not in self.warnings:  # another worker may have reported it, too
                 self.warnings.append(str(difference))
                 self.differences.append(difference)

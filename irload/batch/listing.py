@@ -1,4 +1,4 @@
-"""The files that a job's words name, in a fixed order, with memory bounded however many they are."""
+"""The files selected by a job's arguments, in a fixed order, with bounded memory for any number of files."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby, islice
 from pathlib import Path
 
+from irload.arrays.input_files import split_word
 from irload.batch.images import SUFFIXES
 from irload.batch.items import Item
 from irload.batch.names import JOB_FOLDER, is_inside, real, shown
 from irload.errors import InputInvalid, ReadError
-from irload.files import open_regular
 from irload.graph import Port
-from irload.input_files import split_word
+from irload.safety.files import open_regular
 
 ARRAYS = (".npy", ".npz")
 TABLE = ".parquet"
@@ -26,9 +26,9 @@ KNOWN = (*ARRAYS, TABLE, *SUFFIXES)
 
 
 class Listing:
-    """Files by input. The names are kept and sorted in a temporary database, which SQLite spills to disk.
+    """Files by input. The names are stored and sorted in a temporary database, which SQLite spills to disk.
 
-    `own` are the files and folders that the job writes: they are left out of folders and patterns, and refused where
+    `own` are the files and folders that the job writes: they are excluded from folders and patterns, and refused if
     they are named.
     """
 
@@ -36,7 +36,7 @@ class Listing:
         self._own = [os.path.realpath(path) for path in own]
         self._db = sqlite3.connect("")
         weakref.finalize(self, self._db.close)
-        # Names are kept as bytes: those of files need not be text.
+        # Names are stored as bytes, as file names need not be valid UTF-8.
         self._db.execute("CREATE TABLE files(key BLOB, full BLOB, input TEXT, path BLOB, suffix TEXT)")
         by_input: dict[str, list[str]] = {}
         for word in words:
@@ -64,7 +64,7 @@ class Listing:
 
     @property
     def images(self) -> int:
-        """How many images are among the files."""
+        """The number of images among the files."""
         return self._one(f"SELECT count(*) FROM files WHERE suffix IN ({', '.join(map(repr, SUFFIXES))})")
 
     def __iter__(self) -> Iterator[Item]:
@@ -80,7 +80,7 @@ class Listing:
             yield Item(number, next(iter(files.values())), os.fsdecode(key), files, fault=fault)
 
     def paths(self) -> Iterator[tuple[str, str]]:
-        """The files of a job of one input and the keys of their outputs: without suffix, where no other is the same."""
+        """The files of a job of one input with the keys of their outputs, without suffix if that is unique."""
         rows = self._db.execute("SELECT key, full, min(path) FROM files GROUP BY full ORDER BY key, full")
         for key, group in groupby(rows, key=lambda row: row[0]):
             files = [(full, path) for _, full, path in group]
@@ -93,7 +93,7 @@ class Listing:
         ).fetchone()
         if twice:
             one, other = (shown(os.fsdecode(path)) for path in twice)
-            raise InputInvalid(f"{one} and {other} would share one output; give them in jobs of their own")
+            raise InputInvalid(f"{one} and {other} would share one output; give them in separate jobs")
 
     def _one(self, query: str) -> int:
         return self._db.execute(query).fetchone()[0]
@@ -102,7 +102,7 @@ class Listing:
         return any(is_inside(real(path), own) for own in self._own)
 
     def _files(self, pattern: str) -> Iterator[str]:
-        """The files of a folder (below it, too), of a pattern, or the one named."""
+        """The files in a folder (recursively), those matching a pattern, or the named file."""
         if os.path.lexists(pattern) and self._is_own(os.path.realpath(pattern)):
             raise InputInvalid(f"{shown(pattern)} is the output of this job, or inside of it; give it another output")
         if os.path.isdir(pattern):
@@ -135,12 +135,12 @@ class Listing:
 
 
 def _of_a_job(entry: os.DirEntry[str]) -> bool:
-    """True for the folder of a job's own files."""
+    """True for the folder with a job's internal files."""
     return entry.name.endswith(JOB_FOLDER) and os.path.exists(os.path.join(entry.path, "manifest.sqlite"))
 
 
 def stamp(paths: Iterable[str], *, hashed: bool) -> str:
-    """A text that changes with files: their sizes and times, or the SHA-256 of their contents; "" where one is gone."""
+    """A stamp of the files: sizes and times, or the SHA-256 of their contents; "" if a file is missing."""
     parts: list[str] = []
     for path in paths:
         try:
@@ -156,7 +156,7 @@ def stamp(paths: Iterable[str], *, hashed: bool) -> str:
 
 
 def _expanded(pattern: str) -> list[str]:
-    """The names of a list: `-` reads them from stdin, `@FILE` from a file; a line each, or NUL between them."""
+    """The names in a list: `-` reads stdin, `@FILE` a file; separated by line breaks or NUL."""
     if pattern == "-":
         content = sys.stdin.buffer.read()
     elif pattern.startswith("@") and not os.path.exists(pattern):
@@ -175,7 +175,7 @@ def _expanded(pattern: str) -> list[str]:
 
 
 def _root(patterns: Sequence[str]) -> str:
-    """The folder that output names are relative to: what all patterns share."""
+    """The folder that output names are relative to: the common prefix of all patterns."""
     common: str | None = None
     for pattern in patterns:
         fixed = Path(pattern)
@@ -187,7 +187,7 @@ def _root(patterns: Sequence[str]) -> str:
         try:
             common = root if common is None else os.path.commonpath([common, root])
         except ValueError:  # drives of Windows
-            raise InputInvalid("the inputs lie on several drives; give them in jobs of their own") from None
+            raise InputInvalid("the inputs are on several drives; give them in separate jobs") from None
     return common or os.getcwd()
 
 

@@ -1,4 +1,4 @@
-"""Items become samples: their files read, their arrays assigned to the inputs of the model."""
+"""Items converted to samples: files read, arrays assigned to the inputs of the model."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from typing import IO
 
 import numpy as np
 
+from irload.arrays.input_files import InputValues, is_archive, load_archive, load_array, port_named
 from irload.batch.images import SUFFIXES, ImageOptions, load_image
 from irload.batch.items import Item
 from irload.batch.predictor import Predictor
 from irload.batch.samples import Samples
 from irload.core.tensor import Array
 from irload.errors import InputInvalid
-from irload.files import open_regular
 from irload.graph import Port
-from irload.input_files import InputValues, is_archive, load_archive, load_array, port_named
+from irload.safety.files import open_regular
 
 
 def load_item(item: Item, predictor: Predictor, images: ImageOptions) -> Samples:
-    """The samples of an item. Raises ReadError, LimitExceeded or InputInvalid saying why it cannot be used."""
+    """The samples of an item. Raises ReadError, LimitExceeded or InputInvalid with the reason if it cannot be used."""
     if item.fault:
         raise InputInvalid(item.fault)
     ports, takes = predictor.inputs, predictor.takes
@@ -59,12 +59,12 @@ def _port(name: str, predictor: Predictor) -> Port:
         return port_named(predictor.inputs, name)
     if len(predictor.inputs) != 1:
         names = ", ".join(f"'{p.any_name}'" for p in predictor.inputs)
-        raise InputInvalid(f"the model has the inputs {names}; say which as name=pattern, or give .npz files")
+        raise InputInvalid(f"the model has the inputs {names}; assign them with name=pattern, or give .npz files")
     return predictor.inputs[0]
 
 
 def _of_port(port: Port, arrays: Mapping[str, Array | bytes], inputs: int) -> Array | bytes:
-    """The array that is named for the port, or the only one for the only port."""
+    """The array named after the port, or the only array for the only port."""
     for name in (*port.names, port.node.name):
         if name in arrays:
             return arrays[name]
@@ -74,7 +74,7 @@ def _of_port(port: Port, arrays: Mapping[str, Array | bytes], inputs: int) -> Ar
 
 
 def _of_row(port: Port, value: Array | bytes, predictor: Predictor, images: ImageOptions) -> Array:
-    """The value of a cell: bytes are an image, a flat list takes the shape of one sample."""
+    """The value of a cell: bytes are decoded as an image, a flat list is reshaped to one sample."""
     if isinstance(value, bytes):
         if port.element_type.kind == "string":
             return np.array(value.decode("utf-8", "replace"), object)

@@ -1,4 +1,4 @@
-"""The record of a job: what became of each item. It outlives killed processes: SQLite commits whole or not at all."""
+"""The record of a job: the status of each item, in SQLite, whose transactions survive killed processes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from irload.batch.items import Record
 from irload.errors import InputInvalid
 
 VERSION = 2
-"""Of the tables below."""
+"""Version of the database schema."""
 
 _TABLES = f"""
 CREATE TABLE IF NOT EXISTS job(name TEXT PRIMARY KEY, value TEXT);
@@ -29,12 +29,12 @@ DONE = "done"
 FAILED = "failed"
 
 BATCH = 1000
-"""Items whose numbers are written together."""
+"""Number of item positions written per transaction."""
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
-    """Consecutive rows of a part that are consecutive in the output, too."""
+class RowRange:
+    """Consecutive rows of a part that are also consecutive in the output."""
 
     part: str
     begin: int
@@ -42,20 +42,21 @@ class Run:
 
 
 class Manifest:
-    """Items by input with status, output, digest and reason; where in the parts their rows are; what the job was.
+    """Status, output, digest and reason of each item, the positions of its rows in the parts, and facts about the job.
 
-    Open at most once at a time: a second job on the same output is refused. Raises OSError where the disk is full.
+    Can be open only once at a time: a second job on the same output is refused. Raises OSError if the disk is full.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self._numbers: list[tuple[int, bytes]] = []
         self._db = sqlite3.connect(path, timeout=1, isolation_level=None)
-        # Names of files need not be UTF-8: they go in as their bytes, and come out as Python's names of files.
+        # Names of files need not be UTF-8: they are stored as bytes and decoded with surrogate escapes.
         self._db.text_factory = _text
         try:
             self._db.execute("PRAGMA locking_mode=EXCLUSIVE")
-            # A write-ahead log is one append a commit. Files are synced before they are recorded, so losing the last
+            # With a write-ahead log, a commit is one append. Files are synced before they are recorded, so if a power
+            # cut loses the last records, only their items are repeated.
             # records to a power cut costs only doing those items again.
             self._db.execute("PRAGMA journal_mode=WAL")
             self._db.execute("PRAGMA synchronous=NORMAL")
@@ -72,18 +73,18 @@ class Manifest:
             raise _os_error(error, path) from None
         except sqlite3.DatabaseError as error:
             self._db.close()
-            raise NoManifest(f"{path} is no manifest ({error}); --force starts the job anew") from None
+            raise NoManifest(f"{path} is not a manifest ({error}); --force restarts the job") from None
 
     def close(self) -> None:
-        """Leave one file: the log goes into the database."""
+        """Checkpoint the write-ahead log, which leaves one file."""
         self._db.close()
 
     def clear(self) -> None:
-        """Forget the job and its items."""
+        """Delete the job and its items."""
         self._write([("DELETE FROM job", None), ("DELETE FROM items", None)])
 
     def get(self, name: str) -> str | None:
-        """A fact about the job."""
+        """Return a fact about the job."""
         row = self._db.execute("SELECT value FROM job WHERE name = ?", (name,)).fetchone()
         return None if row is None else row[0]
 
@@ -93,19 +94,19 @@ class Manifest:
         self._write([("INSERT OR REPLACE INTO job VALUES(?, CAST(? AS TEXT))", rows)])
 
     def add(self, records: Sequence[Record]) -> None:
-        """Record what became of items, together with where the parts hold their rows: all of it or nothing."""
+        """Record the results of items together with the positions of their rows, in one transaction."""
         text = "CAST(? AS TEXT)"
         statement = f"INSERT OR REPLACE INTO items VALUES({text}, ?, {text}, ?, {text}, ?, ?, ?, ?, ?)"
         self._write([(statement, map(_row, records))])
 
     def done(self, name: str) -> tuple[str, str] | None:
-        """The output of an item that is done and the stamp of its input, None for others."""
+        """Return the output of a finished item and the stamp of its input, None for other items."""
         query = "SELECT output, stamp FROM items WHERE input = CAST(? AS TEXT) AND status = 'done'"
         row = self._db.execute(query, (_bytes(name),)).fetchone()
         return None if row is None else (row[0], row[1] or "")
 
     def count(self, status: str) -> int:
-        """How many items that are still among the inputs have this status."""
+        """The number of items with this status that are still among the inputs."""
         return self._one("SELECT count(*) FROM items WHERE status = ? AND number IS NOT NULL", status)
 
     def failures(self, most: int) -> list[tuple[str, str]]:
@@ -116,40 +117,40 @@ class Manifest:
     # -- order ---------------------------------------------------------------------------------------------------------
 
     def unnumber(self) -> None:
-        """Take the numbers off all items; those that are still among the inputs are given theirs again."""
+        """Clear the positions of all items. Items that are still among the inputs get new ones."""
         self._write([("UPDATE items SET number = NULL", None)])
 
     def number(self, name: str, number: int) -> None:
-        """Record the position of an item among the inputs. Written with others: `flush` ends it."""
+        """Record the position of an item among the inputs. Writes are buffered until `flush`."""
         self._numbers.append((number, _bytes(name)))
         if len(self._numbers) >= BATCH:
             self.flush()
 
     def flush(self) -> None:
-        """Write the numbers."""
+        """Write the buffered positions."""
         rows, self._numbers = self._numbers, []
         self._write([("UPDATE items SET number = ? WHERE input = CAST(? AS TEXT)", rows)])
 
     def removed(self) -> int:
-        """How many items are no longer among the inputs."""
+        """The number of items that are no longer among the inputs."""
         return self._one("SELECT count(*) FROM items WHERE number IS NULL")
 
     def parts(self) -> list[str]:
-        """The parts that hold rows."""
+        """The parts that contain rows."""
         rows = self._db.execute("SELECT DISTINCT part FROM items WHERE part IS NOT NULL ORDER BY part")
         return [part for (part,) in rows]
 
-    def runs(self) -> Iterator[Run]:
-        """Where the rows of the output are, in the order of the inputs."""
+    def runs(self) -> Iterator[RowRange]:
+        """The positions of the output's rows in the parts, in input order."""
         query = "SELECT part, row, samples FROM items WHERE part IS NOT NULL AND number IS NOT NULL ORDER BY number"
-        run: Run | None = None
+        run: RowRange | None = None
         for part, row, samples in self._db.execute(query):
             if run is not None and run.part == part and run.end == row:
-                run = Run(part, run.begin, row + samples)
+                run = RowRange(part, run.begin, row + samples)
                 continue
             if run is not None:
                 yield run
-            run = Run(part, row, row + samples)
+            run = RowRange(part, row, row + samples)
         if run is not None:
             yield run
 
@@ -181,7 +182,7 @@ class Manifest:
 
 
 class NoManifest(InputInvalid):
-    """The file is no manifest, or one of another version."""
+    """Return the error for a file that is not a manifest or has another version."""
 
 
 def _row(r: Record) -> tuple[Any, ...]:

@@ -1,4 +1,4 @@
-"""What a model's rt_info says about its images and labels, as OpenVINO Model API writes it into model_info."""
+"""Image preprocessing and labels from rt_info/model_info, where OpenVINO Model API stores them."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ TRUE, FALSE = ("true", "yes", "1", "on"), ("false", "no", "0", "off")
 
 
 def with_model_info(options: ImageOptions, rt_info: Mapping[str, Any]) -> ImageOptions:
-    """The options, with what they leave open as the model says it: mean, scale, the order of channels, how to resize.
+    """The options completed from the model: mean, scale, channel order, resize type.
 
-    Nothing is taken where the model says that the processing is embedded in it. Model API reads images as BGR, so
-    `reverse_input_channels` means RGB. Raises InputInvalid for values that cannot be read.
+    Nothing is used if the model declares that the processing is embedded in it. Model API reads images as BGR, so
+    `reverse_input_channels` means RGB. Raises InputInvalid for values that cannot be parsed.
     """
     info = _info(rt_info)
     if _flag(info, "embedded_processing"):
@@ -26,7 +26,7 @@ def with_model_info(options: ImageOptions, rt_info: Mapping[str, Any]) -> ImageO
     reverse = _flag(info, "reverse_input_channels")
     fit = info.get("resize_type")
     if fit is not None and fit not in get_args(Fit):
-        raise InputInvalid(f"resize_type '{fit}' of the model's model_info is none of {', '.join(get_args(Fit))}")
+        raise InputInvalid(f"resize_type '{fit}' of the model's model_info is not one of {', '.join(get_args(Fit))}")
     return replace(
         options,
         mean=options.mean or _numbers(info, "mean_values"),
@@ -38,12 +38,12 @@ def with_model_info(options: ImageOptions, rt_info: Mapping[str, Any]) -> ImageO
 
 
 def labels_of(rt_info: Mapping[str, Any]) -> tuple[str, ...]:
-    """The labels that the model names, separated by spaces there; empty for none."""
+    """The labels in the model's metadata, separated by spaces there; empty if it lists no labels."""
     return tuple(_info(rt_info).get("labels", "").split())
 
 
 def range_warning(options: ImageOptions) -> str | None:
-    """What to say where mean and scale look meant for pixels of 0..1, and these are 0..255; None where they do not."""
+    """A warning if mean and scale look meant for pixels of 0..1, while pixels here are 0..255; else None."""
     mean = bool(options.mean) and max(options.mean) > 0 and all(-1 <= m <= 1 for m in options.mean)
     scale = bool(options.scale) and all(0 < s <= 1 for s in options.scale)
     if not (mean or scale):
@@ -79,7 +79,7 @@ def _numbers(info: Mapping[str, str], name: str) -> tuple[float, ...]:
         found = (math.nan,)
     possible = all(math.isfinite(n) and (n or name != "scale_values") for n in found)
     if not possible or len(found) not in (0, 1, 3):
-        raise InputInvalid(f"{name} '{text[:40]}' of the model's model_info is no list of 1 or 3 numbers")
+        raise InputInvalid(f"{name} '{text[:40]}' of the model's model_info must be a list of 1 or 3 numbers")
     if name == "pad_value" and (len(found) != 1 or not 0 <= found[0] <= 255):
         raise InputInvalid(f"pad_value '{text[:40]}' of the model's model_info is no number of 0..255")
     return found

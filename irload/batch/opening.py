@@ -1,4 +1,4 @@
-"""Beginning a job or going on with it: what must not be overwritten, and whether it is the same job."""
+"""Start or resume a job: refuse to overwrite other outputs, and compare the options with the earlier run."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from irload.batch.job import Job
 from irload.batch.listing import Listing
 from irload.batch.manifest import Manifest, NoManifest
 from irload.batch.tables import Tables
-from irload.batch.target import Target
+from irload.batch.target import OutputTarget
 from irload.errors import InputInvalid
 
 
 def require_free(job: Job, source: Listing | Tables) -> None:
-    """Raise FileExistsError for outputs, or a job, that are there and that the job is not told to go on with."""
+    """Raise FileExistsError for existing outputs, or an existing job that the options do not resume."""
     if job.force:
         return
     target = job.target
@@ -29,9 +29,10 @@ def require_free(job: Job, source: Listing | Tables) -> None:
 
 
 def open_manifest(job: Job, source: Listing | Tables) -> Manifest:
-    """The manifest of a new job, or of the one to go on with, locked.
+    """The locked manifest of a new job, or of the job to resume.
 
-    Raises FileExistsError for outputs that are there, InputInvalid where another job is writing or was begun otherwise.
+    Raises FileExistsError for existing outputs, InputInvalid if another process is writing to the job or its options
+    differ.
     """
     require_free(job, source)
     target = job.target
@@ -45,9 +46,9 @@ def open_manifest(job: Job, source: Listing | Tables) -> Manifest:
             manifest.put(**facts)
         for name, what in (("digest", "another model"), ("made", "other options")):
             if manifest.get(name) != facts[name]:
-                raise InputInvalid(f"the job in {target.job} was begun with {what}; --force starts it anew")
+                raise InputInvalid(f"the job in {target.job} was begun with {what}; --force restarts it")
         if resuming and not target.is_folder and manifest.get("state") == "whole" and not target.path.exists():
-            raise InputInvalid(f"the job in {target.job} is finished and {target.path} is gone; --force starts it anew")
+            raise InputInvalid(f"the job in {target.job} is finished but {target.path} is missing; --force restarts it")
         for folder in (target.scratch, target.parts):
             folder.mkdir(exist_ok=True)
         tidy(target, manifest, parts=False)
@@ -58,7 +59,7 @@ def open_manifest(job: Job, source: Listing | Tables) -> Manifest:
 
 
 def _locked(path: Path, *, force: bool) -> Manifest:
-    """The manifest, which no other job has open. With `force`, a file that is none is replaced."""
+    """The manifest, locked against other jobs. With `force`, a file that is not a manifest is replaced."""
     try:
         return Manifest(path)
     except NoManifest:
@@ -70,7 +71,7 @@ def _locked(path: Path, *, force: bool) -> Manifest:
     return Manifest(path)
 
 
-def _refuse_existing(target: Target, source: Listing | Tables) -> None:
+def _refuse_existing(target: OutputTarget, source: Listing | Tables) -> None:
     if not target.is_folder:
         if os.path.lexists(target.path):
             raise FileExistsError(f"{target.path} exists already")
@@ -83,8 +84,8 @@ def _refuse_existing(target: Target, source: Listing | Tables) -> None:
                     raise FileExistsError(f"{output} exists already")
 
 
-def tidy(target: Target, manifest: Manifest, *, parts: bool) -> None:
-    """Remove what killed workers left half-written or unrecorded; with `parts`, all of the parts."""
+def tidy(target: OutputTarget, manifest: Manifest, *, parts: bool) -> None:
+    """Remove half-written and unrecorded files of killed workers; with `parts`, all of the parts."""
     shutil.rmtree(target.scratch, ignore_errors=True)
     if parts:
         shutil.rmtree(target.parts, ignore_errors=True)
@@ -97,7 +98,7 @@ def tidy(target: Target, manifest: Manifest, *, parts: bool) -> None:
 
 
 def _digest(job: Job) -> str:
-    """A digest of the bytes of the model's files."""
+    """A digest of the model's files."""
     model = Path(job.options.model)
     weights = Path(job.options.weights) if job.options.weights else model.with_suffix(".bin")
     digest = hashlib.sha256()
@@ -109,7 +110,7 @@ def _digest(job: Job) -> str:
 
 
 def _settings(job: Job) -> tuple[object, ...]:
-    """The options that results depend on."""
+    """The options on which results depend."""
     target, options = job.target, job.options
     shapes = sorted((options.shapes or {}).items(), key=str)
     columns = sorted(job.columns.items())

@@ -1,7 +1,7 @@
-"""Parquet files with nulls among lists of fixed size, which pyarrow writes since version 25 and reads since 26.
+"""Parquet files with nulls in lists of fixed size, which pyarrow writes since version 25 and reads since 26.
 
-In parquet such lists are plain ones, and the Arrow schema beside says what size they have. For an older pyarrow they
-are cast to plain lists before they are written, and read as plain lists that are cast back.
+Parquet stores these columns as lists of variable size; the Arrow schema in the metadata holds their fixed size. For an
+older pyarrow the columns are cast to variable size before they are written, and cast back after they are read.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from irload.batch.extras import extra
 __all__ = ["ParquetTable", "open_parquet", "parquet_writer"]
 
 WRITES, READS = 25, 26
-"""The versions of pyarrow from which on nulls among lists of fixed size are written and read."""
+"""The first versions of pyarrow that write and read nulls in lists of fixed size."""
 
 SCHEMA = "ARROW:schema"
-"""The key under which a parquet file holds its Arrow schema."""
+"""The metadata key of the Arrow schema in a parquet file."""
 
 
 class ParquetTable:
-    """An open parquet file of columns as `schema` has them."""
+    """An open parquet file with columns of the types in `schema`."""
 
     def __init__(self, file: Any, schema: Any) -> None:
         self._file = file
@@ -37,12 +37,12 @@ class ParquetTable:
         return self._file.metadata.num_rows
 
     def batches(self, rows: int) -> Iterator[Any]:
-        """Record batches of up to `rows` rows, decoded one by one."""
+        """Record batches of up to `rows` rows, decoded on demand."""
         for batch in self._file.iter_batches(rows, use_threads=False):
             yield self._cast(batch)
 
     def read(self) -> Any:
-        """The whole table. No threads are started, each of which would keep memory of its own."""
+        """The whole table. Read without threads, each of which would hold its memory pool."""
         return self._cast(self._file.read(use_threads=False))
 
     def read_row_group(self, group: int) -> Any:
@@ -55,7 +55,7 @@ class ParquetTable:
 
 @contextmanager
 def open_parquet(source: str | Path | IO[bytes]) -> Generator[ParquetTable]:
-    """Open a parquet file. Raises what pyarrow does: OSError, ValueError, ArrowException."""
+    """Open a parquet file. Raises the exceptions of pyarrow: OSError, ValueError, ArrowException."""
     parquet = extra("pyarrow.parquet", "parquet")
     with parquet.ParquetFile(source) as file:
         schema = file.schema_arrow
@@ -69,7 +69,7 @@ def open_parquet(source: str | Path | IO[bytes]) -> Generator[ParquetTable]:
 
 @contextmanager
 def parquet_writer(stream: IO[bytes], schema: Any) -> Generator[Callable[[Any], None]]:
-    """What writes tables to a parquet file, a row group each."""
+    """Writes tables to a parquet file, one row group each."""
     arrow, parquet = extra("pyarrow", "parquet"), extra("pyarrow.parquet", "parquet")
     plain = schema if _version() >= WRITES else _with_plain_lists(schema)
     if plain.equals(schema):
@@ -80,7 +80,7 @@ def parquet_writer(stream: IO[bytes], schema: Any) -> Generator[Callable[[Any], 
     def write(table: Any) -> None:
         every = arrow.array(range(len(table)), arrow.int64())
         columns = [
-            # Taking all rows drops the elements that nulls have in lists of fixed size; in plain ones nulls have none.
+            # `take` drops the elements below nulls in lists of fixed size; nulls in lists of variable size are empty.
             column if column.type.equals(field.type) else column.cast(field.type).take(every)
             for column, field in zip(table.columns, plain, strict=True)
         ]
@@ -96,7 +96,7 @@ def _version() -> int:
 
 
 def _metadata_of_plain_lists(file: Any) -> Any:
-    """The metadata of a file without the sizes of lists; None where it has none, or where others wrote it otherwise."""
+    """The metadata of a file without the sizes of lists; None if they are missing or were written by other software."""
     parquet = extra("pyarrow.parquet", "parquet")
     plain = _with_plain_lists(file.schema_arrow)
     if plain.equals(file.schema_arrow):
@@ -111,7 +111,7 @@ def _metadata_of_plain_lists(file: Any) -> Any:
 
 
 def _with_plain_lists(schema: Any) -> Any:
-    """The schema with lists of any size in the place of those of fixed size."""
+    """The schema with each list of fixed size replaced by a list of variable size."""
     arrow = extra("pyarrow", "parquet")
     types = arrow.types
 

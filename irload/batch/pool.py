@@ -1,14 +1,12 @@
-"""Worker processes that may end at any time: each has a pipe of its own, so no message of another is torn."""
+"""Worker processes that may die at any time: each has a separate pipe, so a death cannot corrupt messages of others."""
 
 from __future__ import annotations
 
 import multiprocessing
-import signal
 import sys
-import threading
 from collections import deque
-from collections.abc import Generator, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from multiprocessing.connection import wait
 from multiprocessing.process import BaseProcess
@@ -16,7 +14,8 @@ from typing import TYPE_CHECKING, cast
 
 from irload.batch.items import Done, Record, Task, WorkerOptions
 from irload.batch.worker import serve
-from irload.errors import ExecutionError
+from irload.errors import OUT_OF_MEMORY, ExecutionError, OutOfMemory
+from irload.system.portable import interrupts_held
 
 if TYPE_CHECKING:
     if sys.platform == "win32":
@@ -25,47 +24,36 @@ if TYPE_CHECKING:
         from multiprocessing.connection import Connection
 
 AHEAD = 2
-"""Tasks that a worker has at most: one at work, one waiting."""
+"""Maximum tasks per worker: one running, one waiting."""
+KILLED = 9
+"""SIGKILL, which Windows does not name."""
 DEATHS = 3
-"""Workers that may die of one item before it is given up."""
-
-
-@contextmanager
-def ignore_sigint() -> Generator[None, None, None]:
-    """Ignore SIGINT, so that child processes started meanwhile ignore it from their start."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
+"""Workers that may die of one item before it fails."""
 
 
 @dataclass(slots=True, eq=False)
-class _Worker:
+class _WorkerProcess:
     process: BaseProcess
     pipe: Connection
     ready: bool = False
     tasks: deque[Task] = field(default_factory=deque[Task])
 
 
-class Pool:
-    """`workers` processes that do tasks in no promised order. Holds no more tasks than it can begin soon."""
+class WorkerPool:
+    """`workers` processes that complete tasks in any order. Takes only tasks that can start soon."""
 
     def __init__(self, options: WorkerOptions, workers: int) -> None:
         self._options = options
         self._count = workers
         self._context = multiprocessing.get_context("spawn")
-        self._workers: list[_Worker] = []
+        self._workers: list[_WorkerProcess] = []
         self._retries: deque[Task] = deque()
         self._failed_starts = 0
         self.batching = ""
         self.deaths = 0
 
     def run(self, tasks: Iterator[Task]) -> Iterator[Done]:
-        """What becomes of the tasks, which are taken as workers come free. Raises what ends the job."""
+        """Yield the results of tasks, which are read as workers become free. Raises errors that end the job."""
         try:
             while len(self._workers) < self._count:
                 self._start_worker()
@@ -79,7 +67,7 @@ class Pool:
             self.close()
 
     def close(self) -> None:
-        """Kill all workers; what they have not returned is lost."""
+        """Kill all workers; results not returned yet are lost."""
         for worker in self._workers:
             worker.process.kill()
         for worker in self._workers:
@@ -90,13 +78,13 @@ class Pool:
     def _start_worker(self) -> None:
         ours, theirs = self._context.Pipe()
         process = self._context.Process(target=serve, args=(theirs, self._options), daemon=True)
-        with ignore_sigint():
+        with interrupts_held():  # Ctrl-C reaches the whole process group; only this process handles it
             process.start()
-        theirs.close()  # with a copy of it open here, the end of the worker would not close the pipe
-        self._workers.append(_Worker(cast(BaseProcess, process), ours))
+            theirs.close()  # with a copy of it open here, the end of the worker would not close the pipe
+            self._workers.append(_WorkerProcess(cast(BaseProcess, process), ours))
 
     def _assign(self, source: Iterator[Task] | None) -> Iterator[Task] | None:
-        """Send workers their next tasks, those with the fewest first. Returns None when the source has no more."""
+        """Send tasks to workers, to the least loaded first. Returns None when the source is exhausted."""
         for level in range(AHEAD):
             for worker in list(self._workers):
                 if len(worker.tasks) > level:
@@ -131,8 +119,8 @@ class Pool:
                 done, self.batching = content
                 yield done
 
-    def _reap(self, worker: _Worker) -> Iterator[Done]:
-        """Replace a worker that has ended and retry its tasks; one that ended DEATHS of them has failed."""
+    def _reap(self, worker: _WorkerProcess) -> Iterator[Done]:
+        """Replace a worker that has ended and retry its tasks; a task that has ended DEATHS workers fails."""
         worker.process.join()
         worker.pipe.close()
         self._workers.remove(worker)
@@ -141,21 +129,29 @@ class Pool:
         if not worker.ready:
             self._failed_starts += 1
             if self._failed_starts >= DEATHS:
-                raise ExecutionError(f"{DEATHS} workers died while loading the model (exit code {code})")
+                how = _death(code)
+                kind = OutOfMemory if OUT_OF_MEMORY in how else ExecutionError
+                raise kind(f"{DEATHS} workers died while loading the model, the last {how}")
         for k, task in enumerate(worker.tasks):
-            if k or not worker.ready:  # not begun
+            if k or not worker.ready:  # not started
                 self._retries.append(task)
                 continue
             deaths = task.deaths + 1
             if deaths < DEATHS - 1:
                 self._retries.appendleft(replace(task, deaths=deaths))
-            elif len(task.items) > 1:  # run alone, the item that causes it is found
+            elif len(task.items) > 1:  # run alone, so that the item that causes it is identified
                 self._retries.extendleft(Task([item], deaths) for item in reversed(task.items))
             elif deaths < DEATHS:
                 self._retries.appendleft(replace(task, deaths=deaths))
             else:
-                how = f"by signal {-code}" if code is not None and code < 0 else f"with exit code {code}"
                 item = task.items[0]
-                reason = f"{deaths} workers died of it, the last {how}"
+                reason = f"{deaths} workers died of it, the last {_death(code)}"
                 yield Done([Record(item.name, reason=reason, number=item.number)])
         self._start_worker()
+
+
+def _death(code: int | None) -> str:
+    """How a process ended. Linux kills processes when memory runs out."""
+    if code == -KILLED:
+        return f"by signal {KILLED}, as when the system is {OUT_OF_MEMORY}; use fewer workers"
+    return f"by signal {-code}" if code is not None and code < 0 else f"with exit code {code}"

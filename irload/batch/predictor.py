@@ -1,52 +1,53 @@
-"""A model as a function from batches to batches, whose every row is what the model gives for that row alone."""
+"""A model as a function from batches to batches, where each row's result equals that of the row run alone."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from time import perf_counter
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
-from irload.arrays import storable
+from irload.arrays.npy import storable
 from irload.batch.samples import SampleInputs, Samples
 from irload.batch.sizing import Sizing
 from irload.batch.stacking import Stacking, plan_stacking
 from irload.compiling import compile_model
 from irload.core.tensor import Array
-from irload.errors import ExecutionError, InputInvalid, IRError, LimitExceeded
+from irload.errors import ExecutionError, InputInvalid, IRError, LimitExceeded, OutOfMemory, out_of_memory
 from irload.inference import ShapeLike
 from irload.loading import read_model
 from irload.model import Model
-from irload.plan.backends.llvm.target import host_target
-from irload.run import CompiledModel
-from irload.safety import DEFAULT, Limits
+from irload.options import CompileOptions, Options
+from irload.plan.backends.registry import compiled_backend
+from irload.runtime.compiled_model import CompiledModel
 
 __all__ = ["Predictor"]
 
 Outputs = tuple[Array, ...]
 
 MOST = 64
-"""Samples that share an inference at the most where nobody says how many."""
+"""The default maximum number of samples per inference."""
 NEAR = 1e-4
-"""How far a batch may be from its samples run alone, as a share of the greatest value. Rounding stays far below;
-samples that influence each other do not."""
+"""Maximum deviation of a batch from its samples run alone, relative to the greatest value.
+
+Rounding errors stay far below; samples that influence each other exceed it.
+"""
 
 
 class Predictor:
     """Maps batches to batches: `predictor({"image": f32[64,1,8,8]})` gives `{"probabilities": f32[64,10]}`.
 
-    This is what the `map_batches` of Ray Data takes. Columns that are no inputs of the model pass through. Samples of
-    one shape share an inference where the model allows: up to `batch_size` of them, by default as many as measuring
-    shows to be fastest, 64 at the most. Whether their results are those of each alone is tried on the first batch, and
-    where they are not, the model runs one sample at a time.
-    `weights`, `threads`, `limits`, `sha256`, `strict`, `shapes`, `jit`, `precision`: as for `read_model`,
-    `compile_model` and `reshape`.
-    `cast`: convert values also where that loses something (fractions, integers out of range), else they are refused.
-    `uniform`: where the model takes samples of one shape only, every inference is padded to `batch_size`. Rounding
-    differs a little from size to size; so a result then does not depend on what else is in the batch. `expected`: how
-    many samples are to come, where that is known, so that no time is spent on measuring what cannot pay.
+    Usable with `map_batches` of Ray Data. Columns that do not feed inputs of the model pass through. Samples of one
+    shape share an inference if the model allows it: up to `batch_size` of them, by default the measured fastest number,
+    at most 64. The first batch is compared with its samples run alone; if results differ, the model runs one sample at
+    a time. `weights`, `sha256`, `shapes`: as for `read_model` and `reshape`. `threads`, `options`: as for
+    `compile_model`; the model is read, not loaded from the cache. `cast`: convert values lossily, too (fractions,
+    integers out of range), which is otherwise refused. `uniform`: if the model accepts samples of one shape only, pad
+    every inference to `batch_size`. Rounding differs slightly between sizes; with `uniform` a result does not depend on
+    the other samples of the batch. `expected`: the number of samples to come, if known; it avoids measurements that
+    cannot pay off.
     """
 
     def __init__(
@@ -59,18 +60,17 @@ class Predictor:
         shapes: Mapping[str | int, ShapeLike] | None = None,
         uniform: bool = False,
         expected: int | None = None,
-        limits: Limits | None = None,
         sha256: str | Mapping[str, str] | None = None,
-        strict: bool = False,
         cast: bool = False,
-        jit: bool | None = None,
-        precision: str = "f32",
+        **options: Unpack[CompileOptions],
     ) -> None:
         if batch_size is not None and batch_size < 1:
             raise InputInvalid(f"batch_size must be at least 1, found {batch_size}")
-        host_target()  # refuses an IRLOAD_JIT that names none, as otherwise every inference would
+        resolved = Options.of(options, threads)
+        compiled_backend(resolved)  # raise for an invalid IRLOAD_JIT now instead of in every inference
         if not isinstance(model, Model):
-            model = read_model(model, weights, limits=limits or DEFAULT, sha256=sha256)
+            mmap = options.pop("mmap", False)
+            model = read_model(model, weights, limits=resolved.limits, mmap=mmap, sha256=sha256)
         if shapes:
             model.reshape({**shapes})
         self.stacking: Stacking = plan_stacking(model, batch_size or MOST)
@@ -80,16 +80,14 @@ class Predictor:
             self.sizing = Sizing(self._least, self.stacking.most, expected)
         one_shape = all(p.partial_shape.rank and all(d.is_static for d in p.partial_shape[1:]) for p in model.inputs)
         self._padding = uniform and batch_size is not None and one_shape
-        self.compiled: CompiledModel = compile_model(
-            model, threads, jit=jit, precision=precision, limits=limits, strict=strict
-        )
+        self.compiled: CompiledModel = compile_model(model, threads, **options)
         self.inputs = model.inputs
         self.rt_info = model.rt_info
         self.outputs = model.outputs
         self.output_names = unique([p.any_name for p in self.outputs])
         self.takes = SampleInputs(self.inputs, stacked=self.stacking.stacked, lossy=cast)
         self._compared = 1
-        """The size of the largest inference whose results were compared with those of samples alone."""
+        """The size of the largest inference whose results were compared with samples run alone."""
 
     @property
     def batching(self) -> str:
@@ -100,7 +98,7 @@ class Predictor:
         return f"{text}, {self.sizing.size} measured to be fastest"
 
     def __call__(self, batch: Mapping[str, Any]) -> dict[str, Any]:
-        """The outputs by name, with the columns that are no inputs. Raises what the model raises."""
+        """The outputs by name, with the columns that do not feed inputs. Raises the errors of the model."""
         columns, others = self._columns(batch)
         count = len(columns[0]) if columns else 0
         samples = [self.takes.samples([np.asarray(c[k]) for c in columns]) for k in range(count)]
@@ -115,7 +113,7 @@ class Predictor:
         return made
 
     def run(self, items: Sequence[Samples]) -> list[Outputs | IRError]:
-        """For each item its outputs, or what is wrong with it. Items of one shape share inferences."""
+        """The outputs of each item, or its error. Items of one shape share inferences."""
         results: list[Outputs | IRError | None] = [None] * len(items)
         groups: dict[tuple[Any, ...], list[int]] = {}
         for k, item in enumerate(items):
@@ -129,11 +127,11 @@ class Predictor:
         try:
             return list(self._together(items))
         except (IRError, MemoryError) as error:
-            if isinstance(error, MemoryError | LimitExceeded) and self.sizing is not None:
+            if isinstance(error, MemoryError | OutOfMemory | LimitExceeded) and self.sizing is not None:
                 self.sizing.refuse(self.sizing.size)
-            if len(items) > 1:  # run alone, each has its own error
+            if len(items) > 1:  # run alone, so that each sample gets its error
                 return [self._group([item])[0] for item in items]
-            return [error if isinstance(error, IRError) else ExecutionError("out of memory")]
+            return [error if isinstance(error, IRError) else out_of_memory("for the batch", error)]
 
     def _together(self, items: list[Samples]) -> list[Outputs]:
         if not self.stacking.stacked:
@@ -168,7 +166,7 @@ class Predictor:
         return parts[0] if len(parts) == 1 else tuple(np.concatenate(p) for p in zip(*parts, strict=True))
 
     def _part(self, inputs: Outputs, begin: int) -> tuple[Outputs, int]:
-        """The samples of the next inference, and how many it takes: where these are more, the rest is padding."""
+        """The samples of the next inference and its size; if the size is larger, the rest is padding."""
         available, most = len(inputs[0]) - begin, self.stacking.most
         if self.sizing is not None and most > 1 and available:
             size = self.sizing.choose(_shapes(inputs), available)
@@ -177,7 +175,7 @@ class Predictor:
         return tuple(a[begin : begin + size] for a in inputs), size
 
     def _sized(self, part: Outputs, size: int) -> Outputs:
-        """The outputs for some samples by an inference of `size`: where they are fewer, the last is repeated."""
+        """The outputs of an inference of `size`; missing samples are filled with copies of the last."""
         count = len(part[0])
         full = part
         if 0 < count < size:
@@ -189,7 +187,7 @@ class Predictor:
         return outputs if full is part else tuple(o[:count] for o in outputs)
 
     def _same_alone(self, part: Outputs, outputs: Outputs) -> bool:
-        """True where some of the samples have the same results alone: three the first time, then the last."""
+        """True if samples have the same results alone: three samples the first time, then the last one."""
         last = len(part[0]) - 1
         for k in (last,) if self._compared > 1 else sorted({0, last // 2, last}):
             alone = self._sized(tuple(a[k : k + 1] for a in part), self._least)
@@ -198,7 +196,7 @@ class Predictor:
         return True
 
     def _infer(self, inputs: Outputs) -> Outputs:
-        # A request of its own, so that no state passes from one inference to the next.
+        # A separate request, so that no state passes from one inference to the next.
         return tuple(self.compiled.create_infer_request().infer(list(inputs)).values())
 
     def _columns(self, batch: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
@@ -233,7 +231,7 @@ def _near(left: Array, right: Array) -> bool:
 
 
 def _column(values: list[Array]) -> Any:
-    """Values stacked where they are alike, else an array of arrays."""
+    """Values stacked if their shapes are equal, else an array of arrays."""
     stored = [storable(v) for v in values]
     if len({(v.shape, v.dtype) for v in stored}) <= 1:
         return np.stack(stored) if stored else np.zeros(0)
@@ -243,7 +241,7 @@ def _column(values: list[Array]) -> Any:
 
 
 def unique(names: Sequence[str]) -> list[str]:
-    """The names, numbered where one comes twice."""
+    """The names, with a number appended to duplicates."""
     found: list[str] = []
     for k, name in enumerate(names):
         while name in found:

@@ -1,7 +1,7 @@
-"""The same job on Ray Data: it reads, has a pool of actors that each hold the model, and writes parts.
+"""The same job on Ray Data, which reads the inputs, runs a pool of actors with one model each, and writes parts.
 
-Ray promises no order of rows, so each item carries its number, and the parts are put in order at the end. An actor asks
-for half a processor, so that the readers never wait for one that actors hold.
+Ray does not keep the order of rows, so each item carries its number, and the parts are sorted at the end. An actor
+reserves half a processor, so that readers can always be scheduled beside actors.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from irload.batch.columns import Row, write_tables
+from irload.batch.columns import ResultRow, write_tables
 from irload.batch.extras import extra
 from irload.batch.forms import ParquetRows
 from irload.batch.items import Done, Item, Record, WorkerOptions
@@ -35,16 +35,16 @@ from irload.errors import InputInvalid
 from irload.write.atomic import write_atomically
 
 CPUS = 0.5
-"""Processors that an actor asks for."""
+"""Processors reserved by an actor."""
 PATIENCE = 10
-"""Seconds in which a cluster must answer."""
+"""Timeout for the cluster to answer, in seconds."""
 
 ERROR = "irload.error"
-"""The column of what was wrong."""
+"""The column of error messages."""
 
 
 class Actor:
-    """Maps a block of rows or of files to a block of results, a row a sample, with what was wrong with the others."""
+    """Maps a block of rows or of files to a block of results: one row per sample, or the error of an item."""
 
     def __init__(self, options: WorkerOptions, columns: Mapping[str, str]) -> None:
         self.runner = TaskRunner(options)
@@ -62,11 +62,11 @@ class Actor:
             given = {item.number: item.files.get("", "") for item in items}
             reasons = {n: r.reason.replace(given[n] or r.name, shown(r.name)) for n, r in faults}
         found = {item.number: per_row(item, outputs, many) for item, outputs, many in results}
-        rows: list[Row] = []
+        rows: list[ResultRow] = []
         numbers: list[int] = []
         errors: list[str | None] = []
         for item, number in zip(items, block.column(NUMBER).to_pylist(), strict=True):
-            samples: list[Row] = found.get(item.number) or [(item.name, item.carried, None)]
+            samples: list[ResultRow] = found.get(item.number) or [(item.name, item.carried, None)]
             rows += samples
             numbers += [number] * len(samples)
             errors += [reasons.get(item.number)] * len(samples)
@@ -79,7 +79,7 @@ class Actor:
 
 
 def _files(block: Any, names: Sequence[str], folder: str) -> Iterator[Item]:
-    """Files whose bytes came with the block; they may lie on another machine."""
+    """Files whose bytes arrive with the block; they may be stored on another machine."""
     contents = block.column("bytes")
     for k, name in enumerate(names):
         file = Path(folder, f"{k}{Path(name).suffix}")
@@ -88,9 +88,9 @@ def _files(block: Any, names: Sequence[str], folder: str) -> Iterator[Item]:
 
 
 def require_for_ray(job: Job, listing: Listing, source: Listing | Tables) -> None:
-    """Raise InputInvalid for what Ray does not do and where no cluster answers, Unsupported without Ray."""
+    """Raise InputInvalid for options that Ray does not support or if no cluster answers, Unsupported without Ray."""
     if job.target.kind != "parquet" or job.resume or job.fail_fast:
-        raise InputInvalid("Ray writes one .parquet and redoes what its workers lose: no --resume, no --fail-fast")
+        raise InputInvalid("Ray writes one .parquet and repeats the tasks of lost workers: no --resume, no --fail-fast")
     if listing.inputs != [""]:
         raise InputInvalid("Ray reads the files of one input: give .npz or .parquet for several")
     require_readable(source)
@@ -100,12 +100,12 @@ def require_for_ray(job: Job, listing: Listing, source: Listing | Tables) -> Non
 
 
 def _require_answer(address: str) -> None:
-    """Raise InputInvalid where nothing answers at host:port. Ray itself would wait for minutes."""
+    """Raise InputInvalid if no server answers at host:port. Ray itself would wait for minutes."""
     try:
         place = urlsplit(address if "://" in address else f"//{address}")
         host, port = place.hostname, place.port
     except ValueError as error:
-        raise InputInvalid(f"'{address}' is no address of a Ray cluster: {error}") from None
+        raise InputInvalid(f"'{address}' is not a valid address of a Ray cluster: {error}") from None
     if host and port:
         try:
             socket.create_connection((host, port), PATIENCE).close()
@@ -115,9 +115,9 @@ def _require_answer(address: str) -> None:
 
 @contextmanager
 def cluster(address: str | None) -> Generator[Any]:
-    """The module of Ray, connected to the cluster at an address, or to one started here.
+    """The module of Ray, connected to the cluster at an address, or to a local one started here.
 
-    Raises ConnectionError where it cannot be reached.
+    Raises ConnectionError if it cannot be reached.
     """
     ray = extra("ray", "ray")
     extra("ray.data", "ray")
@@ -137,14 +137,14 @@ def cluster(address: str | None) -> Generator[Any]:
 def run_ray(
     ray: Any, job: Job, source: Listing | Tables, manifest: Manifest, summary: Summary, merger: PartsSink
 ) -> None:
-    """Do a job on a cluster."""
+    """Run a job on a cluster."""
     assert isinstance(merger.form, ParquetRows)
     _map(ray, job, source)
     _merge(job, merger.form.format.schema, manifest, summary)
 
 
 def _map(ray: Any, job: Job, source: Listing | Tables) -> None:
-    """Have the cluster write the parts."""
+    """Write the parts on the cluster."""
     context = ray.data.DataContext.get_current()
     before = context.execution_options.preserve_order, context.enable_progress_bars
     context.execution_options.preserve_order, context.enable_progress_bars = True, False
@@ -166,7 +166,7 @@ def _map(ray: Any, job: Job, source: Listing | Tables) -> None:
 
 
 def _merge(job: Job, schema: Any, manifest: Manifest, summary: Summary) -> None:
-    """One output from the parts, as the local engine makes it, and the records of its items."""
+    """Concatenate the parts to one output, as the local engine does, and return the records of its items."""
     compute = extra("pyarrow.compute", "parquet")
     files = sorted(job.target.parts.glob("**/*.parquet"))
 
@@ -188,7 +188,7 @@ def _merge(job: Job, schema: Any, manifest: Manifest, summary: Summary) -> None:
 
 
 def in_order(files: Sequence[Path]) -> Iterator[Any]:
-    """The rows of the parts by number. Parts overlap little, so few of them are held at a time."""
+    """The rows of the parts by number. Parts overlap little, which bounds their number in memory."""
     arrow, parquet = extra("pyarrow", "parquet"), extra("pyarrow.parquet", "parquet")
     compute = extra("pyarrow.compute", "parquet")
     firsts = [(min(parquet.read_table(f, columns=[NUMBER]).column(0).to_pylist(), default=0), f) for f in files]

@@ -1,4 +1,4 @@
-"""What Ray reads, each row with its name and number."""
+"""Datasets for Ray, each row with its name and number."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NUMBER = "irload.number"
 
 
 def require_readable(source: Listing | Tables) -> None:
-    """Raise InputInvalid for tables or files that Ray does not read."""
+    """Raise InputInvalid for tables or files that Ray cannot read."""
     if isinstance(source, Tables):
         if len({*source.schema.names}) != len(source.schema.names):
             raise InputInvalid("Ray takes no tables with two columns of one name")
@@ -27,11 +27,11 @@ def require_readable(source: Listing | Tables) -> None:
     for item in source:
         path = os.path.abspath(item.name)
         if not os.path.isfile(path) or shown(path) != path:
-            raise InputInvalid(f"Ray reads regular files whose names are UTF-8, and {shown(path)} is none")
+            raise InputInvalid(f"Ray reads regular files whose names are UTF-8; {shown(path)} is not one")
 
 
 def rows_or_files(ray: Any, source: Listing | Tables) -> Any:
-    """A dataset of the rows of tables, or of files as bytes; columns NAME and NUMBER of the item."""
+    """A dataset of table rows, or of files as bytes; the columns NAME and NUMBER identify the item."""
     if isinstance(source, Tables):
         return ray.data.read_datasource(_numbered_rows(ray, source))
     given = {os.path.abspath(item.name): (item.name, item.number) for item in source}
@@ -48,7 +48,7 @@ def _number_files(given: dict[str, tuple[str, int]], block: Any) -> Any:
 
 
 def _numbered_rows(ray: Any, tables: Tables) -> Any:
-    """A Ray Datasource with a task for each row group. `read_parquet` does not give the positions of rows."""
+    """A Ray Datasource with one task per row group. `read_parquet` does not report the positions of rows."""
     parquet = extra("pyarrow.parquet", "parquet")
     groups: list[tuple[str, int, int, int, int, int]] = []
     number = 0

@@ -1,4 +1,4 @@
-"""Runs a job: items from files, predicted by worker processes or by Ray, stored, recorded, resumable."""
+"""Run a job: items from files, predicted by worker processes or by Ray, stored, recorded, resumable."""
 
 from __future__ import annotations
 
@@ -23,35 +23,35 @@ from irload.batch.manifest import DONE, FAILED, Manifest
 from irload.batch.model_info import labels_of, range_warning, with_model_info
 from irload.batch.names import shown
 from irload.batch.opening import open_manifest, require_free, tidy
-from irload.batch.pool import Pool
+from irload.batch.pool import WorkerPool
 from irload.batch.predictor import MOST, Predictor
 from irload.batch.ray_engine import cluster, require_for_ray, run_ray
 from irload.batch.tables import Tables
-from irload.batch.target import Target, last_axis
+from irload.batch.target import OutputTarget, last_axis
 from irload.batch.task_runner import predictor_of
 from irload.errors import InputInvalid, IRError, Unsupported
 from irload.graph import Port
-from irload.machine import thread_count
+from irload.system.machine import thread_count
 
 FAILURES = 1000
-"""Failures that a summary lists; the manifest has them all."""
+"""Maximum failures in a summary; the manifest has them all."""
 LABELLED = ("jsonl", "csv")
-"""Kinds of results that name values."""
+"""Kinds of results that contain labels."""
 FIRST = 8
-"""Items that must all have failed for one reason before a job ends for it."""
+"""Number of first items that must fail for one reason to end the job."""
 
 OnProgress = Callable[[Summary], None]
 
 
 def run_job(job: Job, on_progress: OnProgress = lambda _: None) -> Summary:
-    """Do what is left of a job. Ctrl-C ends it early, with what is finished kept.
+    """Run the remaining items of a job. Ctrl-C ends it early and keeps finished items.
 
-    Raises FileExistsError for outputs that are there already, InputInvalid and ReadError for what cannot be begun,
-    OSError where results cannot be stored; whatever was finished before stays, and `resume` goes on from there.
+    Raises FileExistsError for existing outputs, InputInvalid and ReadError if the job cannot start, OSError if results
+    cannot be stored; finished items remain valid, and `resume` continues with the others.
     """
     summary = Summary()
     started = time.monotonic()
-    predictor = predictor_of(job.options)  # fails early where an option cannot be met
+    predictor = predictor_of(job.options)  # fail early if an option cannot be met
     summary.warnings, summary.differences = list(predictor.compiled.warnings), list(predictor.compiled.differences)
     summary.batching = predictor.batching
     _require_kind(job.target)
@@ -64,7 +64,7 @@ def run_job(job: Job, on_progress: OnProgress = lambda _: None) -> Summary:
     job = _imaged(job, listing, predictor, summary)
     summary.warnings += summary.notes
     job = _sized(job, source.total)
-    job.target.sink(predictor)  # fails early where the outputs do not fit
+    job.target.sink(predictor)  # fail early if the outputs do not fit
     job.target.require_labels(predictor)
     merger = None if job.target.is_folder else job.target.merger(predictor)
     _require_pillow(job, listing, source, predictor)
@@ -73,7 +73,7 @@ def run_job(job: Job, on_progress: OnProgress = lambda _: None) -> Summary:
         if not job.keep_going:
             _require_loadable(job, source, predictor)
         require_free(job, source)  # before a cluster is started
-    del predictor  # each worker has its own
+    del predictor  # one per worker
     with (
         cluster(job.address) if job.engine == "ray" else nullcontext() as ray,
         closing(open_manifest(job, source)) as manifest,
@@ -97,11 +97,14 @@ def run_job(job: Job, on_progress: OnProgress = lambda _: None) -> Summary:
         except KeyboardInterrupt:
             summary.interrupted = True
         except OSError as error:
-            if error.errno is None:  # no failure to store: a cluster that was lost
+            if error.errno is None:  # not a storage failure: the cluster was lost
                 raise
             kept = summary.before + summary.done
-            text = f"{error.strerror or error}; {kept} finished items are kept, and --resume goes on from there"
-            raise OSError(error.errno, text, error.filename) from None
+            text = f"{error.strerror or error}; {kept} finished items are kept, and --resume continues the job"
+            file = error.filename
+            if file is None or os.path.dirname(file) == str(job.target.job):  # a deleted temporary file
+                file = str(job.target.path)
+            raise OSError(error.errno, text, file) from None
         summary.failures = manifest.failures(FAILURES)
         manifest.put(warnings=json.dumps(summary.warnings, ensure_ascii=False))
     summary.seconds = time.monotonic() - started
@@ -111,9 +114,9 @@ def run_job(job: Job, on_progress: OnProgress = lambda _: None) -> Summary:
 def _run(
     job: Job, source: Listing | Tables, manifest: Manifest, summary: Summary, on_progress: OnProgress, *, whole: bool
 ) -> bool:
-    """The items that are not done yet, through local workers. False where failures ended it."""
+    """Process the unfinished items by local workers. False if failures ended the job."""
     share = max(1, thread_count(job.options.threads) // job.workers)
-    pool = Pool(replace(job.options, threads=share, target=job.target), job.workers)
+    pool = WorkerPool(replace(job.options, threads=share, target=job.target), job.workers)
     on_progress(summary)
     reasons: set[str] = set()
     with closing(pool):
@@ -132,7 +135,7 @@ def _run(
 
 
 def _require_pillow(job: Job, listing: Listing, source: Listing | Tables, predictor: Predictor) -> None:
-    """Raise Unsupported where files, or the first row of a table, are images and pillow is not installed."""
+    """Raise Unsupported if files, or the first row of a table, are images and pillow is not installed."""
     if listing.images:
         extra("PIL.Image", "images")
     elif listing.tables:
@@ -146,7 +149,7 @@ def _require_pillow(job: Job, listing: Listing, source: Listing | Tables, predic
 
 
 def _require_loadable(job: Job, source: Listing | Tables, predictor: Predictor) -> None:
-    """Raise InputInvalid where the first items cannot be loaded, all for one reason, before a cluster is started."""
+    """Raise InputInvalid if the first items all fail to load for one reason, before a cluster is started."""
     images = with_model_info(job.options.images, predictor.rt_info)
     reasons: list[str] = []
     last = ""
@@ -162,19 +165,19 @@ def _require_loadable(job: Job, source: Listing | Tables, predictor: Predictor) 
 
 
 def _hopeless(summary: Summary, reasons: set[str]) -> bool:
-    """True where every one of the first items failed, all for one reason, and there are more to come."""
+    """True if all of the first items failed for one reason, and there are more to come."""
     if summary.before or summary.done or len(reasons) != 1:
         return False
     return FIRST <= summary.failed < summary.total
 
 
 def kind_of(reason: str, name: str) -> str:
-    """A reason without what differs from item to item: its name and numbers."""
+    """A reason without the parts that vary between items: names and numbers."""
     return re.sub(r"[0-9]+", "0", reason.replace(shown(name), "").replace(name, ""))
 
 
 def _sized(job: Job, total: int) -> Job:
-    """The job with its sizes: given ones are evened out over all items, so that the last batch is hardly padded."""
+    """The job with its sizes; given sizes are balanced over all items to minimize the padding of the last batch."""
     wanted, total = job.options.batch_size, max(total, 1)
     if wanted is not None:
         size = math.ceil(total / math.ceil(total / wanted))
@@ -188,7 +191,7 @@ def _sized(job: Job, total: int) -> Job:
 
 
 def _tasks(job: Job, source: Listing | Tables, manifest: Manifest, summary: Summary, *, whole: bool) -> Iterator[Task]:
-    """The items that are not done, or were changed since. The others get their new numbers."""
+    """The items that are unfinished or changed since. All items get their new numbers."""
     closed = whole and not job.target.is_folder
     if job.resume and not closed:
         manifest.unnumber()
@@ -214,7 +217,7 @@ def _tasks(job: Job, source: Listing | Tables, manifest: Manifest, summary: Summ
 
 def _finished(job: Job, fact: str) -> InputInvalid:
     return InputInvalid(
-        f"{job.target.path} is finished, and {fact}; give the inputs another output, or --force to do all of them anew"
+        f"{job.target.path} is finished, and {fact}; give the inputs another output, or --force to repeat all of them"
     )
 
 
@@ -237,7 +240,7 @@ def _tables(job: Job, listing: Listing, inputs: Sequence[Port]) -> Tables:
 
 
 def _carrying(job: Job, source: Tables, outputs: Sequence[str], summary: Summary) -> Job:
-    """The job with the columns of the table that go along into the results."""
+    """The job with the table columns that are copied into the results."""
     if job.target.is_folder:
         return job
     names = [f.name for f in source.carried]
@@ -248,7 +251,7 @@ def _carrying(job: Job, source: Tables, outputs: Sequence[str], summary: Summary
 
 
 def _imaged(job: Job, listing: Listing, predictor: Predictor, summary: Summary) -> Job:
-    """The job with the labels that the model has. Raises InputInvalid for options for images where there are none."""
+    """The job with the labels of the model. Raises InputInvalid for image options if no input takes images."""
     given = job.options.images
     if given != ImageOptions() and not listing.images and not listing.tables:
         raise InputInvalid("there are no images among the inputs, which the options for images could be for")
@@ -263,11 +266,11 @@ def _imaged(job: Job, listing: Listing, predictor: Predictor, summary: Summary) 
     return job
 
 
-def _require_kind(target: Target) -> None:
-    """Raise InputInvalid where a folder has the name of the output file, or a file that of the output folder."""
+def _require_kind(target: OutputTarget) -> None:
+    """Raise InputInvalid if the output file exists as a folder, or the output folder as a file."""
     if target.is_folder and os.path.lexists(target.path) and not target.path.is_dir():
         raise InputInvalid(f"{target.path} is no folder; give a folder, or a file named .parquet, .jsonl or .csv")
     if not target.is_folder and target.path.is_dir():
         raise InputInvalid(f"{target.path} is a folder, and the results are one file")
     if os.path.islink(target.job):
-        raise InputInvalid(f"{target.job} is a link; the job's own files are kept in a folder there")
+        raise InputInvalid(f"{target.job} is a link; the job's internal files are kept in a folder there")

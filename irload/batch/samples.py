@@ -1,4 +1,4 @@
-"""What an item gives a model: one array an input, checked and stacked on an axis of samples."""
+"""Items as model inputs: one array per input, checked and stacked on an axis of samples."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from irload.errors import InputInvalid
 from irload.graph import Output, Port
 
 REMEMBERED = 1000
-"""Shapes of inputs that are remembered as fitting."""
+"""Maximum number of shapes cached as valid."""
 
 
 @dataclass(frozen=True, slots=True)
 class Samples:
-    """The inputs of one item in the model's order. Axis 0 counts samples; `single` if the item came without it."""
+    """The inputs of one item in the model's order. Axis 0 counts samples; `single` if the item had no such axis."""
 
     arrays: tuple[Array, ...]
     single: bool = False
 
 
 class SampleInputs:
-    """The inputs of a model as items give them: with `stacked`, any number of samples on axis 0, or one without it.
+    """Binds items to the inputs of a model; with `stacked`, any number of samples on axis 0, or one without that axis.
 
-    `lossy`: values are converted also where that loses something.
+    `lossy`: allow conversions that change values.
     """
 
     def __init__(self, ports: Sequence[Port], *, stacked: bool, lossy: bool = False) -> None:
@@ -37,14 +37,14 @@ class SampleInputs:
         self._fitting: set[tuple[int, tuple[int, ...]]] = set()
 
     def sample_shape(self, port: Port) -> Shape:
-        """The shape of one sample: that of the port, without axis 0 where that counts samples."""
+        """The shape of one sample: the port's shape, without axis 0 if that counts samples."""
         shape = port.partial_shape
         if not self.stacked:
             return shape
         return Shape.unranked() if shape.rank is None else Shape(*shape[1:])
 
     def samples(self, values: Sequence[Array]) -> Samples:
-        """The samples of one item. Raises InputInvalid naming the input and what it takes."""
+        """The samples of one item. Raises InputInvalid naming the input and its type and shape."""
         ports = self.ports
         if len(values) != len(ports):
             raise InputInvalid(f"the model takes {len(ports)} inputs, found {len(values)}")
@@ -73,6 +73,6 @@ class SampleInputs:
 
 
 def _any_count(port: Port) -> Port:
-    """The port as one that takes any number of samples."""
+    """The port with axis 0 relaxed to any number of samples."""
     tensor = TensorType(port.element_type, Shape(None, *port.partial_shape[1:]))
     return Port(port.node, Output(port.node, port.output.index, type=tensor), 0, port.names)

@@ -1,4 +1,4 @@
-"""Where results go: a file an item, or parts of one common file that are put together at the end."""
+"""Destinations of results: one file per item, or parts of one common file that are concatenated at the end."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from typing import Literal, Protocol
 import numpy as np
 from numpy.lib import format as npy
 
-from irload.arrays import storable
-from irload.batch.columns import Row
+from irload.arrays.npy import storable
+from irload.batch.columns import ResultRow
 from irload.batch.durable import write_files
 from irload.batch.forms import CsvRows, JsonLines, ParquetRows
 from irload.batch.items import Item, Record
-from irload.batch.manifest import Run
+from irload.batch.manifest import RowRange
 from irload.batch.names import inner, is_inside
 from irload.core.tensor import Array
 from irload.errors import InputInvalid
-from irload.portable import replace as replace_file
+from irload.system.portable import replace as replace_file
 from irload.write.atomic import write_atomically
 
 ItemOutputs = tuple[Item, tuple[Array, ...], bool]
@@ -37,12 +37,12 @@ class Sink(Protocol):
     """Stores the results of a task."""
 
     def store(self, results: Sequence[ItemOutputs]) -> list[Record]:
-        """A record for each result. Raises OSError."""
+        """Store results; return one record per result. Raises OSError."""
         ...
 
 
 class ReturnSink:
-    """Stores nothing: the records carry the outputs."""
+    """Stores nothing: the records contain the outputs."""
 
     def store(self, results: Sequence[ItemOutputs]) -> list[Record]:
         return [Record(item.name, samples=_samples(o, many), outputs=o) for item, o, many in results]
@@ -50,7 +50,7 @@ class ReturnSink:
 
 @dataclass(frozen=True, slots=True)
 class FolderSink:
-    """A .npz or .npy an item, named after its input."""
+    """One .npz or .npy per item, named after its input."""
 
     root: Path
     scratch: Path
@@ -59,7 +59,7 @@ class FolderSink:
     _inside: set[str] = field(default_factory=set[str])
 
     def path(self, item: Item) -> Path:
-        """The file that the outputs of an item go to. Raises InputInvalid where it would not be below the folder."""
+        """The output file of an item. Raises InputInvalid if it would be outside the folder."""
         path = self.root / f"{inner(item.key)}.{self.kind}"
         parent = str(path.parent)
         if parent not in self._inside:
@@ -102,7 +102,7 @@ class FolderSink:
 
 @dataclass(frozen=True, slots=True)
 class PartsSink:
-    """Rows of one common output, a part a task, written in one of its forms."""
+    """Rows of one common output, one part per task, written in one of its formats."""
 
     target: Path
     folder: Path
@@ -114,7 +114,7 @@ class PartsSink:
             return []
         name = f"{results[0][0].number:012d}-{uuid.uuid4().hex[:12]}.part"
         records: list[Record] = []
-        rows: list[Row] = []
+        rows: list[ResultRow] = []
         for item, outputs, many in results:
             digest = hashlib.sha256()
             for output in outputs:
@@ -127,10 +127,10 @@ class PartsSink:
         write_files(self.scratch, [(self.folder / name, self.form.bytes(rows))])
         return records
 
-    def merge(self, runs: Iterable[Run]) -> None:
-        """Put runs of rows together as the output, whole or not at all."""
+    def merge(self, runs: Iterable[RowRange]) -> None:
+        """Concatenate runs of rows into the output, atomically."""
         self.target.parent.mkdir(parents=True, exist_ok=True)
-        # Among the job's own files first: there, what a killed process leaves is removed by the next.
+        # Written to the folder of internal files first, where the next job removes leftovers of a killed process.
         whole = self.scratch / f"{uuid.uuid4().hex}{self.target.suffix}"
         write_atomically(whole, lambda stream: self.form.merge(self.folder, runs, stream))
         replace_file(whole, self.target)
@@ -140,8 +140,8 @@ def _samples(outputs: tuple[Array, ...], many: bool) -> int:
     return len(outputs[0]) if many and outputs else 1
 
 
-def per_row(item: Item, outputs: tuple[Array, ...], many: bool) -> list[Row]:
-    """A row a sample; those of a stack are numbered."""
+def per_row(item: Item, outputs: tuple[Array, ...], many: bool) -> list[ResultRow]:
+    """One row per sample; the samples of a stack are numbered."""
     if not many:
         return [(item.name, item.carried, outputs)]
     count = len(outputs[0])

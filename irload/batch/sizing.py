@@ -1,4 +1,4 @@
-"""How many samples share an inference: as many as pays, found out by measuring the inferences of the job itself."""
+"""The number of samples per inference, chosen by timing the inferences of the job itself."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ from collections import OrderedDict
 from collections.abc import Hashable
 from dataclasses import dataclass, field
 
-from irload.plans import PLANS
+from irload.runtime.plans import PLANS
 
 PAYS = 0.95
-"""A size must take less than this share of the time a sample of the size before, or no larger one is tried."""
+"""A size must reduce the time per sample to this fraction, otherwise no larger one is tried."""
 FACTOR = 4
-"""From one size that is tried to the next."""
+"""Ratio of consecutive sizes that are tried."""
 ROUNDS = 2
-"""Inferences by a finished plan that a size is judged by; one where it takes LONG seconds."""
+"""Inferences by a finished plan that are timed per size; one if it takes LONG seconds."""
 LONG = 0.02
 
 
 @dataclass(slots=True)
 class _Timing:
-    """The inferences of one shape and size: the first, which makes the plan, and the fastest of the others."""
+    """The inferences of one shape and size: the first, which creates the plan, and the fastest of the others."""
 
     first: float
     best: float | None = None
@@ -30,17 +30,17 @@ class _Timing:
 class Sizing:
     """Chooses the sizes of inferences from `least` to `most` samples.
 
-    Starting with `least`, sizes grow by FACTOR as long as a sample takes less time for it; each is tried on samples of
-    the job, whose results count. Samples of a rare shape share an inference only where that is faster than running them
-    by plans that exist, the making of a plan included.
+    Starting with `least`, sizes grow by FACTOR as long as the time per sample falls; each is tried on samples of the
+    job, whose results are used. Samples of a rare shape share an inference only if that is faster than running them by
+    existing plans, including the time to create the plan.
     """
 
     least: int
     most: int
     remaining: int | None = None
-    """Samples that are to come, as far as that is known: no plan is made that would not pay for itself."""
+    """Samples to come, as far as known; a plan is created only if it can pay off."""
     size: int = 0
-    """The size at the time."""
+    """The current size."""
     settled: bool = False
     _timings: OrderedDict[tuple[Hashable, int], _Timing] = field(default_factory=OrderedDict)
     _planning: float | None = None
@@ -51,7 +51,7 @@ class Sizing:
         self.settled = self.settled or self.size >= self.most
 
     def choose(self, shape: Hashable, available: int) -> int:
-        """How many of the `available` samples of a shape the next inference takes; more than there are: pad to them."""
+        """The size of the next inference for `available` samples of a shape; a larger size requires padding."""
         if available <= self.least:
             return self.least
         if available >= self.size:
@@ -70,7 +70,7 @@ class Sizing:
         return min(costs, key=lambda size: costs[size])
 
     def record(self, shape: Hashable, size: int, seconds: float, samples: int) -> None:
-        """Take in an inference of `size` samples, `samples` of which were no padding."""
+        """Record an inference of `size` samples, of which `samples` were not padding."""
         if self.remaining is not None:
             self.remaining = max(self.remaining - samples, 0)
         timing = self._timings.get((shape, size))
@@ -87,13 +87,13 @@ class Sizing:
             self._grow(shape, timing.best / size)
 
     def refuse(self, size: int) -> None:
-        """Take in that an inference of `size` samples failed: the sizes stay below it."""
+        """Record that an inference of `size` samples failed: later sizes stay below it."""
         self.most = min(self.most, max(size // FACTOR, self.least, 1))
         self.size = min(self.size, self.most)
         self.settled = True
 
     def _grow(self, shape: Hashable, a_sample: float) -> None:
-        """Try the next size where the last step paid, and what is to come is enough for another to pay."""
+        """Try the next size if the last step paid off, and enough samples remain for another one to pay off."""
         smaller = self._timings.get((shape, self._smaller))
         before = None if smaller is None or smaller.best is None else smaller.best / self._smaller
         if before is not None and a_sample > before * PAYS:
@@ -105,7 +105,7 @@ class Sizing:
             self._smaller, self.size = self.size, min(self.size * FACTOR, self.most)
 
     def _worthwhile(self, a_sample: float, remaining: int) -> bool:
-        """True where a plan of the next size can be timed, and pays if it makes a sample a fifth faster."""
+        """True if a plan of the next size can be timed, and pays off if it makes a sample a fifth faster."""
         return remaining >= 2 * FACTOR * self.size and remaining * a_sample / 5 > (self._planning or 0.0)
 
     def _time(self, timing: _Timing) -> float:

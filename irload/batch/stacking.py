@@ -1,4 +1,4 @@
-"""Whether and how many samples of a model may share one inference, by its shapes."""
+"""Derives from the shapes of a model whether and how many samples may share one inference."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from irload.model import Model
 
 @dataclass(frozen=True, slots=True)
 class Stacking:
-    """How samples share an inference.
+    """How many samples share an inference.
 
-    `stacked`: axis 0 of every input and output counts samples. An inference takes `least` to `most` of them; fewer are
-    padded. `why` is the reason where `most` is 1.
+    If `stacked`, axis 0 of every input and output is the sample axis. An inference takes `least` to `most` samples;
+    fewer are padded. `why` is the reason if `most` is 1.
     """
 
     stacked: bool
@@ -33,7 +33,7 @@ class Stacking:
 
 
 def plan_stacking(model: Model, wanted: int) -> Stacking:
-    """How to stack up to `wanted` samples. A model that allows more samples than its shapes say is reshaped."""
+    """Return how to stack up to `wanted` samples. Reshapes the model if only its declared shapes limit the number."""
     why = _not_countable(model)
     if why:
         return Stacking(stacked=False, why=why)
@@ -47,7 +47,7 @@ def plan_stacking(model: Model, wanted: int) -> Stacking:
         size = batch.lo
         if not _counts(model, (size,)):
             return Stacking(stacked=False, why="its outputs have no axis of samples")
-        return Stacking(True, size, size, "its shapes allow no other" if size == 1 else "")
+        return Stacking(True, size, size, "its shapes allow only one sample" if size == 1 else "")
     least = max(batch.lo, 1)
     most = max(least, wanted if batch.hi is None else min(wanted, batch.hi))
     probes = tuple({most, most - 1 if most > least else most, most + 1 if batch.hi is None else most})
@@ -75,7 +75,7 @@ def _shapes(model: Model, first: Dim | int | None) -> dict[str | int | Port, Sha
 
 
 def _counts(model: Model, sizes: Sequence[int]) -> bool:
-    """True when for each of these many samples every output has as many. The model keeps its shapes."""
+    """Return True if axis 0 of all outputs is n for inputs of n samples, for each n in `sizes`. Restores the shapes."""
     before = _shapes(model, _first(model))
     try:
         for size in sizes:
@@ -90,7 +90,7 @@ def _counts(model: Model, sizes: Sequence[int]) -> bool:
 
 
 def _widened(model: Model, most: int) -> bool:
-    """Let a model of a fixed number of samples take any, where it counts what it is given."""
+    """Reshape a model with a fixed number of samples to any number. Returns False if that is impossible."""
     if not _counts(model, (most, most + 1)):
         return False
     before = _shapes(model, _first(model))

@@ -1,4 +1,4 @@
-"""Predictions as they come, for programs that want the arrays themselves."""
+"""Predictions yielded as soon as they are computed, for programs that use the arrays directly."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
 from irload.batch.images import ImageOptions
 from irload.batch.items import Done, Item, Task, WorkerOptions
 from irload.batch.listing import Listing
-from irload.batch.pool import Pool
+from irload.batch.pool import WorkerPool
 from irload.batch.predictor import MOST, unique
 from irload.batch.tables import Tables
 from irload.batch.task_runner import TaskRunner
@@ -23,16 +23,17 @@ from irload.errors import InputInvalid
 from irload.graph import Port
 from irload.inference import ShapeLike
 from irload.loading import read_model
-from irload.machine import thread_count
 from irload.model import Model
-from irload.safety import DEFAULT, Limits
+from irload.options import CompileOptions
+from irload.safety.limits import DEFAULT
+from irload.system.machine import thread_count
 
 __all__ = ["Prediction", "predict"]
 
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """The outputs of one item by name, or in `error` why there are none. `input` is its file, row or position."""
+    """The outputs of one item by name, or the reason in `error`. `input` is its file, row or position."""
 
     input: str
     outputs: dict[str, Array]
@@ -49,52 +50,47 @@ def predict(
     threads: int | None = None,
     shapes: Mapping[str | int, ShapeLike] | None = None,
     images: ImageOptions | None = None,
-    limits: Limits | None = None,
-    strict: bool = False,
     cast: bool = False,
     columns: Mapping[str, str] | None = None,
-    jit: bool | None = None,
-    precision: str = "f32",
+    **options: Unpack[CompileOptions],
 ) -> Iterator[Prediction]:
     """Run a model over many inputs and yield a Prediction for each.
 
     `source`: a file, folder or pattern, or several of them (`name=pattern` for a certain input), or any iterable of
-    arrays or of dicts by input name, consumed as it is needed. `weights`, `shapes`: as for `read_model` and `reshape`.
-    `batch_size`: samples that share an inference where the model allows; by default as many as is
-    fastest. `workers`: processes, which need the model
-    as a path; with 0 everything happens here and in order. `threads`: for all workers together. `images`: what
-    becomes of images. `limits`: as for `read_model`; None takes those of the model. `strict`, `jit`, `precision`: as
-    for `compile_model`.
-    `cast`: convert values also where that loses something. `columns`: the columns of tables that feed inputs, by input.
-    Items that cannot be used are yielded with an `error`. Raises what makes the whole job impossible: an IRError for
-    the model, InputInvalid for the source, OSError for the system.
+    arrays or of dicts by input name, consumed on demand. `weights`, `shapes`: as for `read_model` and `reshape`.
+    `batch_size`: samples that share an inference if the model allows it; by default the measured fastest number.
+    `workers`: processes, which require the model as a path; with 0 the model runs in this process and in order.
+    `threads`: for all workers together. `images`: preprocessing of images. `options`: as for `compile_model`; `limits`
+    apply to reading, too. `cast`: convert values lossily, too. `columns`: the table columns that feed inputs, by input.
+    Items that cannot be used are yielded with an `error`. Raises errors that affect the whole job: an IRError for the
+    model, InputInvalid for the source, OSError for the system.
     """
     if workers and isinstance(model, Model):
         raise InputInvalid("worker processes load the model themselves: give its path, or workers=0")
-    loaded = model if isinstance(model, Model) else read_model(model, weights, limits=limits or DEFAULT)
+    loaded = model
+    if not isinstance(loaded, Model):
+        mmap = options.get("mmap", False) if workers else options.pop("mmap", False)
+        loaded = read_model(loaded, weights, limits=options.get("limits") or DEFAULT, mmap=mmap)
     items = _items(source, loaded.inputs, columns)
     tasks = iter(lambda: Task(list(islice(items, batch_size or MOST))), Task([]))
     share = max(1, thread_count(threads) // max(workers, 1))
-    options = WorkerOptions(
+    how = WorkerOptions(
         str(model) if workers else loaded,
         weights,
         shapes,
         batch_size,
         share,
         images or ImageOptions(),
-        limits=limits,
-        strict=strict,
         cast=cast,
-        jit=jit,
-        precision=precision,
+        compile=options,
     )
-    return _predictions(options, tasks, workers, unique([p.any_name for p in loaded.outputs]))
+    return _predictions(how, tasks, workers, unique([p.any_name for p in loaded.outputs]))
 
 
 def _predictions(
     options: WorkerOptions, tasks: Iterator[Task], workers: int, names: Sequence[str]
 ) -> Iterator[Prediction]:
-    for done in Pool(options, workers).run(tasks) if workers else _here(options, tasks):
+    for done in WorkerPool(options, workers).run(tasks) if workers else _here(options, tasks):
         for record in done.records:
             outputs = dict(zip(names, record.outputs, strict=True)) if record.outputs is not None else {}
             yield Prediction(record.name, outputs, record.reason or None)

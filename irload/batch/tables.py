@@ -7,6 +7,7 @@ from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, 
 from contextlib import contextmanager
 from typing import Any
 
+from irload.arrays.input_files import names_of, port_named
 from irload.batch.carried import Carried
 from irload.batch.cells import cells_of
 from irload.batch.extras import extra
@@ -16,18 +17,17 @@ from irload.batch.names import shown
 from irload.batch.parquet import ParquetTable, open_parquet
 from irload.core.tensor import Array
 from irload.errors import InputInvalid, ReadError, Where
-from irload.files import open_regular
 from irload.graph import Port
-from irload.input_files import names_of, port_named
+from irload.safety.files import open_regular
 
 ROWS = 64
-"""Rows that are decoded at a time, and that the columns carried over are kept for."""
+"""Rows decoded at a time; items share the copied columns of one block."""
 
 
 class Tables:
     """The rows of parquet files as items, in the order of the files.
 
-    `files` are paths with the keys of their outputs; `mapping` says for inputs by name which column feeds them.
+    `files` are paths with the keys of their outputs; `mapping` assigns columns to inputs by name.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class Tables:
             if self.schema is None:
                 self.schema = schema
             elif not schema.equals(self.schema):
-                raise InputInvalid(f"the columns of {shown(path)} are not those of {shown(self.files[0][0])}")
+                raise InputInvalid(f"the columns of {shown(path)} differ from {shown(self.files[0][0])}")
         self.columns = input_columns(self.schema.names, inputs, mapping or {})
         self.carried = [self.schema.field(k) for k in carried_places(self.schema.names, self.columns.values())]
 
@@ -78,7 +78,7 @@ class Tables:
 
 @contextmanager
 def open_table(path: str) -> Generator[ParquetTable]:
-    """A regular file as a table. Raises ReadError for what is none, never waits for a FIFO or device."""
+    """A regular file as a table. Raises ReadError for any other file; never waits for a FIFO or device."""
     arrow = extra("pyarrow", "parquet")
     try:
         with os.fdopen(open_regular(path, "the table")[0], "rb") as stream, open_parquet(stream) as file:
@@ -92,7 +92,7 @@ def row_items(
 ) -> Iterator[Item]:
     """The rows of a record batch as items, numbered from `number`, each with its name and the key of its output.
 
-    `columns` are those that feed inputs, by input.
+    `columns` are the columns that feed inputs, by input.
     """
     places = [block.schema.names.index(name) for name in columns.values()]
     cells = [list(cells_of(block.column(place))) for place in places]
@@ -112,12 +112,12 @@ def row_items(
 
 
 def carried_places(names: Sequence[str], columns: Collection[str]) -> list[int]:
-    """The positions of the columns that feed no input."""
+    """The positions of the columns that do not feed an input."""
     return [k for k, name in enumerate(names) if name not in columns]
 
 
 def input_columns(names: Sequence[str], inputs: Sequence[Port], mapping: Mapping[str, str]) -> dict[str, str]:
-    """The columns that feed the inputs, by input. Raises InputInvalid where one has none."""
+    """The columns that feed the inputs, by input. Raises InputInvalid if one is missing."""
     mapped = {port_named(inputs, name).index: column for name, column in mapping.items()}
     found: dict[str, str] = {}
     for port in inputs:

@@ -1,4 +1,4 @@
-"""What a job writes and where, described so that it can be sent to workers."""
+"""The destination and format of results, in a form that can be sent to workers."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from irload.errors import InputInvalid
 from irload.graph import Port
 
 FILES = ("parquet", "jsonl", "csv")
-"""The kinds that are one file."""
+"""The kinds that are a single file."""
 CSV_COLUMNS = 4096
-"""Values of an output from which on CSV has them as JSON in one column."""
+"""Number of values from which an output is one JSON column in CSV."""
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
-    """Where results go. `kind` npz or npy: a file an item below `path`; one of FILES: one file, `path`.
+class OutputTarget:
+    """The destination of results. `kind` npz or npy: one file per item below `path`; one of FILES: one file, `path`.
 
-    `carried` are the fields of a table's columns that go along.
+    `carried` are the fields of the table columns that are copied.
     """
 
     path: Path
@@ -39,12 +39,12 @@ class Target:
 
     @property
     def is_folder(self) -> bool:
-        """True for a file an item."""
+        """True for one file per item."""
         return self.kind not in FILES
 
     @property
     def job(self) -> Path:
-        """The folder of the job's own files: its manifest, parts of a common output, files being written."""
+        """The folder of the job's internal files: its manifest, parts of a common output, temporary files."""
         return self.path / JOB_FOLDER if self.is_folder else self.path.with_name(f"{self.path.name}{JOB_FOLDER}")
 
     @property
@@ -59,15 +59,15 @@ class Target:
 
     @property
     def scratch(self) -> Path:
-        """Files being written."""
+        """The folder of temporary files."""
         return self.job / "scratch"
 
     def output(self, item: Item) -> Path:
-        """The file that the outputs of an item go to. Raises InputInvalid where it would not be below the folder."""
+        """The output file of an item. Raises InputInvalid if it would be outside the folder."""
         return self._folder(()).path(item) if self.is_folder else self.path
 
     def sink(self, predictor: Predictor) -> Sink:
-        """What stores results for this target. Raises InputInvalid where the model's outputs do not fit it."""
+        """The sink of this target. Raises InputInvalid if the model's outputs do not fit it."""
         names = predictor.output_names
         if self.kind == "npy" and len(names) != 1:
             raise InputInvalid(f"a .npy holds one array and the model has {len(names)} outputs; take --format npz")
@@ -87,7 +87,7 @@ class Target:
         return PartsSink(self.path, self.parts, self.scratch, form)
 
     def require_labels(self, predictor: Predictor) -> None:
-        """Raise InputInvalid where the outputs have more values than there are labels, or none that could be named."""
+        """Raise InputInvalid if the outputs have more values than there are labels, or cannot be labelled."""
         sizes = [last_axis(p, stacked=predictor.takes.stacked) for p in predictor.outputs]
         if self.labels and not any(size is None or size > 1 for size in sizes):
             raise InputInvalid("--labels name the values of an output, and every output of this model is one number")
@@ -114,7 +114,7 @@ class Target:
 
 
 def last_axis(port: Port, *, stacked: bool) -> int | None:
-    """The size of the last axis of a sample's output, 1 for a scalar; None where it is not known."""
+    """The size of the last axis of a sample's output, 1 for a scalar; None if unknown."""
     shape = port.partial_shape
     if shape.rank is None:
         return None
@@ -128,6 +128,6 @@ def _indices(sizes: Sequence[int]) -> list[tuple[int, ...]]:
     return found
 
 
-def sink_of(target: Target | None, predictor: Predictor) -> Sink:
-    """What stores results: for no target, nothing, and the results come back."""
+def sink_of(target: OutputTarget | None, predictor: Predictor) -> Sink:
+    """The sink of a target; without a target, results are returned."""
     return ReturnSink() if target is None else target.sink(predictor)

@@ -13,17 +13,17 @@ from irload.batch.predictor import Predictor
 from irload.batch.samples import Samples
 from irload.batch.sinks import ItemOutputs
 from irload.batch.target import sink_of
-from irload.errors import IRError, Unsupported
+from irload.errors import IRError, Unsupported, out_of_memory
 from irload.extensions import load_extension, loaded_extensions
 
 
 class TaskRunner:
-    """The model, loaded once, and where results go."""
+    """The model, loaded once, and the sink of its results."""
 
     def __init__(self, options: WorkerOptions) -> None:
         self.options = options
         for file in options.extensions:
-            if file not in loaded_extensions():  # in a process of its own
+            if file not in loaded_extensions():  # in a worker process
                 load_extension(file)
         self.predictor = predictor_of(options)
         self.images = with_model_info(options.images, self.predictor.rt_info)
@@ -31,8 +31,8 @@ class TaskRunner:
         self._reported = len(self.predictor.compiled.differences)
 
     def run(self, items: Sequence[Item]) -> Done:
-        """Predict items. Raises OSError where results cannot be stored, and what is no fault of an item."""
-        # Taken before the files are read: what changes meanwhile is seen to have changed when the job is resumed.
+        """Predict items. Raises OSError if results cannot be stored, and errors that concern all items."""
+        # Computed before the files are read: a file that changes meanwhile differs from its stamp when the job resumes.
         stamps = [item.stamp or stamp(item.files.values(), hashed=self.options.hashed) for item in items]
         results, faults = self.predict(items)
         by_number = dict((*self._stored(results), *faults))
@@ -46,13 +46,13 @@ class TaskRunner:
         return [(item.number, record) for (item, _, _), record in zip(results, records, strict=True)]
 
     def predict(self, items: Sequence[Item]) -> tuple[list[ItemOutputs], list[tuple[int, Record]]]:
-        """The outputs of the items, and records of those that have none, by number."""
+        """The outputs of the items by number, and records of the failed ones."""
         faults: list[tuple[int, Record]] = []
         loaded: list[tuple[Item, Samples]] = []
         for item in items:
             try:
                 loaded.append((item, load_item(item, self.predictor, self.images)))
-            except Unsupported:  # a package is missing: no fault of the item
+            except Unsupported:  # a package is missing, which concerns all items
                 raise
             except (IRError, MemoryError) as error:
                 faults.append((item.number, Record(item.name, reason=reason_of(error))))
@@ -67,7 +67,7 @@ class TaskRunner:
 
 
 def predictor_of(options: WorkerOptions) -> Predictor:
-    """What runs the model as the options say."""
+    """The predictor with the job's options."""
     return Predictor(
         options.model,
         weights=options.weights,
@@ -76,15 +76,13 @@ def predictor_of(options: WorkerOptions) -> Predictor:
         shapes=options.shapes,
         uniform=options.uniform,
         expected=options.expected,
-        limits=options.limits,
         sha256=options.sha256,
-        strict=options.strict,
         cast=options.cast,
-        jit=options.jit,
-        precision=options.precision,
+        **options.compile,
     )
 
 
 def reason_of(error: Exception) -> str:
-    """One line that says what is wrong."""
-    return (str(error) or "out of memory").replace("\n", " ")
+    """The error in one line."""
+    fault = out_of_memory("for the item", error) if isinstance(error, MemoryError) else error
+    return str(fault).replace("\n", " ")

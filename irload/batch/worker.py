@@ -15,7 +15,7 @@ from threadpoolctl import threadpool_limits
 
 from irload.batch.items import Done, Item, WorkerOptions
 from irload.batch.task_runner import TaskRunner
-from irload.errors import IRError
+from irload.errors import IRError, out_of_memory
 
 Message = tuple[str, Any]
 """("ready", batching in words), ("done", Done), ("failed", an exception that ends the job)."""
@@ -53,9 +53,11 @@ def _receive(pipe: Connection, tasks: SimpleQueue[bytes]) -> None:
 
 
 def _sendable(error: Exception) -> Exception:
-    """The error in a form that can be pickled: irload's own and those of the system keep their types."""
+    """The error in a form that can be pickled; irload's errors and system errors keep their types."""
     if isinstance(error, OSError):
         return OSError(error.errno, error.strerror or str(error), error.filename)
+    if isinstance(error, MemoryError):
+        return out_of_memory("in a worker", error)
     if isinstance(error, IRError):
         return type(error)(str(error))
     return RuntimeError(f"{type(error).__name__}: {error}")

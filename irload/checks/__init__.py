@@ -1,4 +1,4 @@
-"""Checking an IR file: every fault in one report, each with a stable code, its place and its reason."""
+"""Checks of an IR file: every fault in one report, each with a stable code, its location and its reason."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from irload.checks.report import Finding, Report, Suppressed, Suppression
 from irload.checks.rule import Rule
 from irload.checks.rules import all_rules
 from irload.checks.subject import examine
-from irload.safety import DEFAULT, Limits
+from irload.safety.limits import DEFAULT, Limits
 
 __all__ = ["Finding", "Report", "Rule", "all_rules", "check"]
 
@@ -28,13 +28,13 @@ def check(
     config: Config | None = None,
     limits: Limits = DEFAULT,
 ) -> Report:
-    """Check one IR file and report every fault in it. Never raises for what the file holds.
+    """Check one IR file and report every fault in it. Never raises for faults in the file.
 
     `path`: the XML file. `weights`: path or bytes of the .bin file; by default the one beside the XML. `select` and
     `ignore`: codes or their beginnings (`IR4`). `target`: an OpenVINO release (`2023.0`) that must be able to read the
-    file. `config`: what a project has decided to ignore, as `irload.checks.config.load_config(path)` reads it; nothing
-    by default. `limits`: what the file may ask for; what passes them is reported.
-    Raises FileNotFoundError when there is no such file, ValueError for a `target` that is no release.
+    file. `config`: the project's configuration, as `irload.checks.config.load_config(path)` returns it; empty by
+    default. `limits`: the maximum sizes, counts and times; a file that exceeds one is reported. Raises
+    FileNotFoundError if the file does not exist, ValueError if `target` does not name a release.
     """
     path = Path(path)
     if not path.exists():
@@ -43,13 +43,13 @@ def check(
     config = config or Config()
     target = target or config.target
     if target is not None and parse_release(target) is None:
-        raise ValueError(f"'{target}' is no OpenVINO release; one is written as 2023.0")
+        raise ValueError(f"'{target}' does not name an OpenVINO release; one is written as 2023.0")
     subject = examine(path, weights, target, limits)
     wanted = {r.code for r in all_rules() if _begins(r.code, select or config.select or ("IR",))}
     findings: list[Finding] = []
     suppressed: list[Suppressed] = []
     for rule in sorted(all_rules(), key=lambda r: r.last):
-        # Rules that are not selected run as well, so that the last one sees what they explain.
+        # Rules that are not selected run as well, since the last rule reports only lines that no other rule covers.
         if rule.code in wanted or (rule.severity == "error" and subject.faulty):
             for finding in list(rule.findings(subject)):
                 if rule.code not in wanted:
@@ -68,7 +68,7 @@ def check(
 
 
 _OPTION = Suppression("ignore")
-"""What the caller asked to be left out."""
+"""The caller's `select` and `ignore`."""
 
 
 def _begins(code: str, beginnings: Collection[str]) -> bool:

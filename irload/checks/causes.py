@@ -1,7 +1,6 @@
-"""Why inference found what it found: which input, or which attribute, made a dimension what it is.
+"""Causes of inferred shapes and types: the inputs or attributes that determine a dimension.
 
-The cause is looked for by asking: if this input's dim (or value) were not known, would the result still be? The inputs
-for which it would not are the cause.
+Each input's dim (or value) is relaxed to unknown in turn. If the result is less known then, that input is a cause.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ GEOMETRY = (
 
 
 def why_shape(scope: Scope, node: Node, output: int, axis: int | None) -> str:
-    """The inputs and attributes that made axis `axis` of an output (None: its rank) what it is."""
+    """The inputs and attributes that determine axis `axis` of an output (None: its rank)."""
     inputs = [scope.type(i) for i in node.inputs]
     if not inputs:
         return _from_attributes(node, ("shape",))
@@ -41,7 +40,7 @@ def why_shape(scope: Scope, node: Node, output: int, axis: int | None) -> str:
 
 
 def why_type(scope: Scope, node: Node) -> str:
-    """The inputs or the attribute that made the element type of an output what it is."""
+    """The inputs or the attribute that determine the element type of an output."""
     own = _from_attributes(node, ("element_type", "destination_type", "output_type", "index_element_type"))
     if own or not node.inputs:
         return own
@@ -68,7 +67,7 @@ def _cause(
 def _matters(
     node: Node, inputs: Sequence[TensorType], k: int, relaxed: TensorType, output: int, axis: int | None
 ) -> bool:
-    """True when the result is less known with the input relaxed."""
+    """True if the result is less known with the input relaxed."""
     if isinstance(node.op, UnknownOp) or not node.op.folds:
         return False
     changed = [*inputs[:k], relaxed, *inputs[k + 1 :]]

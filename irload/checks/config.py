@@ -1,4 +1,4 @@
-"""`.irload.toml`: what a project has decided to ignore. Read where it is named, never because it lies beside a model.
+"""`.irload.toml`: the findings that a project ignores. Read only if named, never because a model is beside it.
 
 [check]
 ignore = ["IR7", "IR610"]
@@ -22,7 +22,7 @@ from typing import Any, TypeVar, cast
 
 from irload.checks.report import Suppression
 from irload.errors import AttributeInvalid, ReadError, Where
-from irload.files import read_limited
+from irload.safety.files import read_limited
 
 NAME = ".irload.toml"
 SIZE = 1 << 16
@@ -57,7 +57,7 @@ class Config:
         return NAME if self.path is None else self.path.name
 
     def ignoring(self, code: str, layer: str, file: str) -> Suppression | None:
-        """What suppresses a finding; None where nothing does."""
+        """The entry that suppresses a finding, or None."""
         for ignored in self.ignore:
             if code.startswith(ignored):
                 return self._suppression(ignored)
@@ -65,7 +65,7 @@ class Config:
         return None if found is None else self._suppression(found)
 
     def suppressions(self) -> list[Suppression]:
-        """Everything that could suppress findings."""
+        """All entries that may suppress findings."""
         return [self._suppression(entry) for entry in (*self.ignore, *self.exemptions)]
 
     def _suppression(self, entry: str | Exemption) -> Suppression:
@@ -75,7 +75,7 @@ class Config:
         return Suppression(f"exemption of {' on '.join([entry.code, *globs])} of {self.name}", entry.reason)
 
     def effect(self) -> str:
-        """What the configuration changes, in words."""
+        """The effect of the configuration, in words."""
         parts = [f"only {', '.join(self.select)}"] if self.select else []
         parts += [f"ignores {', '.join(self.ignore)}"] if self.ignore else []
         count = len(self.exemptions)
@@ -85,7 +85,7 @@ class Config:
         return "; ".join(parts) or "changes nothing"
 
     def _exemption(self, code: str, layer: str, file: str) -> Exemption | None:
-        """The exemption that covers a finding. Globs over files match the path as given, or from this folder."""
+        """The exemption that covers a finding. Globs over files match the path as given, or relative to this folder."""
         names = [file.replace("\\", "/")]
         with suppress(ValueError):
             if self.path is not None:
@@ -95,13 +95,13 @@ class Config:
 
 
 def find_config(folder: Path) -> Config:
-    """The configuration `.irload.toml` of a folder, the empty one where there is none."""
+    """The configuration `.irload.toml` of a folder, empty if there is no such file."""
     path = folder / NAME
     return load_config(path) if path.exists() else Config()
 
 
 def load_config(path: Path) -> Config:
-    """Read one configuration file. Raises ReadError for bad TOML, AttributeInvalid for keys that are not known."""
+    """Read one configuration file. Raises ReadError for bad TOML, AttributeInvalid for unknown keys."""
     try:
         content = read_limited(path, "the configuration", SIZE)
         if len(content) > SIZE:
@@ -124,7 +124,7 @@ def load_config(path: Path) -> Config:
 
 
 def _config(table: dict[str, Any], path: Path) -> Config:
-    """The configuration of a table. Raises ValueError for what has the wrong type or is not known."""
+    """The configuration of a table. Raises ValueError for values of the wrong type and unknown keys."""
     values = dict(table)
     exemptions = tuple(
         Exemption(**{k: _typed(k, v, str) for k, v in _typed("exempt", e, dict).items()})
@@ -136,7 +136,7 @@ def _config(table: dict[str, Any], path: Path) -> Config:
     target = _typed("target", values.pop("target", ""), str) or None
     strict = _typed("strict", values.pop("strict", False), bool)
     if values:
-        raise ValueError(f"it knows no {', '.join(values)}")
+        raise ValueError(f"unknown keys: {', '.join(values)}")
     return Config(select, ignore, target, strict, exemptions, path)
 
 
@@ -147,7 +147,7 @@ def _typed(key: str, value: Any, kind: type[T]) -> T:
 
 
 def _shown(value: object) -> str:
-    """A value in a message; tables and lists may be deep, so they are only named."""
+    """A value in a message; tables and lists may be deep, so only their type is named."""
     return f"a {_KINDS[type(value)]}" if isinstance(value, list | dict) else repr(value)[:80]
 
 

@@ -1,8 +1,8 @@
-"""Two inferences over one file: from its operations alone, and with the declaration of every port taken as given.
+"""Two inferences over one file: from its operations alone, and from the declarations of all ports.
 
 A wrong declaration is reported where it arises. When the shape of a Parameter was changed and the ports were not, the
-declarations of all ports are wrong, but each follows from the one before it. So a declaration is reported only when it
-contradicts both inferences: what follows from the operations, and what follows from the declarations before it.
+declarations of all ports are wrong, but each follows from the one before it. So a declaration is reported only if it
+contradicts both inferences: the one from the operations and the one from the declarations before it.
 """
 
 from __future__ import annotations
@@ -12,18 +12,18 @@ from typing import cast
 
 from irload.core.subgraph import Body
 from irload.core.tensor import UNKNOWN, TensorType
-from irload.declared import judge
 from irload.errors import IRError
 from irload.graph import Graph, Node, Output, UnknownOp
 from irload.inference import Inference
-from irload.safety import DEFAULT, Limits
+from irload.safety.limits import DEFAULT, Limits
+from irload.validation.declared import judge
 
 
 class ResilientInference(Inference):
     """Inference that continues after faults and records which results depend on them.
 
-    `failed` has the nodes whose outputs were taken as declared; `tainted` those and all that depend on one, for which
-    less may be inferred than in a correct file.
+    `failed` has the nodes whose outputs were replaced by their declarations; `tainted` these and all that depend on
+    one, for which less may be inferred than in a correct file.
     """
 
     def __init__(self, file: str | None = None, limits: Limits = DEFAULT) -> None:
@@ -36,9 +36,12 @@ class ResilientInference(Inference):
     def _note(self, node: Node, error: IRError) -> None:
         self.faults.append((node, error))
 
+    def check_output_ports(self, node: Node, count: int) -> None:
+        """Accept surplus output ports, which rule IR410 reports."""
+
     def node(self, node: Node) -> None:
         if _lacks_inputs(node) or any(i not in self.types for i in node.inputs):
-            # An edge is missing or lies on a cycle, so the other inputs would be assigned to the wrong ports.
+            # An edge is missing or is part of a cycle, so the other inputs would be assigned to the wrong ports.
             self.failed.add(node)
             self._take_declared(node)
         else:
@@ -54,7 +57,9 @@ class ResilientInference(Inference):
             self.tainted.add(node)
 
     def _fail(self, node: Node) -> None:
-        if node.type == "Const" and not isinstance(node.op, UnknownOp):  # its weights are missing, its type is known
+        if node.type == "Const" and not isinstance(
+            node.op, UnknownOp
+        ):  # its weights are missing, but its type is known
             attributes = node.op.attributes
             for output in node.outputs:
                 self.types[output] = TensorType(attributes["element_type"], attributes["shape"])
@@ -77,7 +82,7 @@ class ResilientInference(Inference):
 
 
 class DeclaredInference(ResilientInference):
-    """Inference that continues with what every output port declares.
+    """Inference that continues with the declaration of every output port.
 
     `unexplained` has the outputs whose declaration does not follow from the declarations before it.
     """
@@ -106,7 +111,7 @@ class DeclaredInference(ResilientInference):
             if inferred is None:
                 continue
             judgement = judge(output.declared, inferred)
-            # A declaration that the first iteration of a loop contradicts stays wrong, whatever the next one infers.
+            # A declaration that the first iteration of a loop contradicts stays wrong in later iterations.
             if output not in self._met and (judgement.element or judgement.shape == "differs"):
                 self._refuted.add(output)
             self._met.add(output)
@@ -118,7 +123,7 @@ class DeclaredInference(ResilientInference):
 
 
 def declared_type(output: Output, otherwise: TensorType) -> TensorType:
-    """The type that the port of an output declares, completed by `otherwise` where it declares nothing."""
+    """The declared type of an output's port; `otherwise` completes missing parts."""
     declared = output.declared
     if declared is None:
         return otherwise

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-# The newest opset of each release that brought one. The published table ends with opset15; opset16 and opset17 stand
-# with the first release known to load them.
+# The newest opset of each release that brought one. The published table ends with opset15; opset16 and opset17 are
+# listed with the first release known to load them.
 RELEASES = {
     (2020, 1): 1,
     (2020, 2): 2,
@@ -28,7 +28,7 @@ FIRST_WITH_V11 = (2022, 1)
 
 
 def parse_release(text: str) -> tuple[int, int] | None:
-    """(year, number) of `2023.0` or `2023.0.1`; None for anything else."""
+    """(year, number) of `2023.0` or `2023.0.1`; None for other text."""
     year, _, rest = text.partition(".")
     number = rest.partition(".")[0]
     return (int(year), int(number)) if year.isdigit() and number.isdigit() and int(year) >= 2020 else None

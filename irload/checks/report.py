@@ -1,4 +1,4 @@
-"""What a check says: findings, and the report that holds them."""
+"""The result of a check: findings, and the report that contains them."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One fault: what (`code`, `severity`, `message`), where (`file`, `line`, layer, port), and why (`cause`).
+    """One fault: identity (`code`, `severity`, `message`), location (`file`, `line`, layer, port) and `cause`.
 
-    `code` is stable over releases. `cause` names the producer or attribute that made the inferred value; empty where
-    the message suffices. `body` is the path of layers and bodies that leads to the layer (`loop/body`), as layer ids
-    are unique in their own graph only; empty in the outer graph.
+    `code` is stable over releases. `cause` names the producer or attribute that determines the inferred value; it is
+    empty if the message suffices. `body` is the path of layers and bodies to the layer's graph (`loop/body`), because
+    layer ids are unique only within one graph; it is empty in the outer graph.
     """
 
     code: str
@@ -34,7 +34,7 @@ class Finding:
 
     @property
     def layer(self) -> str:
-        """The layer as people name it: `Convolution 'conv1' (id 12)`; empty for findings about the file."""
+        """The layer as messages print it: `Convolution 'conv1' (id 12)`; empty for findings about the file."""
         if self.layer_id is None:
             return ""
         inside = f" in {self.body}" if self.body else ""
@@ -43,7 +43,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Suppression:
-    """What suppresses findings: `source` names it (`ignore IR705 of .irload.toml`), `reason` is what a project says."""
+    """A suppression: `source` names the entry (`ignore IR705 of .irload.toml`), `reason` is the text given there."""
 
     source: str
     reason: str = ""
@@ -51,7 +51,7 @@ class Suppression:
 
 @dataclass(frozen=True, slots=True)
 class Suppressed:
-    """A finding that is not reported, and what suppresses it."""
+    """A suppressed finding and its suppression."""
 
     finding: Finding
     by: Suppression
@@ -59,21 +59,21 @@ class Suppressed:
 
 @dataclass(slots=True)
 class Report:
-    """All findings of one file, in the order of its lines."""
+    """All findings of one file, in line order."""
 
     file: str
     findings: list[Finding] = field(default_factory=list[Finding])
     layers: int = 0
     seconds: float = 0.0
     readable: bool = True
-    """False when the file is no IR that can be read; then nothing else was checked."""
+    """False if the file cannot be read as an IR; no other rule was checked in that case."""
     strict: bool = False
-    """True when the project's configuration sets `strict`: see `ok`."""
+    """True if the project's configuration sets `strict`. `ok` does not read it; pass it as an argument."""
     suppressed: list[Suppressed] = field(default_factory=list[Suppressed])
-    """What options and configuration ignore, in the order of lines. Counts for nothing else."""
+    """Findings suppressed by options or configuration, in line order. Not included in any count."""
 
     def count(self, severity: Severity) -> int:
-        """How many findings of that severity there are."""
+        """The number of findings of this severity."""
         return Counter(f.severity for f in self.findings)[severity]
 
     @property
@@ -92,11 +92,11 @@ class Report:
         return self.count("note")
 
     def ok(self, *, strict: bool = False) -> bool:
-        """True when there is no error; with `strict`, no warning either."""
+        """True if there are no errors and, with `strict`, no warnings."""
         return not self.errors and not (strict and self.warnings)
 
     def to_dict(self) -> dict[str, Any]:
-        """The report as plain data, as schemas/check-report.schema.json describes it."""
+        """The report as a dict in the format of an element of `files` in schemas/check-report.schema.json."""
         return {
             "file": self.file,
             "readable": self.readable,
@@ -111,7 +111,7 @@ class Report:
 
 
 def reports_to_dict(reports: Sequence[Report], version: str, unused: Sequence[Suppression] = ()) -> dict[str, Any]:
-    """Several reports as the one document that `irrun check --format json` prints."""
+    """The document that `irrun check --format json` prints for several reports."""
     return {
         "tool": "irload",
         "version": version,

@@ -1,4 +1,4 @@
-"""What a rule is, and the decorators that enter one: one rule, one code, one small function."""
+"""Rules and the decorators that register them: one rule, one code, one small function."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from irload.errors import Where
 from irload.graph import Node
 from irload.read.raw import RawLayer
 
-Place = RawLayer | Node | Where | None
+HitPlace = RawLayer | Node | Where | None
 
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """What a rule found; the registry adds code, severity and place. `covers`: lines of other layers it is about."""
+    """A violation of a rule; the registry adds code, severity and file. `covers`: lines of other layers involved."""
 
-    place: Place
+    place: HitPlace
     message: str
     cause: str = ""
     line: int | None = None
@@ -41,7 +41,7 @@ class Rule:
 
     @property
     def example(self) -> str:
-        """The last paragraph of the explanation: what a file looks like that breaks the rule."""
+        """The last paragraph of the explanation: an example of a file that breaks the rule."""
         return " ".join(self.explanation.rpartition("Example: ")[2].split())
 
     @property
@@ -51,7 +51,7 @@ class Rule:
 
     @property
     def category(self) -> str:
-        """The group that the code's first digit stands for."""
+        """The group given by the code's first digit."""
         return CATEGORIES[self.code[2]]
 
     def findings(self, subject: Subject) -> Iterator[Finding]:
@@ -97,7 +97,7 @@ table: dict[str, Rule] = {}
 def file_rule(
     code: str, severity: Severity, title: str, *, last: bool = False
 ) -> Callable[[Callable[[Subject], Iterable[Hit]]], Callable[[Subject], Iterable[Hit]]]:
-    """Register a function that looks at a whole file; `last`: after all others, at what they have not explained."""
+    """Register a function that checks a whole file; `last`: after all others, on the faults they have not explained."""
 
     def register(function: Callable[[Subject], Iterable[Hit]]) -> Callable[[Subject], Iterable[Hit]]:
         explanation = inspect.getdoc(function) or ""
@@ -110,7 +110,7 @@ def file_rule(
 def graph_rule(
     code: str, severity: Severity, title: str
 ) -> Callable[[Callable[[Scope], Iterable[Hit]]], Callable[[Scope], Iterable[Hit]]]:
-    """Register a function that looks at one graph: it runs on the outer graph and on every body."""
+    """Register a function that checks one graph: it runs on the outer graph and on every body."""
 
     def register(function: Callable[[Scope], Iterable[Hit]]) -> Callable[[Scope], Iterable[Hit]]:
         def everywhere(subject: Subject) -> Iterator[Hit]:
@@ -123,7 +123,7 @@ def graph_rule(
     return register
 
 
-def _where(place: Place) -> Where:
+def _where(place: HitPlace) -> Where:
     if place is None or isinstance(place, Where):
         return place or Where()
     return Where(None, place.line, place.id, place.name, place.type)

@@ -1,4 +1,4 @@
-"""Finding the IR files among many files."""
+"""Search for IR files among many files."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from irload.errors import ReadError
-from irload.files import HEAD, identify, open_regular
 from irload.read.prolog import root_tag
+from irload.safety.files import HEAD, identify, open_regular
 
 
 def find_models(paths: Iterable[Path], *, only_ir: bool = False) -> tuple[list[Path], int]:
-    """The files to check, each once, and how many XML files were passed over because they are something else.
+    """The files to check, without duplicates, and the number of XML files skipped because they are not IR.
 
     A folder stands for the .xml files in it, at any depth, that could be IR; folders whose name begins with a dot are
-    left out. Files named themselves are always checked, unless `only_ir`. Raises FileNotFoundError.
+    skipped. Files named explicitly are always checked, unless `only_ir`. Raises FileNotFoundError.
     """
     found: dict[Path, None] = {}
     passed = 0
@@ -37,7 +37,7 @@ def _inside(folder: Path) -> Iterator[Path]:
 
 
 def is_foreign(file: Path) -> bool:
-    """True for XML that never was an IR: its root element is another. What is no XML at all ought to be looked at."""
+    """True for XML with another root element, which was never an IR. Malformed XML is checked and reported."""
     try:
         descriptor, _ = open_regular(file, "the model")
     except ReadError:

@@ -1,4 +1,4 @@
-"""What rules examine: one file, read as far as possible, with its graph, its types and every fault met on the way."""
+"""The subject of all rules: one file, read as far as possible, with its graph, its types and every fault so far."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from irload.checks.inferences import DeclaredInference, ResilientInference
 from irload.checks.weightscan import Scan
 from irload.core.element import ElementType
 from irload.core.tensor import UNKNOWN, TensorType
-from irload.declared import FITS, Judgement, declares_static, judge
 from irload.errors import IRError, LimitExceeded, ReadError
 from irload.graph import Graph, Node, Output, UnknownOp
 from irload.model import Model
@@ -21,12 +20,13 @@ from irload.read.build import build
 from irload.read.raw import RawGraph, RawLayer, RawNet, RawPort
 from irload.read.weights import Weights
 from irload.read.xml import read_xml
-from irload.safety import DEFAULT, Limits
+from irload.safety.limits import DEFAULT, Limits
+from irload.validation.declared import FITS, Judgement, declares_static, judge
 
 
 @dataclass(frozen=True, eq=False)
 class Scope:
-    """One graph of the file, outer or body: as it stands in the XML (`raw`) and as built (`graph`)."""
+    """One graph of the file, outer or body: as parsed from XML (`raw`) and as built (`graph`)."""
 
     subject: Subject
     raw: RawGraph
@@ -36,7 +36,7 @@ class Scope:
 
     @cached_property
     def layers(self) -> dict[int, RawLayer]:
-        """The layers by id; of those that share one, the first."""
+        """The layers by id; the first one if several share an id."""
         found: dict[int, RawLayer] = {}
         for layer in self.raw.layers:
             found.setdefault(layer.id, layer)
@@ -55,7 +55,7 @@ class Scope:
                 yield layer, node
 
     def type(self, output: Output) -> TensorType:
-        """What inference found for an output."""
+        """The inferred type of an output."""
         return self.subject.inference.types.get(output, UNKNOWN)
 
     def feeds(self, layer: RawLayer) -> dict[int, list[int]]:
@@ -87,14 +87,14 @@ class Scope:
 
     @cached_property
     def dead_ends(self) -> list[RawLayer]:
-        """The layers whose outputs nothing takes, though they are no ends of the model."""
+        """The layers whose outputs feed nothing, except Parameter, Result and Assign."""
         used = {i for i, _ in self.used_ports}
         ends = [layer for i, layer in self.layers.items() if i not in used]
         return [layer for layer in ends if layer.outputs and layer.type not in ("Parameter", "Result", "Assign")]
 
     @cached_property
     def lost_producers(self) -> dict[tuple[int, int], RawLayer]:
-        """For unfed input ports: the layer that feeds nothing and whose output declares the same."""
+        """For unfed input ports: a layer without consumers whose output declares the same type."""
         found: dict[tuple[int, int], RawLayer] = {}
         for layer, port in self.unfed:
             for end in self.dead_ends:
@@ -106,12 +106,12 @@ class Scope:
 
     @cached_property
     def lost_ids(self) -> set[int]:
-        """Ids that edges name and no layer has."""
+        """Ids that edges name but no layer has."""
         return {i for e in self.raw.edges for i in (e.from_layer, e.to_layer)} - self.layers.keys()
 
     @cached_property
     def renumbered(self) -> dict[int, RawLayer]:
-        """Lost ids that are surely those of layers with an id that another has: the edges fit all their ports."""
+        """Lost ids assigned to layers that share an id with another layer, if the edges match all their ports."""
         found: dict[int, RawLayer] = {}
         twins = [layer for layer in self.raw.layers if self.layers[layer.id] is not layer]
         for lost in self.lost_ids:
@@ -127,7 +127,7 @@ class Scope:
     def reached(self) -> set[int]:
         """Ids of the layers on which a Result or an Assign depends, edges to wrong ports and missing layers included.
 
-        What a broken edge leads to has lost nothing but that edge, which is reported itself.
+        Layers before a broken edge count as reached, as the edge itself is reported.
         """
         found: set[int] = set()
         pending = [i for i, layer in self.layers.items() if layer.type in ("Result", "Assign")]
@@ -184,7 +184,7 @@ class Subject:
         return found
 
     def note(self, fault: IRError) -> None:
-        """Keep a fault of the builder; bodies may be built twice."""
+        """Record a fault of the builder, once, as bodies may be built twice."""
         if all((fault.message, fault.where) != (f.message, f.where) for f in self.build_faults):
             self.build_faults.append(fault)
 
@@ -200,7 +200,7 @@ class Subject:
 
     @cached_property
     def misread(self) -> set[tuple[object, object]]:
-        """(id, name) of the layers of which something could not be read."""
+        """(id, name) of the layers that could not be read completely."""
         return {(e.where.layer_id, e.where.layer_name) for e in self.read_faults if e.where is not None}
 
     @property
@@ -214,7 +214,7 @@ class Subject:
         return self.model is not None and declares_static(self.model)
 
     def judge(self, output: Output) -> Judgement:
-        """What to report of an output's declaration; FITS where it follows from an earlier wrong declaration."""
+        """The judgement of an output's declaration to report; FITS if it follows from an earlier wrong declaration."""
         node = output.node
         tensor = self.inference.types.get(output)
         if tensor is None or isinstance(node.op, UnknownOp) or node in self.inference.failed:
@@ -244,7 +244,7 @@ class Subject:
 
 
 def examine(file: str | Path, weights: Any = None, target: str | None = None, limits: Limits = DEFAULT) -> Subject:
-    """Read a file as far as possible. Never raises an IRError: what goes wrong is kept on the subject."""
+    """Read a file as far as possible. Never raises an IRError: faults are recorded on the subject."""
     subject = Subject(str(file), target=target, inference=ResilientInference(limits=limits), limits=limits)
     try:
         subject.net = read_xml(file, subject.read_faults.append, limits)

@@ -1,1 +1,1 @@
-"""Comparing two models, two ways to run one, or what was dumped of them, layer by layer."""
+"""Compares two models, two ways to run one, or dumped outputs, layer by layer."""

@@ -1,34 +1,36 @@
-"""The structural difference of two models: what was edited, told from what only follows from it."""
+"""The structural difference of two models: edits, and the changes of shapes that follow from them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from irload.comparison.edits import Change, Difference, LayerEdit, ShapeChange
+from irload.comparison.edits import NAMES, Change, Difference, LayerEdit, ShapeChange
 from irload.comparison.layer_changes import changes_of, described
 from irload.comparison.matching import match
 from irload.comparison.recasts import Recast, recasts
 from irload.graph import Graph, Node, Output
 from irload.loading import read_anyway
 from irload.model import Model
-from irload.observation import labels
-from irload.safety import DEFAULT, Limits
+from irload.runtime.observation import labels
+from irload.safety.limits import DEFAULT, Limits
 from irload.write.upgrade import as_v11
 
 __all__ = ["diff"]
 
 
-def diff(a: Model | str | Path, b: Model | str | Path, *, limits: Limits = DEFAULT) -> Difference:
-    """The edits that make model `b` of model `a`: layers added, removed, changed, wired otherwise; constants.
+def diff(
+    a: Model | str | Path, b: Model | str | Path, *, ignore: Sequence[str] = (), limits: Limits = DEFAULT
+) -> Difference:
+    """Return the edits that turn model `a` into model `b`: layers added, removed, changed or rewired; constants.
 
-    `a`, `b`: a Model or the path of one; files whose layers do not hold together are compared, too. `limits` are for
-    what is read. Layers are matched as `compare` does it, by name, then by their place. No difference are ids, versions
-    of operations that mean the same, attributes that state a default, the place of constants in the .bin, rt_info, and
-    layers that no output depends on. IR v10 is compared as the v11 that it stands for, where the models differ in that.
-    Raises what reading raises.
+    `a`, `b`: a Model or its path; files with invalid layers are compared, too. `limits` apply to reading. Layers are
+    matched by structure, as in `compare`. `ignore`: `names` ignores edits that only rename. Differences that are
+    ignored: ids, versions of operations with the same meaning, attributes with their default value, offsets of
+    constants in the .bin, rt_info, and layers that no output depends on. If the IR versions differ, IR v10 is converted
+    to v11 first. Raises the errors of reading.
     """
     found = Difference(_name(a), _name(b))
     models = [_model(side, limits, found) for side in (a, b)]
@@ -36,7 +38,7 @@ def diff(a: Model | str | Path, b: Model | str | Path, *, limits: Limits = DEFAU
     if len({m.ir_version for m in models}) > 1 or _hides_types(*models):
         models = [as_v11(m) for m in models]
     first, second = models
-    pairs = match(first, second, loosely=True)
+    pairs = match(first, second)
     found.layers = _count(first), _count(second)
     pending: list[tuple[Graph, Graph, str]] = [(first, second, "")]
     names = labels(first), labels(second)
@@ -49,7 +51,17 @@ def diff(a: Model | str | Path, b: Model | str | Path, *, limits: Limits = DEFAU
             other = inside.get((node, name))
             if other is not None:
                 pending.append((body, other, f"{path}{names[0][node]}/{name}/"))
+    if "names" in ignore:
+        found.edits = [e for e in map(_without_names, found.edits) if e is not None]
     return found
+
+
+def _without_names(edit: LayerEdit) -> LayerEdit | None:
+    """Return the edit without changes of names; None if nothing is left."""
+    changes = tuple(c for c in edit.changes if c.what not in NAMES)
+    if edit.kind != "changed" or changes == edit.changes:
+        return edit
+    return replace(edit, changes=changes) if changes else None
 
 
 def _model(side: Model | str | Path, limits: Limits, found: Difference) -> Model:
@@ -59,7 +71,7 @@ def _model(side: Model | str | Path, limits: Limits, found: Difference) -> Model
 
 
 def _hides_types(a: Model, b: Model) -> bool:
-    """Whether inputs of one type have another in one graph: IR v10 converts without a layer."""
+    """Whether a graph mixes input types in one layer: IR v10 converts without a Convert layer."""
     pairs = list(zip(a.inputs, b.inputs, strict=False))
     shown = all(p.element_type is q.element_type for p, q in pairs)
     return shown and any(p.output.type.element is not q.output.type.element for p, q in pairs)
@@ -75,7 +87,7 @@ def _count(model: Model) -> int:
 
 @dataclass(slots=True)
 class _Graphs:
-    """Two graphs that stand for each other: the outer ones, or two bodies."""
+    """Two corresponding graphs: the outer ones, or two bodies."""
 
     a: Graph
     b: Graph
@@ -85,7 +97,7 @@ class _Graphs:
     is_old: bool
 
     def compare(self, found: Difference) -> None:
-        """Add what differs."""
+        """Add the edits of the graphs."""
         stored = recasts(self.a, self.b, self.to_a)
         absorbed = {n for r in stored for n in r.absorbed}
         self.to_a = {k: v for k, v in self.to_a.items() if k not in absorbed and v not in absorbed}
@@ -114,7 +126,7 @@ class _Graphs:
     # -- layers of both ------------------------------------------------------------------------------------------------
 
     def pair(self, a: Node, b: Node, recast: Recast | None, found: Difference) -> Iterator[LayerEdit]:
-        """What differs in a layer of both."""
+        """Return the edits of a layer that both graphs have."""
         changes = [recast.change()] if recast is not None else changes_of(a, b, self.to_a, is_old=self.is_old)
         changes += [] if recast is not None else self.inputs(a, b)
         old, new = self.names[0][a], self.names[1][b]
@@ -132,7 +144,7 @@ class _Graphs:
                     found.follows.append(ShapeChange(name, a.type, str(p.type), str(q.type)))
 
     def inputs(self, a: Node, b: Node) -> list[Change]:
-        """The inputs that other layers feed, but for what was put into an edge or taken out of it."""
+        """Return the inputs fed by another layer, except for layers inserted into or removed from the edge."""
         found: list[Change] = []
         for k in range(max(len(a.inputs), len(b.inputs))):
             old = a.inputs[k] if k < len(a.inputs) else None
@@ -146,7 +158,7 @@ class _Graphs:
         return self.to_a.get(new.node) is old.node and old.index == new.index
 
     def is_spliced(self, old: Output, new: Output) -> bool:
-        """Whether only layers that were added, or removed, stand between the two sources."""
+        """Whether only added, or only removed, layers are between the two sources."""
         known = set(self.to_a.values())
         starts = _through(old, lambda node: node not in known)
         ends = _through(new, lambda node: node not in self.to_a)
@@ -163,7 +175,7 @@ class _Graphs:
     # -- layers of one -------------------------------------------------------------------------------------------------
 
     def lone(self, kind: Any, node: Node) -> LayerEdit:
-        """A layer that only one graph has."""
+        """Return the edit for a layer that only one graph has."""
         side = 0 if kind == "removed" else 1
         names = self.names[side]
         graph = self.a if side == 0 else self.b
@@ -178,7 +190,7 @@ class _Graphs:
         return LayerEdit(kind, self.path + names[node], node.type, changes, ", ".join(parts), ids, lines)
 
     def orders(self) -> Iterator[LayerEdit]:
-        """Inputs and outputs of the graph that stand in another order."""
+        """Return an edit if inputs or outputs of the graph are in another order."""
         for what, ours, theirs in (
             ("inputs", self.a.parameters, self.b.parameters),
             ("outputs", self.a.results, self.b.results),
@@ -194,7 +206,7 @@ class _Graphs:
 
 
 def _through(output: Output, passes: Any) -> list[Output]:
-    """The output, and where it comes from through layers that `passes` lets through."""
+    """Return the source of an output, through layers that `passes` accepts."""
     found, pending, seen = [output], [output], set[Node]()
     while pending:
         node = pending.pop().node

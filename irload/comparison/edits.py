@@ -1,4 +1,4 @@
-"""What differs between two models: layers that were added, removed or changed, and what follows from that."""
+"""The edits between two models: layers added, removed or changed, and outputs changed as a consequence."""
 
 from __future__ import annotations
 
@@ -12,16 +12,21 @@ from irload.errors import printable
 
 __all__ = ["Change", "Difference", "LayerEdit", "ShapeChange"]
 
-Kind = Literal["same", "weights", "shapes", "compressed", "names", "structure"]
+NAMES = frozenset({"name", "names"})
+"""Kinds of change that only rename."""
+HARMLESS = NAMES | {"storage"}
+"""Kinds of change that leave the computation the same."""
+
+EditKind = Literal["same", "weights", "shapes", "compressed", "names", "structure"]
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One thing of a layer that differs: what it is in A and in B, "" where it is absent.
+    """One changed property of a layer: its value in A and in B, "" if absent.
 
-    `what` is `type`, `version`, `attribute`, `shape`, `precision`, `values`, `storage` (of a constant that is behind
-    a Convert in one model), `input` (fed by another layer), `names` (of tensors), `name`, `wiring` (of a body) or
-    `order`. `key` says which: the attribute, the number of the input. `values` is there where elements differ.
+    `what` is `type`, `version`, `attribute`, `shape`, `precision`, `values`, `storage` (of a constant that is followed
+    by a Convert in one model), `input` (fed by another layer), `names` (of tensors), `name`, `wiring` (of a body) or
+    `order`. `key` is the name of the attribute or the index of the input. `values` is set if elements differ.
     """
 
     what: str
@@ -32,7 +37,7 @@ class Change:
 
     @property
     def label(self) -> str:
-        """The name of the thing: `strides`, `input 1`, `shape`."""
+        """The name of the property: `strides`, `input 1`, `shape`."""
         return f"{self.what} {self.key}" if self.what in ("input", "names") else self.key or self.what
 
 
@@ -40,8 +45,8 @@ class Change:
 class LayerEdit:
     """A layer that was `added`, `removed` or `changed`.
 
-    `name` has the bodies that lead to it in front (`loop/body/add`), and is that of A unless the layer was added.
-    `place` says what an added or removed layer stands between. `id` and `line` are of A and of B, None where absent.
+    `name` is prefixed by the bodies that lead to it (`loop/body/add`), and is the name in A unless the layer was added.
+    `place` names the neighbours of an added or removed layer. `id` and `line` are of A and of B, None if absent.
     """
 
     kind: Literal["added", "removed", "changed"]
@@ -55,7 +60,7 @@ class LayerEdit:
 
 @dataclass(frozen=True, slots=True)
 class ShapeChange:
-    """An output of a layer that is itself the same and has another type or shape, since what is before it differs."""
+    """An output of an unchanged layer whose type or shape differs because of an edit before it."""
 
     name: str
     operation: str
@@ -65,10 +70,10 @@ class ShapeChange:
 
 @dataclass(slots=True)
 class Difference:
-    """The `edits` that make B of A, in order of execution, and the layers whose types and shapes follow from them.
+    """The `edits` that turn A into B, in order of execution, and the layers whose types and shapes follow from them.
 
-    `layers` counts those of A and of B that were compared. `unused` names the layers of both that only one of them
-    needs for its outputs; `notes` say where a file does not hold together.
+    `layers` counts the compared layers of A and of B. `unused` names the layers of both that only one model needs for
+    its outputs; `notes` list faults of the files.
     """
 
     a: str
@@ -81,27 +86,27 @@ class Difference:
 
     @property
     def same(self) -> bool:
-        """True where nothing differs."""
+        """True if there are no edits."""
         return not self.edits
 
     @property
-    def kind(self) -> Kind:
-        """The one kind of change that all edits are: `weights`, `shapes`, `compressed`, `names`; else `structure`."""
+    def kind(self) -> EditKind:
+        """The kind of all edits if they share one: `weights`, `shapes`, `compressed`, `names`; else `structure`."""
         if not self.edits:
             return "same"
         found = {c.what for e in self.edits for c in e.changes} | {"" for e in self.edits if e.kind != "changed"}
-        kinds: dict[Kind, set[str]] = {
+        kinds: dict[EditKind, set[str]] = {
             "weights": {"values"},
             "shapes": {"shape"},
-            "compressed": {"storage"},
-            "names": {"name", "names"},
+            "names": set(NAMES),
+            "compressed": set(HARMLESS),
         }
-        names: list[Kind] = [kind for kind, wanted in kinds.items() if found <= wanted]
+        names: list[EditKind] = [kind for kind, wanted in kinds.items() if found <= wanted]
         return names[0] if names else "structure"
 
     @property
     def summary(self) -> str:
-        """What differs, in one line."""
+        """The difference in one line."""
         edits = self.edits
         match self.kind:
             case "same":
@@ -113,18 +118,29 @@ class Difference:
                 more = f" and {len(edits) - 4} more" if len(edits) > 4 else ""
                 return f"only shapes differ: {inputs}{more}; {_counted(len(self.follows), 'output')} of layers follow"
             case "compressed":
-                ways = Counter((c.a, c.b) for e in edits for c in e.changes)
+                ways = Counter((c.a, c.b) for e in edits for c in e.changes if c.what == "storage")
                 (a, b), _ = ways.most_common(1)[0]
-                return (
-                    f"only compression differs: {_counted(len(edits), 'constant')} in {b} for {a}, {self._furthest()}"
-                )
+                count = _counted(sum("storage" in {c.what for c in e.changes} for e in edits), "constant")
+                return f"only the precision of weights differs: {count} in {b} for {a}, {self._furthest()}"
             case "names":
                 return f"only names differ: {_counted(len(edits), 'layer')}"
             case _:
-                count = Counter(e.kind for e in edits)
-                return ", ".join(
-                    f"{_counted(count[k], 'layer')} {k}" for k in ("added", "removed", "changed") if count[k]
-                )
+                count = Counter(e.kind for e in self.real)
+                parts = [f"{_counted(count[k], 'layer')} {k}" for k in ("added", "removed", "changed") if count[k]]
+                return "; ".join([", ".join(parts) or "nothing that is computed differs", *self._harmless()])
+
+    @property
+    def real(self) -> list[LayerEdit]:
+        """The edits that change the computation, beyond names and the precision of weights."""
+        return [e for e in self.edits if e.kind != "changed" or not {c.what for c in e.changes} <= HARMLESS]
+
+    def _harmless(self) -> list[str]:
+        """Describe the number of edits of names alone, and of the precision of weights alone."""
+        kinds = [{c.what for c in e.changes} for e in self.edits if e.kind == "changed"]
+        names = sum(k <= NAMES for k in kinds)
+        stored = sum("storage" in k and k <= HARMLESS for k in kinds)
+        found = [f"{_counted(names, 'layer')} by name alone"] if names else []
+        return found + ([f"{_counted(stored, 'constant')} by precision alone"] if stored else [])
 
     def _furthest(self) -> str:
         found = [
@@ -136,12 +152,15 @@ class Difference:
     def __str__(self) -> str:
         return printable(f"{self.a} and {self.b}: {self.summary}")
 
-    def lines(self) -> list[str]:
-        """The edits as `git diff` shows them: what A has behind a minus, what B has behind a plus. Not escaped."""
+    def lines(self, *, every: bool = False) -> list[str]:
+        """Return the edits in the style of `git diff`: `-` for A, `+` for B. Not escaped.
+
+        If some edits change the computation, returns only these; with `every` also edits of names and precision.
+        """
         if self.same:
             return []
         found = [f"--- {self.a}", f"+++ {self.b}"]
-        for edit in self.edits:
+        for edit in self.edits if every else self.real or self.edits:
             if edit.kind == "changed":
                 found.append(f"@@ {edit.name} ({edit.operation}) @@")
                 for change in edit.changes:
@@ -154,7 +173,7 @@ class Difference:
         return found
 
     def _repr_html_(self) -> str:
-        """The summary and the edits, as a notebook shows them."""
+        """Return the summary and the edits as HTML for notebooks."""
         colours = {"+": "#1a7f37", "-": "#cf222e", "@": "#6e7781", "~": "#9a6700"}
         rows = "".join(
             f'<div style="color:{colours.get(line[:1], "inherit")}">{escape(printable(line))}</div>'

@@ -1,24 +1,23 @@
-"""What differs between two layers that stand for each other, edges apart."""
+"""The edits between two corresponding layers, except for edges."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from irload.comparison.edits import Change
+from irload.comparison.faces import attribute_texts
 from irload.comparison.weights import value_change
-from irload.core.shape import Shape
 from irload.core.subgraph import Subgraph
 from irload.errors import IRError
-from irload.graph import Graph, Node, UnknownOp
+from irload.graph import Graph, Node, UnknownOp, subgraphs
 
 __all__ = ["changes_of", "described"]
 
 _PLACES = ("offset", "size")
-"""Attributes of a constant that only say where it lies in the .bin."""
+"""Attributes of a constant that only locate it in the .bin."""
 _NONE: frozenset[str] = frozenset()
 LONG = 120
-"""Characters of an attribute that are shown."""
+"""Upper bound of the characters of an attribute in an edit."""
 
 
 def changes_of(a: Node, b: Node, to_a: Mapping[Node, Node], *, is_old: bool) -> list[Change]:
@@ -34,12 +33,12 @@ def changes_of(a: Node, b: Node, to_a: Mapping[Node, Node], *, is_old: bool) -> 
     if a.type == b.type == "Const" and not isinstance(a.op, UnknownOp) and not isinstance(b.op, UnknownOp):
         found += _constants(a, b)
     else:
-        before, after = _texts(a), _texts(b)
+        before, after = attribute_texts(a), attribute_texts(b)
         for key in [*before, *(k for k in after if k not in before)]:
             if before.get(key) != after.get(key):
                 what = {"shape": "shape", "element_type": "precision"}.get(key) if a.type == "Parameter" else None
                 found.append(Change(what or "attribute", key, _short(before.get(key)), _short(after.get(key))))
-    if min(a.id, b.id) >= 0:  # those below stand for what IR v10 does at its ends
+    if min(a.id, b.id) >= 0:  # inserted converters stand for implicit conversions at the inputs and outputs of IR v10
         pairs = [(p.names, q.names) for p, q in zip(a.outputs, b.outputs, strict=False)]
         pairs += [(a.output_names or _NONE, b.output_names or _NONE)] if a.type == b.type == "Result" else []
         for k, (old, new) in enumerate(pairs):
@@ -51,15 +50,15 @@ def changes_of(a: Node, b: Node, to_a: Mapping[Node, Node], *, is_old: bool) -> 
 
 
 def described(node: Node, *, is_a: bool) -> Iterator[Change]:
-    """The attributes of a layer that only one model has."""
-    for key, text in _texts(node).items():
+    """Return the attributes of a layer that only one model has."""
+    for key, text in attribute_texts(node).items():
         if text not in (None, "") and key not in _PLACES:
             shown = _short(text)
             yield Change("attribute", key, shown if is_a else "", "" if is_a else shown)
 
 
 def _constants(a: Node, b: Node) -> list[Change]:
-    """Element type, shape and values."""
+    """Return changes of element type, shape and values."""
     found: list[Change] = []
     old, new = a.op.attributes, b.op.attributes
     for key, what in (("element_type", "precision"), ("shape", "shape")):
@@ -74,21 +73,8 @@ def _constants(a: Node, b: Node) -> list[Change]:
     return [*found, Change("values", "", "", "", values)] if values is not None else found
 
 
-def _texts(node: Node) -> dict[str, str | None]:
-    """The attributes as text; None where one states nothing."""
-    if isinstance(node.op, UnknownOp):
-        return dict(node.op.text)
-    found: dict[str, str | None] = {}
-    for name, declaration in node.op.declared.items():
-        if not declaration.supplied:
-            value = node.op.attributes[name]
-            text = None if value is None else declaration.write(value)
-            found[declaration.xml_name] = f"[{text}]" if isinstance(value, Shape) else text
-    return found
-
-
 def _bodies(a: Node, b: Node, to_a: Mapping[Node, Node]) -> Iterator[Change]:
-    ours, theirs = _subgraphs(a), _subgraphs(b)
+    ours, theirs = subgraphs(a), subgraphs(b)
     for name in [*ours, *(n for n in theirs if n not in ours)]:
         if (name in ours) != (name in theirs):
             old, new = ("a body" if name in side else "" for side in (ours, theirs))
@@ -100,13 +86,8 @@ def _bodies(a: Node, b: Node, to_a: Mapping[Node, Node]) -> Iterator[Change]:
             yield Change("wiring", name, _short(lost), _short(gained))
 
 
-def _subgraphs(node: Node) -> dict[str, Subgraph]:
-    found: Mapping[str, Any] = {} if isinstance(node.op, UnknownOp) else node.op.attributes
-    return {k: v for k, v in found.items() if isinstance(v, Subgraph)}
-
-
 def _wiring(subgraph: Subgraph, to_a: Mapping[Node, Node]) -> list[str]:
-    """The lines of the port map and the back edges, with the layers of the body by their names in A."""
+    """Return the lines of the port map and the back edges, with the names that layers of the body have in A."""
     body = subgraph.body
     if not isinstance(body, Graph):
         return []

@@ -1,180 +1,239 @@
-"""Which layers of two models stand for each other: those of one name, then those in the same place."""
+"""Which layers of two models stand for each other: matched by structure, so that names and file order do not matter."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping
 
+from irload.comparison.anchors import body_ends, model_ends
+from irload.comparison.colours import Colours, Palette, Side
+from irload.comparison.faces import FACES, exact, role, similar, typed
+from irload.core.subgraph import Subgraph
 from irload.graph import Graph, Node
 
 __all__ = ["match"]
 
+ROUNDS = 5
+"""Edges that are looked along from a node when all before or behind it differs."""
 
-def match(a: Graph, b: Graph, *, loosely: bool = False) -> dict[Node, Node]:
-    """The nodes of `a` by those of `b`.
 
-    Layers match by a name that is unique in both graphs. The others match in order of execution where the type agrees
-    and what feeds them matches, Parameters by their position, constants by the port that takes them; what then remains
-    of one name and type in equal numbers matches in order. `loosely`: one input or consumer that matches is enough, so
-    that layers without common names match around those that were added, removed or wired otherwise. Bodies of layers
-    that match are matched as well.
+def match(a: Graph, b: Graph) -> dict[Node, Node]:
+    """The nodes of `a` by the nodes of `b`, bodies included.
+
+    Inputs and outputs match first: by tensor names that both graphs share, else by their neighbourhood, else by
+    position; in bodies by the ports of the enclosing layer. Nodes then match if everything before them is the same,
+    everything behind them, or everything a few edges around them; each match distinguishes more nodes. That is repeated
+    with less and less of each node: its type, attributes and content, then without the content,
+    the type alone, any type. Names decide between nodes that are alike in all this, and file order where names do not.
     """
     found: dict[Node, Node] = {}
-    pending = [(a, b)]
+    pending: list[tuple[Graph, Graph, Iterable[tuple[Node, Node]]]] = [(a, b, model_ends(a, b))]
     while pending:
-        ours, theirs = pending.pop()
-        matched = _Matching(ours, theirs, loosely).pairs
+        ours, theirs, ends = pending.pop()
+        matched = _Matching(ours, theirs, ends).pairs
         found.update({v: k for k, v in matched.items()})
         for node, name, body in ours.subgraphs():
             other = matched.get(node)
-            inner = None if other is None else getattr(getattr(other.op, name, None), "body", None)
-            if isinstance(inner, Graph):
-                pending.append((body, inner))
+            inner = None if other is None else getattr(other.op, name, None)
+            if isinstance(inner, Subgraph) and isinstance(inner.body, Graph):
+                pending.append((body, inner.body, body_ends(getattr(node.op, name), inner)))
     return found
 
 
 class _Matching:
-    """The nodes of `b` by those of `a`, without bodies."""
+    """The nodes of `b` by the nodes of `a`, without bodies."""
 
-    def __init__(self, a: Graph, b: Graph, loosely: bool) -> None:
-        self.a, self.b = a, b
+    def __init__(self, a: Graph, b: Graph, ends: Iterable[tuple[Node, Node]]) -> None:
+        palette = Palette()
+        self.a, self.b = Side(a, palette), Side(b, palette)
         self.pairs: dict[Node, Node] = {}
-        self.taken: set[Node] = set()
-        named = _unique_names(b)
-        for key, node in _unique_names(a).items():
-            self.add(node, named.get(key))
-        for p, q in zip(a.parameters, b.parameters, strict=False):
-            self.add(p, q)
-        self.by_place()
-        if loosely:
-            for p, q in zip(a.results, b.results, strict=False):
-                self.add(p, q)
-            self.by_neighbours()
-        self.by_order()
+        for p, q in ends:
+            self.add(self.a.at[p], self.b.at[q])
+        self.ends(a, b)
+        for face in FACES[:-1]:
+            ours, theirs = self.a.faces(face), self.b.faces(face)
+            while self.refine(ours, theirs) or self.in_place(ours, theirs) or self.tie(ours, theirs):
+                pass
+        while self.nearest():
+            pass
+        self.by_name(typed)
+        self.replaced()
+        self.by_name(role)
 
-    def add(self, node: Node, other: Node | None) -> bool:
+    def add(self, k: int, m: int) -> bool:
         """Match two nodes that are both free."""
-        if other is None or node in self.pairs or other in self.taken:
+        if self.a.pins[k] is not None or self.b.pins[m] is not None:
             return False
-        self.pairs[node] = other
-        self.taken.add(other)
+        self.a.pins[k] = self.b.pins[m] = len(self.pairs)
+        self.pairs[self.a.nodes[k]] = self.b.nodes[m]
         return True
 
-    def constants(self, node: Node) -> None:
-        """Match the constants that two layers take at the same port."""
-        for i, j in zip(node.inputs, self.pairs[node].inputs, strict=False):
-            if i.node.type == j.node.type == "Const":
-                self.add(i.node, j.node)
+    # -- inputs and outputs --------------------------------------------------------------------------------------------
 
-    def by_place(self) -> None:
-        """In order of execution, layers of one type whose inputs match; of several the one of the same name."""
-        waiting: dict[object, list[Node]] = {}
-        for node in self.b.nodes:
-            if node not in self.taken and node.type != "Const":
-                waiting.setdefault(_place(node, [i.node for i in node.inputs]), []).append(node)
-        for node in self.a.nodes:
-            if node.type == "Const":
+    def ends(self, a: Graph, b: Graph) -> None:
+        """Match the inputs and outputs that nothing anchors: an edit may be before or behind any of them."""
+        for ours, theirs in ((a.parameters, b.parameters), (a.results, b.results)):
+            for face in (exact, similar):
+                colours = [side.faces(face) for side in (self.a, self.b)]
+                if theirs is b.results:
+                    self.unique(self.a.before(colours[0]), self.b.before(colours[1]), ours)
+                around = [side.around(c, ROUNDS) for side, c in zip((self.a, self.b), colours, strict=True)]
+                for p, q in zip(*map(reversed, around), strict=True):
+                    self.unique(p, q, ours)
+            for is_alike in (True, False):
+                left = [n for n in ours if self.a.pins[self.a.at[n]] is None]
+                free = [n for n in theirs if self.b.pins[self.b.at[n]] is None]
+                for node in left:
+                    other = next((n for n in free if not is_alike or _type(n) == _type(node)), None)
+                    if other is not None:
+                        free.remove(other)
+                        self.add(self.a.at[node], self.b.at[other])
+
+    # -- colours -------------------------------------------------------------------------------------------------------
+
+    def refine(self, ours: Colours, theirs: Colours) -> bool:
+        """Match nodes whose colour is unique in both graphs."""
+        before = len(self.pairs)
+        self.unique(self.a.before(ours), self.b.before(theirs))
+        self.unique(self.a.behind(ours), self.b.behind(theirs))
+        if len(self.pairs) == before:
+            around = self.a.around(ours, ROUNDS), self.b.around(theirs, ROUNDS)
+            for p, q in reversed(list(zip(*around, strict=True))[1:]):
+                self.unique(p, q)
+        return len(self.pairs) > before
+
+    def unique(self, ours: Colours, theirs: Colours, among: Iterable[Node] | None = None) -> None:
+        """Match the free nodes whose colour no other free node of their graph has."""
+        found = _single(theirs, self.b.pins)
+        wanted = None if among is None else {self.a.at[n] for n in among}
+        for colour, k in _single(ours, self.a.pins).items():
+            other = found.get(colour)
+            if other is not None and (wanted is None or k in wanted):
+                self.add(k, other)
+
+    # -- ties ----------------------------------------------------------------------------------------------------------
+
+    def in_place(self, ours: Colours, theirs: Colours) -> bool:
+        """In order of execution, alike nodes whose inputs match; constants match with their readers."""
+        behind = self.a.behind(ours), self.b.behind(theirs)
+        count = len(self.pairs)
+        for k, inputs in enumerate(self.a.sources):
+            if self.a.pins[k] is not None or not inputs:
                 continue
-            if node not in self.pairs:
-                place = waiting.get(_place(node, [self.pairs.get(i.node) for i in node.inputs]), [])
-                fitting = [n for n in place if self.share_constants(node, n)]
-                if not fitting:
-                    continue
-                other = next((n for n in fitting if n.name == node.name), fitting[0])
-                self.add(node, other)
-                place.remove(other)
-            self.constants(node)
+            first = next((s for s, _ in inputs if self.a.pins[s] is not None), None)
+            if first is None:
+                continue
+            partner = self.b.at[self.pairs[self.a.nodes[first]]]
+            fitting = [
+                m
+                for m in dict.fromkeys(r for r, _, _ in self.b.readers[partner])
+                if self.b.pins[m] is None and theirs[m] == ours[k] and self.fits(k, m, ours, theirs)
+            ]
+            if fitting:
+                name = self.a.nodes[k].name
+                other = max(fitting, key=lambda m: (behind[1][m] == behind[0][k], self.b.nodes[m].name == name))
+                self.add(k, other)
+                for (s, _), (t, _) in zip(inputs, self.b.sources[other], strict=True):
+                    self.add(s, t)
+        return len(self.pairs) > count
 
-    def share_constants(self, a: Node, b: Node) -> bool:
-        """Whether no constant that either takes is matched with another one."""
-        pairs = [(i.node, j.node) for i, j in zip(a.inputs, b.inputs, strict=True) if i.node.type == "Const"]
-        return all(self.pairs.get(i, j) is j for i, j in pairs)
+    def fits(self, k: int, m: int, ours: Colours, theirs: Colours) -> bool:
+        """Whether the inputs of two nodes match, or are constants that are alike and both free."""
+        if len(self.a.sources[k]) != len(self.b.sources[m]):
+            return False
+        for (s, i), (t, j) in zip(self.a.sources[k], self.b.sources[m], strict=True):
+            pins = self.a.pins[s], self.b.pins[t]
+            free = pins == (None, None) and not self.a.sources[s] and not self.b.sources[t] and ours[s] == theirs[t]
+            if i != j or not (free or (pins[0] is not None and pins[0] == pins[1])):
+                return False
+        return True
 
-    def by_neighbours(self) -> None:
-        """From layers that match to those that feed them and that they feed, back and forth until nothing is left."""
-        ours, theirs = _consumers(self.a), _consumers(self.b)
-        changed = True
-        while changed:
-            changed = False
-            for order in (self.a.nodes, self.a.nodes[::-1]):
-                for node in order:
-                    if node not in self.pairs and node.type != "Const":
-                        changed |= self.add(node, self.nearest(node, ours, theirs))
-                    if node in self.pairs:
-                        self.constants(node)
+    def tie(self, ours: Colours, theirs: Colours) -> bool:
+        """Match one of several nodes with equal predecessors and successors."""
+        colours = [
+            list(zip(side.before(faces), side.behind(faces), strict=True))
+            for side, faces in ((self.a, ours), (self.b, theirs))
+        ]
+        groups: dict[tuple[int, int], list[int]] = {}
+        for m, colour in enumerate(colours[1]):
+            if self.b.pins[m] is None:
+                groups.setdefault(colour, []).append(m)
+        for k, colour in enumerate(colours[0]):
+            if self.a.pins[k] is None and colour in groups:
+                name = self.a.nodes[k].name
+                return self.add(k, max(groups[colour], key=lambda m: self.b.nodes[m].name == name))
+        return False
 
-    def nearest(self, node: Node, ours: _Consumers, theirs: _Consumers) -> Node | None:
-        """The free node of the other graph, of the same type, that shares most inputs and consumers; at least one."""
-        shared: Counter[Node] = Counter()
-        for k, source in enumerate(node.inputs):
-            other = self.pairs.get(source.node)
-            shared.update(
-                n for n, port, i in theirs.get(other, ()) if port == k and i == source.index
-            ) if other else None
-        for consumer, port, index in ours.get(node, ()):
-            other = self.pairs.get(consumer)
-            if other is not None and port < len(other.inputs) and other.inputs[port].index == index:
-                shared[other.inputs[port].node] += 1
-        free = [n for n in shared if n not in self.taken and n.type == node.type and len(n.inputs) == len(node.inputs)]
-        return max(free, key=lambda n: (shared[n], _likeness(node, n)), default=None)
+    # -- edited layers -----------------------------------------------------------------------------------------------
 
-    def by_order(self) -> None:
-        """What remains of one name and type, where both graphs have as many of it."""
-        ours, theirs = (_grouped(n for n in g.nodes if n not in gone) for g, gone in self._rest())
-        for key, nodes in ours.items():
-            others = theirs.get(key, ())
-            if len(nodes) == len(others):
-                for node, other in zip(nodes, others, strict=True):
-                    self.add(node, other)
+    def nearest(self) -> bool:
+        """Match nodes of one type that share most neighbours, at least one, at the same ports."""
+        ranked: list[tuple[tuple[bool, int, bool, bool], int, int]] = []
+        for k, node in enumerate(self.a.nodes):
+            if self.a.pins[k] is None:
+                for m, count in self.shared(k).items():
+                    other = self.b.nodes[m]
+                    if other.type == node.type:
+                        alike = self.a.faces(similar)[k] == self.b.faces(similar)[m]
+                        ranked.append(((node.name == other.name, count, alike, _type(node) == _type(other)), k, m))
+        ranked.sort(key=lambda entry: entry[0], reverse=True)
+        return sum(self.add(k, m) for _, k, m in ranked) > 0
 
-    def _rest(self) -> Iterator[tuple[Graph, set[Node]]]:
-        yield self.a, set(self.pairs)
-        yield self.b, self.taken
+    def shared(self, k: int) -> dict[int, int]:
+        """The free nodes of the other graph that share neighbours with a node, and how many they share."""
+        found: dict[int, int] = {}
+        for port, (s, index) in enumerate(self.a.sources[k]):
+            if self.a.pins[s] is not None:
+                for m, p, i in self.b.readers[self.b.at[self.pairs[self.a.nodes[s]]]]:
+                    if (p, i) == (port, index):
+                        found[m] = found.get(m, 0) + 1
+        for r, port, index in self.a.readers[k]:
+            if self.a.pins[r] is not None:
+                inputs = self.b.sources[self.b.at[self.pairs[self.a.nodes[r]]]]
+                if port < len(inputs) and inputs[port][1] == index:
+                    found[inputs[port][0]] = found.get(inputs[port][0], 0) + 1
+        return {m: count for m, count in found.items() if self.b.pins[m] is None}
+
+    def replaced(self) -> None:
+        """Match layers of different types between the same neighbours."""
+        ours, theirs = self.a.faces(role), self.b.faces(role)
+        before, behind = [(s.before(f), s.behind(f)) for s, f in ((self.a, ours), (self.b, theirs))]
+        free = {
+            (before_, behind_): m
+            for m, (before_, behind_) in enumerate(zip(*behind, strict=True))
+            if self.b.pins[m] is None
+        }
+        for k, colours in enumerate(zip(*before, strict=True)):
+            other = free.get(colours)
+            if self.a.pins[k] is None and other is not None:
+                self.add(k, other)
+
+    def by_name(self, face: Callable[[Node], Hashable]) -> None:
+        """Match remaining nodes by name and face, if both are unique in their graphs."""
+        named = _named(self.b, face)
+        for key, k in _named(self.a, face).items():
+            other = named.get(key)
+            if other is not None:
+                self.add(k, other)
 
 
-_Consumers = dict[Node, list[tuple[Node, int, int]]]
-"""By node: who takes its outputs, at which port, and which of the outputs."""
+def _single(colours: Colours, pins: list[int | None]) -> Mapping[int, int]:
+    """The only free node of each colour that only one has."""
+    found: dict[int, int | None] = {}
+    for k, colour in enumerate(colours):
+        if pins[k] is None:
+            found[colour] = None if colour in found else k
+    return {colour: k for colour, k in found.items() if k is not None}
 
 
-def _consumers(graph: Graph) -> _Consumers:
-    found: _Consumers = {}
-    for node in graph.nodes:
-        for k, source in enumerate(node.inputs):
-            found.setdefault(source.node, []).append((node, k, source.index))
-    return found
-
-
-def _unique_names(graph: Graph) -> dict[tuple[str, str], Node]:
-    """The nodes whose name no other of their role has."""
-    grouped: dict[tuple[str, str], list[Node]] = {}
-    for node in graph.nodes:
+def _named(side: Side, face: Callable[[Node], Hashable]) -> dict[tuple[str, Hashable], int]:
+    """The free nodes by name and face, where these are unique."""
+    found: dict[tuple[str, Hashable], int | None] = {}
+    for k, node in enumerate(side.nodes):
         if node.name:
-            grouped.setdefault((node.name, _role(node)), []).append(node)
-    return {key: nodes[0] for key, nodes in grouped.items() if len(nodes) == 1}
+            key = node.name, face(node)
+            found[key] = None if key in found else k
+    return {key: k for key, k in found.items() if k is not None and side.pins[k] is None}
 
 
-def _grouped(nodes: Iterable[Node]) -> dict[tuple[str, str], list[Node]]:
-    found: dict[tuple[str, str], list[Node]] = {}
-    for node in nodes:
-        found.setdefault((node.name, node.type), []).append(node)
-    return found
-
-
-def _role(node: Node) -> str:
-    """What a layer of the same name must share: computing may be of another type, which is a fault to be named."""
-    return node.type if node.type in ("Const", "Parameter", "Result") else "computes"
-
-
-def _place(node: Node, sources: Sequence[Node | None]) -> object:
-    """What layers in the same place have in common; `sources` are the nodes that feed it, those of the other graph."""
-    inputs = [
-        (str(i.type.shape) if i.node.type == "Const" else source, i.index)
-        for i, source in zip(node.inputs, sources, strict=True)
-    ]
-    return node.type, len(node.outputs), *inputs
-
-
-def _likeness(a: Node, b: Node) -> tuple[bool, bool]:
-    """Whether two layers share their name, and the shapes of their outputs."""
-    shapes: list[Sequence[object]] = [[o.type.shape for o in n.outputs] for n in (a, b)]
-    return a.name == b.name, shapes[0] == shapes[1]
+def _type(node: Node) -> list[tuple[object, object]]:
+    return [(o.type.element, o.type.shape) for o in node.outputs]

@@ -1,4 +1,4 @@
-"""How far two tensors are apart: measured in chunks, so that it takes little memory beside them."""
+"""The distance of two tensors: measured in chunks, which needs little additional memory."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from irload.core.tensor import Array
 __all__ = ["Measures", "identical", "measure", "rms"]
 
 CHUNK = 1 << 15
-"""Elements that are widened to f64 at a time: so few that they stay in the cache."""
+"""Elements widened to f64 at a time: a chunk fits the cache."""
 ROW = 1 << 13
-"""Elements of one product of vectors: so few that BLAS wakes no threads."""
+"""Elements of one dot product: below the size at which BLAS starts threads."""
 LEAST = 1e-300
-"""What is added to divisors, so that 0/0 is 0: all other divisors stay what they are, unless they are f64 and tiny."""
+"""Added to divisors, so that 0/0 is 0; changes no other divisor except tiny f64 ones."""
 FAR = 1e200
-"""Quotients beyond this are of a divisor that was 0."""
+"""Quotients beyond this have a divisor of 0."""
 
 
 @dataclass(frozen=True, slots=True)
 class Measures:
     """The errors of one tensor against another of its shape, in f64.
 
-    `needed` is the smallest tolerance that would pass: the greatest |a − b| / (|b| + rms(b)). `beyond` counts elements
-    whose share of it is more than the tolerance. `against_std` is the root mean square error over the standard
-    deviation of b, `cosine` that of the angle between both, `psnr` in decibels of the greatest |b|; None where these
-    are not defined. Elements that are NaN in both, or the same infinity, are equal; where only one is, `needed` is
-    infinite, and the other measures leave them out.
+    `needed` is the smallest tolerance that passes: the greatest |a − b| / (|b| + rms(b)). `beyond` counts elements for
+    which this ratio exceeds the tolerance. `against_std` is the root mean square error over the standard deviation of
+    b, `cosine` the cosine of the angle between both, `psnr` in decibels of the greatest |b|; None if undefined.
+    Elements that are NaN in both, or the same infinity, are equal; if only one is, `needed` is infinite, and the other
+    measures ignore the element.
     """
 
     max_abs: float
@@ -46,13 +46,13 @@ class Measures:
 
     @property
     def passed(self) -> bool:
-        """True where no element is beyond the tolerance."""
+        """True if no element is beyond the tolerance."""
         return not self.beyond
 
 
 @np.errstate(all="ignore")
 def measure(a: Array, b: Array, tolerance: float, floor: float = 0.0) -> Measures:
-    """The errors of `a` against `b`, of one shape. Differences up to `floor` count as none for `needed`."""
+    """Measure the errors of `a` against `b`, of one shape. Differences up to `floor` count as zero for `needed`."""
     if identical(a, b):
         return Measures(0, 0, 0, 0, 0.0, 1.0, None, 0, 0, b.size)
     if a.dtype == object or b.dtype == object:
@@ -64,14 +64,14 @@ def measure(a: Array, b: Array, tolerance: float, floor: float = 0.0) -> Measure
     for p, q in zip(_chunks(a), _chunks(b), strict=True):
         x, y, quotient = scratch if p.size == CHUNK else scratch[:, : p.size]
         x[...], y[...] = p, q
-        # Among integers beyond 2⁵³ different ones are the same f64.
+        # Distinct integers beyond 2⁵³ may round to the same f64.
         sums.add(x, y, quotient, hidden=(p != q) & (x == y) if large else None)
     return sums.measures(b.size)
 
 
 @np.errstate(all="ignore")
 def rms(array: Array) -> float:
-    """The root mean square of the finite elements; 0 for text and for nothing."""
+    """Return the root mean square of the finite elements; 0 for text and for empty tensors."""
     if array.dtype == object or not array.size:
         return 0.0
     count, square = _squares(array)
@@ -79,7 +79,7 @@ def rms(array: Array) -> float:
 
 
 def identical(a: Array, b: Array) -> bool:
-    """Whether two arrays are of one type and shape and hold the same bits; for text, whether they are one array."""
+    """Whether two arrays have one type and shape and equal bits; text is compared by identity of the array."""
     if a is b:
         return True
     if a.dtype != b.dtype or a.dtype == object or a.shape != b.shape:
@@ -89,7 +89,7 @@ def identical(a: Array, b: Array) -> bool:
 
 
 class _Sums:
-    """What the measures are made of, added up over chunks. `count` and `square` are of b, where it is finite."""
+    """Partial sums of the measures, accumulated over chunks. `count` and `square` refer to the finite elements of b."""
 
     def __init__(self, tolerance: float, floor: float, count: int, square: float, *, is_wide: bool) -> None:
         self.tolerance, self.floor, self.is_wide = tolerance, floor, is_wide
@@ -100,7 +100,7 @@ class _Sums:
         self.beyond = self.odd = 0
 
     def add(self, x: Array, y: Array, quotient: Array, hidden: Array | None) -> None:
-        """Add a chunk of a and b in f64; all three are overwritten. `hidden`: what differs in its own type alone."""
+        """Add a chunk of a and b in f64; overwrites all three. `hidden`: elements that differ only before widening."""
         x_square, dot, total = _dot(x, x), _dot(x, y), _sum(y)
         if not isfinite(x_square + dot + total):
             finite = np.isfinite(y)
@@ -127,7 +127,7 @@ class _Sums:
                 self._add_share(error, size, quotient)
 
     def _add_relative(self, error: Array, size: Array, relative: Array) -> None:
-        """|a − b| / |b|, which is 0 where both are, and infinite where b alone is."""
+        """Return |a − b| / |b|: 0 if both are 0, infinite if only b is."""
         np.divide(error, np.add(size, LEAST, out=relative), out=relative)
         greatest = _max(relative)
         if greatest > FAR or self.is_wide:
@@ -139,7 +139,7 @@ class _Sums:
         self.max_rel, self.sum_rel = max(self.max_rel, greatest), self.sum_rel + _sum(relative)
 
     def _add_share(self, error: Array, size: Array, share: Array) -> None:
-        """(|a − b| − floor) / (|b| + rms(b)), of which the greatest is `needed`."""
+        """Return (|a − b| − floor) / (|b| + rms(b)), whose maximum is `needed`."""
         over = np.subtract(error, self.floor, out=error) if self.floor else error
         if self.scale:
             np.divide(over, np.add(size, self.scale, out=share), out=share)
@@ -151,7 +151,7 @@ class _Sums:
             self.beyond += int(np.count_nonzero(share > self.tolerance))
 
     def measures(self, size: int) -> Measures:
-        """The measures of all that was added, `size` elements."""
+        """Return the measures of all chunks, `size` elements in total."""
         number = max(self.count, 1)
         mean = self.total / number
         spread = self.square / number - mean * mean
@@ -173,7 +173,7 @@ class _Sums:
 
 
 def _squares(array: Array) -> tuple[int, float]:
-    """How many elements are finite, and the sum of their squares."""
+    """Return the number of finite elements and the sum of their squares."""
     count, square = 0, 0.0
     scratch = np.empty(min(CHUNK, array.size))
     for chunk in _chunks(array):
@@ -188,7 +188,7 @@ def _squares(array: Array) -> tuple[int, float]:
 
 
 def _dot(x: Array, y: Array) -> float:
-    """The sum of products, in rows."""
+    """Return the sum of products, computed in rows."""
     if x.size <= ROW:
         return float(np.dot(x, y))
     whole = x.size // ROW * ROW

@@ -1,4 +1,4 @@
-"""The outputs of an ONNX file by ONNX Runtime, by the names of the layers of a model that was made of it."""
+"""The outputs of an ONNX file by ONNX Runtime, named like the layers of the model converted from it."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from irload.model import Model
 __all__ = ["onnx_outputs"]
 
 LARGEST = 1 << 30
-"""Bytes of a file beyond which only its outputs are taken: to show more of it, it is changed in memory."""
+"""Upper bound of the bytes of a file that gets additional outputs, which requires a modified copy in memory."""
 
 
 def onnx_outputs(
     path: Path, model: Model, inputs: Sequence[Array], names: dict[str, str]
 ) -> tuple[Iterator[tuple[str, Array]], frozenset[str]]:
-    """Pairs (name, array), and their names.
+    """Return pairs (name, array), and the names.
 
-    `names`: the name of each output of a layer by its tensor name; those that the file has, too, are taken where the
-    package onnx is installed, which can make outputs of them. The file's own outputs match by tensor name, else by
-    their place; inputs likewise. Raises Unsupported where ONNX Runtime is missing or does not run the file, ReadError.
+    `names`: the name of each output of a layer by its tensor name. Tensors of these names are returned if the package
+    onnx is installed, which can declare them as outputs. The declared outputs of the file match by tensor name, else by
+    index; inputs likewise. Raises Unsupported if ONNX Runtime is missing or does not run the file, and ReadError.
     """
     if not path.exists():
         raise ReadError("no such file", Where(str(path)))
@@ -37,7 +37,7 @@ def onnx_outputs(
     runtime: Any = onnxruntime
     quiet = runtime.SessionOptions()
     quiet.log_severity_level = 3
-    # Fused layers would give nothing of their own, and constants that were folded would be outputs.
+    # Fused layers would return nothing, and folded constants would be outputs.
     quiet.graph_optimization_level = runtime.GraphOptimizationLevel.ORT_DISABLE_ALL
     try:
         source, within = _with_outputs(path, names)
@@ -49,7 +49,7 @@ def onnx_outputs(
         results: list[Any] = session.run(wanted, feed)
     except (InputInvalid, ReadError):
         raise
-    except Exception as error:  # of a C++ library, which has classes of its own for each kind
+    except Exception as error:  # a C++ library with a separate exception class for each kind of error
         last = str(error).strip().splitlines()[-1][:300] if str(error).strip() else type(error).__name__
         raise Unsupported(f"ONNX Runtime does not run {path}: {last}") from None
     pairs = {labels[o]: np.asarray(r) for o, r in zip(wanted, results, strict=True)}
@@ -58,7 +58,7 @@ def onnx_outputs(
 
 
 def _with_outputs(path: Path, names: dict[str, str]) -> tuple[str | bytes, list[str]]:
-    """The file as it is, or its bytes with an output for each tensor of a known name; and which these are."""
+    """Return the file unchanged, or its bytes with an output for each tensor of a known name; and these names."""
     try:
         import onnx  # pyright: ignore[reportMissingImports]
     except ImportError:
@@ -68,8 +68,8 @@ def _with_outputs(path: Path, names: dict[str, str]) -> tuple[str | bytes, list[
         return str(path), []
     try:
         proto: Any = library.load(str(path), load_external_data=False)
-    except Exception:  # protobuf's own classes, which differ from version to version
-        raise ReadError("is no ONNX file", Where(str(path))) from None
+    except Exception:  # protobuf's exception classes, which differ between versions
+        raise ReadError("is not an ONNX file", Where(str(path))) from None
     if any(t.data_location == library.TensorProto.EXTERNAL for t in proto.graph.initializer):
         return str(path), []
     present = {o.name for o in proto.graph.output}
@@ -79,7 +79,7 @@ def _with_outputs(path: Path, names: dict[str, str]) -> tuple[str | bytes, list[
 
 
 def _inputs(session: Any, ports: Sequence[Port]) -> list[str]:
-    """The inputs of the file in the order of the model's: by name where all are shared, else as they stand."""
+    """Return the inputs of the file in the model's order: by name if all names match, else in file order."""
     found = [i.name for i in session.get_inputs()]
     if len(found) != len(ports):
         raise InputInvalid(f"the ONNX file takes {len(found)} inputs, the model {len(ports)}")
@@ -89,10 +89,10 @@ def _inputs(session: Any, ports: Sequence[Port]) -> list[str]:
 
 
 def _matched(own: Sequence[str], ports: Sequence[Port], names: dict[str, str]) -> dict[str, str]:
-    """Names of layers for the outputs of the file."""
+    """Return the names of layers for the outputs of the file."""
     by_tensor = {o: names[o] for o in own if o in names}
     if len(by_tensor) < len(own) == len(ports):
-        # A Result returns what another layer gives, which goes by any of its tensor names.
+        # A Result returns the output of another layer, under any of its tensor names.
         places = [next((names[t] for t in p.output.names if t in names), "") for p in ports]
         return {o: by_tensor.get(o, place) for o, place in zip(own, places, strict=True) if by_tensor.get(o, place)}
     return by_tensor

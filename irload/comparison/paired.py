@@ -1,4 +1,4 @@
-"""One run on what the other side gives, and beside it, layer by layer, the same run on what it gives itself."""
+"""A run on the other side's values, and in step with it a free run on its computed values, layer by layer."""
 
 from __future__ import annotations
 
@@ -6,53 +6,80 @@ from collections.abc import Callable, Sequence
 
 from irload.comparison.sources import AHEAD, Names, Stream
 from irload.core.tensor import Array
-from irload.observation import Observe, ObservedRun, Visit, values
-from irload.plan.interpreter import Run, Scheduler
-from irload.plan.schedule import ScheduledNode
+from irload.errors import IRError
+from irload.plan.interpreter import InterpreterRun, Scheduler
+from irload.plan.schedule import Schedule, ScheduledNode
+from irload.runtime.observation import Observe, ObservedRun, Visit, values
 
 __all__ = ["Judge", "PairedRun"]
 
-Judge = Callable[[Visit, Sequence[Array | None]], tuple[Sequence[Array], Sequence[Array | None]]]
-"""Takes each layer that ran, and its outputs in the free run (None: a pass of a body that was not run freely).
+Judge = Callable[[Visit, Sequence[Array | None], str], tuple[Sequence[Array], Sequence[Array | None]]]
+"""Called with each layer that ran, its outputs in the free run (None: an iteration of a body that did not run freely),
+and the reason why it cannot run on the other side's values: "" if it can, otherwise its outputs come from the free run.
 
-What it returns takes their place: what later layers get in this run, and what they get in the free one.
+Returns the outputs for later layers in this run, and for later layers in the free run.
 """
 
 
 class PairedRun(ObservedRun):
-    """A run whose layers get what a judge puts in the place of outputs, and a free run in step with it.
+    """A run that feeds its layers the outputs chosen by a judge, in step with a free run.
 
-    Both drop a value after its last use, and a layer that both give the very same arrays runs once. Control flow runs
-    freely in a thread, as far as its layers are asked for.
+    Both drop a value after its last use, and a layer whose inputs are the same arrays in both runs once. Control flow
+    runs freely in a thread, as far as its layers are requested.
     """
 
     def __init__(self, compiled: Scheduler, judge: Judge, names: Names) -> None:
         super().__init__(compiled, {}, self._judged, names)
         self._judge = judge
         self._names = names
-        self._beside = Run(compiled, {})
+        self._beside = InterpreterRun(compiled, {})
         self._free: dict[int, Array] = {}
-        """By slot: what the free run has, where that is another array."""
+        """By slot: values of the free run that are distinct arrays."""
         self._scheduled: ScheduledNode | None = None
         self._given: list[Array] = []
         self._bodies: Stream | None = None
+        self._fault = ""
+        self.free_results: list[Array] = []
+        """The results of the free run, once it has ended."""
+
+    def _nodes(self, schedule: Schedule, arrays: Sequence[Array], *, wide: bool) -> tuple[Array, ...]:
+        results = super()._nodes(schedule, arrays, wide=wide)
+        if self._scheduled is None:
+            self.free_results = [self._free.get(k, r) for k, r in zip(schedule.results, results, strict=True)]
+        return results
 
     def run_node(self, scheduled: ScheduledNode, inputs: Sequence[Array]) -> tuple[Array, ...]:
-        """Run one operation on both, and show it."""
+        """Run one operation in both runs, and pass the outputs to the judge."""
         if self._scheduled is not None:  # a layer of a body
             return super().run_node(scheduled, inputs)
         free = [self._free.get(slot, array) for slot, array in zip(scheduled.inputs, inputs, strict=True)]
         self._scheduled, self._given = scheduled, free
         try:
-            if scheduled.node.op.supplied:
-                freely = values(lambda observe: self._run_freely(scheduled, free, observe), (), ahead=AHEAD)
-                self._bodies = Stream(freely, lambda _: True)
-            return super().run_node(scheduled, inputs)
+            self._start_bodies(scheduled, free)
+            try:
+                return super().run_node(scheduled, inputs)
+            except IRError as error:
+                # Inputs from different sides may be inconsistent.
+                if all(a is b for a, b in zip(free, inputs, strict=True)):
+                    raise
+                self._fault = error.message
+                self._path, self._owner, self._running = "", "", None
+                self._end_bodies()
+                self._start_bodies(scheduled, free)
+                return super().run_node(scheduled, free)
         finally:
-            self._scheduled, self._given = None, []
-            if self._bodies is not None:
-                self._bodies.close()
-                self._bodies = None
+            self._scheduled, self._given, self._fault = None, [], ""
+            self._end_bodies()
+
+    def _start_bodies(self, scheduled: ScheduledNode, free: Sequence[Array]) -> None:
+        if scheduled.node.op.supplied:
+            freely = values(lambda observe: self._run_freely(scheduled, free, observe), (), ahead=AHEAD)
+            self._bodies = Stream(freely, lambda _: True)
+
+    def _end_bodies(self) -> None:
+        if self._bodies is not None:
+            self._bodies.close()
+            self._bodies = None
 
     def _judged(self, visit: Visit) -> Sequence[Array]:
         scheduled = self._scheduled
@@ -60,16 +87,17 @@ class PairedRun(ObservedRun):
             return visit.outputs
         free: Sequence[Array | None] = visit.outputs
         if self._bodies is not None:
-            free = [self._bodies.take(name, wanted=lambda _: True) for name, _, _ in visit.named()]
+            wanted = [(name, visit.owner) for name, _, _ in visit.named()]
+            free = [self._bodies.take(name, owner, wanted=lambda _: True) for name, owner in wanted]
         elif any(a is not b for a, b in zip(self._given, visit.inputs, strict=True)):
             free = self._beside.run_node(scheduled, self._given)
-        here, there = self._judge(visit, free)
+        here, there = self._judge(visit, free, self._fault)
         if visit.node is scheduled.node:
             self._keep(scheduled, here, there)
         return here
 
     def _keep(self, scheduled: ScheduledNode, here: Sequence[Array], there: Sequence[Array | None]) -> None:
-        """Hold what the free run gave, and drop what it has used for the last time."""
+        """Store the outputs of the free run, and drop values after their last use."""
         tracker = self._beside.tracker
         for slot, array, other in zip(scheduled.outputs, here, there, strict=False):
             if other is not None and other is not array:

@@ -1,60 +1,74 @@
-"""Constants that one model stores in another float type, behind a Convert that gives the type of the other."""
+"""Constants that one model stores in another type, behind layers that decompress them to the type of the other."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+import numpy as np
+
+from irload.comparison.constants import ancestors, constants_of, fold
 from irload.comparison.edits import Change
+from irload.comparison.tolerances import is_constant_expression
 from irload.comparison.weights import ValueChange, is_rounding, value_change
-from irload.core.tensor import Array
+from irload.core.element import f16
 from irload.graph import Graph, Node
 
 __all__ = ["Recast", "recasts"]
 
+LOSS = 0.2
+"""Upper bound of the relative change of values by compression to few bits."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Recast:
-    """`a` and `b` stand for each other: one is a Const, the other a Convert of one, which is `absorbed`."""
+    """A corresponding pair `a`, `b`: one is a Const, the other decompresses constants, which are `absorbed`."""
 
     a: Node
     b: Node
     absorbed: tuple[Node, ...]
 
     def change(self) -> Change:
-        """How the constant is stored, and how far the values are apart."""
+        """Describe the storage of the constant, and the distance of the values."""
         a, b = _stored(self.a), _stored(self.b)
-        old, new = _values(a), _values(b)
+        old, new = fold(self.a)[0], fold(self.b)[0]
         found = value_change(old, new)
         wide, narrow = (old, new) if b is not self.b else (new, old)
-        fits = found is None or is_rounding(wide, narrow)
+        is_half = (
+            narrow.size == 0 or _stored(self.b if b is not self.b else self.a).op.attributes["element_type"] is f16
+        )
+        with np.errstate(all="ignore"):
+            rounded = is_half and is_rounding(wide, narrow.astype(np.float16))
+        lost = found.relative if found is not None else 0.0
+        # Halves are the rounded values; integers of few bits cannot distinguish values between two levels.
+        fits = found is None or rounded or (not is_half and lost is not None and lost < LOSS)
         kinds = str(a.op.attributes["element_type"]), str(b.op.attributes["element_type"])
         return Change("storage" if fits else "values", "", *kinds, found or ValueChange(old.size, 0, 0.0, 0.0))
 
 
 def recasts(a: Graph, b: Graph, to_a: Mapping[Node, Node]) -> list[Recast]:
-    """The constants of one graph that are a Convert of a constant in the other. `to_a` says which layers match."""
+    """Find the constants of one graph that the other graph decompresses. `to_a` maps the matched layers."""
     to_b = {v: k for k, v in to_a.items()}
-    found = [Recast(c, v, (v.inputs[0].node,)) for v, c in _pairs(b, a, to_a)]
-    return found + [Recast(v, c, (v.inputs[0].node,)) for v, c in _pairs(a, b, to_b)]
+    found = [Recast(c, v, _absorbed(v)) for v, c in _pairs(b, a, to_a)]
+    return found + [Recast(v, c, _absorbed(v)) for v, c in _pairs(a, b, to_b)]
 
 
 def _pairs(packed: Graph, plain: Graph, partner: Mapping[Node, Node]) -> list[tuple[Node, Node]]:
-    """Converts of constants, unmatched, with the constant of the other graph that each stands for."""
+    """Return unmatched roots of decompressed constants, with the corresponding constant of the other graph."""
     matched = set(partner.values())
     free = {n.name: n for n in plain.nodes if n.type == "Const" and n not in matched and n.name}
     fed: dict[Node, Node] = {}
     for node in packed.nodes:
         other = partner.get(node)
         for i, j in zip(node.inputs, other.inputs if other is not None else (), strict=False):
-            if _is_convert(i.node) and j.node.type == "Const":
+            if _decompresses(i.node) and j.node.type == "Const":
                 fed.setdefault(i.node, j.node)
     found: list[tuple[Node, Node]] = []
     used: set[Node] = set()
     for node in packed.nodes:
-        if node in partner or not _is_convert(node):
+        if node in partner or not _decompresses(node):
             continue
-        constant = node.inputs[0].node
+        constant = _stored(node)
         other = partner.get(constant) or free.get(node.name) or fed.get(node)
         if (
             other is None
@@ -63,19 +77,25 @@ def _pairs(packed: Graph, plain: Graph, partner: Mapping[Node, Node]) -> list[tu
             or (other in matched and partner.get(constant) is not other)
         ):
             continue
-        if other.op.attributes.get("element_type") is node.op.attributes.get("destination_type"):
+        old, new = other.outputs[0].type, node.outputs[0].type
+        if (old.element, old.shape) == (new.element, new.shape) and _element(constant) is not _element(other):
             used.add(other)
             found.append((node, other))
     return found
 
 
-def _is_convert(node: Node) -> bool:
-    return node.type == "Convert" and len(node.inputs) == 1 and node.inputs[0].node.type == "Const"
+def _absorbed(node: Node) -> tuple[Node, ...]:
+    return tuple(n for n in ancestors(node) if n is not node)
+
+
+def _decompresses(node: Node) -> bool:
+    return node.type != "Const" and is_constant_expression(node)
+
+
+def _element(constant: Node) -> object:
+    return constant.op.attributes.get("element_type")
 
 
 def _stored(node: Node) -> Node:
-    return node if node.type == "Const" else node.inputs[0].node
-
-
-def _values(node: Node) -> Array:
-    return node.op.attributes["data"]()
+    """Return the largest constant that a node depends on."""
+    return max(constants_of(node), key=lambda n: n.outputs[0].type.shape.size.lo)

@@ -1,4 +1,4 @@
-"""How far two constants are apart."""
+"""The distance of two constants."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from irload.core.tensor import Array
 __all__ = ["ValueChange", "is_rounding", "value_change"]
 
 BLOCK = 1 << 20
-"""Elements that are compared at a time."""
+"""Elements compared at a time."""
 
 
 @dataclass(frozen=True, slots=True)
 class ValueChange:
-    """How many elements of a constant differ, of how many, and how far.
+    """The number of elements of a constant that differ, its size, and the distance.
 
     `max_abs` is the greatest difference, `relative` the root mean square of all differences over that of the values
-    before; None where that is no finite number, or where the shapes differ.
+    before; None if it is not finite, or if the shapes differ.
     """
 
     size: int
@@ -36,7 +36,7 @@ class ValueChange:
 
 
 def value_change(a: Array, b: Array) -> ValueChange | None:
-    """The difference of two constants; None where every element is the same, bit by bit where the types are one."""
+    """Return the difference of two constants; None if all elements are equal (bitwise if of one type)."""
     if a.shape != b.shape:
         return ValueChange(max(a.size, b.size), max(a.size, b.size))
     if "O" in a.dtype.kind + b.dtype.kind:
@@ -66,7 +66,7 @@ def value_change(a: Array, b: Array) -> ValueChange | None:
 
 
 def is_rounding(wide: Array, narrow: Array) -> bool:
-    """Whether `narrow` holds what rounding `wide` to its type gives, what is beyond its range cut off."""
+    """Whether `narrow` equals `wide` rounded to its type, saturated to its range."""
     if wide.shape != narrow.shape or narrow.dtype != np.float16:
         return False
     with np.errstate(all="ignore"):

@@ -1,13 +1,14 @@
-"""Typed attributes: `attr.integers(default=())` turns the text of the XML into a value, and back.
+"""Typed attributes: `attr.integers(default=())` converts the XML text of an attribute to a value, and back.
 
 An attribute is declared in the class body of an operation. Reading it from an instance gives its value:
 
     class AvgPool(Op, since=1):
-        kernel = attr.integers(rule=positive)                      # required
+        kernel = attr.integers(rule=positive)  # required
         rounding_type = attr.choice("floor", "ceil", default="floor")
         exclude_pad = attr.boolean(name="exclude-pad")
 
-The text rules are those of the real reader (docs/ir-format.md): what it lets pass silently becomes a warning here.
+Text is parsed as OpenVINO's reader parses it (docs/ir-format.md); text that OpenVINO accepts silently although it is
+malformed causes a warning.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from irload.errors import AttributeInvalid, IRError
 from irload.record import record
 
 Validator = Callable[[Any], str | None]
-"""Takes a value; returns what it must be (`must be positive`) when it is not, else None."""
+"""Returns the requirement that the value violates (`must be positive`), or None if the value is valid."""
 
 REQUIRED: Final = object()
 
@@ -31,8 +32,9 @@ REQUIRED: Final = object()
 class Attribute:
     """The declaration of one attribute: how its text is parsed and written, its default, and its rule.
 
-    `spec_required` marks one that the specification demands but the runtime defaults: its absence is a warning.
-    `supplied` marks one that has no text: the reader supplies its value (a body, the data of a constant).
+    `spec_required` marks an attribute that the specification requires but the runtime defaults: its absence is a
+    warning. `supplied` marks an attribute without a text form: the reader supplies its value (a body, the data of a
+    constant).
     """
 
     def __init__(
@@ -56,30 +58,30 @@ class Attribute:
         self.supplied = supplied
         self.kind = kind
         self.words: tuple[str, ...] = ()
-        """The words that the text may be, in lower case, of an attribute that is one of several."""
+        """For an attribute with a fixed set of values: the allowed words, in lower case."""
         self.name = ""
 
     def __set_name__(self, owner: type, name: str) -> None:
         self.name = name
         self.xml_name = self.xml_name or name
 
-    # No __set__: the instance's own value hides the declaration, so reads cost nothing.
+    # There is no __set__: the value in the instance's __dict__ shadows the declaration, so that a read costs nothing.
     def __get__(self, instance: object | None, owner: type) -> Attribute:
         return self
 
     @property
     def required(self) -> bool:
-        """True when an instance cannot be made without it."""
+        """True if an instance cannot be created without it."""
         return self.default is REQUIRED
 
     def check(self, value: Any) -> None:
-        """Raise AttributeInvalid when the value breaks the rule."""
+        """Raise AttributeInvalid if the value breaks the rule."""
         complaint = self.rule(value) if self.rule else None
         if complaint:
             raise AttributeInvalid(f"attribute {self.xml_name} {complaint}, found {_shown(value)}")
 
     def read(self, text: str, notes: list[str]) -> Any:
-        """The value of `text`. Appends to `notes` what the runtime accepts without a warning."""
+        """The value of `text`. Appends a note to `notes` for each fault that the runtime accepts silently."""
         try:
             heard: list[str] = []
             value = self.parse(text, heard)
@@ -88,7 +90,7 @@ class Attribute:
         notes += [f"attribute {self.xml_name}: {note}" for note in heard]
         if isinstance(self.rule, Advice) and value is not UNSAID and (complaint := self.rule.rule(value)):
             notes.append(f"attribute {self.xml_name} {complaint} by the specification, found {_shown(value)}")
-        # A text that says nothing usable leaves the default, as in the runtime.
+        # As in the runtime, unusable text leaves the default.
         return (None if self.required else self.default) if value is UNSAID else value
 
 
@@ -96,7 +98,7 @@ UNSAID: Final = object()
 
 
 # -- kinds of attributes ---------------------------------------------------------------------------------------------
-# Each returns an Attribute but is typed as the value it holds, as dataclasses.field is.
+# Each function returns an Attribute but is annotated with the type of its value, as dataclasses.field is.
 
 
 def integer(
@@ -109,14 +111,14 @@ def integer(
 def integers(
     default: Any = REQUIRED, *, rule: Validator | None = None, name: str | None = None, spec_required: bool = False
 ) -> tuple[int, ...]:
-    """A comma-separated list of 64-bit integers. An empty default stands for what inference fills in (all ones, …)."""
+    """A comma-separated list of 64-bit integers. Inference replaces an empty default (by all ones, …)."""
     return _attribute(_parse_integers, _join, default, rule, name, spec_required, "integers")
 
 
 def number(
     default: Any = REQUIRED, *, rule: Validator | None = None, name: str | None = None, spec_required: bool = False
 ) -> float:
-    """A floating-point number, held as f64."""
+    """A floating-point number, stored as f64."""
     return _attribute(_parse_number, _float_text, default, rule, name, spec_required, "number")
 
 
@@ -139,7 +141,7 @@ def boolean(default: Any = REQUIRED, *, name: str | None = None, spec_required: 
     """true, false, 1 or 0 in any case. Other text leaves the default, with a warning."""
 
     def parse(text: str, notes: list[str]) -> Any:
-        word = text.strip().lower()
+        word = text.lower()  # the runtime takes blanks for other text
         if word in ("true", "1"):
             return True
         if word in ("false", "0"):
@@ -158,17 +160,17 @@ def choice(
     upper: bool = False,
     aliases: Mapping[str, str] | None = None,
 ) -> str:
-    """One of `words`, in any case; held in the spelling given here. `upper`: written in upper case.
+    """One of `words`, in any case; stored in the spelling given here. `upper`: written in upper case.
 
-    `aliases`: other words that files hold, and what they mean.
+    `aliases`: other words that occur in files, and the words that they mean.
     """
     known = {word.lower(): word for word in words} | dict(aliases or {})
 
     def parse(text: str, notes: list[str]) -> str:
-        found = known.get(text.strip().lower())
-        if found is None:
+        spelled = known.get(text.lower())
+        if spelled is None:
             raise AttributeInvalid(f"'{text}' is not one of {', '.join(words)}")
-        return found
+        return spelled
 
     def rule(value: str) -> str | None:
         return None if value in words else f"must be one of {', '.join(words)}"
@@ -212,7 +214,7 @@ def shape(default: Any = REQUIRED, *, name: str | None = None) -> Shape:
 
 
 def supplied(default: Any = REQUIRED) -> Any:
-    """A value that no text holds: the reader, or the Python code that builds the operation, supplies it."""
+    """A value without a text form: the reader, or the Python code that builds the operation, supplies it."""
     unwritten: Any = _no_text
     return Attribute(unwritten, unwritten, default, None, None, supplied=True, kind="supplied")
 
@@ -236,18 +238,18 @@ def at_least(least: float) -> Validator:
 
 
 def within(least: float, most: float) -> Validator:
-    """Validator: a number, or every number of a list, lies in `least` to `most`."""
+    """Validator: a number, or every number of a list, is in `least` to `most`."""
     return lambda value: None if all(least <= v <= most for v in _each(value)) else f"must be within {least}..{most}"
 
 
 def finite(value: Any) -> str | None:
-    """Validator: no NaN and no infinity."""
+    """Validator: neither NaN nor infinite."""
     return None if all(math.isfinite(v) for v in _each(value)) else "must be finite"
 
 
 @record()
 class Advice:
-    """A rule of the specification that the runtime does not enforce: a text that breaks it is read with a warning."""
+    """A rule of the specification that the runtime does not enforce: breaking it causes a warning."""
 
     rule: Validator
 
@@ -256,7 +258,7 @@ class Advice:
 
 
 def advised(rule: Validator) -> Validator:
-    """Validator: `rule`, but breaking it is a warning only."""
+    """Validator: as `rule`, but breaking it causes only a warning."""
     return Advice(rule)
 
 
@@ -266,9 +268,9 @@ def _each(value: Any) -> Sequence[Any]:
 
 # -- text ------------------------------------------------------------------------------------------------------------
 
-# The runtime reads numbers as C++ streams do: the longest beginning that is one, and nothing of what follows. Only an
-# exponent that was begun must have digits.
-_INTEGER: Final = re.compile(r"[-+]?[0-9]+")
+# The runtime parses numbers as C++ streams do: it takes the longest valid prefix and ignores the rest. Only an exponent
+# that has been started must have digits.
+_INTEGER: Final = re.compile(r"-?[0-9]+")  # the runtime refuses a plus sign
 _NUMBER: Final = re.compile(r"([-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?)([eE]?)")
 
 
@@ -285,20 +287,20 @@ def _attribute(
 
 
 def _items(text: str) -> tuple[str, ...]:
-    """The items of a comma-separated list; blanks around them and empty items are dropped."""
+    """The items of a comma-separated list, stripped of blanks; empty items are dropped."""
     return tuple(item.strip() for item in text.split(",") if item.strip())
 
 
 def _parse_integer(text: str, notes: list[str]) -> int:
     word = text.strip()
-    found = _INTEGER.match(word)
-    if found is None:
-        raise AttributeInvalid(f"'{_short(word)}' is no integer")
-    number = int(found[0]) if len(found[0]) <= 32 else 2**64
+    prefix = _INTEGER.match(word)
+    if prefix is None:
+        raise AttributeInvalid(f"'{_short(word)}' is not an integer")
+    number = int(prefix[0]) if len(prefix[0]) <= 32 else 2**64
     if not -(2**63) <= number < 2**64:
         raise AttributeInvalid(f"'{_short(word)}' does not fit 64 bits")
-    if found[0] != word:
-        notes.append(f"'{_short(word)}' is no integer; the runtime reads {number}")
+    if prefix[0] != word:
+        notes.append(f"'{_short(word)}' is not an integer; the runtime reads {number}")
     return number
 
 
@@ -307,7 +309,7 @@ def _parse_integers(text: str, notes: list[str]) -> tuple[int, ...]:
 
 
 def _number_items(text: str) -> list[str]:
-    """The items of a comma-separated list of numbers; one empty item may stand at the end."""
+    """The items of a comma-separated list of numbers; the last item may be empty."""
     items = text.split(",")
     if not items[-1]:
         items.pop()
@@ -320,11 +322,11 @@ def _parse_number(text: str, notes: list[str]) -> float:
     word = text.strip()
     if word in ("nan", "inf", "-inf"):
         return float(word)
-    found = _NUMBER.match(word)
-    if found is None or found[2] or not math.isfinite(number := float(found[1])):
-        raise AttributeInvalid(f"'{_short(word)}' is no number")
-    if found[0] != word:
-        notes.append(f"'{_short(word)}' is no number; the runtime reads {number:g}")
+    prefix = _NUMBER.match(word)
+    if prefix is None or prefix[2] or not math.isfinite(number := float(prefix[1])):
+        raise AttributeInvalid(f"'{_short(word)}' is not a number")
+    if prefix[0] != word:
+        notes.append(f"'{_short(word)}' is not a number; the runtime reads {number:g}")
     return number
 
 
@@ -333,7 +335,7 @@ def _join(value: Sequence[Any]) -> str:
 
 
 def _float_text(value: float) -> str:
-    """17 significant digits at the most, as the runtime writes; repr is the shortest text that reads back equal."""
+    """At most 17 significant digits, as the runtime writes; repr is the shortest text that parses to an equal value."""
     return repr(float(value))
 
 

@@ -1,4 +1,4 @@
-"""Carrying the bounds of values through operations, so that shape arithmetic resolves on dynamic shapes."""
+"""Propagate bounds of values through operations, so that shape arithmetic resolves for dynamic shapes."""
 
 from __future__ import annotations
 
@@ -8,25 +8,28 @@ import numpy as np
 
 from irload.core.element import f64
 from irload.core.op import Op
+from irload.core.size import has_sizes
 from irload.core.tensor import Array, Bounds, TensorType
 from irload.errors import IRError
 
 
 def bounds_of(tensor: TensorType) -> Bounds | None:
-    """The bounds of a tensor; those of a known value are that value: i64, of floats f32, of f64 itself."""
+    """The bounds of a tensor. A known value is its lower and upper bound, as i64, f32 or (for f64) f64."""
     if tensor.bounds is not None:
         return tensor.bounds
     if tensor.value is None or not (tensor.element.is_numeric or tensor.value.dtype.kind == "b"):
         return None
+    if has_sizes(tensor.value):
+        return Bounds(tensor.value, tensor.value)
     wide = np.int64 if tensor.value.dtype.kind in "iub" else np.float64 if tensor.element is f64 else np.float32
     value = tensor.value.astype(wide)
     return Bounds(value, value)
 
 
 def moved(op: Op, inputs: Sequence[TensorType], data: Sequence[int] = (0,)) -> list[Bounds | None] | None:
-    """Bounds for an operation that only moves values: `compute` on the lower, then on the upper bounds of its data.
+    """Bounds for an operation that only moves values: `compute` of the lower bounds, then of the upper bounds.
 
-    `data` are the positions of the inputs whose values move; all others must be known exactly.
+    `data` lists the inputs whose values move; all other inputs must have known values.
     """
     lower: list[Array] = []
     upper: list[Array] = []
@@ -48,6 +51,6 @@ def moved(op: Op, inputs: Sequence[TensorType], data: Sequence[int] = (0,)) -> l
 
 
 def _computed(op: Op, arrays: Sequence[Array]) -> tuple[Array, ...]:
-    """`compute` on plain i64 arrays, whatever the operation's own element type is."""
+    """`compute` on i64 arrays, regardless of the operation's element type."""
     result = op.compute(*arrays)
     return result if isinstance(result, tuple) else (result,)

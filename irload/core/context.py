@@ -1,7 +1,7 @@
-"""The context of the few operations that are more than a function: what inference or execution supplies to them.
+"""The context that inference or execution passes to operations with control flow, state or random numbers.
 
-An operation gets a context by naming a keyword-only `context` parameter in `infer` or `compute`. Control flow runs its
-bodies through it, state reads and writes variables through it.
+An operation receives it as a keyword-only `context` parameter of `infer` or `compute`. Control flow runs its bodies
+through it; state reads and writes variables through it.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from typing import Protocol
 
 from irload.core.subgraph import Body
 from irload.core.tensor import Array, TensorType
-from irload.safety import Limits
+from irload.safety.limits import Limits
 
 
 class InferContext(Protocol):
-    """What `infer` may ask for."""
+    """The context of `infer`."""
 
     @property
     def limits(self) -> Limits:
@@ -27,16 +27,16 @@ class InferContext(Protocol):
         ...
 
     def variable(self, name: str) -> TensorType | None:
-        """The type of the variable as its ReadValue declared it, None before that."""
+        """The type of the variable as its ReadValue declares it, None before that."""
         ...
 
     def declare_variable(self, name: str, tensor: TensorType) -> None:
-        """Record what a ReadValue says of its variable."""
+        """Record the type that a ReadValue declares for its variable."""
         ...
 
 
 class RunContext(Protocol):
-    """What `compute` may ask for."""
+    """The context of `compute`."""
 
     @property
     def limits(self) -> Limits:
@@ -45,7 +45,7 @@ class RunContext(Protocol):
 
     @property
     def outputs(self) -> Sequence[TensorType]:
-        """The inferred types of the outputs that are about to be computed."""
+        """The inferred types of the outputs that `compute` returns."""
         ...
 
     def run_body(self, body: Body, inputs: Sequence[Array]) -> tuple[Array, ...]:
@@ -53,13 +53,13 @@ class RunContext(Protocol):
         ...
 
     def spend_iteration(self) -> None:
-        """Count one iteration of a loop. Raises LimitExceeded when the budget is used up."""
+        """Count one iteration of a loop. Raises LimitExceeded beyond the limit."""
         ...
 
     def read_variable(self, name: str) -> Array | None:
-        """The variable's value, or None while it has none (first inference, or after a reset)."""
+        """The variable's value, or None if it is not set (first inference, or after a reset)."""
         ...
 
     def write_variable(self, name: str, value: Array) -> None:
-        """Give the variable its value for the next inference."""
+        """Set the value of the variable for the next inference."""
         ...

@@ -1,8 +1,8 @@
-"""Element types: their names, widths, and how NumPy holds their values.
+"""Element types: their names, widths, and the NumPy dtypes that store their values.
 
-The table is the one of the IR format. `dtype` is the *storage* dtype: the NumPy dtype in which irload keeps the values
-of a tensor of that type. Narrow integers are kept one value to a byte; nf4 is kept as the f32 values of its table;
-strings are kept as Python `str` in object arrays. So the element type says more than the dtype and travels beside it.
+The table is the one of the IR format. `dtype` is the *storage* dtype: the NumPy dtype of arrays with values of that
+type. Narrow integers take one byte each; nf4 is stored as the f32 values of its table; strings are `str` in object
+arrays. Several element types share a dtype, so a tensor carries both.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from irload.core.remarks import remark
 from irload.errors import TypeMismatch
 from irload.record import record
 
-Kind = Literal["float", "signed", "unsigned", "boolean", "string", "dynamic"]
+ElementKind = Literal["float", "signed", "unsigned", "boolean", "string", "dynamic"]
 
 
 @record(eq=False)
@@ -30,7 +30,7 @@ class ElementType:
     name: str
     precision: str
     bits: int
-    kind: Kind
+    kind: ElementKind
     dtype: np.dtype[Any]
 
     def __repr__(self) -> str:
@@ -41,7 +41,7 @@ class ElementType:
 
     @property
     def is_float(self) -> bool:
-        """True for every floating-point type, also the 8-bit and 4-bit ones."""
+        """True for every floating-point type, including the 8-bit and 4-bit ones."""
         return self.kind == "float"
 
     @property
@@ -51,12 +51,12 @@ class ElementType:
 
     @property
     def is_signed(self) -> bool:
-        """True for types that hold negative values."""
+        """True for types with negative values."""
         return self.kind in ("signed", "float")
 
     @property
     def is_numeric(self) -> bool:
-        """True for floats and integers (dynamic counts, as it may become one)."""
+        """True for floats and integers, and for dynamic, which may become either."""
         return self.kind in ("float", "signed", "unsigned", "dynamic")
 
     @property
@@ -70,7 +70,7 @@ class ElementType:
         return self.kind == "float" and self.bits < 32
 
     def bytes_for(self, count: int) -> int:
-        """The bytes that `count` packed values take in a .bin file. u3 and u6 fill whole groups of three bytes."""
+        """The size in bytes of `count` packed values in a .bin file. u3 and u6 fill groups of three bytes."""
         if self is u3:
             return -(-count // 8) * 3
         if self is u6:
@@ -78,7 +78,7 @@ class ElementType:
         return -(-count * self.bits // 8)
 
 
-def _make(name: str, precision: str, bits: int, kind: Kind, dtype: Any) -> ElementType:
+def _make(name: str, precision: str, bits: int, kind: ElementKind, dtype: Any) -> ElementType:
     return ElementType(name, precision, bits, kind, np.dtype(dtype))
 
 
@@ -116,42 +116,44 @@ ELEMENTS: tuple[ElementType, ...] = (
     *(boolean, string, dynamic),
 )
 INDEX: tuple[ElementType, ...] = (i32, i64)
-"""The types that the specification allows for indices and shapes it calls T_IND or output_type."""
+"""The types that the specification allows for indices and shapes (T_IND, output_type)."""
 
 _BY_NAME = {e.name: e for e in ELEMENTS} | {"undefined": dynamic}
 _BY_PRECISION = {e.precision: e for e in ELEMENTS} | _BY_NAME
-# The one-to-one part of the table, read backwards: the type of an array without a declared one.
+# The one-to-one part of the table, inverted: the type of an array without a declared type.
 _BY_DTYPE = {e.dtype: e for e in reversed(ELEMENTS) if e not in (nf4, i4, u6, u4, u3, u2, u1, dynamic)}
 
 
 def element(name: str) -> ElementType:
     """The type of an attribute's text: `f32`, in any case. Raises TypeMismatch for anything else."""
-    found = _BY_NAME.get(name.strip().lower())
-    if found is None:
-        raise TypeMismatch(f"'{name}' is no element type; known are {', '.join(sorted(_BY_NAME))}")
-    return found
+    result = _BY_NAME.get(name.lower())
+    if result is None:
+        raise TypeMismatch(f"'{name}' is not an element type; known are {', '.join(sorted(_BY_NAME))}")
+    return result
 
 
 def element_of_precision(text: str) -> ElementType:
     """The type of a port's `precision`: upper-case `FP32` or the exact lower-case name. Raises TypeMismatch."""
-    found = _BY_PRECISION.get(text)
-    if found is None:
-        raise TypeMismatch(f"'{text}' is no precision of a port; known are {', '.join(e.precision for e in ELEMENTS)}")
-    return found
+    result = _BY_PRECISION.get(text)
+    if result is None:
+        raise TypeMismatch(
+            f"'{text}' is not a precision of a port; known are {', '.join(e.precision for e in ELEMENTS)}"
+        )
+    return result
 
 
 def element_of_dtype(dtype: np.dtype[Any]) -> ElementType:
-    """The element type whose values NumPy keeps in `dtype`. Raises TypeMismatch where there is none."""
+    """The element type whose values NumPy stores in `dtype`. Raises TypeMismatch if there is none."""
     if dtype.kind in "US" or isinstance(dtype, np.dtypes.StringDType):
         return string
-    found = _BY_DTYPE.get(dtype.newbyteorder("="))
-    if found is None:
+    result = _BY_DTYPE.get(dtype.newbyteorder("="))
+    if result is None:
         raise TypeMismatch(f"NumPy dtype {dtype} has no element type in OpenVINO")
-    return found
+    return result
 
 
 def merge(*types: ElementType) -> ElementType:
-    """The common type of operands that must agree; dynamic agrees with all. Raises TypeMismatch."""
+    """The common type of operands that must agree; dynamic agrees with every type. Raises TypeMismatch."""
     result = dynamic
     for other in types:
         if result is dynamic:
@@ -162,9 +164,9 @@ def merge(*types: ElementType) -> ElementType:
 
 
 def follow(*types: ElementType) -> ElementType:
-    """The type of the first operand that has one. Others that differ are a remark: the runtime converts them."""
+    """The type of the first operand with a known type. Others that differ cause a remark: the runtime converts them."""
     known = [t for t in types if t is not dynamic]
     if any(t is not known[0] for t in known):
         names = ", ".join(t.name for t in types)
-        remark(f"element types must agree by the specification, found {names}; taken as {known[0]}")
+        remark(f"element types must agree by the specification, found {names}; {known[0]} is used")
     return known[0] if known else dynamic

@@ -1,7 +1,7 @@
-"""The element types that a model of IR v10 shows at its inputs and outputs, whatever its graph computes with.
+"""The element types of the inputs and outputs of IR v10 models, where they differ from the graph.
 
-Scripts of that time fed f32 and read f32 or i32; the runtime converts at the border, and so does irload. Inputs of f16
-are shown as f32. Outputs are shown as i32 where they are 32-bit or 64-bit integers, and as f32 otherwise.
+Scripts of that time fed f32 and read f32 or i32; the runtime converts inputs and outputs, and so does irload. f16
+inputs are shown as f32. Outputs are shown as i32 if they are 32-bit or 64-bit integers, otherwise as f32.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ Shown = Callable[[ElementType], ElementType]
 
 
 def as_it_is(element: ElementType) -> ElementType:
-    """IR v11: a port shows the type that the graph has there."""
+    """IR v11: a port has the type of the graph."""
     return element
 
 
 def v10_input(element: ElementType) -> ElementType:
-    """What an input of IR v10 takes."""
+    """The type of an input in IR v10."""
     return et.f32 if element is et.f16 else element
 
 
 def v10_output(element: ElementType) -> ElementType:
-    """What an output of IR v10 gives. Text, which nothing converts, stays text."""
+    """The type of an output in IR v10. Strings stay strings, since nothing converts them."""
     if element in (et.i64, et.u64, et.i32, et.u32):
         return et.i32
     return element if element in (et.string, et.dynamic) else et.f32

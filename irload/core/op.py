@@ -16,13 +16,13 @@ from irload.core.half import widened
 from irload.core.rounding import as_real, rounded
 from irload.core.shape import Shape
 from irload.core.tensor import Array, Bounds, TensorType
-from irload.errors import AttributeInvalid, ExecutionError, IRError, ShapeMismatch
+from irload.errors import AttributeInvalid, ExecutionError, IRError, ShapeMismatch, out_of_memory
 from irload.record import record
 
 
 @record()
 class Signature:
-    """The ports that an operation takes, read off the parameters of its `infer`."""
+    """The ports of an operation, taken from the parameters of its `infer`."""
 
     required: tuple[str, ...]
     optional: tuple[str, ...]
@@ -56,7 +56,7 @@ class Signature:
         return names[index] if index < len(names) else f"{self.variadic or 'input'}[{index - len(names)}]"
 
     def check(self, count: int) -> None:
-        """Raise ShapeMismatch when `count` inputs are too few or too many."""
+        """Raise ShapeMismatch if `count` inputs are too few or too many."""
         least, most = len(self.required), len(self.required) + len(self.optional)
         if count < least or (count > most and self.variadic is None):
             expected = str(least) if least == most else f"{least} to {most}"
@@ -66,18 +66,20 @@ class Signature:
 
 
 class Op:
-    """One operation with its attributes: immutable, without state, knowing nothing of the graph around it.
+    """One operation with its attributes: immutable, stateless, and independent of the graph around it.
 
-    A subclass with a `since` (or an `opset` that is no number) registers itself; one without is a family's base.
+    A subclass with a `since` (or an `opset` that is not a number) registers itself; one without is the base of a
+    family.
 
-    - `infer(self, *inputs)` takes a TensorType an input and returns the output's, or a tuple of them. Its parameters
-      are the operation's ports: names, arity and optional inputs all come from them.
-    - `compute(self, *inputs)` takes arrays and returns an array or a tuple: plain NumPy, the readable oracle. It never
-      writes to its inputs. Low-precision floats reach it as f32 unless `widens` is false.
-    - `bounds(self, *inputs)`, optional, bounds integer outputs whose inputs are only partly known.
+    - `infer(self, *inputs)` takes one TensorType per input and returns the TensorType of the output, or a tuple of
+      them. Its parameters are the operation's ports: they define names, arity and optional inputs.
+    - `compute(self, *inputs)` takes arrays and returns an array or a tuple: plain NumPy, the readable reference. It
+      does not write to its inputs. Low-precision floats are passed as f32 unless `widens` is false.
+    - `bounds(self, *inputs)`, optional, bounds integer outputs if the values of inputs are known in part.
 
-    Class keywords: `since` (opset in which this variant appeared), `type` (default: the class's name), `opset` (a
-    namespace that is no opset number), `also_in` and `missing_in` (opset numbers where the tables are irregular).
+    Class keywords: `since` (opset that introduces this variant), `type` (default: the class's name), `opset` (a
+    namespace other than opsetN), `also_in` (earlier opsets that list the variant), `missing_in` (later ones that do
+    not).
     """
 
     type: ClassVar[str] = ""
@@ -89,27 +91,29 @@ class Op:
     missing_in: ClassVar[Collection[int]] = ()
     declared: ClassVar[Mapping[str, Attribute]] = {}
     supplied: ClassVar[Sequence[str]] = ()
-    """The names of those attributes that have no text: the data of a constant, bodies."""
+    """The names of attributes without a text form: the data of a constant, bodies."""
     signature: ClassVar[Signature]
 
     folds: ClassVar[bool] = True
-    """False for operations whose result is no function of their inputs (state, random numbers, control flow)."""
+    """False if the result is not a function of the inputs alone (state, random numbers, control flow)."""
 
     infers_from_scalars: ClassVar[bool] = False
-    """True where `infer` reads no values but those of single elements: what it gives holds for any others."""
+    """True if `infer` reads values of single-element inputs only, so that its result is valid for other values."""
 
     calculates: ClassVar[bool] = True
-    """False for operations that only hand on what they are given."""
+    """False for operations that return their inputs unchanged."""
 
     rounds: ClassVar[Collection[int]] = ()
-    """The inputs that hold real numbers by the specification, where the runtime takes integers, too, and rounds the
-    result. `compute` takes those as f32."""
+    """Inputs that are real numbers by the specification; for integers the runtime rounds the result.
+
+    `compute` receives these inputs as f32.
+    """
 
     widens: ClassVar[bool] = True
-    """False for operations that only move values: they take low-precision floats as they are."""
+    """False for operations that only move values: their low-precision floats are not widened."""
 
     ignores: ClassVar[Collection[str]] = ("PrimitivesPriority", "alt_width", "alt_height")
-    """Attributes that old writers leave in `data` and that mean nothing."""
+    """Attributes that old writers leave in `data`, without a meaning."""
 
     infer: ClassVar[Callable[..., TensorType | tuple[TensorType, ...]]]
     compute: ClassVar[Callable[..., Array | tuple[Array, ...]]]
@@ -125,9 +129,9 @@ class Op:
         **keywords: Any,
     ) -> None:
         super().__init_subclass__(**keywords)
-        own = {a.name: a for a in vars(cls).values() if isinstance(a, Attribute)}
+        declared_here = {a.name: a for a in vars(cls).values() if isinstance(a, Attribute)}
         inherited = [vars(base).get("declared", {}) for base in reversed(cls.__mro__[1:])]
-        cls.declared = {name: a for declared in (*inherited, own) for name, a in declared.items()}
+        cls.declared = {name: a for declared in (*inherited, declared_here) for name, a in declared.items()}
         cls.supplied = tuple(name for name, a in cls.declared.items() if a.supplied)
         if since is None and opset is None:
             return
@@ -152,13 +156,13 @@ class Op:
         self.validate()
 
     def validate(self) -> None:
-        """Check what involves several attributes. Raises AttributeInvalid."""
+        """Check rules over several attributes. Raises AttributeInvalid."""
 
     @classmethod
     def parse(cls, text: Mapping[str, str], **supplied: Any) -> tuple[Self, list[str]]:
-        """An instance from the attributes of a `data` element, and warnings about what the runtime lets pass.
+        """An instance from the attributes of a `data` element, and warnings about faults that the runtime accepts.
 
-        Raises AttributeInvalid with the attribute's name and what was expected.
+        Raises AttributeInvalid with the attribute's name and the expected value.
         """
         notes: list[str] = []
         values = dict(supplied)
@@ -170,7 +174,7 @@ class Op:
                 value = declaration.read(text[declaration.xml_name], notes)
                 if value is not None or not declaration.required:
                     values[name] = value
-                if value is not None:  # a default may stand for "absent", which no text expresses
+                if value is not None:  # a default may represent "absent", which has no text form
                     declaration.check(value)
             elif declaration.spec_required:
                 notes.append(
@@ -186,7 +190,7 @@ class Op:
         return {name: self.__dict__[name] for name in self.declared}
 
     def bounds(self, *inputs: TensorType) -> Sequence[Bounds | None] | None:
-        """Bounds for the elements of each output, from inputs that carry values or bounds; None when unknown."""
+        """Bounds for the elements of each output, from inputs with values or bounds; None if unknown."""
         return None
 
     def __repr__(self) -> str:
@@ -195,9 +199,9 @@ class Op:
 
 
 def infer_outputs(op: Op, inputs: Sequence[TensorType], context: InferContext) -> tuple[TensorType, ...]:
-    """The output types of `op`: arity checked, values and bounds added where the inputs determine them.
+    """The output types of `op`: checks arity, and adds values and bounds if the inputs determine them.
 
-    Raises ShapeMismatch, TypeMismatch or AttributeInvalid with the fact alone.
+    Raises ShapeMismatch, TypeMismatch or AttributeInvalid without a location.
     """
     op.signature.check(len(inputs))
     extra: dict[str, Any] = {"context": context} if op.signature.infer_context else {}
@@ -210,7 +214,7 @@ def infer_outputs(op: Op, inputs: Sequence[TensorType], context: InferContext) -
             raise ExecutionError(_blamed(op, "infer", error)) from error
         if not isinstance(error, ArithmeticError | LookupError | TypeError | ValueError):
             raise
-        # The last resort, for shapes that the operation's own checks, which give better messages, do not cover.
+        # For shapes that the operation's checks, which give better messages, do not cover.
         raise ShapeMismatch(f"cannot be inferred from {', '.join(map(str, inputs))}: {error}") from error
     results = result if isinstance(result, tuple) else (result,)
     promised: tuple[Any, ...] = results
@@ -222,10 +226,10 @@ def infer_outputs(op: Op, inputs: Sequence[TensorType], context: InferContext) -
 def evaluate(
     op: Op, inputs: Sequence[Array], outputs: Sequence[TensorType], context: RunContext | None = None
 ) -> tuple[Array, ...]:
-    """Run `compute`: low-precision floats widened to f32 before it and rounded once after it.
+    """Run `compute`. Low-precision floats are widened to f32 before it and rounded once after it.
 
-    `outputs` are the inferred types; they say what to round to, and what is empty is not computed at all. Raises
-    ExecutionError where `compute` itself fails.
+    `outputs` are the inferred types, to which results are rounded; empty outputs are not computed. Raises
+    ExecutionError if `compute` fails.
     """
     widened = [widen(a) for a in inputs] if op.widens else list(inputs)
     for k in op.rounds:
@@ -233,7 +237,7 @@ def evaluate(
     extra: dict[str, Any] = {"context": context} if op.signature.compute_context else {}
     try:
         if not extra and outputs and all(map(_is_empty, outputs)) and is_builtin(op):
-            # Other axes may be as long as they like; an operation that walks along them would never be done.
+            # The axes of an empty tensor may have any length, so a loop over them might not end.
             return tuple(np.empty(t.shape.static, t.element.dtype) for t in outputs)
         with np.errstate(all="ignore"):
             result = op.compute(*widened, **extra)
@@ -242,7 +246,7 @@ def evaluate(
     except IRError:
         raise
     except MemoryError as error:
-        raise ExecutionError(f"ran out of memory: {error}") from error
+        raise out_of_memory("for the outputs", error) from error
     except Exception as error:
         if not is_builtin(op):
             raise ExecutionError(_blamed(op, "compute", error)) from error
@@ -254,20 +258,20 @@ def evaluate(
         for k, (array, expected) in enumerate(zip(narrowed, outputs, strict=True)):
             if array.dtype != expected.element.dtype or not expected.shape.contains(Shape(*array.shape)):
                 raise ExecutionError(
-                    f"{type(op).__qualname__}.compute gave {array.dtype}{list(array.shape)} as output {k}, "
+                    f"{type(op).__qualname__}.compute returned {array.dtype}{list(array.shape)} as output {k}, "
                     f"its infer {expected}"
                 )
     return narrowed
 
 
 def _is_empty(tensor: TensorType) -> bool:
-    """True when a tensor is known to have no elements, and all of its sizes are."""
+    """True if the shape is static and has no elements."""
     shape = tensor.shape
     return shape.rank is not None and any(d.hi == 0 for d in shape.dims) and tensor.is_static
 
 
 def is_builtin(op: Op) -> bool:
-    """False for extensions, whose mistakes must not pass for those of irload."""
+    """False for operations of extensions, whose errors must be attributed to the extension."""
     return type(op).__module__.partition(".")[0] == "irload"
 
 
@@ -279,7 +283,7 @@ _NARROW = {e.dtype for e in ELEMENTS if e.is_low_precision and e is not nf4}
 
 
 def widen(array: Array) -> Array:
-    """An array of low-precision floats as f32; others as they are."""
+    """An array of low-precision floats as f32; other arrays unchanged."""
     if array.dtype == np.float16:
         return widened(array)
     return array.astype(np.float32) if array.dtype in _NARROW else array

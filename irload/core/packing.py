@@ -1,7 +1,7 @@
-"""How values of each element type lie in the bytes of a .bin file, both ways.
+"""Packs and unpacks the values of each element type as stored in a .bin file.
 
 All little-endian. i4, u4, nf4, f4e2m1: the first value in the low nibble. u2: first in the low bits. u1: first in the
-high bit. u3 and u6 come in groups of three bytes: the low bits first, then one byte of high bits.
+high bit. u3 and u6 are stored in groups of three bytes: the low bits first, then one byte of high bits.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ NF4_TABLE = np.array([
     0.44070982933044434, 0.5626170039176941, 0.7229568362236023, 1.0,
 ], np.float32)
 # fmt: on
-"""The values of the 16 codes of nf4."""
+"""The values of the 16 nf4 codes."""
 
 
 def unpack(raw: Array, element: ElementType, shape: tuple[int, ...]) -> Array:
     """The values in `raw` (u8) as an array of `shape` in the element's storage dtype.
 
-    Trailing bytes are ignored; too few raise ReadError. The result is a view where alignment and width allow.
+    Trailing bytes are ignored; too few raise ReadError. The result is a view if alignment and width allow it.
     """
     count = int(np.prod(shape, dtype=object)) if shape else 1
     needed = element.bytes_for(count)
@@ -47,7 +47,7 @@ def unpack(raw: Array, element: ElementType, shape: tuple[int, ...]) -> Array:
 
 
 def pack(values: Array, element: ElementType) -> bytes:
-    """The bytes of `values` (in the element's storage dtype) as a .bin file holds them."""
+    """The bytes of `values` (in the element's storage dtype) as stored in a .bin file."""
     if element is et.string:
         return _pack_strings(values)
     flat = np.ascontiguousarray(values).reshape(-1)
@@ -65,13 +65,13 @@ def _unpack_whole(raw: Array, element: ElementType) -> Array:
     if element is et.boolean:
         return raw != 0
     dtype = element.dtype.newbyteorder("<") if element.dtype.kind in "iuf" and element.bits > 8 else element.dtype
-    # Kernels on misaligned arrays take more than twice as long, so those are copied once.
+    # Copy misaligned arrays once: kernels take more than twice as long on them.
     aligned = raw.ctypes.data % element.dtype.itemsize == 0
     return (raw if aligned else raw.copy()).view(dtype).astype(element.dtype, copy=False)
 
 
 def _codes(raw: Array, bits: int) -> Array:
-    """The unsigned codes of packed values, one to a byte."""
+    """The unsigned codes of packed values, one per byte."""
     if bits == 4:
         return np.stack([raw & 15, raw >> 4], -1).reshape(-1)
     if bits == 2:

@@ -1,4 +1,4 @@
-"""Making graphs and plans without the garbage collector looking on."""
+"""Building graphs and plans without garbage collection, and without a fork halfway."""
 
 from __future__ import annotations
 
@@ -6,14 +6,20 @@ import gc
 from collections.abc import Generator
 from contextlib import contextmanager
 
+from irload.system.forks import unforked
+
 
 @contextmanager
 def uncollected() -> Generator[None]:
-    """No garbage collection within: what is made there all stays, and looking at it would take half the time."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
+    """Disable garbage collection, which would take half the time; objects created inside all stay alive.
+
+    Forks by other threads wait: the child would inherit the disabled collector and the locks of half-imported modules.
+    """
+    with unforked:
+        enabled = gc.isenabled()
+        gc.disable()
+        try:
+            yield
+        finally:
+            if enabled:
+                gc.enable()

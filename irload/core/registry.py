@@ -1,4 +1,4 @@
-"""The table of operations: (namespace, type) → classes by version. Class statements fill it; nothing else does."""
+"""The table of operations: (namespace, type) → classes by version. Filled by class statements only."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ table: dict[tuple[str, str], list[type[Op]]] = {}
 
 
 def register(cls: type[Op]) -> None:
-    """Enter a class. Two classes for one (namespace, type, since) are a programming error."""
+    """Register a class. Raises TypeError if another class has the same namespace, type and `since`."""
     versions = table.setdefault((cls.namespace, cls.type.lower()), [])
     twin = next((v for v in versions if v.since == cls.since), None)
     if twin is not None and twin.__qualname__ != cls.__qualname__:
         raise TypeError(f"{cls.__qualname__} and {twin.__qualname__} both register {cls.type} {cls.opset}")
-    if twin is not None:  # the same module executed again, as notebooks do
+    if twin is not None:  # the same module executed again, as in notebooks
         versions.remove(twin)
     versions.append(cls)
     versions.sort(key=lambda v: v.since)

@@ -1,7 +1,7 @@
-"""Remarks: what a layer does against the specification though the runtime takes it.
+"""Remarks: violations of the specification that the runtime accepts.
 
-An operation's `infer` calls `remark` and goes on as the runtime does. Whoever infers a graph collects what was said of
-each layer; `Model.warnings` and `irrun check` show it.
+An operation's `infer` calls `remark` and continues as the runtime does. The inference of a graph collects the remarks
+of each layer, which `Model.warnings` and `irrun check` show.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _collected: ContextVar[list[str] | None] = ContextVar("remarks", default=None)
 
 
 def remark(fact: str) -> None:
-    """Say what is against the specification. Without anyone who collects remarks it is lost."""
+    """Record a violation of the specification. Ignored outside `collecting`."""
     collected = _collected.get()
     if collected is not None:
         collected.append(fact)
@@ -22,10 +22,10 @@ def remark(fact: str) -> None:
 
 @contextmanager
 def collecting() -> Generator[list[str]]:
-    """A list of the remarks made inside; those of a nested `collecting` go to its own list."""
-    found: list[str] = []
-    token = _collected.set(found)
+    """A list of the remarks recorded inside, except for a nested `collecting`."""
+    remarks: list[str] = []
+    token = _collected.set(remarks)
     try:
-        yield found
+        yield remarks
     finally:
         _collected.reset(token)

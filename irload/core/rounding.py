@@ -1,8 +1,8 @@
-"""Integers in place of real numbers, as the runtime's CPU plugin takes them: computed in f32, then rounded.
+"""Integers as operands of real arithmetic: computed in f32, then rounded, as in the runtime's CPU plugin.
 
-The plugin knows i32, i8 and u8; other integers become i32, of which they keep the low bits, and boolean is u8. Results
-are rounded to the nearest integer, ties to even. What does not fit an i32, and NaN, becomes the smallest of them, and
-what then does not fit a byte is cut to its limits.
+The plugin supports i32, i8 and u8; other integers become their low 32 bits as i32, booleans u8. Results are rounded to
+the nearest integer, ties to even. NaN and values outside i32 become the lowest i32, and results outside a byte type are
+clamped to its limits.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ _BYTES = (np.dtype(np.int8), np.dtype(np.uint8))
 
 
 def held(x: Array) -> Array:
-    """Integers or booleans in the type that the plugin holds them in."""
+    """Integers or booleans in the plugin's type for them."""
     if x.dtype.kind == "b":
         return x.view(np.uint8)
     return x if x.dtype in _BYTES else x.astype(np.int32)
 
 
 def as_real(x: Array) -> Array:
-    """Integers or booleans as f32; other arrays as they are."""
+    """Integers or booleans as f32; other arrays unchanged."""
     return held(x).astype(np.float32) if x.dtype.kind in "iub" else x
 
 
@@ -35,7 +35,7 @@ def rounded(x: Array, to: ElementType) -> Array:
 
 
 def fitted(x: Array, to: ElementType) -> Array:
-    """Results, as i64, in the type that the plugin would hold them in, then in `to`."""
+    """Results, as i64, in the plugin's type for them, then in `to`."""
     inner = held(np.zeros(0, to.dtype)).dtype
     if inner in _BYTES:
         limits = np.iinfo(inner)
@@ -44,7 +44,7 @@ def fitted(x: Array, to: ElementType) -> Array:
 
 
 def wrapped(values: Array, element: ElementType) -> Array:
-    """Integers cut to the element's width: the low bits, the highest of them being the sign where it has one."""
+    """Integers reduced to the element's width: its low bits, in two's complement if it is signed."""
     values = values.astype(element.dtype, copy=False)
     if element.bits >= 8:
         return values
@@ -54,7 +54,7 @@ def wrapped(values: Array, element: ElementType) -> Array:
 
 
 def reordered(x: Array, to: ElementType) -> Array:
-    """Numbers or booleans as another type of numbers: rounded to the nearest, and cut to what the plugin holds."""
+    """Numbers or booleans as another numeric type: rounded to the nearest integer and clamped to the plugin's range."""
     if x.dtype.kind in "iub":
         x = held(x)
     if to.is_float:
@@ -65,5 +65,5 @@ def reordered(x: Array, to: ElementType) -> Array:
     if x.dtype.kind in "iu":
         return wrapped(np.clip(x.astype(np.int64), limits.min, limits.max).astype(inner), to)
     x = x.astype(np.float32)
-    high = min(high, 2147483520.0)  # the greatest f32 that fits an i32
+    high = min(high, 2147483520.0)  # the greatest f32 that fits i32
     return wrapped(np.rint(np.clip(np.where(np.isnan(x), np.float32(low), x), low, high)).astype(inner), to)

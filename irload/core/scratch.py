@@ -1,4 +1,4 @@
-"""The working memory of operations, which their outputs do not show."""
+"""Working memory of operations, in addition to their outputs."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import numpy as np
 from irload.errors import LimitExceeded
 
 SCRATCH = 1 << 34
-"""Bytes that one operation may take besides its tensors. Everything real takes far less."""
+"""The most bytes of working memory of one operation, far above the need of any real model."""
 
 
 def require_scratch(shape: Sequence[int], dtype: np.dtype, what: str) -> None:
-    """Raise LimitExceeded before an array of this shape is made, where it would take more than SCRATCH bytes."""
+    """Raise LimitExceeded if an array of this shape would take more than SCRATCH bytes. Call it before allocating."""
     size = prod(shape) * dtype.itemsize
     if size > SCRATCH:
         raise LimitExceeded(f"{what}, {list(shape)}, would take {size} bytes of working memory; the limit is {SCRATCH}")

@@ -1,6 +1,6 @@
 """Dim (an interval of sizes) and Shape (a tuple of dims, or unranked): partial shapes and their algebra.
 
-Dims follow OpenVINO's Dimension: a static dim is the interval n..n, `?` is 0..∞, bounds are kept through arithmetic.
+Dims behave as OpenVINO's Dimension: a static dim is the interval n..n, `?` is 0..∞, arithmetic preserves bounds.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from functools import reduce
 from math import prod
 from typing import overload
 
+from irload.core.size import number
 from irload.errors import ShapeMismatch
 
 DimLike = "Dim | int | None | tuple[int | None, int | None]"
@@ -35,7 +36,8 @@ class Dim:
             return Dim(max(lo or 0, 0), None if hi is None or hi < 0 else hi)
         if value < 0:
             raise ShapeMismatch(f"a dimension cannot be {value}")
-        return Dim(int(value), int(value))
+        size = number(value)
+        return Dim(size, size)
 
     @property
     def is_static(self) -> bool:
@@ -55,17 +57,17 @@ class Dim:
         return self.lo <= other.lo and (self.hi is None or (other.hi is not None and other.hi <= self.hi))
 
     def meet(self, other: Dim) -> Dim | None:
-        """The sizes that both allow, or None where there is none: two dims that must be equal."""
+        """The sizes that both allow, or None if they are disjoint: for two dims that must be equal."""
         lo = max(self.lo, other.lo)
         hi = self.hi if other.hi is None else other.hi if self.hi is None else min(self.hi, other.hi)
         return None if hi is not None and hi < lo else Dim(lo, hi)
 
     def hull(self, other: Dim) -> Dim:
-        """The smallest dim that allows the sizes of both: two dims of which either may occur."""
+        """The smallest interval with the sizes of both: for two dims of which either may occur."""
         return Dim(min(self.lo, other.lo), None if self.hi is None or other.hi is None else max(self.hi, other.hi))
 
     def broadcast(self, other: Dim) -> Dim | None:
-        """The NumPy broadcast of two dims, or None where they cannot broadcast."""
+        """The NumPy broadcast of two dims, or None if they cannot broadcast."""
         if self.contains(1) and other.contains(1):
             return self.hull(other)
         if self.contains(1):
@@ -109,16 +111,16 @@ class Dim:
 
 
 def _interval(value: Dim | int) -> Dim:
-    """An operand of dim arithmetic; unlike `Dim.of` it lets negative offsets through."""
+    """An operand of dim arithmetic; unlike `Dim.of` it allows negative offsets."""
     return value if isinstance(value, Dim) else Dim(value, value)
 
 
 ANY = Dim(0, None)
-"""The dim of which nothing is known."""
+"""The dim that allows any size."""
 ARRAY_AXES = 64
 """The most axes of a NumPy array."""
 MOST_AXES = 1 << 12
-"""Far more than any array has; a file can demand 2 to the 40 by one number."""
+"""Far more axes than any array has: a file can declare a rank of 2 to the 40 with one number."""
 
 
 class Shape:
@@ -128,29 +130,33 @@ class Shape:
     shape raises ShapeMismatch, so test `rank is None` first.
     """
 
-    __slots__ = ("_dims",)
+    __slots__ = ("_dims", "_sizes")
     _dims: tuple[Dim, ...] | None
+    _sizes: tuple[int, ...] | None
+    """The sizes, None unless all are known."""
 
     def __init__(self, *dims: Dim | int | tuple[int | None, int | None] | None) -> None:
         self._dims = tuple(map(Dim.of, dims))
+        sizes = tuple([d.lo for d in self._dims if d.lo == d.hi])
+        self._sizes = sizes if len(sizes) == len(dims) else None
 
     @staticmethod
     def unranked() -> Shape:
-        """The shape of which not even the rank is known."""
+        """The shape of unknown rank."""
         return UNRANKED
 
     @staticmethod
     def any(rank: int | None) -> Shape:
-        """`rank` dims of which nothing is known; unranked for None. Raises ShapeMismatch beyond `MOST_AXES`."""
+        """A shape of `rank` unknown dims; unranked for None. Raises ShapeMismatch beyond `MOST_AXES`."""
         if rank is not None and rank > MOST_AXES:
-            raise ShapeMismatch(f"a tensor of {rank} axes is asked for; no more than {MOST_AXES} can be told of")
+            raise ShapeMismatch(f"a tensor has {rank} axes; at most {MOST_AXES} are supported")
         return UNRANKED if rank is None else Shape(*(ANY,) * rank)
 
     @staticmethod
     def parse(text: str) -> Shape:
         """The shape of an IR attribute: `1,?,2..8,..4`, brackets and blanks allowed; `...` is unranked, empty a scalar.
 
-        Raises ShapeMismatch with the item that is no dimension.
+        Raises ShapeMismatch with the item that is not a dimension.
         """
         body = text.strip().removeprefix("[").removesuffix("]").strip()
         if body == "...":
@@ -161,7 +167,7 @@ class Shape:
     def dims(self) -> tuple[Dim, ...]:
         """The dims. Raises ShapeMismatch for an unranked shape."""
         if self._dims is None:
-            raise ShapeMismatch("the rank of the shape is not known")
+            raise ShapeMismatch("the rank of the shape is unknown")
         return self._dims
 
     @property
@@ -172,7 +178,7 @@ class Shape:
     @property
     def is_static(self) -> bool:
         """True when the rank and every dim are known."""
-        return self._dims is not None and all(d.is_static for d in self._dims)
+        return self._sizes is not None
 
     @property
     def is_dynamic(self) -> bool:
@@ -182,22 +188,22 @@ class Shape:
     @property
     def static(self) -> tuple[int, ...]:
         """The sizes as plain integers. Raises ShapeMismatch for a dynamic shape."""
-        if not self.is_static:
+        if self._sizes is None:
             raise ShapeMismatch(f"shape {self} is dynamic where a static one is needed")
-        return tuple(d.lo for d in self.dims)
+        return self._sizes
 
     @property
     def size(self) -> Dim:
-        """The number of elements, as an interval."""
+        """The number of elements as an interval."""
         if self._dims is None:
             return ANY
-        if self.is_static:
-            count = prod(d.lo for d in self._dims)
+        if self._sizes is not None:
+            count = prod(self._sizes)
             return Dim(count, count)
         return reduce(Dim.__mul__, self._dims, Dim(1, 1))
 
     def contains(self, other: Shape) -> bool:
-        """True when every shape that `other` allows is one that this shape allows."""
+        """True if this shape allows every shape that `other` allows."""
         if self._dims is None:
             return True
         if other._dims is None or len(other._dims) != len(self._dims):
@@ -205,7 +211,7 @@ class Shape:
         return all(a.contains(b) for a, b in zip(self._dims, other._dims, strict=True))
 
     def meet(self, other: Shape) -> Shape | None:
-        """The shapes that both allow, or None where there is none."""
+        """The shapes that both allow, or None if there are none."""
         if self._dims is None or other._dims is None:
             return other if self._dims is None else self
         if len(self._dims) != len(other._dims):
@@ -214,13 +220,13 @@ class Shape:
         return None if any(d is None for d in met) else Shape(*met)
 
     def hull(self, other: Shape) -> Shape:
-        """The smallest shape that allows both; unranked where the ranks differ."""
+        """The smallest shape that allows both; unranked if the ranks differ."""
         if self.rank is None or self.rank != other.rank:
             return UNRANKED
         return Shape(*(a.hull(b) for a, b in zip(self.dims, other.dims, strict=True)))
 
     def broadcast(self, other: Shape) -> Shape:
-        """The NumPy broadcast. Raises ShapeMismatch where two dims neither agree nor are 1."""
+        """The NumPy broadcast. Raises ShapeMismatch if two dims differ and neither is 1."""
         if self._dims is None or other._dims is None:
             return UNRANKED
         rank = max(len(self._dims), len(other._dims))
@@ -274,6 +280,7 @@ class Shape:
 
 UNRANKED = Shape()
 UNRANKED._dims = None  # pyright: ignore[reportPrivateUsage]
+UNRANKED._sizes = None  # pyright: ignore[reportPrivateUsage]
 
 
 def _parse_dim(item: str, text: str) -> Dim:
@@ -286,18 +293,18 @@ def _parse_dim(item: str, text: str) -> Dim:
         dim = Dim(int(lo or 0), int(hi) if hi else None) if dots else Dim.of(int(lo))
         if dim.hi is None or dim.lo <= dim.hi:
             return dim
-    raise ShapeMismatch(f"'{item}' in shape '{text}' is no dimension; write an integer, ?, -1, a..b, a.. or ..b")
+    raise ShapeMismatch(f"'{item}' in shape '{text}' is not a dimension; write an integer, ?, -1, a..b, a.. or ..b")
 
 
 def normalize_axis(axis: int, rank: int, name: str = "axis") -> int:
-    """`axis` counted from the front. Raises ShapeMismatch when it lies outside −rank..rank−1."""
+    """`axis` counted from the front. Raises ShapeMismatch if it is outside −rank..rank−1."""
     if not -rank <= axis < rank:
         raise ShapeMismatch(f"{name} {axis} is out of range for rank {rank}; expected {-rank}..{rank - 1}")
     return axis + rank if axis < 0 else axis
 
 
 def normalize_axes(axes: Iterable[int], rank: int, name: str = "axes") -> tuple[int, ...]:
-    """Each axis counted from the front, in the order given. Raises ShapeMismatch as `normalize_axis`."""
+    """Each axis counted from the front, in the given order. Raises ShapeMismatch as `normalize_axis` does."""
     return tuple(normalize_axis(int(a), rank, name) for a in axes)
 
 

@@ -1,6 +1,6 @@
-"""Bodies of control flow as an operation sees them: a graph it can have run, and how its ports are wired.
+"""Bodies of control flow as an operation sees them: a graph that the context runs, and the wiring of its ports.
 
-The reader turns the layer ids of port_map and back_edges into positions: parameter k and result k of the body.
+The reader converts the layer ids of port_map and back_edges to positions: parameter k and result k of the body.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from irload.record import record
 
 
 class Body(Protocol):
-    """A graph; operations only pass it back to their context."""
+    """A graph; operations only pass it to their context."""
 
     @property
     def parameters(self) -> Sequence[Any]:
@@ -31,8 +31,8 @@ class Body(Protocol):
 class PortMap:
     """One line of a port_map. `port` is the position among the operation's inputs or outputs, None for external id −1.
 
-    `inner` is the position among the body's parameters (inputs) or results (outputs). An `axis` means that the tensor
-    is sliced into, or concatenated from, parts of `part_size` along it, from `start` to `end` by `stride`.
+    `inner` is the position among the body's parameters (inputs) or results (outputs). With an `axis`, the tensor is
+    sliced into, or concatenated from, parts of `part_size` along it, from `start` to `end` by `stride`.
     """
 
     port: int | None
@@ -46,11 +46,11 @@ class PortMap:
 
     @property
     def outer(self) -> int:
-        """The position of the port, −1 where there is none."""
+        """The position of the port, −1 for None."""
         return -1 if self.port is None else self.port
 
     def along(self, rank: int) -> int:
-        """The axis, counted from the front, in a tensor of this rank. Raises ShapeMismatch when it has no such axis."""
+        """The axis, counted from the front, in a tensor of this rank. Raises ShapeMismatch if it is out of range."""
         return normalize_axis(self.axis or 0, rank)
 
 
@@ -65,6 +65,6 @@ class Subgraph:
 
 
 def declared(body: Body, index: int) -> TensorType:
-    """The type that a Parameter of the body declares for itself."""
+    """The declared type of a Parameter of the body."""
     infer = getattr(body.parameters[index].op, "infer", None)
-    return UNKNOWN if infer is None else infer()  # the type of a Parameter of an unknown opset is unknown
+    return UNKNOWN if infer is None else infer()  # the type is unknown for a Parameter of an unknown opset

@@ -1,7 +1,7 @@
-"""Plans of models kept in the user's cache, so that the next process runs a file without reading and planning it.
+"""A cache of compiled plans in the user's cache folder, so that the next process runs a file without planning it.
 
-Kept are plans that are compiled kernels from the first step to the last, of files that were compiled as they are. Who
-asks for anything but inferences gets it from the file, which is read then.
+A plan is cached if all of its steps are compiled kernels and its model was compiled without changes. Any use other than
+inference reads the file.
 """
 
 from __future__ import annotations
@@ -11,98 +11,125 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from irload.core.pause import uncollected
-from irload.errors import ExecutionError, ReadError, Where
-from irload.machine import OFF
+from irload.errors import ReadError, Where, out_of_memory
 from irload.model_cache.identity import identity_of, is_plain
-from irload.plan.backends.base import Options, foremost
-from irload.plan.backends.llvm.available import compiled_target
+from irload.options import Options
+from irload.plan.backends.base import foremost
+from irload.plan.backends.compiled import CompiledBackend, StoredInvalid
+from irload.plan.backends.registry import compiled_backend
 from irload.plan.sanitizing import is_on
-from irload.private_folder import PrivateFolder
 from irload.record import record
+from irload.safety.fingerprint import has_hash
+from irload.safety.opened import ModelFiles, open_model
+from irload.safety.private_folder import PrivateFolder
+from irload.safety.secret import kept_secret
+from irload.sources import unchanged
+from irload.system.machine import OFF
 
 if TYPE_CHECKING:
     from irload.model import Model
     from irload.model_cache.cached import CachedModel
-    from irload.plan.backends.llvm.target import Target
-    from irload.run import CompiledModel
+    from irload.runtime.compiled_model import CompiledModel
+    from irload.safety.cache_store import CacheStore
 
-__all__ = ["Place", "models_folder", "place_of"]
+__all__ = ["CacheEntry", "entry_of", "models_folder", "store"]
 
 VARIABLE = "IRLOAD_MODEL_CACHE"
-"""The environment variable that turns this off."""
+"""The environment variable that disables the cache."""
 LARGEST = 1 << 30
-"""Bytes that all plans may take."""
+"""Maximum bytes of all plans."""
 LARGEST_PLAN = 1 << 28
-"""Bytes of constants that one may have: writing those of larger models takes longer than is saved for a while."""
+"""Maximum bytes of constants in one plan: for larger models, writing costs more than many loads save."""
 
 
 def models_folder() -> PrivateFolder:
-    """Where plans are kept."""
+    """The folder of plans."""
     return PrivateFolder("models", ".plan", LARGEST)
 
 
-@record(eq=False)
-class Place:
-    """Where the plan of one file is kept, as it is now and compiled in one way."""
+def store() -> CacheStore:
+    """The files of plans."""
+    from irload.safety.cache_store import CacheStore
+
+    return CacheStore("compiled models", models_folder())
+
+
+@record(eq=False, frozen=False)
+class CacheEntry:
+    """The cache entry of one file, keyed by its content when it was opened and by the options of compilation."""
 
     path: Path
     options: Options
-    target: Target
+    backend: CompiledBackend
     key: str
+    files: ModelFiles
+    model: Model | None = None
+    """The model returned by `read`; plans of other models are not stored here."""
 
-    def find(self, *, strict: bool) -> CachedModel | None:
-        """The model with its plan, None where there is none, or none to be trusted.
+    def find(self) -> CachedModel | None:
+        """The cached model with its plan, None if there is no trusted one.
 
-        Raises LimitExceeded or ExecutionError for a plan that takes too much memory.
+        Raises LimitExceeded or OutOfMemory for a plan that takes too much memory, DeclaredDiffers if the options are
+        strict.
         """
         file = models_folder().open(self.key)
         if file is None:
             return None
         from irload.model_cache.cached import CachedModel
         from irload.model_cache.file import Damaged, plan_in
-        from irload.plan.backends.llvm.loader import ObjectInvalid
 
         try:
             with file, uncollected():
                 plan = plan_in(file, self.key)
-                return CachedModel(plan, self.options, self.target, self._read, strict=strict)
-        except (Damaged, ObjectInvalid, OSError):
+                self.files.close()
+                return CachedModel(plan, self.options, self.backend, self._read)
+        except (Damaged, StoredInvalid, OSError):
             return None
         except MemoryError as error:
-            raise ExecutionError(f"there is not enough memory for the plan: {error}") from None
+            raise out_of_memory("for the plan", error) from None
+
+    def read(self) -> Model:
+        """Read the model, with the content that the entry is keyed by. Raises the errors of `read_model`."""
+        from irload.loading import read_opened
+
+        self.model = read_opened(self.options.file or self.path, self.files, self.options.limits)
+        return self.model
 
     def keep(self, compiled: CompiledModel) -> None:
-        """Keep the plan of the model that was compiled from the file since, if it is one that can be kept."""
-        if self._is_as_it_was():
-            from irload.model_cache.keeping import kept_pieces
+        """Store the plan of the model that `read` returned, if it can be cached."""
+        self.files.close()
+        from irload.model_cache.keeping import kept_pieces
 
-            pieces = kept_pieces(compiled, self.key, LARGEST_PLAN)
-            if pieces is not None and models_folder().write(self.key, pieces):
-                models_folder().trim()
+        pieces = kept_pieces(compiled, self.key, LARGEST_PLAN) if compiled.model is self.model else None
+        if pieces is not None and unchanged():
+            models_folder().write(self.key, pieces)
 
     def _read(self) -> Model:
-        """The model of the file. Raises ReadError where that has changed."""
-        from irload.loading import read_model
-
-        model = read_model(self.path, limits=self.options.limits)
-        model.file = self.options.file
-        if not self._is_as_it_was():
-            raise ReadError("has changed since it was compiled; compile it again", Where(model.file))
+        """The model of the file. Raises ReadError if the file has changed."""
+        now = _opened(self.path, self.options, self.backend)
+        if now is None or now.key != self.key:
+            raise ReadError("has changed since it was compiled; compile it again", Where(self.options.file))
+        model = now.read()
+        now.files.close()
         return model
 
-    def _is_as_it_was(self) -> bool:
-        return identity_of(self.path, self.options, self.target) == self.key
 
+def entry_of(model: str | Path, options: Options) -> CacheEntry | None:
+    """The cache entry of a file, None if its plan cannot be cached.
 
-def place_of(model: str | Path, options: Options) -> Place | None:
-    """Where the plan of a file is kept, None where there are no plans to be kept.
-
-    Raises InputInvalid for options that this machine cannot meet.
+    Raises InputInvalid or Unsupported for options that this machine cannot provide.
     """
     off = os.environ.get(VARIABLE, "").strip().lower() in OFF
-    target = compiled_target(options.jit, options.precision)
-    if off or target is None or options.tune or is_on() or foremost or not is_plain():
+    backend = compiled_backend(options)
+    if off or backend is None or options.tune or is_on() or foremost or not is_plain():
         return None
-    path = Path(model).absolute()
-    key = identity_of(path, options, target)
-    return None if key is None else Place(path, options, target, key)
+    if not has_hash() or kept_secret() is None:
+        return None
+    return _opened(Path(model).absolute(), options, backend)
+
+
+def _opened(path: Path, options: Options, backend: CompiledBackend) -> CacheEntry | None:
+    """Open a model and compute the key of its plan; None for files that are unreadable or too large."""
+    largest = LARGEST_PLAN if options.precision == "f32" else 2 * LARGEST_PLAN  # constants in bf16 take half
+    files = open_model(path, options.limits, largest)
+    return None if files is None else CacheEntry(path, options, backend, identity_of(files, options, backend), files)

@@ -8,17 +8,16 @@ from irload.model import Model
 from irload.model_cache.file import pieces
 from irload.model_cache.ports import described
 from irload.model_cache.replica import placed
-from irload.plan.backends.llvm.executable import LlvmExecutable
-from irload.plan.backends.llvm.image import NoImage, imaged
+from irload.plan.backends.compiled import NotStorable, StorableExecutable
 from irload.plan.executor import Executor
-from irload.run import CompiledModel
+from irload.runtime.compiled_model import CompiledModel
 
 
 def kept_pieces(compiled: CompiledModel, key: str, largest: int) -> Iterator[bytes] | None:
-    """The bytes of the file of a model's plan, None where it is not one table of compiled kernels.
+    """The bytes of the file of a model's plan, None unless the plan is one storable executable.
 
-    It is not where shapes are open, or something runs in NumPy or has a state. `largest`: bytes of constants beyond
-    which none is kept.
+    Plans of dynamic shapes, with states, or with steps that run in NumPy are not storable. `largest`: the maximum bytes
+    of constants.
     """
     model = compiled.model
     if model.sinks or not all(p.output.type.is_static for p in (*model.inputs, *model.outputs)):
@@ -29,7 +28,7 @@ def kept_pieces(compiled: CompiledModel, key: str, largest: int) -> Iterator[byt
     plan = compiled.take(schedule.part)
     try:
         return _pieces(model, plan, key, largest)
-    except NoImage:
+    except NotStorable:
         return None
     finally:
         compiled.give_back(schedule.part, plan)
@@ -37,15 +36,15 @@ def kept_pieces(compiled: CompiledModel, key: str, largest: int) -> Iterator[byt
 
 def _pieces(model: Model, plan: Executor, key: str, largest: int) -> Iterator[bytes] | None:
     executables = [segment.executable for segment in plan.segments]
-    if len(executables) != 1 or not isinstance(executables[0], LlvmExecutable):
+    if len(executables) != 1 or not isinstance(executables[0], StorableExecutable):
         return None
     arena = plan.memory.arena
-    image, constants = imaged(executables[0].table, arena, executables[0].calls)
-    if image.constants > largest or len(plan.taken) != len(model.inputs) or len(plan.given) != len(model.outputs):
+    stored = executables[0].stored(arena)
+    if stored.nbytes > largest or len(plan.taken) != len(model.inputs) or len(plan.given) != len(model.outputs):
         return None
     said = {
         **described(model),
         "taken": [placed(view, arena) for view in plan.taken],
         "given": [placed(view, arena) for view in plan.given],
     }
-    return pieces(key, said, image, constants.pieces())
+    return pieces(key, said, arena.size, stored)

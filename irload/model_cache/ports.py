@@ -1,4 +1,4 @@
-"""A model without its graph: the inputs and outputs that binding and results take, and the differences in it."""
+"""A model without its graph: its inputs, outputs and differences, as binding and results need them."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ Said = Mapping[str, Any]
 
 
 def described(model: Model) -> Said:
-    """A model's ports, all of known shape, its warnings and differences, as JSON has them."""
+    """A model's ports, all of static shape, its warnings and differences, as JSON."""
     return {
         "version": model.ir_version,
         "inputs": [_described(p) for p in model.inputs],
         "outputs": [_described(p) for p in model.outputs],
-        "warnings": model.warnings,
+        "warnings": _without_file(model),
         "differences": [_of_difference(d) for d in model.differences],
     }
 
@@ -38,8 +38,18 @@ def outputs_of(said: Said) -> list[Port]:
 
 
 def differences_of(said: Said, file: str | None) -> list[DeclaredDiffers]:
-    """The ports that declare what is not inferred."""
+    """The ports whose declaration differs from the inferred type."""
     return [DeclaredDiffers(d["message"], Where(file, *d["layer"]), d["port"]) for d in said["differences"]]
+
+
+def warnings_of(said: Said, file: str | None) -> list[str]:
+    """The warnings; a warning with a location starts with the name of the file."""
+    return [f"{Where(file)}{text}" if is_placed else text for is_placed, text in said["warnings"]]
+
+
+def _without_file(model: Model) -> list[tuple[bool, str]]:
+    name = str(Where(model.file))
+    return [(w.startswith(f"{name}:"), w.removeprefix(name) if w.startswith(f"{name}:") else w) for w in model.warnings]
 
 
 def _of_difference(difference: DeclaredDiffers) -> Said:

@@ -1,4 +1,4 @@
-"""A plan that was kept, over memory of its own. Serves one inference at a time."""
+"""A cached plan with its memory. Serves one inference at a time."""
 
 from __future__ import annotations
 
@@ -9,39 +9,35 @@ import numpy as np
 
 from irload.core.tensor import Array
 from irload.model_cache.file import Plan
-from irload.plan.backends.base import Options
-from irload.plan.backends.llvm.image import NoImage, table_of
-from irload.plan.backends.llvm.kernel import address
-from irload.plan.backends.llvm.loader import Code
-from irload.plan.backends.llvm.target import Target
+from irload.options import Options
+from irload.plan.backends.compiled import NotStorable, RestoredExecutable
+from irload.plan.memory.arena import aligned_bytes
 from irload.plan.memory.filling import Filling
 
 
 class Replica:
-    """Kernels and memory as the plan had them when it was made. Raises LimitExceeded."""
+    """Kernels and memory equal to the original plan's. Raises LimitExceeded."""
 
-    def __init__(self, plan: Plan, codes: Sequence[Code], target: Target, options: Options) -> None:
-        size = plan.image.arena + plan.image.constants
+    def __init__(self, plan: Plan, code: RestoredExecutable, options: Options) -> None:
+        size = plan.arena + plan.constants.size
         options.limits.require("peak_bytes", size, "the plan's constants and activations are too large")
-        self._table, arena = table_of(plan.image, codes, plan.constants, target, options.threads)
-        self._calls = plan.image.calls
+        arena = aligned_bytes(plan.arena)
+        self._executable = code.bind(arena, plan.constants, options.threads)
         self._inputs = Filling([_view(said, arena) for said in plan.model["taken"]])
         self._outputs = [_view(said, arena) for said in plan.model["given"]]
 
     def run(self, arrays: Sequence[Array], context: Any) -> tuple[Array, ...]:
         """The results for these inputs, as copies. Raises LimitExceeded once the time of `context` is over."""
         self._inputs.fill(arrays)
-        for first, last in self._calls:
-            context.deadline.check()
-            self._table.run(first, last)
+        self._executable.run(context)
         return tuple(np.array(view, order="C") for view in self._outputs)
 
 
 def placed(view: Array, arena: Array) -> Mapping[str, Any]:
-    """Where a value lies in the arena. Raises NoImage for one that lies elsewhere."""
-    at = address(view) - address(arena)
+    """The offset of a value in the arena. Raises NotStorable for a value outside it."""
+    at = view.ctypes.data - arena.ctypes.data
     if not 0 <= at < arena.size or view.dtype.kind not in "biuf":
-        raise NoImage("a value outside of the arena")
+        raise NotStorable("a value outside of the arena")
     return {"at": at, "dtype": view.dtype.str, "shape": view.shape, "strides": view.strides}
 
 

@@ -1,1 +1,1 @@
-"""Every operation: a folder per family, and the registry that finds the class for a layer."""
+"""Operations: one folder per family, and the registry that resolves the class of a layer."""

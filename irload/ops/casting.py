@@ -1,7 +1,7 @@
-"""Conversions between element types whose outcome is the same on every machine.
+"""Conversions between element types with the same result on every machine.
 
-NumPy leaves a float that does not fit an integer to the processor. Here it is what the runtime's x86 casts give: the
-smallest integer of the register, of which narrow types keep the low bits.
+In NumPy the result of casting a float that does not fit an integer depends on the processor. Here it is the result of
+the runtime's x86 casts: the smallest integer of the register, of which narrow types keep the low bits.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from irload.core.tensor import Array
 def to_integer(x: Array, dtype: np.dtype[Any]) -> Array:
     """f32 or f64 as integers of `dtype`: truncated towards zero, then wrapped.
 
-    NaN and what does not fit the cast's register (32 bits wide, or 64 for 64-bit types) become its smallest integer.
+    NaN and values outside the cast's register (32 bits wide, or 64 for 64-bit types) become its smallest integer.
     """
     x = np.trunc(x)
     bits = 8 * dtype.itemsize
@@ -39,7 +39,7 @@ def _to_signed(x: Array, bits: int) -> Array:
 
 
 def convert(x: Array, to: ElementType) -> Array:
-    """`x`, in any storage dtype, as values of `to`; see Convert for the rules."""
+    """`x`, in any storage dtype, as values of `to`; Convert documents the rules."""
     if to is et.string or x.dtype == object:
         return x
     if to is et.boolean:
@@ -49,7 +49,7 @@ def convert(x: Array, to: ElementType) -> Array:
     if x.dtype.kind not in "iub" and x.dtype.itemsize < 4:
         x = x.astype(np.float32)
     if to.is_integer:
-        # Narrower than a byte: the low bits of what the value is as an i32.
+        # Types narrower than a byte: the low bits of the value as i32.
         x = to_integer(x, to.dtype if to.bits >= 8 else np.dtype(np.int32)) if x.dtype.kind == "f" else x
         return wrapped(x, to)
     if to is et.nf4:
@@ -60,13 +60,13 @@ def convert(x: Array, to: ElementType) -> Array:
 
 
 def to_nf4(x: Array) -> Array:
-    """Each value replaced by the nearest of the 16 that nf4 can represent."""
+    """Each value rounded to the nearest of the 16 nf4 values."""
     middle = (NF4_TABLE[1:] + NF4_TABLE[:-1]) / 2
     return NF4_TABLE[np.searchsorted(middle, x.astype(np.float32))]
 
 
 def to_powers(x: Array) -> Array:
-    """f8e8m0: the nearest power of two from 2^−127 to 2^127, ties to the even exponent code; NaN stays."""
+    """f8e8m0: the nearest power of two from 2^−127 to 2^127, ties to the even exponent code; NaN is preserved."""
     x = x.astype(np.float64)
     mantissa, exponent = np.frexp(np.minimum(x, 2.0**127))  # mantissa in ½..1
     code = exponent + 126

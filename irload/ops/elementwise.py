@@ -1,4 +1,4 @@
-"""Families of operations that work element by element: what unary and binary ones share."""
+"""Base classes of elementwise operations: unary, binary and comparisons, with broadcasting."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ def require_numeric(name: str, element: ElementType) -> None:
 
 
 def require_float(name: str, element: ElementType) -> None:
-    """Raise TypeMismatch for a type that is no float."""
+    """Raise TypeMismatch unless the type is a float."""
     if not (element.is_float or element.is_dynamic):
         raise TypeMismatch(f"{name} must be of a floating-point type, found {element}")
 
 
 def prefer_float(name: str, element: ElementType) -> None:
-    """Raise TypeMismatch for strings. Integers and booleans, of operations that round (`Op.rounds`), are a remark."""
+    """Raise TypeMismatch for strings. Operations that round (`Op.rounds`) accept other types with a remark."""
     if element is string:
         require_float(name, element)
     if element.is_integer or element is boolean:
@@ -59,10 +59,10 @@ class FloatUnary(Op):
 
 
 class UnaryFunction(Unary):
-    """A function of real numbers, element by element. On integers it is computed in f64 and made an integer again."""
+    """A function of real numbers, element by element. Integers are computed in f64 and converted back."""
 
     truncates: ClassVar[bool] = False
-    """On integers: cut the result towards zero instead of rounding it to the nearest."""
+    """On integers: truncate the result towards zero instead of rounding it to nearest."""
 
     def compute(self, x: Array) -> Array:
         if x.dtype.kind == "f":
@@ -76,10 +76,10 @@ class UnaryFunction(Unary):
 
 
 class AutoBroadcast(Op):
-    """Operations on operands that broadcast.
+    """Operations with broadcast operands.
 
-    `auto_broadcast`: `numpy` rules, `none` (equal shapes), or `pdpd` (b is aligned in a at axis `auto_broadcast_axis`,
-    −1: at the end, and only b is stretched).
+    `auto_broadcast`: `numpy` rules, `none` (equal shapes), or `pdpd` (b is aligned with a at axis
+    `auto_broadcast_axis`, −1: at the end, and only b is broadcast).
     """
 
     auto_broadcast = attr.choice("numpy", "none", "pdpd", default="numpy", aliases={"explicit": "none"})
@@ -96,7 +96,7 @@ class AutoBroadcast(Op):
         if self.auto_broadcast_axis < -1:
             remark(
                 f"attribute auto_broadcast_axis must be at least -1 by the specification, found "
-                f"{self.auto_broadcast_axis}; it means nothing with auto_broadcast {self.auto_broadcast}"
+                f"{self.auto_broadcast_axis}; it has no effect with auto_broadcast {self.auto_broadcast}"
             )
         if self.auto_broadcast == "numpy":
             return a.broadcast(b)
@@ -108,7 +108,7 @@ class AutoBroadcast(Op):
         return self._pdpd(a, b)
 
     def aligned(self, b: Array, rank: int) -> Array:
-        """`b` reshaped so that NumPy's broadcasting against a tensor of `rank` axes does what the attribute says."""
+        """`b` reshaped so that NumPy broadcasts it as the attribute specifies against a tensor of `rank` axes."""
         if self.auto_broadcast != "pdpd" or b.ndim == rank:
             return b
         start = rank - b.ndim if self.auto_broadcast_axis == -1 else self.auto_broadcast_axis
@@ -120,7 +120,7 @@ class AutoBroadcast(Op):
         start = len(a) - len(b) if self.auto_broadcast_axis == -1 else self.auto_broadcast_axis
         dims = list(a)
         fits = 0 <= start <= len(a) - len(b)
-        # Unlike with NumPy's rules, an empty axis takes no 1.
+        # Unlike in NumPy, a dim of 1 does not broadcast to an empty axis.
         fits = fits and all(
             (y.contains(1) and x != Dim(0, 0)) or x.meet(y) is not None for x, y in zip(a[start:], b, strict=False)
         )
@@ -132,13 +132,13 @@ class AutoBroadcast(Op):
 
 
 class Broadcasting(AutoBroadcast):
-    """Two operands that broadcast; a leaf says what is applied to them."""
+    """Two broadcast operands; subclasses define `apply`."""
 
     def compute(self, a: Array, b: Array) -> Array:
         return np.asarray(self.apply(a, self.aligned(b, a.ndim)))
 
     def apply(self, a: Array, b: Array) -> Array:
-        """The operation itself, on operands that broadcast by NumPy's rules."""
+        """The operation on operands that broadcast by NumPy's rules."""
         raise NotImplementedError
 
 
@@ -151,13 +151,13 @@ class Binary(Broadcasting):
         return TensorType(element, self.joined(a.shape, b.shape))
 
     def open_ends(self, a: Bounds, b: Bounds) -> Array:
-        """Where the result has an operand that is unbounded."""
+        """True for elements of the result with an unbounded operand."""
         of_a, of_b = ((x.upper == UNBOUNDED_HI) | (x.lower == UNBOUNDED_LO) for x in (a, b))
         return np.asarray(of_a | self.aligned(of_b, of_a.ndim))
 
 
 class MonotoneBinary(Binary):
-    """A binary operation that rises or falls in each operand, so that its extremes lie at their ends."""
+    """A binary operation that is monotone in each operand, so that its extremes are at the operands' bounds."""
 
     def bounds(self, a: TensorType, b: TensorType) -> Sequence[Bounds | None] | None:
         left, right = bounds_of(a), bounds_of(b)
@@ -166,20 +166,20 @@ class MonotoneBinary(Binary):
         ends = product((left.lower, left.upper), (right.lower, right.upper))
         with np.errstate(all="ignore"):
             corners = np.stack([self.compute(x, y) for x, y in ends])
-        # As in the runtime, one operand without an end leaves nothing known but that sizes are not negative.
+        # As in the runtime, an operand without upper bound leaves only the bounds of a size: 0..∞.
         is_open = self.open_ends(left, right)
         return [Bounds(np.where(is_open, 0, corners.min(0)), np.where(is_open, UNBOUNDED_HI, corners.max(0)))]
 
 
 def natural(a: TensorType, b: TensorType) -> tuple[Bounds, Bounds] | None:
-    """The bounds of two operands, where both are known and neither may be negative, as sizes are."""
+    """The bounds of two operands if both are known and non-negative, as sizes are; otherwise None."""
     left, right = bounds_of(a), bounds_of(b)
     if left is None or right is None or np.any(left.lower < 0) or np.any(right.lower < 0):
         return None
     return left, right
 
 
-class Comparison(Broadcasting):
+class BinaryComparison(Broadcasting):
     """Two operands of one type, a boolean output of the broadcast shape."""
 
     def infer(self, a: TensorType, b: TensorType) -> TensorType:

@@ -1,6 +1,6 @@
-"""Where each operation is defined, so that a model imports the modules it needs and no others.
+"""The module that defines each operation, so that a model imports only the modules that it needs.
 
-Written by `python -m tests.index`; a test holds it current.
+Written by `python -m tests.index`; a test checks that it is current.
 """
 
 MODULES = {

@@ -1,4 +1,4 @@
-"""What operations of several families demand of their ports: integer types, ranks, axes."""
+"""Checks of ports that several families share: integer types, ranks, axes."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from irload.errors import ShapeMismatch, TypeMismatch
 
 
 def require_integer(**ports: TensorType) -> None:
-    """Raise TypeMismatch for a port that is not of an integer type (dynamic may become one)."""
+    """Raise TypeMismatch for a port that is not of an integer type (dynamic passes)."""
     for name, tensor in ports.items():
         if not (tensor.element.is_integer or tensor.element.is_dynamic):
             raise TypeMismatch(f"{name} must be of an integer type, found {tensor.element}")
 
 
 def require_element(name: str, tensor: TensorType, *allowed: ElementType) -> None:
-    """Raise TypeMismatch for a port whose type is none of `allowed` (dynamic may become one)."""
+    """Raise TypeMismatch for a port whose type is not in `allowed` (dynamic passes)."""
     if not (tensor.element in allowed or tensor.element.is_dynamic):
         raise TypeMismatch(f"{name} must be of type {' or '.join(e.name for e in allowed)}, found {tensor.element}")
 
 
 def require_rank(name: str, tensor: TensorType, *ranks: int) -> None:
-    """Raise ShapeMismatch for a port whose rank is known and none of `ranks`."""
+    """Raise ShapeMismatch for a port whose rank is known and not in `ranks`."""
     if tensor.rank is not None and tensor.rank not in ranks:
         raise ShapeMismatch(f"{name} must be of rank {' or '.join(map(str, ranks))}, found shape {tensor.shape}")
 
@@ -36,14 +36,14 @@ def require_scalar(name: str, tensor: TensorType) -> None:
 
 
 def as_i64(indices: Array) -> Array:
-    """Indices as i64; those of u64 beyond it become its greatest, which no axis has, and not negative ones."""
+    """Indices as i64. u64 values beyond i64 become its maximum, which is out of range for every axis."""
     return (np.minimum(indices, np.iinfo(np.int64).max) if indices.dtype == np.uint64 else indices).astype(np.int64)
 
 
 def known_axis(axis: TensorType, rank: int | None, name: str = "axis") -> int | None:
-    """The value of an axis port, counted from the front where the rank is known; None when it is not known.
+    """The value of an axis port, counted from the front if the rank is known; None if the value is unknown.
 
-    Raises ShapeMismatch when it is out of range, and TypeMismatch when it is no integer.
+    Raises ShapeMismatch if it is out of range, and TypeMismatch if it is not an integer.
     """
     require_integer(**{name: axis})
     require_scalar(name, axis)

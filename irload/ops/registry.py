@@ -1,4 +1,4 @@
-"""Finding operations: the class for a layer's type and version, its module imported on first use."""
+"""Resolves the class for a layer's type and version; imports its module on first use."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from irload.ops.index import MODULES
 __all__ = ["LATEST", "opset_number", "registered", "resolve"]
 
 LATEST = 17
-"""The newest opset that irload has."""
+"""The newest opset that irload implements."""
 
-# Old files name these under a namespace that was later folded into opset6.
+# Old files list these types under a namespace that later became part of opset6.
 _LEGACY_NAMESPACES = ("experimental", "extension")
 _IN_OPSET6 = frozenset(
     {
@@ -30,17 +30,17 @@ _IN_OPSET6 = frozenset(
 
 
 def resolve(type: str, version: str) -> tuple[type[Op], str | None]:
-    """The class for a layer's type and version, and a note where irload is more lenient than the runtime.
+    """The class for a layer's type and version, and a note if irload is more lenient than the runtime.
 
-    `opsetN` resolves to the newest variant that appeared in N or before; other namespaces are plain names.
-    Raises UnknownOperation, whose message names near misses.
+    `opsetN` resolves to the newest variant introduced in N or before; other namespaces are plain names. Raises
+    UnknownOperation, with a message that names near misses.
     """
     name, note = type.lower(), None
     number = opset_number(version)
     if number is None:
-        found = [] if version == "opset" else _variants(version, name)  # the table's own name for those with a number
-        if found:
-            return found[-1], None
+        variants = [] if version == "opset" else _variants(version, name)  # the table's namespace of numbered opsets
+        if variants:
+            return variants[-1], None
         if version in _LEGACY_NAMESPACES and name in _IN_OPSET6:
             return resolve(type, "opset6")
         raise _unknown(type, version)
@@ -56,7 +56,7 @@ def resolve(type: str, version: str) -> tuple[type[Op], str | None]:
 
 
 def opset_number(version: str) -> int | None:
-    """N of `opsetN`, else None. The runtime compares names, so `opset01` is none."""
+    """N of `opsetN`, else None. The runtime compares names, so `opset01` is not an opset."""
     digits = version.removeprefix("opset")
     plain = digits != version and digits.isascii() and digits.isdigit() and len(digits) < 4
     return int(digits) if plain and not digits.startswith("0") else None
@@ -70,7 +70,7 @@ def registered() -> Iterator[type[Op]]:
 
 
 def _variants(namespace: str, name: str) -> list[type[Op]]:
-    """The classes of one type. Their modules are imported here, so that a model loads no operations but its own."""
+    """The classes of one type. Imports their modules, so that a model loads only the operations that it contains."""
     for module in _defining_modules().get((namespace, name), ()):
         import_module(module)
     return table.get((namespace, name), [])
@@ -79,17 +79,17 @@ def _variants(namespace: str, name: str) -> list[type[Op]]:
 @cache
 def _defining_modules() -> dict[tuple[str, str], list[str]]:
     """The modules that define each type, from the generated index."""
-    found: dict[tuple[str, str], list[str]] = {}
+    modules: dict[tuple[str, str], list[str]] = {}
     for module, types in MODULES.items():
         for written in types.split():
             namespace, _, type = written.rpartition(":")
-            found.setdefault((namespace or "opset", type.lower()), []).append(f"irload.ops.{module}")
-    return found
+            modules.setdefault((namespace or "opset", type.lower()), []).append(f"irload.ops.{module}")
+    return modules
 
 
 @cache
 def _discover() -> None:
-    """Import every module of operations, once; their class statements register them."""
+    """Import every module of operations; their class statements register them."""
     for module in pkgutil.walk_packages(irload.ops.__path__, "irload.ops."):
         import_module(module.name)
 
@@ -100,6 +100,6 @@ def _unknown(type: str, version: str) -> UnknownOperation:
     if others:
         known = ", ".join(v.opset for v in others)
         return UnknownOperation(
-            f"{type} does not exist in {version}; irload knows it in {known}", types=((type, version),)
+            f"{type} does not exist in {version}; irload supports it in {known}", types=((type, version),)
         )
     return UnknownOperation(f"no operation {type} in {version}", types=((type, version),))

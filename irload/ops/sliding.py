@@ -1,6 +1,6 @@
-"""Windows slid along one axis at a time and reduced: what poolings and neighbourhoods share.
+"""The geometry of sliding windows, and reductions over them, one axis at a time, for pooling and neighbourhoods.
 
-However long, far apart or far outside the windows lie, time and memory stay in proportion to data and result.
+Time and memory are proportional to the data and the result, for any window length, dilation, stride and padding.
 """
 
 from __future__ import annotations
@@ -11,45 +11,49 @@ from dataclasses import replace
 import numpy as np
 
 from irload.core.tensor import Array
-from irload.ops.windows import FAR, dilated, met, pad_spatial, steps
+from irload.ops.windows import FAR, dilated, elements_at, pad_spatial, steps
 from irload.record import record
 
 SHORT = 64
-"""Elements of a window up to which each is taken for itself."""
+"""Windows of up to this number of elements are reduced element by element."""
 
 Combine = Callable[[tuple[Array, ...], tuple[Array, ...]], tuple[Array, ...]]
-"""Makes one of two neighbours, the first of them first; each is one array or several that belong together."""
+"""Combines two neighbours, in order; each is a tuple of arrays (values, or values with indices)."""
 
 
 @record()
-class Axis:
-    """The windows along one spatial axis: `count` windows of `kernel` elements over `size` elements padded by two pads.
+class WindowAxis:
+    """`count` windows of `kernel` elements over `size` elements, along one axis.
 
-    Rounding up may make the last window reach beyond the padded end.
+    The first window starts `begin` elements before the data; the last one may extend beyond them.
     """
 
-    axis: int
     size: int
-    kernel: int
-    stride: int
-    dilation: int
-    begin: int
-    end: int
     count: int
+    kernel: int = 1
+    stride: int = 1
+    dilation: int = 1
+    begin: int = 0
 
     @property
     def reach(self) -> int:
-        """The length, padding included, that the windows together span."""
+        """The length, including padding, from the first to the last element of all windows."""
         return (self.count - 1) * self.stride + dilated(self.kernel, self.dilation)
 
     @property
     def pad(self) -> tuple[int, int]:
-        """(begin, end) that the input needs for all windows to lie inside; a negative end drops unused elements."""
+        """(begin, end) padding that covers all windows; a negative end drops unused elements."""
         return self.begin, self.reach - self.begin - self.size
+
+    def taps(self, position: int) -> range:
+        """The elements of a window inside the data rather than the padding."""
+        start = position * self.stride - self.begin
+        first = min(max(0, -(start // self.dilation)), self.kernel)
+        return range(first, max(first, min(self.kernel, (self.size - 1 - start) // self.dilation + 1)))
 
     @property
     def inside(self) -> tuple[Array, Array]:
-        """For each window, the range of its elements that are of the input and not of the padding: first and end."""
+        """`taps` of all windows: first and end of each range."""
         starts = steps(self.count, self.stride, -self.begin, self.reach)
         first = np.clip(-(starts // self.dilation), 0, self.kernel)
         end = np.clip((self.size - 1 - starts) // self.dilation + 1, first, self.kernel)
@@ -57,25 +61,42 @@ class Axis:
 
     @property
     def real(self) -> Array:
-        """For each window, how many of its elements are of the input and not of the padding."""
+        """For each window, the number of its elements inside the data rather than the padding."""
         first, end = self.inside
         return end - first
 
-    def slices(self, rank: int) -> Iterator[tuple[slice, ...]]:
-        """For each element of the kernel, what it meets of the padded input: a slice of this axis, all of others."""
+    @property
+    def interior(self) -> range:
+        """The windows without padding."""
+        reach = self.size - dilated(self.kernel, self.dilation) + self.begin
+        first = min(-(-max(self.begin, 0) // self.stride), self.count)
+        return range(first, max(first, min(self.count, reach // self.stride + 1)))
+
+    @property
+    def is_padded(self) -> bool:
+        """True if some windows contain padding."""
+        return self.interior != range(self.count)
+
+    def slices(self, rank: int, axis: int) -> Iterator[tuple[slice, ...]]:
+        """For each element of the kernel, the elements of the padded data at that offset, as slices of all axes."""
         for tap in range(self.kernel):
             start = tap * self.dilation
             along = slice(start, start + (self.count - 1) * self.stride + 1, self.stride)
-            yield (*(slice(None),) * self.axis, along, *(slice(None),) * (rank - self.axis - 1))
+            yield (*(slice(None),) * axis, along, *(slice(None),) * (rank - axis - 1))
 
 
-def padded(data: Array, axes: Sequence[Axis], fill: object) -> tuple[Array, list[Axis]]:
-    """`data` with its pads, and the windows over it.
+def window_axes(*geometry: Sequence[int]) -> tuple[WindowAxis, ...]:
+    """The windows along several axes: the fields of `WindowAxis` in their order, each with a number per axis."""
+    return tuple(WindowAxis(*numbers) for numbers in zip(*geometry, strict=True))
 
-    Of an axis along which the windows are mostly padding, or far from each other, only what they meet is kept.
+
+def padded(data: Array, axes: Sequence[WindowAxis], fill: object) -> tuple[Array, list[WindowAxis]]:
+    """`data` with padding along its last axes, and the windows over each of them.
+
+    If the windows along an axis are mostly padding, or far apart, only the elements inside windows are copied.
     """
-    found: list[Axis] = []
-    for axis in axes:
+    reduced: list[WindowAxis] = []
+    for number, axis in enumerate(axes, data.ndim - len(axes)):
         if axis.reach > FAR * (axis.size + axis.count):
             first, end = axis.inside
             taps = max(int((end - first).max(initial=1)), 1)
@@ -83,44 +104,44 @@ def padded(data: Array, axes: Sequence[Axis], fill: object) -> tuple[Array, list
                 starts = steps(axis.count, axis.stride, -axis.begin, axis.reach)
                 at = starts[:, None] + (first[:, None] + np.arange(taps)) * axis.dilation
                 at = np.where(np.arange(taps) < (end - first)[:, None], at, -1)
-                data = met(data, axis.axis, at.ravel(), fill)
-                axis = replace(axis, size=at.size, kernel=taps, stride=taps, dilation=1, begin=0, end=0)
-        found.append(axis)
-    return pad_spatial(data, [a.pad for a in found], fill), found
+                data = elements_at(data, number, at.ravel(), fill)
+                axis = replace(axis, size=at.size, kernel=taps, stride=taps, dilation=1, begin=0)
+        reduced.append(axis)
+    return pad_spatial(data, [a.pad for a in reduced], fill), reduced
 
 
-def over_windows(arrays: tuple[Array, ...], axis: Axis, combine: Combine) -> tuple[Array, ...]:
-    """What `combine` makes of the elements of each window along one axis, of arrays that are padded.
+def over_windows(arrays: tuple[Array, ...], number: int, axis: WindowAxis, combine: Combine) -> tuple[Array, ...]:
+    """The elements of each window along axis `number`, reduced by `combine`. The arrays are padded.
 
-    Long windows are made of runs of 2, 4, 8… elements, each of two shorter ones: the time grows with the digits of
+    Long windows are combined from runs of 2, 4, 8… elements, each from two shorter runs: the time is logarithmic in
     their length.
     """
-    before = (slice(None),) * axis.axis
+    before = (slice(None),) * number
     if axis.kernel <= SHORT:
-        first, *others = axis.slices(arrays[0].ndim)
+        first, *others = axis.slices(arrays[0].ndim, number)
         total = tuple(a[first].copy() for a in arrays)
-        for place in others:
-            total = combine(total, tuple(a[place] for a in arrays))
+        for tap in others:
+            total = combine(total, tuple(a[tap] for a in arrays))
         return total
     length = axis.reach - (axis.kernel - 1) * axis.dilation
-    found: tuple[Array, ...] | None = None
+    result: tuple[Array, ...] | None = None
     run, offset = 1, 0
     while True:
         if axis.kernel & run:
             part = tuple(a[(*before, slice(offset, offset + length))] for a in arrays)
-            found = tuple(a.copy() for a in part) if found is None else combine(found, part)
+            result = tuple(a.copy() for a in part) if result is None else combine(result, part)
             offset += run * axis.dilation
         run, shift = 2 * run, run * axis.dilation
         if run > axis.kernel:
-            assert found is not None
-            return tuple(a[(*before, slice(0, length, axis.stride))] for a in found)
-        left = tuple(a[(*before, slice(0, a.shape[axis.axis] - shift))].copy() for a in arrays)
+            assert result is not None
+            return tuple(a[(*before, slice(0, length, axis.stride))] for a in result)
+        left = tuple(a[(*before, slice(0, a.shape[number] - shift))].copy() for a in arrays)
         arrays = combine(left, tuple(a[(*before, slice(shift, None))] for a in arrays))
 
 
-def reduce_windows(data: Array, axes: Sequence[Axis], combine: np.ufunc, fill: object) -> Array:
-    """Every window of `data` reduced by `combine`, one spatial axis after the other; `fill` is what padding holds."""
+def reduce_windows(data: Array, axes: Sequence[WindowAxis], combine: np.ufunc, fill: object) -> Array:
+    """Every window of `data` reduced by `combine`, one spatial axis after the other; `fill` is the padding value."""
     result, axes = padded(data, axes, fill)
-    for axis in reversed(axes):
-        (result,) = over_windows((result,), axis, lambda a, b: (combine(a[0], b[0], out=a[0]),))
+    for k in range(-1, -len(axes) - 1, -1):
+        (result,) = over_windows((result,), data.ndim + k, axes[k], lambda a, b: (combine(a[0], b[0], out=a[0]),))
     return result

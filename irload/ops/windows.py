@@ -1,6 +1,6 @@
-"""The geometry of windows that slide over the spatial axes: padding, output sizes, and the windows of an array.
+"""Windows over spatial axes, for convolution and pooling: padding, output sizes, and views of the windows.
 
-Convolutions and poolings share it. The axes of a tensor are batch, channels, then the spatial ones.
+The axes of a tensor are batch, channels, then the spatial axes.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from irload.core.tensor import Array
 from irload.errors import AttributeInvalid, ShapeMismatch
 
 NON_SPATIAL = 2
-"""Batch and channels come before the spatial axes."""
+"""Batch and channels precede the spatial axes."""
 
 AUTO_PADS = ("explicit", "same_upper", "same_lower", "valid")
 
 
 class Windowed(Op):
-    """Operations whose window moves over 1 to 3 spatial axes: its padding, and lists with one value per axis.
+    """Operations with a window over 1 to 3 spatial axes: its padding, and attributes with one value per axis.
 
-    `pads_begin` and `pads_end` count only with auto_pad explicit. same_upper and same_lower pad so that ceil(in/stride)
-    windows fit, the odd element at the end or at the beginning; valid does not pad.
+    `pads_begin` and `pads_end` apply only with auto_pad explicit. same_upper and same_lower pad so that ceil(in/stride)
+    windows fit, with the odd element at the end or at the beginning; valid does not pad.
     """
 
     pads_begin = attr.integers(default=(), rule=attr.non_negative, spec_required=True)
@@ -38,11 +38,11 @@ class Windowed(Op):
 
     @property
     def pads_same(self) -> bool:
-        """True when the padding follows from the size of the input."""
+        """True if the padding depends on the input size."""
         return self.auto_pad in ("same_upper", "same_lower")
 
     def per_axis(self, name: str, spatial: int) -> tuple[int, ...]:
-        """The list attribute `name`, one value for each spatial axis. Raises AttributeInvalid for another length."""
+        """The list attribute `name`, one value per spatial axis. Raises AttributeInvalid for another length."""
         values: tuple[int, ...] = getattr(self, name)
         if not values:
             return (0 if "pad" in name else 1,) * spatial
@@ -53,7 +53,7 @@ class Windowed(Op):
         return values
 
     def explicit_pads(self, spatial: int) -> list[tuple[int, int]]:
-        """(begin, end) of each spatial axis as far as no input decides it: zero unless auto_pad is explicit."""
+        """(begin, end) of each spatial axis if the input size does not matter: zero unless auto_pad is explicit."""
         pads = zip(self.per_axis("pads_begin", spatial), self.per_axis("pads_end", spatial), strict=True)
         return list(pads) if self.auto_pad == "explicit" else [(0, 0)] * spatial
 
@@ -84,7 +84,7 @@ def halves(total: int, auto_pad: str) -> tuple[int, int]:
 
 
 def check_fits(span: int, padded: Dim, axis: int) -> None:
-    """Raise ShapeMismatch when a window of known size does not fit once into an input of known size."""
+    """Raise ShapeMismatch if a window of known size does not fit once into an input of known size."""
     if padded.is_static and span > padded.lo:
         raise ShapeMismatch(
             f"the window spans {span} elements on spatial axis {axis}, more than the padded input's {padded}"
@@ -98,7 +98,7 @@ def check_spatial(name: str, shape: Shape) -> None:
 
 
 def tail(shape: Shape, spatial: int) -> tuple[Dim, ...]:
-    """The last `spatial` dims; dims of which nothing is known for an unranked shape."""
+    """The last `spatial` dims; unknown dims for an unranked shape."""
     return (ANY,) * spatial if shape.rank is None else shape.dims[len(shape) - spatial :]
 
 
@@ -106,7 +106,7 @@ def tail(shape: Shape, spatial: int) -> tuple[Dim, ...]:
 
 
 def pad_spatial(data: Array, pads: Sequence[tuple[int, int]], value: object = 0) -> Array:
-    """`data` with its last axes extended by (begin, end) elements of `value`, or itself where there are none.
+    """`data` with its last axes padded by (begin, end) elements of `value`; `data` itself if nothing is padded.
 
     A negative end crops, for windows that do not reach the last elements.
     """
@@ -124,7 +124,7 @@ def pad_spatial(data: Array, pads: Sequence[tuple[int, int]], value: object = 0)
 def windows(padded: Array, kernel: Sequence[int], strides: Sequence[int], dilations: Sequence[int]) -> Array:
     """A view of every window over the last axes: the leading axes, then the kernel's, then the window's position.
 
-    Nothing is copied, so one element stands in many places; do not write to it.
+    Nothing is copied, so windows share elements; do not write to the view.
     """
     first = padded.ndim - len(kernel)
     steps = padded.strides[first:]
@@ -137,7 +137,7 @@ def windows(padded: Array, kernel: Sequence[int], strides: Sequence[int], dilati
         (*padded.shape[:first], *kernel, *positions),
         (
             *padded.strides[:first],
-            # Where there is but one, the distance to the next may be beyond all addresses.
+            # The stride of an axis of length 1 is unused and might overflow.
             *(t * d if k > 1 else 0 for t, d, k in zip(steps, dilations, kernel, strict=True)),
             *(t * s if n > 1 else 0 for t, s, n in zip(steps, strides, positions, strict=True)),
         ),
@@ -146,7 +146,7 @@ def windows(padded: Array, kernel: Sequence[int], strides: Sequence[int], dilati
 
 
 FAR = 4
-"""How many times longer than its elements and windows together a padded axis may be before it is cut down to them."""
+"""A padded axis longer than its elements and windows by this factor is reduced to the elements inside windows."""
 
 
 def window_view(
@@ -157,10 +157,10 @@ def window_view(
     pads: Sequence[tuple[int, int]],
     value: object = 0,
 ) -> Array:
-    """`windows` of `data` after its last axes are padded with `value`.
+    """`windows` of `data` after padding its last axes with `value`.
 
-    An axis along which the windows lie far apart, by strides, dilations or pads beyond all reason, is cut down to what
-    they meet: the memory stays in proportion to data and windows.
+    If windows along an axis are far apart (extreme strides, dilations or pads), only the elements inside windows are
+    copied, so that memory is proportional to data and windows.
     """
     first = data.ndim - len(kernel)
     geometry = list(zip(strides, dilations, pads, strict=True))
@@ -169,35 +169,35 @@ def window_view(
         count = max((length - dilated(kernel[k], dilation)) // stride + 1, 0)
         if length > FAR * (data.shape[first + k] + count * kernel[k]):
             starts, taps = steps(count, stride, -begin, length), steps(kernel[k], dilation, 0, length)
-            data = met(data, first + k, (starts[:, None] + taps).ravel(), value)
+            data = elements_at(data, first + k, (starts[:, None] + taps).ravel(), value)
             geometry[k] = kernel[k], 1, (0, 0)
     strides, dilations, pads = zip(*geometry, strict=True)
     return windows(pad_spatial(data, pads, value), kernel, strides, dilations)
 
 
 def steps(count: int, step: int, start: int, length: int) -> Array:
-    """`start`, `start + step`, … of places on an axis of `length`; Python integers where those of i64 might not do."""
+    """`start`, `start + step`, … as indices on an axis of `length`; Python integers if they may overflow i64."""
     if length < 1 << 61:
         return start + np.arange(count) * step
     return np.array([start + k * step for k in range(count)], object)
 
 
-def met(data: Array, axis: int, at: Array, value: object) -> Array:
-    """The elements of `data` at these places along an axis; `value` for places outside of it."""
+def elements_at(data: Array, axis: int, at: Array, value: object) -> Array:
+    """The elements of `data` at these indices along an axis; `value` for indices out of range."""
     size = data.shape[axis]
     outside = ((at < 0) | (at >= size)).astype(bool)
     shape = [at.size if k == axis else n for k, n in enumerate(data.shape)]
     if not size:
         return np.full(shape, value, data.dtype)
-    found = np.take(data, np.where(outside, 0, at).astype(np.int64), axis)
-    found[(slice(None),) * axis + (outside,)] = value
-    return found
+    elements = np.take(data, np.where(outside, 0, at).astype(np.int64), axis)
+    elements[(slice(None),) * axis + (outside,)] = value
+    return elements
 
 
 def meeting(tap: int, stride: int, dilation: int, begin: int, count: int, size: int) -> tuple[slice, slice]:
-    """Where element `tap` of a window meets an axis of `size`: the positions of the window, and the axis' elements.
+    """The window positions and axis elements for which element `tap` of the window is inside an axis of `size`.
 
-    At position i, of `count`, it lies at i·stride + tap·dilation − begin.
+    At position i, of `count`, its index is i·stride + tap·dilation − begin.
     """
     offset = tap * dilation - begin
     first, end = max(0, -(offset // stride)), min(count, (size - 1 - offset) // stride + 1)

@@ -1,9 +1,9 @@
-"""The plan of a static graph: its program, cut into segments that back ends have compiled over one memory."""
+"""The plan of a static graph: its program, split into segments compiled by back ends over one memory."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
@@ -12,64 +12,85 @@ import numpy as np
 
 from irload.core.tensor import Array
 from irload.graph import Output
-from irload.plan.backends.base import Backend, Executable, Options
+from irload.options import Options
+from irload.plan.backends.base import Backend, Executable, SharedData, StepKernel
 from irload.plan.backends.registry import backends, operation
 from irload.plan.ir.program import Program, Step, Value
 from irload.plan.lowering.lower import lower
 from irload.plan.lowering.widening import in_own_type
 from irload.plan.memory.filling import Filling
+from irload.plan.memory.layout import Layout
 from irload.plan.memory.memory import Memory
 from irload.plan.passes.pipeline import optimize
 from irload.plan.sanitizing import is_on
-from irload.plan.schedule import Part
+from irload.plan.schedule import StaticPart
 from irload.plan.segments import divide
 from irload.plan.wide import is_short
-from irload.portable import give_back_memory
 from irload.record import record
+from irload.safety.limits import checkpoint
+from irload.system.portable import give_back_memory
 
 if TYPE_CHECKING:
     from irload.plan.sanitizer import Sanitizer
 
 LARGE = 1 << 24
-"""Bytes of constants beyond which what was freed while they were packed is given back, in a millisecond."""
+"""Bytes of constants above which memory freed during packing is returned to the system, in about 1 ms."""
 
 
 @record()
 class Segment:
-    """Neighbouring steps of one back end, ready to run."""
+    """Consecutive steps of one back end, ready to run."""
 
     backend: str
     executable: Executable
 
 
 class Executor:
-    """A program that is ready to run, in memory of its own. Serves one inference at a time."""
+    """An executable program with its memory. Serves one inference at a time."""
 
-    def __init__(self, program: Program, options: Options, offered: Sequence[Backend] | None = None) -> None:
+    def __init__(
+        self,
+        program: Program,
+        options: Options,
+        offered: Sequence[Backend] | None = None,
+        shared: SharedData | None = None,
+    ) -> None:
         offered = backends(options) if offered is None else offered
+        shared = {} if shared is None else shared
         owners, requests = divide(program, offered, _check)
-        self.program = program
-        self.threads = options.threads
-        self.memory = Memory(program, requests, options.limits)
-        self.segments = [
-            Segment(backend.name, backend.compile(list(steps), self.memory, options))
+        _check(program, "the requests of back ends", requests.layouts)
+        memory = Memory(program, requests, options.limits)
+        segments = [
+            Segment(backend.name, backend.compile(list(steps), memory, options, shared))
             for backend, steps in groupby(program.steps, owners.__getitem__)
         ]
+        self._set_up(program, options, memory, segments)
+        self._sanitizer = _sanitizer(program, memory) if is_on() else None
         constants = {v.source for s in program.steps for v in s.inputs if v.source is not None}
         for constant in constants:
-            constant.release()  # the segments hold what they need
+            constant.release()  # the segments hold references to the constants they read
         if sum(constant.nbytes for constant in constants) > LARGE:
             give_back_memory()  # before the first inference touches the arena
-        self.kernels = [kernel for segment in self.segments for kernel in segment.executable.kernels]
-        self.taken = [self.memory.array(v) for v in program.inputs]
-        self.given = [self.memory.array(v) for v in program.outputs]
+
+    def _set_up(self, program: Program, options: Options, memory: Memory, segments: Sequence[Segment]) -> None:
+        self.program = program
+        self.options = options
+        self.memory = memory
+        self.segments = segments
+        self.taken = [memory.array(v) for v in program.inputs]
+        self.given = [memory.array(v) for v in program.outputs]
         self._inputs = Filling(self.taken)
         self._rounds = any(v.origin is not None and is_short(v.origin.type) for v in program.outputs)
-        self._sanitizer = _sanitizer(program, self.memory) if is_on() else None
+        self._sanitizer: Sanitizer | None = None
+
+    @property
+    def kernels(self) -> list[StepKernel]:
+        """The kernels of all segments, in order."""
+        return [kernel for segment in self.segments for kernel in segment.executable.kernels]
 
     @property
     def nbytes(self) -> dict[str, int]:
-        """The bytes that the plan holds, by what they are for."""
+        """The bytes that the plan holds, by purpose."""
         total = {"values": self.memory.nbytes}
         for segment in self.segments:
             for what, count in segment.executable.nbytes.items():
@@ -77,9 +98,9 @@ class Executor:
         return total
 
     def run(self, arrays: Sequence[Array], context: Any = None, *, wide: bool = False) -> tuple[Array, ...]:
-        """The results for these inputs. They are copies; the plan's memory is its own.
+        """Run the plan. Returns copies, which do not alias the plan's memory.
 
-        They have the types that the graph gives them; with `wide` floats of 16 bits are f32.
+        The results have the types of the graph; with `wide`, 16-bit floats are f32.
         """
         if self._sanitizer is not None:
             kernels = dict(zip((k.step for k in self.kernels), self._single_kernels(context), strict=True))
@@ -90,7 +111,7 @@ class Executor:
         return self._results([np.array(view, order="C") for view in self.given], wide)
 
     def _results(self, arrays: Sequence[Array], wide: bool) -> tuple[Array, ...]:
-        """The results in the types that the graph gives them, or as they are."""
+        """The results in the types of the graph, or unconverted."""
         if wide or not self._rounds:
             return tuple(arrays)
         return tuple(in_own_type(array, value) for array, value in zip(arrays, self.program.outputs, strict=True))
@@ -105,8 +126,15 @@ class Executor:
             seconds.append(time.perf_counter() - start)
         return seconds
 
+    def timed(
+        self, arrays: Sequence[Array], context: Any = None, *, wide: bool = False
+    ) -> tuple[tuple[Array, ...], list[float]]:
+        """The results of `run`, and the seconds of each kernel."""
+        seconds = self.profile(arrays, context)
+        return self._results([np.array(view, order="C") for view in self.given], wide), seconds
+
     def outputs(self, arrays: Sequence[Array], context: Any = None) -> Iterator[tuple[Output, Array]]:
-        """Run kernel by kernel, and give each output of the graph that is made on the way, which are those of `made`.
+        """Run kernel by kernel, and yield each output of the graph listed in `made` as soon as it is computed.
 
         The arrays are copies in C order.
         """
@@ -118,11 +146,11 @@ class Executor:
 
     @property
     def made(self) -> list[Output]:
-        """The outputs of the graph that some kernel makes as they stand there; all others are fused or folded."""
+        """The outputs of the graph that a kernel writes unchanged; all others are fused or folded."""
         return [origin for kernel in self.kernels for origin, _ in _made(kernel.step)]
 
     def _single_kernels(self, context: Any) -> list[Callable[[], None]]:
-        """What runs each kernel alone."""
+        """Runs each kernel separately."""
         return [
             partial(segment.executable.run_kernel, k, context)
             for segment in self.segments
@@ -130,14 +158,14 @@ class Executor:
         ]
 
 
-def make_plan(part: Part, options: Options) -> Executor:
-    """The plan of a part of a graph."""
+def make_plan(part: StaticPart, options: Options, shared: SharedData) -> Executor:
+    """The plan of a part of a graph. `shared`: data of all plans of the model."""
     offered = backends(options)
     program = lower(
         part, lambda step: any(backend.supports(step) for backend in offered), lambda op: operation(op, offered)
     )
     _check(program, "lowering")
-    return Executor(optimize(program, _check), options, offered)
+    return Executor(optimize(program, _check), options, offered, shared)
 
 
 def _made(step: Step) -> Iterator[tuple[Output, Value]]:
@@ -150,9 +178,10 @@ def _sanitizer(program: Program, memory: Memory) -> Sanitizer:
     return Sanitizer(program, memory)
 
 
-def _check(program: Program, after: str) -> None:
-    """Verify the program where the sanitizer is on."""
+def _check(program: Program, after: str, layouts: Mapping[Value, Layout] | None = None) -> None:
+    """Verify the program if the sanitizer is on. Also checks the deadline, as it is called after each pass."""
+    checkpoint()
     if is_on():
-        from irload.plan.ir.verify import verify  # for tests, as the sanitizer is
+        from irload.plan.ir.verify import verify  # lazy import: only tests use the sanitizer
 
-        verify(program, after)
+        verify(program, after, {v: kept.storage for v, kept in (layouts or {}).items() if kept.storage is not None})

@@ -1,4 +1,4 @@
-"""A plan in words: what was fused, which kernels were chosen and why, and where memory goes."""
+"""A plan in words: fusions, the chosen kernels with the reasons, and memory."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def explain_plan(graph: Graph, schedule: Schedule, plan: Executor) -> str:
     layers = sum(1 for n in graph.nodes if n.reachable and n.type not in ("Parameter", "Result", "Const"))
     left = len(schedule.nodes)
     views = len(plan.program.steps) - len(plan.kernels)
-    threads = "1 thread" if plan.threads == 1 else f"{plan.threads} threads"
+    threads = "1 thread" if plan.options.threads == 1 else f"{plan.options.threads} threads"
     lines = [
         f"fast plan for {_inputs(graph, schedule)}, {threads}",
         f"layers: {layers}, of which {layers - left} are constant and computed already",
@@ -39,10 +39,10 @@ def explain_plan(graph: Graph, schedule: Schedule, plan: Executor) -> str:
 
 
 def explain_rest(schedule: Schedule) -> str:
-    """What runs operation by operation behind a plan, and why it does."""
+    """The operations that run one by one after a plan, with the reason."""
     counts = Counter(s.node.type for s in schedule.rest)
     lines = [
-        f"then {len(schedule.rest)} operations, each by its own compute, because {_why_not_planned(schedule)}:",
+        f"then {len(schedule.rest)} operations, run one by one, because {_why_not_planned(schedule)}:",
         *(f"  {count:4} × {type}" for type, count in counts.most_common()),
     ]
     return "\n".join(lines)
@@ -57,11 +57,11 @@ def _why_not_planned(schedule: Schedule) -> str:
 
 
 def explain_interpreted(graph: Graph, schedule: Schedule, *, optimize: bool) -> str:
-    """A plan that runs operation by operation, and why it does."""
-    why = _why_not_planned(schedule) if optimize else "optimize=False asks for it"
+    """A plan that runs operation by operation, with the reason."""
+    why = _why_not_planned(schedule) if optimize else "optimize=False was passed"
     counts = Counter(s.node.type for s in schedule.nodes)
     lines = [
-        f"plain plan for {_inputs(graph, schedule)}: each operation by its own compute, because {why}",
+        f"plain plan for {_inputs(graph, schedule)}: operations run one by one, because {why}",
         f"steps: {len(schedule.nodes)}; constants {_size(sum(c.nbytes for _, c in schedule.constants))}",
         "",
         "operations:",

@@ -1,6 +1,6 @@
-"""Constant folding: a node of which every input is known → its result, computed once.
+"""Constant folding: a node whose inputs are all known → its result, computed once.
 
-So weights are decompressed when a model is compiled, not whenever it runs.
+For example, weights are decompressed when a model is compiled instead of at each run.
 """
 
 from __future__ import annotations
@@ -13,24 +13,27 @@ from typing import cast
 import numpy as np
 
 from irload.core.op import Op, evaluate, is_builtin
+from irload.core.size import has_sizes
 from irload.core.tensor import Array, TensorType
 from irload.errors import ExecutionError
 from irload.graph import Node, Output
 from irload.plan.ir.constant import DEEPEST, SMALL, Constant, Recipe
 from irload.plan.wide import SHORT, is_short, takes_its_own_types, wide_type, widened_array
-from irload.safety import Deadline, Limits
+from irload.safety.limits import Deadline, Limits
 
 LARGE = 1 << 26
 GROWTH = 8
-"""Constants may grow by this factor when they are folded, as 4-bit weights do; beyond LARGE bytes by no more."""
+"""The maximum growth of constants by folding, enough for 4-bit weights; results above LARGE bytes must not grow."""
 
 CERTAIN = frozenset({"Convert", "Subtract", "Multiply", "Reshape", "Transpose", "Unsqueeze", "Squeeze"})
-"""What weights are decompressed by. It cannot fail once inference has passed, so it may wait until it is asked for:
-then never all weights are in memory in two forms."""
+"""Operations that decompress weights.
+
+They cannot fail once inference has passed, so they are computed on first use: all weights are never in memory twice.
+"""
 
 
 class Folding:
-    """The constants of one model. What depends on the file alone is the same for all plans."""
+    """The constants of one model. Constants that depend on the file alone are shared by all plans."""
 
     def __init__(self) -> None:
         self._kept: dict[Output, Constant] = {}
@@ -38,10 +41,10 @@ class Folding:
     def fold(
         self, nodes: Sequence[Node], results: Iterable[Output], types: Mapping[Output, TensorType], limits: Limits
     ) -> tuple[dict[Output, Constant], set[Node]]:
-        """The constants that results and the nodes left over take, and the nodes that need not run.
+        """The constants read by results and remaining nodes, and the nodes that need not run.
 
-        What only other constants are made of is released at once, so that weights are not held twice. What there is no
-        room for under the limits is left to the run. Raises LimitExceeded when it takes too long.
+        Constants used only to compute other constants are released at once, so that weights are not held twice.
+        Constants beyond the memory limits are computed at run time. Raises LimitExceeded when folding takes too long.
         """
         deadline = Deadline(limits)
         room = None if limits.memory is None else limits.memory - sum(c.nbytes for c in self._kept.values() if c.held)
@@ -51,7 +54,7 @@ class Folding:
         gone: set[Node] = set()
         for node in nodes:
             deadline.check()
-            made = self._results(node, known, types, room)
+            made = self._results(node, known, types, room) or _inferred(node, types)
             if made is None:
                 continue
             gone.add(node)
@@ -67,14 +70,13 @@ class Folding:
     def _results(
         self, node: Node, known: Mapping[Output, Constant], types: Mapping[Output, TensorType], room: int | None
     ) -> tuple[Constant, ...] | None:
-        """The results of a node, None where they are not all known or would be too large."""
+        """The results of a node, None if they are unknown or would be too large."""
         if not all(o in types for o in node.outputs):
             return None  # a port that the operation does not have
-        values = [types[o].value for o in node.outputs]
-        if not values or node.type == "Const":
+        if not node.outputs or node.type == "Const":
             return None
-        if all(v is not None for v in values) and not any(is_short(types[o]) for o in node.outputs):
-            return tuple(Constant.of(v) for v in values if v is not None)
+        if not any(is_short(types[o]) for o in node.outputs) and (inferred := _inferred(node, types)):
+            return inferred
         if all(o in self._kept for o in node.outputs):
             return tuple(self._kept[o] for o in node.outputs)
         if not node.op.folds or node.op.signature.compute_context:
@@ -91,37 +93,46 @@ class Folding:
         if room is not None and size > room:
             return None
         inputs = [known[i] if i in known else self._file(i.node) for i in node.inputs]
+        if any(i.dtype == object and has_sizes(i.array) for i in inputs):
+            return None  # the result is another for each shape
         after = [wide_type(types[o]) for o in node.outputs]
         if size > SMALL and node.type in CERTAIN and is_builtin(node.op) and max(i.depth for i in inputs) < DEEPEST:
             return self._keep(node, _folded(node.op, inputs, after, [None] * len(after)))
         try:
             results = _evaluated(node.op, inputs, after)
         except ExecutionError:
-            return None  # it fails again when it runs, then with its place in the message
+            return None  # it fails again at run time, with its location in the message
         if len(results) != len(node.outputs):
-            return None  # the file lists less ports than the operation has
+            return None  # the file lists fewer ports than the operation has
         return self._keep(node, _folded(node.op, inputs, after, results))
 
     def _keep(self, node: Node, made: tuple[Constant, ...]) -> tuple[Constant, ...]:
-        """Remember for other plans what depends on the file alone."""
+        """Cache constants that depend on the file alone for other plans."""
         if all(i in self._kept or i.node.type == "Const" for i in node.inputs):
             self._kept.update(zip(node.outputs, made, strict=True))
         return made
 
     def _stored(self, nodes: Sequence[Node], wanted: Mapping[Output, int]) -> dict[Output, Constant]:
-        """What the file holds of the outputs that something takes."""
+        """The constants of the file whose values are used."""
         return {n.outputs[0]: self._file(n) for n in nodes if n.type == "Const" and wanted.get(n.outputs[0])}
 
     def _file(self, node: Node) -> Constant:
-        """A constant of the file, read when it is asked for."""
+        """A constant of the file, read on first use."""
         output = node.outputs[0]
         if output not in self._kept:
             self._kept[output] = stored(node)
         return self._kept[output]
 
 
+def _inferred(node: Node, types: Mapping[Output, TensorType]) -> tuple[Constant, ...] | None:
+    """The values computed by inference, perhaps from shapes alone; 16-bit floats as f32."""
+    values = [types[o].value for o in node.outputs if o in types]
+    known = [Constant.of(widened_array(v)) for v in values if v is not None]
+    return tuple(known) if known and len(known) == len(node.outputs) and node.type != "Const" else None
+
+
 def stored(node: Node) -> Constant:
-    """What a Const gives."""
+    """The value of a Const."""
     tensor = node.outputs[0].type
     where = (node.op.attributes["offset"], node.op.attributes["size"])
     return Constant(
@@ -133,7 +144,7 @@ def stored(node: Node) -> Constant:
 
 
 def _evaluated(op: Op, inputs: Sequence[Constant], types: Sequence[TensorType]) -> list[Array]:
-    """The results, floats of 16 bits as f32."""
+    """The results, 16-bit floats as f32."""
     results = evaluate(op, [widened_array(i.array) for i in inputs], types)
     return [np.asarray(r, t.element.dtype) if r.dtype in SHORT else r for r, t in zip(results, types, strict=False)]
 
@@ -141,7 +152,7 @@ def _evaluated(op: Op, inputs: Sequence[Constant], types: Sequence[TensorType]) 
 def _folded(
     op: Op, inputs: Sequence[Constant], types: Sequence[TensorType], results: Sequence[Array | None]
 ) -> tuple[Constant, ...]:
-    """The constants that an operation gives; the results are None where they are to be computed when asked for."""
+    """The constants computed by an operation; the results are None if they are computed on first use."""
     depth = 1 + max((i.depth for i in inputs), default=0)
 
     def make(k: int) -> Array:

@@ -1,61 +1,65 @@
-"""One inference under way, node by node, and what its operations may ask of it."""
+"""One inference in progress, node by node, and the services it offers to operations."""
 
 from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
-from time import perf_counter
-from typing import Any, ClassVar, Protocol, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, cast
 
 import numpy as np
 from numpy.lib.array_utils import byte_bounds
 
+from irload.analysis.memory import VIEWS
 from irload.core.element import ElementType, dynamic, element_of_dtype
 from irload.core.op import Op, evaluate, infer_outputs
 from irload.core.shape import Shape
 from irload.core.subgraph import Body
 from irload.core.tensor import Array, TensorType
-from irload.differences import RunDifferences
 from irload.errors import IRError
 from irload.graph import Graph, Node
 from irload.inference import Inference
-from irload.memory import VIEWS
 from irload.model import Model
 from irload.plan.memory_tracker import MemoryTracker
-from irload.plan.schedule import Part, Schedule, ScheduledNode, require_size
+from irload.plan.schedule import Schedule, ScheduledNode, StaticPart, require_size
 from irload.plan.wide import rounded_array, takes_its_own_types, wide_type, widened_array
-from irload.safety import Deadline, Limits
+from irload.safety.limits import Deadline, Limits
+from irload.validation.differences import RunDifferences
+
+if TYPE_CHECKING:
+    from irload.plan.executor import Executor
 
 
 class Scheduler(Protocol):
-    """What gives schedules for a model's graphs."""
+    """Provides schedules for a model's graphs."""
 
     model: Model
     limits: Limits
     optimize: bool
 
     def schedule(self, graph: Graph, given: Sequence[TensorType], differences: RunDifferences | None) -> Schedule:
-        """The schedule of a graph on inputs of these types; `differences` compares them with what the file declares."""
+        """The schedule of a graph for inputs of these types; `differences` compares them with declarations."""
         ...
 
     def operation(self, node: Node) -> Op:
-        """What runs a node that no plan runs: its own operation, or one that gives the same sooner."""
+        """The function for a node outside all plans: its operation, or an equivalent faster one."""
         ...
 
-    def run_part(self, part: Part, arrays: Sequence[Array], run: Run, *, wide: bool = False) -> tuple[Array, ...]:
-        """What the plan for a part of a graph gives; with `wide` floats of 16 bits as f32."""
+    def run_part(
+        self, part: StaticPart, arrays: Sequence[Array], run: InterpreterRun, *, wide: bool = False
+    ) -> tuple[Array, ...]:
+        """Results of the plan for a part of a graph; with `wide`, 16-bit floats as f32."""
         ...
 
 
-class Run:
-    """One inference under way: the RunContext that control flow and state ask for.
+class InterpreterRun:
+    """One inference in progress: the RunContext of control flow and state.
 
-    What a graph assigns to variables takes effect once that graph has run: for the next inference, or in a body for the
-    next iteration.
+    Assignments to variables take effect when their graph has run: for the next inference, or in a body for the next
+    iteration.
     """
 
     plans: ClassVar[bool] = True
-    """Whether plans run what they can. Else every node runs for itself."""
+    """Whether plans are used. Otherwise every node runs separately."""
 
     def __init__(self, compiled: Scheduler, variables: dict[str, Array]) -> None:
         self.compiled = compiled
@@ -65,16 +69,16 @@ class Run:
         self.tracker = MemoryTracker(compiled.limits)
         self.outputs: Sequence[TensorType] = ()
         self.differences: RunDifferences | None = None
-        """Compares the types that only a run knows with what the file declares."""
+        """Compares types that are inferred only at run time with the declarations of the file."""
         self.iterations = 0
         self._assigned: dict[str, Array] = {}
         self._schedules: dict[Graph, tuple[tuple[tuple[Any, ...], ...], Schedule]] = {}
-        """The schedule of each body for the dtypes and shapes that it was given last."""
+        """The schedule of each body for the dtypes and shapes of its last call."""
 
     def run(self, schedule: Schedule, arrays: Sequence[Array], *, wide: bool = False) -> tuple[Array, ...]:
-        """The results of a graph: by a plan where every type is known, else node by node behind what is planned.
+        """The results of a graph: by a plan if every type is known, else node by node after the planned part.
 
-        With `wide` those of 16 bits may be f32.
+        With `wide`, 16-bit results may be f32.
         """
         part = schedule.part
         if part is None or not schedule.is_static or not self.plans:
@@ -86,7 +90,7 @@ class Run:
         return self.assigning(lambda: self._nodes(schedule, arrays, wide=wide))
 
     def assigning(self, graph: Callable[[], tuple[Array, ...]]) -> tuple[Array, ...]:
-        """Run a graph; what it assigns to variables takes effect once it is done."""
+        """Run a graph; its assignments to variables take effect at the end."""
         outer, self._assigned = self._assigned, {}
         results = graph()
         self.variables.update(self._assigned)
@@ -119,7 +123,7 @@ class Run:
         return tuple(rounded_array(a, t) for a, t in zip(results, schedule.result_types, strict=True))
 
     def _planned(self, schedule: Schedule, slots: list[Array | None]) -> Sequence[ScheduledNode]:
-        """Run what can be planned; gives the nodes that are left."""
+        """Run the planned part; return the remaining nodes."""
         part = schedule.part
         if part is None or not self.plans:
             return schedule.nodes
@@ -130,7 +134,7 @@ class Run:
         return schedule.rest
 
     def run_node(self, scheduled: ScheduledNode, inputs: Sequence[Array]) -> tuple[Array, ...]:
-        """Run one operation. What its schedule could not know of its outputs is inferred now, from the values."""
+        """Run one operation. Output types that its schedule could not infer are inferred now, from the values."""
         try:
             self.deadline.check()
             types = scheduled.types if scheduled.known else self.types(scheduled, inputs)
@@ -152,7 +156,7 @@ class Run:
     def _evaluate_short(
         self, op: Op, scheduled: ScheduledNode, inputs: Sequence[Array], types: Sequence[TensorType]
     ) -> tuple[Array, ...]:
-        """An operation on floats of 16 bits, which are rounded only for those that take their own types."""
+        """An operation on 16-bit floats, which are rounded only for operations that require 16-bit types."""
         if takes_its_own_types(scheduled.node):
             own = [rounded_array(a, t) for a, t in zip(inputs, scheduled.input_types, strict=True)]
             return evaluate(op, own, types, self)
@@ -161,7 +165,7 @@ class Run:
         )
 
     def types(self, scheduled: ScheduledNode, inputs: Sequence[Array]) -> Sequence[TensorType]:
-        """The output types for these very inputs: the checks of `infer` on shapes that only now are known."""
+        """The output types for these inputs: the checks of `infer` on shapes that are known only now."""
         if not scheduled.node.op.infers_from_scalars:
             return self._inferred(scheduled, inputs)
         key = tuple((a.dtype, a.shape, a.tobytes() if a.size == 1 and a.dtype.kind in "biu" else b"") for a in inputs)
@@ -178,6 +182,10 @@ class Run:
             for t, a in zip(scheduled.input_types, inputs, strict=True)
         ]
         return infer_outputs(scheduled.node.op, known, Inference(self.compiled.model.file, limits=self.limits))
+
+    def run_plan(self, plan: Executor, arrays: Sequence[Array], *, wide: bool) -> tuple[Array, ...]:
+        """The results of a plan, of the graph or of a body."""
+        return plan.run(arrays, self, wide=wide)
 
     # -- the RunContext ----------------------------------------------------------------------------------------------
 
@@ -210,35 +218,14 @@ class Run:
         return self.variables.get(name)
 
     def write_variable(self, name: str, value: Array) -> None:
-        """Give a variable its value for the next inference, or the next iteration of the body it stands in."""
-        # The memory of a plan, of which it may be a view, serves the next step and the next inference.
+        """Set a variable for the next inference, or for the next iteration of the body that contains the Assign."""
+        # Copied if it is a view of a plan's memory, which the next step and the next inference overwrite.
         self._assigned[name] = value.copy() if isinstance(value.base, np.ndarray) else value
 
 
-class TimedRun(Run):
-    """A run that notes of each node of its schedule: the shapes of the outputs, the bytes moved, the seconds."""
-
-    def __init__(self, compiled: Scheduler, variables: dict[str, Array]) -> None:
-        super().__init__(compiled, variables)
-        self.timed: list[tuple[list[tuple[int, ...]], int, float]] = []
-        self._within = False
-
-    def run_node(self, scheduled: ScheduledNode, inputs: Sequence[Array]) -> tuple[Array, ...]:
-        """Run one operation; those of bodies belong to the one that runs them."""
-        if self._within:
-            return super().run_node(scheduled, inputs)
-        self._within = True
-        start = perf_counter()
-        results = super().run_node(scheduled, inputs)
-        seconds = perf_counter() - start
-        self._within = False
-        self.timed.append(([r.shape for r in results], sum(a.nbytes for a in (*inputs, *results)), seconds))
-        return results
-
-
 def apart(arrays: Mapping[str, Array], others: Sequence[Array]) -> dict[str, Array]:
-    """The arrays, copied where they share memory with one of the others."""
-    ends: list[int] = []  # of disjoint stretches of memory: begin, end, begin, end …
+    """The arrays, copied if they share memory with one of the others."""
+    ends: list[int] = []  # disjoint memory ranges: begin, end, begin, end …
     for low, high in sorted(map(byte_bounds, others)) if arrays else ():
         if ends and low <= ends[-1]:
             ends[-1] = max(ends[-1], high)
@@ -254,5 +241,5 @@ def apart(arrays: Mapping[str, Array], others: Sequence[Array]) -> dict[str, Arr
 
 
 def _element(tensor: TensorType, array: Array) -> ElementType:
-    """The element type of an array at run time; its dtype tells where inference could not."""
+    """The element type of an array at run time; its dtype decides if inference could not."""
     return element_of_dtype(array.dtype) if tensor.element is dynamic else tensor.element

@@ -1,15 +1,15 @@
-"""Memory of a run that goes node by node: how many bytes are alive, and whether the next node may add its own."""
+"""Memory of an interpreted run: the bytes that are alive, and whether the next node may allocate its outputs."""
 
 from __future__ import annotations
 
 from irload.core.tensor import Array, owner_of
-from irload.safety import Limits
+from irload.safety.limits import Limits
 
 
 class MemoryTracker:
-    """Counts the memory of the arrays that a run holds. Views of one array count once, as long as any of them exists.
+    """Counts the memory of the arrays of a run. Views of one array count once, as long as any of them exists.
 
-    `alive` is the sum in bytes; whoever holds something else for the run adds it there.
+    `alive` is the sum in bytes; code that allocates other memory for the run adds it there.
     """
 
     def __init__(self, limits: Limits) -> None:
@@ -19,13 +19,13 @@ class MemoryTracker:
         self._holders: dict[int, list[int]] = {}
 
     def require(self, nbytes: int) -> None:
-        """Raise LimitExceeded when outputs of so many bytes would be more than the peak allows."""
+        """Raise LimitExceeded if outputs of `nbytes` bytes would exceed the peak limit."""
         needed = self.alive + nbytes
         if self._bound is not None and needed > self._bound:
-            raise self._limits.exceeded("peak_bytes", f"would need {needed} bytes together with what else is alive")
+            raise self._limits.exceeded("peak_bytes", f"would need {needed} bytes together with all other live values")
 
     def hold(self, array: Array) -> None:
-        """Count an array that is alive from now on."""
+        """Count an array until it is released."""
         owner = owner_of(array)
         entry = self._holders.get(id(owner))
         if entry is None:
@@ -35,7 +35,7 @@ class MemoryTracker:
             entry[0] += 1
 
     def release(self, array: Array | None) -> None:
-        """One holder less of an array that was held; None is passed over."""
+        """Remove one reference to an array; None is ignored."""
         if array is None:
             return
         key = id(owner_of(array))

@@ -1,33 +1,36 @@
-"""Where the time of an inference goes: one entry a step, with the work it does where that can be counted."""
+"""The time of an inference by step, with the arithmetic and memory traffic of steps that can be counted."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from statistics import median
 from typing import TYPE_CHECKING
 
-from irload.graph import Node
-from irload.plan.backends.base import Kernel
+from irload.graph import Graph, Node
+from irload.plan.backends.base import StepKernel
+from irload.plan.backends.registry import compiled_backend
 from irload.plan.executor import Executor
-from irload.plan.ir.work import flops
 from irload.plan.schedule import ScheduledNode
+from irload.record import record
 
 if TYPE_CHECKING:
-    from irload.plan.backends.llvm.peaks import Peaks
+    from irload.plan.backends.compiled import Peaks
 
-__all__ = ["StepTime", "of_interpreted", "of_plan"]
+__all__ = ["BodySteps", "StepTime", "of_interpreted", "of_plan", "with_bodies"]
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class StepTime:
     """One step of a plan and the seconds it takes.
 
-    `operation`: the types of the layers that it stands for, `layer` the name of the last of them, `kernel` what was
-    chosen to run it, `shape` that of its first output. `flops` counts multiplications and additions of convolutions,
-    matmuls and attention, 0 for all else; `nbytes` what the step reads and writes at least; `origin`: the layers.
-    `reach`: the rate as a share (0–1) of what this machine was measured to do at most, of arithmetic in f32 or in bf16,
-    whichever the kernel uses, or of copying; None where that is not known, as in plans without compiled kernels.
+    `operation`: the types of the layers fused into it, `layer` the name of the last of them, `kernel` the chosen
+    kernel, `shape` the shape of its first output. `flops` counts multiplications and additions of convolutions, matmuls
+    and attention, 0 for other steps; `nbytes` the minimum of bytes read and written; `origin`: the layers. `reach`: the
+    rate as a fraction (0–1) of this machine's measured peak, of f32 or bf16 arithmetic, depending on the kernel, or of
+    copying; None if unknown, as in plans without compiled kernels. `inside`: the steps of the bodies that the step
+    runs, whose `seconds`, `flops` and `nbytes` are summed over all iterations; `seconds` of the step itself includes
+    their time.
     """
 
     operation: str
@@ -39,12 +42,17 @@ class StepTime:
     nbytes: int
     origin: tuple[Node, ...] = ()
     reach: float | None = None
+    inside: tuple[StepTime, ...] = ()
 
     @property
     def rate(self) -> str:
-        """GFLOP/s where operations are counted, else GB/s."""
+        """GFLOP/s if operations are counted, else GB/s."""
         amount, unit = (self.flops, "GFLOP/s") if self.flops else (self.nbytes, "GB/s")
         return f"{amount / self.seconds / 1e9:.3g} {unit}" if self.seconds > 0 else ""
+
+
+BodySteps = Mapping[Graph, Mapping[tuple[str, str, tuple[Node, ...]], StepTime]]
+"""The steps of each body by operation, kernel and layers, summed over all iterations of one run."""
 
 
 def of_plan(plan: Executor, rounds: Sequence[Sequence[float]]) -> list[StepTime]:
@@ -54,35 +62,51 @@ def of_plan(plan: Executor, rounds: Sequence[Sequence[float]]) -> list[StepTime]
     return [_entry(kernel, median(seconds), most) for kernel, seconds in zip(plan.kernels, times, strict=True)]
 
 
-def _entry(kernel: Kernel, seconds: float, most: Peaks | None) -> StepTime:
-    step, work = kernel.step, flops(kernel.step)
-    nbytes = sum(v.nbytes for v in (*step.inputs, *step.outputs))
+def _entry(kernel: StepKernel, seconds: float, most: Peaks | None) -> StepTime:
+    step = kernel.step
     name = step.origin[-1].name if step.origin else ""
     shape = step.outputs[0].shape if step.outputs else ()
-    reach = _reach(kernel, work, nbytes, seconds, most)
-    return StepTime(step.title, name, kernel.name, shape, seconds, work, nbytes, step.origin, reach)
+    reach = _reach(kernel, seconds, most)
+    return StepTime(step.title, name, kernel.name, shape, seconds, step.flops, step.nbytes, step.origin, reach)
 
 
-def _reach(kernel: Kernel, work: int, nbytes: int, seconds: float, most: Peaks | None) -> float | None:
+def _reach(kernel: StepKernel, seconds: float, most: Peaks | None) -> float | None:
     if most is None or seconds <= 0:
         return None
+    work = kernel.step.flops
     peak = most.nbytes if not work else most.bf16 if "bf16" in kernel.why else most.flops
-    return min((work or nbytes) / seconds / peak, 1.0) if peak else None
+    return min((work or kernel.step.nbytes) / seconds / peak, 1.0) if peak else None
 
 
 def _peaks(plan: Executor) -> Peaks | None:
-    if all(segment.backend != "llvm" for segment in plan.segments):
+    backend = compiled_backend(plan.options)
+    if backend is None or all(segment.backend != backend.name for segment in plan.segments):
         return None
-    from irload.plan.backends.llvm.peaks import peaks
-    from irload.plan.backends.llvm.target import host_target
-
-    target = host_target()
-    return None if target is None else peaks(target, plan.threads)
+    return backend.peaks(plan.options.threads)
 
 
 def of_interpreted(
     scheduled: ScheduledNode, shapes: Sequence[tuple[int, ...]], nbytes: int, seconds: float
 ) -> StepTime:
-    """The entry of one operation that ran by its own `compute`."""
+    """The entry of one operation run by its `compute`."""
     shape = shapes[0] if shapes else ()
     return StepTime(scheduled.node.type, scheduled.node.name, "compute", shape, seconds, 0, nbytes, (scheduled.node,))
+
+
+def with_bodies(steps: Sequence[StepTime], model: Graph, rounds: Sequence[BodySteps]) -> list[StepTime]:
+    """The steps, with the steps of their bodies as `inside`, whose times are medians over the rounds."""
+    bodies: dict[Node, list[Graph]] = {}
+    for graph in model.walk():
+        for node, _, body in graph.subgraphs():
+            bodies.setdefault(node, []).append(body)
+
+    def steps_of(body: Graph) -> list[StepTime]:
+        met = {key: step for found in rounds for key, step in found.get(body, {}).items()}
+        times = {key: [found[body][key].seconds for found in rounds if key in found.get(body, {})] for key in met}
+        return [completed(replace(step, seconds=median(times[key]))) for key, step in met.items()]
+
+    def completed(step: StepTime) -> StepTime:
+        run = [body for node in step.origin for body in bodies.get(node, ())]
+        return replace(step, inside=tuple(s for body in run for s in steps_of(body))) if run else step
+
+    return [completed(step) for step in steps]

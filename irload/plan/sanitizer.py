@@ -1,7 +1,7 @@
-"""The sanitizer: a run that watches memory, for tests, as it costs more than the run it watches.
+"""The sanitizer: a run that checks memory accesses, for tests, as it costs more than the run itself.
 
 Every buffer is poisoned before its first step and after its last one; no step may change a value that is still needed,
-nor the caller's arrays, and results share no memory with anything. Back ends add checks of their own when they compile.
+nor the caller's arrays, and results do not share memory. Back ends add further checks when they compile.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from irload.plan.memory.memory import Memory
 
 
 class Sanitizer:
-    """Watches the runs of one plan."""
+    """Checks the runs of one plan."""
 
     def __init__(self, program: Program, memory: Memory) -> None:
         self._program = program
@@ -24,9 +24,9 @@ class Sanitizer:
         self._roots = {v: _root(memory, v) for v in walk_values(program)}
         self._last = _last_uses(program)
         self._begun: dict[int, dict[Value, None]] = {}
-        """The buffers that each step is the first to write to; the caller writes to those of the inputs."""
+        """The buffers first written by each step; the caller writes the buffers of the inputs."""
         self._dead: dict[int, dict[Value, None]] = {}
-        """The buffers of which nothing is needed after each step."""
+        """The buffers that are dead after each step."""
         self._find_lives()
 
     def _find_lives(self) -> None:
@@ -43,7 +43,7 @@ class Sanitizer:
                     self._begun.setdefault(k, {})[root] = None
 
     def run(self, arrays: Sequence[Array], kernels: Mapping[Step, Callable[[], None]]) -> tuple[Array, ...]:
-        """The results of a run that is watched. `kernels`: what runs each step that needs a run."""
+        """The results of a checked run. `kernels`: the function of each step that needs a run."""
         program = self._program
         given = [a.copy() for a in arrays]
         self._memory.arena.fill(0xFF)
@@ -73,9 +73,7 @@ class Sanitizer:
         return results
 
     def _bytes(self, value: Value) -> bytes:
-        """What a value holds; of one whose layout no strides describe, all of its buffer."""
-        strided = self._memory.layout(self._roots[value]).has_strides
-        return (self._memory.array(value) if strided else self._memory.buffer(self._roots[value])).tobytes()
+        return self._memory.array(value).tobytes()
 
     def _poison(self, roots: Iterable[Value]) -> None:
         """NaN in floats of any width, numbers far out of range in integers."""
@@ -84,7 +82,7 @@ class Sanitizer:
 
 
 def _root(memory: Memory, value: Value) -> Value:
-    """The value whose buffer holds this one. Raises PlanInvalid for views that go round in a circle."""
+    """The value whose buffer holds this one. Raises PlanInvalid for a cycle of views."""
     seen = {value}
     while (source := memory.source(value)) is not None:
         value = source
@@ -95,7 +93,7 @@ def _root(memory: Memory, value: Value) -> Value:
 
 
 def _last_uses(program: Program) -> dict[Value, int]:
-    """The position of the step that takes each value last; beyond the end for what the program returns."""
+    """The position of the step that reads each value last; beyond the end for results of the program."""
     last: dict[Value, int] = dict.fromkeys(program.inputs, -1)
     for k, step in enumerate(program.steps):
         last.update(dict.fromkeys((*step.outputs, *step.inputs), k))

@@ -1,4 +1,4 @@
-"""Schedules: the reachable nodes in topological order, with slots for their values and when each is last used."""
+"""Schedules: the reachable nodes in topological order, with slots for their values and the last use of each."""
 
 from __future__ import annotations
 
@@ -6,28 +6,32 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import field
 from math import prod
 
+from irload.analysis.macs import macs
+from irload.analysis.memory import Lifetimes
 from irload.core.shape import ARRAY_AXES
 from irload.core.tensor import UNKNOWN, TensorType
 from irload.errors import LimitExceeded
 from irload.graph import Graph, Node, Output, UnknownOp
 from irload.inference import Inference, Inferred
-from irload.macs import macs
-from irload.memory import Lifetimes
 from irload.plan.folding import Folding, stored
 from irload.plan.ir.constant import SMALL, Constant
 from irload.plan.wide import is_short
 from irload.record import record
-from irload.safety import DEFAULT, Limits
+from irload.safety.limits import DEFAULT, Limits
 
-__all__ = ["Part", "Schedule", "ScheduledNode", "schedule_graph"]
+__all__ = ["Schedule", "ScheduledNode", "State", "StaticPart", "schedule_graph"]
+
+
+State = Mapping[Node, TensorType | None]
+"""For each ReadValue of a graph the type of the value that it reads; None if the variable has no value yet."""
 
 
 @record()
 class ScheduledNode:
-    """One node to run. Slots are positions in the table of live values; `last_use` lists those that end here.
+    """One node to run. Slots are positions in the table of live values; `last_use` lists the slots released after it.
 
-    `known` is true when inference has already checked the node on static shapes; otherwise it is inferred again on the
-    values it is given.
+    `known` is true if inference has checked the node on static shapes; otherwise it is inferred again from its actual
+    inputs.
     """
 
     node: Node
@@ -38,18 +42,18 @@ class ScheduledNode:
     types: tuple[TensorType, ...]
     known: bool
     short: bool = False
-    """True where a float of 16 bits goes in or out, as far as is known."""
+    """True if an input or output is a 16-bit float, as far as types are known."""
     nbytes: int = 0
-    """Those of the outputs together, where they are known."""
+    """The bytes of all outputs, if known."""
     inferred: dict[Hashable, tuple[TensorType, ...]] = field(
         default_factory=dict[Hashable, tuple[TensorType, ...]], repr=False
     )
-    """What a run inferred last, by what it inferred that from."""
+    """The last inference at run time, keyed by its inputs."""
 
 
 @record(eq=False)
-class Part:
-    """What a plan runs of a graph: nodes of static types, from outputs that it is given to those that it gives.
+class StaticPart:
+    """The planned part of a graph: nodes of static types, with its inputs and outputs.
 
     `taken` and `given` are the slots of the two.
     """
@@ -62,14 +66,14 @@ class Part:
     constants: Mapping[Output, Constant] = field(repr=False)
     types: Mapping[Output, TensorType] = field(repr=False)
     key: Hashable = field(repr=False)
-    """The same for parts that one plan can run, although what else the graph was given may differ."""
+    """An equal key for parts that one plan can run, even if other inputs of the graph differ."""
 
 
 @record(eq=False)
 class Schedule:
     """Nodes over a table of slots, of which `parameters` are filled by the caller and `results` read by it.
 
-    `constants` are slots and what fills them.
+    `constants` maps slots to their values.
     """
 
     nodes: tuple[ScheduledNode, ...]
@@ -81,16 +85,16 @@ class Schedule:
     """The same constants by output."""
     types: Mapping[Output, TensorType] = field(default_factory=dict[Output, TensorType], repr=False)
     is_static: bool = False
-    """True when inference knows every type, so that memory can be planned. Strings have no fixed size."""
+    """True if every type is inferred, so that memory can be planned. Strings have no fixed size."""
     result_types: tuple[TensorType, ...] = ()
-    part: Part | None = None
-    """What can be planned and is worth it: all where that is static, else what does not depend on values."""
+    part: StaticPart | None = None
+    """The part worth planning: the whole graph if it is static, else the nodes that do not depend on values."""
     rest: tuple[ScheduledNode, ...] = ()
-    """The nodes that are left then, all where nothing is planned."""
+    """The remaining nodes; all if nothing is planned."""
 
 
 def require_size(tensor: TensorType, limits: Limits) -> None:
-    """Raise LimitExceeded when the tensor, be it as small as it can, would take more bytes than the limits allow."""
+    """Raise LimitExceeded if even the smallest possible tensor of this type exceeds the limits."""
     size = tensor.shape.size.lo * tensor.element.dtype.itemsize
     if (
         size == 0
@@ -110,24 +114,30 @@ def schedule_graph(
     inferred: Inferred | None = None,
     *,
     plan: bool = True,
+    state: State | None = None,
 ) -> Schedule:
-    """The schedule of a graph whose Parameters get these types. With `folding`, what is constant is computed now.
+    """The schedule of a graph for Parameters of these types. With `folding`, constant nodes are computed now.
 
-    Without `plan` none of its nodes are for a plan.
+    Without `plan` all nodes are interpreted. With `state`, the caller fills in the values of variables after the
+    Parameters, and planned memory serves them; without it, ReadValue is a node like others.
 
-    `inferred`: an earlier inference under the same limits, which is not repeated where it holds for these types.
+    `inferred`: an earlier inference under the same limits, reused as far as it is valid for these types.
 
-    Raises what inference raises, and LimitExceeded where a tensor, or what must be in memory at once, would pass a
-    limit. Nothing is loaded or computed before that.
+    Raises the errors of inference, and LimitExceeded if a tensor, or the values that are alive together, exceed a
+    limit, before anything is loaded or computed.
     """
-    if inferred is None or not inferred.holds_for(graph, given):
-        inference = Inference(graph.file, limits=limits)
-        inference.graph(graph, given)
+    filled = [] if state is None else [node for node, tensor in state.items() if tensor is not None]
+    if state or inferred is None or not inferred.holds_for(graph, given):
+        inference = Inference(graph.file, limits=limits, known=inferred)
+        inference.graph(graph, given, state)
         types, counts = inference.types, inference.counts
     else:
         types, counts = inferred.types, inferred.counts
     slot: dict[Output, int] = {}
-    nodes = [n for n in graph.nodes if n.reachable and n.type not in ("Parameter", "Result")]
+    nodes = [n for n in _reached(graph, filled) if n.type not in ("Parameter", "Result")]
+    parameters = [*(p.outputs[0] for p in graph.parameters), *(n.outputs[0] for n in filled)]
+    if state is not None:
+        nodes = _assigning_last(nodes)
     constant_bytes = _require_sizes(graph, nodes, types, limits)
     returned = [r.inputs[0] for r in graph.results]
     if folding is not None:
@@ -137,7 +147,7 @@ def schedule_graph(
         taken = {*returned, *(i for n in nodes for i in n.inputs)}
         constants = {n.outputs[0]: stored(n) for n in nodes if n.type == "Const" and n.outputs[0] in taken}
     nodes = [n for n in nodes if n.type != "Const"]
-    for output in (*constants, *(o for node in (*graph.parameters, *nodes) for o in node.outputs)):
+    for output in (*constants, *parameters, *(o for node in nodes for o in node.outputs)):
         slot[output] = len(slot)
     results = tuple(slot[o] for o in returned)
     kept = set(results)
@@ -150,7 +160,7 @@ def schedule_graph(
         if s not in kept and s >= len(constants):
             ends[k].append(s)
     scheduled: list[ScheduledNode] = []
-    # A file may list more ports than the operation has, or less: inferred at the step, so the schedule is interpreted.
+    # A file may list more or fewer ports than the operation has: inferred at run time, so the schedule is interpreted.
     for k, node in enumerate(nodes):
         before = tuple(types.get(i, UNKNOWN).without_value() for i in node.inputs)
         after = tuple(types.get(o, UNKNOWN).without_value() for o in node.outputs)
@@ -168,20 +178,20 @@ def schedule_graph(
             )
         )
     is_static = all(s.known and all(_is_flat(t) for t in (*s.input_types, *s.types)) for s in scheduled) and all(
-        _is_flat(types.get(o, UNKNOWN)) for o in (*(p.outputs[0] for p in graph.parameters), *returned)
+        _is_flat(types.get(o, UNKNOWN)) for o in (*parameters, *returned)
     )
-    if folding is None or not is_static:  # the memory of a plan is counted exactly when it is placed
+    if folding is None or not is_static:  # the memory of a plan is counted exactly when offsets are assigned
         _require_peak(graph, types, constant_bytes, limits)
     part, rest = None, scheduled
     if plan and folding is not None:
-        part = _part(graph, scheduled, slot, constants, types, is_static)
+        part = _part(parameters, returned, scheduled, slot, constants, types, is_static)
     if part is not None:
         own = {s.node for s in part.nodes}
         rest = [s for s in scheduled if s.node not in own]
     return Schedule(
         tuple(scheduled),
         len(slot),
-        tuple(slot[p.outputs[0]] for p in graph.parameters),
+        tuple(slot[o] for o in parameters),
         results,
         tuple((slot[o], c) for o, c in constants.items()),
         constants,
@@ -193,33 +203,58 @@ def schedule_graph(
     )
 
 
+def _reached(graph: Graph, filled: Sequence[Node]) -> list[Node]:
+    """The nodes in order on which results and assignments depend, without the filled ones and their sources."""
+    if not filled:
+        return [n for n in graph.nodes if n.reachable]
+    found = set(filled)
+    pending = [n for n in graph.nodes if n.reachable and n.type in ("Result", "Assign")]
+    while pending:
+        node = pending.pop()
+        if node not in found:
+            found.add(node)
+            pending += [i.node for i in node.inputs]
+    found -= set(filled)
+    return [n for n in graph.nodes if n in found]
+
+
+def _assigning_last(nodes: Sequence[Node]) -> list[Node]:
+    """The nodes with assignments that no node reads at the end: they take effect after the graph."""
+    read = {i.node for n in nodes for i in n.inputs}
+    late = [n for n in nodes if n.type == "Assign" and n not in read]
+    return [*(n for n in nodes if n not in set(late)), *late]
+
+
 def _part(
-    graph: Graph,
+    taken: Sequence[Output],
+    left: Sequence[Output],
     nodes: Sequence[ScheduledNode],
     slot: Mapping[Output, int],
     constants: Mapping[Output, Constant],
     types: Mapping[Output, TensorType],
     is_static: bool,
-) -> Part | None:
-    """What to plan: everything, or what leads to nodes of types that are not known, where that multiplies matrices."""
-    taken, left = [p.outputs[0] for p in graph.parameters], [r.inputs[0] for r in graph.results]
-    planned, key = nodes, object()  # a plan of everything serves its own schedule alone
+) -> StaticPart | None:
+    """The part to plan: everything, or the ancestors of nodes of unknown types if they multiply matrices."""
+    planned, key = nodes, object()  # a plan of everything is keyed by its schedule alone
     if not is_static:
-        planned = _leading(graph, nodes, constants, types)
+        planned = _leading(taken, nodes, constants, types)
         if all(macs(s.node) == 0 for s in planned):
             return None
         needed = {i for s in planned for i in s.node.inputs}
         taken, left = [o for o in taken if o in needed], _left(planned, nodes, left)
         key = _key(planned, taken, left, constants, types)
     slots = [tuple(slot[o] for o in outputs) for outputs in (taken, left)]
-    return Part(tuple(planned), tuple(taken), tuple(left), slots[0], slots[1], constants, types, key)
+    return StaticPart(tuple(planned), tuple(taken), tuple(left), slots[0], slots[1], constants, types, key)
 
 
 def _leading(
-    graph: Graph, nodes: Sequence[ScheduledNode], constants: Iterable[Output], types: Mapping[Output, TensorType]
+    parameters: Sequence[Output],
+    nodes: Sequence[ScheduledNode],
+    constants: Iterable[Output],
+    types: Mapping[Output, TensorType],
 ) -> list[ScheduledNode]:
-    """The nodes of types that are known and do not follow one of others."""
-    made = {*constants, *(p.outputs[0] for p in graph.parameters)}
+    """The nodes of known types whose inputs all have known types."""
+    made = {*constants, *parameters}
     made = {o for o in made if _is_flat(types.get(o, UNKNOWN))}
     found: list[ScheduledNode] = []
     for scheduled in nodes:
@@ -237,7 +272,7 @@ def _key(
     constants: Mapping[Output, Constant],
     types: Mapping[Output, TensorType],
 ) -> Hashable:
-    """All that the plan of a part depends on. Constants may follow from shapes of anything."""
+    """The key of a part: everything its plan depends on. Constants may depend on shapes anywhere in the graph."""
     used = dict.fromkeys(i for s in planned for i in s.node.inputs if i in constants)
     numbers = tuple(c.array.tobytes() if c.held and c.nbytes <= SMALL else c for c in map(constants.__getitem__, used))
     given = tuple((o, types[o].element.name, types[o].shape) for o in taken)
@@ -245,14 +280,14 @@ def _key(
 
 
 def _left(planned: Sequence[ScheduledNode], nodes: Sequence[ScheduledNode], returned: Sequence[Output]) -> list[Output]:
-    """What the planned nodes make that others take, or the graph returns."""
+    """The values of planned nodes that other nodes read or the graph returns."""
     own = {s.node for s in planned}
     wanted = {*returned, *(i for s in nodes if s.node not in own for i in s.node.inputs)}
     return [o for s in planned for o in s.node.outputs if o in wanted]
 
 
 def _require_sizes(graph: Graph, nodes: Sequence[Node], types: Mapping[Output, TensorType], limits: Limits) -> int:
-    """Check every tensor, and the constants together. Returns the bytes of these; what several share counts once."""
+    """Check every tensor and the sum of constants. Returns the bytes of constants; shared ones count once."""
     spans: dict[tuple[int, int, str, int], int] = {}
     for node in nodes:
         for output in node.outputs:
@@ -272,11 +307,13 @@ def _require_sizes(graph: Graph, nodes: Sequence[Node], types: Mapping[Output, T
 def _require_peak(graph: Graph, types: Mapping[Output, TensorType], constant_bytes: int, limits: Limits) -> None:
     found = Lifetimes(graph, lambda o: types.get(o, UNKNOWN))
     try:
-        limits.require("peak_bytes", constant_bytes + found.peak, "what is alive when this layer runs is too large")
+        limits.require(
+            "peak_bytes", constant_bytes + found.peak, "the tensors alive when this layer runs are too large"
+        )
     except LimitExceeded as error:
         raise error.at(found.at.where(graph.file)) if found.at is not None else error from None
 
 
 def _is_flat(tensor: TensorType) -> bool:
-    """True when memory can be planned for a tensor."""
+    """True if memory can be planned for a tensor."""
     return tensor.is_static and tensor.element.dtype != object and len(tensor.shape) <= ARRAY_AXES

@@ -1,13 +1,14 @@
-"""Which back end runs each step, what they ask of memory together, and what stands at the borders between them."""
+"""The back end of each step, the memory requests of all back ends, and conversions between their private layouts."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from copy import copy
+from dataclasses import replace
 
 from irload.plan.backends.base import Backend
 from irload.plan.ir.program import Program, Step, Value
-from irload.plan.ir.steps import Relayout
+from irload.plan.ir.steps import RelayoutStep
+from irload.plan.memory.layout import Layout
 from irload.plan.memory.requests import MemoryRequests
 
 Owners = dict[Step, Backend]
@@ -17,35 +18,38 @@ Owners = dict[Step, Backend]
 def divide(
     program: Program, backends: Sequence[Backend], check: Callable[[Program, str], None]
 ) -> tuple[Owners, MemoryRequests]:
-    """Have all back ends rewrite what they support, and give every step to the first one that supports it.
+    """Let all back ends rewrite the program, then assign every step to the first one that supports it.
 
-    Layouts that strides do not describe are known to the back end alone that asks for them. Where the steps of others,
-    or the caller, take such a value, a Relayout step of that back end is added between; so it is behind results that a
-    back end wants to make planar itself.
+    Layouts with a stored type are private to the back end that requests them. If steps of other back ends, or the
+    caller, read a value in a private layout, a Relayout step of the owning back end is inserted; likewise for
+    results that a back end converts to a planar layout itself, and for the copies that steps read.
     """
     for backend in backends:
         backend.fuse(program)
         check(program, f"the passes of {backend.name}")
     owners = {step: next(b for b in backends if b.supports(step)) for step in program.steps}
     found = _requests(program, backends, owners)
-    private = {v for v, layout in found.layouts.items() if not layout.is_strided} | found.relaid
+    private = {v for v, layout in found.layouts.items() if layout.is_private} | found.relaid
     if _insert_relayouts(program, owners, private):
         check(program, "the borders of segments")
         found = _requests(program, backends, owners)
+    if found.reordered:
+        _insert_reorders(program, owners, found)
+        check(program, "the reorders of operands")
     return owners, found
 
 
 def _requests(program: Program, backends: Sequence[Backend], owners: Owners) -> MemoryRequests:
     steps = program.steps
     found = MemoryRequests.together(b.requests(program, [s for s in steps if owners[s] is b]) for b in backends)
-    outside = {*program.inputs, *(s.output for s in steps if isinstance(s, Relayout))}
-    # What others than the back end fill or read lies as strides describe.
-    found.layouts = {v: layout for v, layout in found.layouts.items() if layout.is_strided or v not in outside}
+    outside = {*program.inputs, *(s.output for s in steps if isinstance(s, RelayoutStep))}
+    # Back ends share these values, so they are stored in their logical type.
+    found.layouts = {v: layout for v, layout in found.layouts.items() if not (layout.is_private and v in outside)}
     return found
 
 
 def _insert_relayouts(program: Program, owners: Owners, private: set[Value]) -> bool:
-    """Relayout steps behind values that are private to a back end and taken by others. True where any was needed."""
+    """Insert Relayout steps after values that are private to a back end and read by others. True if any was needed."""
     needed = False
     producers = program.producers()
     for value in [v for v in producers if v in private]:
@@ -55,9 +59,9 @@ def _insert_relayouts(program: Program, owners: Owners, private: set[Value]) -> 
             continue
         needed = True
         own = Value(value.shape, value.dtype, name=value.name)
-        relayout = Relayout([own], [value], origin=producer.origin)
-        changes: dict[Step, list[Step]] = {producer: [_with(producer, "outputs", value, own), relayout]}
-        changes |= {s: [_with(s, "inputs", value, own)] for s in consumers if owners[s] is owner}
+        relayout = RelayoutStep([own], [value], origin=producer.origin)
+        changes: dict[Step, list[Step]] = {producer: [_with(producer, value, own), relayout]}
+        changes |= {s: [_with(s, value, own)] for s in consumers if owners[s] is owner}
         for old, new in changes.items():
             program.replace([old], new)
             owners.update(dict.fromkeys(new, owner))
@@ -65,8 +69,25 @@ def _insert_relayouts(program: Program, owners: Owners, private: set[Value]) -> 
     return needed
 
 
-def _with(step: Step, field: str, old: Value, new: Value) -> Step:
-    """The step with another value in its inputs or outputs."""
-    changed = copy(step)
-    setattr(changed, field, [new if v is old else v for v in getattr(step, field)])
-    return changed
+def _insert_reorders(program: Program, owners: Owners, requests: MemoryRequests) -> None:
+    """Insert a Relayout step before the first step that reads its first input from a copy; other readers share it."""
+    copies: dict[tuple[Value, Layout], Value] = {}
+    for step in program.steps:
+        layout = requests.reordered.get(step)
+        if layout is None:
+            continue
+        value, owner, new = step.inputs[0], owners[step], list[Step]()
+        shared = copies.get((value, layout))
+        if shared is None:
+            shared = copies[value, layout] = Value(value.shape, value.dtype, name=value.name)
+            requests.layouts[shared] = layout
+            new.append(RelayoutStep([value], [shared], origin=step.origin[:1]))
+        changed = replace(step, inputs=[shared, *step.inputs[1:]])
+        program.replace([step], [*new, changed])
+        owners.update(dict.fromkeys((*new, changed), owner))
+
+
+def _with(step: Step, old: Value, new: Value) -> Step:
+    """The step with one value replaced."""
+    inputs, outputs = ([new if v is old else v for v in values] for values in (step.inputs, step.outputs))
+    return replace(step, inputs=inputs, outputs=outputs)

@@ -1,4 +1,4 @@
-"""The thread pool of the process, which runs the parts of a phase at the same time."""
+"""The thread pool of the process, which runs the parts of a phase in parallel."""
 
 from __future__ import annotations
 
@@ -9,79 +9,78 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from irload.machine import processors
-from irload.portable import after_fork_in_child, keep_to, other_processors
+from irload.system.machine import processors
+from irload.system.portable import after_fork_in_child, keep_to, other_processors
 
 Call = tuple[Callable[..., Any], tuple[Any, ...]]
-"""A function and its arguments; nothing is looked up later."""
+"""A function and its arguments; no names are resolved at run time."""
 
-Part = list[Call]
-"""Calls that one thread makes one after the other."""
+ThreadCalls = list[Call]
+"""Calls that one thread makes sequentially."""
 
 
-Job = Sequence[int]
+NativeCall = Sequence[int]
 """A function of machine code and its arguments."""
 
 
 class Mailbox(Protocol):
-    """Where one thread spins for a moment for its next job, and runs it without Python's lock."""
+    """The mailbox of one thread, which spins briefly for its next job and runs it without the GIL."""
 
     def serve(self) -> None:
-        """Wait for jobs and run them, until none has come for a while or Python interrupts."""
+        """Wait for jobs and run them; return when none has arrived for a while or Python interrupts."""
         ...
 
-    def submit(self, job: Job) -> bool:
-        """Have the thread run a job; False where it does not wait for one."""
+    def submit(self, job: NativeCall) -> bool:
+        """Submit a job; False if the thread is not waiting for one."""
         ...
 
     def finish(self) -> None:
-        """Wait for the end of the job that was submitted."""
+        """Wait for the end of the submitted job."""
         ...
 
     def interrupt(self, interrupted: bool) -> None:
-        """Have the thread go back to Python at once, or no longer."""
+        """Set or clear the flag that returns the thread to Python."""
         ...
 
 
 class Together(Protocol):
-    """Work whose parts wait for each other."""
+    """Work whose parts wait for each other at barriers."""
 
-    def jobs(self, count: int) -> Sequence[Job]:
-        """What each of so many threads does."""
+    def jobs(self, count: int) -> Sequence[NativeCall]:
+        """The jobs of `count` threads."""
         ...
 
-    def run(self, job: Job) -> None:
-        """Run one of them in the calling thread."""
+    def run(self, job: NativeCall) -> None:
+        """Run one of the jobs in the calling thread."""
         ...
 
     def mailbox(self) -> Mailbox:
-        """A mailbox for one more thread."""
+        """A new mailbox for one more thread."""
         ...
 
     def abandon(self) -> None:
-        """Have all parts come to their end, where an exception meets a thread that others may wait for."""
+        """On an exception, release all barriers, so that every part ends and no thread blocks."""
         ...
 
 
-def run_part(part: Part) -> None:
+def run_part(part: ThreadCalls) -> None:
     """Make the calls of one part."""
     for function, arguments in part:
         function(*arguments)
 
 
 class ThreadPool:
-    """Threads that run parts; those that call `run`, of which there may be several at once, run parts themselves.
+    """Threads that run parts. Several threads may call `run` concurrently; each also runs parts itself.
 
-    Threads are started when they are first needed and kept for as long as the process lives. There are never more than
-    the processors would keep busy, or than one `run` alone asks for. A caller that finds none idle runs all parts
-    itself, so no thread waits for one that waits.
+    Threads are started on first use and kept until the process ends: at most `processors() - 1`, or as many as
+    one `run` needs. A caller for which no thread is idle runs all parts itself, so waits are never circular.
     """
 
     def __init__(self) -> None:
         self.forget()
 
     def forget(self) -> None:
-        """Have no threads: those of a parent process do not exist in its forked child."""
+        """Clear the list of threads: a forked child does not have the threads of its parent."""
         self._lock = Lock()
         self._threads: list[_Worker] = []
         self._idle: list[_Worker] = []
@@ -89,10 +88,11 @@ class ThreadPool:
     def __len__(self) -> int:
         return len(self._threads)
 
-    def run(self, parts: Sequence[Part]) -> None:
-        """Run the parts and wait for all of them; the first by the calling thread.
+    def run(self, parts: Sequence[ThreadCalls]) -> None:
+        """Run the parts and wait for all of them; the calling thread runs the first.
 
-        Raises what one of them raised. When an exception leaves, KeyboardInterrupt included, no part is still running.
+        Raises an exception of one of them. When an exception leaves, KeyboardInterrupt included, no part is still
+        running.
         """
 
         def work(hired: list[_Worker]) -> list[BaseException]:
@@ -102,7 +102,7 @@ class ThreadPool:
         self._with_threads(len(parts), work)
 
     def run_together(self, work: Together, most: int) -> None:
-        """Run parts that wait for each other, as many as there are threads for, up to `most`. Raises as `run` does."""
+        """Run parts that wait for each other, one per available thread, up to `most`. Raises as `run` does."""
         self._with_threads(most, lambda hired: self._work_together(hired, work), work.abandon)
 
     def _with_threads(
@@ -111,7 +111,7 @@ class ThreadPool:
         work: Callable[[list[_Worker]], list[BaseException]],
         abandon: Callable[[], None] = lambda: None,
     ) -> None:
-        """Do the work with up to `most` threads, the calling one among them, and raise the first failure it gives."""
+        """Do the work with up to `most` threads including the calling one, and raise its first exception."""
         hired: list[_Worker] = []
         try:
             self._hire(most - 1, hired)
@@ -123,8 +123,10 @@ class ThreadPool:
         for failure in failures:
             raise failure
 
-    def _work(self, hired: list[_Worker], parts: Sequence[Part], rest: Sequence[Part]) -> list[BaseException]:
-        """Run a part by the calling thread and one by each of the hired, then the rest. Gives what they raised."""
+    def _work(
+        self, hired: list[_Worker], parts: Sequence[ThreadCalls], rest: Sequence[ThreadCalls]
+    ) -> list[BaseException]:
+        """Run a part by the calling thread and one by each of the hired, then the rest. Returns the exceptions."""
         others = other_processors() if hired else frozenset[int]()
         for worker, part in zip(hired, parts[1:], strict=True):
             worker.keep_to(others)
@@ -134,7 +136,7 @@ class ThreadPool:
         return self._finish(hired)
 
     def _work_together(self, hired: list[_Worker], work: Together) -> list[BaseException]:
-        """Run a job by the calling thread and one by each of the hired: those that wait for one need no Python."""
+        """Run a job by the calling thread and one by each of the hired; threads in a mailbox run it without the GIL."""
         jobs = work.jobs(1 + len(hired))
         others = other_processors() if hired else frozenset[int]()
         for worker, job in zip(hired, jobs[1:], strict=True):
@@ -146,14 +148,14 @@ class ThreadPool:
         return self._finish(hired)
 
     def _finish(self, hired: list[_Worker]) -> list[BaseException]:
-        """Wait for the hired threads, which are idle then. Gives what they raised."""
+        """Wait until the hired threads are idle. Returns their exceptions."""
         failures = [failure for worker in hired if (failure := worker.finish()) is not None]
         with self._lock:
             self._idle += hired
         return failures
 
     def _hire(self, count: int, hired: list[_Worker]) -> None:
-        """Add up to `count` idle or new threads to `hired`: at no moment is a thread in no list at all."""
+        """Add up to `count` idle or new threads to `hired`: every thread is always in one of the lists."""
         with self._lock:
             first = max(len(self._idle) - count, 0)
             hired += self._idle[first:]
@@ -162,13 +164,13 @@ class ThreadPool:
                 worker = _Worker()
                 try:
                     worker.start()
-                except RuntimeError:  # the system gives no more threads, or the interpreter is about to end
+                except RuntimeError:  # the system cannot start more threads, or the interpreter is shutting down
                     return
                 hired.append(worker)
                 self._threads.append(worker)
 
     def _end(self, hired: Sequence[_Worker]) -> None:
-        """End threads in whatever state they are: what each is running is completed first, nothing else begun."""
+        """End threads in any state: each completes its current call and starts no other."""
         gone = set(hired)
         with self._lock:
             self._threads = [worker for worker in self._threads if worker not in gone]
@@ -177,12 +179,12 @@ class ThreadPool:
             worker.end()
         for worker in hired:
             while worker.is_alive():
-                with suppress(KeyboardInterrupt):  # one is on its way already
+                with suppress(KeyboardInterrupt):  # it is ending already
                     worker.join()
 
 
 class _Worker(Thread):
-    """A thread that waits for parts. A lock for each direction is the cheapest barrier that Python has."""
+    """A thread that waits for parts. One lock per direction is the fastest barrier in Python."""
 
     def __init__(self) -> None:
         super().__init__(daemon=True, name="irload")
@@ -190,33 +192,33 @@ class _Worker(Thread):
         self._go.acquire()
         self._done.acquire()
         self._ending = False
-        self._part: Part = []
+        self._part: ThreadCalls = []
         self._failure: BaseException | None = None
         self._processors: frozenset[int] = frozenset()
         self._has_job = False
         self.mailbox: Mailbox | None = None
-        """Where it waits for jobs after a part, if it does."""
+        """The mailbox in which it waits for jobs after a part, if any."""
 
     def keep_to(self, processors: frozenset[int]) -> None:
-        """Run on some of these processors; on any where none are named."""
+        """Restrict the thread to some of these processors; to any if the set is empty."""
         if processors and processors != self._processors and self.native_id is not None:
             keep_to(self.native_id, processors)
             self._processors = processors
 
-    def begin(self, part: Part) -> None:
-        """Have the part run."""
+    def begin(self, part: ThreadCalls) -> None:
+        """Start the part."""
         self._part = part
         if self.mailbox is not None:
             self.mailbox.interrupt(True)
         self._go.release()
 
-    def submit(self, job: Job) -> bool:
-        """Have the job run, if the thread waits for one."""
+    def submit(self, job: NativeCall) -> bool:
+        """Submit the job; False if the thread is not waiting in its mailbox."""
         self._has_job = self.mailbox is not None and self.mailbox.submit(job)
         return self._has_job
 
     def finish(self) -> BaseException | None:
-        """Wait for the part or the job. Returns what it raised."""
+        """Wait for the part or the job. Returns its exception."""
         if self._has_job and self.mailbox is not None:
             self._has_job = False
             self.mailbox.finish()
@@ -226,15 +228,15 @@ class _Worker(Thread):
         return failure
 
     def end(self) -> None:
-        """Have the thread end, with the part that it is running or without any."""
+        """End the thread after its current call."""
         self._ending = True
         if self.mailbox is not None:
             self.mailbox.interrupt(True)
-        with suppress(RuntimeError):  # it was given a part and has not begun it yet
+        with suppress(RuntimeError):  # its part was assigned but has not started
             self._go.release()
 
     def run(self) -> None:
-        """What the thread does."""
+        """The loop of the thread."""
         with np.errstate(all="ignore"):
             while True:
                 self._go.acquire()
@@ -243,10 +245,13 @@ class _Worker(Thread):
                 if self.mailbox is not None:
                     self.mailbox.interrupt(False)
                 try:
-                    run_part(self._part)
+                    for function, arguments in self._part:
+                        if self._ending:  # the phase that hired it failed or was interrupted
+                            break
+                        function(*arguments)
                 except BaseException as error:
                     self._failure = error
-                self._part = []  # whose arrays may go with their plan
+                self._part = []  # releases the arrays of a plan that may be deleted
                 self._done.release()
                 if self.mailbox is not None:
                     self.mailbox.serve()

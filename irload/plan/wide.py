@@ -1,7 +1,7 @@
-"""Floats of 16 bits as f32: runs that are optimized round them only where their results leave them.
+"""16-bit floats computed as f32: optimized runs round only the results of the graph.
 
-An operation by itself rounds each of its outputs to f16 or bf16. OpenVINO's CPU plugin computes such models in f32
-throughout. Operations with bodies or state, and those of extensions, get the types that the graph gives them.
+An operation alone rounds each of its outputs to f16 or bf16. OpenVINO's CPU plugin computes 16-bit models in f32
+throughout. Operations with bodies or state, and operations of extensions, get the types of the graph.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from irload.core.tensor import Array, TensorType
 from irload.graph import Node
 
 SHORT = {np.dtype(np.float16): element.f16, np.dtype(bfloat16): element.bf16}
-"""The types, by that of their arrays."""
+"""The types by their NumPy dtype."""
 
 
 def is_short(tensor: TensorType) -> bool:
-    """True for floats of 16 bits."""
+    """True for 16-bit floats."""
     return tensor.element.dtype in SHORT
 
 
 def takes_its_own_types(node: Node) -> bool:
-    """True for operations that get floats of 16 bits as such."""
+    """True for operations that require their inputs in 16 bits."""
     return not is_builtin(node.op) or node.op.signature.compute_context
 
 
@@ -36,12 +36,12 @@ def wide_type(tensor: TensorType) -> TensorType:
 
 
 def widened_array(array: Array) -> Array:
-    """Floats of 16 bits as f32, all else as it is."""
+    """Convert 16-bit floats to f32; other arrays are returned unchanged."""
     return widen(array) if array.dtype in SHORT else array
 
 
 def rounded_array(array: Array, tensor: TensorType) -> Array:
-    """An array in the type that the graph gives it: itself, or rounded to 16 bits."""
+    """An array in the type of the graph: itself, or rounded to 16 bits."""
     if not is_short(tensor) or array.dtype != np.float32:
         return array
     with np.errstate(all="ignore"):

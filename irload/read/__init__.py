@@ -6,14 +6,16 @@ from pathlib import Path
 from typing import Any
 
 from irload.errors import InputInvalid, IRError, ReadError, Where
-from irload.files import read_limited
-from irload.integrity import Digests, Pins, pins_of
-from irload.integrity import sha256 as digest
 from irload.model import Model
 from irload.read.build import build
+from irload.read.sealed import SealedWeights
 from irload.read.weights import Weights
 from irload.read.xml import OnFault, raise_first, read_xml
-from irload.safety import DEFAULT, Limits
+from irload.safety.files import read_limited
+from irload.safety.integrity import Digests, Pins, pins_of
+from irload.safety.integrity import sha256 as digest
+from irload.safety.limits import DEFAULT, Limits
+from irload.safety.opened import ModelFiles
 
 __all__ = ["Weights", "open_weights", "read_graph", "read_xml"]
 
@@ -27,12 +29,14 @@ def read_graph(
     mmap: bool = False,
     sha256: str | Pins | None = None,
     hashed: bool = False,
+    files: ModelFiles | None = None,
 ) -> Model:
-    """The Model of an IR file, not yet inferred.
+    """Return the Model of an IR file, without inference.
 
     `source`: path of the XML, or its bytes. `weights`: path or bytes of the .bin; by default the file beside the XML
-    with the ending .bin, if there is one. Faults go to `report`. `mmap`: map the .bin file. `sha256`: what the files
-    must be; `hashed`: give the model its `digests` in any case. Raises ReadError where nothing can be read.
+    with the suffix .bin, if it exists. Faults go to `report`. `mmap`: map the .bin file. `sha256`: expected digests of
+    the files; `hashed`: compute the model's `digests` in any case. `files`: the files of this path, opened before; no
+    other file is read then. Raises ReadError if nothing can be read.
     """
     if isinstance(source, bytes | bytearray | memoryview):
         name, source = None, bytes(source)
@@ -43,11 +47,14 @@ def read_graph(
     if pins is not None and mmap:
         raise InputInvalid("a mapped file may change after it was hashed; give sha256 or mmap, not both")
     try:
-        if pins is None and not hashed:
-            digests = None
+        digests = None
+        if files is not None:
+            opened = _sealed(files, limits) if weights is None else open_weights(source, weights, limits)
+            net = read_xml(files.content, report, limits, name)
+        elif pins is None and not hashed:
             net = read_xml(source, report, limits)
             opened = open_weights(source, weights, limits, mmap=mmap)
-        else:  # the very bytes that are hashed are parsed and run
+        else:  # hash the same bytes that are parsed and run
             content = source if isinstance(source, bytes) else read_limited(source, "the model", limits.xml_bytes)
             opened = open_weights(source, weights, limits)
             digests = Digests(digest(content), opened.digest(keep=pins is not None))
@@ -65,8 +72,12 @@ def read_graph(
 def open_weights(
     source: str | Path | bytes, weights: Any = None, limits: Limits = DEFAULT, *, mmap: bool = False
 ) -> Weights:
-    """The weights of a model: what is given, else the file beside the XML with the ending .bin, else none."""
+    """Return the weights of a model: those given, else the .bin file beside the XML, else no weights."""
     if weights is not None or isinstance(source, bytes):
         return weights if isinstance(weights, Weights) else Weights(weights, limits, mmap=mmap)
     beside = Path(source).with_suffix(".bin")
     return Weights(beside if beside.exists() else None, limits, mmap=mmap, beside=beside)
+
+
+def _sealed(files: ModelFiles, limits: Limits) -> Weights:
+    return Weights(None, limits, beside=files.beside) if files.weights is None else SealedWeights(files.weights, limits)

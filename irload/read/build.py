@@ -20,7 +20,7 @@ from irload.read.means import subtract_means
 from irload.read.raw import RawEdge, RawGraph, RawLayer, RawNet, RawPort, RawPreprocess
 from irload.read.weights import Weights
 from irload.read.wiring import wired
-from irload.safety import DEFAULT, Deadline, Limits
+from irload.safety.limits import DEFAULT, Deadline, Limits
 
 
 def build(
@@ -30,7 +30,7 @@ def build(
     report: OnFault = raise_first,
     limits: Limits = DEFAULT,
 ) -> Model:
-    """The Model of a raw net. Faults go to `report`; where it collects them, faulty layers stand as unknown ones."""
+    """Build the Model of a raw net. If `report` collects faults, faulty layers become unknown operations."""
     model = Model([], [], [], [], file, name=net.name, ir_version=net.version, rt_info=net.rt_info, limits=limits)
     model.warnings += net.warnings
     model.weights_file = weights.path
@@ -45,7 +45,7 @@ def build(
     )
     if net.preprocess is not None:
         builder.means(model, net.preprocess)
-    if net.version < 11:
+    if net.is_v10:
         _name_as_before_v11(model)
     return model
 
@@ -78,7 +78,7 @@ class _Builder:
                 nodes[layer.id] = self.node(layer, self.operation(layer))
             except IRError as error:
                 self.report(error.at(self.where(layer)))
-                # It stands in with what its ports declare, so that what follows can still be looked at.
+                # Infer it as its ports declare, so that later layers can still be examined.
                 nodes[layer.id] = self.node(layer, UnknownOp(layer.type, layer.version, layer.data, layer.bodies))
         self.connect(raw, layers, nodes)
         ordered = self.order(nodes)
@@ -89,7 +89,7 @@ class _Builder:
 
     def order(self, nodes: Mapping[int, Node]) -> list[Node]:
         try:
-            # What a ReadValue says of its variable is known before an Assign is met: there is no edge between them.
+            # No edge connects a ReadValue with its Assign, so the variable must be known before the Assign is reached.
             return topological(sorted(nodes.values(), key=lambda n: n.type == "Assign"), self.file)
         except ReadError as error:
             self.report(error)
@@ -129,7 +129,7 @@ class _Builder:
         return op
 
     def supplied(self, cls: type[Op], layer: RawLayer) -> dict[str, Any]:
-        """What the file says of this layer elsewhere than in `data`."""
+        """Attach the parts of a layer outside `data`."""
         found: dict[str, Any] = {}
         for name, declaration in cls.declared.items():
             if declaration.supplied and name == "data":
@@ -148,16 +148,16 @@ class _Builder:
     # -- edges ---------------------------------------------------------------------------------------------------------
 
     def connect(self, raw: RawGraph, layers: Mapping[int, RawLayer], nodes: Mapping[int, Node]) -> None:
-        """Give every node its inputs. Port ids are mapped to their positions in the layer's port lists."""
+        """Connect the inputs of every node. Port ids are mapped to positions in the layer's port lists."""
         taken = {id: _positions(layer.inputs) for id, layer in layers.items()}
         given = {id: _positions(layer.outputs) for id, layer in layers.items()}
-        fed: dict[tuple[int, int], Output | None] = {}
+        fed: dict[tuple[int, int | None], Output | None] = {}
         for edge in raw.edges:
             end, start = (
                 taken.get(edge.to_layer, {}).get(edge.to_port),
                 given.get(edge.from_layer, {}).get(edge.from_port),
             )
-            key = (edge.to_layer, -1 if end is None else end)
+            key = (edge.to_layer, end)
             if end is None or start is None or key in fed:
                 self.report(ReadError(_complaint(edge, layers, start, end), Where(self.file, edge.line)))
                 if end is not None:
@@ -175,7 +175,7 @@ class _Builder:
                 self.report(ReadError(f"input port {listed} is fed by no edge", self.where(layer)))
 
     def means(self, model: Model, preprocess: RawPreprocess) -> None:
-        """Insert what `pre-process` describes."""
+        """Insert the Subtract that `pre-process` describes."""
         try:
             subtract_means(model, preprocess, self.weights)
             _mark_reachable(model)
@@ -202,7 +202,7 @@ class _Builder:
 
 
 def _complaint(edge: RawEdge, layers: Mapping[int, RawLayer], start: int | None, end: int | None) -> str:
-    """What is wrong with an edge that cannot be drawn."""
+    """Return the reason why an edge cannot be connected."""
     text = f"edge {edge.from_layer}:{edge.from_port} → {edge.to_layer}:{edge.to_port}"
     for layer in (edge.from_layer, edge.to_layer):
         if layer not in layers:
@@ -216,7 +216,7 @@ def _complaint(edge: RawEdge, layers: Mapping[int, RawLayer], start: int | None,
 
 
 def _mark_reachable(graph: Graph) -> None:
-    """The runtime creates only what a Result or an Assign needs; the rest of the file is dead."""
+    """Mark nodes that no Result or Assign needs. The runtime does not create them."""
     for node in graph.nodes:
         node.reachable = node.type == "Parameter"
     pending = [*graph.results, *graph.sinks]
@@ -228,7 +228,7 @@ def _mark_reachable(graph: Graph) -> None:
 
 
 def _name_as_before_v11(model: Model) -> None:
-    """IR v10 had no tensor names in its beginning: inputs and outputs also go by the name of their layer."""
+    """Name the inputs and outputs of IR v10, which has no tensor names, after their layers."""
     for node in model.parameters:
         for output in node.outputs:
             output.names |= {node.name}
@@ -240,5 +240,5 @@ def _name_as_before_v11(model: Model) -> None:
 
 
 def _positions(ports: list[RawPort]) -> dict[int, int]:
-    """The position of each port id; of ports that share one, the first."""
+    """Return the position of each port id; the first if ports share an id."""
     return {p.id: k for k, p in reversed(list(enumerate(ports)))}

@@ -1,4 +1,4 @@
-"""Const layers: their four attributes checked against each other and the .bin file, and the data bound to them."""
+"""Const layers: their attributes, checked against each other and the .bin file, and their data, loaded lazily."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from irload.core.tensor import Array
 from irload.errors import AttributeInvalid, ReadError, ShapeMismatch
 from irload.read.raw import RawLayer
 from irload.read.weights import Weights
-from irload.safety import Limits
+from irload.safety.limits import Limits
 
 RANK = 64
-"""The most axes that NumPy holds."""
+"""The maximum rank of a NumPy array."""
 
 
 def constant(layer: RawLayer, weights: Weights, limits: Limits, warn: Callable[[str], None]) -> Callable[[], Array]:
-    """The data of a Const: a function that loads them, so that inspecting a model reads no weights.
+    """Return a function that loads the data of a Const, so that inspecting a model reads no weights.
 
-    Everything that is known without the data is checked here, before anything is allocated.
+    Everything that can be checked without the data is checked here, before memory is allocated.
     """
     texts: list[str] = []
     for key in ("element_type", "shape", "offset", "size"):
@@ -37,10 +37,10 @@ def constant(layer: RawLayer, weights: Weights, limits: Limits, warn: Callable[[
     count = prod(shape)
     limits.require("tensor_bytes", count * element.dtype.itemsize, f"{element}{list(shape)} is too large")
     _check_size(element, shape, count, size, warn)
-    if count == 0:  # written with one byte of filler, wherever that lies
-        return _nothing(element, shape)
     if weights.present:
         weights.check(offset, size)
+    if count == 0:  # written with one byte of filler
+        return _nothing(element, shape)
     return lambda: weights.array(offset, size, element, shape)
 
 
@@ -59,7 +59,7 @@ def _check_size(
 ) -> None:
     needed = element.bytes_for(count)
     if element is et.string and count:
-        needed = 4 * (count + 2)  # the header alone: how many, and where each ends
+        needed = 4 * (count + 2)  # only the header: the count, and the end of each string
     if size < needed:
         least = "at least the " if element is et.string else "the "
         raise ReadError(f"size {size} is less than {least}{needed} bytes that {element}{list(shape)} takes")
@@ -76,7 +76,7 @@ def _nothing(element: ElementType, shape: tuple[int, ...]) -> Callable[[], Array
 
 
 def _natural(key: str, text: str) -> int:
-    digits = text.strip()
+    digits = text.lstrip()  # the runtime refuses trailing blanks
     if not (digits.isascii() and digits.isdigit() and len(digits) < 19):
         raise AttributeInvalid(f"attribute {key} must be a non-negative integer, found '{text[:40]}'")
     return int(digits)

@@ -1,4 +1,4 @@
-"""XML elements → raw layers, ports and edges. Faults are reported and the rest is read on."""
+"""XML elements → raw layers, ports and edges. Reading continues after faults, which are reported."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from irload.errors import ReadError, Where
 from irload.read.faults import WARNINGS, OnFault
 from irload.read.names import split_names
 from irload.read.raw import RawEdge, RawGraph, RawLayer, RawNet, RawPort
-from irload.safety import Limits
+from irload.safety.limits import Limits
 
 Element = Any  # lxml ships no types
 
 BODIES = ("body", "then_body", "else_body")
 MAPS = ("port_map", "then_port_map", "else_port_map", "back_edges")
 TAG, CHILDREN = "#tag", "#children"
-"""Keys of an entry of rt_info that is no plain `<attribute/>`: its tag, and the entries inside it."""
+"""Keys of an rt_info entry that is not a plain `<attribute/>`: its tag, and its nested entries."""
 _PROFILED = ("execOrder", "execTimeMcs", "originalLayersNames")
-"""Attributes that only the dump of a compiled model has."""
+"""Attributes that occur only in the dump of a compiled model."""
 _KNOWN = {
     "layer": frozenset({"id", "name", "type", "version", "output_names"}),
     "port": frozenset({"id", "precision", "names"}),
@@ -31,11 +31,11 @@ _ONCE = frozenset(
         *("precise", "preprocessed", "preprocessing_attribute", "primitives_priority", "strides"),
     }
 )
-"""Runtime attributes that the runtime accepts once per layer, and refuses twice."""
+"""Runtime attributes that the runtime rejects if a layer has them twice."""
 
 
 class Elements:
-    """Reads the elements of one file. `net` takes its warnings, `report` its faults."""
+    """Reads the elements of one file. Warnings go to `net`, faults to `report`."""
 
     def __init__(self, file: str | None, net: RawNet, report: OnFault, limits: Limits) -> None:
         self.limits = limits
@@ -46,7 +46,7 @@ class Elements:
         self.numbers: dict[str, int] = {}
 
     def layer(self, element: Element, bodies: dict[str, RawGraph]) -> RawLayer | None:
-        """The layer with its ports and attributes; None where its id cannot be used."""
+        """Read a layer with its ports and attributes; None if its id is invalid."""
         identity = self.natural(element, "id")
         name, type = self.required(element, "name"), self.required(element, "type")
         self.require_length(element, (name, type))
@@ -93,7 +93,7 @@ class Elements:
             if precision is None and is_output:
                 self.report(ReadError("an output port has no precision", self.where(child)))
             dims = tuple([self.dim(d) for d in child if d.tag == "dim"])
-            info = child.find("rt_info") if len(child) > len(dims) and self.net.version > 10 else None
+            info = child.find("rt_info") if len(child) > len(dims) and not self.net.is_v10 else None
             names = child.get("names")
             ports.append(
                 RawPort(
@@ -107,7 +107,7 @@ class Elements:
             )
 
     def dim(self, element: Element) -> int:
-        """A dimension of a port. One that cannot be read is reported, and claims nothing."""
+        """Read a dimension of a port. An invalid one is reported and declares nothing."""
         text = (element.text or "").strip()
         found = self.number(text)
         if found is not None:
@@ -118,8 +118,8 @@ class Elements:
         return -1
 
     def runtime_attributes(self, layer: RawLayer, element: Element) -> None:
-        """The rt_info of a layer. IR v10 has none that the runtime reads."""
-        if self.net.version < 11:
+        """Read the rt_info of a layer. The runtime ignores that of IR v10."""
+        if self.net.is_v10:
             return
         seen: set[tuple[str, str]] = set()
         for child in element:
@@ -131,7 +131,7 @@ class Elements:
             layer.rt_info.append(entry)
 
     def entry(self, element: Element) -> dict[str, Any]:
-        """One entry of rt_info: the attributes of the element, and what else is needed to write it again."""
+        """Read one entry of rt_info: its attributes, and the parts needed to write it again."""
         entry: dict[str, Any] = self.attributes(element)
         if element.tag != "attribute":
             entry[TAG] = element.tag
@@ -140,28 +140,28 @@ class Elements:
         return entry
 
     def edge(self, element: Element) -> RawEdge | None:
-        """The edge, or None where an end of it cannot be read."""
+        """Read an edge; None if one of its ends is invalid."""
         ends = [self.natural(element, key) for key in ("from-layer", "from-port", "to-layer", "to-port")]
         known = [end for end in ends if end is not None]
         self.warn_of_unknown(element)
         return RawEdge(*known, line=element.sourceline) if len(known) == 4 else None
 
     def warn(self, text: str) -> None:
-        """Note what the runtime ignores without a warning. Only the first are kept; there may be millions."""
+        """Record a warning, up to WARNINGS of them; a file may cause millions."""
         if len(self.net.warnings) < WARNINGS:
             self.net.warnings.append(text)
 
     # -- attributes ----------------------------------------------------------------------------------------------------
 
     def attributes(self, element: Element) -> dict[str, str]:
-        """All attributes of an element. Raises LimitExceeded for too many: listing them takes quadratic time."""
+        """Return all attributes of an element. Raises LimitExceeded for too many: listing them takes quadratic time."""
         count = len(element.attrib)
         if count > self.limits.attributes:
             raise self.limits.exceeded("attributes", f"<{element.tag}> has {count} attributes", self.where(element))
         return dict(element.attrib)
 
     def warn_of_unknown(self, element: Element) -> None:
-        """Note attributes that are not part of the format, which the runtime ignores."""
+        """Warn about attributes outside the format, which the runtime ignores."""
         count = len(element.attrib)
         if count > self.limits.attributes:  # listing them takes quadratic time
             self.warn(f"line {element.sourceline}: {count} attributes of <{element.tag}>")
@@ -177,14 +177,14 @@ class Elements:
                 raise self.limits.exceeded("name_length", fact, Where(self.file, element.sourceline))
 
     def names(self, element: Element, text: str) -> tuple[str, ...]:
-        """The names in a list of them."""
+        """Split a list of names."""
         found = split_names(text)
         if len(text) > self.limits.name_length:
             self.require_length(element, found)
         return found
 
     def required(self, element: Element, key: str) -> str:
-        """The text of an attribute; its absence is reported, and read as empty."""
+        """Return the text of an attribute; a missing attribute is reported and read as empty."""
         value = element.get(key)
         if value is None:
             self.report(ReadError(f"<{element.tag}> has no attribute {key}", self.where(element)))
@@ -192,28 +192,28 @@ class Elements:
         return value
 
     def natural(self, element: Element, key: str) -> int | None:
-        """A non-negative integer of less than 19 digits; anything else is reported."""
+        """Return a non-negative integer with fewer than 19 digits; anything else is reported."""
         value = element.get(key)
-        found = None if value is None else self.number(value.strip())
+        found = None if value is None else self.number(value.lstrip().removeprefix("+"))  # as the runtime reads it
         if found is not None:
             return found
         fault = (
             f"<{element.tag}> has no attribute {key}"
             if value is None
-            else f"{key}='{value[:40]}' of <{element.tag}> is no non-negative integer"
+            else f"{key}='{value[:40]}' of <{element.tag}> is not a non-negative integer"
         )
         self.report(ReadError(fault, self.where(element)))
         return None
 
     def number(self, text: str) -> int | None:
-        """The number that `text` is, of less than 19 digits; None for other text. The same few come again and again."""
+        """Parse a number with fewer than 19 digits; None for other text. Cached, because few numbers recur often."""
         found = self.numbers.get(text)
         if found is None and text.isascii() and text.isdigit() and len(text) < 19:
             found = self.numbers[text] = int(text)
         return found
 
     def where(self, element: Element, layer: RawLayer | None = None) -> Where:
-        """The place of an element; without a layer given, of the layer around it where there is one."""
+        """Return the location of an element; without a layer, that of the enclosing layer, if any."""
         if layer is not None:
             return Where(self.file, element.sourceline, layer.id, layer.name, layer.type)
         owner = element

@@ -1,4 +1,4 @@
-"""How faults of a file are reported, and after how many reading stops: a file may consist of nothing else."""
+"""Reporting of faults, with an upper bound, because a file may consist of nothing else."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ __all__ = ["WARNINGS", "OnFault", "counted", "raise_first"]
 OnFault = Callable[[IRError], None]
 
 FAULTS = 10_000
-"""Faults after which reading is given up."""
+"""Maximum number of faults before reading stops."""
 WARNINGS = 10_000
-"""Warnings that are kept of one file."""
+"""Maximum number of warnings recorded per file."""
 
 
 def raise_first(error: IRError) -> None:
-    """The strict report: the first fault ends the reading."""
+    """The strict report: raises the first fault."""
     raise error
 
 
 def counted(report: OnFault) -> OnFault:
-    """The same report, which raises ReadError when there are more than FAULTS faults."""
+    """Return the same report, which raises ReadError after FAULTS faults."""
     found = 0
 
     def count(error: IRError) -> None:

@@ -1,4 +1,4 @@
-"""The old `pre-process`: mean values or mean images that are subtracted from an input."""
+"""The legacy `pre-process`: mean values or mean images that are subtracted from an input."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from irload.read.weights import Weights
 
 
 def subtract_means(model: Model, preprocess: RawPreprocess, weights: Weights) -> None:
-    """Insert the Subtract that a `pre-process` stands for, right after its Parameter.
+    """Insert the Subtract that a `pre-process` describes, directly after its Parameter.
 
-    Without a name it means the first input of rank 4, as in the runtime. Raises ReadError where it names no input, or
-    has not one mean for each channel.
+    Without a name it applies to the first input of rank 4, as in the runtime. Raises ReadError if it names no input, or
+    does not have one mean per channel.
     """
     parameter = _parameter(model, preprocess.layer_name)
     means = preprocess.means
@@ -51,18 +51,18 @@ def _parameter(model: Model, name: str) -> Node:
     found = [n for n in found if (n.name == name if name else n.op.attributes["shape"].rank == 4)]
     if not found:
         wanted = f"input '{name}'" if name else "input of rank 4"
-        raise ReadError(f"pre-process is for the {wanted}, but the model has none")
+        raise ReadError(f"pre-process is for the {wanted}, which the model does not have")
     return found[0]
 
 
 def _means(means: list[RawMean], weights: Weights, dims: Shape) -> Array:
-    """[C, 1, 1] of mean values, or [C, H, W] of mean images."""
-    images = [m for m in means if m.value is None]
+    """Return [C, 1, 1] from mean values, or [C, H, W] from mean images."""
+    images = [m for m in means if isinstance(m, tuple)]
     if not images:
-        return np.array([m.value for m in means], np.float32).reshape(-1, 1, 1)
+        return np.array(means, np.float32).reshape(-1, 1, 1)
     if len(images) < len(means):
         raise ReadError("pre-process mixes mean values with mean images")
     size = Shape(*dims[2:])
-    if not size.is_static or any(m.size != 4 * size.size.lo for m in images):
+    if not size.is_static or any(length != 4 * size.size.lo for _, length in images):
         raise ReadError(f"a mean image of pre-process does not have the {size} f32 values of the input")
-    return np.stack([weights.array(m.offset, m.size, et.f32, size.static) for m in images])
+    return np.stack([weights.array(offset, length, et.f32, size.static) for offset, length in images])

@@ -1,4 +1,4 @@
-"""What an IR says beside its graph: rt_info, the old meta_data and quantization_parameters, and pre-process."""
+"""Metadata outside the graph: rt_info, the legacy meta_data and quantization_parameters, and pre-process."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ OLD = ("meta_data", "quantization_parameters")
 
 
 def tree(element: Element) -> dict[str, Any]:
-    """The tree of rt_info and meta_data: `<key value="…"/>`, nested elements, or `<info name="odd key" value="…"/>`."""
+    """Return the tree of rt_info and meta_data.
+
+    Entries are `<key value="…"/>`, nested elements, or `<info name="odd key" value="…"/>`.
+    """
     root: dict[str, Any] = {}
     pending = [(element, root)]
     while pending:
@@ -29,14 +32,14 @@ def tree(element: Element) -> dict[str, Any]:
 
 
 def check_old(element: Element, elements: Elements) -> None:
-    """Report what the runtime refuses in meta_data: an entry that is neither a value nor cli_parameters."""
+    """Report entries of meta_data that the runtime rejects: neither a value nor cli_parameters."""
     for child in element:
         if element.tag == "meta_data" and child.get("value") is None and child.tag != "cli_parameters":
             elements.report(ReadError(f"<{child.tag}> of meta_data has no value", elements.where(child)))
 
 
 def preprocess(element: Element, elements: Elements) -> RawPreprocess:
-    """The means of a pre-process element by channel id. Faults are reported, and their channels left out."""
+    """Return the means of a pre-process element by channel id. Faults are reported and their channels skipped."""
     means: dict[int, RawMean] = {}
     for channel in element.iter("channel"):
         identity = elements.natural(channel, "id")
@@ -52,9 +55,9 @@ def _mean(element: Element, elements: Elements) -> RawMean | None:
     text = element.get("value")
     if text is None:
         offset, size = elements.natural(element, "offset"), elements.natural(element, "size")
-        return None if offset is None or size is None else RawMean(None, offset, size)
+        return None if offset is None or size is None else (offset, size)
     try:
-        return RawMean(float(text))
+        return float(text)
     except ValueError:
-        elements.report(ReadError(f"value='{text[:40]}' of <mean> is no number", elements.where(element)))
+        elements.report(ReadError(f"value='{text[:40]}' of <mean> is not a number", elements.where(element)))
         return None

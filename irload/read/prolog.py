@@ -1,23 +1,23 @@
-"""What stands before the root element of an XML file: judged on the bytes, before any parser sees them."""
+"""The bytes before the root element of an XML file, examined before any parser reads them."""
 
 from __future__ import annotations
 
 import re
 
 from irload.errors import ReadError
-from irload.files import HEAD, identify
+from irload.safety.files import HEAD, identify
 
 BOM = b"\xef\xbb\xbf"
 _ENCODING = re.compile(rb"""encoding\s*=\s*["']([^"']*)["']""")
 _NAME = re.compile(rb"<([A-Za-z_:][\w:.-]*)")
 
 
-NO_IR = "is no OpenVINO IR"
-"""How the messages begin that a file is something else."""
+NO_IR = "is not an OpenVINO IR"
+"""The beginning of messages about files of another format."""
 
 
 def root_tag(head: bytes) -> str:
-    """The name of the root element. Raises ReadError for what is no XML, has a DOCTYPE, or is not UTF-8."""
+    """Return the name of the root element. Raises ReadError unless the file is UTF-8 XML without a DOCTYPE."""
     what = identify(head)
     if what is not None:
         raise ReadError(f"{NO_IR}: the file is {what}")
@@ -36,14 +36,14 @@ def root_tag(head: bytes) -> str:
     _require_utf8(head)
     found = _NAME.match(head, at)
     if found is None:
-        raise ReadError("is no OpenVINO IR: it has no root element")
+        raise ReadError("is not an OpenVINO IR: it has no root element")
     return found[1].decode("ascii", "replace")
 
 
 def _after(head: bytes, mark: bytes, start: int) -> int:
     found = head.find(mark, start)
     if found < 0:
-        raise ReadError(f"is no OpenVINO IR: no root element within its first {min(len(head), HEAD)} bytes")
+        raise ReadError(f"is not an OpenVINO IR: no root element within its first {min(len(head), HEAD)} bytes")
     return found + len(mark)
 
 

@@ -1,4 +1,4 @@
-"""The IR file as it stands: layers, ports and edges, not yet a graph. Knows XML's words, knows no operation."""
+"""The raw contents of an IR file: layers, ports and edges, independent of operations, before they form a graph."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from irload.record import record
 
 @dataclass(slots=True)
 class RawPort:
-    """A port of a layer. `dims` is None where the port lists none."""
+    """A port of a layer. `dims` is None if the port lists none."""
 
     id: int
     precision: str | None
     dims: tuple[int, ...] | None
-    names: tuple[str, ...] = ()
-    line: int | None = None
-    rt_info: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    names: tuple[str, ...]
+    line: int | None
+    rt_info: list[dict[str, Any]]
 
 
 @dataclass(slots=True)
@@ -46,10 +46,10 @@ class RawEdge:
     from_port: int
     to_layer: int
     to_port: int
-    line: int | None = None
+    line: int | None
 
 
-@record(frozen=False)
+@record()
 class RawGraph:
     """The layers and edges of the net or of one body."""
 
@@ -57,22 +57,17 @@ class RawGraph:
     edges: list[RawEdge] = field(default_factory=list[RawEdge])
 
 
-@record(frozen=False)
-class RawMean:
-    """One channel of an old `pre-process`: a mean value, or a mean image at an offset of the .bin."""
-
-    value: float | None
-    offset: int = 0
-    size: int = 0
+RawMean = float | tuple[int, int]
+"""One channel of a legacy `pre-process`: a mean value, or the offset and the size of a mean image in the .bin file."""
 
 
-@record(frozen=False)
+@record()
 class RawPreprocess:
-    """The old `pre-process` element: means to subtract from the input that a Parameter takes."""
+    """The legacy `pre-process` element: means to subtract from a model input."""
 
     layer_name: str
-    means: list[RawMean] = field(default_factory=list[RawMean])
-    line: int | None = None
+    means: list[RawMean]
+    line: int | None
 
 
 @record(frozen=False)
@@ -80,8 +75,14 @@ class RawNet:
     """The whole file."""
 
     name: str = ""
-    version: int = 11
+    # The reader sets it at <net>, before any element that depends on it.
+    version: int = 11  # pragma: no mutate
     graph: RawGraph = field(default_factory=RawGraph)
     rt_info: dict[str, Any] = field(default_factory=dict[str, Any])
     preprocess: RawPreprocess | None = None
     warnings: list[str] = field(default_factory=list[str])
+
+    @property
+    def is_v10(self) -> bool:
+        """Whether the file is IR v10, which has neither tensor names nor runtime attributes of layers and ports."""
+        return self.version == 10

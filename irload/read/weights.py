@@ -1,4 +1,4 @@
-"""The .bin file: opening it safely, and turning ranges of it into arrays."""
+"""The .bin file: safe opening, and conversion of its ranges to arrays."""
 
 from __future__ import annotations
 
@@ -15,24 +15,25 @@ import numpy as np
 from irload.core.element import ElementType
 from irload.core.packing import unpack
 from irload.core.tensor import Array, owner_of
-from irload.errors import ReadError
-from irload.files import advice, identify, open_regular
-from irload.integrity import sha256
-from irload.portable import read_at
-from irload.safety import DEFAULT, Limits
+from irload.errors import ReadError, out_of_memory
+from irload.safety.files import advice, identify, open_regular
+from irload.safety.integrity import sha256
+from irload.safety.limits import DEFAULT, Limits
+from irload.system.portable import read_at
 
-PART = 1 << 24
-"""Bytes that are hashed at once."""
+# The digest does not depend on it.
+PART = 1 << 24  # pragma: no mutate
+"""Bytes hashed per read."""
 _NO_WEIGHTS = ("a Git-LFS", "an HTML")
-"""What is surely no weights; most other signatures may stand at the beginning of weights by chance."""
+"""Signatures that never start weights; most other signatures may occur there by chance."""
 
 
 class Weights:
-    """The bytes of a .bin file, each range read when it is needed; constants over the same range share it.
+    """The bytes of a .bin file. A range is read on first use; constants over the same range share the array.
 
-    Arrays live as long as they are referenced: a plan drops weights that it has converted or packed.
-    Made from a path, from bytes or an array, or from None (no weights). A file is mapped only with `mmap`: a map kills
-    the process (SIGBUS) when the file shrinks under it.
+    Arrays live as long as they are referenced: a plan drops weights that it has converted or packed. Created from a
+    path, from bytes or an array, or from None (no weights). A file is mapped only with `mmap`: a map kills the process
+    (SIGBUS) if the file shrinks.
     """
 
     def __init__(
@@ -45,14 +46,14 @@ class Weights:
     ) -> None:
         self.limits = limits
         self.beside = beside
-        """The .bin file that was looked for beside the model, where nothing else was named."""
+        """The default .bin file beside the model, if no other was named."""
         self.path: str | None = None
         self._blob: Array | None = None
         self._ranges: WeakValueDictionary[tuple[int, int], Array] = WeakValueDictionary()
         self._arrays: WeakValueDictionary[tuple[int, int, str, tuple[int, ...]], Array] = WeakValueDictionary()
         self._unpacked: WeakValueDictionary[tuple[int, int, str, int], Array] = WeakValueDictionary()
         self._uncounted = 0
-        """Bytes read since those that are held were counted."""
+        """Bytes read since the live arrays were last counted."""
         self._identity: tuple[int, ...] = ()
         if source is None:
             self.size = 0
@@ -67,11 +68,11 @@ class Weights:
 
     @property
     def present(self) -> bool:
-        """True when there are weights at all, be they empty."""
+        """True if there is a .bin file, even an empty one."""
         return self.path is not None or self._blob is not None
 
     def check(self, offset: int, size: int) -> None:
-        """Raise ReadError when the range offset..offset+size is not inside the file."""
+        """Raise ReadError unless the range offset..offset+size is inside the file."""
         if not self.present:
             name, near = (self.beside.name, advice(self.beside, (".bin",))) if self.beside else (".bin file", "")
             raise ReadError(
@@ -95,11 +96,11 @@ class Weights:
         return found
 
     def _values(self, offset: int, size: int, element: ElementType, count: int) -> Array:
-        """The values in one row: a view of the bytes where these can be used as they are, else unpacked once."""
+        """The values as a 1-D array: a view of the bytes if the element needs no unpacking, else unpacked once."""
         key = (offset, size, element.name, count)
         owner = self._unpacked.get(key)
         if owner is not None:
-            return owner.reshape(-1).view(element.dtype)[:count]
+            return owner.ravel().view(element.dtype)[:count]
         raw = self.bytes(offset, size)
         found = unpack(raw, element, (count,))
         owner = owner_of(found)
@@ -108,7 +109,7 @@ class Weights:
         return found
 
     def digest(self, *, keep: bool) -> str | None:
-        """The SHA-256 of all bytes, None without any file. With `keep`, these very bytes are what `bytes` gives."""
+        """The SHA-256 of all bytes, None without a file. With `keep`, `bytes` later returns the hashed bytes."""
         if not self.present:
             return None
         if self._blob is None and keep:
@@ -121,22 +122,26 @@ class Weights:
         return whole.hexdigest()
 
     def bytes(self, offset: int, size: int) -> Array:
-        """The bytes of a range. Raises ReadError as `check` does, and when the file has changed since it was opened."""
+        """The bytes of a range.
+
+        Raises OutOfMemory, and ReadError as `check` does or if the file has changed since it was opened.
+        """
         self.check(offset, size)
         if self._blob is not None:
             return self._blob[offset : offset + size]
         found = self._ranges.get((offset, size))
         if found is None:
-            if self._overlaps(size):  # the whole file once is less
+            if self._overlaps(size):  # reading the whole file once takes less memory
                 self._blob = self._read(0, self.size)
                 return self.bytes(offset, size)
             found = self._ranges[offset, size] = self._read(offset, size)
         return found
 
     def _overlaps(self, size: int) -> bool:
-        """True when another `size` bytes make what is held more than the file, as ranges overlap.
+        """True if the live ranges, which may overlap, and another `size` bytes exceed the file.
 
-        Counted once for as many bytes as the file has, as thousands of constants cannot be counted for each of them.
+        The live arrays are counted only after as many bytes as the file has were read: counting for each of thousands
+        of constants would be slow.
         """
         self._uncounted += size
         if self._uncounted <= self.size:
@@ -146,15 +151,13 @@ class Weights:
 
     def _read(self, offset: int, size: int) -> Array:
         assert self.path is not None
-        self.limits.require("peak_bytes", size, f"what is to be read of {self.path} is too large")
+        self.limits.require("peak_bytes", size, f"the read of {self.path} is too large")
         try:
             result = np.empty(size, np.uint8)
-        except MemoryError:
-            raise ReadError(f"there is no memory for {size} bytes of {self.path}") from None
-        descriptor, _ = open_regular(self.path, "the weights")
+        except MemoryError as error:
+            raise out_of_memory(f"for {size} bytes of {self.path}", error) from None
+        descriptor = self._open()
         try:
-            if _identity(descriptor) != self._identity:
-                raise ReadError(f"{self.path} has changed since it was opened; read the model again")
             missing = size - read_at(descriptor, result.data, offset)
             if missing:
                 raise ReadError(f"{self.path} shrank after it was opened: it ends {missing} bytes early")
@@ -164,11 +167,23 @@ class Weights:
             os.close(descriptor)
         return result
 
+    def _open(self) -> int:
+        """A new descriptor of the file for one read. Raises ReadError if the file was replaced since it was opened."""
+        assert self.path is not None
+        descriptor, _ = open_regular(self.path, "the weights")
+        if _identity(descriptor) != self._identity:
+            os.close(descriptor)
+            raise self._changed()
+        return descriptor
+
+    def _changed(self) -> ReadError:
+        return ReadError(f"{self.path} has changed since it was opened; read the model again")
+
     def _mapped(self, path: str) -> Array:
         descriptor, size = open_regular(path, "the weights")
         try:
             if _identity(descriptor) != self._identity:
-                raise ReadError(f"{path} has changed since it was opened; read the model again")
+                raise self._changed()
             return np.frombuffer(mapping.mmap(descriptor, size, access=mapping.ACCESS_READ), np.uint8)
         except OSError as error:
             raise ReadError(f"cannot map {path}: {error.strerror}") from None
@@ -176,11 +191,12 @@ class Weights:
             os.close(descriptor)
 
     def _look(self, path: str) -> int:
-        """The size of the file, after a look at what it is."""
+        """The size of the file. Raises ReadError for files of another format."""
         descriptor, size = open_regular(path, "the weights")
         try:
             self._identity = _identity(descriptor)
-            head = bytearray(256)
+            # More than any signature takes.
+            head = bytearray(256)  # pragma: no mutate
             what = identify(bytes(head[: read_at(descriptor, memoryview(head), 0)])) or ""
         except OSError as error:
             raise ReadError(f"cannot read {path}: {error.strerror}") from None
@@ -192,7 +208,7 @@ class Weights:
 
 
 def _identity(descriptor: int) -> tuple[int, ...]:
-    """What tells a file from another one that took its name, and from itself after a change."""
+    """Identifies one version of a file: device, inode, size, times."""
     info = os.fstat(descriptor)
     return info.st_dev, info.st_ino, info.st_size, info.st_mtime_ns
 
@@ -201,7 +217,7 @@ def _flat(source: Any) -> Array:
     """The bytes of a buffer or an array as u8."""
     try:
         if isinstance(source, np.ndarray):
-            return np.ascontiguousarray(source).reshape(-1).view(np.uint8)
+            return np.ascontiguousarray(source).ravel().view(np.uint8)
         return np.frombuffer(source, np.uint8)
     except (TypeError, ValueError) as error:
         raise ReadError(f"the weights are neither a path nor bytes: {error}") from None

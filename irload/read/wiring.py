@@ -14,11 +14,11 @@ _PURPOSES = {"input": "current_iteration", "output": "execution_condition"}
 
 
 def wired(layer: RawLayer, name: str, body: Graph) -> Subgraph:
-    """The body `name` of a layer with its port map and back edges. Raises ReadError for ids that do not exist."""
+    """Return the body `name` of a layer with its port map and back edges. Raises ReadError for unknown ids."""
     parameters = {n.id: k for k, n in enumerate(body.parameters)}
     results = {n.id: k for k, n in enumerate(body.results)}
     lines = layer.maps.get(f"{name.removesuffix('body')}port_map", [])
-    # Inputs are numbered by the layer's ports; of outputs the external ids only tell the order.
+    # Inputs are numbered by the layer's ports; of outputs, the external ids define only the order.
     taken = {p.id: k for k, p in enumerate(layer.inputs)}
     given = {e: k for k, e in enumerate(sorted(_external_outputs(lines)))}
     _require_one_source(layer, name, lines)
@@ -34,14 +34,14 @@ def wired(layer: RawLayer, name: str, body: Graph) -> Subgraph:
 
 
 def _require_one_source(layer: RawLayer, name: str, lines: list[dict[str, str]]) -> None:
-    """Raise ReadError where a Parameter of the body takes its value from two inputs, or from two Results."""
+    """Raise ReadError if two inputs, or two Results, feed one Parameter of the body."""
     for side, parameter, sources in fed_twice(layer, name, lines):
         if len(set(sources)) > 1:
             raise ReadError(f"{side} {' and '.join(sources)} both feed layer {parameter} of the {name}")
 
 
 def fed_twice(layer: RawLayer, name: str, lines: list[dict[str, str]]) -> list[tuple[str, str, list[str]]]:
-    """The Parameters of a body that several lines feed: (which lines, the layer's id, what feeds it)."""
+    """Yield the Parameters of a body that several lines feed: (the attributes, the layer's id, the sources)."""
     fed: dict[tuple[str, str], list[str]] = {}
     for line in lines:
         if line["tag"] == "input":
@@ -76,7 +76,7 @@ def _port_map(line: Line, ports: Mapping[int, int], inner: Mapping[int, int], ki
     return PortMap(
         port=None if external < 0 else ports[external],
         inner=_inner(line, "internal_layer_id", inner, kind),
-        axis=_integer(line, "axis") if line.get("axis") else None,
+        axis=_integer(line, "axis") if "axis" in line else None,
         start=_integer(line, "start", 0),
         end=_integer(line, "end", -1),
         stride=_integer(line, "stride", 1),
@@ -88,15 +88,15 @@ def _port_map(line: Line, ports: Mapping[int, int], inner: Mapping[int, int], ki
 def _inner(line: Line, key: str, positions: Mapping[int, int], kind: str) -> int:
     layer_id = _integer(line, key)
     if layer_id not in positions:
-        raise ReadError(f"{key} {layer_id} of the port map or the back edges is no {kind} of the body")
+        raise ReadError(f"{key} {layer_id} of the port map or the back edges is not a {kind} of the body")
     return positions[layer_id]
 
 
 def _integer(line: Line, key: str, default: int | None = None) -> int:
-    text = line.get(key, "").strip()
-    if not text and default is not None:
+    if key not in line and default is not None:
         return default
+    text = line.get(key, "").lstrip()
     digits = text.removeprefix("-")
-    if not (digits.isascii() and digits.isdigit() and len(digits) < 20):
-        raise ReadError(f"{key} of the port map or the back edges must be an integer, found '{text[:40]}'")
+    if not (digits.isascii() and digits.isdigit() and len(digits) < 20 and -(2**63) <= int(text) < 2**63):
+        raise ReadError(f"{key} of the port map or the back edges must be an integer of 64 bits, found '{text[:40]}'")
     return int(text)

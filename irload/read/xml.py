@@ -1,4 +1,4 @@
-"""The XML of an IR, streamed through lxml into raw layers. Rejects what no real file holds and what could hurt."""
+"""The XML of an IR, streamed through lxml into raw layers. Rejects constructs that no IR contains."""
 
 from __future__ import annotations
 
@@ -11,17 +11,18 @@ from lxml import etree
 
 from irload.core.pause import uncollected
 from irload.errors import IRError, LimitExceeded, ReadError, Where
-from irload.files import HEAD, open_regular
 from irload.read.elements import BODIES, Element, Elements
 from irload.read.faults import OnFault, counted, raise_first
 from irload.read.metadata import OLD, check_old, preprocess, tree
 from irload.read.prolog import BOM, NO_IR, root_tag
 from irload.read.raw import RawGraph, RawNet
-from irload.safety import DEFAULT, Deadline, Limits
+from irload.safety.files import HEAD, open_regular
+from irload.safety.limits import DEFAULT, Deadline, Limits
 
 __all__ = ["OnFault", "raise_first", "read_xml"]
 
-CHUNK = 1 << 16
+# Only the number of calls of the parser depends on it.
+CHUNK = 1 << 16  # pragma: no mutate
 _PARTS = ("layers", "edges", "rt_info", *OLD, "pre-process", "statistics")
 _TAGS = ("layer", "edge", *BODIES, "rt_info", *OLD, "pre-process")
 
@@ -29,11 +30,10 @@ _TAGS = ("layer", "edge", *BODIES, "rt_info", *OLD, "pre-process")
 def read_xml(
     source: str | Path | bytes, report: OnFault = raise_first, limits: Limits = DEFAULT, name: str | None = None
 ) -> RawNet:
-    """The raw net of a path or of the bytes of an XML file. Faults go to `report`, which may raise or collect.
+    """Read the raw net from a path or from the bytes of an XML file. Faults go to `report`, which may raise or collect.
 
-    `name` is that of the file where its bytes are given.
-    Raises ReadError where nothing can be read at all: no XML, no `net`, a version that is no longer IR; LimitExceeded
-    where the file asks for more than `limits` grant.
+    `name` names the file if its bytes are given. Raises ReadError if nothing can be read: no XML, no `net`, an
+    unsupported version; LimitExceeded if the file exceeds `limits`.
     """
     name = name if isinstance(source, bytes) else str(source)
     try:
@@ -61,7 +61,7 @@ def _open(source: str | Path | bytes, limits: Limits) -> BinaryIO:
 
 
 class _Reader:
-    """Walks the events of one file. A stack of graphs mirrors the nesting of bodies."""
+    """Processes the events of one file. A stack of graphs mirrors the nesting of bodies."""
 
     def __init__(self, file: str | None, report: OnFault, limits: Limits) -> None:
         self.limits = limits
@@ -77,24 +77,25 @@ class _Reader:
         self.metadata_depth = 0
         self.layers = self.edges = 0
         self.held = [0]
-        """For each level of bodies the bytes read since a layer or an edge of it was freed."""
+        """For each level of bodies, the bytes read since one of its layers or edges was freed."""
         self.tops: list[Element] = []
-        """For each level the element that holds its graph."""
-        self.lowest = 0
+        """For each level, the element that contains its graph."""
+        self.lowest = len(self.held)
         self.swept: Element = None
 
     def read(self, stream: BinaryIO) -> RawNet:
         head = stream.read(HEAD)
         tag = root_tag(head)
         if tag.lower() != "net":
-            raise ReadError(f"is no OpenVINO IR: its root element is <{tag}>, expected <net>")
+            raise ReadError(f"is not an OpenVINO IR: its root element is <{tag}>, expected <net>")
         parser = etree.XMLPullParser(
             events=("start", "end"),
             tag=(tag, *_TAGS),
             encoding="utf-8",
-            resolve_entities=False,
-            no_network=True,
-            load_dtd=False,
+            # `root_tag` refuses a DOCTYPE, so nothing that these three forbid reaches the parser.
+            resolve_entities=False,  # pragma: no mutate
+            no_network=True,  # pragma: no mutate
+            load_dtd=False,  # pragma: no mutate
             remove_comments=True,
             remove_pis=True,
         )
@@ -104,13 +105,13 @@ class _Reader:
             self.events(parser)
         except etree.XMLSyntaxError as error:
             where = Where(self.file, error.lineno)
-            if "XML_PARSE_HUGE" in error.msg:  # libxml2's own bounds, which are never lifted here
+            if "XML_PARSE_HUGE" in error.msg:  # libxml2's limits, which are never raised here
                 raise LimitExceeded("has elements nested more than 256 deep, or texts beyond 10 MB", where) from None
             raise ReadError(f"is not well-formed XML: {error.msg}", where) from None
         except (ValueError, UnicodeError) as error:
             raise ReadError(f"cannot be read as XML: {error}") from None
         if self.root is None:
-            raise ReadError("is no OpenVINO IR: <net> has an XML namespace, which no IR has")
+            raise ReadError("is not an OpenVINO IR: <net> has an XML namespace, which no IR has")
         if not self.has_rt_info:
             self.net.rt_info = self.old
         for child in self.root:
@@ -118,7 +119,7 @@ class _Reader:
         return self.net
 
     def feed(self, parser: Any, head: bytes, stream: BinaryIO) -> None:
-        """Parse chunk by chunk. What is held until elements are freed is bounded, at every level of bodies."""
+        """Parse chunk by chunk. Memory between freed elements is bounded at every level of bodies."""
         at = 0
         while chunk := head[at : at + CHUNK] or stream.read(CHUNK):
             at += CHUNK
@@ -133,7 +134,7 @@ class _Reader:
     # -- events --------------------------------------------------------------------------------------------------------
 
     def events(self, parser: Any) -> None:
-        """Handle what the parser has found."""
+        """Handle the events of the parser."""
         for event, element in parser.read_events():
             if event == "start":
                 self.start(element)
@@ -162,7 +163,7 @@ class _Reader:
             self.bodies.append({})
 
     def end(self, element: Element) -> None:
-        """Read what is complete, and free it."""
+        """Read a complete element, and free it."""
         tag = element.tag
         if tag == "rt_info" or tag in OLD:
             self.metadata_depth -= 1
@@ -179,7 +180,7 @@ class _Reader:
             self.held.pop()
             self.tops.pop()
             self.lowest = min(self.lowest, len(self.held))
-            element.clear(keep_tail=False)  # its siblings are the ports and port maps of the layer, still to be read
+            element.clear()  # its siblings are the ports and port maps of the layer, still unread
         elif tag == "pre-process" and element.getparent() is self.root:
             self.net.preprocess = preprocess(element, self.elements)
 
@@ -202,18 +203,18 @@ class _Reader:
         self.free(element)
 
     def free(self, element: Element) -> None:
-        """Free what has been read and all that stands before it in its graph, so that memory stays flat."""
-        element.clear(keep_tail=False)
+        """Free a processed element and everything before it in its graph, so that memory stays constant."""
+        element.clear()
         self.held[-1] = 0
         parent = element.getparent()
         while element.getprevious() is not None:
             del parent[0]
-        if parent is not self.swept:  # nothing can come to stand before it once it is open
+        if parent is not self.swept:  # no element can be inserted before an open one
             self.swept = parent
             self.sweep(parent)
 
     def sweep(self, element: Element) -> None:
-        """Free all that stands before an element and before those around it, up to the one that holds the graph."""
+        """Free everything before an element and before its ancestors, up to the one that contains the graph."""
         while element is not self.tops[-1]:
             parent = element.getparent()
             while element.getprevious() is not None:
@@ -223,20 +224,20 @@ class _Reader:
             element = parent
 
     def pass_over(self, child: Element) -> None:
-        """Note an element of the net that is not known."""
+        """Warn about an unknown element of the net."""
         if child.tag not in _PARTS:
             self.elements.warn(f"line {child.sourceline}: unknown element <{child.tag}> in <net>")
 
     def open_net(self, root: Element) -> None:
         where = Where(self.file, root.sourceline)
-        text = root.get("version", "").strip()
+        text = root.get("version", "").lstrip()
         version = int(text) if text.isascii() and text.isdigit() and len(text) < 9 else None
         if version is None:
             raise ReadError(f"has version '{text[:40]}' on <net>; an IR states 10 or 11", where)
         if version < 10:
             raise ReadError(
                 f"is IR version {version}, which OpenVINO wrote until 2020 and itself no longer reads; versions 10 and "
-                "11 can be read. Convert the model anew from its original framework (openvino.convert_model)",
+                "11 can be read. Convert the model again from its original framework (openvino.convert_model)",
                 where,
             )
         if version > 11:
@@ -250,4 +251,4 @@ class _Reader:
         else:
             check_old(element, self.elements)
             self.old[tag] = tree(element)
-        element.clear(keep_tail=False)
+        element.clear()

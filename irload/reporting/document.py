@@ -1,30 +1,32 @@
-"""Everything that a report shows of a model, as plain data that JSON can hold."""
+"""The contents of a report as plain data that JSON can represent."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from math import isfinite
 from pathlib import Path
 from typing import Any, cast
 
-from irload.checks import check
+from irload.analysis.memory import Lifetimes, constant_bytes
+from irload.analysis.parameters import parameters
+from irload.checks import all_rules, check
 from irload.comparison.compare import Comparison, LayerError, compare
 from irload.comparison.diff import diff
 from irload.comparison.edits import Difference
 from irload.comparison.measures import Measures
 from irload.compiling import compile_model
 from irload.graph import Port
-from irload.memory import Lifetimes, constant_bytes
 from irload.model import Model
+from irload.options import CompileOptions
 from irload.plan.profile import StepTime
+from irload.reporting.arrays import hold_tensors
 from irload.reporting.layers import Layers, layers_of
+from irload.runtime.observation import as_patterns
 
 __all__ = ["document_of"]
 
-Document = dict[str, Any]
-_ITERATION = re.compile(r"\[\d+\]/")
+PageData = dict[str, Any]
 
 
 def document_of(
@@ -35,19 +37,27 @@ def document_of(
     profile: bool,
     comparison: Comparison | Model | str | Path | None,
     difference: Difference | Model | str | Path | None,
-    options: Mapping[str, Any],
-) -> Document:
-    """The data of a report. What is None, or False, is left out of it; `options` are those of `compile_model`."""
+    tensors: str | Sequence[str],
+    threads: int | None,
+    options: CompileOptions,
+) -> PageData:
+    """Return the data of a report, without parts that are None or False.
+
+    `threads`, `options`: as for `compile_model`.
+    """
     layers = layers_of(model, constants=constants)
-    found: Document = {
+    found: PageData = {
         "model": _model(model, layers),
         "graphs": layers.graphs,
         "layers": layers.entries,
         "findings": _findings(model, layers),
         "memory": _memory(model, layers),
     }
-    if profile:
-        found["profile"] = _profile(compile_model(model, **options).profile(inputs), layers)
+    compiled = compile_model(model, threads, **options) if profile or tensors else None
+    if compiled is not None and tensors:
+        hold_tensors(compiled, inputs, as_patterns(tensors), layers)
+    if compiled is not None and profile:
+        found["profile"] = _profile(compiled.profile(inputs), layers)
     if comparison is not None:
         done = comparison if isinstance(comparison, Comparison) else compare(model, comparison, inputs)
         found["comparison"] = _comparison(done, layers)
@@ -57,50 +67,44 @@ def document_of(
     return _finite(found)
 
 
-def _model(model: Model, layers: Layers) -> Document:
+def _model(model: Model, layers: Layers) -> PageData:
     outer = [e for e in layers.entries if e["graph"] == 0 and "macs" in e]
     return {
         "name": model.name,
         "file": model.file,
         "ir_version": model.ir_version,
-        "layers": sum("constant" not in e for e in layers.entries),
+        "layers": len(layers.entries),
         "constants": sum("constant" in e for e in layers.entries),
         "constant_bytes": constant_bytes(model),
         "macs": sum(e["macs"] or 0 for e in outer),
         "macs_unknown": sum(e["macs"] is None for e in outer),
-        "parameters": sum(e["constant"]["size"] for e in layers.entries if _is_weight(e)),
+        "parameters": parameters(model),
         "inputs": [_port(p, layers) for p in model.inputs],
         "outputs": [_port(p, layers) for p in model.outputs],
     }
 
 
-def _is_weight(entry: Document) -> bool:
-    constant = entry.get("constant")
-    return constant is not None and constant["size"] > 1 and not re.match(r"[iu](16|32|64)|bool|str", _type(entry))
-
-
-def _type(entry: Document) -> str:
-    return entry["outputs"][0]["type"] if entry["outputs"] else ""
-
-
-def _port(port: Port, layers: Layers) -> Document:
+def _port(port: Port, layers: Layers) -> PageData:
     return {"name": port.any_name, "type": str(port.type), "layer": layers.index[port.node]}
 
 
-def _findings(model: Model, layers: Layers) -> list[Document] | None:
-    """What check reports; None where the model is of no file. Each finding with its layer."""
+def _findings(model: Model, layers: Layers) -> list[PageData] | None:
+    """Return the findings of check, each with its layer; None if the model was not read from a file."""
     if model.file is None or not Path(model.file).exists():
         return None
     keys = ("code", "severity", "message", "cause", "line", "port")
-    found: list[Document] = []
+    found: list[PageData] = []
+    titles = {rule.code: rule.title for rule in all_rules()}
     for finding in check(model.file, model.weights_file, limits=model.limits).findings:
-        shown: Document = {key: value for key, value in asdict(finding).items() if key in keys}
+        shown: PageData = {"title": titles[finding.code]} | {
+            key: value for key, value in asdict(finding).items() if key in keys
+        }
         layer = None if finding.layer_id is None else layers.by_id.get((finding.body, finding.layer_id))
         found.append({**shown, "layer": layer})
     return found
 
 
-def _memory(model: Model, layers: Layers) -> Document:
+def _memory(model: Model, layers: Layers) -> PageData:
     lifetimes = Lifetimes(model, lambda output: output.type)
     return {
         "series": [[layers.index[node], alive] for node, alive in lifetimes.series],
@@ -110,8 +114,8 @@ def _memory(model: Model, layers: Layers) -> Document:
     }
 
 
-def _profile(steps: Sequence[StepTime], layers: Layers) -> list[Document]:
-    """The steps; a layer that several stand for takes their time, one that is fused into another none of its own."""
+def _profile(steps: Sequence[StepTime], layers: Layers) -> list[PageData]:
+    """Return the steps, including steps of bodies. The time of a step is attributed to its last layer."""
     return [
         {
             "operation": s.operation,
@@ -119,22 +123,22 @@ def _profile(steps: Sequence[StepTime], layers: Layers) -> list[Document]:
             "seconds": s.seconds,
             "rate": s.rate,
             "layers": [layers.index[node] for node in s.origin if node in layers.index],
+            "inside": _profile(s.inside, layers),
         }
         for s in steps
     ]
 
 
-def _comparison(found: Comparison, layers: Layers) -> Document:
-    rows: list[Document] = []
-    for layer in found.layers:
-        path = _ITERATION.sub("/", layer.name)
-        at = layers.by_name.get(path, layers.by_name.get(path.rpartition(":")[0]))
-        rows.append({"layer": at, "name": layer.name, "operation": layer.operation, **_error(layer)})
+def _comparison(found: Comparison, layers: Layers) -> PageData:
+    rows = [
+        {"layer": layers.of_run(layer.name), "name": layer.name, "operation": layer.operation, **_error(layer)}
+        for layer in found.layers
+    ]
     return {"a": found.a, "b": found.b, "passed": found.passed, "verdict": str(found), "layers": rows}
 
 
-def _error(layer: LayerError) -> Document:
-    def shown(measures: Measures | None) -> Document | None:
+def _error(layer: LayerError) -> PageData:
+    def shown(measures: Measures | None) -> PageData | None:
         keys = ("max_abs", "mean_abs", "needed", "cosine", "psnr", "beyond", "size")
         return None if measures is None else {k: getattr(measures, k) for k in keys}
 
@@ -147,8 +151,8 @@ def _error(layer: LayerError) -> Document:
     }
 
 
-def _difference(found: Difference, layers: Layers) -> Document:
-    rows: list[Document] = []
+def _difference(found: Difference, layers: Layers) -> PageData:
+    rows: list[PageData] = []
     for edit in found.edits:
         changes = [
             {"label": c.label, "a": c.a, "b": c.b, "values": "" if c.values is None else str(c.values)}
@@ -162,7 +166,7 @@ def _difference(found: Difference, layers: Layers) -> Document:
 
 
 def _finite(value: Any) -> Any:
-    """The same without what JSON cannot say of numbers: NaN and infinities become text."""
+    """Return a copy with NaN and infinities as text, because JSON cannot represent them."""
     if isinstance(value, float):
         return value if isfinite(value) else str(value)
     if isinstance(value, dict):

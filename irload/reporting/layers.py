@@ -1,43 +1,51 @@
-"""The layers of a model as plain data: graphs with their layers, and what is known of each."""
+"""The layers of a model as plain data: graphs with their layers, and their inferred properties."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from irload.analysis.macs import macs
 from irload.core.subgraph import Subgraph
-from irload.declared import compare, declares_static, judge
 from irload.graph import Graph, Node, Output, UnknownOp
-from irload.macs import macs
 from irload.model import Model
-from irload.observation import labels
+from irload.reporting.arrays import held_constant
 from irload.reporting.statistics import statistics
+from irload.runtime.observation import labels
+from irload.validation.declared import compare, declares_static, judge
 
 __all__ = ["Layers", "layers_of"]
 
-Entry = dict[str, Any]
+LayerEntry = dict[str, Any]
+_ITERATION = re.compile(r"\[\d+\]/")
 LONG = 300
-"""Characters of an attribute that are kept."""
+"""Upper bound of the characters of an attribute."""
 
 
 @dataclass(slots=True)
 class Layers:
-    """All layers, those of bodies behind those of the graph around them, and where each node stands among them.
+    """All layers, the layers of a body after the graph that contains it, and the index of each node in the list.
 
-    `by_name` finds a layer by its unambiguous name with the bodies before it, `by_id` by the path of bodies, as
-    findings have it, and the id.
+    `by_name` maps an unambiguous name with its bodies to a layer, `by_id` the path of bodies and the id, the key used
+    by findings.
     """
 
-    graphs: list[Entry] = field(default_factory=list[Entry])
-    entries: list[Entry] = field(default_factory=list[Entry])
+    graphs: list[LayerEntry] = field(default_factory=list[LayerEntry])
+    entries: list[LayerEntry] = field(default_factory=list[LayerEntry])
     index: dict[Node, int] = field(default_factory=dict[Node, int])
     by_name: dict[str, int] = field(default_factory=dict[str, int])
     by_id: dict[tuple[str, int], int] = field(default_factory=dict[tuple[str, int], int])
 
+    def of_run(self, name: str) -> int | None:
+        """Return the layer of an output name: `loop/body[2]/add` belongs to `add` in the body, `split:1` to `split`."""
+        path = _ITERATION.sub("/", name)
+        return self.by_name.get(path, self.by_name.get(path.rpartition(":")[0]))
+
 
 def layers_of(model: Model, *, constants: bool) -> Layers:
-    """The layers of a model and its bodies. `constants`: read every constant for its statistics."""
+    """Return the layers of a model and its bodies. `constants`: read every constant for its statistics."""
     found = Layers()
     names = labels(model)
     static = declares_static(model)
@@ -63,9 +71,11 @@ def layers_of(model: Model, *, constants: bool) -> Layers:
     return found
 
 
-def _entry(node: Node, index: Mapping[Node, int], bodies: Mapping[int, int], *, static: bool, constants: bool) -> Entry:
+def _entry(
+    node: Node, index: Mapping[Node, int], bodies: Mapping[int, int], *, static: bool, constants: bool
+) -> LayerEntry:
     known = not isinstance(node.op, UnknownOp)
-    found: Entry = {"type": node.type, "version": node.op.opset, "line": node.line}
+    found: LayerEntry = {"type": node.type, "version": node.op.opset, "line": node.line}
     found["attributes"] = _attributes(node)
     signature = getattr(node.op, "signature", None) if known else None
     found["inputs"] = [
@@ -88,7 +98,7 @@ def _entry(node: Node, index: Mapping[Node, int], bodies: Mapping[int, int], *, 
 
 
 def _attributes(node: Node) -> list[list[Any]]:
-    """Name, text and whether the file states it, in the order of the specification."""
+    """Return name, text and whether the file states it, in the order of the specification."""
     if isinstance(node.op, UnknownOp):
         return [[key, _short(text), True] for key, text in node.op.text.items()]
     found: list[list[Any]] = []
@@ -104,14 +114,14 @@ def _short(text: str) -> str:
 
 
 def _declared_input(node: Node, index: int) -> str | None:
-    """What the port of the file says, where that is not what is inferred."""
+    """Return the declared type and shape of a port if they differ from the inferred ones."""
     declared = node.declared_inputs[index] if index < len(node.declared_inputs) else None
     return None if declared is None or judge(declared, node.inputs[index].type).fits else str(declared)
 
 
-def _output(output: Output, *, static: bool) -> Entry:
+def _output(output: Output, *, static: bool) -> LayerEntry:
     tensor = output.type
-    found: Entry = {"type": str(tensor), "bytes": tensor.nbytes}
+    found: LayerEntry = {"type": str(tensor), "bytes": tensor.nbytes}
     if output.names:
         found["names"] = sorted(output.names)
     if output.declared is not None and not judge(output.declared, tensor).fits:
@@ -123,14 +133,14 @@ def _output(output: Output, *, static: bool) -> Entry:
     return found
 
 
-def _constant(node: Node, *, read: bool) -> Entry:
+def _constant(node: Node, *, read: bool) -> LayerEntry:
     attributes = node.op.attributes
-    found: Entry = {"size": attributes["shape"].size.lo, "bytes": attributes["size"]}
-    return found | ({"statistics": statistics(node)} if read else {})
+    found: LayerEntry = {"size": attributes["shape"].size.lo, "bytes": attributes["size"]}
+    return found | ({"statistics": statistics(node), **held_constant(node)} if read else {})
 
 
 def _parameters(node: Node) -> int:
-    """The elements of a constant of floats, or of packed ones behind a Convert, unless it is a lone number."""
+    """Return the elements of a float constant, or of packed ones followed by a Convert, unless it is a scalar."""
     while node.type in ("Convert", "Reshape") and node.inputs:
         node = node.inputs[0].node
     if node.type != "Const" or isinstance(node.op, UnknownOp):
@@ -144,8 +154,8 @@ def _is_body(node: Node, name: str) -> bool:
     return isinstance(getattr(getattr(node.op, name), "body", None), Graph)
 
 
-def _body(node: Node, name: str, index: Mapping[Node, int], bodies: Mapping[int, int]) -> Entry:
-    """A body: its graph, and pairs of ports of the layer and layers of the body."""
+def _body(node: Node, name: str, index: Mapping[Node, int], bodies: Mapping[int, int]) -> LayerEntry:
+    """Return a body: its graph, and pairs of ports of the layer and layers of the body."""
     subgraph: Subgraph = getattr(node.op, name)
     body: Any = subgraph.body
     parameters, results = ([index[n] for n in nodes] for nodes in (body.parameters, body.results))

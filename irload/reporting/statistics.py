@@ -1,4 +1,4 @@
-"""What a constant holds, in a few numbers."""
+"""Statistics of a constant."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ __all__ = ["Moments", "moments", "statistics"]
 
 BINS = 32
 BLOCK = 1 << 20
-"""Elements at a time."""
+"""Elements processed at a time."""
 FIRST = 8
-"""Elements that are shown themselves."""
+"""Elements shown individually."""
 SAMPLE = 1 << 22
-"""Elements that a histogram counts at most, evenly spread; the other numbers are of all."""
+"""Upper bound of the elements in a histogram, evenly spaced samples; the other statistics cover all elements."""
 
 
 def statistics(node: Node) -> dict[str, Any] | None:
-    """Least, greatest and mean value, standard deviation, share of zeros, and a histogram of the finite values.
+    """Return minimum, maximum, mean, standard deviation, share of zeros, and a histogram of the finite values.
 
-    None where the weights are missing, are no numbers, or where there are none.
+    None if the weights are missing, not numeric, or empty.
     """
     try:
         values = node.op.attributes["data"]()
@@ -48,9 +48,9 @@ def statistics(node: Node) -> dict[str, Any] | None:
 
 
 class Moments(NamedTuple):
-    """Over the finite elements of numbers; all but `zeros` and `count` are 0 where there are none.
+    """Statistics over the finite elements; all but `zeros` and `count` are 0 if no element is finite.
 
-    `low` and `high` are integers where the elements are, else f64.
+    `low` and `high` are integers for integer elements, else f64.
     """
 
     zeros: int
@@ -62,7 +62,7 @@ class Moments(NamedTuple):
 
 
 def moments(flat: Array) -> Moments:
-    """The moments of a vector of numbers, a block at a time; the deviation is that from the mean, in a second pass."""
+    """Return the moments of a numeric vector, computed in blocks; the deviation takes a second pass with the mean."""
     zeros, count, total = 0, 0, 0.0
     lows: list[Any] = []
     highs: list[Any] = []
@@ -81,7 +81,7 @@ def moments(flat: Array) -> Moments:
 
 
 def _blocks(flat: Array) -> Iterator[tuple[Array, Array]]:
-    """Blocks as they are, and their finite elements in f64."""
+    """Yield blocks unchanged, and their finite elements in f64."""
     for start in range(0, flat.size, BLOCK):
         block = flat[start : start + BLOCK]
         numbers = block.astype(np.float64)
@@ -89,7 +89,7 @@ def _blocks(flat: Array) -> Iterator[tuple[Array, Array]]:
 
 
 def _histogram(flat: Array, low: float, high: float) -> list[int]:
-    """Counts between the least and the greatest value, in bins of one width."""
+    """Return counts between the minimum and the maximum, in bins of equal width."""
     sample = flat[:: max(1, -(-flat.size // SAMPLE))].astype(np.float64)
     sample = sample[np.isfinite(sample)]
     if high <= low or not np.isfinite(high - low):
@@ -98,7 +98,7 @@ def _histogram(flat: Array, low: float, high: float) -> list[int]:
 
 
 def _first(flat: Array) -> str:
-    """The first elements in the digits of their type."""
+    """Format the first elements in the precision of their type."""
     values = flat[:FIRST]
     numbers = (
         values if values.dtype.kind in "biu" else values.astype(np.float64 if values.dtype == "f8" else np.float32)

@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all."""
+"""Atomic writes: a file appears complete or not at all."""
 
 from __future__ import annotations
 
@@ -7,25 +7,25 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import BinaryIO
 
-from irload.portable import replace
+from irload.system.portable import replace
 
 
 def write_atomically(path: str | Path, write: Callable[[BinaryIO], object]) -> None:
-    """Have `write` fill a temporary file in the folder of `path`, force it to disk, and give it that name.
+    """Let `write` fill a temporary file in the folder of `path`, flush it to disk, and rename it to `path`.
 
-    An existing file is replaced; if `write` fails, it is left as it was. Raises OSError.
+    An existing file is replaced; if `write` fails, it is unchanged. Raises OSError, which names `path`.
     """
     path = Path(path)
     try:
         _write_atomically(path, write)
-    except OSError as error:  # of the temporary file, whose name says nothing to anybody
-        if error.errno is None or error.filename in (None, str(path)):
+    except OSError as error:  # names the temporary file, or none where a write to the open file fails
+        if error.errno is None or error.filename == str(path):
             raise
         raise type(error)(error.errno, error.strerror, str(path)) from error
 
 
 def _write_atomically(path: Path, write: Callable[[BinaryIO], object]) -> None:
-    from tempfile import mkstemp  # which imports much, and most processes write nothing
+    from tempfile import mkstemp  # slow to import, and most processes write nothing
 
     handle, temporary = mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent or ".")
     try:
@@ -41,7 +41,7 @@ def _write_atomically(path: Path, write: Callable[[BinaryIO], object]) -> None:
 
 
 def _umask() -> int:
-    # The only way to read it is to set it.
+    # The umask can only be read by setting it.
     mask = os.umask(0)
     os.umask(mask)
     return mask

@@ -1,4 +1,4 @@
-"""The .bin file in the making: constants appended once each, at aligned offsets."""
+"""Builds a .bin file: constants are appended once each, at aligned offsets."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ALIGNMENT = 64
 
 
 class Blob:
-    """Collects the bytes of constants. Equal bytes share one place, as the runtime's writer has it."""
+    """Collects the bytes of constants. Equal bytes are stored once, as by the runtime's writer."""
 
     def __init__(self) -> None:
         self.size = 0
@@ -27,7 +27,7 @@ class Blob:
         self._known: dict[bytes, int] = {}
 
     def add(self, values: Array, element: ElementType) -> tuple[int, int]:
-        """(offset, size) of a constant. An empty one takes one byte of filler, as the format wants."""
+        """Returns (offset, size) of a constant. An empty one takes one byte of padding, as the format requires."""
         raw = _packed(values, element) if values.size else b"\0"
         digest = hashlib.blake2b(raw, digest_size=24).digest() + len(raw).to_bytes(8, "little")
         offset = self._known.get(digest)
@@ -39,7 +39,7 @@ class Blob:
         return offset, len(raw)
 
     def write(self, stream: BinaryIO) -> None:
-        """Write everything, gaps filled with zeros."""
+        """Write everything; gaps are zeros."""
         at = 0
         for offset, raw in self._parts:
             stream.write(b"\0" * (offset - at))
@@ -48,7 +48,7 @@ class Blob:
 
 
 def _packed(values: Array, element: ElementType) -> Bytes:
-    """The bytes of a constant. Those that memory holds as the file does are not copied."""
+    """The bytes of a constant, not copied if memory has the layout of the file."""
     if element is et.string or element.bits < 8 or sys.byteorder != "little":
         return pack(values, element)
     return np.ascontiguousarray(values, element.dtype).reshape(-1).view(np.uint8).data

@@ -1,6 +1,6 @@
-"""Float constants as f16 with a Convert behind them: what `compress_to_fp16` does to a model on its way to disk.
+"""Converts float constants to f16 followed by a Convert, as `compress_to_fp16` requests.
 
-Which constants are halved is the choice of the runtime's own `save_model`.
+Selects the same constants as OpenVINO's `save_model`.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from irload.ops.registry import resolve
 
 F16_MAX = 65504.0
 MISFITS = 0.75
-"""A constant stays as it is when this share of its values, or more, does not fit f16."""
+"""A constant is not converted if at least this share of its values does not fit f16."""
 TOLERANCE = 1e-3
 SCALAR_TOLERANCE = 1e-4
-"""The relative error up to which a value fits; a lone value (an epsilon, a scale) is treated with more care."""
+"""The relative error up to which a value fits f16, for constants of one value (an epsilon, a scale)."""
 ABSOLUTE_TOLERANCE = 1.0
 
 _SHAPING = {
@@ -38,26 +38,26 @@ _SHAPING = {
     "Tile": (1,),
     "TopK": (1,),
 }
-"""The inputs that tell shapes. Nothing that leads to them may be rounded, up to the ShapeOf where it begins."""
+"""Inputs that determine shapes. Nothing upstream of them may be rounded, up to the ShapeOf where the path begins."""
 
 _PACKED = frozenset({et.i4, et.u4, et.i8, et.u8, et.nf4, et.f8e4m3, et.f8e5m2})
 
 
 def halves(values: Array, element: et.ElementType) -> Array | None:
-    """The values as f16, clamped to its range. None when too many do not fit, or when there are none."""
+    """The values as f16, clamped to its range. None if too many do not fit, or if the constant is empty."""
     if not values.size:
         return None
     with np.errstate(all="ignore"):
         result = np.clip(values, -F16_MAX, F16_MAX).astype(np.float16)
         error = np.abs(result.astype(values.dtype) - values)
         tolerance = SCALAR_TOLERANCE if values.size == 1 else TOLERANCE
-        # Written so that NaN is a misfit.
+        # In this form NaN is a misfit.
         fits = (error <= ABSOLUTE_TOLERANCE) & (error <= tolerance * np.abs(values))
     return None if np.count_nonzero(~fits) >= MISFITS * values.size else result
 
 
 def is_compressed(model: Model) -> bool:
-    """True for a model with quantized activations or weights. It knows best where it needs its floats."""
+    """True for a model with quantized activations or weights, whose remaining float constants need their precision."""
     return any(
         n.type in ("FakeQuantize", "FakeConvert") or _is_dequantization(n) for g in model.walk() for n in g.nodes
     )
@@ -81,16 +81,16 @@ def _is_packed(node: Node) -> bool:
 
 
 def replacements(graph: Graph) -> dict[Node, tuple[Node, Node]]:
-    """For each constant that is to be halved, its f16 constant and the Convert that takes its place."""
+    """For each constant to convert, its f16 constant and the Convert that replaces it."""
     shaping = _upstream(
         node.inputs[k].node for node in graph.nodes for k in _SHAPING.get(node.type, ()) if k < len(node.inputs)
     )
     replaced: dict[Node, tuple[Node, Node]] = {}
     for node in graph.nodes:
         if _is_candidate(node, shaping):
-            found = halves(node.op.attributes["data"](), node.op.attributes["element_type"])
-            if found is not None:
-                replaced[node] = _pair(node, found)
+            halved = halves(node.op.attributes["data"](), node.op.attributes["element_type"])
+            if halved is not None:
+                replaced[node] = _pair(node, halved)
     return replaced
 
 
@@ -101,7 +101,7 @@ def _is_candidate(node: Node, shaping: Collection[Node]) -> bool:
 
 
 def _upstream(nodes: Iterable[Node]) -> set[Node]:
-    """These nodes and all that they depend on, up to where a shape is taken. Iterative."""
+    """These nodes and everything upstream of them, up to a ShapeOf. Iterative."""
     pending, seen = list(nodes), set[Node]()
     while pending:
         node = pending.pop()

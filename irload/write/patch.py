@@ -1,4 +1,4 @@
-"""Correcting the ports of an IR file and nothing else: every other byte of it stays as it is."""
+"""Corrects the ports of an IR file; every other byte is preserved."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ PortKey = tuple[tuple[int, ...], str, int]
 def correct_ports(model: Model, path: str | Path, *, force: bool = False) -> int:
     """Write the file that `model` was read from to `path`, with dims and precision of every port as inferred.
 
-    All else stays byte for byte: the layout of the text, comments, ids, the .bin file. Ports whose rank or element type
-    cannot be inferred keep theirs. An existing file is replaced only with `force`; with it, `path` may be the file
-    itself. Returns the number of ports that changed. Raises InputInvalid for a model that was read from bytes or
-    reshaped since, FileExistsError, OSError.
+    Everything else is preserved byte for byte: formatting, comments, ids, the .bin file. Ports whose rank or element
+    type cannot be inferred are unchanged. An existing file is replaced only with `force`; then `path` may be the file
+    itself. Returns the number of changed ports. Raises InputInvalid for a model that was read from bytes or reshaped
+    since, FileExistsError, OSError.
     """
     path = Path(path)
     if model.file is None:
@@ -46,16 +46,16 @@ def correct_ports(model: Model, path: str | Path, *, force: bool = False) -> int
 
 
 def corrected(source: bytes, model: Model) -> tuple[bytes, int]:
-    """The XML text `source`, from which `model` was read and inferred, with its ports corrected; and how many were."""
-    wanted: dict[PortKey, TensorType] = {}
-    _collect(model, (), wanted)
+    """The XML text `source`, from which `model` was read and inferred, with corrected ports; and their number."""
+    types: dict[PortKey, TensorType] = {}
+    _collect(model, (), types)
     edits: list[_Edit] = []
     count = 0
     for key, port in _Locator(source).locate().items():
-        if key in wanted:
-            found = [*_precision(source, port, wanted[key]), *_dims(source, port, wanted[key])]
-            count += bool(found)
-            edits += found
+        if key in types:
+            changes = [*_precision(source, port, types[key]), *_dims(source, port, types[key])]
+            count += bool(changes)
+            edits += changes
     pieces: list[bytes] = []
     at = 0
     for edit in sorted(edits, key=lambda e: e.start):
@@ -64,27 +64,27 @@ def corrected(source: bytes, model: Model) -> tuple[bytes, int]:
     return b"".join([*pieces, source[at:]]), count
 
 
-# -- what the ports should say -----------------------------------------------------------------------------------------
+# -- inferred ports ----------------------------------------------------------------------------------------------------
 
 
-def _collect(graph: Graph, path: tuple[int, ...], wanted: dict[PortKey, TensorType]) -> None:
+def _collect(graph: Graph, path: tuple[int, ...], types: dict[PortKey, TensorType]) -> None:
     for node in graph.nodes:
         here = (*path, node.id)
-        # Positions tell which input a port is, so long as none is missing.
+        # The position in the list identifies an input only if none is missing.
         fed = node.inputs if len(node.inputs) == len(node.declared_inputs) else []
         for side, outputs in (("input", fed), ("output", node.outputs)):
             for k, output in enumerate(outputs):
-                wanted[(here, side, k)] = output.type
+                types[(here, side, k)] = output.type
     for node, name, body in graph.subgraphs():
-        _collect(body, (*path, node.id, -1 - _BODIES.index(name)), wanted)
+        _collect(body, (*path, node.id, -1 - _BODIES.index(name)), types)
 
 
-# -- where the ports stand ---------------------------------------------------------------------------------------------
+# -- offsets of ports --------------------------------------------------------------------------------------------------
 
 
 @dataclass(slots=True)
 class _Element:
-    """The bytes of an element: start tag, content, end tag. For `<x/>` the last two are empty."""
+    """Byte offsets of an element: start tag, content, end tag. For `<x/>` the last two are empty."""
 
     start: int
     inner: int
@@ -94,14 +94,14 @@ class _Element:
 
 @dataclass(slots=True)
 class _PortText(_Element):
-    """A port, its dims, and the start of the list that it stands in."""
+    """A port, its dims, and the start of the enclosing list."""
 
     dims: list[_Element] = field(default_factory=list[_Element])
     parent: int = 0
 
 
 class _Locator:
-    """Finds the bytes of every port. By expat rather than lxml, as only it tells offsets."""
+    """Locates the bytes of every port. Uses expat, since lxml reports no offsets."""
 
     def __init__(self, source: bytes) -> None:
         self.source = source
@@ -172,7 +172,7 @@ class _Locator:
             element.end = self.source.index(b">", element.inner_end) + 1
 
     def after_tag(self, at: int) -> int:
-        """The offset behind the start tag at `at`; a `>` inside a quoted value does not end it."""
+        """The offset after the start tag at `at`; a `>` inside a quoted value does not end it."""
         tag = _START_TAG.match(self.source, at)
         return tag.end() if tag else len(self.source)
 
@@ -188,7 +188,7 @@ class _Edit:
 
 
 def _precision(source: bytes, port: _PortText, tensor: TensorType) -> list[_Edit]:
-    """What makes the port's `precision` say the element type; a port without one keeps none."""
+    """The edit that sets the port's `precision` to the element type; a port without one is unchanged."""
     element = tensor.element
     for match in _ATTRIBUTE.finditer(source, port.start, port.inner):
         precision = match[2][1:-1].decode("utf-8", "replace")
@@ -198,14 +198,14 @@ def _precision(source: bytes, port: _PortText, tensor: TensorType) -> list[_Edit
 
 
 def _dims(source: bytes, port: _PortText, tensor: TensorType) -> list[_Edit]:
-    """What makes the port's dims say the shape, in the layout that the file has."""
+    """The edits that set the port's dims to the shape, in the formatting of the file."""
     if tensor.rank is None:
         return []
-    wanted = [(str(d.lo) if d.is_static else "-1").encode() for d in tensor.shape]
-    if len(port.dims) == len(wanted):
-        pairs = zip(port.dims, wanted, strict=True)
+    dims = [(str(d.lo) if d.is_static else "-1").encode() for d in tensor.shape]
+    if len(port.dims) == len(dims):
+        pairs = zip(port.dims, dims, strict=True)
         return [_dim(source, d, text) for d, text in pairs if source[d.inner : d.inner_end].strip() != text]
-    written = [b"<dim>%b</dim>" % text for text in wanted]
+    written = [b"<dim>%b</dim>" % text for text in dims]
     if port.dims:
         first, last = port.dims[0].start, port.dims[-1].end
         gap = _blank_before(source, first)
@@ -215,7 +215,7 @@ def _dims(source: bytes, port: _PortText, tensor: TensorType) -> list[_Edit]:
         if rest.strip() or not gap:
             return [_Edit(first - len(gap), last, b"")]
         return [_Edit(port.inner - 1, port.end, b" />")]
-    # A port that listed nothing: its dims stand as far to the right of it as it does of the list around it.
+    # The port has no dims: indent them relative to the port as the port is indented relative to its list.
     here, around = _blank_before(source, port.start), _blank_before(source, port.parent)
     gap = here + here.removeprefix(around)
     text = gap + gap.join(written)
@@ -235,7 +235,7 @@ def _dim(source: bytes, dim: _Element, text: bytes) -> _Edit:
 
 
 def _blank_before(source: bytes, at: int) -> bytes:
-    """The white space that ends at `at`, back to the line's end before it."""
+    """The white space before offset `at`, back to the end of the previous line."""
     start = at
     while start and source[start - 1 : start] in (b" ", b"\t"):
         start -= 1

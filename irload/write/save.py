@@ -14,29 +14,26 @@ from irload.core.element import dynamic
 from irload.core.shape import Shape
 from irload.core.subgraph import PortMap, Subgraph
 from irload.errors import InputInvalid, Unsupported
-from irload.graph import Graph, Node, Output, UnknownOp
+from irload.graph import Graph, Node, Output, UnknownOp, subgraphs
 from irload.model import Model
-from irload.read.elements import CHILDREN, TAG
+from irload.read.elements import CHILDREN, TAG, Element
 from irload.read.names import join_names
 from irload.write.atomic import write_atomically
 from irload.write.blob import Blob
 from irload.write.compress import is_compressed, replacements
 from irload.write.upgrade import as_v11
 
-Element = Any  # lxml ships no types
-
 _TAG = re.compile(r"[A-Za-z_][\w.-]*", re.ASCII)
 
 
 def save_model(model: Model, path: str | Path, compress_to_fp16: bool = False) -> None:
-    """Write a model as IR v11: `path` (an .xml) and the .bin beside it, both whole or not at all.
+    """Write a model as IR v11: `path` (an .xml) and the .bin beside it, each complete or not at all.
 
-    OpenVINO loads it and computes the same; what IR v10 shows at inputs and outputs becomes Converts. Layers that no
-    output depends on are left out; ids are given anew.
-    `compress_to_fp16` stores f32 and f64 constants as f16 with a Convert behind them: those that OpenVINO's own
-    `save_model` would choose, and none in a model that is quantized already. Raises InputInvalid when `path` does not
-    end in .xml, ReadError when the model's own weights are missing, Unsupported for an unknown operation with bodies,
-    OSError when a file cannot be written.
+    OpenVINO loads it and computes the same. Types that IR v10 shows at inputs and outputs become Converts. Layers on
+    which no output depends are dropped; ids are renumbered. `compress_to_fp16` stores f32 and f64 constants as f16
+    followed by a Convert: the constants that OpenVINO's `save_model` selects, and none in a quantized model. Raises
+    InputInvalid unless `path` ends in .xml, ReadError if the weights of the model are missing, Unsupported for an
+    unknown operation with bodies, OSError if a file cannot be written.
     """
     path = Path(path)
     if path.suffix.lower() != ".xml":
@@ -49,7 +46,7 @@ def save_model(model: Model, path: str | Path, compress_to_fp16: bool = False) -
     if model.rt_info:
         _metadata(etree.SubElement(net, "rt_info"), model.rt_info)
     etree.indent(net, "\t")
-    # The weights first: an XML is never beside a .bin that does not match it.
+    # The weights first, so that an .xml is never written next to a .bin of another model.
     write_atomically(path.with_suffix(".bin"), blob.write)
     write_atomically(path, lambda stream: stream.write(etree.tostring(net, xml_declaration=True, encoding="utf-8")))
 
@@ -60,7 +57,7 @@ class _Writer:
         self.halve = halve
 
     def graph(self, parent: Element, graph: Graph) -> dict[Node, int]:
-        """Write the layers and edges of one graph. Returns the ids that its nodes got."""
+        """Write the layers and edges of one graph. Returns the ids of its nodes."""
         replaced = replacements(graph) if self.halve else {}
         nodes = [n for node in _in_order(graph) for n in replaced.get(node, (node,))]
         renamed = {node.outputs[0]: pair[1].outputs[0] for node, pair in replaced.items()}
@@ -88,26 +85,26 @@ class _Writer:
             _ports(etree.SubElement(layer, "input"), node.inputs, 0, named=False)
         if node.outputs:
             _ports(etree.SubElement(layer, "output"), node.outputs, len(node.inputs), named=True)
-        for name, subgraph in _subgraphs(node).items():
+        for name, subgraph in subgraphs(node).items():
             self.body(layer, node, name, subgraph)
 
     def attributes(self, node: Node) -> dict[str, str]:
-        """The text of the attributes: those that the file had, and those whose value says something."""
+        """The text of the attributes: as in the file, and values that have a text form."""
         if isinstance(node.op, UnknownOp):
             if node.op.bodies:
-                fact = f"is an unknown operation with a <{node.op.bodies[0]}>, which would be lost in saving"
+                fact = f"is an unknown operation with a <{node.op.bodies[0]}>, which saving would drop"
                 raise Unsupported(fact, node.where(None))
             return node.op.text
         if node.type == "Const":
             return self.constant(node)
-        found: dict[str, str] = {}
+        written: dict[str, str] = {}
         for name, declaration in node.op.declared.items():
             if declaration.supplied:
                 continue
             value = node.op.attributes[name]
             if declaration.xml_name in node.text or _says_something(declaration, value):
-                found[declaration.xml_name] = declaration.write(value)
-        return found
+                written[declaration.xml_name] = declaration.write(value)
+        return written
 
     def constant(self, node: Node) -> dict[str, str]:
         attributes = node.op.attributes
@@ -138,25 +135,21 @@ class _Writer:
 
 
 def _in_order(graph: Graph) -> list[Node]:
-    """The nodes to write: Parameters, operations, Assigns, Results, each group in its own order."""
+    """The nodes to write: Parameters, operations, Assigns, Results, each group in graph order."""
     ends = {*graph.parameters, *graph.sinks, *graph.results}
     written = {n.op.attributes.get("variable_id") for n in graph.sinks}
     needed = [n for n in graph.nodes if n.type == "ReadValue" and n.op.attributes.get("variable_id") in written]
-    kept = set(needed)  # a variable that is written only must be read somewhere, or the file does not load
+    upstream = set(needed)  # a variable that is only written needs a ReadValue, or the file does not load
     while needed:
-        new = {i.node for i in needed.pop().inputs} - kept
-        kept |= new
+        new = {i.node for i in needed.pop().inputs} - upstream
+        upstream |= new
         needed += new
-    middle = [n for n in graph.nodes if n not in ends and (n.reachable or n in kept)]
+    middle = [n for n in graph.nodes if n not in ends and (n.reachable or n in upstream)]
     return [*graph.parameters, *middle, *graph.sinks, *graph.results]
 
 
-def _subgraphs(node: Node) -> dict[str, Subgraph]:
-    return {k: v for k, v in node.op.attributes.items() if isinstance(v, Subgraph)}
-
-
 def _says_something(declaration: Attribute, value: Any) -> bool:
-    """False for the values that stand for an absent attribute: no rule of its own would let them be written."""
+    """False for values that represent an absent attribute: the attribute's rule rejects them."""
     if value is None or value == () or value is dynamic:
         return False
     return declaration.rule is None or declaration.rule(value) is None
@@ -174,31 +167,31 @@ def _ports(parent: Element, outputs: Sequence[Output], first: int, *, named: boo
 
 
 def _dims(shape: Shape) -> list[str]:
-    """The dims as ports have them: bounds are lost there, and so is a dynamic rank."""
+    """The dims as written in ports, which can express neither bounds nor a dynamic rank."""
     return [] if shape.rank is None else [str(d.lo) if d.is_static else "-1" for d in shape]
 
 
 def _map_line(parent: Element, tag: str, line: PortMap, first: int, ids: Sequence[int]) -> None:
     external = -1 if line.port is None else first + line.port
-    found: dict[str, Any] = {"external_port_id": external, "internal_layer_id": ids[line.inner]}
+    attributes: dict[str, Any] = {"external_port_id": external, "internal_layer_id": ids[line.inner]}
     if line.axis is not None:
-        found |= {"axis": line.axis, "start": line.start, "end": line.end}
-        found |= {"stride": line.stride, "part_size": line.part_size}
+        attributes |= {"axis": line.axis, "start": line.start, "end": line.end}
+        attributes |= {"stride": line.stride, "part_size": line.part_size}
     if line.purpose:
-        found["purpose"] = line.purpose
-    etree.SubElement(parent, tag, {k: str(v) for k, v in found.items()})
+        attributes["purpose"] = line.purpose
+    etree.SubElement(parent, tag, {k: str(v) for k, v in attributes.items()})
 
 
 def _runtime_attributes(parent: Element, entries: Sequence[Mapping[str, Any]]) -> None:
-    """The rt_info of a layer or a port, as it was read: mostly `<attribute name=… version=…/>`."""
+    """Write the rt_info of a layer or a port as read: mostly `<attribute name=… version=…/>`."""
     for entry in entries:
-        own = {k: str(v) for k, v in entry.items() if k not in (TAG, CHILDREN)}
-        child = etree.SubElement(parent, entry.get(TAG, "attribute"), own)
+        attributes = {k: str(v) for k, v in entry.items() if k not in (TAG, CHILDREN)}
+        child = etree.SubElement(parent, entry.get(TAG, "attribute"), attributes)
         _runtime_attributes(child, entry.get(CHILDREN, ()))
 
 
 def _metadata(parent: Element, tree: Mapping[str, Any]) -> None:
-    """The tree of rt_info. A key that is no XML name becomes `<info name="key">`."""
+    """Write the tree of rt_info. A key that is not an XML name becomes `<info name="key">`."""
     for key, value in tree.items():
         child = etree.SubElement(parent, key) if _TAG.fullmatch(key) else etree.SubElement(parent, "info", name=key)
         if isinstance(value, Mapping):

@@ -1,4 +1,4 @@
-"""A model of IR v10 as IR v11: the types that v10 shows at inputs and outputs, as Converts in the graph."""
+"""Converts a model of IR v10 to IR v11: Converts in the graph replace the types that v10 shows at its ports."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ __all__ = ["as_v11"]
 
 
 def as_v11(model: Model) -> Model:
-    """The model with Converts where its ports show other types than its graph has; itself where there are none.
+    """The model with Converts at ports whose type differs from the graph's; the model itself if no port differs.
 
-    The given model stays as it is; nodes of the outer graph are copied, bodies are shared.
+    The given model is unchanged; nodes of the outer graph are copied, bodies are shared.
     """
     ports = [p for p in (*model.inputs, *model.outputs) if p.element_type is not p.output.type.element]
     if not ports:
         return model
     nodes, outputs = _copies(model)
-    found = replace(
+    copy = replace(
         model,
         nodes=list(nodes.values()),
         parameters=[nodes[n] for n in model.parameters],
@@ -34,13 +34,13 @@ def as_v11(model: Model) -> Model:
     for port in ports:
         node, output = nodes[port.node], outputs[port.output]
         if port.node in model.parameters:
-            added[output] = _after_input(found, node, port)
+            added[output] = _after_input(copy, node, port)
         else:
             if output not in added:
                 added[output] = _before_output(output, port.element_type)
             node.inputs = [added[output].outputs[0]]
-    found.nodes = topological([*found.nodes, *added.values()])
-    return found
+    copy.nodes = topological([*copy.nodes, *added.values()])
+    return copy
 
 
 def _copies(model: Model) -> tuple[dict[Node, Node], dict[Output, Output]]:
@@ -61,7 +61,7 @@ def _convert(source: Output, name: str, element: ElementType) -> Node:
 
 
 def _after_input(model: Model, parameter: Node, port: Port) -> Node:
-    """Give the Parameter the type that it shows, and its users the one that they had."""
+    """Give the Parameter the type that its port shows, and convert it back to the graph's type for its consumers."""
     output = parameter.outputs[0]
     users = [n for n in model.nodes if output in n.inputs]
     node = _convert(output, f"{parameter.name}/to_graph", output.type.element)
@@ -73,7 +73,7 @@ def _after_input(model: Model, parameter: Node, port: Port) -> Node:
 
 
 def _before_output(source: Output, element: ElementType) -> Node:
-    """The Convert in front of a Result. The names of an output go with the values that it shows."""
+    """The Convert before a Result. The tensor names of the output move to it."""
     node = _convert(source, f"{source.node.name}/from_graph", element)
     if source.node.type != "Parameter":
         node.outputs[0].names, source.names = source.names, frozenset()

@@ -1,1 +1,1 @@
-"""Whole models against the runtime and against themselves: `python -m tests.agreement DIR…`, a row a model."""
+"""Compares complete models with OpenVINO's runtime and with plain execution: `python -m tests.agreement DIR…`."""

@@ -1,11 +1,11 @@
-"""`python -m tests.agreement DIR… [--relaxed] [--json]`: every IR below DIR, a row a model.
+"""`python -m tests.agreement DIR… [--relaxed] [--json]`: checks every IR below DIR and prints a row per model.
 
-Any *.xml that is an IR counts; inputs in_0.npy, in_1.npy, … beside it are taken, else random ones are made. Columns:
-whether it loads; what `check` says (errors, warnings, true mismatches of what is declared); layers whose inferred types
-and shapes the runtime infers otherwise; the plan at 1 and 2 threads against plain execution, or against the runtime
-where the graph is of f16, which both compute in f32; plain execution against the runtime; each as the largest
-difference of an output in its standard deviations; seconds. Each model has a process of its own. `--relaxed` compares
-shapes with dynamic inputs as well. Exit code 1 where anything fails.
+Any *.xml that is an IR counts; inputs in_0.npy, in_1.npy, … next to it are used, otherwise random ones. Columns:
+whether it loads; the result of `check` (errors, warnings, true mismatches of declarations); layers whose inferred types
+and shapes differ from the runtime's; the plan at 1 and 2 threads against plain execution, or against the runtime if the
+graph is f16, which both compute in f32; plain execution against the runtime; each as the largest difference of an
+output in standard deviations; seconds. Each model runs in a separate process. `--relaxed` also compares shapes with
+dynamic inputs. Exits 1 if anything fails.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from tests.agreement.judging import Row, judge, shown
 from tests.harness.children import Died, in_children, preload
 
 SECONDS = 900
-"""After which a model counts as hung; the slowest takes about a minute."""
+"""Seconds after which a model counts as hanging; the slowest takes about a minute."""
 HEAD = ("model", "type", "load", "errors", "warn", "declared", "shapes", "plan 1", "plan 2", "runtime", "s")
 WIDTHS = (44, 4, 6, 6, 5, 8, 9, 8, 8, 8, 6)
 
 
 def find(words: Sequence[str]) -> list[tuple[Path, str]]:
-    """Every IR below the folders, with a name that tells it from the others. Files may be given as well."""
+    """Every IR below the folders, with a unique name. Files are accepted as well."""
     found: list[tuple[Path, str]] = []
     for folder in map(Path, words):
         files = [folder] if folder.is_file() else sorted(folder.rglob("*.xml"))
@@ -39,13 +39,13 @@ def find(words: Sequence[str]) -> list[tuple[Path, str]]:
 
 
 def is_ir(file: Path) -> bool:
-    """True where the root element is a <net>."""
+    """Whether the root element is a <net>."""
     with file.open("rb") as text:
         return b"<net" in text.read(4096)
 
 
 def cells(row: Row) -> list[str]:
-    """The row as the table has it."""
+    """The row as text of the table."""
     name = row.model if len(row.model) <= WIDTHS[0] else "…" + row.model[1 - WIDTHS[0] :]
     return [
         name,
@@ -71,7 +71,7 @@ def line(values: Sequence[str]) -> str:
 
 
 def main(words: Sequence[str]) -> int:
-    """Print the table, or the JSON document; 1 when a model fails, 2 when there is none."""
+    """Print the table or the JSON document. Returns 1 if a model fails, 2 if there is no model."""
     models = find([w for w in words if not w.startswith("--")])
     if not models:
         print("no IR found. Usage: python -m tests.agreement DIR… [--relaxed] [--json]", file=sys.stderr)

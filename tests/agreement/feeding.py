@@ -1,6 +1,7 @@
-"""Inputs for a model as published: those stored beside it, or random ones of the types that the runtime takes.
+"""Inputs for a published model: the stored ones next to it, or random ones of the types that the runtime expects.
 
-Integers that index something stay below its length; unknown sizes are tried until the runtime computes with them.
+Integer indices stay below the length of the indexed axis; sizes of dynamic dims are tried until the runtime accepts
+them.
 """
 
 from __future__ import annotations
@@ -22,19 +23,19 @@ from tests.harness.runtime import shape_of, tensor
 Arrays = list[Any]
 
 _FIRST, _REST = (2, 1), (8, 32, 64, 224, 3, 1, 128, 512)
-"""Sizes tried for an unknown first dim, and for the other unknown ones."""
+"""Sizes tried for a dynamic first dim, and for other dynamic dims."""
 _PASSING = (
     *("Convert", "Reshape", "Squeeze", "Unsqueeze", "Transpose", "Broadcast", "Tile"),
     *("Concat", "Split", "VariadicSplit", "Slice", "StridedSlice"),
 )
-"""Operations behind which an index is still one."""
+"""Operations whose output is an index if their input is."""
 _INDEXED = {"Gather": 1, "EmbeddingBagOffsetsSum": 1, "EmbeddingBagPackedSum": 1, "GatherElements": 1, "OneHot": 0}
-"""The port that takes indices."""
+"""The port of the indices."""
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """What an input takes. `below`: how many values an integer may take, None where any will do."""
+    """The requirements of an input. `below`: exclusive upper bound of its integers, None if unbounded."""
 
     element: ElementType
     shape: Shape
@@ -42,25 +43,25 @@ class Wanted:
 
 
 def wanted_by_runtime(model: ov.Model) -> list[Wanted]:
-    """What the runtime's model takes."""
+    """The inputs of the runtime's model."""
     return [
         Wanted(element(i.element_type.get_type_name()), shape_of(i.partial_shape), index_limit(i)) for i in model.inputs
     ]
 
 
 def wanted_by_irload(model: irload.Model) -> list[Wanted]:
-    """What irload's model takes, for models that the runtime refuses."""
+    """The inputs of irload's model, for models that the runtime rejects."""
     return [Wanted(p.element_type, p.partial_shape) for p in model.inputs]
 
 
 def stored(file: Path) -> Arrays:
-    """The arrays in_0.npy, in_1.npy, … beside the model; none where there are none."""
+    """The arrays in_0.npy, in_1.npy, … next to the model; empty if there are no files."""
     paths = sorted(file.parent.glob("in_*.npy"), key=lambda p: int(p.stem[3:]))
     return [np.load(p) for p in paths]
 
 
 def candidates(wanted: Sequence[Wanted], seed: int = 0) -> Iterator[Arrays]:
-    """Random inputs: one set for static shapes, else one for each choice of sizes."""
+    """Random inputs: one set for static shapes, otherwise one per combination of sizes."""
     dynamic = any(w.shape.is_dynamic for w in wanted)
     for first, rest in product(_FIRST, _REST) if dynamic else [(1, 1)]:
         rng = np.random.default_rng(seed)
@@ -98,7 +99,7 @@ def _random(wanted: Wanted, sizes: tuple[int, ...], rng: np.random.Generator) ->
 
 
 def _picture(sizes: Sequence[int], rng: np.random.Generator) -> Any:
-    """A smooth random picture with some noise, of integers in 0..255, which is what most detectors take."""
+    """A smooth random picture with some noise, of integers in 0..255, as most detectors expect."""
     n, c, h, w = sizes
     y, x = np.mgrid[0:h, 0:w] / max(h, w, 1)
     smooth = np.zeros((n, c, h, w))
@@ -108,7 +109,7 @@ def _picture(sizes: Sequence[int], rng: np.random.Generator) -> Any:
 
 
 def index_limit(port: Any) -> int | None:
-    """How many values an integer input may take as it indexes something; None where it indexes nothing."""
+    """Exclusive upper bound of an integer input used as an index; None if it is not an index."""
     limits: list[int] = []
     seen: set[tuple[str, int]] = set()
     pending = [port]
@@ -127,7 +128,7 @@ def index_limit(port: Any) -> int | None:
 
 
 def _indexed(node: Any, kind: str) -> int:
-    """The length of what an indexing operation indexes; 1 where it is unknown."""
+    """The length of the axis that an indexing operation indexes; 1 if it is unknown."""
     if kind == "OneHot":
         return 2
     data, axis = shape_of(node.input_value(0).get_partial_shape()), 0

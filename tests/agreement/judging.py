@@ -1,4 +1,4 @@
-"""One model through everything: what is said of its file, what is inferred, and what three ways of running it give."""
+"""Checks one model: its file, the inferred types, and the results of plan, plain execution and runtime."""
 
 from __future__ import annotations
 
@@ -19,32 +19,32 @@ from tests.harness.runtime import array_of, core
 
 THREADS = (1, 2)
 PLAN_TOLERANCE = {"f32": 2e-4, "f16": 2e-2}
-"""How far the plan may be from its judge, in standard deviations of the output, by the type that the graph is in."""
+"""Tolerance between the plan and its reference, in standard deviations of the output, by the type of the graph."""
 RUNTIME_TOLERANCE = {"f32": 1e-3, "f16": 0.2}
-"""How far plain execution may be from the runtime, which computes in f32 what a file says is f16."""
+"""Tolerance between plain execution and the runtime, which computes f16 graphs in f32."""
 EXACT = {
     "INFERENCE_PRECISION_HINT": "f32",
     "INFERENCE_NUM_THREADS": 2,
-    "DYNAMIC_QUANTIZATION_GROUP_SIZE": "0",  # else activations of compressed models are rounded to 8 bits
-    "LP_TRANSFORMS_MODE": "NO",  # else FakeQuantize is moved through the graph, and quantized models compute in u8 · i8
+    "DYNAMIC_QUANTIZATION_GROUP_SIZE": "0",  # otherwise activations of compressed models are rounded to 8 bits
+    "LP_TRANSFORMS_MODE": "NO",  # otherwise the plugin moves FakeQuantize and runs quantized models in u8 · i8
 }
-"""What makes the CPU plugin compute what the graph says."""
+"""Settings for which the CPU plugin computes the graph literally."""
 ROUNDING = {"f32": 2.0**-24, "f16": 2.0**-11}
 """Half a unit in the last place of each type, relative."""
 DECLARATIONS = ("IR401", "IR402", "IR403", "IR404")
-"""The rules of `check` that compare what is declared with what is inferred."""
+"""The rules of `check` that compare declarations with inference."""
 STEPS = 2
-"""Inferences of a model with state, one after the other."""
+"""Consecutive inferences of a model with state."""
 
 
 @dataclass
 class Row:
-    """What was found of one model. Differences are in standard deviations of an output; None: not measured."""
+    """The measurements of one model. Differences are in standard deviations of an output; None: not measured."""
 
     model: str
     precision: str = ""
     quantized: bool = False
-    """FakeQuantize makes a step of a rounding that falls on its border, and the layers behind it make more of it."""
+    """FakeQuantize turns a rounding at the border of two levels into a whole step, which later layers amplify."""
     load: str = ""
     layers: int = 0
     errors: int = 0
@@ -54,20 +54,20 @@ class Row:
     shapes_compared: int = 0
     shapes_differing: list[str] = field(default_factory=list[str])
     plan: dict[str, float | str] = field(default_factory=dict[str, "float | str"])
-    """How far the plan is from its judge, by number of threads."""
+    """Difference of the plan from its reference, by number of threads."""
     judge: str = "plain"
-    """Or "the runtime": for graphs of f16, which it and plans compute in f32 and plain execution does not."""
+    """Or "the runtime": for graphs of f16, which the runtime and plans compute in f32, unlike plain execution."""
     runtime: float | str | None = None
     sensitivity: float = 0.0
-    """How far the runtime is from itself when its inputs change by a rounding, where that was asked."""
+    """Difference between two runs of the runtime whose inputs differ by a rounding, if measured."""
     refused: str = ""
-    """Why the runtime does not take or run the model; then there is nothing to compare with."""
+    """Why the runtime rejects or cannot run the model; then there is no comparison."""
     inputs: list[str] = field(default_factory=list[str])
     seconds: float = 0.0
 
     @property
     def faults(self) -> list[str]:
-        """What is wrong, in words; empty where the model passes."""
+        """The faults of the model; empty if it passes."""
         found = [self.load] if self.load else []
         found += [f"false error {e}" for e in self.false_errors]
         found += [f"shape of {s}" for s in self.shapes_differing]
@@ -83,7 +83,7 @@ class Row:
 
 
 def shown(value: float | str | None) -> str:
-    """A difference as the table has it."""
+    """A difference as text of the table."""
     return "–" if value is None else value if isinstance(value, str) else f"{value:.1e}"
 
 
@@ -92,7 +92,7 @@ def judge(file: Path, name: str, *, relaxed: bool = False) -> Row:
     row, start = Row(name), time.perf_counter()
     try:
         _judge(row, file, relaxed=relaxed)
-    except Exception as error:  # nothing that a model does may end the others' run
+    except Exception as error:  # no failure of a model may end the run
         row.load = f"{type(error).__name__}: {error}"
     row.seconds = round(time.perf_counter() - start, 2)
     return row
@@ -132,14 +132,14 @@ def _last_line(error: Exception) -> str:
 
 
 def arithmetic(model: irload.Model) -> str:
-    """ "f16" where any layer but a constant and its Convert computes in a narrow float, else "f32"."""
+    """ "f16" if any layer other than a constant and its Convert computes in a narrow float, else "f32"."""
     narrow = {"f16", "bf16"}
     computed = (n for g in model.walk() for n in g.nodes if n.type not in ("Const", "Convert", "Result", "Parameter"))
     return "f16" if any(o.type.element.name in narrow for n in computed for o in n.outputs) else "f32"
 
 
 def _check(row: Row, file: Path, differing: set[str]) -> None:
-    """Count what `check` says. An error is false where the runtime takes the file and infers as irload does."""
+    """Count the findings of `check`. An error is false if the runtime accepts the file and infers the same types."""
     findings = check(file).findings
     row.warnings = sum(f.severity == "warning" for f in findings)
     for finding in findings:
@@ -162,7 +162,7 @@ def _run(row: Row, file: Path, theirs: ov.Model | None, compiled: irload.Compile
     given, expected, run = feeding.stored(file), None, None
     if theirs is not None:
         given, expected, run = _computed_by_the_runtime(row, theirs, given, steps)
-    if expected is None:  # it may be that irload runs it
+    if expected is None:  # irload may support it nevertheless
         given = given or next(feeding.candidates(feeding.wanted_by_irload(compiled.model)))
     row.inputs = [f"{np.asarray(a).dtype}{list(np.shape(a))}" for a in given]
     try:
@@ -178,14 +178,14 @@ def _run(row: Row, file: Path, theirs: ov.Model | None, compiled: irload.Compile
     for threads in THREADS:
         row.plan[str(threads)] = _safely(lambda t=threads: _plan(compiled.model, t, given, steps, wanted))
     if row.faults and expected is not None and run is not None:
-        # Quantized models and detectors make much of a rounding; the runtime itself says how much.
+        # Quantized models and detectors amplify a rounding; the runtime measures by how much.
         row.sensitivity = worst(run([_nudged(a, ROUNDING[row.precision]) for a in given]), expected)
 
 
 def _computed_by_the_runtime(
     row: Row, theirs: ov.Model, given: list[Any], steps: int
 ) -> tuple[list[Any], list[list[Any]] | None, Callable[[list[Any]], list[list[Any]]] | None]:
-    """The inputs, what the runtime computes from them, and how; no results where it computes with none of them."""
+    """The inputs, the runtime's results, and a function that computes them; no results if it rejects all inputs."""
     wanted = feeding.wanted_by_runtime(theirs)
     try:
         compiled = core().compile_model(theirs, "CPU", EXACT)
@@ -208,7 +208,7 @@ def _computed_by_the_runtime(
 
 
 def _nudged(array: Any, rounding: float) -> Any:
-    """The array with each float moved by a rounding, up and down in turn."""
+    """The array with each float moved by a rounding, alternately up and down."""
     if array.dtype.kind != "f":
         return array
     signs = np.resize(np.array([1, -1], array.dtype), array.shape)
@@ -218,12 +218,12 @@ def _nudged(array: Any, rounding: float) -> Any:
 def _safely(measure: Callable[[], float]) -> float | str:
     try:
         return measure()
-    except Exception as error:  # whatever the plan raises is a finding
+    except Exception as error:  # any exception of the plan is a finding
         return f"{type(error).__name__}: {error}"
 
 
 def _plan(model: irload.Model, threads: int, given: Sequence[Any], steps: int, wanted: list[list[Any]]) -> float:
-    """The difference of the plan from what is wanted; two times in turn, the results overwritten in between."""
+    """The difference of the plan from the expected results; each run twice, with results overwritten in between."""
     compiled = irload.compile_model(model, threads=threads)
     found = 0.0
     for _ in range(2):
@@ -256,9 +256,9 @@ def worst(mine: Sequence[Sequence[Any]], other: Sequence[Sequence[Any]]) -> floa
 
 
 def deviation(mine: Any, other: Any) -> float:
-    """max |mine − other| / std(other); infinite where shapes, kinds of type, NaNs or infinities differ.
+    """max |mine − other| / std(other); infinite if shapes, kinds of type, NaNs or infinities differ.
 
-    Outputs of one value have no deviation: their magnitude stands for it.
+    For outputs of a single value, whose deviation is zero, its magnitude is used.
     """
     if mine.shape != other.shape:
         return float("inf")

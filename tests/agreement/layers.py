@@ -1,4 +1,4 @@
-"""What irload infers of each layer against what the runtime infers, as the file stands and with dynamic inputs."""
+"""Compares the types that irload infers for each layer with the runtime's, unchanged and with dynamic inputs."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ def relaxed_shapes(model: irload.Model) -> list[tuple[str, dict[int, irload.Shap
 
 
 def compare_relaxed(file: Path) -> tuple[int, list[str]]:
-    """(layers compared, descriptions of those that differ) on the model with dynamic inputs."""
+    """(layers compared, descriptions of the layers that differ) on the model with dynamic inputs."""
     compared, differing = 0, list[str]()
     for title, shapes in relaxed_shapes(irload.read_model(file)):
         theirs = core().read_model(file)
         try:
             theirs.reshape({k: ov.PartialShape(str(s)) for k, s in shapes.items()})
         except RuntimeError:
-            continue  # the runtime cannot hold these shapes
+            continue  # the runtime cannot represent these shapes
         count, found = compare_layers(irload.read_model(file).reshape(shapes), theirs)
         compared += count
         differing += [f"{title}: {line}" for line in found]
@@ -36,9 +36,9 @@ def compare_relaxed(file: Path) -> tuple[int, list[str]]:
 
 
 def compare_layers(model: irload.Model, theirs: ov.Model) -> tuple[int, list[str]]:
-    """(layers compared, descriptions of those that differ)."""
+    """(layers compared, descriptions of the layers that differ)."""
     ours = {n.name: n for n in model.nodes}
-    shown = {p.node: p.element_type for p in model.inputs}  # IR v10 shows some types as others
+    shown = {p.node: p.element_type for p in model.inputs}  # IR v10 declares some types differently
     compared, differing = 0, list[str]()
     for op in theirs.get_ops():
         node = ours.get(op.get_friendly_name())

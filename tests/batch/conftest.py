@@ -26,11 +26,15 @@ def irrun(capsys: pytest.CaptureFixture[str]):
 
 
 @pytest.fixture
-def batch(irrun):
-    """Runs `irrun batch`, by default on the digits model, and gives its checked report, or what it said on stderr."""
+def batch(irrun, request: pytest.FixtureRequest):
+    """Runs `irrun batch`, by default on the digits model, and returns its checked report, or its text on stderr.
+
+    With one worker unless the test's module sets SEVERAL_WORKERS: each worker is a process that takes time to start.
+    """
+    workers = () if getattr(request.module, "SEVERAL_WORKERS", False) else ("--workers", "1")
 
     def run(*words: object, model: object = MODEL, code: int = OK) -> Any:
-        outcome = irrun("batch", model, *words, "--json")
+        outcome = irrun("batch", model, *(() if "--workers" in words else workers), *words, "--json")
         assert outcome.code == code, outcome.err
         if not outcome.out:
             return outcome.err

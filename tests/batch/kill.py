@@ -1,4 +1,4 @@
-"""Kills a batch job at random moments, its parent or a worker, and resumes it until it is done; then counts.
+"""Kills a batch job at random moments, its parent or a worker, resumes it until it completes, and counts the results.
 
 python -m tests.batch.kill [KILLS] [SEED] [ITEMS] [folder|parquet|jsonl]
 """
@@ -22,7 +22,7 @@ import numpy as np
 import irload
 
 HANGING = 1800
-"""Seconds after which a job is taken to be hanging: far beyond what the slowest machine needs."""
+"""Seconds after which a job counts as hanging: far more than the slowest machine needs."""
 MODEL = Path(__file__).parents[2] / "models" / "digits" / "model.xml"
 
 
@@ -36,7 +36,7 @@ def digits(folder: Path, count: int) -> np.ndarray:
 
 
 def children(pid: int) -> list[int]:
-    """The worker processes of a parent, as /proc tells."""
+    """The worker processes of a parent, from /proc."""
     found: list[int] = []
     for entry in Path("/proc").glob("[0-9]*"):
         try:
@@ -57,7 +57,7 @@ def start(inputs: Path, output: Path, workers: int) -> subprocess.Popen[str]:
 
 
 def strike(parent: subprocess.Popen[str], rng: random.Random, delay: float, *, whole: bool) -> str:
-    """Wait, then kill the parent or one of its workers. Says what was hit."""
+    """Wait, then kill the parent or one of its workers. Returns which."""
     time.sleep(rng.uniform(0.05, delay))
     if parent.poll() is not None:
         return "nothing"
@@ -72,10 +72,10 @@ def strike(parent: subprocess.Popen[str], rng: random.Random, delay: float, *, w
 
 
 def kill_amid(job: subprocess.Popen[str], output: Path, form: str) -> bool:
-    """Kill the parent once it has recorded results. False where the job ended before.
+    """Kill the parent once it has recorded results. False if the job ended before.
 
-    A worker holds two tasks of 16 items at most and gets others once its results are recorded, so the results of a
-    fifth task of two workers show that those of the first are.
+    A worker holds two tasks of 16 items at most and gets further ones once its results are recorded, so the results of
+    a fifth task of two workers show that the results of the first are recorded.
     """
     folder, least = (output, 65) if form == "folder" else (output.with_name(f"{output.name}.batch") / "parts", 5)
     while job.poll() is None:
@@ -87,7 +87,7 @@ def kill_amid(job: subprocess.Popen[str], output: Path, form: str) -> bool:
 
 
 def torture(folder: Path, kills: int, seed: int, items: int, form: str, delay: float = 2.0) -> dict[str, int]:
-    """Run a job through `kills` kills. Raises AssertionError for an item lost, doubled or torn."""
+    """Run a job through `kills` kills. Raises AssertionError for an item lost, duplicated or truncated."""
     samples = digits(folder / "in", items)
     output = folder / ("out" if form == "folder" else f"out.{form}")
     rng = random.Random(seed)
@@ -102,10 +102,10 @@ def torture(folder: Path, kills: int, seed: int, items: int, form: str, delay: f
             hit = strike(job, rng, delay, whole=rng.random() < 0.5)
             if hit != "nothing":
                 hits[hit] += 1
-        if job.poll() is None:  # the last kill hit a worker: the job goes on
+        if job.poll() is None:  # the last kill hit a worker: the job continues
             job.wait(timeout=HANGING)
         report, errors = job.communicate()
-        given_up = "workers died while loading" in errors  # killed thrice before they could begin: resumed, too
+        given_up = "workers died while loading" in errors  # killed three times before they could begin: resumed, too
         assert job.returncode in (0, -signal.SIGKILL) or given_up, errors
         if job.returncode == 0 and hits["parent"] + hits["worker"] < kills:
             check(output, form, samples, json.loads(report))
@@ -121,7 +121,7 @@ def torture(folder: Path, kills: int, seed: int, items: int, form: str, delay: f
 
 
 def check(output: Path, form: str, samples: np.ndarray, report: dict) -> None:
-    """Every item exactly once, with the result that it has alone."""
+    """Every item exactly once, with the same result as in a separate inference."""
     count = len(samples)
     assert report["before"] + report["done"] == count
     model = irload.compile_model(MODEL)
@@ -136,7 +136,7 @@ def check(output: Path, form: str, samples: np.ndarray, report: dict) -> None:
         rows = manifest.execute("SELECT count(*), count(DISTINCT input), sum(status = 'done') FROM items").fetchone()
     assert rows == (count, count, count)
     job = Path(report["manifest"]).parent
-    assert sorted(p.name for p in job.iterdir()) == ["manifest.sqlite"], "something was left behind"
+    assert sorted(p.name for p in job.iterdir()) == ["manifest.sqlite"], "files were left behind"
 
 
 def of_folder(output: Path) -> list[tuple[str, np.ndarray | None]]:

@@ -48,7 +48,7 @@ def identity(path: Path, **inputs: str) -> Path:
 
 
 def fixed(path: Path, count: int) -> Path:
-    """x[count,4] → Reshape to [count,4], a constant → y: a model that takes no other number of samples."""
+    """x[count,4] → Reshape to [count,4], a constant → y: a model with a fixed number of samples."""
     shape = f"{count},4"
     xml = unary(path, shape, "Reshape", 'special_zero="false"').read_text()
     constant = (

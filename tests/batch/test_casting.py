@@ -1,4 +1,4 @@
-"""Values of files, tables and programs become those of the model: safely, or not without being told."""
+"""Values of files, tables and programs are cast to the model's types: safely, or only on request."""
 
 from __future__ import annotations
 
@@ -72,14 +72,14 @@ def test_safe(node, element, values):
         ("f32", np.array(["1.5"]), "is text"),
     ],
 )
-def test_unsafe_values_are_refused_with_the_remedy(node, element, values, said):
+def test_unsafe_values_are_rejected_with_the_remedy(node, element, values, said):
     with pytest.raises(InputInvalid, match=said) as caught:
         cast(port(node, element), values)
     assert "--cast" in str(caught.value)
     assert cast(port(node, element), values, lossy=True) is values
 
 
-def test_what_no_cast_converts(node):
+def test_types_without_a_cast(node):
     with pytest.raises(InputInvalid, match="of dtype complex64") as caught:
         cast(port(node, "f32"), np.array([1j], np.complex64))
     assert "--cast" not in str(caught.value)

@@ -1,4 +1,4 @@
-"""The scripts of examples/ do what they say. (That on Ray: tests/ray.)"""
+"""The scripts of examples/ run as documented. (The one on Ray: tests/ray.)"""
 
 from __future__ import annotations
 

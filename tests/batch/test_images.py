@@ -1,4 +1,4 @@
-"""Images of every kind come to the model as they are meant, or not at all; small files take little memory."""
+"""Images of every kind are decoded correctly or rejected; small files take little memory."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def port(tmp_path, shape="?,3,?,?"):
 
 
 def load(image, port, options=None, limits=None, **saved):
-    """What becomes of an image (or of the bytes of one), rows × columns × channels."""
+    """An image (or the bytes of one) as an array, rows × columns × channels."""
     stream = io.BytesIO(image if isinstance(image, bytes) else b"")
     if not isinstance(image, bytes):
         image.save(stream, saved.pop("format", "PNG"), **saved)
@@ -72,7 +72,7 @@ def test_greys_of_16_bits_are_scaled(tmp_path, form):
     assert found[0, 3].tolist() == [128] * 3
 
 
-def test_greys_of_32_bits_are_refused(tmp_path):
+def test_greys_of_32_bits_are_rejected(tmp_path):
     for values in (np.array([[70000]], np.int32), np.array([[0.5]], np.float32)):
         with pytest.raises(ReadError, match="values of 32 bits"):
             load(Image.fromarray(values), port(tmp_path), format="TIFF")
@@ -121,7 +121,7 @@ def test_limits_bound_every_size(tmp_path):
     assert load(Image.fromarray(PIXELS), free, limits=Limits(image_pixels=24)).shape == (4, 6, 3)
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="measures memory by what Linux allows")
+@pytest.mark.skipif(sys.platform != "linux", reason="measures memory by a Linux limit")
 def test_a_small_file_takes_little_memory(tmp_path):
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "tall.png").write_bytes(png(1, 9000))
@@ -133,12 +133,12 @@ def test_a_small_file_takes_little_memory(tmp_path):
     assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss < 1_500_000
 
 
-def test_wrong_sizes_are_refused_before_they_are_decoded(tmp_path):
+def test_wrong_sizes_are_rejected_before_decoding(tmp_path):
     with pytest.raises(InputInvalid, match=r"is 6x4; input 'x' takes 10x8 \(--resize 10x8\)"):
         load(png(6, 4), port(tmp_path, "?,3,8,10"))
 
 
-@pytest.mark.parametrize("form", ["PPM", "EPS"])  # EPS would be given to another program, PPM be read
+@pytest.mark.parametrize("form", ["PPM", "EPS"])  # EPS would be passed to another program; PPM would be read
 def test_other_formats_are_not_tried(tmp_path, form):
     stream = io.BytesIO()
     Image.fromarray(PIXELS).save(stream, form)
@@ -146,9 +146,9 @@ def test_other_formats_are_not_tried(tmp_path, form):
         load(stream.getvalue(), port(tmp_path))
 
 
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no FIFOs there")
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="Windows has no FIFOs")
 @pytest.mark.parametrize("name", ["a.png", "a.npy", "a.parquet"])
-def test_what_is_no_file_is_not_waited_for(batch, tmp_path, name):
+def test_special_files_do_not_block(batch, tmp_path, name):
     (tmp_path / "in").mkdir()
     os.mkfifo(tmp_path / "in" / name)
     model = identity(tmp_path / "m.xml", x="?,3,?,?")
@@ -205,7 +205,7 @@ def test_fits(source, fit, window, wanted):
     assert {c for _, c in image.getcolors()} <= {(1, 2, 3), (7, 7, 7)}
 
 
-# -- what the model says -----------------------------------------------------------------------------------------------
+# -- metadata of the model ---------------------------------------------------------------------------------------------
 
 INFO = """<rt_info><model_info>
 <mean_values value="123.675 116.28 103.53"/><scale_values value="58.395 57.12 57.375"/>
@@ -220,7 +220,7 @@ def told(model, reverse="True", embedded="False"):
 
 
 @pytest.mark.parametrize("reverse", ["True", "False"])
-def test_the_model_says_what_becomes_of_images(batch, tmp_path, reverse):
+def test_model_metadata_sets_the_image_options(batch, tmp_path, reverse):
     (tmp_path / "in").mkdir()
     Image.fromarray(PIXELS).save(tmp_path / "in" / "a.png")
     model = told(identity(tmp_path / "m.xml", x="?,3,6,6"), reverse)
@@ -266,12 +266,12 @@ def test_labels_of_the_model(batch, tmp_path):
         ("reverse_input_channels", "perhaps"),
     ],
 )
-def test_what_cannot_be_read_is_an_error(key, value):
+def test_invalid_metadata_is_an_error(key, value):
     with pytest.raises(InputInvalid, match="model_info"):
         with_model_info(ImageOptions(), {"model_info": {key: value}})
 
 
-def test_models_that_say_nothing():
+def test_models_without_metadata_change_no_options():
     for info in ({}, {"model_info": "text"}, {"model_info": {"labels": {}, "mean_values": ""}}):
         assert with_model_info(ImageOptions(), info) == ImageOptions()
         assert labels_of(info) == ()

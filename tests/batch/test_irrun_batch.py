@@ -16,8 +16,10 @@ import irload
 from irrun.main import FINDINGS, OK, UNREADABLE, USAGE
 from tests.batch.kill import MODEL, digits, torture
 from tests.batch.models import unary
+from tests.harness.tiers import tiered
 
 LABELS = MODEL.parent / "labels.txt"
+SEVERAL_WORKERS = True
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +28,7 @@ def model():
 
 
 @pytest.mark.parametrize("size", [1, 7, 64])
-def test_each_result_is_that_of_the_sample_alone(batch, model, tmp_path, size):
+def test_each_result_equals_that_of_a_single_sample(batch, model, tmp_path, size):
     samples = digits(tmp_path / "in", 100)
     report = batch(tmp_path / "in", "-o", tmp_path / "out", "--batch-size", size)
     assert (report["done"], report["failed"], report["samples"]) == (100, 0, 100)
@@ -71,7 +73,7 @@ def test_greatest_values_as_lines(batch, model, tmp_path):
 
 
 def bad_files(folder, count, rng):
-    """Replaces files: truncated, of a wrong shape, of a wrong dtype, no arrays at all."""
+    """Replaces files: truncated, of a wrong shape, of a wrong dtype, not arrays."""
     names = rng.choice(sorted(folder.glob("*.npy")), count, replace=False)
     for k, file in enumerate(names):
         if k % 4 == 0:
@@ -85,7 +87,7 @@ def bad_files(folder, count, rng):
     return {str(f) for f in names}
 
 
-def test_bad_items_are_named_and_the_rest_goes_on(batch, tmp_path):
+def test_a_job_continues_after_bad_items(batch, tmp_path):
     digits(tmp_path / "in", 500)
     shutil.copytree(tmp_path / "in", tmp_path / "mended")
     bad = bad_files(tmp_path / "in", 25, np.random.default_rng(0))
@@ -140,13 +142,14 @@ def test_nothing_is_overwritten_without_force(batch, tmp_path):
 
 @pytest.mark.parametrize("form", ["folder", "parquet", "jsonl"])
 def test_killed_and_resumed(tmp_path, form):
-    hits = torture(tmp_path, 3, 5, 1500, form, delay=1.2)
-    assert hits["parent"] + hits["worker"] == 3
+    kills = tiered(2, 3)
+    hits = torture(tmp_path, kills, 5, tiered(800, 1500), form, delay=1.2)
+    assert hits["parent"] + hits["worker"] == kills
     assert hits["before"]
 
 
-def test_a_full_disk_keeps_what_is_done(tmp_path):
-    """A limit on the size of files stands for a full disk: writing fails in the same way."""
+def test_a_full_disk_keeps_finished_items(tmp_path):
+    """A limit on file sizes simulates a full disk: writing fails in the same way."""
     np.save(tmp_path / "a.npy", np.zeros((3, 1, 8, 8), np.float32))
     np.save(tmp_path / "b.npy", np.zeros((30_000, 1, 8, 8), np.float32))
     np.save(tmp_path / "c.npy", np.zeros((3, 1, 8, 8), np.float32))
@@ -155,7 +158,7 @@ def test_a_full_disk_keeps_what_is_done(tmp_path):
     words = ["batch", MODEL, tmp_path / "?.npy", "-o", tmp_path / "out", "--batch-size", "1"]
     job = subprocess.run([sys.executable, "-c", script, *map(str, words)], capture_output=True, text=True, check=False)
     assert job.returncode == UNREADABLE, job.stderr
-    assert "1 finished items are kept, and --resume goes on from there" in job.stderr
+    assert "1 finished items are kept, and --resume continues the job" in job.stderr
     assert [p.name for p in (tmp_path / "out").glob("*.npz")] == ["a.npz"]
     job = subprocess.run(
         [sys.executable, "-m", "irrun", *map(str, words), "--resume", "--json"],
@@ -226,7 +229,7 @@ class Twice(Op, type="Twice", opset="mine"):
 
 
 @pytest.mark.usefixtures("passing_extensions")
-def test_operations_of_your_own_reach_the_workers(batch, tmp_path):
+def test_user_defined_operations_reach_the_workers(batch, tmp_path):
     (tmp_path / "mine.py").write_text(EXTENSION)
     model = unary(tmp_path / "m.xml", "?,4", "Twice", opset="mine")
     np.save(tmp_path / "x.npy", np.ones((2, 4), np.float32))
@@ -251,7 +254,7 @@ class Picky(Op, type="Picky", opset="mine"):
 
 @pytest.mark.usefixtures("passing_extensions")
 @pytest.mark.parametrize("size", [(), ("--batch-size", 6)])
-def test_an_item_that_fails_in_its_inference_fails_alone(batch, tmp_path, size):
+def test_a_failing_inference_affects_one_item(batch, tmp_path, size):
     (tmp_path / "picky.py").write_text(PICKY)
     model = unary(tmp_path / "m.xml", "?,4", "Picky", opset="mine")
     (tmp_path / "in").mkdir()

@@ -1,4 +1,4 @@
-"""irrun batch: what ends a job early, forms of results, lists of inputs, options that would make no difference."""
+"""irrun batch: early ends of a job, forms of results, lists of inputs, options without effect."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ def test_a_job_whose_first_items_all_fail_stops_with_the_remedy(batch, irrun, tm
     assert 8 <= report["failed"] < 100
     shown = irrun("batch", model, *words, "--force").err
     assert "stopped: the first" in shown
-    assert "--keep-going does the others, too" in shown
+    assert "--keep-going runs the others" in shown
     report = batch(*words, "--force", "--keep-going", model=model, code=FINDINGS)
     assert (report["failed"], report["stopped"], report["finished"]) == (200, None, True)
     assert batch(*words, "--resume", "--resize", "10x8", "--force", model=model, code=USAGE)  # other options
     assert batch(*words, "--resize", "10x8", "--force", model=model)["done"] == 200
 
 
-def test_a_job_goes_on_where_items_fail_for_several_reasons(batch, tmp_path):
+def test_a_job_continues_when_items_fail_for_different_reasons(batch, tmp_path):
     digits(tmp_path / "in", 30)
     for k in range(20):
         (tmp_path / "in" / f"{k:06}.npy").write_text("no array" if k % 2 else "")
@@ -71,7 +71,7 @@ def test_an_unknown_suffix_is_a_usage_error(irrun, tmp_path, name):
     digits(tmp_path / "in", 1)
     outcome = irrun("batch", MODEL, tmp_path / "in", "-o", tmp_path / name)
     assert outcome.code == USAGE
-    assert "is no form of results" in " ".join(outcome.err.split())
+    assert "is not a supported output format" in " ".join(outcome.err.split())
     assert not (tmp_path / name).exists()
     assert irrun("batch", MODEL, tmp_path / "in", "-o", f"{tmp_path / name}/").code == OK
     assert (tmp_path / name / "000000.npz").exists()
@@ -120,7 +120,7 @@ def test_lists_of_inputs(batch, tmp_path, monkeypatch, between, word):
     assert sorted(f.name for f in (tmp_path / "out").glob("*.npz")) == ["000002.npz", "with space.npz"]
 
 
-def test_lists_that_hold_nothing(batch, tmp_path, monkeypatch):
+def test_empty_lists_are_rejected(batch, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "list.txt").write_text("\n\n")
     assert "the list of inputs is empty" in batch("@list.txt", "-o", "out", code=USAGE)

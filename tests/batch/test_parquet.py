@@ -35,7 +35,7 @@ OTHERS = {
 
 @pytest.fixture(params=[18, 25, None], ids=["an old pyarrow", "pyarrow 25", "this pyarrow"])
 def version(request, monkeypatch):
-    """Files are written and read as by this version, or an older one where this one is older."""
+    """Files are written and read as by this version, or by the installed one if that is older."""
     if request.param is not None:
         known = parquet._version()
         monkeypatch.setattr(parquet, "_version", lambda: min(known, request.param))
@@ -52,7 +52,7 @@ def written(*tables: pa.Table) -> io.BytesIO:
 
 @pytest.mark.parametrize("name", COLUMNS)
 @pytest.mark.parametrize("rows", [slice(0, 4), slice(1, 4), slice(1, 3), slice(0, 0)], ids=str)
-def test_what_is_written_is_read(version, name, rows):
+def test_a_written_table_is_read_back(version, name, rows):
     table = pa.table({"x": COLUMNS[name], **OTHERS}).slice(rows.start, rows.stop - rows.start)
     with open_parquet(written(table)) as file:
         assert (file.schema, file.rows) == (table.schema, len(table))
@@ -69,9 +69,9 @@ def test_row_groups(version):
         assert [file.read_row_group(k).equals(t) for k, t in enumerate((table.slice(0, 3), table.slice(3), table))]
 
 
-@pytest.mark.skipif(parquet._version() < parquet.READS, reason="this pyarrow reads no such nulls")
+@pytest.mark.skipif(parquet._version() < parquet.READS, reason="this pyarrow cannot read these nulls")
 @pytest.mark.parametrize("name", COLUMNS)
-def test_what_is_written_for_an_old_pyarrow_is_the_same_to_a_new_one(monkeypatch, name):
+def test_files_for_an_old_pyarrow_are_equal_in_a_new_one(monkeypatch, name):
     table = pa.table({"x": COLUMNS[name], **OTHERS})
     monkeypatch.setattr(parquet, "_version", lambda: 18)
     found = pq.read_table(written(table))
@@ -80,7 +80,7 @@ def test_what_is_written_for_an_old_pyarrow_is_the_same_to_a_new_one(monkeypatch
 
 
 def test_files_with_other_names_in_their_lists(version, tmp_path):
-    """Other writers name the elements of lists otherwise; without nulls there is nothing to mend."""
+    """Other writers name the elements of lists differently; without nulls no repair is needed."""
     table = pa.table({"x": COLUMNS["numbers"].slice(0, 2)})
     pq.write_table(table, tmp_path / "t.parquet", use_compliant_nested_type=False)
     with open_parquet(tmp_path / "t.parquet") as file:

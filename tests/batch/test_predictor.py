@@ -1,4 +1,4 @@
-"""Predictor and predict: how samples share inferences, and that sharing changes nothing."""
+"""Predictor and predict: how samples share inferences, and that sharing does not change results."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 import irload
 from irload.batch import Predictor, predict
 from irload.batch.items import Item, Task, WorkerOptions
-from irload.batch.pool import Pool
+from irload.batch.pool import WorkerPool
 from irload.errors import InputInvalid
 from tests.batch.kill import MODEL, digits
 from tests.batch.models import fixed, identity, unary
@@ -49,7 +49,7 @@ def test_a_fixed_batch_is_padded_and_cut(tmp_path):
     np.testing.assert_array_equal(predictor({"x": x})["y"], x)
     alone = Predictor(fixed(tmp_path / "n.xml", 1), batch_size=3)
     np.testing.assert_array_equal(alone({"x": x})["y"], x)
-    assert str(alone.stacking) == "one at a time: its shapes allow no other"
+    assert str(alone.stacking) == "one at a time: its shapes allow only one sample"
 
 
 def test_models_without_an_axis_of_samples_run_one_by_one():
@@ -98,7 +98,7 @@ def test_uniform_results_do_not_depend_on_the_company(tmp_path):
 
 
 @pytest.mark.parametrize("workers", [0, 2])
-def test_predictions_come_with_their_errors(tmp_path, workers):
+def test_predictions_include_errors(tmp_path, workers):
     images = [*digits(tmp_path / "x", 6)]
     images[2] = images[2][:, :4]
     found = {p.input: p for p in predict(MODEL, images, workers=workers, batch_size=4)}
@@ -168,28 +168,30 @@ def test_new_shapes_and_weights(tmp_path, batch):
     assert np.load(tmp_path / "p" / "000001.npz")["probabilities"].shape == (1, 10)
 
 
-def test_an_item_that_kills_its_workers_is_given_up(tmp_path):
+def test_an_item_that_kills_its_workers_is_abandoned(tmp_path):
     files = [str(tmp_path / f"{k:06}.npy") for k in range(6)]
     digits(tmp_path, 6)
     options = WorkerOptions(str(MODEL), batch_size=3, threads=1)
     items = [Item(k, f, str(k), {"": f}) for k, f in enumerate(files)]
     items[4] = Item(4, "deadly", "4", row=Deadly())
-    records = [r for d in Pool(options, 2).run(iter([Task(items[:3]), Task(items[3:])])) for r in d.records]
+    records = [r for d in WorkerPool(options, 2).run(iter([Task(items[:3]), Task(items[3:])])) for r in d.records]
     assert sorted(r.name for r in records if not r.reason) == sorted(f for k, f in enumerate(files) if k != 4)
     (failed,) = [r for r in records if r.reason]
-    assert (failed.name, failed.reason) == ("deadly", "3 workers died of it, the last by signal 9")
+    assert failed.name == "deadly"
+    assert failed.reason.startswith("3 workers died of it, the last by signal 9, as when the system is out of memory")
+    assert failed.is_out_of_memory
 
 
 def test_items_are_unpickled_where_they_are_run():
-    """Unpickling may import extension modules, which another thread must not while libraries are listed."""
+    """Unpickling may import extension modules, which another thread must not do while libraries are listed."""
     options = WorkerOptions(str(MODEL), batch_size=1, threads=1)
     items = [Item(0, "a", "0", row=Placed(image=np.zeros((1, 8, 8), np.float32)))]
-    (done,) = Pool(options, 1).run(iter([Task(items)]))
+    (done,) = WorkerPool(options, 1).run(iter([Task(items)]))
     assert [r.reason for r in done.records] == [""]
 
 
 class Placed(dict):
-    """Ends the process where another thread than the main one unpickles it."""
+    """Ends the process if a thread other than the main one unpickles it."""
 
     def __reduce__(self):
         return placed, (dict(self),)
@@ -202,7 +204,7 @@ def placed(row):
 
 
 class Deadly(dict):
-    """Kills whoever looks into it."""
+    """Kills any process that reads it."""
 
     def __contains__(self, key):
         os.kill(os.getpid(), signal.SIGKILL)

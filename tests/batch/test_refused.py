@@ -1,4 +1,4 @@
-"""irrun batch: a job that cannot be begun is refused before anything is written, with the remedy."""
+"""irrun batch: an invalid job is rejected before anything is written, with the remedy."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def files(folder):
 
 
 def refused(batch, place, *words, code=USAGE, **options):
-    """What the command says, after the check that it leaves everything as it was."""
+    """The output of the command, after the check that it changes no file."""
     before = files(place)
     said = " ".join(batch(*words, code=code, **options).split())
     assert files(place) == before
@@ -48,9 +48,9 @@ def refused(batch, place, *words, code=USAGE, **options):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--jit",), "IRLOAD_JIT turns them off"),
-        (("--precision", "bf16"), "IRLOAD_JIT turns them off"),
-        (("--precision", "bf16", "--no-jit"), "jit=False turns off"),
+        (("--jit",), "IRLOAD_JIT=off turns off"),
+        (("--precision", "bf16"), "IRLOAD_JIT=off turns off"),
+        (("--precision", "bf16", "--no-jit"), "--no-jit turns off"),
         (("--threads", "1000000"), "below 1,000,000"),
         (("--threads", "0"), "0 is not in the range"),
         (("--batch-size", "0"), "0 is not in the range"),
@@ -71,7 +71,7 @@ def test_without_llvmlite(batch, place, monkeypatch, output):
     monkeypatch.setattr(available, "is_installed", lambda: False)
     available._missing.cache_clear()
     try:
-        said = refused(batch, place, "in", "-o", output, "--jit")
+        said = refused(batch, place, "in", "-o", output, "--jit", code=UNSUPPORTED)
     finally:
         available._missing.cache_clear()
     assert "pip install 'irload[jit]'" in said
@@ -116,13 +116,13 @@ def test_packages_that_are_missing(batch, place, monkeypatch, package, words, ex
         (("twins.parquet", "-o", "out.parquet"), "two columns of one name"),
     ],
 )
-def test_what_ray_does_not_do(batch, place, words, said):
+def test_options_unsupported_by_ray(batch, place, words, said):
     assert said in refused(batch, place, *words, "--engine", "ray")
 
 
 def test_ray_reads_no_names_that_are_not_utf8(batch, place):
     if sys.platform == "darwin":
-        pytest.skip("names of files are UTF-8 there")
+        pytest.skip("names of files are UTF-8 on this system")
     os.rename(b"in/000000.npy", b"in/\xff.npy")
     assert "whose names are UTF-8" in refused(batch, place, "in", "-o", "out.parquet", "--engine", "ray")
 
@@ -133,7 +133,7 @@ def test_ray_reads_no_names_that_are_not_utf8(batch, place):
         ("127.0.0.1:1", "no Ray cluster answers at 127.0.0.1:1: "),
         ("ray://127.0.0.1:1", "no Ray cluster answers at ray://127.0.0.1:1: "),
         ("[::1]:1", "no Ray cluster answers at [::1]:1: "),
-        ("127.0.0.1:port", "is no address of a Ray cluster"),
+        ("127.0.0.1:port", "is not a valid address of a Ray cluster"),
     ],
 )
 def test_a_cluster_that_does_not_answer(batch, place, monkeypatch, address, said):
@@ -142,7 +142,7 @@ def test_a_cluster_that_does_not_answer(batch, place, monkeypatch, address, said
     assert said in refused(batch, place, "in", "-o", "out.parquet", "--engine", "ray", "--address", address)
 
 
-def test_force_takes_nothing_away_before_the_job_can_begin(batch, place, monkeypatch):
+def test_force_removes_nothing_before_the_job_is_valid(batch, place, monkeypatch):
     batch("in", "-o", "out")
     monkeypatch.setenv("IRLOAD_JIT", "off")
     assert "IRLOAD_JIT" in refused(batch, place, "in", "-o", "out", "--force", "--jit")

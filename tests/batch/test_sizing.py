@@ -1,4 +1,4 @@
-"""How many samples share an inference: no padding of odd shapes, sizes chosen by time."""
+"""The number of samples per inference: no padding of unusual shapes, sizes chosen by time."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 
 from irload.batch import Predictor, predict
 from irload.batch.sizing import Sizing
-from irload.run import InferRequest
+from irload.runtime.compiled_model import InferRequest
 from tests.batch.kill import MODEL, digits
 from tests.batch.models import unary
 
@@ -44,7 +44,7 @@ def test_the_last_batch_is_hardly_padded(batch, tmp_path):
 
 
 def run(sizing, seconds, groups):
-    """Feed groups of samples, (shape, count) each, to a clock that says what an inference takes. Returns the sizes."""
+    """Feed groups of samples, (shape, count) each, with simulated times per inference. Returns the sizes."""
     sizes = []
     planned = set()
     for shape, count in groups:
@@ -74,7 +74,7 @@ def test_sizes_grow_while_that_pays():
     assert (sizing.size, sizing.settled) == (4, True)
 
 
-def test_nothing_is_tried_that_cannot_pay():
+def test_no_size_is_tried_without_a_possible_gain():
     assert set(run(Sizing(1, 64, remaining=6), lambda n: 0.1 + 0.01 * n, [("a", 6)])) == {1}
     assert run(Sizing(1, 64), lambda n: 0.1 + 0.01 * n, [(k, 1) for k in range(30)]) == [1] * 30
 
@@ -103,7 +103,7 @@ def test_measured_sizes_give_the_results_of_each_alone(tmp_path, count):
     np.testing.assert_allclose(found, alone, atol=1e-6)
 
 
-def test_influence_is_found_at_any_size(tmp_path):
+def test_interaction_of_samples_is_detected_at_any_size(tmp_path):
     model = unary(tmp_path / "m.xml", "?,4", "SoftMax", 'axis="0"')
     predictor = Predictor(model)
     x = np.random.default_rng(0).normal(size=(40, 4)).astype(np.float32)

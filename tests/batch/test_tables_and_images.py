@@ -17,7 +17,7 @@ PIL = pytest.importorskip("PIL.Image")
 
 
 def columns(samples):
-    """One column of samples in each of the forms that parquet has for them."""
+    """One column of samples in each representation that parquet offers."""
     flat = samples.reshape(len(samples), -1)
     tensor = pa.fixed_shape_tensor(pa.float32(), samples.shape[1:])
     storage = pa.FixedSizeListArray.from_arrays(pa.array(flat.ravel()), flat.shape[1])
@@ -93,7 +93,7 @@ def test_damaged_and_strange_tables(batch, tmp_path):
 
 @pytest.fixture
 def photo(tmp_path):
-    """A picture of 40 × 20 whose pixels all differ, and its values."""
+    """A picture of 40 × 20 pixels with distinct values, and these values."""
     values = np.random.default_rng(0).integers(0, 256, (20, 40, 3), np.uint8)
     (tmp_path / "in").mkdir()
     PIL.fromarray(values).save(tmp_path / "in" / "photo.png")
@@ -101,7 +101,7 @@ def photo(tmp_path):
 
 
 def expected(values, *words):
-    """What the options make of the picture, worked out here."""
+    """The expected result of the options for the picture, computed here."""
     options = dict(zip(words[::2], words[1::2], strict=True))
     image = PIL.fromarray(values)
     if "--resize" in options:
@@ -138,7 +138,7 @@ def test_pixels(batch, photo, tmp_path, shape, words):
     np.testing.assert_allclose(np.load(tmp_path / "out" / "photo.npy"), expected(photo, *words), rtol=1e-6)
 
 
-def test_the_layout_is_guessed_and_grey_is_made(batch, photo, tmp_path):
+def test_the_layout_is_guessed_and_grey_is_computed(batch, photo, tmp_path):
     batch(tmp_path / "in", "-o", tmp_path / "a", "--format", "npy", model=identity(tmp_path / "m.xml", x="?,20,40,3"))
     np.testing.assert_array_equal(np.load(tmp_path / "a" / "photo.npy"), photo)
     grey = np.asarray(PIL.fromarray(photo).convert("L"))

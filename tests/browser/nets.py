@@ -1,4 +1,4 @@
-"""A model like a transformer encoder of some 2,000 layers, with scopes, a loop, and names that are hostile."""
+"""A model like a transformer encoder of some 2,000 layers, with scopes, a loop, and hostile names."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ WIDTH, LENGTH = 32, 16
 
 
 class Encoder:
-    """Adds layers under names with scopes; weights are drawn by a fixed seed."""
+    """Adds layers under names with scopes; weights are random with a fixed seed."""
 
     def __init__(self) -> None:
         self.g = Graph()
@@ -72,25 +72,32 @@ class Encoder:
         )
 
 
-def large(folder: Path, blocks: int = 50) -> Path:
-    """The files of the model. Returns the path of its XML."""
+def large(folder: Path, blocks: int = 50, *, fault: bool = False) -> Path:
+    """The files of the model. Returns the path of its XML.
+
+    With `fault` a layer in the body of its loop does not fit, and every Gelu has an unknown attribute.
+    """
     e = Encoder()
     x = e.g.parameter("tokens", "f32", [1, LENGTH, WIDTH])
     for number in range(blocks):
         x = e.block(number, x)
     e.scope = ""
-    x = e.op("Tanh", HOSTILE, looped(e.g, x))
+    x = e.op("Tanh", HOSTILE, looped(e.g, x, np.zeros(5, np.float32) if fault else np.float32(0.5)))
     e.g.result(x, "encoded")
     save(e.g, folder, "encoder")
-    return folder / "model.xml"
+    path = folder / "model.xml"
+    if fault:
+        text = path.read_text(encoding="utf-8")
+        path.write_text(text.replace('approximation_mode="ERF"', 'approximation_mode="ERF" odd="1"'), encoding="utf-8")
+    return path
 
 
-def looped(g: Graph, x: Ref) -> Ref:
-    """Three iterations of a body that halves."""
+def looped(g: Graph, x: Ref, factor: np.float32 | np.ndarray) -> Ref:
+    """Three iterations of a body that multiplies."""
     dims = x.dims
     body = g.body()
     value = body.parameter("state", "f32", dims)
-    half = body.constant(np.float32(0.5), "half")
+    half = body.constant(factor, "half")
     halved = body.layer(
         "Multiply", [value, half], [("f32", dims)], name="halved", attributes={"auto_broadcast": "numpy"}
     )[0]
@@ -103,4 +110,4 @@ def looped(g: Graph, x: Ref) -> Ref:
         f'<back_edges><edge from-layer="{end}" to-layer="{value.layer}"/></back_edges><body>{body.text()}</body>'
     )
     ports = [g.constant(np.array(3)), g.constant(np.array(True)), x]
-    return g.layer("Loop", ports, [("f32", dims)], version="opset5", name="decay", inner=inner)[0]
+    return g.layer("Loop", ports, [("f32", dims)], version="opset5", name="decay", names=["decayed"], inner=inner)[0]

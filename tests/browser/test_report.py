@@ -1,4 +1,4 @@
-"""A report in a real browser: it opens, finds, shows, asks for nothing, and hostile names stay text.
+"""A report in a real browser: navigation, search, panels and charts; no requests; hostile names are shown as text.
 
 SCREENSHOTS=FOLDER (`make test-browser SCREENSHOTS=docs`) writes the pictures of the documentation.
 """
@@ -7,107 +7,22 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import time
-from collections.abc import Callable, Iterator
-from contextlib import chdir
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 import pytest
 from selenium import webdriver
-from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
-import irload
-from tests.browser.nets import HOSTILE, LENGTH, WIDTH, large
-
-FLAGS = (
-    *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--hide-scrollbars"),
-    *("--disable-background-networking", "--disable-component-update", "--disable-sync", "--window-size=1440,900"),
-)
-PATIENCE = 30.0
-"""Seconds that what should happen may take on a slow machine."""
-
-
-def browser(profile: Path) -> webdriver.Chrome:
-    binary = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    driver = shutil.which("chromedriver")
-    if binary is None or driver is None:
-        pytest.fail("Chromium or its driver is missing: apt-get install chromium chromium-driver")
-    options = webdriver.ChromeOptions()
-    options.binary_location = binary
-    for flag in (*FLAGS, f"--user-data-dir={profile}"):
-        options.add_argument(flag)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    return webdriver.Chrome(options, Service(driver))
-
-
-@pytest.fixture(scope="module")
-def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("report")
-    large(folder)
-    with chdir(folder):  # the page shows the path as it is given
-        model = irload.read_model("model.xml")
-        return _made(model, folder)
-
-
-def _made(model: irload.Model, folder: Path) -> Path:
-    assert sum(len(g.nodes) for g in model.walk()) > 2000
-    changed = irload.read_model("model.xml")
-    softmax = next(n for n in changed.nodes if n.name == "encoder/layer_3/attention/probabilities")
-    softmax.op = type(softmax.op)(axis=1)
-    tokens = np.random.default_rng(1).standard_normal((1, LENGTH, WIDTH)).astype(np.float32)
-    made = irload.report(model, tokens, profile=True, comparison=changed, difference=changed, threads=1)
-    made.save(folder / "report.html")
-    return folder / "report.html"
-
-
-@pytest.fixture(scope="module")
-def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[webdriver.Chrome]:
-    driver = browser(tmp_path_factory.mktemp("profile"))
-    yield driver
-    driver.quit()
-
-
-@pytest.fixture
-def page(session: webdriver.Chrome, report: Path) -> webdriver.Chrome:
-    session.get("about:blank")
-    session.get_log("browser")
-    session.get_log("performance")
-    session.get(report.as_uri())
-    until(session, "return document.querySelector('.graph')?.dataset.ready")
-    return session
-
-
-def until(driver: webdriver.Chrome, script: str, wanted: Callable[[Any], bool] = bool) -> Any:
-    """What the script returns, as soon as it is what is wanted."""
-    end = time.monotonic() + PATIENCE
-    while not wanted(found := driver.execute_script(script)):
-        assert time.monotonic() < end, f"{script} gave {found!r} for {PATIENCE} s"
-        time.sleep(0.05)
-    return found
-
-
-def find(driver: webdriver.Chrome, text: str) -> None:
-    """Types into the search and takes the first hit."""
-    box = driver.find_element(By.ID, "search")
-    box.clear()
-    box.send_keys(text)
-    until(driver, "return document.querySelectorAll('#hits li').length")
-    box.send_keys(Keys.ENTER)
-
-
-def panel(driver: webdriver.Chrome) -> str:
-    return driver.find_element(By.ID, "panel").text
+from tests.browser.driver import find, panel, until
+from tests.browser.nets import HOSTILE
 
 
 def picture(driver: webdriver.Chrome, name: str) -> None:
     folder = os.environ.get("SCREENSHOTS")
     if folder:
-        time.sleep(0.6)  # the view glides
+        time.sleep(0.6)  # the view is animated
         driver.save_screenshot(str(Path(folder) / f"{name}.png"))
 
 
@@ -141,19 +56,21 @@ def test_constants_have_a_histogram(page):
 
 def test_groups_open_and_close(page):
     before = page.execute_script("return document.querySelectorAll('.node').length")
-    key = page.execute_script("return document.querySelector('.node.group').dataset.key")
-    double = "document.querySelector(`[data-key='${arguments[0]}']`).dispatchEvent(new MouseEvent('dblclick'))"
-    page.execute_script(double, key)
+    key = page.execute_script(
+        "const groups = [...document.querySelectorAll('.node.group')];"
+        "return groups.find((g) => g.getBoundingClientRect().top > 150).dataset.key"
+    )
+    named = "[...document.querySelectorAll(arguments[0])].find((e) => e.dataset.key === arguments[1])"
+    page.execute_script(f"{named}.dispatchEvent(new MouseEvent('dblclick'))", ".node", key)
     until(page, "return document.querySelectorAll('.node').length", lambda n: n > before)
-    close = "document.querySelector(`.cluster[data-key='${arguments[0]}'] text`).dispatchEvent(new MouseEvent('click'))"
-    page.execute_script(close, key)
+    page.execute_script(f"{named}.dispatchEvent(new MouseEvent('click'))", ".label", key)
     until(page, "return document.querySelectorAll('.node').length", lambda n: n == before)
 
 
 def test_bodies_open_in_place(page):
     find(page, "decay")
     until(page, "return document.querySelector('#panel h2').textContent", lambda text: text == "Loop")
-    page.find_element(By.CSS_SELECTOR, "#panel button:not(.close)").click()
+    page.find_element(By.XPATH, "//*[@id='panel']//button[starts-with(text(), 'open body')]").click()
     until(page, "return document.querySelector('.cluster.body') && document.querySelector('.edge.back') !== null")
     names = page.execute_script("return [...document.querySelectorAll('.node text')].map((t) => t.textContent)")
     assert "halved" in names
@@ -170,6 +87,7 @@ def test_keys(page):
     assert page.switch_to.active_element.get_attribute("id") == "search"
     page.switch_to.active_element.send_keys(Keys.ESCAPE)
     graph = page.find_element(By.CSS_SELECTOR, ".graph svg")
+    page.execute_script("R.select(null)")
     graph.send_keys(Keys.ARROW_DOWN)
     first = until(page, "return document.querySelector('.node.selected')?.dataset.key")
     graph.send_keys(Keys.ARROW_DOWN)
@@ -217,8 +135,8 @@ def test_hostile_names_stay_text(page):
     assert page.execute_script("return [window.broken === undefined, document.images.length]") == [True, 0]
 
 
-def test_nothing_is_asked_for_and_nothing_fails(page):
-    """After everything was opened once."""
+def test_the_page_sends_no_request_and_logs_no_error(page):
+    """Opens every panel and every group first."""
     for button in page.find_elements(By.CSS_SELECTOR, "#tabs button"):
         button.click()
     page.execute_script("R.openAll(); R.show('graph'); R.layout()")

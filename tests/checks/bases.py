@@ -1,7 +1,7 @@
-"""Sound models in IR text for the tests of rules, one element a line, and what to change them with.
+"""Valid models in IR text for the tests of rules, one element per line, and edits of them.
 
-Each is a block: its layers and edges, ids from 0, and its weights. Several blocks make one file, so that unrelated
-faults can be put into it.
+Each is a block: its layers and edges, ids from 0, and its weights. Several blocks form one file, so that unrelated
+faults can be combined.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 Dims = Sequence[int]
 Port = tuple[str, Dims]
 BLOCK = 1000
-"""Ids of the layers of a block, when several make one file."""
+"""The distance of layer ids between blocks of one file."""
 OUTER = re.compile(r'^<layer id="(\d+)" name="(\w*)"', re.M)
 EDGE = re.compile(r'^<edge from-layer="(\d+)" from-port="(\d+)" to-layer="(\d+)"', re.M)
 
@@ -29,7 +29,7 @@ class Block:
     blob: bytes = b""
 
     def edited(self, *changes: tuple[str, str]) -> Block:
-        """The block with the first occurrence of each text replaced; it must be there."""
+        """The block with the first occurrence of each text replaced; raises if a text does not occur."""
         block = self
         for old, new in changes:
             if old in block.layers:
@@ -40,7 +40,7 @@ class Block:
         return block
 
     def shifted(self, first: int, offset: int, prefix: str) -> Block:
-        """The block with ids from `first`, constants from `offset`, and names of its own."""
+        """The block with ids from `first`, constants from `offset`, and prefixed names."""
         layers = OUTER.sub(lambda m: f'<layer id="{int(m[1]) + first}" name="{m[2] and prefix + m[2]}"', self.layers)
         layers = re.sub(r'names="(\w+)', rf'names="{prefix}\1', layers)
         layers = re.sub(r'variable_id="', f'variable_id="{prefix}', layers)
@@ -83,7 +83,7 @@ def layer(
     tail: str = "",
     indent: str = "",
 ) -> str:
-    """The text of a layer; ports are numbered as the runtime's writer does."""
+    """The text of a layer; ports are numbered as OpenVINO's writer does."""
     count = len(inputs)
     taken = [port(k, given) for k, given in enumerate(inputs)]
     given = [port(count + k, p, names[k] if k < len(names) else "") for k, p in enumerate(outputs)]

@@ -9,5 +9,5 @@ __all__ = ["irrun"]  # a fixture
 
 @pytest.fixture(autouse=True)
 def unbounded_width(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Reports are compared line by line, so that no width of a terminal may fold them."""
+    """Reports are compared line by line, so the width of a terminal must not wrap them."""
     monkeypatch.delenv("COLUMNS", raising=False)

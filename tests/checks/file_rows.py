@@ -36,7 +36,7 @@ THROUGH_F32 = (
 
 
 def huge(size: int) -> tuple[tuple[str, str], ...]:
-    """An image of that many rows and columns, with ports that fit."""
+    """An image with these rows and columns, and matching ports."""
     inside, outside = f"<dim>{size}</dim><dim>{size}</dim>", f"<dim>{size - 2}</dim><dim>{size - 2}</dim>"
     return (
         ("1,3,8,8", f"1,3,{size},{size}"),
@@ -46,7 +46,7 @@ def huge(size: int) -> tuple[tuple[str, str], ...]:
 
 
 def grown(count: int):
-    """Weights with more bytes behind them."""
+    """Weights with extra bytes at the end."""
     return lambda blob: blob + bytes(count)
 
 

@@ -40,7 +40,7 @@ STATE_ADD = '<port id="1" precision="FP32"><dim>1</dim><dim>3</dim></port>\n</in
 
 
 def wrong(text: str, old: str, new: str) -> tuple[str, str]:
-    """The change of a part of a text that is named as a whole."""
+    """The edit of a part of a text, where the part is given whole."""
     assert old in text
     return text, text.replace(old, new, 1)
 
@@ -108,7 +108,7 @@ OPERATION_ROWS = [
     row("IR305", "conv", ('element_type="f32"', 'elementtype="f32"'), ('element_type="f32"', 'element_type="F32"')),
     row("IR305", "state", ('cast="numpy"', 'cast="foo"'), ('cast="numpy"', 'cast="NUMPY"')),
     row("IR306", "conv", (CONV_DATA, f'{CONV_DATA} depth="1"'), no(' auto_pad="explicit"')),
-    row("IR307", "conv", (STRIDES, 'strides="1.5,1"'), (STRIDES, 'strides="+1,1"')),
+    row("IR307", "conv", (STRIDES, 'strides="1.5,1"'), (STRIDES, 'strides=" 1,1"')),
     row("IR308", "reshape", no(' special_zero="false"'), ('special_zero="false"', 'special_zero="0"')),
     row("IR308", "conv", (STRIDES, 'stride="1,1"'), (f"{STRIDES} ", f"{STRIDES}  ")),
     row("IR312", "conv", (f"{V1}>", INVERSE.format("true")), (f"{V1}>", INVERSE.format("false"))),

@@ -1,4 +1,4 @@
-"""Files with several unrelated faults: each in a block of its own, all in one net."""
+"""Files with several unrelated faults: each in a separate block, all in one net."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def faulty(row: Row) -> Block:
 
 
 def draw(seed: int) -> tuple[list[Row], str, bytes]:
-    """Two to five rows of different rules, and the (text, weights) of a file that has their faults and sound parts."""
+    """Two to five rows of different rules, and the (text, weights) of a file with their faults and valid parts."""
     rng = np.random.default_rng(seed)
     order = rng.permutation(len(COMBINED))
     chosen: dict[str, Row] = {}

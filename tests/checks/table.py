@@ -1,7 +1,7 @@
-"""For each rule a file that triggers exactly it, and a near miss that does not.
+"""For each rule a file that triggers only this rule, and a near miss that triggers none.
 
-A row names a base (tests/checks/bases.py) and two lists of changes to its text: `bad` makes the one fault, `near` is as
-close as a sound file comes. `weights` and `near_weights` change the bytes of the constants.
+A row names a base (tests/checks/bases.py) and two lists of edits of its text: `bad` plants the one fault, `near`
+produces a valid file as similar as possible. `weights` and `near_weights` change the bytes of the constants.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def same(blob: bytes) -> bytes:
 
 @dataclass(frozen=True)
 class Row:
-    """One rule on one base. `alone`: the fault concerns the whole file, so it is not put together with others."""
+    """One rule on one base. `alone`: the fault concerns the whole file, so it cannot be combined with others."""
 
     code: str
     base: str
@@ -38,7 +38,7 @@ class Row:
 
 
 def row(code: str, base: str, bad: Changes | tuple[str, str], near: Changes | tuple[str, str], **rest: Any) -> Row:
-    """A row whose single changes need no tuple of their own."""
+    """A row; a single edit may be given without a tuple around it."""
     return Row(code, base, _many(bad), _many(near), **rest)
 
 
@@ -47,7 +47,7 @@ def _many(changes: Any) -> Changes:
 
 
 def floats(change: Callable[[Any], object]) -> Weights:
-    """Weights whose f32 values are changed in place."""
+    """Weights with f32 values replaced."""
 
     def apply(blob: bytes) -> bytes:
         values = np.frombuffer(blob, np.float32).copy()
@@ -83,7 +83,7 @@ WRITE = '<data variable_id="v"/>'
 
 
 def extra(*arguments: object, **keywords: object) -> tuple[str, str]:
-    """A layer more, before the Result."""
+    """An additional layer before the Result."""
     return RESULT, layer(*arguments, **keywords) + RESULT  # pyright: ignore
 
 
@@ -95,16 +95,16 @@ TWIN_OUT = (
     (TO_RESULT, TO_RESULT + '<edge from-layer="9" from-port="1" to-layer="10" to-port="0"/>\n'),
 )
 ASIDE = (*TWIN_OUT, TWIN, TWIN_FED)
-"""A second ReLU beside the first, with a Result of its own."""
+"""A second ReLU parallel to the first, with a separate Result."""
 
 
 def no(text: str) -> tuple[str, str]:
-    """The change that takes a text away."""
+    """The edit that removes a text."""
     return text, ""
 
 
 def second_const(shape: str, offset: int, size: int) -> Changes:
-    """Another f32 constant, returned by a Result of its own."""
+    """Another f32 constant, returned by a separate Result."""
     given = ("FP32", tuple(int(n) for n in shape.split(",")))
     data = f'element_type="f32" shape="{shape}" offset="{offset}" size="{size}"'
     return (

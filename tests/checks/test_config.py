@@ -1,4 +1,4 @@
-""".irload.toml: what a project has decided to ignore."""
+""".irload.toml: the findings that a project ignores."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ EXEMPT = '[[check.exempt]]\ncode = "{}"\nlayer = "{}"\nfile = "{}"\nreason = "kn
         (EXEMPT.format("IR401", "*", "other/*.xml"), ["IR401", "IR701"]),
     ],
 )
-def test_what_is_ignored(text, codes, tmp_path):
+def test_ignored_findings(text, codes, tmp_path):
     configured(tmp_path, text)
     file = write(tmp_path, "IR401", "IR701", name="sub/model.xml")
     report = irload.check(file, config=load_config(tmp_path / ".irload.toml"))
@@ -44,8 +44,8 @@ def test_what_is_ignored(text, codes, tmp_path):
 SILENCING = '[check]\nignore = ["IR"]\n'
 
 
-def test_a_strangers_configuration_silences_nothing(irrun, tmp_path, monkeypatch):
-    """One beside a model, or above it, came with the model."""
+def test_an_untrusted_configuration_is_ignored(irrun, tmp_path, monkeypatch):
+    """A file next to a model, or above it, came with the model."""
     file = write(tmp_path, "IR401", name="theirs/sub/model.xml")
     (tmp_path / "ours").mkdir()
     monkeypatch.chdir(tmp_path / "ours")
@@ -59,7 +59,7 @@ def test_a_strangers_configuration_silences_nothing(irrun, tmp_path, monkeypatch
     assert "1 finding suppressed" in found.out
 
 
-def test_the_working_directory_counts_and_that_is_said(irrun, tmp_path, monkeypatch):
+def test_the_working_directory_counts_and_is_reported(irrun, tmp_path, monkeypatch):
     file = write(tmp_path, "IR401", name="sub/model.xml")
     configured(tmp_path, SILENCING + "strict = true\n" + EXEMPT.format("IR2", "*", "*"))
     assert find_config(tmp_path).ignore == ("IR",)
@@ -71,7 +71,7 @@ def test_the_working_directory_counts_and_that_is_said(irrun, tmp_path, monkeypa
     assert irrun("check", file, "--no-config").code == FINDINGS
 
 
-def test_what_is_suppressed_is_counted_everywhere(irrun, tmp_path, monkeypatch):
+def test_suppressed_findings_are_counted_everywhere(irrun, tmp_path, monkeypatch):
     file = write(tmp_path, "IR401", "IR701")
     monkeypatch.chdir(tmp_path)
     configured(tmp_path, EXEMPT.format("IR401", "*conv", "*") + EXEMPT.format("IR402", "*", "*"))
@@ -113,7 +113,7 @@ def test_the_command_obeys(irrun, tmp_path, monkeypatch):
         ("[check]\nignore = " + "[" * 200 + "]" * 200, "ignore must be a string"),
         ("[check]\nexempt." + ".".join("a" * 3000) + " = 1", "exempt must be a list"),
         ("#" * 70_000, "is larger than 65536 bytes"),
-        ('[check]\nignored = ["IR4"]', "knows no ignored"),
+        ('[check]\nignored = ["IR4"]', "unknown keys: ignored"),
         ('[check]\nignore = "IR4"', "ignore must be a list"),
         ("[check]\nignore = [4]", "ignore must be a string"),
         ("[check]\nstrict = 1", "strict must be a boolean"),
@@ -122,7 +122,7 @@ def test_the_command_obeys(irrun, tmp_path, monkeypatch):
         ('[[check.exempt]]\ncode = "IR4"\nlayers = "x"', "layers"),
     ],
 )
-def test_what_is_not_understood_is_refused(text, words, irrun, tmp_path, monkeypatch):
+def test_invalid_configuration_is_rejected(text, words, irrun, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     configured(tmp_path, text)
     with pytest.raises(IRError, match=words):

@@ -1,4 +1,4 @@
-"""Files that are no IR, or too large a one, get an explanation: what they are, and what to do."""
+"""Files other than IR, or too large, get an explanation: the detected format and the remedy."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DUMP = (
 OLD = '<?xml version="1.0"?><net name="m" version="{}" batch="1"><layers></layers></net>'
 FOREIGN = [
     *(
-        pytest.param(OLD.format(v).encode(), [f"IR version {v}", "until 2020", "anew"], id=f"v{v}")
+        pytest.param(OLD.format(v).encode(), [f"IR version {v}", "until 2020", "again"], id=f"v{v}")
         for v in range(2, 10)
     ),
     pytest.param(OLD.format(12).encode(), ["IR version 12", "newer"], id="v12"),
@@ -43,7 +43,7 @@ FOREIGN = [
 
 
 @pytest.mark.parametrize(("content", "words"), FOREIGN)
-def test_what_is_no_ir_is_explained(content, words, tmp_path):
+def test_files_other_than_ir_are_explained(content, words, tmp_path):
     file = tmp_path / "model.xml"
     file.write_bytes(content)
     report = irload.check(file)

@@ -1,4 +1,4 @@
-"""All faults in one report: files with several unrelated ones, and one wrong declaration at a time in sound models."""
+"""All faults in one report: files with several unrelated ones, and one wrong declaration at a time in valid models."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_unrelated_faults_are_all_reported(seed, tmp_path):
             assert alone.layer_id // BLOCK == k, alone
 
 
-def test_one_wrong_declaration_is_found_exactly_once():
+def test_one_wrong_declaration_is_reported_exactly_once():
     assert len(MODELS) >= 8
     assert seeded_edits.run(MODELS, 120, 1) == []
 

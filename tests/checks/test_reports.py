@@ -1,4 +1,4 @@
-"""irrun check: what it prints and writes, the exit codes, and the formats for machines."""
+"""irrun check: its output, the exit codes, and the formats for machines."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_folders_are_searched_and_other_xml_is_passed_over(irrun, tmp_path):
     assert "git lfs pull" in shown
 
 
-def test_a_named_file_is_checked_whatever_it_is_unless_told_otherwise(irrun, tmp_path):
+def test_a_named_file_is_checked_unless_ir_only(irrun, tmp_path):
     pom = tmp_path / "pom.xml"
     pom.write_text("<project/>")
     assert irrun("check", pom).code == UNREADABLE
@@ -134,7 +134,7 @@ def test_text_from_models_is_shown_literally(irrun, tmp_path):
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_json_is_as_its_schema_says(irrun, tmp_path, seed):
+def test_json_is_valid_by_its_schema(irrun, tmp_path, seed):
     _, text, blob = draw(seed)
     (tmp_path / "model.xml").write_text(text)
     (tmp_path / "model.bin").write_bytes(blob)
@@ -146,7 +146,7 @@ def test_json_is_as_its_schema_says(irrun, tmp_path, seed):
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_sarif_is_as_the_standard_says(irrun, tmp_path, seed):
+def test_sarif_is_valid_by_the_standard(irrun, tmp_path, seed):
     _, text, blob = draw(seed)
     file = tmp_path / "a model.xml"
     file.write_text(text)
@@ -170,7 +170,7 @@ def test_reports_are_written_whole_and_not_over_a_file(irrun, tmp_path):
     shown = irrun("check", file, "--format", "sarif", "-o", out)
     assert "IR401" in shown.out
     SARIF.validate(json.loads(out.read_text("utf-8")))
-    for form in ("text", "junit", "github", "json", "sarif", "text"):  # each over the one before
+    for form in ("text", "junit", "github", "json", "sarif", "text"):  # each overrides the previous one
         assert irrun("check", file, "--format", form, "-o", out).code == FINDINGS
     assert out.read_text("utf-8").splitlines()[-1] == "✗ 1 error in 1 file"
     assert irrun("check", MODELS / "conv_openvino", "-o", out).code == OK
@@ -178,7 +178,7 @@ def test_reports_are_written_whole_and_not_over_a_file(irrun, tmp_path):
     out.write_text("precious")
     found = irrun("check", file, "-o", out)
     assert found.code == USAGE
-    assert "is no report of irrun check; --force replaces it" in found.err
+    assert "is not a report of irrun check; --force replaces it" in found.err
     assert irrun("check", file, "-o", file).code == USAGE
     assert irrun("check", file, "-o", out, "--force").code == FINDINGS
 
@@ -219,11 +219,11 @@ def test_junit(irrun, tmp_path):
     assert [case.get("name") for case in second] == ["no faults"]
 
 
-def test_nothing_to_check_is_no_success(irrun, tmp_path):
+def test_no_files_to_check_is_an_error(irrun, tmp_path):
     found = irrun("check", tmp_path)
     assert found.code == UNREADABLE
     assert "no IR files found" in found.out
-    assert irrun("check", tmp_path, "--ir-only").code == OK  # hooks get what a commit has
+    assert irrun("check", tmp_path, "--ir-only").code == OK  # hooks read the committed content
 
 
 # -- rules -----------------------------------------------------------------------------------------------------------
@@ -233,13 +233,13 @@ def test_rules_are_listed_and_explained(irrun):
     listed = irrun("check", "--rules").out
     assert all(rule.code in listed and rule.title in listed for rule in all_rules())
     shown = irrun("check", "--explain", "ir401").out
-    assert "declared dims are not what the operation produces" in shown
+    assert "declared dims differ from the operation's" in shown
     assert "[1,99,6,6]" in shown
     assert irrun("check", "--explain", "IR4").code == USAGE
 
 
 @pytest.mark.parametrize("rule", all_rules(), ids=lambda r: r.code)
-def test_rules_explain_themselves(rule):
+def test_rules_have_a_description_and_an_example(rule):
     assert rule.text
     assert len(rule.example) > 15
     assert not rule.title.endswith(".")
@@ -249,7 +249,7 @@ def test_rules_explain_themselves(rule):
 # -- the library -----------------------------------------------------------------------------------------------------
 
 
-def test_findings_say_where_and_why(tmp_path):
+def test_findings_contain_location_and_reason(tmp_path):
     file = write(tmp_path, "IR401")
     report = irload.check(file)
     (found,) = report.findings
@@ -260,7 +260,7 @@ def test_findings_say_where_and_why(tmp_path):
     assert found.cause.startswith("filters 'w' (id 1) are [4,3,3,3]")
     assert '<port id="2"' in file.read_text().splitlines()[(found.line or 0) - 1]
     assert not report.ok()
-    with pytest.raises(ValueError, match="no OpenVINO release"):
+    with pytest.raises(ValueError, match="does not name an OpenVINO release"):
         irload.check(file, target="soon")
     with pytest.raises(FileNotFoundError):
         irload.check(tmp_path / "none.xml")
@@ -275,7 +275,7 @@ def test_bodies_are_named(tmp_path):
 
 
 def claiming(folder: Path, count: int) -> Callable[[], object]:
-    """Checking a file of that many layers, each with a wrong claim that follows from the first."""
+    """Check a file of that many layers, each with a wrong declaration that follows from the first."""
     port = '<port id="{}" precision="FP32"><dim>1</dim><dim>4</dim></port>'
     taken, given = f"<input>{port.format(0)}</input>", f"<output>{port.format(1)}</output>"
     head = '<layer id="0" name="x" type="Parameter" version="opset1"><data shape="1,3" element_type="f32"/>'

@@ -1,4 +1,4 @@
-"""Each rule on a file that breaks it and it alone, and on a near miss."""
+"""Each rule on a file that violates only it, and on a near miss."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.checks.table import Changes, Row, Weights
 
 ROWS = [*GRAPH_ROWS, *FILE_ROWS]
 ELSEWHERE = {"IR001", "IR901"}
-"""Rules that are about files of which nothing can be read: tests/checks/test_files.py."""
+"""Rules about unreadable files: tests/checks/test_files.py."""
 
 
 def findings(

@@ -39,7 +39,7 @@ def irrun(capsys: pytest.CaptureFixture[str]):
 
 
 def irrun_process(*words: object, **variables: str) -> subprocess.CompletedProcess[str]:
-    """Runs the command line as users do."""
+    """Runs the command line in a new process, as users do."""
     return subprocess.run(
         [sys.executable, "-m", "irrun", *map(str, words)],
         capture_output=True,

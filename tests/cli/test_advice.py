@@ -1,4 +1,4 @@
-"""Errors that say what to do: wrong files and names, given as users give them."""
+"""Errors contain a remedy: wrong files and names, as users give them."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("model", "is it 'model.xml'?"),
         ("model.xml digit_7_1.npy", "is it 'digit_7_0.npy'?"),
         ("model.xml digit_7_0.npy --bin modle.bin", "is it 'model.bin'?"),
-        ("modal.xml digit_7_0.npy", "no modal.bin beside the model; name the file with weights=… (irrun --bin FILE)"),
+        ("modal.xml digit_7_0.npy", "no modal.bin beside the model; name the file with --bin FILE"),
         ("modal.xml digit_7_0.npy", "is it 'model.bin'?"),
     ],
 )
-def test_what_to_do_is_said(words: str, said: str, irrun, folder: Path) -> None:
+def test_errors_contain_a_remedy(words: str, said: str, irrun, folder: Path) -> None:
     found = irrun(*words.split())
     assert found.code == UNREADABLE
     assert said in found.err
@@ -60,7 +60,9 @@ def test_no_temporary_name_is_shown(irrun, folder: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr("tempfile.mkstemp", full)
     found = irrun("model.xml", "digit_7_0.npy", "-o", "out.npz")
     assert found.code == UNREADABLE
-    assert found.err.splitlines()[-1] == "irrun: error: out.npz: No space left on device"
+    assert found.err.splitlines()[-1] == (
+        "irrun: error: out.npz: No space left on device; free some space there, or write elsewhere"
+    )
 
 
 @pytest.mark.parametrize("words", ["check --format x", "nothing", "inspect --layer", "model.xml --nothing"])

@@ -1,4 +1,4 @@
-"""irrun cache: what is kept, and that it can be removed."""
+"""irrun cache: lists the cached files and removes them."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ def entries(irrun, *words) -> dict[str, tuple[int, int]]:
     return {entry["what"]: (entry["count"], entry["bytes"]) for entry in done.json["entries"]}
 
 
-def test_nothing_is_kept_before_anything_ran(irrun, folder):
+def test_no_plan_is_cached_before_the_first_run(irrun, folder):
     assert set(entries(irrun).values()) == {(0, 0)}
     assert not folder.exists()
 
 
-def test_what_is_kept_is_counted_and_removed(irrun, folder):
+def test_cached_files_are_counted_and_removed(irrun, folder):
     ObjectCache().keep("one", b"x" * 100)
     ObjectCache().keep("another", b"y" * 1000)
     models_folder().write("a", [b"z" * 10])
@@ -50,7 +50,7 @@ def test_what_is_kept_is_counted_and_removed(irrun, folder):
     assert (folder / "note.txt").exists()
 
 
-def test_the_table_says_where(irrun, folder):
+def test_the_table_names_the_folder(irrun, folder):
     ObjectCache().keep("one", b"x" * 100)
     done = irrun("cache")
     assert done.code == OK

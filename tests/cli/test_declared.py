@@ -1,4 +1,4 @@
-"""irrun run and irrun batch say once that ports declare what is not inferred; with --strict they refuse such files."""
+"""irrun run and irrun batch warn once of ports whose declaration differs from inference; --strict makes it an error."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TWICE = FALSE.edited((port(0, 1, 3, 8, 8, names="x"), port(0, 1, 3, 9, 8, names=
 
 
 def saved(folder, block: Block, rows: int = 4):
-    """The model's path, and that of an input with so many rows where it takes any number."""
+    """The model's path, and the path of an input with `rows` rows if the model accepts any number."""
     text, weights = net(block)
     (folder / "model.xml").write_text(text)
     (folder / "model.bin").write_bytes(weights)
@@ -38,14 +38,15 @@ def warnings(text):
     return [line for line in text.splitlines() if "warning" in line]
 
 
-def test_run_says_it_in_one_line(irrun, tmp_path):
+def test_run_warns_in_one_line(irrun, tmp_path):
     model, x = saved(tmp_path, TWICE)
     found = irrun(model, x)
     assert found.code == OK
     assert "[1,4,6,6]" in found.out
     (said,) = warnings(found.err)
     assert said == (
-        f"irrun: warning: 2 ports declare what is not inferred, the first: {model}:{line_of(TWICE, '<dim>9</dim>')}: "
+        "irrun: warning: 2 ports declare other types or shapes than inferred, the first: "
+        f"{model}:{line_of(TWICE, '<dim>9</dim>')}: "
         "Parameter 'x' (id 0): output port 0 declares [1,3,9,8], inferred [1,3,8,8]; "
         "'irrun check' explains all, --strict refuses it"
     )
@@ -53,7 +54,7 @@ def test_run_says_it_in_one_line(irrun, tmp_path):
     assert found.out == irrun(saved(tmp_path, CONV)[0], x).out
 
 
-def test_run_says_nothing_of_sound_files(irrun, tmp_path):
+def test_run_does_not_warn_of_valid_files(irrun, tmp_path):
     model, x = saved(tmp_path, CONV)
     found = irrun(model, x, "--strict")
     assert (found.code, warnings(found.err)) == (OK, [])
@@ -69,7 +70,7 @@ def test_strict_refuses_before_anything_runs(irrun, tmp_path, monkeypatch, words
     assert line.startswith(
         f"irrun: error: {model}:{line_of(TWICE, '<dim>9</dim>')}: Parameter 'x' (id 0): output port 0 "
     )
-    assert line.endswith("; 1 more port differs; --strict refuses such files (DeclaredDiffers)")
+    assert line.endswith("; 1 more port differs; --strict refuses the file (DeclaredDiffers)")
     assert not (tmp_path / "o.npz").exists()
 
 
@@ -109,12 +110,12 @@ def test_a_dynamic_model_is_compared_with_the_shapes_at_hand(irrun, tmp_path):
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_batch_says_it_in_one_line(irrun, tmp_path, workers):
+def test_batch_warns_in_one_line(irrun, tmp_path, workers):
     model, x = saved(tmp_path, FALSE)
     found = irrun("batch", model, x, x, "-o", tmp_path / "out", "--workers", workers, "--json")
     assert found.code == OK
     assert len(warnings(found.err)) == 1
-    assert "1 port declares what is not inferred: " in found.err
+    assert "1 port declares other types or shapes than inferred: " in found.err
     (warning,) = document(found, "batch")["warnings"]
     assert "Convolution 'conv' (id 2)" in warning
 
@@ -127,7 +128,7 @@ def test_batch_strict_begins_nothing(irrun, tmp_path):
     assert not (tmp_path / "out").exists()
 
 
-def test_batch_tells_what_its_workers_found(irrun, tmp_path):
+def test_batch_reports_warnings_of_its_workers(irrun, tmp_path):
     model, x = saved(tmp_path, GROWING, rows=3)
     words = ("batch", model, x, "--batch-size", 2)
     found = irrun(*words, "-o", tmp_path / "out", "--json")

@@ -47,7 +47,10 @@ def test_shapes_in_one_line(irrun, tmp_path):
 
 def test_compression_in_one_line(irrun, tmp_path):
     assert irrun("save", DIGITS, tmp_path / "m.xml", "--fp16").code == OK
-    assert "only compression differs: 7 constants in f16 for f32" in irrun("diff", DIGITS, tmp_path / "m.xml").out
+    assert (
+        "only the precision of weights differs: 7 constants in f16 for f32"
+        in irrun("diff", DIGITS, tmp_path / "m.xml").out
+    )
 
 
 def test_the_document(irrun, edited):
@@ -68,5 +71,15 @@ def test_a_file_that_does_not_hold_together_is_compared(irrun, edited):
     assert "note:" in done.err
 
 
-def test_what_is_no_model(irrun, tmp_path):
+def test_an_unreadable_model_is_an_error(irrun, tmp_path):
     assert irrun("diff", DIGITS, tmp_path / "none.xml").code == UNREADABLE
+
+
+def test_renamed_layers_are_counted_after_real_changes(irrun, edited):
+    text = edited.read_text(encoding="utf-8").replace('name="dense/bias"', 'name="otherwise"')
+    edited.write_text(text, encoding="utf-8")
+    done = irrun("diff", DIGITS, edited)
+    assert done.out.splitlines()[-1] == "1 layer changed; 1 layer by name alone"
+    assert "otherwise" not in done.out
+    assert "otherwise" in irrun("diff", DIGITS, edited, "--all").out
+    assert irrun("diff", DIGITS, edited, "--ignore", "names").out.splitlines()[-1] == "1 layer changed"

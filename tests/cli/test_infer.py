@@ -1,4 +1,4 @@
-"""irrun infer: inferred beside declared, and the judgement between them."""
+"""irrun infer: inferred and declared types, and whether they agree."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import pytest
 from irload.core import element as et
 from irload.core.shape import Shape
 from irload.core.tensor import TensorType
-from irload.declared import compare, declares_static
 from irload.graph import Declared, Node, Output, UnknownOp
 from irload.read import read_graph
+from irload.validation.declared import compare, declares_static
 from irrun.main import FINDINGS, OK, USAGE
 from tests.cli.conftest import MODELS
 from tests.cli.test_inspect import broken
@@ -49,7 +49,7 @@ def test_judgement(element, dims, inferred, differs):
     assert judged(element, dims, inferred) == differs
 
 
-def test_ports_without_dims_claim_nothing_in_a_dynamic_file():
+def test_ports_without_dims_are_unknown_in_a_dynamic_file():
     assert judged(et.f32, None, TensorType(et.f32, Shape(3)), static=False) == (False, False)
 
 
@@ -77,7 +77,7 @@ def test_a_difference_is_marked_and_exits_1(irrun, tmp_path):
     assert irrun("infer", file, "--json").json["differing"] == 1
 
 
-def test_a_layer_that_fails_is_named_and_the_rest_goes_on(irrun, tmp_path):
+def test_inference_continues_after_a_layer_that_fails(irrun, tmp_path):
     found = irrun("infer", broken(tmp_path, ("16,1,3,3", "8,2,3,3")))
     assert found.code == FINDINGS
     assert "✗" in found.out
@@ -121,7 +121,7 @@ def test_write_corrects_the_ports_and_nothing_else(irrun, tmp_path):
     assert file.with_suffix(".bin").read_bytes() == weights
 
 
-def test_write_leaves_what_does_not_hold_together(irrun, tmp_path):
+def test_write_leaves_invalid_layers_unchanged(irrun, tmp_path):
     file = broken(tmp_path, ("16,1,3,3", "8,2,3,3"))
     found = irrun("infer", file, "--write", tmp_path / "fixed.xml")
     assert found.code == FINDINGS

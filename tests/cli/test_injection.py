@@ -1,4 +1,4 @@
-"""Names from files come from strangers: none of them forges a line of a log, or commands a terminal."""
+"""Names in files are untrusted: they must not forge lines of a log or send escape sequences to a terminal."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FORBIDDEN = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2
 
 
 def hostile(source: Path, folder: Path) -> Path:
-    """The model with every name, of layers, tensors, variables and the net, in the stranger's form."""
+    """Write the model with hostile names of all layers, tensors, variables and of the net."""
     file = folder / "model.xml"
     text = source.read_text("utf-8")
     text = re.sub(r'\b(name|names|variable_id)="([^"]*)"', rf'\1="{ENCODED}\2"', text)
@@ -75,7 +75,7 @@ def test_no_name_is_shown_as_it_is(model: str, irrun, tmp_path: Path, monkeypatc
     monkeypatch.chdir(tmp_path)
     source = MODELS / ("digits" if model == "unknown" else model) / "model.xml"
     file = hostile(source, tmp_path)
-    if model == "unknown":  # and with faults all over
+    if model == "unknown":  # the unknown model also has invalid types, versions and shapes
         text = file.read_text("utf-8")
         text = text.replace('type="ReLU"', f'type="{ENCODED}"').replace("<dim>8</dim>", "<dim>9</dim>")
         file.write_text(text.replace('version="opset1"', f'version="{ENCODED}"', 2), encoding="utf-8")
@@ -86,7 +86,7 @@ def test_no_name_is_shown_as_it_is(model: str, irrun, tmp_path: Path, monkeypatc
 
 
 def test_batches(irrun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Names of files, too, and what is said of those that fail."""
+    """Names of input files and messages of failed items are escaped, too."""
     monkeypatch.chdir(tmp_path)
     file = hostile(MODELS / "digits" / "model.xml", tmp_path)
     (tmp_path / "in").mkdir()

@@ -1,4 +1,4 @@
-"""irrun inspect: what a model holds, also where much of it is wrong or missing."""
+"""irrun inspect: the contents of a model, including faulty and incomplete ones."""
 
 from __future__ import annotations
 
@@ -100,8 +100,46 @@ def test_warnings_of_one_kind_are_one_line(irrun, tmp_path):
     assert found.out.count("output_padding") == 1
 
 
-def test_what_is_no_model(irrun, tmp_path):
+def test_an_unreadable_model_is_an_error(irrun, tmp_path):
     (tmp_path / "x.xml").write_text("<net")
     found = irrun("inspect", tmp_path / "x.xml")
     assert found.code == UNREADABLE
     assert not found.out
+
+
+CONVERTED = """<rt_info>
+<MO_version value="2022.1"/>
+<conversion_parameters><data_type value="FP16"/><framework value="onnx"/><silent value="True"/></conversion_parameters>
+<model_info><labels value="a b"/></model_info>
+</rt_info></net>"""
+
+
+def test_the_summary_has_parameters_macs_and_memory(irrun):
+    found = irrun("inspect", DIGITS, "--shape", "[1,1,8,8]", "--json").json
+    parts = irrun("inspect", DIGITS, "--shape", "[1,1,8,8]", "--macs", "--memory", "--json").json
+    assert found["costs"] == {
+        "parameters": 1 + 16 * 9 + 16 + 32 * 16 * 9 + 32 + 10 * 128 + 10,  # not the target of a Reshape
+        "macs": 84_224,
+        "unknown_macs": 0,
+        "constants": parts["memory"]["constants"],
+        "peak": parts["memory"]["peak"],
+        "unknown_peak": 0,
+    }
+    shown = irrun("inspect", DIGITS, "--shape", "[1,1,8,8]").out
+    assert "6,091 parameters, 84,224 MACs\n" in shown
+    assert "of memory at the peak: constants 24.4 KB, activations " in shown
+    shown = irrun("inspect", DIGITS).out
+    assert "6,091 parameters, at least 0 MACs\n" in shown
+    assert "not counted, as shapes are dynamic: 3 layers and 13 tensors. --shape" in shown
+
+
+def test_options_of_the_conversion_take_one_line(irrun, tmp_path):
+    file = broken(tmp_path, ("</net>", CONVERTED))
+    shown = irrun("inspect", file).out
+    assert "conversion_parameters   3 options (--metadata shows them)" in shown
+    assert "conversion_parameters.data_type" not in shown
+    assert "model_info.labels" in shown
+    shown = irrun("inspect", file, "--metadata").out
+    assert "conversion_parameters.framework   onnx" in shown
+    assert "Convolution" not in shown
+    assert irrun("inspect", file, "--json").json["metadata"]["conversion_parameters"]["data_type"] == "FP16"

@@ -39,7 +39,7 @@ def test_every_part_of_every_model(irrun, folder):
     ],
 )
 @pytest.mark.parametrize("weights", [True, False])
-def test_what_is_broken_is_shown_all_the_same(irrun, tmp_path, change, weights):
+def test_faulty_models_are_shown(irrun, tmp_path, change, weights):
     file = broken(tmp_path, change, weights=weights)
     found = irrun("inspect", file, *EVERYTHING, "--layer", "conv0", "--json")
     assert found.code == OK
@@ -73,13 +73,13 @@ def test_layers_of_that_name_in_bodies(irrun):
     assert [(r["body"], r["type"]) for r in rows] == [("doubling/body", "Parameter")]
 
 
-def test_no_such_layer(irrun):
+def test_an_unknown_layer_is_a_usage_error(irrun):
     found = irrun("inspect", DIGITS, "--layer", "conv9")
     assert found.code == USAGE
     assert "did you mean 'conv" in found.err
 
 
-def test_a_fault_is_told_with_its_layer(irrun, tmp_path):
+def test_a_fault_is_reported_with_its_layer(irrun, tmp_path):
     file = broken(tmp_path, ("16,1,3,3", "8,2,3,3"))
     (row,) = irrun("inspect", file, "--layer", "conv0", "--json").json["layer"]
     assert "conv0" in row["fault"]
@@ -100,7 +100,7 @@ def test_statistics_of_constants(irrun):
 
 
 def constants(tmp_path, *arrays):
-    """A model of constants alone."""
+    """A model that consists of constants."""
     layers, edges, blob = "", "", b""
     for k, array in enumerate(arrays):
         element = {"f": "f", "i": "i", "b": "boolean"}[array.dtype.kind]
@@ -135,7 +135,7 @@ def test_odd_constants(irrun, tmp_path):
     assert (row["min"], row["max"]) == (-(2**63), 2**63 - 1)
 
 
-def test_what_is_not_finite_is_told(irrun, tmp_path):
+def test_nonfinite_constants_are_reported(irrun, tmp_path):
     odd = np.array([np.nan, np.inf, 0, 2], np.float32)
     file = constants(tmp_path, odd, odd, np.ones(2, np.float32))
     assert "2 of these" in irrun("inspect", file, "--constants", "--name", "c[01]").out

@@ -1,4 +1,4 @@
-"""--jit, --no-jit and --precision: which kernels run, and what cannot be had is an error of usage."""
+"""--jit, --no-jit and --precision: which kernels run; unavailable ones are a usage error."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 
 from irload.plan.backends.llvm import available
 from irload.plan.backends.llvm.target import AVX2, host_target
-from irrun.main import OK, USAGE
+from irrun.main import OK, UNSUPPORTED, USAGE
 from tests.cli.conftest import MODELS
 
 DIGITS = MODELS / "digits" / "model.xml"
@@ -25,7 +25,7 @@ def switch(monkeypatch):
 
 @pytest.fixture
 def jit(switch):
-    """Compiled kernels, where this machine has them."""
+    """Compiled kernels, if this machine supports them."""
     pytest.importorskip("llvmlite")
     switch("auto")
     if host_target() is None:
@@ -33,7 +33,7 @@ def jit(switch):
 
 
 @pytest.mark.usefixtures("jit")
-def test_compiled_kernels_are_the_default_where_there_are_some(irrun):
+def test_compiled_kernels_are_the_default_if_available(irrun):
     default, asked, refused = (
         irrun(DIGITS, SEVEN, *words, "--explain", "--json") for words in ([], ["--jit"], ["--no-jit"])
     )
@@ -43,12 +43,11 @@ def test_compiled_kernels_are_the_default_where_there_are_some(irrun):
     assert "compiled" not in refused.json["plan"]
 
 
-def test_what_cannot_be_had_is_an_error_of_usage(irrun, switch):
+def test_unavailable_kernels_are_a_usage_error(irrun, switch):
     switch("off")
     done = irrun(DIGITS, SEVEN, "--jit")
     assert done.code == USAGE
-    assert "compiled kernels cannot be used" in done.err
-    assert "IRLOAD_JIT" in done.err
+    assert "compiled kernels, which IRLOAD_JIT=off turns off" in done.err
     assert irrun(DIGITS, SEVEN).code == OK
     assert irrun("bench", DIGITS, SEVEN, "--jit", "--runs", 1).code == USAGE
     assert irrun("compare", "jit", DIGITS, SEVEN).code == USAGE
@@ -62,16 +61,33 @@ def test_a_target_that_does_not_exist_is_an_error_of_usage(irrun, switch):
     assert "avx1024" in done.err
 
 
-def test_precision_needs_a_processor_for_it(irrun, monkeypatch):
+def test_precision_needs_a_processor_for_it(irrun, switch, monkeypatch):
+    switch("auto")
     monkeypatch.setattr(available, "host_target", lambda: AVX2)
     monkeypatch.setattr(available, "_missing", lambda target: None)
     done = irrun(DIGITS, SEVEN, "--precision", "bf16")
-    assert done.code == USAGE
+    assert done.code == UNSUPPORTED
     assert "AMX" in done.err
     assert irrun(DIGITS, SEVEN, "--precision", "f64").code == USAGE
     done = irrun(DIGITS, SEVEN, "--precision", "bf16", "--no-jit")
     assert done.code == USAGE
-    assert "jit=False" in done.err
+    assert "which --no-jit turns off" in done.err
+
+
+@pytest.mark.parametrize("words", [("--jit",), ("--precision", "bf16")])
+def test_without_llvmlite_demanding_its_kernels_is_unsupported(irrun, switch, monkeypatch, words):
+    switch("auto")
+    monkeypatch.setattr(available, "host_target", lambda: AVX2)
+    monkeypatch.setattr(available, "is_installed", lambda: False)
+    available._missing.cache_clear()
+    try:
+        done = irrun(DIGITS, SEVEN, *words)
+        assert done.code == irrun("bench", DIGITS, SEVEN, "--runs", 1, *words).code == UNSUPPORTED
+        assert irrun(DIGITS, SEVEN).code == OK
+    finally:
+        available._missing.cache_clear()
+    assert "pip install 'irload[jit]'" in done.err
+    assert "IRLOAD_JIT" not in done.err
 
 
 def test_batches_take_the_same_options(irrun, switch, tmp_path):

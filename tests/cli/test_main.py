@@ -93,7 +93,7 @@ def test_errors_are_one_line_on_stderr(irrun, tmp_path):
     assert found.err.count("\n") == 1
 
 
-def test_a_misspelt_command_is_not_taken_for_a_model(irrun):
+def test_a_misspelt_command_is_not_treated_as_a_model(irrun):
     found = irrun("inspct", DIGITS)
     assert found.code == main.USAGE
     assert "Did you mean 'inspect'?" in found.err
@@ -103,7 +103,7 @@ def test_an_internal_error_shows_no_traceback(irrun, monkeypatch):
     def broken(*_: object, **__: object) -> None:
         raise RuntimeError("boom")
 
-    monkeypatch.setattr(irload, "read_model", broken)
+    monkeypatch.setattr("irload.loading.read_model", broken)
     monkeypatch.delenv("IRRUN_TRACEBACK", raising=False)
     found = irrun("run", DIGITS)
     assert found.code == main.INTERNAL
@@ -115,7 +115,7 @@ def test_an_interrupt_exits_130(irrun, monkeypatch):
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(irload, "read_model", interrupted)
+    monkeypatch.setattr("irload.loading.read_model", interrupted)
     found = irrun("run", DIGITS)
     assert found.code == main.INTERRUPTED
     assert "interrupted" in found.err
@@ -145,7 +145,7 @@ def test_shell_completion(shell):
     ("words", "expected"),
     [("irrun in", {"plain,inspect", "plain,infer"}), ("irrun model.xml --ra", {"plain,--random"})],
 )
-def test_completion_knows_commands_and_options(words, expected):
+def test_completion_covers_commands_and_options(words, expected):
     count = str(len(words.split()) - 1)
     found = irrun_process(_IRRUN_COMPLETE="bash_complete", COMP_WORDS=words, COMP_CWORD=count)
     assert expected <= set(found.stdout.split("\n"))

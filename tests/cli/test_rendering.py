@@ -1,4 +1,4 @@
-"""What is shown, whatever the terminal and whatever the names in the model."""
+"""Rendering is the same for any terminal and any names in the model."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_names_are_shown_literally(text, shown):
     assert safe(text) == shown
 
 
-def test_plain_leaves_what_is_printable():
+def test_plain_preserves_printable_text():
     assert plain("[bold]") == "[bold]"
 
 
@@ -55,6 +55,22 @@ def test_pipes_get_whole_rows_without_colour():
     assert re.search(r"Convolution +conv0 +f32\[\?,16,8,8\] +f32\[\?,16,8,8\]", shown.stdout)
 
 
+@pytest.mark.parametrize("forced", ["", "1"])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("inspect", MODELS / "loop" / "model.xml", "--tree"),
+        ("compare", "fast", DIGITS / "model.xml", IMAGE),
+        ("run", DIGITS / "model.xml", IMAGE),
+    ],
+)
+def test_stdout_and_stderr_end_with_a_newline(words, forced):
+    shown = irrun_process(*words, FORCE_COLOR=forced, COLUMNS="80")
+    assert shown.returncode == 0
+    assert shown.stdout.endswith("\n")
+    assert shown.stderr == "" or shown.stderr.endswith("\n")
+
+
 def test_no_color_wins_over_forced_colour():
     forced = irrun_process("inspect", DIGITS / "model.xml", FORCE_COLOR="1", COLUMNS="80").stdout
     assert "\x1b[" in forced
@@ -62,14 +78,14 @@ def test_no_color_wins_over_forced_colour():
     assert not re.search(r"\x1b\[[0-9;]*3[0-9]m", quiet)
 
 
-def test_results_go_to_stdout_and_the_rest_to_stderr():
+def test_results_are_printed_to_stdout_and_messages_to_stderr():
     shown = irrun_process("run", DIGITS / "model.xml", IMAGE)
     assert "probabilities" in shown.stdout
     assert re.search(r"planned in [\d.]+ ms, ran in [\d.]+ ms", shown.stderr)
     assert "ran in" not in shown.stdout
 
 
-def test_a_terminal_that_knows_only_ascii_is_survived():
+def test_an_ascii_terminal_is_supported():
     shown = irrun_process("run", DIGITS / "model.xml", IMAGE, PYTHONIOENCODING="ascii", COLUMNS="200")
     assert shown.returncode == 0
     assert "probabilities" in shown.stdout

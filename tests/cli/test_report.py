@@ -1,4 +1,4 @@
-"""irrun report: the file, what may be asked for, exit codes."""
+"""irrun report: the file, the accepted options, exit codes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_a_page_is_written(irrun, tmp_path):
     assert not {"profile", "comparison", "difference"} & set(found)
 
 
-def test_what_is_asked_for_is_in_it(irrun, tmp_path):
+def test_the_report_contains_the_requested_parts(irrun, tmp_path):
     more = ("--profile", "--compare", "fast", "--diff", DIGITS, "--threads", 1, "--no-constants")
     assert irrun("report", DIGITS, SEVEN, "-o", tmp_path / "r.html", *more).code == OK
     found = data(tmp_path / "r.html")
@@ -35,13 +35,35 @@ def test_what_is_asked_for_is_in_it(irrun, tmp_path):
     assert not any("statistics" in layer.get("constant", {}) for layer in found["layers"])
 
 
+def test_title_and_counts_match_inspect(irrun, tmp_path):
+    nameless = tmp_path / "nameless.xml"
+    text = DIGITS.read_text(encoding="utf-8")
+    nameless.write_text(text.replace('<net name="digits"', '<net name=""'), encoding="utf-8")
+    for k, path in enumerate((DIGITS, MODELS / "loop" / "model.xml", nameless)):
+        document = json.loads(irrun("inspect", path, "--json").out)
+        assert irrun("report", path, "-o", tmp_path / f"{k}.html").code == OK
+        page = Page((tmp_path / f"{k}.html").read_text(encoding="utf-8"))
+        found = json.loads(page.scripts["data"])
+        assert found["model"]["layers"] == len(found["layers"]) == document["layer_count"]
+        costs = document["costs"]
+        assert found["model"]["parameters"] == costs["parameters"]
+        assert found["model"]["macs"] == costs["macs"]
+        assert page.title.strip() == (document["name"] or document["model"])
+
+
+def test_tensors_are_held(irrun, tmp_path):
+    assert irrun("report", DIGITS, SEVEN, "--tensor", "relu*", "-o", tmp_path / "r.html").code == OK
+    assert [e["name"] for e in data(tmp_path / "r.html")["layers"] if "arrays" in e] == ["relu0", "relu1"]
+    assert irrun("report", DIGITS, SEVEN, "--tensor", "nope", "-o", tmp_path / "q.html").code == USAGE
+
+
 def test_shapes_and_random_inputs(irrun, tmp_path):
     assert irrun("report", DIGITS, "--shape", "[1,1,8,8]", "--profile", "-o", tmp_path / "r.html").code == OK
     assert data(tmp_path / "r.html")["memory"]["peak"] > 0
     assert irrun("report", DIGITS, "--profile", "-o", tmp_path / "q.html").code == USAGE
 
 
-def test_files_are_kept(irrun, tmp_path, monkeypatch):
+def test_existing_reports_are_kept(irrun, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert irrun("report", DIGITS).code == OK
     assert (tmp_path / "model.html").exists()
@@ -51,5 +73,5 @@ def test_files_are_kept(irrun, tmp_path, monkeypatch):
     assert irrun("report", DIGITS, "--force").code == OK
 
 
-def test_what_is_no_model(irrun, tmp_path):
+def test_an_unreadable_model_is_an_error(irrun, tmp_path):
     assert irrun("report", tmp_path / "none.xml", "-o", tmp_path / "r.html").code == UNREADABLE

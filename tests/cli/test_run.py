@@ -1,4 +1,4 @@
-"""irrun run: inputs from files in all their forms, random ones, outputs shown and written."""
+"""irrun run: inputs from files of all formats, random ones, outputs printed and written."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def two(tmp_path):
     return tmp_path
 
 
-def test_the_word_run_may_be_left_out(irrun):
+def test_the_word_run_may_be_omitted(irrun):
     assert irrun(DIGITS / "model.xml", SEVEN).out == irrun("run", DIGITS / "model.xml", SEVEN).out
 
 
@@ -105,7 +105,7 @@ def test_a_name_may_hold_an_equals_sign(irrun, tmp_path, monkeypatch):
     assert irrun("m.xml", "a=b.npy").code == OK
 
 
-def test_bf16_takes_floats_and_rounds_them(irrun, tmp_path, monkeypatch):
+def test_bf16_accepts_floats_and_rounds_them(irrun, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "m.xml").write_bytes(identity(("x", "bf16", "2")))
     np.save(tmp_path / "exact.npy", np.array([1.5, -2], np.float32))
@@ -141,7 +141,7 @@ def test_random_floats_fill_the_type_of_the_model():
     assert Shape(*value.shape) == (2, 3)
 
 
-def test_random_inputs_are_such_as_an_array_can_be():
+def test_random_inputs_are_limited_by_numpy():
     (many,) = irload.read_model(identity(("x", "f32", "1" + ",1" * 70))).inputs
     with pytest.raises(click.UsageError, match="71 axes"):
         gather([many], [], 1)
@@ -167,7 +167,7 @@ def test_dynamic_inputs_ask_for_a_shape(irrun):
 
 @pytest.mark.parametrize(
     ("text", "said"),
-    [("image", "not of the form"), ("[1,x]", "is no dimension"), ("other[1]", "no input named 'other'")],
+    [("image", "not of the form"), ("[1,x]", "is not a dimension"), ("other[1]", "no input named 'other'")],
 )
 def test_shapes_that_cannot_be_read(irrun, text, said):
     found = irrun(DIGITS / "model.xml", "--random", 1, "--shape", text)
@@ -175,13 +175,13 @@ def test_shapes_that_cannot_be_read(irrun, text, said):
     assert said in found.err
 
 
-def test_a_shape_that_the_model_cannot_take(irrun):
+def test_a_shape_that_the_model_rejects(irrun):
     found = irrun(DIGITS / "model.xml", "--random", 1, "--shape", "[1,2,8,8]")
     assert found.code == FINDINGS
     assert "Convolution 'conv0'" in found.err
 
 
-def test_random_fills_what_files_leave(two):
+def test_random_fills_the_inputs_without_files(two):
     ports = irload.read_model(two / "m.xml").inputs
     a, b = gather(ports, [f"b={two / 'b.npy'}"], 5)
     assert a.source == "random, seed 5"

@@ -1,4 +1,4 @@
-"""irrun save: models written anew, computing the same, in OpenVINO too."""
+"""irrun save: converted models compute the same, in OpenVINO too."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_other_shapes(irrun, tmp_path: Path) -> None:
     assert not (tmp_path / "x.xml").exists()
 
 
-def test_version_10_becomes_11_and_rt_info_goes(irrun, tmp_path: Path) -> None:
+def test_version_10_becomes_11_without_rt_info(irrun, tmp_path: Path) -> None:
     attribute = '<rt_info><attribute name="layout" version="0" layout="[N,C,H,W]"/></rt_info>'
     text = DIGITS.read_text("utf-8").replace(
         'type="Parameter" version="opset1">', f'type="Parameter" version="opset1">{attribute}'
@@ -72,7 +72,7 @@ def test_version_10_becomes_11_and_rt_info_goes(irrun, tmp_path: Path) -> None:
         ("none/x.xml", "does not exist"),
     ],
 )
-def test_targets_that_are_refused(target: str, words: str, irrun, tmp_path: Path) -> None:
+def test_targets_that_are_rejected(target: str, words: str, irrun, tmp_path: Path) -> None:
     for suffix in (".xml", ".bin"):
         (tmp_path / f"m{suffix}").write_bytes(DIGITS.with_suffix(suffix).read_bytes())
     (tmp_path / "taken.bin").write_text("precious")

@@ -1,4 +1,4 @@
-"""The shapes that --random asks for when a model leaves its inputs open: those that the model's own layers allow."""
+"""The shapes for which --random needs values if inputs are dynamic: shapes that the model's layers accept."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ F = np.float32
 
 
 def image() -> tuple[Any, Any]:
-    """Patches of 16×16 pixels with a learnt vector each, so an image must be of one size, and in 3 colours."""
+    """Patches of 16×16 pixels with a learnt vector each, so an image must have one size and 3 channels."""
     x = ops.parameter([-1, -1, -1, -1], F, name="pixel_values")
     patches = ops.convolution(x, np.ones((4, 3, 16, 16), F), [16, 16], [0, 0], [0, 0], [1, 1])
     return x, ops.add(ops.reshape(patches, np.array([0, 4, -1]), True), np.ones((1, 4, 196), F))
@@ -35,7 +35,7 @@ def text() -> tuple[Any, Any, Any]:
 
 
 def sound(window: int = 400) -> tuple[Any, Any]:
-    """Windows of samples: what is shorter gives nothing."""
+    """Windows of samples: a shorter input gives an empty result."""
     x = ops.parameter([-1, -1], F, name="samples")
     return x, ops.convolution(ops.unsqueeze(x, np.array(1)), np.ones((2, 1, window), F), [320], [0], [0], [1])
 
@@ -65,7 +65,7 @@ def model(kind: str, folder: Path) -> Path:
         ("clip", {"ids": "1,16", "pixel_values": "1,3,224,224", "mask": "1,16"}),
     ],
 )
-def test_what_is_suggested_runs(kind: str, shapes: dict[str, str], irrun, tmp_path: Path) -> None:
+def test_suggested_shapes_run(kind: str, shapes: dict[str, str], irrun, tmp_path: Path) -> None:
     file = model(kind, tmp_path)
     found = irrun("run", file, "--random", "0")
     assert found.code == USAGE
@@ -74,7 +74,7 @@ def test_what_is_suggested_runs(kind: str, shapes: dict[str, str], irrun, tmp_pa
     assert irrun("run", file, "--random", "0", *words).code == OK
 
 
-def test_where_nothing_suits_that_is_not_invented(irrun, tmp_path: Path) -> None:
+def test_no_shape_is_suggested_if_none_suits(irrun, tmp_path: Path) -> None:
     x, output = sound(window=70_000)  # longer than any candidate
     found = irrun("run", saved(tmp_path, [x], [output]), "--random", "0")
     assert found.code == USAGE

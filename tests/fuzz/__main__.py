@@ -1,7 +1,7 @@
-"""Plays mutants of the project's own models: `python -m tests.fuzz [N] [--seed S] [--json] [--failures DIR]`.
+"""Fuzzes irload with mutants of the project's models: `python -m tests.fuzz [N] [--seed S] [--json] [--failures DIR]`.
 
-Each mutant is read, checked, inferred, compiled and run in a process of its own with limits on memory, processor time
-and files. Exits 1 when anything failed; the files of failures are kept.
+Each mutant is read, checked, inferred, compiled and run in a separate process with limits on memory, processor time and
+files. Exits 1 if anything failed and writes the files of each failure to DIR.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from tests.fuzz.report import Tally
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Play and report; 1 when anything failed, 0 when nothing did."""
+    """Run the campaign and print its report. Returns 1 if anything failed, else 0."""
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("count", nargs="?", type=int, default=500)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--start", type=int, default=0, help="number of the first mutant")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--json", action="store_true", help="the report as JSON")
-    parser.add_argument("--failures", type=Path, help="folder for the files of what failed")
+    parser.add_argument("--failures", type=Path, help="folder for the files of failed mutants")
     options = parser.parse_args(arguments)
     folder = options.failures or Path(tempfile.mkdtemp(prefix="irload-fuzz-"))
     folder.mkdir(parents=True, exist_ok=True)

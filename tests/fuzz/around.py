@@ -1,4 +1,4 @@
-"""What else is done with a file: the commands of irrun, saving it, and correcting its ports."""
+"""Further uses of a file: the commands of irrun, saving the model, and correcting its ports."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ BOUNDS = [f"--limit={n.replace('_', '-')}={getattr(LIMITS, n)}" for n in ("tenso
 
 
 def command(file: Path, words: Sequence[str]) -> str | None:
-    """What is wrong with how a command of irrun ends; None when nothing is. What it prints goes nowhere."""
+    """Why a command of irrun ended wrongly, or None. Its output is discarded."""
     os.environ["IRRUN_TRACEBACK"] = "1"
     code = main([words[0], str(file), *words[1:], *BOUNDS])
     return None if code in CODES else f"irrun {' '.join(words)} exits {code}"
 
 
 def saved_again(file: Path, given: Sequence[Array], plain: Sequence[Array]) -> str | None:
-    """What is wrong with the model saved and read again; None when it gives the same by a bit."""
+    """Why the model differs after saving and reading it again, or None if its results are bit-identical."""
     folder = file.parent / "saved"
     folder.mkdir()
     try:
@@ -61,7 +61,7 @@ DECLARED = ("IR401", "IR402", "IR403", "IR404")
 
 
 def same(a: Array, b: Array) -> bool:
-    """True when two results agree in every bit."""
+    """Whether two results are bit-identical."""
     if a.dtype == object or b.dtype == object:
         return bool(np.array_equal(a, b))
     return a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()

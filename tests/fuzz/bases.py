@@ -1,6 +1,6 @@
-"""The sound models that mutants are made of: those of models/, the nets beside this file, and any single operation.
+"""The valid models that are mutated: the models of models/, the nets of nets.py, and single operations.
 
-All of them say what is true: they are saved by irload, so that every port declares what inference finds.
+All are saved by irload, so each port declares the inferred shape and type: every declaration is true.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from tests.harness.material import pick
 
 MODELS = Path(__file__).parents[2] / "models"
 HANDMADE = 0.65
-"""The share of mutants that are made of models; the rest are single operations."""
+"""Share of mutants derived from models; the rest derive from single operations."""
 
 
 @dataclass(frozen=True)
 class Base:
-    """A sound model: its two files, and an input for each Parameter."""
+    """A valid model: its two files, and an input for each Parameter."""
 
     name: str
     xml: bytes
@@ -35,7 +35,7 @@ class Base:
 
 
 def chosen(rng: Random) -> Base:
-    """A base at random: one of the models, or a random case of one of the operations."""
+    """A random base: one of the models, or a random case of one operation."""
     if rng.random() < HANDMADE:
         return pick(rng, models())
     row = pick(rng, sorted(GENERATORS))
@@ -46,14 +46,14 @@ def chosen(rng: Random) -> Base:
         case = pick(rng, GENERATORS[row])(rng)
     try:
         xml, blob = saved(*ir_of(case))
-    except irload.IRError:  # a case that shows what is refused
+    except irload.IRError:  # the case expects an error
         return pick(rng, models())
     return Base("-".join(row), xml, blob, [i.value for i in case.inputs if not i.constant])
 
 
 @cache
 def models() -> list[Base]:
-    """The models, each once."""
+    """All models, each once."""
     found: list[Base] = []
     for file in sorted(MODELS.glob("*/model.xml")):
         inputs = [np.load(f) for f in sorted(file.parent.glob("input_*.npy"))]
@@ -65,7 +65,7 @@ def models() -> list[Base]:
 
 
 def saved(xml: bytes, blob: bytes) -> tuple[bytes, bytes]:
-    """The two files of a model as irload writes them, with true declarations at every port."""
+    """The XML and weights of a model as irload writes them, with true declarations at every port."""
     with TemporaryDirectory() as folder:
         file = Path(folder) / "model.xml"
         irload.save_model(irload.read_model(xml, blob), file)

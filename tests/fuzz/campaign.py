@@ -1,4 +1,4 @@
-"""Shares mutants among workers and gathers what they say."""
+"""Distributes mutants to workers and collects their outcomes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def environment() -> dict[str, str]:
 
 
 def outcomes(count: int, seed: int, folder: Path, workers: int = 2, start: int = 0) -> Iterator[dict[str, Any]]:
-    """The outcome of each mutant, as they come. Files of failures go to `folder`."""
+    """The outcome of each mutant, in order of completion. Files of failures are written to `folder`."""
     processes: list[subprocess.Popen[bytes]] = []
     try:
         for k in range(workers):

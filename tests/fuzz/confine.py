@@ -1,6 +1,6 @@
-"""A process of its own for each mutant, with limits on memory, time and files; forked, so that it starts at once.
+"""A separate process for each mutant, with limits on memory, time and files; forked, because importing takes longer.
 
-The process that forks has one thread only: OPENBLAS_NUM_THREADS=1 is set before NumPy is imported.
+The forking process has a single thread: OPENBLAS_NUM_THREADS=1 is set before NumPy is imported.
 """
 
 from __future__ import annotations
@@ -23,32 +23,33 @@ from typing import Any
 import irload
 
 LIMITS = irload.Limits(tensor_bytes=1 << 27, peak_bytes=1 << 29, iterations=1000)
-"""What a mutant may ask for."""
+"""The limits of irload for a mutant."""
 MEMORY = 1 << 31
 """Bytes of address space that a mutant may add."""
 LARGEST_FILE = 1 << 26
-"""Bytes of a file that a mutant may write where it is asked to."""
+"""Bytes of a file that a mutant may write where writing is allowed."""
 SECONDS = 60
-"""Processor time after which a mutant is taken to be hanging: far beyond what the slowest machine needs."""
+"""Processor seconds after which a mutant counts as hanging: far more than the slowest machine needs."""
 PATIENCE = 10
-"""How many times that may pass on the clock, where other processes take the processor."""
+"""Wall-clock limit as a multiple of SECONDS, because other processes use the processor, too."""
 GRACE = 60
-"""Seconds that a child which is asked where it hangs has for its answer."""
+"""Seconds that a hanging child has to report its stack."""
 Task = Callable[[Path, Callable[[str], None]], dict[str, Any]]
 
 
 @dataclass
 class Confinement:
-    """Runs tasks in forked processes, one after the other, each in an empty folder below `folder`."""
+    """Runs tasks in forked processes, one at a time, each in an empty folder below `folder`."""
 
     folder: Path
     seconds: int = SECONDS
     patience: float = PATIENCE
 
     def run(self, task: Task) -> dict[str, Any]:
-        """What the task returned, with "seconds" and "peak" (bytes, those of this process included) of its process.
+        """The result of the task, plus "seconds" and "peak" (bytes, including the parent's) of its process.
 
-        A process that dies has the outcome "crash", one that takes too long "hang". `stage` is the last that it said.
+        A process that dies has the outcome "crash", one that exceeds its time "hang". `stage` is the last stage it
+        reported.
         """
         inside = self.folder / "now"
         shutil.rmtree(inside, ignore_errors=True)
@@ -87,9 +88,9 @@ def _heard(pipe: int, child: int, deadline: float) -> tuple[list[str], bool]:
             if not piece:
                 break
             data += piece
-            if late:  # the rest of the answer comes at once
+            if late:  # the rest of the answer arrives at once
                 deadline = time.perf_counter() + 1
-        elif not late:  # ask where it is, then stop it
+        elif not late:  # request its stack, then stop it
             late, deadline = True, time.perf_counter() + GRACE
             os.kill(child, signal.SIGUSR1)
         else:
@@ -111,7 +112,7 @@ def _trace(lines: list[str]) -> str:
 
 
 def _child(task: Task, folder: Path, pipe: int, seconds: int) -> None:
-    """Run the task and tell what came of it. Never returns."""
+    """Run the task and write its outcome to the pipe. Never returns."""
 
     def tell(what: dict[str, Any]) -> None:
         os.write(pipe, (json.dumps(what) + "\n").encode())
@@ -138,7 +139,7 @@ def _child(task: Task, folder: Path, pipe: int, seconds: int) -> None:
 
 
 def confine() -> None:
-    """Limit this process from here on: what it allocates, and no files. LIMITS are those of irload to match."""
+    """Limit the memory of this process and forbid it to write files. LIMITS are irload's limits to match."""
     with open("/proc/self/statm") as statm:
         used = int(statm.read().split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (used + MEMORY, used + MEMORY))
@@ -147,7 +148,7 @@ def confine() -> None:
 
 @contextmanager
 def writing() -> Generator[None]:
-    """Lift the ban on writing, within bounds, for what is asked to write."""
+    """Allow files up to LARGEST_FILE inside the context, for tasks that write."""
     resource.setrlimit(resource.RLIMIT_FSIZE, (LARGEST_FILE, LARGEST_FILE))
     try:
         yield

@@ -1,4 +1,4 @@
-"""Inputs for a mutant: those of its base where they suit, else small ones of random values."""
+"""Inputs for a mutant: the inputs of its base where they fit, otherwise small random arrays."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from tests.harness.case import Array, Random
 from tests.harness.material import random_array
 
 RANK = 64
-"""Axes that NumPy's arrays may have."""
+"""The maximum number of axes of a NumPy array."""
 LARGEST = 1 << 20
-"""Elements that an input made here may have."""
+"""The maximum number of elements of a generated input."""
 
 
 def inputs_for(model: irload.Model, good: Sequence[Array], rng: Random) -> list[Array] | None:
-    """An array for each input of the model; None where one would have to be larger than `LARGEST`."""
+    """An array for each input of the model, or None if one would exceed `LARGEST`."""
     found: list[Array] = []
     for k, port in enumerate(model.inputs):
         element, shape = port.element_type, port.partial_shape

@@ -1,8 +1,8 @@
-"""Lies: a file made false in one place. Each is false by construction, so `check` has to report it.
+"""Lies: files that are false by construction, so `check` has to report them.
 
-The base says what is true at every port. A lie changes one claim into another that cannot hold beside the rest: a size
-that inference knows, a type, an edge to what does not exist. What might be true elsewhere (another offset inside the
-.bin, another name, −1 for a size) is no lie and is not made here.
+The base declares the true shape and type at every port. A lie changes one declaration so that it contradicts the
+others: a size that inference computes, a type, an edge to a missing layer. Changes that may produce another valid file
+(another offset into the .bin, another name, −1 for a size) are not lies and are excluded.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ MAPS = ("port_map", "then_port_map", "else_port_map")
 
 
 def _sized(m: Mutant) -> list[Element]:
-    """The dims that are known."""
+    """The dims with known sizes."""
     return [d for d in m.all("dim") if d.getparent().tag == "port" and (d.text or "").strip().isdecimal()]
 
 
@@ -27,7 +27,7 @@ def _other(m: Mutant, size: int) -> int:
 
 
 def size(m: Mutant) -> bool:
-    """A port claims another size than the known one."""
+    """A port declares another size than the known one."""
     dim = m.of(_sized(m))
     if dim is None:
         return False
@@ -36,7 +36,7 @@ def size(m: Mutant) -> bool:
 
 
 def rank(m: Mutant) -> bool:
-    """A port claims another rank than the known one, which is not 0."""
+    """A port declares another rank than the known one, which is not 0."""
     port = m.of([p for p in m.all("port") if len(p.findall("dim")) > 1])
     if port is None:
         return False
@@ -49,7 +49,7 @@ def rank(m: Mutant) -> bool:
 
 
 def precision(m: Mutant) -> bool:
-    """A port claims another element type."""
+    """A port declares another element type."""
     port = m.of([p for p in m.all("port") if p.get("precision") not in (None, "UNSPECIFIED")])
     if port is None:
         return False
@@ -59,7 +59,7 @@ def precision(m: Mutant) -> bool:
 
 
 def parameter(m: Mutant) -> bool:
-    """What a Parameter states is not what its port declares."""
+    """A Parameter's attributes contradict its port."""
     layer = m.of([x for x in m.all("layer") if x.get("type") == "Parameter" and x.find("output/port/dim") is not None])
     if layer is None:
         return False
@@ -79,7 +79,7 @@ def parameter(m: Mutant) -> bool:
 
 
 def constant(m: Mutant) -> bool:
-    """A Const whose type, shape, range and port do not fit together, or whose range lies outside the weights."""
+    """A Const whose type, shape, range and port are inconsistent, or whose range exceeds the weights."""
     options = [x.find("data") for x in m.all("layer") if x.get("type") == "Const"]
     data = m.of([d for d in options if "0" not in d.get("shape", "").split(",")])
     if data is None:
@@ -117,7 +117,7 @@ def identity(m: Mutant) -> bool:
 
 
 def edge(m: Mutant) -> bool:
-    """An edge is gone, stands twice, ends nowhere, or makes a circle."""
+    """An edge is missing, duplicated, has no target, or closes a cycle."""
     graph = m.graph()
     chosen = None if graph is None else m.of(edges(graph))
     if chosen is None:
@@ -140,7 +140,7 @@ def edge(m: Mutant) -> bool:
 
 
 def source(m: Mutant) -> bool:
-    """An edge starts at a tensor of another element type than the port where it ends declares."""
+    """An edge starts at a tensor of another element type than its target port declares."""
     graph = m.graph()
     chosen = None if graph is None else m.of(edges(graph))
     if chosen is None:
@@ -161,7 +161,7 @@ def source(m: Mutant) -> bool:
 
 
 def port(m: Mutant) -> bool:
-    """A layer lists a port more than it has, or one less than edges use."""
+    """A layer has one port too many, or one fewer than its edges use."""
     side = m.of([s for s in m.all("input", "output") if s.find("port") is not None])
     if side is None:
         return False
@@ -185,7 +185,7 @@ def _is_used(port: Element) -> bool:
 
 
 def wiring(m: Mutant) -> bool:
-    """A port map names what does not exist, or names it twice, or leaves something out."""
+    """A port map names a missing port or layer, names one twice, or omits one."""
     line = m.of([line for part in m.all(*MAPS) for line in part])
     if line is None:
         return False
@@ -205,7 +205,7 @@ def wiring(m: Mutant) -> bool:
 
 
 def _carried(line: Element) -> bool:
-    """Whether a back edge also feeds the line's Parameter. A line without a port of the layer is not needed by it."""
+    """Whether a back edge also feeds the Parameter of this entry; the entry may then omit its external port."""
     layer = line.getparent().getparent()
     back = layer.find("back_edges")
     fed = [] if back is None else [e.get("to-layer") for e in back]
@@ -222,7 +222,7 @@ def back_edge(m: Mutant) -> bool:
 
 
 def operation(m: Mutant) -> bool:
-    """No such operation, a word that an attribute does not know, or one that is required and missing."""
+    """An unknown operation, an invalid value of an attribute, or a missing required attribute."""
     layer = m.one("layer")
     if layer is None:
         return False
@@ -248,7 +248,7 @@ def operation(m: Mutant) -> bool:
 
 
 def version(m: Mutant) -> bool:
-    """An opset without a number, or with one that no name of an opset has."""
+    """An opset without a number, or with a number that does not exist."""
     layer = m.of([x for x in m.all("layer") if x.get("version", "").startswith("opset")])
     if layer is None:
         return False
@@ -269,7 +269,7 @@ def fed_twice(m: Mutant) -> bool:
 
 
 def layout(m: Mutant) -> bool:
-    """A layout of more axes than the input has."""
+    """A layout with more axes than the input."""
     layer = m.of([x for x in m.all("layer") if x.get("type") == "Parameter" and x.find("output/port/dim") is not None])
     if layer is None:
         return False
@@ -281,7 +281,7 @@ def layout(m: Mutant) -> bool:
 
 
 def weights(m: Mutant) -> bool:
-    """The .bin file is cut off, or goes on."""
+    """The .bin file is truncated or extended."""
     if not m.blob:
         return False
     m.blob = m.blob[: m.between(0, len(m.blob) - 1)] if m.chance(0.6) else m.blob + bytes(4096)

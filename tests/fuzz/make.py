@@ -1,4 +1,4 @@
-"""Makes mutants: which base, which family of changes, and the files that come of it. The same seed makes the same."""
+"""Generates mutants: selects a base and a family of changes, and writes the files. Deterministic for a seed."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ KINDS = (VALUES, VALUES, VALUES, VALUES, VALUES, STRUCTURE, STRUCTURE, PLAUSIBLE
 
 @dataclass(frozen=True)
 class Made:
-    """A mutant as files, and what is known of it: its base, its family, and what was done."""
+    """A mutant as files, with its base, its family and its changes."""
 
     base: Base
     family: str
@@ -34,7 +34,7 @@ class Made:
     inputs: Sequence[Array]
     done: Sequence[str]
     seed: int = 1
-    """Of the random numbers that playing it takes."""
+    """Seed of the random numbers that running it takes."""
 
     def write(self, folder: Path) -> Path:
         """Write model.xml and model.bin. Returns the former."""
@@ -70,9 +70,9 @@ def make(seed: int, index: int) -> Made:
 
 
 def _apply(m: Mutant, changes: Sequence[Callable[[Mutant], Any]]) -> None:
-    """Make one change; those that do not apply to this model are passed over."""
+    """Apply one change; skips changes that do not apply to this model."""
     for _ in range(TRIES):
-        with suppress(TypeError, ValueError):  # a tree that is spoilt already may lack what a change needs
+        with suppress(TypeError, ValueError):  # an earlier change may have removed elements that this one needs
             if m.of(changes)(m):
                 return
         if m.root.tag != "net":

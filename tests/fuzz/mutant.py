@@ -20,7 +20,7 @@ BODIES = ("body", "then_body", "else_body")
 
 @dataclass
 class Mutant:
-    """A model on its way to be spoilt, with random numbers of its own. `done` says what happened to it."""
+    """A model under mutation, with a private random generator. `done` lists the changes."""
 
     base: Base
     rng: Random
@@ -35,7 +35,7 @@ class Mutant:
         self.inputs = list(self.base.inputs)
 
     def note(self, words: str) -> bool:
-        """Write down what was done. Returns True, as a mutation that applied does."""
+        """Record a change. Returns True, the result of a mutation that applied."""
         self.done.append(words[:200])
         return True
 
@@ -44,15 +44,15 @@ class Mutant:
         return list(self.root.iter(*tags))
 
     def one(self, *tags: str) -> Element:
-        """One of those, or None where there is none."""
+        """A random element with one of these tags, or None."""
         return self.of(self.all(*tags))
 
     def of(self, options: Sequence[Any]) -> Any:
-        """One of the options, or None where there is none."""
+        """A random option, or None if there are no options."""
         return pick(self.rng, options) if options else None
 
     def chance(self, share: float) -> bool:
-        """True in that share of cases."""
+        """True with this probability."""
         return bool(self.rng.random() < share)
 
     def between(self, low: int, high: int) -> int:
@@ -60,11 +60,11 @@ class Mutant:
         return int(self.rng.integers(low, high + 1))
 
     def graph(self) -> Element:
-        """One of the graphs: the net, or a body; None where none is left."""
+        """A random graph: the net or a body; None if no graph is left."""
         return self.of([g for g in (self.root, *self.all(*BODIES)) if g.find("layers") is not None])
 
     def text(self) -> bytes:
-        """The XML as it is now."""
+        """The current XML."""
         return etree.tostring(self.root, xml_declaration=True, encoding="utf-8")
 
 
@@ -74,7 +74,7 @@ def generator(seed: int, index: int) -> Random:
 
 
 def layers(graph: Element) -> list[Element]:
-    """The layers of a graph, those of its bodies left out."""
+    """The layers of a graph, without the layers of its bodies."""
     found = graph.find("layers")
     return [] if found is None else found.findall("layer")
 
@@ -86,14 +86,14 @@ def edges(graph: Element) -> list[Element]:
 
 
 def layer_of(element: Element) -> Element:
-    """The layer around an element, None where there is none."""
+    """The layer around an element, or None."""
     while element is not None and element.tag != "layer":
         element = element.getparent()
     return element
 
 
 def layer_with(graph: Element, id: str) -> Element:
-    """The layer of a graph with that id, None where there is none."""
+    """The layer of a graph with that id, or None."""
     return next((x for x in layers(graph) if x.get("id") == id), None)
 
 

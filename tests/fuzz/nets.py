@@ -1,4 +1,4 @@
-"""Small models of many operations, which the fuzzer spoils beside those of models/ and the single operations."""
+"""Small models of many operations, which the fuzzer mutates in addition to models/ and single operations."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Net:
     rng: np.random.Generator = field(default_factory=lambda: np.random.default_rng(7))
 
     def input(self, array: Any, shape: str | None = None, element: ElementType | None = None) -> Value:
-        """A Parameter that the array suits; `shape` where it admits others too."""
+        """A Parameter that accepts the array; `shape` if it accepts other shapes, too."""
         array = np.asarray(array)
         self.inputs.append(array)
         shape_text = ",".join(map(str, array.shape)) if shape is None else shape
@@ -41,11 +41,11 @@ class Net:
         return self.body.constant(self.random(*shape, element=element), element)
 
     def ints(self, *values: int) -> Value:
-        """A constant of i64 values in one axis."""
+        """A 1-D constant of i64 values."""
         return self.body.constant(np.array(values, np.int64))
 
     def scalar(self, value: float, element: ElementType = et.f32) -> Value:
-        """A constant without axes."""
+        """A scalar constant."""
         return self.body.constant(np.array(value), element)
 
     def op(self, type: str, *inputs: Value, version: str = "opset1", **data: Any) -> Value:
@@ -57,7 +57,7 @@ class Net:
         return self.body.nested(type, version, inputs, outputs, tail, **data)
 
     def results(self, *values: Value) -> Net:
-        """Results for these values; ends the net."""
+        """Results for these values; completes the net."""
         for value in values:
             self.body.result(value)
         return self
@@ -70,7 +70,7 @@ def windows(axes: int, pads: int = 0, stride: int = 1) -> dict[str, Any]:
 
 
 def pool(axes: int, inside: bool | None = None) -> dict[str, Any]:
-    """The attributes of a pooling of 2 by 2. `inside`: whether an average leaves the padding out."""
+    """The attributes of a 2×2 pooling. `inside`: whether an average excludes the padding."""
     sides = {"pads_begin": [0] * axes, "pads_end": [0] * axes}
     rest = {} if inside is None else {"exclude-pad": inside}
     return {

@@ -1,4 +1,4 @@
-"""What a mutant goes through: read, check, infer, compile and run, and what is asked of it on the way."""
+"""The stages of a mutant: read, check, infer, compile and run, with assertions after each."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ FAILURES = (
     *(UNTYPED, ACCEPTED, CHANGED, FLAGGED, PLAN, MISLEADING, SAVED, EXIT),
     *("crash", "hang", "file left behind", "broken harness"),
 )
-"""Outcomes that must not be."""
+"""Outcomes that count as failures."""
 
 AROUND = 0.15
-"""The share of mutants that also go through a command of irrun, and of those that run that are saved."""
+"""Share of mutants that also run a command of irrun, and share of runnable mutants that are also saved."""
 ODD_WEIGHTS = ("IR608", "IR609", "IR611")
 Stage = Callable[[str], None]
 Verdict = dict[str, Any]
 
 
 class Fault(Exception):
-    """An outcome that is a failure: `str` is what, `words` why."""
+    """An outcome that counts as a failure: `str` is its kind, `words` the reason."""
 
     def __init__(self, outcome: str, words: str) -> None:
         super().__init__(outcome)
@@ -49,7 +49,7 @@ class Fault(Exception):
 
 
 def play(made: Made, file: Path, stage: Stage) -> Verdict:
-    """Take a mutant that lies in `file` through everything. `stage` hears what comes next."""
+    """Run the mutant in `file` through all stages. `stage` receives the name of each stage before it starts."""
     try:
         with warnings.catch_warnings(record=True) as heard:
             warnings.simplefilter("always")
@@ -112,9 +112,9 @@ def _none(complaint: str | None) -> None:
 def run(
     file: Path, good: Sequence[Array], rng: Random, stage: Stage, *, odd: bool
 ) -> tuple[list[Array], list[list[Array]] | None]:
-    """The inputs, and the results by `compute` and by the plan, after comparing them; None for inputs too large.
+    """The inputs, and the results of `compute` and of the plan after comparing them; None if inputs are too large.
 
-    `odd`: the constants hold what is no number, or so large that sums overflow.
+    `odd`: the constants contain NaN or infinities, or values so large that sums overflow.
     """
     stage("read")
     read_graph(file)
@@ -138,7 +138,7 @@ def run(
         raise plain
     if isinstance(planned, irload.IRError):
         raise Fault(PLAN, f"compute: runs; the plan: {planned}")
-    # Fast kernels add and multiply in another order, and infinity spreads differently on the way: it may cancel or not.
+    # Fast kernels add and multiply in another order, so infinities may cancel in one result and not in the other.
     finite = not odd and all(np.isfinite(a).all() for a in given if a.dtype.kind == "f")
     finite = finite and not any(np.isinf(a).any() for a in (*plain, *planned) if a.dtype.kind == "f")
     for port, a, b in zip(model.outputs, plain, planned, strict=True):
@@ -159,7 +159,7 @@ def _settled(compiled: irload.CompiledModel, given: list[Array]) -> list[Array] 
 
 
 def _as_base(made: Made, results: list[list[Array]] | None) -> bool:
-    """Compare with the base, bit by bit. False where the base gives not the same twice (random numbers)."""
+    """Compare with the base bit by bit. False if the base is not deterministic (random numbers)."""
     model = irload.read_model(made.base.xml, made.base.blob, limits=LIMITS)
     given = inputs_for(model, made.inputs, np.random.default_rng(made.seed))
     if given is None or results is None:

@@ -1,7 +1,7 @@
 """Coverage-guided fuzzing of the reader: `python -m tests.fuzz.reader_atheris [libFuzzer options] [FOLDER…]`.
 
-Needs the extra `fuzz`. Starts from the XML of the project's models; a folder given is where new inputs are kept. The
-first input that ends in anything but a model or an IRError stops it, and its bytes are written to `crash-…`.
+Needs the extra `fuzz`. Starts from the XML of the project's models; new inputs are saved in FOLDER. Stops at the first
+input that ends in anything but a model or an IRError, and writes its bytes to `crash-…`.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any
 
 WEIGHTS = bytes(range(256)) * 64
-"""Behind every input: constants within it can be read."""
+"""Weights for every input, so that constants within this range can be read."""
 
 
 def one_input(data: bytes) -> None:
-    """Read an input as the XML of a model, strictly and gathering faults; infer where it can be read."""
+    """Read an input as the XML of a model, strictly and then collecting faults; infer if it can be read."""
     import irload
     from irload.model import infer
     from irload.read import Weights, read_graph, read_xml
@@ -32,8 +32,8 @@ def one_input(data: bytes) -> None:
 
 
 def corpus(folder: Path) -> None:
-    """Write what fuzzing begins with: the XML of the models, and of the regressions."""
-    from tests.fuzz.bases import models  # imports irload, which is to be instrumented before
+    """Write the initial corpus: the XML of the models and of the regressions."""
+    from tests.fuzz.bases import models  # imports irload, which must be instrumented first
 
     for model in models():
         (folder / f"{model.name}.xml").write_bytes(model.xml)
@@ -42,7 +42,7 @@ def corpus(folder: Path) -> None:
 
 
 def main(arguments: list[str]) -> None:
-    """Fuzz until told to stop. Does not return."""
+    """Fuzz until interrupted. Does not return."""
     atheris: Any = import_module("atheris")  # an extra
     with atheris.instrument_imports(include=["irload.read", "irload.core", "irload.graph", "irload.inference"]):
         import_module("irload.read")

@@ -1,7 +1,7 @@
-"""Plays files again that once failed: `python -m tests.fuzz.replay FILE.xml…`. Prints a line of JSON for each.
+"""Runs files that once failed: `python -m tests.fuzz.replay FILE.xml…`. Prints a line of JSON for each.
 
-Beside an XML may lie its .bin, and an .npz of its inputs. A file named lie_… is one that `check` has to report.
-`--open` plays them without limits in this process, for a debugger.
+An XML may be accompanied by its .bin, and an .npz of its inputs. A file named lie_… is one that `check` has to report.
+`--open` runs them in this process without limits, for a debugger.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def loaded(file: Path) -> Made:
 
 
 def replay(files: Sequence[Path], folder: Path) -> list[dict[str, Any]]:
-    """What becomes of each file, in a process of its own."""
+    """The outcome of each file, each in a separate process."""
     preload()
     confinement = Confinement(folder)
     found: list[dict[str, Any]] = []
@@ -50,7 +50,7 @@ def replay(files: Sequence[Path], folder: Path) -> list[dict[str, Any]]:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Play the files; 1 when anything failed."""
+    """Run the files. Returns 1 if anything failed, else 0."""
     files = [Path(a).resolve() for a in arguments if not a.startswith("--")]
     folder = Path(tempfile.mkdtemp(prefix="irload-fuzz-"))
     try:

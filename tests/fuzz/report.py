@@ -1,4 +1,4 @@
-"""The report of a campaign: how many mutants, what became of them, the largest and the slowest."""
+"""The report of a campaign: the number of mutants, their outcomes, the largest and the slowest."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SHOWN = 3
 
 @dataclass
 class Tally:
-    """Counts outcomes as they come."""
+    """Counts outcomes."""
 
     seed: int
     count: int = 0
@@ -69,7 +69,7 @@ class Tally:
         return sum(n for (f, _), n in self.outcomes.items() if f == family)
 
     def text(self, folder: Path) -> str:
-        """The report for people."""
+        """The report as text."""
         data = self.to_dict()
         lines = [f"{self.count} mutants, seed {self.seed}, {data['wall_seconds']} s"]
         lines += [f"{n:8}  {family}: {outcome}" for (family, outcome), n in sorted(self.outcomes.items())]

@@ -1,4 +1,4 @@
-"""Harmless rewrites: the same model in other words. Results must not change by a bit."""
+"""Harmless rewrites: equivalent files. Results must be bit-identical."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.fuzz.mutant import BODIES, Element, Mutant, edges, layer_of, layers
 
 MAPS = ("port_map", "then_port_map", "else_port_map")
 FIXED = ("Parameter", "Result", "Assign")
-"""The order of these is the order of inputs and outputs."""
+"""The order of these layers is the order of inputs and outputs."""
 
 
 def _graphs(m: Mutant) -> list[Element]:
@@ -24,7 +24,7 @@ def _shuffled(m: Mutant, items: list[Any]) -> list[Any]:
 
 
 def reorder_layers(m: Mutant) -> bool:
-    """Layers stand in another order; inputs and outputs keep theirs."""
+    """Permute the layers; inputs and outputs keep their order."""
     for graph in _graphs(m):
         place, found = graph.find("layers"), layers(graph)
         fixed = {kind: iter([x for x in found if x.get("type") == kind]) for kind in FIXED}
@@ -34,14 +34,14 @@ def reorder_layers(m: Mutant) -> bool:
 
 
 def reorder_edges(m: Mutant) -> bool:
-    """Edges, and the lines of port maps, stand in another order."""
+    """Permute edges and the entries of port maps."""
     for place in m.all("edges", "back_edges", *MAPS):
         place[:] = _shuffled(m, list(place))
     return m.note("edges reordered")
 
 
 def renumber_layers(m: Mutant) -> bool:
-    """Layers have other ids."""
+    """Give layers other ids."""
     for graph in _graphs(m):
         found = layers(graph)
         numbers = m.rng.choice(10 * len(found) + 10, len(found), replace=False)
@@ -59,7 +59,7 @@ def renumber_layers(m: Mutant) -> bool:
 
 
 def _lines_about(body: Element) -> list[Element]:
-    """The lines of port maps and back edges that name layers of a body."""
+    """The entries of port maps and back edges that name layers of a body."""
     if body.tag not in BODIES:
         return []
     owner = layer_of(body)
@@ -68,7 +68,7 @@ def _lines_about(body: Element) -> list[Element]:
 
 
 def renumber_ports(m: Mutant) -> bool:
-    """Ports have other ids, in the same order: outputs of loops go by the order of their ids."""
+    """Give ports other ids in the same order: outputs of loops are sorted by id."""
     for graph in _graphs(m):
         new: dict[tuple[str, str], str] = {}
         for layer in layers(graph):
@@ -88,14 +88,14 @@ def renumber_ports(m: Mutant) -> bool:
 
 
 def rename(m: Mutant) -> bool:
-    """Layers have other names."""
+    """Give layers other names."""
     for k, layer in enumerate(m.all("layer")):
         layer.set("name", f"{m.of(('n', 'ä/', 'a b', 'Ω<&>'))}{k}")
     return m.note("layers renamed")
 
 
 def reorder_attributes(m: Mutant) -> bool:
-    """Attributes stand in another order."""
+    """Permute attributes."""
     for element in m.root.iter("*"):
         items = _shuffled(m, list(element.attrib.items()))
         element.attrib.clear()
@@ -104,14 +104,14 @@ def reorder_attributes(m: Mutant) -> bool:
 
 
 def reorder_parts(m: Mutant) -> bool:
-    """The parts of a layer, and of the net, stand in another order."""
+    """Permute the parts of a layer and of the net."""
     for place in (m.root, *m.all("layer")):
         place[:] = _shuffled(m, list(place))
     return m.note("parts reordered")
 
 
 def space(m: Mutant) -> bool:
-    """Whitespace: around elements, dims, and the items of lists."""
+    """Add white space around elements, dims, and the items of lists."""
     between, around = m.of(("", "\n", "\t\t", " \n \n")), m.of(("", " ", "\n\t"))
     for element in m.root.iter("*"):
         element.tail = between
@@ -123,7 +123,7 @@ def space(m: Mutant) -> bool:
 
 
 def comment(m: Mutant) -> bool:
-    """Comments and processing instructions between elements, and in a dim."""
+    """Add comments and processing instructions between elements, and in a dim."""
     for element in [x for x in m.root.iter("*") if m.chance(0.2)]:
         if len(element):
             new = etree.Comment(" <layer id='1'/> ") if m.chance(0.7) else etree.PI("note", "x='1'")
@@ -132,7 +132,7 @@ def comment(m: Mutant) -> bool:
 
 
 def metadata(m: Mutant) -> bool:
-    """Runtime information that says nothing of what is computed."""
+    """Add runtime information that does not affect the results."""
     if m.root.find("rt_info") is None:
         info = etree.SubElement(m.root, "rt_info")
         etree.SubElement(info, "MO_version", value="x" * m.between(0, 5))
@@ -141,7 +141,7 @@ def metadata(m: Mutant) -> bool:
 
 
 def move_constants(m: Mutant) -> bool:
-    """The constants lie in another order in the .bin file, some with a gap before them."""
+    """Permute the constants in the .bin file, some with a gap before them."""
     found = [d for d in m.all("data") if "offset" in d.attrib and "size" in d.attrib]
     ranges = sorted({(int(d.get("offset")), int(d.get("size"))) for d in found})
     if any(a + n > b for (a, n), (b, _) in pairwise(ranges)):
@@ -164,7 +164,7 @@ TREE = (
 
 
 def as_written(m: Mutant, text: bytes) -> bytes:
-    """The same document in other bytes."""
+    """Encode the same document in other bytes."""
     roll = m.between(0, 6)
     if roll == 0:
         return b"\xef\xbb\xbf" + text

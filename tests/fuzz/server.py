@@ -26,7 +26,7 @@ from tests.ops.families import load_families
 
 
 def serve(seed: int, indices: range, folder: Path) -> None:
-    """Play these mutants of a seed. The files of those that fail are kept beside `folder`."""
+    """Run these mutants of a seed. The files of failures are saved next to `folder`."""
     prepare()
     confinement = Confinement(folder)
     for index in indices:
@@ -45,7 +45,7 @@ def serve(seed: int, indices: range, folder: Path) -> None:
 
 
 def prepare() -> None:
-    """Import and make what all mutants need."""
+    """Import and prepare everything that mutants share, before forking."""
     all_rules()
     for module in pkgutil.iter_modules(irrun.__path__, "irrun."):
         if not module.name.endswith("__main__"):
@@ -66,7 +66,7 @@ def _keep(made: Made, folder: Path, seed: int, index: int) -> dict[str, Any]:
 
 
 def about(made: Made) -> dict[str, Any]:
-    """What a mutant is."""
+    """The description of a mutant: index, base, family, changes."""
     return {"base": made.base.name, "family": made.family, "done": list(made.done)}
 
 

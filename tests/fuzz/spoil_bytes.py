@@ -1,4 +1,4 @@
-"""Bytes spoilt: of the XML, whatever they say, and of the weights."""
+"""Damages bytes: of the XML, regardless of their meaning, and of the weights."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ PIECES = (
 
 
 def flip(m: Mutant, text: bytes) -> bytes:
-    """Some bytes become others."""
+    """Replace some bytes."""
     changed = bytearray(text)
     for _ in range(m.of((1, 1, 2, 5, 40))):
         changed[m.between(0, len(changed) - 1)] = m.between(0, 255)
@@ -52,34 +52,34 @@ def flip(m: Mutant, text: bytes) -> bytes:
 
 
 def cut(m: Mutant, text: bytes) -> bytes:
-    """A range is gone, perhaps to the end."""
+    """Remove a range, perhaps to the end."""
     start = m.between(0, len(text) - 1)
     end = len(text) if m.chance(0.4) else start + m.between(1, 200)
     return text[:start] + text[end:]
 
 
 def insert(m: Mutant, text: bytes) -> bytes:
-    """Something stands in between."""
+    """Insert bytes."""
     where = m.between(0, len(text))
     return text[:where] + m.of(PIECES) * m.of((1, 1, 1, 300)) + text[where:]
 
 
 def repeat(m: Mutant, text: bytes) -> bytes:
-    """A range stands several times."""
+    """Repeat a range several times."""
     start = m.between(0, len(text) - 1)
     end = start + m.between(1, 300)
     return text[:end] + text[start:end] * m.of((1, 2, 50)) + text[end:]
 
 
 def doctype(m: Mutant, text: bytes) -> bytes:
-    """A document type with entities, which are then used."""
+    """Add a document type with entities, and use them."""
     used = text.replace(b'name="', b'name="&c;', 1) if m.chance(0.5) else text
     head, found, rest = used.partition(b"?>")
     return head + found + m.of(LAUGHS).encode() + rest if found else m.of(LAUGHS).encode() + used
 
 
 def encode(m: Mutant, text: bytes) -> bytes:
-    """Another encoding, in fact or in name, or another kind of file."""
+    """Another encoding, in fact or by declaration, or another kind of file."""
     words = text.decode(errors="replace")
     options = (
         lambda: words.encode("utf-16"),
@@ -98,7 +98,7 @@ def encode(m: Mutant, text: bytes) -> bytes:
 
 
 def deepen(m: Mutant, text: bytes) -> bytes:
-    """Elements nested deep, or many attributes on one."""
+    """Nest elements deeply, or add many attributes to one."""
     where = text.find(b"<layer", m.between(0, len(text)))
     if where < 0:
         return text
@@ -114,7 +114,7 @@ BYTES = (flip, flip, cut, insert, insert, repeat, doctype, encode, deepen)
 
 
 def weights(m: Mutant) -> bool:
-    """The .bin file is cut off, extended, empty, missing, or holds something else."""
+    """Truncate, extend, empty, remove or replace the .bin file."""
     blob = m.blob
     if blob is None:
         return False

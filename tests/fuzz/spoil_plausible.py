@@ -1,4 +1,4 @@
-"""Changes after which the file is likely to run still: other graphs over the same tensors, for inference and plans."""
+"""Changes after which the file probably still runs: other graphs over the same tensors, for inference and plans."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ def _later(graph: Element, start: str) -> set[str]:
 
 
 def _edge_of(m: Mutant, end: str) -> tuple[Element, Element, Element]:
-    """A graph, an edge of it, and the layer at one end of that; None where there is none."""
+    """A graph, one of its edges, and the layer at one end of that edge; None if there is no edge."""
     graph = m.graph()
     edge = m.of([] if graph is None else edges(graph))
     return (graph, edge, None) if edge is None else (graph, edge, layer_with(graph, edge.get(end)))
 
 
 def rewire(m: Mutant) -> bool:
-    """An edge starts at another tensor of the same type, and the same shape mostly."""
+    """Start an edge at another tensor of the same type and mostly the same shape."""
     graph, edge, target = _edge_of(m, "to-layer")
     if target is None:
         return False
@@ -62,7 +62,7 @@ def rewire(m: Mutant) -> bool:
 
 
 def swap(m: Mutant) -> bool:
-    """Two inputs of a layer are exchanged."""
+    """Swap two inputs of a layer."""
     layer = m.of([x for x in m.all("layer") if len(x.findall("input/port")) > 1])
     if layer is None:
         return False
@@ -101,7 +101,7 @@ def _edge(graph: Element, *ends: str) -> None:
 
 
 def tap(m: Mutant) -> bool:
-    """A tensor inside is an output of the model, too."""
+    """Make an inner tensor an output of the model, too."""
     source = None if m.root.find("edges") is None else m.of(_outputs(m.root))
     if source is None or source.get("id") is None or layer_of(source).get("id") is None:
         return False
@@ -110,7 +110,7 @@ def tap(m: Mutant) -> bool:
 
 
 def insert(m: Mutant) -> bool:
-    """A function of one input stands on an edge."""
+    """Insert a unary function into an edge."""
     graph, edge, start = _edge_of(m, "from-layer")
     if start is None:
         return False
@@ -121,11 +121,11 @@ def insert(m: Mutant) -> bool:
     id = _layer(m, graph, what, source)
     edge.set("from-layer", id)
     edge.set("from-port", "1")
-    return m.note(f"{what} behind {start.get('name')}")
+    return m.note(f"{what} after {start.get('name')}")
 
 
 def bypass(m: Mutant) -> bool:
-    """A layer is passed over: what took its output takes its input."""
+    """Bypass a layer: its consumers use its input."""
     graph = m.graph()
     layer = None if graph is None else m.of([x for x in layers(graph) if x.findall("input/port")])
     if layer is None:
@@ -137,11 +137,11 @@ def bypass(m: Mutant) -> bool:
     for edge in users:
         edge.set("from-layer", back.get("from-layer", ""))
         edge.set("from-port", back.get("from-port", ""))
-    return bool(users) and m.note(f"{layer.get('name')} passed over")
+    return bool(users) and m.note(f"{layer.get('name')} bypassed")
 
 
 def loosen(m: Mutant) -> bool:
-    """A Parameter admits other sizes, any rank or any type."""
+    """Let a Parameter accept other sizes, any rank or any type."""
     data = m.of([d for x in m.all("layer") if x.get("type") == "Parameter" for d in x.findall("data")])
     if data is None:
         return False
@@ -158,7 +158,7 @@ def loosen(m: Mutant) -> bool:
 
 
 def twice(m: Mutant) -> bool:
-    """A layer takes one tensor at two of its inputs."""
+    """Feed one tensor to two inputs of a layer."""
     layer = m.of([x for x in m.all("layer") if len(x.findall("input/port")) > 1])
     if layer is None:
         return False
@@ -168,7 +168,7 @@ def twice(m: Mutant) -> bool:
         return False
     for key in ("from-layer", "from-port"):
         one.set(key, other.get(key, ""))
-    return m.note(f"{layer.get('name')} takes one tensor twice")
+    return m.note(f"{layer.get('name')} reads one tensor twice")
 
 
 PLAUSIBLE = (rewire, rewire, rewire, swap, tap, tap, insert, insert, bypass, loosen, loosen, twice)

@@ -1,4 +1,4 @@
-"""Structure spoilt: edges, ids, ports, port maps of bodies, and whole subtrees."""
+"""Damages the structure: edges, ids, ports, port maps of bodies, and whole subtrees."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ PURPOSES = ("", "current_iteration", "execution_condition", "nonsense")
 
 
 def drop_edge(m: Mutant) -> bool:
-    """An edge is missing."""
+    """Remove an edge."""
     edge = m.one("edge")
     if edge is None:
         return False
@@ -20,7 +20,7 @@ def drop_edge(m: Mutant) -> bool:
 
 
 def double_edge(m: Mutant) -> bool:
-    """An edge stands twice, perhaps from elsewhere."""
+    """Duplicate an edge, perhaps from another layer."""
     edge = m.one("edge")
     if edge is None:
         return False
@@ -32,7 +32,7 @@ def double_edge(m: Mutant) -> bool:
 
 
 def move_edge(m: Mutant) -> bool:
-    """An edge starts or ends elsewhere: at another layer (cycles, loops to itself), or at none."""
+    """Redirect an edge: to another layer (cycles, self-loops), or to a missing one."""
     graph = m.graph()
     edge = None if graph is None else m.of(edges(graph))
     if edge is None:
@@ -55,7 +55,7 @@ def move_edge(m: Mutant) -> bool:
 
 
 def close_circle(m: Mutant) -> bool:
-    """An edge is turned so that a layer is fed by what it feeds."""
+    """Redirect an edge so that a layer consumes the output of its consumer."""
     graph = m.graph()
     found = [] if graph is None else edges(graph)
     edge = m.of(found)
@@ -74,7 +74,7 @@ def close_circle(m: Mutant) -> bool:
 
 
 def identity(m: Mutant) -> bool:
-    """The id of a layer or port is that of another, or no number."""
+    """Give a layer or port the id of another, or an id that is not a number."""
     chosen = m.one("layer", "port")
     if chosen is None:
         return False
@@ -85,7 +85,7 @@ def identity(m: Mutant) -> bool:
 
 
 def port(m: Mutant) -> bool:
-    """A port is missing, stands twice, or among those of the other side."""
+    """Remove or duplicate a port, or move it to the other side."""
     chosen = m.one("port")
     if chosen is None:
         return False
@@ -101,7 +101,7 @@ def port(m: Mutant) -> bool:
 
 
 def wiring(m: Mutant) -> bool:
-    """A line of a port map or a back edge says something else."""
+    """Change an entry of a port map or a back edge."""
     tags = ("port_map", "then_port_map", "else_port_map", "back_edges")
     line = m.of([line for part in m.all(*tags) for line in part])
     if line is None:
@@ -120,7 +120,7 @@ def wiring(m: Mutant) -> bool:
 
 
 def drop_subtree(m: Mutant) -> bool:
-    """Something is gone, with all that is in it."""
+    """Remove an element with its contents."""
     chosen = m.of([x for x in m.root.iter() if x.getparent() is not None])
     if chosen is None:
         return False
@@ -129,7 +129,7 @@ def drop_subtree(m: Mutant) -> bool:
 
 
 def double_subtree(m: Mutant) -> bool:
-    """Something stands twice, in its place or elsewhere."""
+    """Duplicate an element, next to it or elsewhere."""
     chosen = m.of([x for x in m.root.iter() if x.getparent() is not None])
     if chosen is None:
         return False
@@ -140,7 +140,7 @@ def double_subtree(m: Mutant) -> bool:
 
 
 def move_subtree(m: Mutant) -> bool:
-    """Something stands elsewhere."""
+    """Move an element elsewhere."""
     chosen = m.of([x for x in m.root.iter() if x.getparent() is not None])
     if chosen is None:
         return False
@@ -151,7 +151,7 @@ def move_subtree(m: Mutant) -> bool:
 
 
 def swap_bodies(m: Mutant) -> bool:
-    """Two layers of one graph take each other's place with what they do."""
+    """Swap the types and attributes of two layers of one graph."""
     graph = m.graph()
     found = [] if graph is None else layers(graph)
     one, other = m.of(found), m.of(found)
@@ -169,7 +169,7 @@ def swap_bodies(m: Mutant) -> bool:
 
 
 def nest(m: Mutant) -> bool:
-    """A layer with a body stands in its own body, again and again."""
+    """Nest a layer with a body in its body, repeatedly."""
     owner = layer_of(m.one(*BODIES))
     if owner is None:
         return False
@@ -190,7 +190,7 @@ def nest(m: Mutant) -> bool:
 
 
 def metadata(m: Mutant) -> bool:
-    """Runtime information, preprocessing and old elements, where they may stand and where not."""
+    """Add runtime information, preprocessing and legacy elements, where they are valid and where not."""
     place: Element = m.one("layer", "port", "net", "body", "layers")
     tag = m.of(
         ("rt_info", "pre-process", "meta_data", "quantization_parameters", "cli_parameters", "statistics", "foo")

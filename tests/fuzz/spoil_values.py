@@ -1,4 +1,4 @@
-"""Values spoilt: dims, attributes, element types, numbers and names, and the integers among the constants."""
+"""Damages values: dims, attributes, element types, numbers and names, and the integers among the constants."""
 
 from __future__ import annotations
 
@@ -56,17 +56,17 @@ SHAPES = (
 
 
 def integer(m: Mutant) -> int:
-    """A whole number that is likely to hurt."""
+    """An integer that is likely to cause errors."""
     return m.of(WHOLE) if m.chance(0.75) else m.of(HUGE)
 
 
 def number_text(m: Mutant) -> str:
-    """The text of a number, or nearly."""
+    """The text of a number, or almost of one."""
     return str(integer(m)) if m.chance(0.6) else m.of(REAL) if m.chance(0.7) else m.of(ODD)
 
 
 def dim(m: Mutant) -> bool:
-    """A declared dim becomes another."""
+    """Change a declared dim."""
     chosen = m.one("dim")
     if chosen is None:
         return False
@@ -75,7 +75,7 @@ def dim(m: Mutant) -> bool:
 
 
 def dims(m: Mutant) -> bool:
-    """A port loses a dim, or has one more."""
+    """Remove or add a dim of a port."""
     chosen = m.one("port")
     if chosen is None:
         return False
@@ -91,7 +91,7 @@ def dims(m: Mutant) -> bool:
 
 
 def attribute(m: Mutant) -> bool:
-    """An attribute of an operation gets a value from the boundaries of its kind, or any text."""
+    """Set an attribute of an operation to a boundary value of its kind, or to any text."""
     data = m.one("data")
     if data is None or not len(data.attrib):
         return False
@@ -103,7 +103,7 @@ def attribute(m: Mutant) -> bool:
 
 
 def attribute_text(m: Mutant, data: Element, name: str) -> str:
-    """A text that suits the kind of an attribute, mostly."""
+    """A text that mostly suits the kind of an attribute."""
     kind = _kind(data.getparent(), name)
     if m.chance(0.1):
         kind = "text"
@@ -132,7 +132,7 @@ IDS = ("offset", "size", "start", "end")
 
 
 def _list(m: Mutant, text: str) -> str:
-    """A comma-separated list with an item changed, dropped or added."""
+    """A comma-separated list with an item changed, removed or added."""
     items = text.split(",") if text else []
     roll = m.between(0, 9)
     if roll < 5 and items:
@@ -151,7 +151,7 @@ def _list(m: Mutant, text: str) -> str:
 
 
 def drop_attribute(m: Mutant) -> bool:
-    """An attribute is missing."""
+    """Remove an attribute."""
     chosen = m.one("data", "layer", "port", "edge", "input", "output", "net")
     if chosen is None or not len(chosen.attrib):
         return False
@@ -161,7 +161,7 @@ def drop_attribute(m: Mutant) -> bool:
 
 
 def add_attribute(m: Mutant) -> bool:
-    """An element has an attribute more, perhaps one that its operation knows."""
+    """Add an attribute, perhaps one that the operation supports."""
     layer = m.one("layer")
     if layer is None:
         return False
@@ -179,7 +179,7 @@ def add_attribute(m: Mutant) -> bool:
 
 
 def precision(m: Mutant) -> bool:
-    """A port declares another precision."""
+    """Change the precision of a port."""
     chosen = m.one("port")
     if chosen is None:
         return False
@@ -189,7 +189,7 @@ def precision(m: Mutant) -> bool:
 
 
 def operation(m: Mutant) -> bool:
-    """A layer is of another type or opset."""
+    """Change the type or opset of a layer."""
     layer = m.one("layer")
     if layer is None:
         return False
@@ -212,7 +212,7 @@ OPERATIONS = (
 
 
 def constant(m: Mutant) -> bool:
-    """Integers of a constant become others: shapes, axes, counts and indices are constants."""
+    """Change integers of a constant: shapes, axes, counts and indices are constants."""
     options = [d for d in m.all("data") if d.get("element_type") in ("i64", "i32") and d.get("offset", "x").isdecimal()]
     data = m.of(options)
     if data is None or m.blob is None:
@@ -234,7 +234,7 @@ def constant(m: Mutant) -> bool:
 
 
 def name(m: Mutant) -> bool:
-    """A layer or a tensor has another name."""
+    """Rename a layer or a tensor."""
     layer = m.one("layer", "port")
     if layer is None:
         return False
@@ -246,14 +246,14 @@ def name(m: Mutant) -> bool:
 
 
 def header(m: Mutant) -> bool:
-    """The attributes of <net>."""
+    """Change the attributes of <net>."""
     key = m.of(("version", "version", "name"))
     m.root.set(key, m.of(("10", "10", "10", "7", "12", "9" * 30, "１１", "", "11.0", " 11 ", "x")))
     return m.note(f"net {key} = {m.root.get(key)}")
 
 
 def given(m: Mutant) -> bool:
-    """What is fed at run time: indices out of range, NaN and infinity."""
+    """Change the inputs: indices out of range, NaN and infinity."""
     k = m.of(range(len(m.inputs)))
     if k is None or not m.inputs[k].size:
         return False

@@ -12,10 +12,11 @@ from tests.fuzz.campaign import ROOT, environment, outcomes
 from tests.fuzz.make import HARMLESS, LIE, SPOILT, make
 from tests.fuzz.play import FAILURES, PRESERVED, REPORTED
 from tests.fuzz.report import Tally
+from tests.harness.tiers import tiered
 from tests.ops.families import load_families
 
 REGRESSIONS = sorted((Path(__file__).parent / "regressions").glob("*.xml"))
-COUNT, SEED = 500, 2026
+COUNT, SEED = tiered(200, 500), 2026
 
 
 def in_a_new_process(*command: str) -> subprocess.CompletedProcess[str]:
@@ -28,9 +29,9 @@ def test_mutants(tmp_path):
         tally.add(found)
     assert tally.failures == [], tally.text(tmp_path)
     assert tally.count == COUNT
-    assert tally.outcomes[LIE, REPORTED] == tally.to_dict()["lies"] > 50
-    assert tally.outcomes[HARMLESS, PRESERVED] > 50
-    assert tally.outcomes[SPOILT, "ran"] > 20
+    assert tally.outcomes[LIE, REPORTED] == tally.to_dict()["lies"] > COUNT / 10
+    assert tally.outcomes[HARMLESS, PRESERVED] > COUNT / 10
+    assert tally.outcomes[SPOILT, "ran"] > COUNT / 25
     assert len(tally.errors) > 4
     assert len(tally.also) > 4
 
@@ -82,7 +83,7 @@ print(json.dumps([confinement.run(task) for task, confinement in tasks.items()])
 """
 
 
-def test_whatever_a_mutant_does_is_noticed(tmp_path):
+def test_all_failures_of_a_mutant_are_detected(tmp_path):
     done = in_a_new_process("-c", TASKS, str(tmp_path))
     dies, hangs, sleeps, leaves, eats, writes, runs = json.loads(done.stdout)
     assert (dies["outcome"], dies["words"], dies["stage"]) == ("crash", "SIGABRT", "here")

@@ -1,4 +1,4 @@
-"""Properties of the reader and of check: any text in any place is read, or refused with an IRError."""
+"""Properties of the reader and of `check`: any text at any position is either read or rejected with an IRError."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ KINDS: dict[str, Any] = {
 @pytest.mark.parametrize("kind", KINDS)
 @given(text=ANY)
 @QUICK
-def test_attributes_are_read_or_refused_and_written_back(kind, text):
+def test_attributes_are_read_and_written_back_or_rejected(kind, text):
     declared, notes = KINDS[kind], []
     try:
         value = declared.read(text, notes)
@@ -78,7 +78,7 @@ def test_attributes_are_read_or_refused_and_written_back(kind, text):
 
 @given(text=ANY)
 @QUICK
-def test_shapes_are_read_or_refused_and_written_back(text):
+def test_shapes_are_read_and_written_back_or_rejected(text):
     with suppress(irload.ShapeMismatch):
         shape = Shape.parse(text)
         assert Shape.parse(str(shape).strip("[]")) == shape
@@ -107,7 +107,7 @@ BLOB = bytes(100)
     over=st.integers(-2, 2) | NUMBERS,
 )
 @QUICK
-def test_a_constant_lies_inside_the_weights_and_fits_its_shape(element, dims, offset, over):
+def test_constant_ranges_must_fit_the_weights_and_the_shape(element, dims, offset, over):
     count = 1
     for dim in dims:
         count *= dim
@@ -117,7 +117,7 @@ def test_a_constant_lies_inside_the_weights_and_fits_its_shape(element, dims, of
     try:
         model = read_graph(text.encode(), BLOB)
     except IRError:
-        assert not fits or over > 0 or max(dims, default=0) > 2**30  # empty, but more than NumPy holds
+        assert not fits or over > 0 or max(dims, default=0) > 2**30  # empty, but too large for NumPy
         return
     array = model.nodes[0].op.compute()
     assert count == 0 or fits
@@ -130,8 +130,8 @@ def port(slot: Any) -> str:
 
 
 def document(slot: Any) -> bytes:
-    """An IR with a loop, metadata and preprocessing, of which each text comes from `slot`."""
-    q = lambda: quoteattr(slot())  # noqa: E731 - short, as it stands in every line
+    """An IR with a loop, metadata and preprocessing; each text is drawn by `slot`."""
+    q = lambda: quoteattr(slot())  # noqa: E731 - short, as each line calls it
     data = f"<data shape={q()} element_type={q()} offset={q()} size={q()} axis={q()} variable_id={q()} mode={q()}/>"
     ends = f"<edge from-layer={q()} from-port={q()} to-layer={q()} to-port={q()}/>"
     inner = f"<layer id={q()} name={q()} type={q()} version={q()}>{data}<output>{port(slot)}</output></layer>"
@@ -168,7 +168,7 @@ SLOT = st.one_of(*SOUND.values(), *SOUND.values(), ANY)
 
 @given(data=st.data())
 @QUICK
-def test_any_text_in_any_place_is_read_or_refused(data):
+def test_any_text_at_any_position_is_read_or_rejected(data):
     text = document(lambda: data.draw(SLOT))
     faults: list[IRError] = []
     with suppress(IRError):
@@ -180,7 +180,7 @@ def test_any_text_in_any_place_is_read_or_refused(data):
 
 @given(data=st.data())
 @settings(QUICK, max_examples=60)
-def test_check_never_raises_for_what_a_file_holds(data):
+def test_check_never_raises_for_any_content(data):
     text = document(lambda: data.draw(SLOT))
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "model.xml"
@@ -197,6 +197,6 @@ def test_check_never_raises_for_what_a_file_holds(data):
     | st.text(max_size=80).map(lambda t: f'<net version="11">{t}</net>'.encode(errors="replace"))
 )
 @QUICK
-def test_any_bytes_are_refused_or_empty(data):
+def test_any_bytes_are_rejected_or_empty(data):
     with suppress(IRError):
         assert not irload.read_model(data, b"").nodes

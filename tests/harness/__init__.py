@@ -1,1 +1,1 @@
-"""What the tests of operations share: cases, the IR text of one, the real runtime, and the comparisons."""
+"""Shared by the tests of operations: cases, the IR text of one, OpenVINO's runtime, and the comparisons."""

@@ -52,19 +52,19 @@ class Body:
     def nested(
         self, type: str, version: str, inputs: Sequence[Value], outputs: int, tail: str, **data: Any
     ) -> list[Value]:
-        """A layer with bodies of its own, whose XML is `tail`."""
+        """A layer with bodies, given as the XML `tail`."""
         return self._add(type, version, data, inputs, outputs, tail)
 
     def result(self, value: Value) -> Value:
-        """A Result; what port maps and back edges name is its layer."""
+        """A Result; port maps and back edges refer to its layer."""
         return self._add("Result", "opset1", {}, [value], 0)[0]
 
     def xml(self, tag: str = "body") -> str:
-        """The element."""
+        """The XML element."""
         return f"<{tag}>{self._content()}</{tag}>"
 
     def model(self) -> tuple[bytes, bytes]:
-        """(XML, weights) of a model that is just this graph."""
+        """(XML, weights) of a model that consists of this graph."""
         text = f'<?xml version="1.0"?><net name="case" version="11">{self._content()}</net>'
         return text.encode(), bytes(self.weights) or b"\0"
 
@@ -85,17 +85,17 @@ class Body:
 
 
 def taken(external: int, inner: Value, **rest: Any) -> str:
-    """A line of a port map: an input port feeds a Parameter. `rest`: axis, start, end, stride, part_size, purpose."""
+    """An entry of a port map: an input port feeds a Parameter. `rest`: axis, start, end, stride, part_size, purpose."""
     return _line("input", external, inner, rest)
 
 
 def given(external: int, inner: Value, **rest: Any) -> str:
-    """A line of a port map: a Result feeds an output port."""
+    """An entry of a port map: a Result feeds an output port."""
     return _line("output", external, inner, rest)
 
 
 def port_map(*lines: str, tag: str = "port_map") -> str:
-    """The element around lines of `taken` and `given`."""
+    """The element around the entries of `taken` and `given`."""
     return f"<{tag}>{''.join(lines)}</{tag}>"
 
 

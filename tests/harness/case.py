@@ -22,17 +22,17 @@ class Input:
     element: ElementType
     constant: bool = False
     rigid: bool = False
-    """Its shape stays static in dynamic variants of the case."""
+    """The shape stays static in dynamic variants of the case."""
 
 
 def param(value: Any, element: ElementType | None = None) -> Input:
-    """An input that the model takes at run time."""
+    """An input fed at run time."""
     array = np.asarray(value, None if element is None else element.dtype)
     return Input(array, element or element_of_dtype(array.dtype), False)
 
 
 def const(value: Any, element: ElementType | None = None) -> Input:
-    """An input that the model carries as a constant. Plain lists of integers become i64."""
+    """An input stored as a constant of the model. Plain lists of integers become i64."""
     array = np.asarray(value, None if element is None else element.dtype)
     return Input(array, element or element_of_dtype(array.dtype), True)
 
@@ -61,7 +61,7 @@ class Case:
     compare: Callable[[Sequence[Array], Sequence[Array]], bool] | None = None
     """Replaces the elementwise comparison, for outputs whose order or padding is free: (ours, theirs) → agree."""
     wider: bool = False
-    """The runtime infers shapes that its own results break, so irload's need only be compatible (see deviations)."""
+    """The runtime infers shapes that its results break, so irload's need only be compatible (see deviations)."""
 
     @property
     def row(self) -> tuple[str, str]:

@@ -1,4 +1,4 @@
-"""Tasks in child processes, so that one that dies (the real runtime can) costs its own result and nothing else."""
+"""Tasks in child processes, so that a crash (of OpenVINO's runtime, for example) costs a single result."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ import irload.ops
 import irload.plan
 
 HANGING = 600
-"""Seconds without a result after which a task is taken to be hanging: far beyond what the slowest machine needs."""
+"""Seconds without a result after which a task counts as hanging: far more than the slowest machine needs."""
 
 
 @dataclass(frozen=True)
 class Died:
-    """What is known of a task whose process ended before it had a result."""
+    """The result of a task whose process ended early."""
 
     how: str
 
@@ -29,20 +29,20 @@ class Died:
 
 
 def preload() -> None:
-    """Import what tasks will need, once for all children: the operations, and what plans and runs them."""
+    """Import the modules that tasks need once, before forking: the operations, the planner and the runtime."""
     for package in (irload.ops, irload.plan):
         for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
             importlib.import_module(module.name)
-    importlib.import_module("irload.run")
+    importlib.import_module("irload.runtime.compiled_model")
 
 
 def in_children(
     task: Callable[[int], Any], count: int, seconds: float = HANGING, memory: int | None = None
 ) -> Iterator[Any]:
-    """The results of `task(0)`, `task(1)`, … in order, computed by a child process, or Died where it did not survive.
+    """The results of `task(0)`, `task(1)`, … in order, computed by a child process, or Died if it did not survive.
 
-    `seconds`: after which a task counts as hung. `memory`: bytes of address space that a child may add to its own.
-    Fork before anything started threads.
+    `seconds`: after which a task counts as hanging. `memory`: bytes of address space that a child may add. Fork before
+    anything starts threads.
     """
     fork = multiprocessing.get_context("fork")
     done = 0

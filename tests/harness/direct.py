@@ -1,4 +1,4 @@
-"""One operation computed on arrays, with all that running it entails but no model around it."""
+"""Computes one operation on arrays, including inference and checks, without a model."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from irload.ops.registry import resolve
 
 
 def operation(type: str, version: str, **attributes: Any) -> Any:
-    """The operation with these attributes, given as Python values."""
+    """An instance of the operation; attributes are given as Python values."""
     return resolve(type, version)[0](**attributes)
 
 
 def computed(type: str, version: str, *inputs: Any, **attributes: Any) -> list[Array]:
-    """The outputs on inputs, which are arrays or pairs (values, element type), after their types were inferred."""
+    """Infers and computes an operation; an input is an array or a pair (values, element type)."""
     op = operation(type, version, **attributes)
     given = [_input(i) for i in inputs]
     context: Any = SimpleNamespace(outputs=())

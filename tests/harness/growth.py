@@ -1,4 +1,4 @@
-"""How work grows with the size of its input: two sizes compared in one run, on whatever machine."""
+"""Growth of work with the size of the input: compares two sizes in one run, independent of the machine's speed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 Task = Callable[[], object]
 
 FACTOR = 16
-"""How many times as large the larger input is."""
+"""Ratio of the larger input's size to the smaller one's."""
 
 LINEAR = 2.5
 """Growth that still counts as linear. Quadratic work alone grows by FACTOR; the rest is for caches and noise."""
@@ -20,10 +20,11 @@ LINEAR = 2.5
 def growth(prepare: Callable[[int], Task], large: int) -> float:
     """Processor time of the task for `large` over FACTOR times that for the FACTOR-th part of it: 1 is linear.
 
-    `prepare(size)` gives the task to be measured. Both times are the least of three; what has passed is not repeated.
+    `prepare(size)` returns the task to be measured. Both times are the least of three; a growth that passes is not
+    repeated.
     """
     few, many = prepare(large // FACTOR), prepare(large)
-    few()  # the first one loads what is loaded on first need
+    few()  # the first run imports modules
     least = min(_spent(few) for _ in range(3))
     found = FACTOR + 1.0
     for _ in range(3):
@@ -35,7 +36,7 @@ def growth(prepare: Callable[[int], Task], large: int) -> float:
 
 
 def calls(task: Task) -> int:
-    """The number of calls of functions, in Python or in C, that a task makes: the same each time, on any machine."""
+    """The number of calls of functions, in Python or in C, that a task causes: deterministic, on any machine."""
     count = 0
 
     def count_calls(frame: Any, event: str, argument: Any) -> None:
@@ -43,7 +44,7 @@ def calls(task: Task) -> int:
         count += event in ("call", "c_call")
 
     before = sys.getprofile()
-    gc.disable()  # it calls what others left behind
+    gc.disable()  # collecting garbage would call finalizers of earlier objects
     sys.setprofile(count_calls)
     try:
         task()

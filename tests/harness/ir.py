@@ -12,7 +12,7 @@ ShapeText = Sequence[str | None]
 
 
 def ir_of(case: Case, shapes: ShapeText | None = None, version: int = 11) -> tuple[bytes, bytes]:
-    """(XML, weights) of a model with just the case's operation.
+    """(XML, weights) of a model with only the case's operation.
 
     `shapes` replaces the shapes of the inputs, as text (`1,?,..8`), for dynamic variants; None keeps one static.
     """
@@ -24,7 +24,7 @@ def ir_of(case: Case, shapes: ShapeText | None = None, version: int = 11) -> tup
         shape = ",".join(map(str, given.value.shape))
         if given.constant:
             raw = pack(given.value, given.element)
-            size = max(len(raw), 1)  # the writer gives even empty tensors one byte
+            size = max(len(raw), 1)  # the writer stores one byte even for empty tensors
             data = f'<data element_type="{given.element}" shape="{shape}" offset="{len(blob)}" size="{size}"/>'
             blob += raw or b"\0"
             layers.append(

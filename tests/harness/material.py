@@ -24,7 +24,7 @@ def random_shape(rng: Random, rank: int | tuple[int, int] = (0, 4), low: int = 1
 
 
 def random_array(rng: Random, shape: Sequence[int], element: ElementType, low: float = -4, high: float = 4) -> Array:
-    """Values in low..high (cut to what the type holds), in the element's storage dtype."""
+    """Values in low..high (clipped to the range of the type), in the element's storage dtype."""
     if element is et.boolean:
         return rng.integers(0, 2, shape).astype(bool)
     if element.is_integer:

@@ -1,4 +1,4 @@
-"""Mutants: valid cases with one or two things spoilt, for the question who rejects what."""
+"""Mutants: valid cases with one or two faults, for comparing the verdicts of irload and the runtime."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ TYPES = ("f32", "f16", "i32", "i64", "u8", "boolean", "f64", "nonsense", "dynami
 ELEMENTS = (et.f32, et.f16, et.bf16, et.f64, et.i8, et.i32, et.i64, et.u8, et.u64, et.boolean, et.string)
 DIMS = (0, 1, 2, 3, 4, 5, 7)
 BIG = 3_000
-"""Elements that a mutant's input may have, so that running many of them stays quick."""
+"""Maximum number of elements of a mutant's input, so that many run in little time."""
 
 Mutation = Callable[[Random, Case], "Case | None"]
 
 
 def mutant(seed: int, index: int) -> Case:
-    """Mutant `index` of a seed: rows take turns, and each has random numbers of its own."""
+    """Mutant `index` of a seed: rows take turns, and each mutant has a separate random generator."""
     rows = sorted(GENERATORS)
     rng = np.random.default_rng([seed, index])
     row = rows[index % len(rows)]
@@ -47,7 +47,7 @@ def _declared(case: Case) -> list[Attribute]:
 
 
 def set_attribute(rng: Random, case: Case) -> Case | None:
-    """An attribute takes a value from the boundaries of its kind."""
+    """Set an attribute to a boundary value of its kind."""
     declared = _declared(case)
     if not declared:
         return None
@@ -76,7 +76,7 @@ def _value(rng: Random, chosen: Attribute, now: Any) -> str:
 
 
 def drop_attribute(rng: Random, case: Case) -> Case | None:
-    """An attribute is missing."""
+    """Remove an attribute."""
     if not case.attributes:
         return None
     gone = pick(rng, sorted(case.attributes))
@@ -84,14 +84,14 @@ def drop_attribute(rng: Random, case: Case) -> Case | None:
 
 
 def malform_attribute(rng: Random, case: Case) -> Case | None:
-    """An attribute is no value of its kind."""
+    """Set an attribute to an invalid value of its kind."""
     if not case.attributes:
         return None
     return _with(case, pick(rng, sorted(case.attributes)), pick(rng, ("x", "1.5", "1;2", "--1", "0x10", "1,,2", " ")))
 
 
 def change_rank(rng: Random, case: Case) -> Case | None:
-    """An input gains or loses an axis."""
+    """Add or remove an axis of an input."""
 
     def changed(given: Input) -> Input | None:
         value = given.value
@@ -107,7 +107,7 @@ def change_rank(rng: Random, case: Case) -> Case | None:
 
 
 def change_dim(rng: Random, case: Case) -> Case | None:
-    """A dim of an input becomes another."""
+    """Change a dim of an input."""
 
     def changed(given: Input) -> Input | None:
         if not given.value.ndim or not given.value.size:
@@ -121,7 +121,7 @@ def change_dim(rng: Random, case: Case) -> Case | None:
 
 
 def change_type(rng: Random, case: Case) -> Case | None:
-    """An input is of another element type."""
+    """Change the element type of an input."""
 
     def changed(given: Input) -> Input | None:
         to = pick(rng, ELEMENTS)
@@ -136,7 +136,7 @@ def change_type(rng: Random, case: Case) -> Case | None:
 
 
 def change_constant(rng: Random, case: Case) -> Case | None:
-    """An integer of a small secondary input is out of range; the input may become a constant for it."""
+    """Put an integer of a small secondary input out of range; the input may become a constant for it."""
 
     def changed(given: Input) -> Input | None:
         kind = given.value.dtype.kind
@@ -151,12 +151,12 @@ def change_constant(rng: Random, case: Case) -> Case | None:
 
 
 def toggle_constant(rng: Random, case: Case) -> Case | None:
-    """An input that was constant comes at run time, or the other way round."""
+    """Turn a constant into a runtime input, or the reverse."""
     return _one_input(rng, case, lambda g: None if g.element is et.string else replace(g, constant=not g.constant))
 
 
 def drop_input(rng: Random, case: Case) -> Case | None:
-    """An input is missing."""
+    """Remove an input."""
     if not case.inputs or case.xml:
         return None
     gone = len(case.inputs) - 1 if rng.random() < 0.6 else int(rng.integers(len(case.inputs)))
@@ -164,7 +164,7 @@ def drop_input(rng: Random, case: Case) -> Case | None:
 
 
 def add_input(rng: Random, case: Case) -> Case | None:
-    """There is an input too many."""
+    """Add an input."""
     if not case.inputs or case.xml:
         return None
     return replace(case, inputs=[*case.inputs, pick(rng, list(case.inputs))])

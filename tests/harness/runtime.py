@@ -1,4 +1,4 @@
-"""The real OpenVINO runtime as the oracle: what it infers and what it computes for a case."""
+"""The OpenVINO runtime as the oracle: its inferred types and its results for a case."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def core() -> ov.Core:
 
 
 class Rejected(Exception):
-    """The runtime does not take the model."""
+    """The runtime rejects the model."""
 
 
 class NoKernel(Exception):
@@ -57,12 +57,12 @@ def shape_of(partial: Any) -> Shape:
 
 
 def _upper(most: int) -> int | None:
-    """The upper end of a dim. Divided and multiplied again, the runtime's infinity becomes some huge number."""
+    """The upper end of a dim. After a division and a multiplication, the runtime's infinity is some huge number."""
     return None if most == -1 or most > 1 << 53 else most
 
 
 def outputs(case: Case, model: ov.Model | None = None) -> list[Array]:
-    """What the runtime computes. Raises Rejected or NoKernel."""
+    """The runtime's results. Raises Rejected or NoKernel."""
     model = model or read(case)
     tries = {"both": ("reference", "cpu"), "cpu-first": ("cpu", "reference")}.get(case.oracle, (case.oracle,))
     failures: list[str] = []
@@ -99,7 +99,7 @@ def _cpu(model: ov.Model, case: Case) -> list[Array]:
 
 
 ORACLES = {"reference": _reference, "cpu": _cpu}
-"""The two sides of the runtime that compute: the reference kernels, and the CPU plugin at f32."""
+"""The two implementations of the runtime: the reference kernels, and the CPU plugin at f32."""
 
 
 def tensor(value: Array, element: ElementType) -> ov.Tensor:

@@ -1,4 +1,4 @@
-"""Where irload and the runtime differ in what they accept, on purpose: one entry a place, with the reason."""
+"""Intended differences between the models that irload and the runtime accept: one entry per rule, with the reason."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from tests.harness.case import Case
 
 @dataclass(frozen=True)
 class Strictness:
-    """`side`: what irload does (`rejected` or `accepted`, where the runtime does the opposite); `types`: the operations
+    """A difference and its reason.
+
+    `side`: the verdict of irload (`rejected` or `accepted`; the runtime's is the opposite); `types`: the operations
     concerned (none: all); `words`: a pattern that the complaint matches, irload's or the runtime's; `why`: the reason.
     """
 
@@ -49,7 +51,7 @@ _WINDOWS = (
 _REDUCTIONS = "ReduceL1 ReduceL2 ReduceLogicalAnd ReduceLogicalOr ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum "
 
 STRICTNESS: tuple[Strictness, ...] = (
-    # -- irload rejects what the runtime accepts
+    # -- accepted by the runtime, rejected by irload
     _rejected(
         "BatchToSpace SpaceToBatch",
         "the first value of",
@@ -115,7 +117,7 @@ STRICTNESS: tuple[Strictness, ...] = (
         _REDUCTIONS
         + "Broadcast CumSum Gather Interpolate LRN MVN NormalizeL2 RegionYolo Reverse Roll ScatterElementsUpdate "
         "ScatterUpdate SliceScatter Split Squeeze StridedSlice TopK Unsqueeze VariadicSplit",
-        "is out of range|must rise within|must lie in|must be distinct|more than the rank|describes \\d+ axes"
+        "is out of range|must be increasing within|must be in|must be distinct|more than the rank|describes \\d+ axes"
         "|has no axis",
         "axes that the data do not have; the runtime wraps unsigned ones to negative, or finds out when it runs",
     ),
@@ -158,7 +160,7 @@ STRICTNESS: tuple[Strictness, ...] = (
         "does not broadcast|must broadcast|must be a scalar|takes 3 to 6 inputs",
         "masks and sinks that stretch the scores, and inputs that the operation does not have",
     ),
-    # -- irload accepts what the runtime rejects
+    # -- rejected by the runtime, accepted by irload
     _accepted(
         "If",
         "number of values in the If condition constant",
@@ -193,7 +195,7 @@ STRICTNESS: tuple[Strictness, ...] = (
 
 
 def reason(case: Case, side: str, words: str) -> str | None:
-    """Why irload may do this (`rejected` or `accepted`) where the runtime does the opposite; None where nobody said."""
+    """Why irload may decide `side` (`rejected` or `accepted`) against the runtime; None without an entry."""
     for entry in STRICTNESS:
         if entry.side == side and (not entry.types or case.type in entry.types) and re.search(entry.words, words):
             return entry.why

@@ -1,14 +1,15 @@
-"""The proofs that every case goes through: what irload says of it against itself and against the real runtime."""
+"""The checks of every case: irload against itself and against OpenVINO's runtime."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 import irload
 from irload.core.shape import Shape
+from irload.errors import IRError
 from irload.model import Model
 from tests.harness import runtime
 from tests.harness.case import Array, Case, Random
@@ -16,7 +17,7 @@ from tests.harness.ir import ir_of
 
 
 class Disagreement(AssertionError):
-    """What a proof found."""
+    """A check that failed."""
 
 
 def load(case: Case, shapes: Sequence[str | None] | None = None) -> Model:
@@ -24,13 +25,17 @@ def load(case: Case, shapes: Sequence[str | None] | None = None) -> Model:
     return irload.read_model(*ir_of(case, shapes))
 
 
-def run(case: Case) -> list[Array]:
-    """irload's plain outputs, after the proofs that need no other runtime.
+def _given(case: Case) -> list[Array]:
+    return [i.value for i in case.inputs if not i.constant]
 
-    Inference holds, inputs are not mutated, and the planned run gives the same as the plain one.
+
+def run(case: Case) -> list[Array]:
+    """irload's plain outputs, after the checks that need no other runtime.
+
+    Inference agrees, inputs are not mutated, and the planned run gives the same as the plain one.
     """
     model = load(case)
-    given = [i.value for i in case.inputs if not i.constant]
+    given = _given(case)
     before = [g.copy() for g in given]
     result = list(irload.compile_model(model, optimize=False)(given).values())
     planned = irload.compile_model(model, threads=2)(given)
@@ -49,7 +54,7 @@ def run(case: Case) -> list[Array]:
 
 
 def same_up_to_rounding(plain: Array, fast: Array, tolerance: float = 1e-5) -> bool:
-    """True when two runs differ by no more than the order of additions explains, relative to the largest value.
+    """True if two runs differ by no more than the order of additions explains, relative to the largest value.
 
     Below 0.1 the difference counts absolutely: functions like GELU cancel in their tails.
     """
@@ -65,7 +70,7 @@ def same_up_to_rounding(plain: Array, fast: Array, tolerance: float = 1e-5) -> b
 
 
 def relax(case: Case, rng: Random) -> list[str | None]:
-    """Shapes for the case's Parameters that still admit its inputs: some dims any, some bounded, sometimes no rank."""
+    """Shapes for the case's Parameters that still accept its inputs: some dims any, some bounded, sometimes no rank."""
     shapes: list[str | None] = []
     for given in case.inputs:
         dims = [_relaxed(rng, n) for n in given.value.shape]
@@ -85,9 +90,9 @@ def _relaxed(rng: Random, size: int) -> str:
 
 
 def check_shapes(case: Case, shapes: Sequence[str | None] | None = None, tally: Counter[str] | None = None) -> None:
-    """irload infers what the runtime infers: types and partial shapes, equal and not merely compatible.
+    """irload infers the same types and partial shapes as the runtime: equal, not merely compatible.
 
-    `tally` counts the comparisons, and those that differ or are no more than compatible.
+    `tally` counts the comparisons, and the comparisons that differ or are only compatible.
     """
     tally = Counter() if tally is None else tally
     theirs = runtime.inferred(runtime.read(case, shapes))
@@ -103,19 +108,19 @@ def check_shapes(case: Case, shapes: Sequence[str | None] | None = None, tally: 
 
 
 def check_relaxed_contains(case: Case, shapes: Sequence[str | None], results: Sequence[Array]) -> None:
-    """What is inferred from relaxed inputs admits what was computed, and running on relaxed inputs gives the same."""
+    """Types inferred from relaxed inputs accept the computed results, and running on relaxed inputs gives the same."""
     model = load(case, shapes)
     for port, array in zip(model.outputs, results, strict=True):
         if not port.partial_shape.contains(Shape(*array.shape)):
             raise Disagreement(f"{case} on {shapes}: inferred {port.partial_shape}, computed {array.shape}")
-    again = irload.compile_model(model, optimize=False)([i.value for i in case.inputs if not i.constant])
+    again = irload.compile_model(model, optimize=False)(_given(case))
     for a, b in zip(results, again.values(), strict=True):
         if not _same_bytes(a, b):
             raise Disagreement(f"{case} on {shapes}: the relaxed model computes something else")
 
 
 def check_values(case: Case, ours: Sequence[Array]) -> None:
-    """irload computes what the runtime computes (or what the case expects), within the case's tolerances."""
+    """irload computes the runtime's results (or the expected ones of the case), within the case's tolerances."""
     theirs = [np.asarray(e) for e in case.expected] if case.expected is not None else runtime.outputs(case)
     if case.compare is not None:
         if not case.compare(ours, theirs):
@@ -129,7 +134,7 @@ def check_values(case: Case, ours: Sequence[Array]) -> None:
 
 
 ROUNDING = {"float16": 2e-3, "bfloat16": 1.6e-2, "float8_e4m3fn": 0.13, "float8_e5m2": 0.26}
-"""One unit in the last place of each narrow type, relative: results rounded once may differ from each other by that."""
+"""One unit in the last place of each narrow type, relative: results rounded once may differ by that."""
 
 
 def close(a: Array, b: Array, rtol: float, atol: float) -> bool:
@@ -154,19 +159,49 @@ def _brief(a: Array) -> str:
     return f"{a.dtype}{list(a.shape)} {np.array2string(a.ravel()[:12], precision=7)}"
 
 
+class Proofs:
+    """All proofs of one case. Proofs within irload run at once, comparisons with the runtime in `check`."""
+
+    def __init__(self, case: Case, rng: Random) -> None:
+        self.case = case
+        self.results = run(case)
+        self.relaxed = relax(case, rng)
+
+    def evidence(self) -> Iterator[bytes]:
+        """Everything on irload's side that `check` compares or runs."""
+        case = self.case
+        yield f"{case.oracle} {case.rtol} {case.atol} {case.wider} {case.compare is None}".encode()
+        arrays = [*(i.value for i in case.inputs), *self.results, *map(np.asarray, case.expected or ())]
+        for shapes in (None, self.relaxed):
+            yield from ir_of(case, shapes)
+            try:
+                model = load(case, shapes)
+                yield repr([(p.element_type.name, p.partial_shape) for p in model.outputs]).encode()
+                if shapes is not None:
+                    arrays += irload.compile_model(model, optimize=False)(_given(case)).values()
+            except IRError as error:
+                yield type(error).__name__.encode()
+        for array in arrays:
+            yield f"{array.dtype} {array.shape}".encode()
+            yield repr(array.tolist()).encode() if array.dtype == object else array.tobytes()
+
+    def check(self, tally: Counter[str] | None = None) -> None:
+        """Compare values and shapes with the runtime, and run on relaxed shapes where it takes them."""
+        case = self.case
+        check_values(case, self.results)
+        try:
+            check_shapes(case, None, tally)
+        except runtime.Rejected:
+            if case.oracle != "none":
+                raise
+            return  # the runtime lacks the operation, so there is no comparison
+        try:
+            check_shapes(case, self.relaxed, tally)
+        except runtime.Rejected:
+            return  # the runtime cannot represent these relaxed shapes
+        check_relaxed_contains(case, self.relaxed, self.results)
+
+
 def check_everything(case: Case, rng: Random, tally: Counter[str] | None = None) -> None:
-    """All proofs of one case."""
-    results = run(case)
-    check_values(case, results)
-    try:
-        check_shapes(case, None, tally)
-    except runtime.Rejected:
-        if case.oracle != "none":
-            raise
-        return  # the runtime does not know the operation, so there is nothing to compare with
-    relaxed = relax(case, rng)
-    try:
-        check_shapes(case, relaxed, tally)
-    except runtime.Rejected:
-        return  # the runtime cannot hold these relaxed shapes
-    check_relaxed_contains(case, relaxed, results)
+    """All checks of one case."""
+    Proofs(case, rng).check(tally)

@@ -1,7 +1,7 @@
-"""Valid cases of every operation with attributes and small inputs from the boundaries of what can be written.
+"""Random cases of every operation with attributes and small inputs at the boundaries of their ranges.
 
-`python -m tests.hostile.boundaries [N] [SEED] [ROW…]` tries N of them, each in a child process of bounded memory, and
-prints what is neither a typed error nor a result of the inferred shape.
+`python -m tests.hostile.boundaries [N] [SEED] [ROW…]` runs N cases, each in a child process with limited memory, and
+prints each case that ends neither in a typed error nor in a result of the inferred shape.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ WORDS = ("", "nonsense", "0", "1e308", "x" * 100_000)
 SHAPES = ("", "0", "-1", "?", "...", "2147483648", "9223372036854775807,9223372036854775807", "1," * 70 + "1")
 FLOATS = (0.0, -1.0, 1e-30, 1e30, 3e38, np.nan, np.inf, -np.inf)
 HUGE = 100_000
-"""Items of a list that nobody would write."""
+"""Number of items of an overlong list."""
 
 MEMORY, SECONDS = 3 << 29, 600
-"""Bytes that a child may add, and seconds after which a case is taken to be hanging."""
+"""Bytes that a child may allocate, and seconds after which a case counts as hanging."""
 LIMITS = irload.Limits(tensor_bytes=1 << 28, iterations=200)
 Verdict = tuple[str, str]
-"""("typed" | "computed" | "failed", words)."""
+"""("typed" | "computed" | "failed", message)."""
 
 
 def boundary_case(seed: int, index: int, rows: Sequence[tuple[str, str]]) -> Case:
-    """Case `index` of a seed: rows take turns, and each has random numbers of its own."""
+    """Return case `index` of a seed. Rows are used in turn, and each case has a separate random generator."""
     rng = np.random.default_rng([seed, index, 99])
     row = rows[index % len(rows)]
     case = pick(rng, GENERATORS[row])(rng)
@@ -56,7 +56,7 @@ def boundary_case(seed: int, index: int, rows: Sequence[tuple[str, str]]) -> Cas
 
 
 def attribute(rng: Random, chosen: Attribute, now: object) -> str:
-    """The text of a value at the boundary of its kind."""
+    """Return the text of an attribute value at the boundary of its kind."""
     if chosen.kind in ("integers", "numbers"):
         options = INTEGERS if chosen.kind == "integers" else NUMBERS
         items = text(now).split(",") if now not in (None, "", [], ()) else []
@@ -77,7 +77,7 @@ def attribute(rng: Random, chosen: Attribute, now: object) -> str:
 
 
 def _with_input(rng: Random, case: Case) -> Case:
-    """A small input takes extreme values; it may become a constant for that, or no longer be one."""
+    """Replace one input, if it is small, by extreme values. It may change between constant and runtime input."""
     k = int(rng.integers(len(case.inputs)))
     given = case.inputs[k]
     spoilt = extreme(rng, given)
@@ -85,7 +85,7 @@ def _with_input(rng: Random, case: Case) -> Case:
 
 
 def extreme(rng: Random, given: Input) -> Input:
-    """The input with one or all of its elements extreme."""
+    """Return the input with one or all of its elements replaced by an extreme value."""
     kind = given.value.dtype.kind
     if kind not in "iuf" or not 0 < given.value.size <= 64:
         return given
@@ -101,7 +101,7 @@ def extreme(rng: Random, given: Input) -> Input:
 
 
 def tried(case: Case) -> Verdict:
-    """What irload makes of a case, by the plain and by the fast plan."""
+    """Return the verdict on a case, computed without and with the plan."""
     arrays = [i.value for i in case.inputs if not i.constant]
     try:
         model = irload.read_model(*ir_of(case), limits=LIMITS)
@@ -122,13 +122,13 @@ def tried(case: Case) -> Verdict:
 
 
 def verdicts(seed: int, count: int, rows: Sequence[tuple[str, str]]) -> list[tuple[int, Verdict]]:
-    """The verdict of each case, each in a child process; one that dies or hangs has failed."""
+    """Return the verdict on each case, run in a child process. A child that dies or hangs is a failure."""
     found = in_children(lambda k: tried(boundary_case(seed, k, rows)), count, SECONDS, MEMORY)
     return [(k, ("failed", str(v)) if isinstance(v, Died) else v) for k, v in enumerate(found)]
 
 
 def main(count: int, seed: int, wanted: Sequence[str]) -> int:
-    """Try the cases and print those that fail. Returns how many do."""
+    """Run the cases and print the failures. Returns the number of failures."""
     load_families()
     preload()
     rows = [r for r in sorted(GENERATORS) if not wanted or any(w in "-".join(r) for w in wanted)]

@@ -1,4 +1,4 @@
-"""Graphs that are very long or very wide: chains of one operation, one output with many consumers, and the like."""
+"""Very long or very wide graphs: chains of one operation, one output with many consumers, and others."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def relu(count: int) -> Graph:
 
 
 def add(count: int) -> Graph:
-    """A chain of Adds, each of a constant of its own."""
+    """A chain of Adds, each with a separate constant."""
     return _chain(
         count, (1, 4), lambda g, x: g.layer("Add", [x, g.constant(np.ones((1, 4), np.float32))], [("f32", x.dims)])[0]
     )
@@ -32,7 +32,7 @@ def matmul(count: int) -> Graph:
 
 
 def convolution(count: int) -> Graph:
-    """A chain of 1×1 convolutions, all of one kernel."""
+    """A chain of 1×1 convolutions with one shared kernel."""
     attributes = {"strides": "1,1", "dilations": "1,1", "pads_begin": "0,0", "pads_end": "0,0"}
     return _shared(
         count,
@@ -43,7 +43,7 @@ def convolution(count: int) -> Graph:
 
 
 def tail(count: int) -> Graph:
-    """A convolution with a chain of ReLUs behind it, which would all fit its epilogue."""
+    """A convolution followed by a chain of ReLUs, all of which fit its epilogue."""
     g = Graph()
     x = g.parameter("x", "f32", (1, 2, 3, 3))
     w = g.constant(np.eye(2, dtype=np.float32).reshape(2, 2, 1, 1))
@@ -90,7 +90,7 @@ def shapes(count: int) -> Graph:
 
 
 def constants(count: int) -> Graph:
-    """A chain of additions that begins at a constant: all of it is folded."""
+    """A chain of additions to a constant: all of it is folded."""
     g = Graph()
     one = g.constant(np.ones((1, 4), np.float32))
     x = g.parameter("x", "f32", (1, 4))
@@ -102,7 +102,7 @@ def constants(count: int) -> Graph:
 
 
 def consumers(count: int) -> Graph:
-    """One output that `count` layers take, and as many Results."""
+    """One output consumed by `count` layers, and as many Results."""
     g = Graph()
     x = g.parameter("x", "f32", (1, 4))
     x = g.layer("Exp", [x], [("f32", (1, 4))])[0]
@@ -112,7 +112,7 @@ def consumers(count: int) -> Graph:
 
 
 def inputs(count: int) -> Graph:
-    """A Concat of `count` inputs, each made by a layer of its own."""
+    """A Concat of `count` inputs, each the output of a separate layer."""
     g = Graph()
     x = g.parameter("x", "f32", (1, 4))
     parts = [g.layer("ReLU", [x], [("f32", (1, 4))])[0] for _ in range(count)]
@@ -121,7 +121,7 @@ def inputs(count: int) -> Graph:
 
 
 def weights(count: int) -> Graph:
-    """`count` constants, joined a hundred at a time."""
+    """`count` constants, concatenated a hundred at a time."""
     g = Graph()
     x = g.parameter("x", "f32", (1, 4))
     for k in range(count // 100):

@@ -1,4 +1,4 @@
-"""Python in a process of its own, under limits of memory and of processor time: what hostile files are tried in."""
+"""Runs Python in a separate process with limits on memory and processor time, for hostile files."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 MEMORY = 2 << 30
 SECONDS = 600
-"""Processor time after which a process is taken to be hanging: far beyond what the slowest machine needs."""
+"""Processor seconds after which a process counts as hanging: far more than the slowest machine needs."""
 
 
 def confined(
@@ -19,7 +19,7 @@ def confined(
 ) -> subprocess.CompletedProcess[str]:
     """`python ARGUMENTS…` with at most `memory` bytes of address space and `seconds` of processor time.
 
-    A process that asks for more dies or gets a MemoryError; one that waits for ever is killed after twice as long.
+    A process that allocates more dies or gets a MemoryError; one that waits forever is killed after twice that time.
     """
 
     def limit() -> None:

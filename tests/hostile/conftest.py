@@ -1,4 +1,4 @@
-"""Fixtures that these tests share with those of the command line."""
+"""Fixtures shared with the tests of the command line."""
 
 from __future__ import annotations
 

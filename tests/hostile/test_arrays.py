@@ -1,6 +1,6 @@
-"""Arrays in and out: what is taken, what is refused before it can hurt, and files that appear whole or not at all.
+"""Arrays in and out: hostile arrays are rejected before they do harm, and output files are complete or absent.
 
-What could take memory or time is tried in a process that has neither.
+Cases that could take memory or time run in a process with limits on both.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from irload.arrays import load_npy, load_npz, save_npy, save_npz, storable
+from irload.arrays.npy import load_npy, load_npz, save_npy, save_npz, storable
 from irload.errors import InputInvalid, LimitExceeded, ReadError
-from irload.safety import Limits
+from irload.safety.limits import Limits
 from tests.hostile.confined import ROOT, confined
 from tests.hostile.confined import irrun as irrun_confined
 
@@ -102,7 +102,7 @@ def test_refused(tmp_path, name):
     assert str(file) in str(caught.value)
 
 
-def test_what_is_no_file(tmp_path):
+def test_paths_other_than_files_are_rejected(tmp_path):
     with pytest.raises(ReadError, match="No such file"):
         load_npy(tmp_path / "gone.npy")
     with pytest.raises(ReadError, match="expected a regular file"):
@@ -116,7 +116,7 @@ def test_a_fifo_does_not_block(tmp_path):
         load_npy(tmp_path / "x.npy")
 
 
-def test_the_check_comes_before_the_data(tmp_path):
+def test_the_check_precedes_reading_the_data(tmp_path):
     np.save(tmp_path / "x.npy", np.zeros((2, 3), np.float32))
 
     def check(name, dtype, shape):
@@ -160,7 +160,7 @@ def archive(path, members: dict[str, bytes], patch: tuple[bytes, bytes] | None =
         ({"a.npy": npy(np.zeros(3)) + b"more"}, None, "takes 24 bytes"),
         ({"a.npy": npy(np.array([{}], object), allow_pickle=True)}, None, "pickle"),
         ({"a.npy": npy(np.zeros(3)), "b.npy": npy(np.zeros(3))}, (b"b.npy", b"a.npy"), "two arrays of one name"),
-        ({"a.npy": npy(np.arange(9.0))}, (b"\x08\x00", b"\x63\x00"), "no plain or deflated"),
+        ({"a.npy": npy(np.arange(9.0))}, (b"\x08\x00", b"\x63\x00"), "not a stored or deflated"),
     ],
 )
 @pytest.mark.filterwarnings("ignore:Duplicate name")
@@ -179,7 +179,7 @@ def test_damaged_archives(tmp_path):
         for _ in range(int(rng.integers(1, 6))):
             damaged[int(rng.integers(len(damaged)))] = int(rng.integers(256))
         (tmp_path / "y.npz").write_bytes(damaged[: int(rng.integers(1, len(damaged) + 1))])
-        with contextlib.suppress(ReadError, LimitExceeded):  # anything else fails the test
+        with contextlib.suppress(ReadError, LimitExceeded):  # any other exception fails the test
             load_npz(tmp_path / "y.npz")
 
 
@@ -205,7 +205,7 @@ def test_saved_arrays_load_again(tmp_path):
         (np.array([True]), np.bool_),
     ],
 )
-def test_what_npy_cannot_hold_is_stored_as_what_it_can(array, dtype):
+def test_types_without_npy_equivalent_are_converted(array, dtype):
     assert storable(array).dtype == dtype
     assert storable(array).tolist() == [float(v) if array.dtype.kind == "V" else v for v in array.tolist()]
 
@@ -219,13 +219,13 @@ def test_existing_files_are_kept_without_force(tmp_path):
     assert load_npy(tmp_path / "x.npy").sum() == 2
 
 
-def test_a_failed_write_leaves_nothing(tmp_path):
+def test_a_failed_write_leaves_no_file(tmp_path):
     with pytest.raises(AttributeError):
         save_npz(tmp_path / "x.npz", {"a": np.zeros(2), "b": threading.Lock()})
     assert not list(tmp_path.iterdir())
 
 
-# -- the whole way, in a process under limits --------------------------------------------------------------------------
+# -- end to end, in a process with limits ------------------------------------------------------------------------------
 
 DIGITS = ROOT / "models" / "digits" / "model.xml"
 MEMORY = 1 << 30
@@ -233,7 +233,7 @@ SECONDS = 300
 
 
 class Touch:
-    """Unpickled, it leaves a file."""
+    """Creates a file when unpickled."""
 
     def __init__(self, file: Path) -> None:
         self.file = file
@@ -304,7 +304,7 @@ def bomb(path: Path, name: str, declared: int | None = None) -> None:
     head = describing("'|u1'", f"({32 * block},)")
     packer = zlib.compressobj(9, zlib.DEFLATED, -15)
     start = packer.compress(head) + packer.flush(zlib.Z_FULL_FLUSH)
-    middle = packer.compress(bytes(block)) + packer.flush(zlib.Z_FULL_FLUSH)  # stands alone, so it may be repeated
+    middle = packer.compress(bytes(block)) + packer.flush(zlib.Z_FULL_FLUSH)  # flushed, so it may be repeated
     content = start + 32 * middle + packer.flush()
     with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED) as archive:
         archive.writestr(f"{name}.npy", content)
@@ -348,7 +348,7 @@ def test_the_limit_holds_for_an_archive_as_a_whole(tmp_path):
 
 
 def test_a_full_disk_leaves_no_output(tmp_path):
-    """A limit on the size of files stands for it: the write fails in the middle."""
+    """A limit on file sizes simulates a full disk: the write fails in the middle."""
     code = """
 import resource, signal, sys
 from irrun.main import main
@@ -364,7 +364,7 @@ sys.exit(main(sys.argv[1:]))
 
 
 def test_outputs_are_forced_to_disk_and_renamed(tmp_path, monkeypatch):
-    """A temporary file in the same folder, fsync, then its name: a crash leaves the old file or the new one."""
+    """A temporary file in the same folder, fsync, then rename: a crash leaves the old file or the new one."""
     done: list[str] = []
     fsync, replace = os.fsync, os.replace
     monkeypatch.setattr(os, "fsync", lambda descriptor: (done.append("fsync"), fsync(descriptor)))

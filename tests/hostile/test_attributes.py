@@ -1,12 +1,15 @@
-"""Attributes and small inputs from the boundaries of what can be written, for every operation.
+"""Attributes and small inputs at the boundaries of their ranges, for every operation.
 
-Whatever they ask for ends in a typed error or in a result of the inferred shape: no other exception, no crash, no hang,
-no memory beyond what the limits grant. `python -m tests.hostile.boundaries 20000` tries more.
+Each ends in a typed error or in a result of the inferred shape: no other exception, no crash, no hang, no memory beyond
+the limits. `python -m tests.hostile.boundaries 20000` tries more.
 """
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,23 +18,20 @@ import irload
 from irload.errors import AttributeInvalid, IRError, LimitExceeded, ShapeMismatch
 from tests.harness.case import GENERATORS, Case, const, param
 from tests.harness.ir import ir_of
-from tests.hostile.boundaries import boundary_case, verdicts
-from tests.invalid_sweep import shown
+from tests.harness.tiers import tiered
 from tests.ops.families import load_families
 
 load_families()
-EACH = 8
-"""Cases a row."""
+ROOT = Path(__file__).parents[2]
+EACH = tiered(3, 8)
+"""Cases per row."""
 
 
 def test_boundary_values_of_every_operation() -> None:
-    rows = sorted(GENERATORS)
-    failed = {
-        f"{k}: {shown(boundary_case(7, k, rows))[:500]}": words
-        for k, (verdict, words) in verdicts(7, EACH * len(rows), rows)
-        if verdict == "failed"
-    }
-    assert failed == {}
+    """In a new process, whose children may use OpenVINO: it hangs in a fork of a process that has used it."""
+    words = [sys.executable, "-m", "tests.hostile.boundaries", str(EACH * len(GENERATORS)), "7"]
+    done = subprocess.run(words, capture_output=True, text=True, cwd=ROOT, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr[-2000:]
 
 
 SQUARE, WINDOW = (param(np.ones((1, 1, n, n), np.float32)) for n in (4, 2))
@@ -64,14 +64,14 @@ WRONG: dict[str, tuple[Case, type[IRError], str]] = {
     "a list that is too short": (pool(pads_end="1"), AttributeInvalid, "pads_end must have one value for each of 2"),
     "a list of 100,000 items": (conv(dilations="1," * 100_000), AttributeInvalid, "found 100000"),
     "an integer beyond 64 bits": (axis(2**64), AttributeInvalid, "does not fit 64 bits"),
-    "an integer of 10,000 digits": (axis("9" * 10_000), AttributeInvalid, "no integer|does not fit"),
+    "an integer of 10,000 digits": (axis("9" * 10_000), AttributeInvalid, "not an integer|does not fit"),
     "an axis out of range": (axis(2), ShapeMismatch, "axis 2 is out of range for rank 2"),
     "a negative axis out of range": (axis(-3), ShapeMismatch, "axis -3 is out of range"),
     "the least axis": (axis(-(2**63)), ShapeMismatch, "out of range"),
     "a bad enum": (pool(rounding_type="sideways"), AttributeInvalid, "'sideways' is not one of floor, ceil"),
     "an empty enum": (conv(auto_pad=""), AttributeInvalid, "'' is not one of"),
-    "NaN for an integer": (axis("nan"), AttributeInvalid, "'nan' is no integer"),
-    "infinity for an integer": (axis("inf"), AttributeInvalid, "'inf' is no integer"),
+    "NaN for an integer": (axis("nan"), AttributeInvalid, "'nan' is not an integer"),
+    "infinity for an integer": (axis("inf"), AttributeInvalid, "'inf' is not an integer"),
     "NaN where a number must be positive": (
         Case(
             "PSROIPooling",

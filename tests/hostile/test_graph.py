@@ -1,4 +1,4 @@
-"""Graphs that no writer makes: each ends in a typed error that names the place, or is read as the runtime reads it."""
+"""Malformed graphs: each ends in a typed error that names the location, or is read as the runtime reads it."""
 
 from __future__ import annotations
 
@@ -51,10 +51,14 @@ FAULTS: dict[str, tuple[str, type[IRError], str]] = {
     "an input without producer": (net(edges=SECOND), ReadError, "'relu' .*input port 0 is fed by no edge"),
     "a duplicate id": (net(PARAMETER + RELU + RELU.replace("relu", "twin") + RESULT), ReadError, "'twin' .*has id 1"),
     "no id": (changed('<layer id="1" ', "<layer "), ReadError, "no attribute id"),
-    "a negative id": (changed('<layer id="1"', '<layer id="-1"'), ReadError, "no non-negative integer"),
-    "an id that is no number": (changed('<layer id="1"', '<layer id="one"'), ReadError, "no non-negative integer"),
-    "an id of 100 digits": (changed('<layer id="1"', f'<layer id="{"9" * 100}"'), ReadError, "no non-negative integer"),
-    "an id in digits of another script": (changed('<layer id="1"', '<layer id="１"'), ReadError, "no non-negative"),
+    "a negative id": (changed('<layer id="1"', '<layer id="-1"'), ReadError, "not a non-negative"),
+    "an id that is no number": (changed('<layer id="1"', '<layer id="one"'), ReadError, "not a non-negative"),
+    "an id of 100 digits": (
+        changed('<layer id="1"', f'<layer id="{"9" * 100}"'),
+        ReadError,
+        "not a non-negative",
+    ),
+    "an id in digits of another script": (changed('<layer id="1"', '<layer id="１"'), ReadError, "not a non-negative"),
     "a missing input port": (
         changed('<input><port id="0"/></input>', "", BASE),
         ReadError,
@@ -92,12 +96,12 @@ def test_a_fault_of_the_graph_is_named(text: str, error: type[IRError], words: s
         irload.read_model(text.encode())
 
 
-def test_without_layers_there_is_nothing() -> None:
+def test_a_net_without_layers_has_no_nodes() -> None:
     model = irload.read_model(b'<net name="m" version="11"/>')
     assert (model.inputs, model.outputs, model.nodes) == ([], [], [])
 
 
-def test_without_result_there_is_nothing_to_run() -> None:
+def test_a_net_without_results_returns_nothing() -> None:
     model = irload.read_model(net(PARAMETER + RELU, FIRST).encode())
     assert model.outputs == []
     assert list(irload.compile_model(model)(np.ones((1, 3), np.float32)).values()) == []
@@ -110,7 +114,7 @@ def test_an_unknown_operation_that_a_result_needs_cannot_run() -> None:
         irload.compile_model(model)
 
 
-def test_an_unknown_operation_that_nothing_needs_is_left_alone() -> None:
+def test_an_unused_unknown_operation_is_ignored() -> None:
     model = irload.read_model(net(PARAMETER + RELU + STRANGE + RESULT, EDGES + edge("1:1", "3:0")).encode())
     assert any("Strange" in warning for warning in model.warnings)
     result = irload.compile_model(model)(np.full((1, 3), -2, np.float32))[0]
@@ -118,7 +122,7 @@ def test_an_unknown_operation_that_nothing_needs_is_left_alone() -> None:
 
 
 @pytest.mark.parametrize("command", ["run", "check", "infer"])
-def test_the_command_line_says_where_the_cycle_is(command: str, tmp_path: Path) -> None:
+def test_the_command_line_locates_the_cycle(command: str, tmp_path: Path) -> None:
     path = tmp_path / "model.xml"
     path.write_text(FAULTS["a cycle"][0])
     done = irrun(command, path)
@@ -139,7 +143,7 @@ def handing_on() -> str:
 
 
 def choosing(then_body: str, else_body: str) -> str:
-    """A body of the same ports that is one of two such bodies."""
+    """A body with the same ports that contains an If of two bodies."""
     g = Graph()
     x, c = g.parameter("x", "f32", (1, 3)), g.parameter("c", "boolean", ())
     lines = "".join(
@@ -153,9 +157,9 @@ def choosing(then_body: str, else_body: str) -> str:
 
 
 def looping(inner: str | None) -> str:
-    """Layers that run a body in a Loop: it takes rows, a condition, a number; gives the first two.
+    """Layers that run a body in a Loop: it takes rows, a condition, a number; returns the first two.
 
-    The innermost body doubles the rows, so no type of any Loop stays as it was in the first pass.
+    The innermost body doubles the rows, so the type of every Loop changes after the first pass.
     """
     g = Graph()
     x, c = g.parameter("x", "f32", ("?", 3)), g.parameter("c", "boolean", ())
@@ -180,7 +184,7 @@ def net_of(graph: str) -> bytes:
 
 
 def nested(depth: int) -> bytes:
-    """Ifs inside Ifs."""
+    """Nested Ifs."""
     text = handing_on()
     for _ in range(depth):
         text = choosing(text, handing_on())

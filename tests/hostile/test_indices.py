@@ -1,4 +1,4 @@
-"""Indices out of range and negative ones: each operation does what its specification says, and never wraps silently."""
+"""Indices out of range and negative ones: each operation follows its specification, and never wraps silently."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def gather(version: str, index: int, element: et.ElementType = et.i64) -> Case:
 
 
 def value(case: Case) -> list[float]:
-    """The result, plainly and by the fast plan, which must agree."""
+    """The result, computed plainly and by the plan, which must agree."""
     model = irload.read_model(*ir_of(case))
     arrays = [i.value for i in case.inputs if not i.constant]
     plain, fast = (irload.compile_model(model, optimize=o)(arrays)[0].ravel().tolist() for o in (False, True))
@@ -34,11 +34,11 @@ def test_gather_counts_negative_indices_from_the_end_and_gives_zero_outside(vers
     assert [value(gather(version, k)) for k in (0, 2, -1, -3)] == [[10], [30], [30], [10]]
     for index in BEYOND.values():
         assert value(gather(version, index)) == [0]
-    assert value(gather(version, 2**64 - 1, et.u64)) == [0]  # no −1
+    assert value(gather(version, 2**64 - 1, et.u64)) == [0]  # −1 is not valid
 
 
 def at(type: str, version: str, index: int) -> Case:
-    """An operation of which one index is `index`, on an axis of 3."""
+    """An operation with `index` as one of its indices, on an axis of 3."""
     indices, one = param(np.array([index])), param(np.array([1], np.float32))
     inputs = {
         "GatherElements": [param(DATA), indices],
@@ -63,7 +63,7 @@ CHECKED = [
 
 
 @pytest.mark.parametrize("row", CHECKED, ids="-".join)
-def test_others_count_negative_indices_from_the_end_and_refuse_those_outside(row: tuple[str, str]) -> None:
+def test_others_accept_negative_indices_and_reject_out_of_range_ones(row: tuple[str, str]) -> None:
     assert value(at(*row, -1)) == value(at(*row, 2))
     for index in BEYOND.values():
         for optimize in (False, True):
@@ -88,7 +88,7 @@ def test_bags_refuse_rows_that_the_table_does_not_have(type: str) -> None:
         assert "ExecutionError" in ended(Case(type, version, inputs(index)), False)
 
 
-def test_one_hot_has_nothing_for_indices_outside() -> None:
+def test_one_hot_is_zero_for_indices_out_of_range() -> None:
     for index in (-1, *BEYOND.values()):
         case = Case(
             "OneHot",

@@ -13,20 +13,21 @@ from pathlib import Path
 
 from irrun.main import INTERRUPTED
 from tests.batch.kill import MODEL, digits
+from tests.harness.tiers import tiered
 
-ITEMS = 6000
+ITEMS = tiered(2500, 6000)
 HANGING = 1800
-"""Seconds after which a job is taken to be hanging: far beyond what the slowest machine needs."""
+"""Seconds after which a job counts as hanging: far more than the slowest machine needs."""
 
 
 def done(folder: Path) -> set[str]:
-    """The outputs that a job has recorded; it must have ended, as it locks its records."""
+    """The outputs that a job has recorded; it must have ended, because it locks its records."""
     with closing(sqlite3.connect(folder / ".batch" / "manifest.sqlite")) as manifest:
         return {row[0] for row in manifest.execute("SELECT output FROM items WHERE status = 'done'")}
 
 
 def listening() -> None:
-    """Hear SIGINT even where the tests do not: shells have what runs in the background ignore it."""
+    """Receive SIGINT even if the tests do not: shells make background processes ignore it."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
@@ -44,20 +45,20 @@ def interrupted(command: list[str], out: Path) -> tuple[int, str]:
 def test_sigint_mid_batch_exits_130_keeps_finished_items_and_resumes(tmp_path):
     digits(tmp_path / "in", ITEMS)
     code = 0
-    for k in range(5):  # where this process waits too long for its turn, a job is done before it gets the signal
+    for k in range(5):  # if this process waits too long for the processor, a job ends before the signal
         out = tmp_path / f"out{k}"
         command = [sys.executable, "-m", "irrun", "batch", str(MODEL), str(tmp_path / "in"), "-o", str(out)]
-        command += ["--batch-size", "1", "--workers", "1"]  # slow, so that the signal comes in the middle
+        command += ["--batch-size", "1", "--workers", "1"]  # slow, so that the signal arrives during the job
         code, errors = interrupted(command, out)
         if code:
             break
     assert code == INTERRUPTED
     assert "Traceback" not in errors
-    assert "--resume goes on" in errors
+    assert "--resume continues" in errors
     kept = done(out)
     assert 0 < len(kept) < ITEMS
     before = {file: os.stat(file).st_mtime_ns for file in kept}
     again = subprocess.run([*command[:-4], "--resume"], capture_output=True, text=True, check=False)
     assert again.returncode == 0, again.stderr
     assert len(done(out)) == ITEMS
-    assert before == {file: os.stat(file).st_mtime_ns for file in kept}, "what was finished is not made again"
+    assert before == {file: os.stat(file).st_mtime_ns for file in kept}, "finished items are not computed again"

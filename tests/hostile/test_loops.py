@@ -1,4 +1,4 @@
-"""Loops that never end, count backwards or collect without bound."""
+"""Loops that never end, count backwards or concatenate without bound."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ def net(text: Graph) -> tuple[bytes, bytes]:
 
 
 def loop(trips: int, *, constant: bool, rows: int = 1, known: bool = True) -> tuple[bytes, bytes]:
-    """A Loop whose condition is always true; it collects `rows` rows of its input from each iteration.
+    """A Loop whose condition is always true; it concatenates `rows` rows of its input from each iteration.
 
-    Unless `known`, the condition is computed from the data, so nobody can know how often the body will run.
+    Unless `known`, the condition is computed from the data, so the number of iterations is not known statically.
     """
     g = Graph()
     x = g.parameter("x", "f32", (1, 4))
@@ -73,15 +73,15 @@ def test_a_loop_within_its_budget_runs(constant: bool) -> None:
     assert run(files, X, *(() if constant else (np.array(100),))).shape == (100, 4)
 
 
-def test_what_a_loop_collects_is_bounded_while_it_collects() -> None:
-    files = loop(0, constant=False, rows=1 << 14, known=False)  # 256 KiB an iteration
+def test_the_concatenated_output_of_a_loop_is_bounded_during_the_run() -> None:
+    files = loop(0, constant=False, rows=1 << 14, known=False)  # 256 KiB per iteration
     with pytest.raises(LimitExceeded, match="output 0 has grown too large: 1310720 bytes") as caught:
         run(files, X, np.array(50))
     assert caught.value.limit == "tensor_bytes"
 
 
 def iterator(**attributes: object) -> tuple[bytes, bytes]:
-    """A TensorIterator that collects what its body returns; `attributes` are those of the concatenated output."""
+    """A TensorIterator that concatenates the output of its body; `attributes` belong to the concatenated output."""
     g = Graph()
     x = g.parameter("x", "f32", (1, 4))
     body = g.body()
@@ -108,7 +108,7 @@ ITERATORS: dict[str, tuple[dict[str, object], type[IRError], str]] = {
 
 
 @pytest.mark.parametrize(("attributes", "error", "words"), ITERATORS.values(), ids=ITERATORS)
-def test_a_wrong_tensor_iterator_is_refused(attributes: dict[str, object], error: type[IRError], words: str) -> None:
+def test_a_wrong_tensor_iterator_is_rejected(attributes: dict[str, object], error: type[IRError], words: str) -> None:
     xml, blob = iterator(**{k: v for k, v in attributes.items() if k != "axis"})
     if "axis" in attributes:
         xml = xml.replace(b'axis="0"', f'axis="{attributes["axis"]}"'.encode())

@@ -1,4 +1,4 @@
-"""Operations that ask for terabytes, for hours, or for what does not exist: refused before anything is allocated."""
+"""Operations that need terabytes, hours, or missing data: rejected before anything is allocated."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ TERABYTES = {
 
 
 def ended(case: Case, optimize: bool) -> str:
-    """How running a case ends: the type of the error and its words, or the shapes of the results."""
+    """The outcome of a case: the type of the error and its message, or the shapes of the results."""
     arrays = [i.value for i in case.inputs if not i.constant]
     try:
         compiled = irload.compile_model(irload.read_model(*ir_of(case)), threads=1, optimize=optimize)
@@ -126,7 +126,7 @@ def ended(case: Case, optimize: bool) -> str:
 
 
 def confined(cases: Sequence[Case]) -> list[str]:
-    """`ended` of each case plainly and by the fast plan, in child processes of bounded memory and time."""
+    """`ended` of each case plainly and by the plan, in child processes with limited memory and time."""
     preload()
     tasks = [(c, optimize) for c in cases for optimize in (False, True)]
     found = in_children(lambda k: ended(*tasks[k]), len(tasks), SECONDS, MEMORY)
@@ -134,12 +134,12 @@ def confined(cases: Sequence[Case]) -> list[str]:
 
 
 def toggled(case: Case) -> Case:
-    """The case with all inputs given at run time."""
+    """The case with all inputs fed at run time."""
     return replace(case, inputs=[replace(i, constant=False) for i in case.inputs])
 
 
 @pytest.mark.parametrize("when", ["in the file", "at run time"])
-def test_what_asks_for_terabytes_is_refused_before_anything_is_allocated(when: str) -> None:
+def test_terabytes_are_rejected_before_allocation(when: str) -> None:
     cases = {n: c if when == "in the file" else toggled(c) for n, c in TERABYTES.items()}
     endings = confined(list(cases.values()))
     wrong = {
@@ -292,7 +292,7 @@ FRUGAL: dict[str, tuple[Case, str]] = {
         "[1, 1000000]",
     ),
 }
-"""Small results that only a careless computation takes terabytes or hours for, and how they end."""
+"""Small results for which a naive implementation takes terabytes or hours, and their outcomes."""
 
 
 def test_small_results_take_little_memory_and_time() -> None:

@@ -1,4 +1,4 @@
-"""Weights from strangers: ranges that lie, files that are none, bytes that are shared, and maps."""
+"""Untrusted weights: ranges outside the file, special files, shared bytes, and memory maps."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ import pytest
 
 import irload
 from irload.errors import InputInvalid, IRError, ReadError
-from irload.portable import read_at
 from irload.read import Weights
 from irload.read.constants import RANK
+from irload.system.portable import read_at
 from tests.hostile.confined import confined, irrun
 from tests.read.texts import BASE, RESULT, const_net, net
 
@@ -60,8 +60,8 @@ ROWS = {
 }
 
 
-def test_ranges_and_shapes_that_lie(tmp_path: Path) -> None:
-    """All in one process that could not allocate what they ask for."""
+def test_false_ranges_and_shapes_are_rejected(tmp_path: Path) -> None:
+    """All in one process that could not allocate the declared sizes."""
     code = """
 import json, sys
 import irload
@@ -79,7 +79,7 @@ for name, text in json.load(open(sys.argv[1])).items():
 
 
 def test_size_is_more_than_shape_times_bits() -> None:
-    """The runtime reads such a file, and so it is a warning; `check` has a rule for it."""
+    """The runtime reads a file like this, so it is a warning; `check` has a rule for it."""
     model = irload.read_model(const_net(F32 + 'shape="2" offset="0" size="24"').encode(), FLOATS)
     assert "size 24 is more than the 8 bytes" in model.warnings[0]
 
@@ -91,7 +91,7 @@ CONST = const_net(F32 + 'shape="6" offset="0" size="24"')
 
 
 def place(kind: str, file: Path) -> None:
-    """Make `file` what a row says."""
+    """Create the file that a row describes."""
     if kind == "truncated":
         file.write_bytes(FLOATS[:-1])
     elif kind == "empty":
@@ -99,7 +99,7 @@ def place(kind: str, file: Path) -> None:
     elif kind == "Git-LFS pointer":
         file.write_bytes(LFS)
     elif kind == "FIFO":
-        os.mkfifo(file)  # nobody writes: an open that blocks would hang here
+        os.mkfifo(file)  # no writer: an open that blocks would hang here
     elif kind == "directory":
         file.mkdir()
     elif kind == "device":
@@ -155,7 +155,7 @@ def test_a_nul_in_the_name() -> None:
 
 
 def test_a_sparse_file_of_1_tib(tmp_path: Path) -> None:
-    """A range of it is read, not the file; what asks for more than the machine has is refused before."""
+    """Only a range is read, not the file; a constant larger than the memory is rejected before the read."""
     end = 1 << 40
     with (tmp_path / "model.bin").open("wb") as stream:
         stream.truncate(end)
@@ -186,7 +186,7 @@ def test_a_sparse_file_of_1_tib(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("what", ["model.xml", "model.bin"])
 def test_symbolic_links_to_regular_files_are_followed(tmp_path: Path, what: str) -> None:
-    """Caches of models are made of them."""
+    """Caches of models consist of links."""
     for name, content in (("model.xml", CONST.encode()), ("model.bin", FLOATS)):
         file = tmp_path / ("blob" if name == what else name)
         file.write_bytes(content)
@@ -215,7 +215,7 @@ def sharing(constants: list[str]) -> str:
     ("element", "values"), [("f32", 1 << 20), ("u4", 1 << 23)], ids=["used as they are", "unpacked"]
 )
 def test_thousands_of_constants_over_the_same_bytes(tmp_path: Path, element: str, values: int) -> None:
-    """4 MB of weights, read by 2,000 constants in 60 shapes: 8 GB (or 16) if each had its own."""
+    """4 MB of weights, read by 2,000 constants in 60 shapes: 8 GB (or 16) if each were a copy."""
     (tmp_path / "model.bin").write_bytes(bytes(4 << 20))
     shapes = [",".join(["1"] * (k % 60) + [str(values)]) for k in range(2_000)]
     constants = [f'element_type="{element}" shape="{s}" offset="0" size="{4 << 20}"' for s in shapes]
@@ -248,7 +248,7 @@ def test_overlapping_ranges_do_not_add_up(tmp_path: Path) -> None:
     assert np.shares_memory(found[5], found[6])
 
 
-# -- the file changes under us -----------------------------------------------------------------------------------------
+# -- the file changes concurrently -------------------------------------------------------------------------------------
 
 
 def test_a_file_that_shrinks_is_an_error(tmp_path: Path) -> None:
@@ -261,7 +261,7 @@ def test_a_file_that_shrinks_is_an_error(tmp_path: Path) -> None:
 
 
 def test_a_short_read_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The file shrinks between the look at its size and the read."""
+    """The file shrinks between stat and read."""
     file = tmp_path / "m.bin"
     file.write_bytes(bytes(100))
     weights = Weights(file)
@@ -287,7 +287,7 @@ print(compiled()[0].sum())
 
 @pytest.mark.parametrize("mmap", [False, True])
 def test_the_file_shrinks_while_mapped(tmp_path: Path, mmap: bool) -> None:
-    """A map dies by SIGBUS, which is why it must be asked for; read, it is an error."""
+    """A mapped file that shrinks kills by SIGBUS, so mapping is opt-in; for a read it is an error."""
     size = 1 << 20
     (tmp_path / "model.xml").write_text(const_net(F32 + f'shape="{size // 4}" offset="0" size="{size}"'))
     (tmp_path / "model.bin").write_bytes(bytes(size))
@@ -313,6 +313,6 @@ def test_mapped_weights_give_the_same(tmp_path: Path) -> None:
         irload.read_model(tmp_path / "model.xml", mmap=True)
 
 
-def test_a_model_without_weights_needs_none(tmp_path: Path) -> None:
+def test_a_model_without_constants_needs_no_weights(tmp_path: Path) -> None:
     (tmp_path / "model.xml").write_text(BASE)
     assert irload.read_model(tmp_path / "model.xml", mmap=True).outputs[0].shape == (1, 3)

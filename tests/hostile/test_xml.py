@@ -1,4 +1,4 @@
-"""XML from strangers, each row of what a loader must survive, in a process whose memory and time are limited."""
+"""Untrusted XML: each row must not harm a loader, in a process with limited memory and time."""
 
 from __future__ import annotations
 
@@ -82,8 +82,8 @@ def test_refused(tmp_path: Path, content: str | bytes, said: str) -> None:
 
 
 @pytest.mark.parametrize("element", ["<net ", '<layer id="1" ', '<port id="1" ', "<edge "])
-def test_100_000_attributes_where_none_are_listed(tmp_path: Path, element: str) -> None:
-    """Listing them takes quadratic time. The few that are known are asked for by name."""
+def test_100_000_attributes_on_elements_without_any(tmp_path: Path, element: str) -> None:
+    """Listing them takes quadratic time. The few supported ones are looked up by name."""
     (tmp_path / "model.xml").write_text(changed(element, f"{element}{attributes(100_000)} "))
     found = irrun("inspect", tmp_path / "model.xml", memory=MEMORY, seconds=SECONDS)
     assert found.returncode == 0, found.stderr[:2000]
@@ -106,7 +106,7 @@ LAYER = PARAMETER.replace('id="0" name="in"', 'id="{0}" name="in{0}"')
 
 
 def millions(file: Path, count: int) -> int:
-    """A file of that many layers, of which each has the id of others; its size."""
+    """Write a file of that many layers, each with the id of another one; returns its size."""
     block = "".join([LAYER.format(100_000 + k) for k in range(10_000)])
     with file.open("w") as stream:
         stream.write('<net name="m" version="11"><layers>')
@@ -117,7 +117,7 @@ def millions(file: Path, count: int) -> int:
 
 
 def test_316_mb_with_1_7_million_layers(tmp_path: Path) -> None:
-    """A tree of it takes 5.3 GB. The size alone is refused; with that limit lifted, reading streams up to the next."""
+    """Its tree takes 5.3 GB. The size alone is rejected; with that limit lifted, reading stops at the next limit."""
     file = tmp_path / "model.xml"
     assert millions(file, 1_700_000) > 316_000_000
     found = irrun("inspect", file, memory=MEMORY, seconds=SECONDS)
@@ -129,7 +129,7 @@ def test_316_mb_with_1_7_million_layers(tmp_path: Path) -> None:
 
 
 def test_a_long_file_is_streamed(tmp_path: Path) -> None:
-    """Read to its end in memory that a tree of it does not fit into. What stays is what the layers say, not how."""
+    """Read to the end with less memory than its tree takes. Only the parsed layers remain in memory."""
     file = tmp_path / "model.xml"
     layers = "".join(LAYER.format(k) + "<junk/>" * 2_500 for k in range(2_000))
     file.write_text(f'<net version="11"><layers>{layers}</layers></net>')

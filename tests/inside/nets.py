@@ -1,4 +1,4 @@
-"""Small models for looking inside: chains of layers, and the same chain as the body of each kind of control flow."""
+"""Small models to inspect: chains of layers, and the same chain as the body of each kind of control flow."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import irload
 from models.ir import Graph, Ref
 
 Build = Callable[[Graph, Ref], Ref]
-"""Adds layers behind a tensor and returns the last."""
+"""Appends layers to a tensor and returns the last."""
 
 
 def binary(g: Graph, type: str, a: Ref, b: Ref, name: str) -> Ref:
@@ -48,7 +48,7 @@ def plain(build: Build, element: str, dims: Sequence[int]) -> irload.Model:
 
 
 def looped(build: Build, element: str, dims: Sequence[int]) -> irload.Model:
-    """Four iterations of a Loop named `loop`; what the chain gives is the next iteration's input."""
+    """Four iterations of a Loop named `loop`; the chain's result is the next iteration's input."""
     g = Graph()
     x = g.parameter("x", element, dims)
     body = g.body()
@@ -81,7 +81,7 @@ def iterated(build: Build, element: str, dims: Sequence[int]) -> irload.Model:
 
 
 def branched(build: Build, element: str, dims: Sequence[int]) -> irload.Model:
-    """An If named `if` that takes its then_body."""
+    """An If named `if` with this then_body."""
     g = Graph()
     x = g.parameter("x", element, dims)
     then, other = g.body(), g.body()

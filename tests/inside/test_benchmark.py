@@ -1,4 +1,4 @@
-"""benchmark counts what runs, in turns and with several requests; no times are judged here."""
+"""benchmark counts inferences, in turns and with several requests; times are not tested here."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import irload
-from irload import benchmark as module
-from irload.benchmark import Side, benchmark
+from irload.diagnostics import benchmark as module
+from irload.diagnostics.benchmark import Contender, benchmark
 from tests.cli.conftest import MODELS
 
 DIGITS = MODELS / "digits" / "model.xml"
@@ -45,7 +45,7 @@ def test_openvino_takes_turns(monkeypatch, requests):
     assert [len(s.latencies) for s in counted.sides] == [2 * requests] * 2
 
 
-def test_variables_begin_anew(monkeypatch):
+def test_variables_are_reset(monkeypatch):
     model = irload.read_model(MODELS / "state" / "model.xml")
     seen: list[dict[str, object]] = []
     infer = irload.InferRequest.infer
@@ -61,7 +61,7 @@ def test_variables_begin_anew(monkeypatch):
 
 
 def test_percentiles():
-    side = Side("irload", 0, 0, None, [0.4, 0.1, 0.2, 0.3, 0.5], 1.5)
+    side = Contender("irload", 0, 0, None, [0.4, 0.1, 0.2, 0.3, 0.5], 1.5)
     assert side.percentile(50) == pytest.approx(0.3)
     assert side.percentile(95) == pytest.approx(0.48)
     assert side.mean == pytest.approx(0.3)
@@ -69,7 +69,7 @@ def test_percentiles():
 
 
 @pytest.mark.parametrize("options", [{"requests": 0}, {"seconds": 0}, {"runs": 0}, {"against": "x"}])
-def test_what_cannot_be_measured(options):
+def test_invalid_benchmark_options_are_rejected(options):
     with pytest.raises(irload.InputInvalid):
         benchmark(irload.read_model(DIGITS), [SEVEN], **options)
 
@@ -80,7 +80,7 @@ def test_errors_of_inferences_are_raised(requests):
         benchmark(irload.read_model(DIGITS), [SEVEN[:, :, 1:]], requests=requests, warm_up=0, runs=1)
 
 
-def test_what_fails_in_a_thread_is_raised(monkeypatch):
+def test_an_error_in_a_thread_is_raised(monkeypatch):
     calls = iter(range(100))
     infer = irload.InferRequest.infer
 

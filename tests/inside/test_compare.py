@@ -1,4 +1,4 @@
-"""compare names the layer with the planted fault, and nothing in pairs that are alike."""
+"""compare names the layer with the planted fault, and reports nothing for equal pairs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NUMPY = {"auto_broadcast": "numpy"}
 
 
 class Net:
-    """A graph in which single things are other than they should be: `faults` by name."""
+    """A graph into which single faults can be planted: `faults` by name."""
 
     def __init__(self, faults: dict[str, Any], prefix: str = "") -> None:
         self.g, self.faults, self.rng, self.prefix = Graph(), faults, np.random.default_rng(0), prefix
@@ -122,7 +122,7 @@ PLANTED: list[tuple[Any, dict[str, Any], str]] = [
     (rows, {"clamp": {"max": 0.5}}, "clamp"),
     (rows, {"out": "swapped"}, "out"),
     (half, {"bigger": 60000}, "bigger_c"),
-    (inner, {"slope": 1.11}, "slope_c"),
+    (inner, {"slope": 1.11}, "loop/body/slope_c"),
     (inner, {"type": "Maximum"}, "loop/body[0]/shifted"),
 ]
 
@@ -148,7 +148,7 @@ def test_pairs_that_are_alike_pass(make, sides):
     assert found.first is None
 
 
-def test_an_inherited_error_is_told_from_one_that_is_made():
+def test_inherited_errors_are_distinguished_from_new_ones():
     found = irload.compare(cnn(conv2={"pads_begin": "0,0", "pads_end": "2,2"}), cnn(), IMAGE)
     assert [e.name for e in found.layers if not e.passed] == ["conv2"]
     after = {e.name: e for e in found.layers}["softmax"]
@@ -156,21 +156,23 @@ def test_an_inherited_error_is_told_from_one_that_is_made():
     assert not after.total.passed
 
 
-def test_layers_that_were_renamed_are_matched_by_place():
+def test_renamed_layers_are_matched_by_position():
     found = irload.compare(cnn(elu={"alpha": 1.05}), cnn(prefix="exported/"), IMAGE)
     assert found.first.name == "elu"
     assert found.unmatched == 0
     assert irload.compare(cnn(), cnn(prefix="exported/"), IMAGE).passed
 
 
-def test_a_layer_that_is_missing_is_named_by_what_takes_it():
+def test_a_layer_without_partner_is_named_with_its_neighbours():
     g = Graph()
     short = model(g, unary(g, "Tanh", g.parameter("x", "f32", [2]), "end"))
     g = Graph()
     long = model(g, unary(g, "Tanh", unary(g, "Abs", g.parameter("x", "f32", [2]), "more"), "end"))
     found = irload.compare(long, short, -np.ones(2, np.float32))
-    assert found.first.name == "end"
+    assert (found.first.name, found.first.problem) == ("more", "between x and end, without partner in B")
     assert found.unmatched == 1
+    turned = irload.compare(short, long, -np.ones(2, np.float32))
+    assert (turned.first.name, turned.first.problem) == ("more", "between x and end, without partner in A")
 
 
 @pytest.mark.parametrize("kind", ["folder", "npz"])
@@ -187,10 +189,20 @@ def test_dumps(tmp_path, kind):
     assert found.first.name == ("loop" if kind == "npz" else "loop/body[0]/slope")
 
 
+def test_a_wrong_intermediate_of_a_dump_fails(tmp_path):
+    """The other layers of the dump agree with the model, so no later layer explains the difference."""
+    entries = irload.dump_intermediates(irload.compile_model(cnn()), IMAGE, tmp_path / "d")
+    (file,) = (tmp_path / "d" / e.file for e in entries if e.name == "conv1")
+    np.save(file, np.load(file) + 1)
+    found = irload.compare(cnn(), tmp_path / "d", IMAGE)
+    assert not found.passed
+    assert found.first.name == "conv1"
+
+
 def test_tolerances_are_by_type_or_pattern():
     pair = (cnn(lrn={"alpha": 0.11}), cnn(), IMAGE)
     assert irload.compare(*pair, tolerances={"f32": 0.5}).passed
-    assert irload.compare(*pair, tolerances={"lr*": 0.5}).passed
+    assert irload.compare(*pair, tolerances={"lr*": 0.5, "softmax": 0.5}).passed
     assert not irload.compare(*pair, tolerances={"conv*": 0.5}).passed
     assert [e.name for e in irload.compare(*pair, layers="conv?").layers] == ["conv1", "conv2"]
 
@@ -212,7 +224,7 @@ def test_measures():
 
 @pytest.mark.parametrize("dtype", ["f2", "f4", "f8"])
 @pytest.mark.parametrize("floor", [0.0, 1e-3])
-def test_measures_over_chunks_are_those_of_the_whole(dtype, floor):
+def test_measures_over_chunks_equal_the_whole(dtype, floor):
     from irload.comparison.measures import CHUNK, measure
 
     rng = np.random.default_rng(0)
@@ -230,12 +242,12 @@ def test_measures_over_chunks_are_those_of_the_whole(dtype, floor):
     assert found.cosine == pytest.approx(x @ y / np.sqrt(x @ x * (y @ y)), rel=1e-12)
 
 
-def test_measures_of_what_hides_differences():
+def test_measures_of_hidden_differences():
     from irload.comparison.measures import measure
 
     large = np.array([2**60, 5], np.int64)
     assert measure(large + np.array([1, 0]), large, 0).beyond == 1
-    assert measure(np.array([1e300, 1]), np.array([-1e300, 1]), 1e-4).max_abs == 2e300  # whose square is none
+    assert measure(np.array([1e300, 1]), np.array([-1e300, 1]), 1e-4).max_abs == 2e300  # the squares overflow
     zero = np.zeros(3, np.float32)
     found = measure(zero + np.float32(1e-3), zero, 1e-4)
     assert (found.beyond, found.needed, found.max_rel, found.mean_rel) == (3, np.inf, np.inf, 0)
@@ -300,7 +312,7 @@ def test_openvino_agrees(tmp_path, make):
 
 
 def test_openvino_names_a_planted_fault(tmp_path):
-    """The plain side is of the faulty model here, as OpenVINO runs the file it is given."""
+    """The plain side is of the faulty model here, as OpenVINO runs the given file."""
     irload.save_model(cnn(), tmp_path / "m.xml")
     loaded = irload.read_model(tmp_path / "m.xml")
     faulty = next(n for n in loaded.nodes if n.name == "elu")
@@ -314,6 +326,6 @@ def test_openvino_in_another_precision_is_judged_by_it(tmp_path, precision):
     irload.save_model(cnn(), tmp_path / "m.xml")
     found = irload.compare(f"openvino:{precision}", tmp_path / "m.xml", IMAGE)
     assert found.passed, str(found)
-    computed = openvino_precision(precision)  # bf16 for f16 where the processor has that alone, f32 where it has none
+    computed = openvino_precision(precision)  # bf16 for f16 if the processor supports only that, otherwise f32
     assert {e.tolerance for e in found.layers if e.type == "f32"} == {TOLERANCES[computed]}
     assert (f"in {computed}, as this processor has no {precision}" in str(found)) == (computed != precision)

@@ -1,4 +1,4 @@
-"""Comparing holds a few outputs of layers beside both runs, however many layers there are; measured by allocations."""
+"""Comparing holds a few outputs of layers besides both runs, for any number of layers; measured by allocations."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from tests.inside.nets import binary, iterated, model, unary, with_constant
 ROWS, COLUMNS, BLOCKS = 512, 256, 12
 LAYER = ROWS * COLUMNS * 4
 SCRATCH = 1 << 21
-"""What measuring takes, whatever it measures, and what layers wait for each other in."""
+"""Constant overhead of measuring, and of the queues between layers."""
 X = np.random.default_rng(0).standard_normal((ROWS, COLUMNS)).astype(np.float32)
 
 
 def chain(g: Graph, x: Ref, blocks: int = BLOCKS) -> Ref:
-    """Blocks of matmul, bias, activation and residual, of which a plan makes fewer values than there are layers."""
+    """Blocks of matmul, bias, activation and residual, for which a plan has fewer values than there are layers."""
     rng = np.random.default_rng(1)
     for k in range(blocks):
         weights = g.constant(rng.standard_normal((COLUMNS, COLUMNS)).astype(np.float32) / 16)
@@ -32,8 +32,8 @@ def chain(g: Graph, x: Ref, blocks: int = BLOCKS) -> Ref:
 
 
 def peak(run: Callable[[], Any]) -> int:
-    """The bytes that are allocated at once while something runs, beyond what was there before."""
-    run()  # what is imported and compiled once stays
+    """The peak of allocated bytes during a call, minus the bytes allocated before it."""
+    run()  # imports and compilation allocate only once
     tracemalloc.start()
     run()
     found = tracemalloc.get_traced_memory()[1]
@@ -42,13 +42,13 @@ def peak(run: Callable[[], Any]) -> int:
 
 
 @pytest.mark.parametrize(("a", "optimize"), [("fast", True), ("plain", False)])
-def test_what_is_held_beside_both_runs(a, optimize):
+def test_memory_beyond_both_runs(a, optimize):
     g = Graph()
     net = model(g, chain(g, g.parameter("x", "f32", X.shape)))
     runs = [peak(lambda o=o: irload.compile_model(net, optimize=o, jit=False)(X)) for o in (optimize, False)]
     beyond = peak(lambda: irload.compare(a, net, X)) - sum(runs)
     assert beyond < 3 * LAYER + SCRATCH
-    assert BLOCKS * LAYER > 3 * LAYER + SCRATCH  # what holding one output of each block would take
+    assert BLOCKS * LAYER > 3 * LAYER + SCRATCH  # the size of one output of each block
 
 
 def test_passes_of_a_body_are_not_gathered():

@@ -1,4 +1,4 @@
-"""An ONNX file as a side of compare: by ONNX Runtime where it is installed, here by what stands in for it."""
+"""An ONNX file as a side of compare: by ONNX Runtime if installed, here by a substitute."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ X = np.array([-1.5, 0.5], np.float32)
 
 
 def runtime(inputs: list[str], outputs: dict[str, np.ndarray], seen: dict[str, object]) -> ModuleType:
-    """A module like onnxruntime whose session gives these outputs."""
+    """A module like onnxruntime whose session returns these outputs."""
 
     class Session:
         def __init__(self, source, options, providers):
@@ -76,14 +76,14 @@ def test_outputs_match_by_tensor_name(file, stands_in):
     assert seen["source"] == str(file)
 
 
-def test_outputs_match_by_place_where_names_differ(file, stands_in):
+def test_outputs_match_by_position_if_names_differ(file, stands_in):
     stands_in(["data"], {"prob": np.exp(np.abs(X)) + 1})
     found = irload.compare(model(), file, X)
     assert [e.name for e in found.layers if not e.passed] == ["grown"]
     assert irload.compare(file, model(), X).first.name == "grown"
 
 
-def test_what_is_missing_or_fails_is_said(file, stands_in, monkeypatch, tmp_path):
+def test_missing_inputs_and_failures_are_reported(file, stands_in, monkeypatch, tmp_path):
     stands_in(["x"], {"fails": X})
     with pytest.raises(irload.Unsupported, match="run this"):
         irload.compare(model(), file, X)
@@ -97,7 +97,7 @@ def test_what_is_missing_or_fails_is_said(file, stands_in, monkeypatch, tmp_path
         irload.compare(model(), file, X)
 
 
-def test_the_real_runtime_shows_every_tensor_of_a_known_name(tmp_path):
+def test_onnx_runtime_returns_every_named_tensor(tmp_path):
     onnx = pytest.importorskip("onnx")
     pytest.importorskip("onnxruntime")
     helper, f32 = onnx.helper, onnx.TensorProto.FLOAT

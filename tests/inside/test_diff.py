@@ -1,4 +1,4 @@
-"""diff says exactly what was edited, and nothing of models that mean the same."""
+"""diff reports exactly the edits, and nothing for equivalent models."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_a_saved_model_is_the_same(file, tmp_path):
 
 
 @pytest.mark.parametrize("file", MODELS, ids=lambda f: f.parent.name)
-def test_planted_edits_are_found_alone(file, tmp_path):
+def test_planted_edits_are_reported_exactly(file, tmp_path):
     copy, rng = Copy(file, tmp_path), np.random.default_rng(int(file.stat().st_size))
     made = 0
     for _ in range(60):
@@ -47,7 +47,7 @@ def test_planted_edits_are_found_alone(file, tmp_path):
     assert made >= 6
 
 
-def test_old_models_are_compared_as_what_they_stand_for(tmp_path):
+def test_old_models_are_compared_after_conversion(tmp_path):
     text = DIGITS.read_text(encoding="utf-8").replace('version="11"', 'version="10"')
     (tmp_path / "old.xml").write_text(text, encoding="utf-8")
     old = irload.read_model(tmp_path / "old.xml", DIGITS.with_suffix(".bin"))
@@ -71,13 +71,13 @@ def test_converts_that_one_old_model_writes_out_are_no_difference(tmp_path):
 
 
 @pytest.mark.parametrize("turned", [False, True])
-def test_compression_is_said_in_one_line(tmp_path, turned):
+def test_compression_is_summarized_in_one_line(tmp_path, turned):
     loaded = irload.read_model(DIGITS)
     irload.save_model(loaded, tmp_path / "half.xml", compress_to_fp16=True)
     pair = (loaded, tmp_path / "half.xml")
     found = irload.diff(*(pair[::-1] if turned else pair))
     assert found.kind == "compressed"
-    assert re.match("only compression differs: 7 constants in f(16 for f32|32 for f16)", found.summary)
+    assert re.match("only the precision of weights differs: 7 constants in f(16 for f32|32 for f16)", found.summary)
     assert {c.what for e in found.edits for c in e.changes} == {"storage"}
     assert not found.follows
 
@@ -93,7 +93,7 @@ def test_weights_that_were_compressed_and_changed_differ_in_values(tmp_path):
     assert found.kind == "structure"
 
 
-def test_shapes_and_weights_are_said_in_one_line():
+def test_shapes_and_weights_are_summarized_in_one_line():
     other = irload.read_model(DIGITS).reshape([4, 1, 8, 8])
     found = irload.diff(DIGITS, other)
     assert found.kind == "shapes"
@@ -124,7 +124,7 @@ def test_layers_with_other_names(make):
 
 
 @pytest.mark.parametrize("named", ["", "same"])
-def test_layers_without_names_of_their_own_match_around_an_edit(named):
+def test_layers_without_unique_names_match_around_an_edit(named):
     def chain(types: str) -> irload.Model:
         g = Graph()
         x = g.parameter("x", "f32", [2, 3])
@@ -177,7 +177,7 @@ def test_inputs_in_another_order():
     assert kinds(irload.diff(two("a", "b"), two("b", "a")))[-1] == ("changed", "inputs", "order")
 
 
-def test_what_another_iteration_of_a_body_takes():
+def test_changed_back_edges_are_reported():
     one = looped(lambda g, x: unary(g, "Tanh", x, "tanh"), "f32", [2])
     other = looped(lambda g, x: unary(g, "Tanh", x, "tanh"), "f32", [2])
     loop = next(n for n in other.nodes if n.type == "Loop")

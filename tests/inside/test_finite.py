@@ -1,4 +1,4 @@
-"""check_finite names the layer that makes NaN or an infinity: planted in graphs, in bodies and in f16."""
+"""check_finite names the layer that computes NaN or an infinity: planted in graphs, in bodies and in f16."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ PLANTED = {
 
 @pytest.mark.parametrize("case", PLANTED)
 @pytest.mark.parametrize("optimize", [True, False])
-def test_planted_faults_are_found(case, optimize):
+def test_planted_faults_are_reported(case, optimize):
     make, build, element, kind, name = PLANTED[case]
     compiled = irload.compile_model(make(build, element, ONES.shape), optimize=optimize)
     inputs = {"x": ONES} | ({"condition": np.array([True])} if make is branched else {})
@@ -67,7 +67,7 @@ def test_planted_faults_are_found(case, optimize):
     assert not found.constants
 
 
-def test_only_the_row_that_is_wrong_is_named():
+def test_only_the_wrong_row_is_named():
     compiled = irload.compile_model(iterated(logarithm_of_negatives, "f32", ONES.shape))
     rows = np.array([[4, 4], [4, 4], [4, 1]], np.float32)
     found = irload.check_finite(compiled, rows)
@@ -86,7 +86,7 @@ def test_a_constant_is_named(make):
     assert not found.passed
 
 
-def test_nan_is_looked_for_behind_infinities_that_are_meant():
+def test_nan_is_detected_after_intended_infinities():
     def masked(g: Graph, x):
         low = with_constant(g, "Add", x, -np.inf, "mask")
         return unary(g, "Relu", with_constant(g, "Multiply", low, 0.0, "lost"), "after")
@@ -96,7 +96,7 @@ def test_nan_is_looked_for_behind_infinities_that_are_meant():
 
 
 @pytest.mark.parametrize(("element", "scale"), [("f32", 1e-39), ("f16", 2e-5)])
-def test_subnormals_are_looked_for_on_request(element, scale):
+def test_subnormals_are_detected_on_request(element, scale):
     model = plain(lambda g, x: with_constant(g, "Multiply", x, 1, "same"), element, ONES.shape)
     compiled = irload.compile_model(model)
     small = (ONES * scale).astype(element.replace("f", "float"))
@@ -105,7 +105,7 @@ def test_subnormals_are_looked_for_on_request(element, scale):
     assert (found.first.kind, found.first.output.subnormal) == ("subnormal", 6)
 
 
-def test_attributes_and_line_are_told():
+def test_attributes_and_line_are_reported():
     def chained(g: Graph, x):
         return g.layer(
             "Elu", [with_constant(g, "Multiply", x, np.inf, "big")], [("f32", [3, 2])], attributes={"alpha": 2.5}

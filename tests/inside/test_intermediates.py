@@ -1,4 +1,4 @@
-"""compiled.intermediates: every layer's outputs, one after the other, in bodies by iteration; and their dumps."""
+"""compiled.intermediates: every layer's outputs in order, in bodies by iteration; and their dumps."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import irload
-from irload.dump import INDEX
-from irload.observation import Visit, values
+from irload.diagnostics.dump import INDEX
+from irload.runtime.observation import Visit, values
 from models.ir import Graph
 from tests.inside.nets import branched, iterated, looped, model, plain, unary, with_constant
 
@@ -23,7 +23,7 @@ def doubled(g, x):
     return unary(g, "Relu", with_constant(g, "Multiply", x, 2, "double"), "relu")
 
 
-def test_layers_come_in_order_with_their_values():
+def test_layers_are_listed_in_order_with_their_values():
     found = list(irload.compile_model(plain(doubled, "f32", X.shape)).intermediates(X))
     assert [name for name, _ in found] == ["double", "relu"]
     assert all((array == 2 * X).all() and not array.flags.writeable for _, array in found)
@@ -57,7 +57,7 @@ def test_layers_are_chosen_by_pattern(layers, count):
     assert len(list(compiled.intermediates(X, layers))) == count
 
 
-def test_layers_of_one_name_are_told_apart():
+def test_layers_of_equal_names_are_distinguished():
     g = Graph()
     x = g.parameter("x", "f32", X.shape)
     out = unary(g, "Relu", unary(g, "Negative", x, "twin"), "twin")
@@ -74,7 +74,7 @@ def test_outputs_of_one_layer_are_numbered():
     assert found["s:1"].tolist() == [2, 3]
 
 
-def test_nothing_is_kept():
+def test_intermediates_are_released():
     def chain(g, x):
         for k in range(20):
             x = with_constant(g, "Add", x, 1, f"a{k}")
@@ -158,7 +158,7 @@ def test_folders_are_not_overwritten(tmp_path):
     assert len(irload.dump_intermediates(compiled, X, tmp_path, "relu", force=True)) == 1
 
 
-def test_patterns_that_mean_nothing_are_refused(tmp_path):
+def test_meaningless_patterns_are_rejected(tmp_path):
     compiled = irload.compile_model(plain(doubled, "f32", X.shape))
     with pytest.raises(irload.InputInvalid, match="no layer that ran is named as nothing"):
         irload.dump_intermediates(compiled, X, tmp_path / "d", "nothing")
@@ -175,8 +175,8 @@ def test_a_dump_without_an_array_leaves_no_folder(tmp_path):
 
 
 @pytest.mark.parametrize("ahead", [0, 1 << 20])
-def test_a_run_goes_ahead_as_far_as_it_may(ahead):
-    """All that was made is given, what failed then is raised, and a run of which no more is wanted ends."""
+def test_a_run_prefetches_up_to_its_limit(ahead):
+    """Outputs computed before a failure are returned, then the failure is raised; a closed iterator ends the run."""
     made: list[int] = []
 
     def run(observe):

@@ -1,4 +1,4 @@
-"""A model in files, and a cache of its own in which plans are kept."""
+"""A model in files, and a private cache for plans."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from irload.model_cache import identity
 from irload.plan.backends.llvm.target import host_target
 
 XML = """<?xml version="1.0"?>
@@ -37,7 +36,7 @@ XML = """<?xml version="1.0"?>
 
 
 def write(folder: Path, *, batch: int = 2, type: str = "ReLU", scale: float = 1, channels: int = 3) -> Path:
-    """A convolution and a function. `batch` −1 leaves it open; what the port of x declares need not be true."""
+    """A convolution and a function. `batch` −1 makes it dynamic; the declared shape of x need not be true."""
     folder.mkdir(exist_ok=True)
     dims, made = ("".join(f"<dim>{n}</dim>" for n in (batch, c, 9, 9)) for c in (channels, 8))
     text = XML.format(batch="?" if batch < 0 else batch, dims=dims, made=made, name=type.lower(), type=type)
@@ -54,12 +53,11 @@ def image(seed: int = 0, batch: int = 2) -> np.ndarray:
 
 @pytest.fixture(autouse=True)
 def kernels(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Compiled kernels, and a cache that is empty. Files count at once."""
+    """Compiled kernels, and an empty cache."""
     pytest.importorskip("llvmlite")
     monkeypatch.setenv("IRLOAD_JIT", "auto")
     monkeypatch.setenv("IRLOAD_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.delenv("IRLOAD_MODEL_CACHE", raising=False)
-    monkeypatch.setattr(identity, "SETTLED", -(1 << 60))
     if host_target() is None:
         pytest.skip("kernels are not written for this machine")
 

@@ -1,12 +1,14 @@
-"""A model from the cache gives what it gave, and all that a compiled model has."""
+"""A model from the cache gives the same results and has the same interface as a compiled one."""
 
 from __future__ import annotations
 
 import copy
+import gc
 import os
 import pickle
 import subprocess
 import sys
+import weakref
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -15,7 +17,7 @@ import pytest
 
 import irload
 from irload.model_cache import models_folder
-from irload.model_cache.cached import CachedModel
+from irload.model_cache.cached import _OF_WHOLE, CachedModel
 from tests.model_cache.conftest import image, write
 
 
@@ -70,7 +72,7 @@ def test_inputs_are_checked(model):
         found.output("z")
 
 
-def test_what_else_is_asked_for_is_read(model):
+def test_other_attributes_read_the_model(model):
     found, own = cached(model, threads=1), irload.compile_model(model, 1, cache=False)
     x = image()
     before = found.inputs[0]
@@ -87,7 +89,29 @@ def test_what_else_is_asked_for_is_read(model):
         found.colour  # noqa: B018
 
 
-def test_copies_have_plans_of_their_own(model):
+def test_checking_for_an_attribute_does_not_read_the_file(model, monkeypatch):
+    found = cached(model)
+
+    def refused(*_, **__):
+        raise AssertionError("the file was read")
+
+    monkeypatch.setattr("irload.model_cache.CacheEntry._read", refused)
+    monkeypatch.setattr(found, "_read", refused)
+    assert not hasattr(found, "no_such_thing")
+    assert not hasattr(found, "_repr_mimebundle_")
+    model.with_suffix(".bin").chmod(0o600)
+    with pytest.raises(AttributeError, match="'CachedModel' object has no attribute 'colour'"):
+        found.colour  # noqa: B018
+
+
+def test_it_has_the_attributes_of_a_compiled_model(model):
+    own = irload.compile_model(model, cache=False)
+    found = cached(model)
+    assert set(vars(own)) - set(vars(found)) == _OF_WHOLE
+    assert all(hasattr(found, name) for name in vars(own))
+
+
+def test_copies_have_separate_plans(model):
     found = cached(model)
     for each in (copy.copy(found), copy.deepcopy(found)):
         assert np.array_equal(each(image())[0], found(image())[0])
@@ -118,15 +142,13 @@ def test_it_works_in_another_process(model):
     irload.compile_model(model, 2)
     program = (
         "import sys, numpy as np, irload\n"
-        "from irload.model_cache import identity\n"
-        "identity.SETTLED = -(1 << 60)\n"
         "compiled = irload.compile_model(sys.argv[1], 2)\n"
         "print(type(compiled).__name__, 'lxml' in sys.modules, 'llvmlite' in sys.modules)\n"
         "x = np.random.default_rng(0).random((2, 3, 9, 9), np.float32)\n"
         "print(compiled(x)[0].tobytes().hex())\n"
     )
     command = [sys.executable, "-c", program, str(model)]
-    subprocess.run(command, check=True, capture_output=True)  # compiles what runs tables
+    subprocess.run(command, check=True, capture_output=True)  # compiles the interpreter of kernel tables
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     said, numbers = done.stdout.split("\n")[:2]
     assert said == "CachedModel False False"
@@ -143,7 +165,7 @@ def test_a_forked_child_runs_it(model):
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
-def test_a_file_that_changed_is_not_taken_for_its_model(model):
+def test_a_changed_file_is_rejected(model):
     found = cached(model)
     before = found(image())[0]
     write(model.parent, scale=2)
@@ -163,3 +185,22 @@ def test_limits_hold(model):
     late.limits = irload.Limits(wall_time=0.0)
     with pytest.raises(irload.LimitExceeded):
         late(image())
+
+
+@pytest.mark.parametrize("use", ["call", "request", "whole"])
+def test_it_is_freed_with_the_last_reference(model, use):
+    found = cached(model)
+    gc.collect()
+    gc.disable()
+    try:
+        if use == "call":
+            found(image())
+        elif use == "request":
+            found.create_infer_request().infer(image())
+        else:
+            found.profile(image(), rounds=1)
+        alive = [weakref.ref(found), *map(weakref.ref, found._idle)]
+        del found
+        assert [one() for one in alive] == [None] * len(alive)
+    finally:
+        gc.enable()

@@ -1,4 +1,4 @@
-"""irrun run: the plan that the last run kept."""
+"""irrun run: uses the plan cached by the last run."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def fed(tmp_path):
     return tmp_path / "x.npy"
 
 
-def test_the_second_run_takes_it(irrun, model, fed):  # noqa: F811
+def test_the_second_run_uses_the_cached_plan(irrun, model, fed):  # noqa: F811
     documents = [irrun("run", model, fed, "--json").json for _ in range(2)]
     for document in documents:
         Draft202012Validator(SCHEMA).validate(document)
@@ -31,14 +31,14 @@ def test_the_second_run_takes_it(irrun, model, fed):  # noqa: F811
     times = ("cached", "planning_seconds", "seconds")
     first, second = ({k: v for k, v in document.items() if k not in times} for document in documents)
     assert first == second
-    assert "took the plan from the cache in" in irrun(model, fed).err
+    assert "loaded the plan from the cache in" in irrun(model, fed).err
     assert irrun("cache", "--json").json["entries"][1]["count"] == 1
 
 
 @pytest.mark.parametrize(
     "words", [["--no-cache"], ["--shape", "x[2,3,9,9]"], ["--profile"], ["--explain"], ["--check-finite"], ["--no-jit"]]
 )
-def test_who_asks_for_more_does_without(irrun, model, fed, words):  # noqa: F811
+def test_other_options_do_not_use_the_cache(irrun, model, fed, words):  # noqa: F811
     for _ in range(2):
         done = irrun("run", model, fed, *words)
         assert done.code == OK
@@ -67,5 +67,5 @@ def test_errors_are_the_same(irrun, model, fed, tmp_path):  # noqa: F811
 def test_warnings_are_the_same(irrun, fed, tmp_path):  # noqa: F811
     path = write(tmp_path / "untrue", channels=4)
     first, second = (irrun("run", path, fed) for _ in range(2))
-    assert first.err.split("planned")[0] == second.err.split("took")[0] != ""
+    assert first.err.split("planned")[0] == second.err.split("loaded")[0] != ""
     assert irrun("run", path, fed, "--strict").code == FINDINGS

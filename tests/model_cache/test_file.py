@@ -1,6 +1,8 @@
-"""The file of a plan: what is not what was written is not run."""
+"""The file of a plan: a damaged or foreign file is not run."""
 
 from __future__ import annotations
+
+import os
 
 import numpy as np
 import pytest
@@ -26,7 +28,7 @@ def test_every_byte_counts(model):
         only().write_bytes(data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :])
         found = irload.compile_model(model)
         assert type(found) is irload.CompiledModel, place
-        assert only().read_bytes() == data, "what was damaged is written anew"
+        assert only().read_bytes() == data, "a damaged file is written again"
         assert np.array_equal(found(image())[0], wanted)
     assert isinstance(irload.compile_model(model), CachedModel)
 
@@ -64,7 +66,7 @@ def test_a_folder_that_cannot_be_written(model, monkeypatch, tmp_path):
         assert type(irload.compile_model(model)) is irload.CompiledModel
 
 
-def test_a_file_may_go_while_it_is_used(model):
+def test_a_file_may_be_removed_during_use(model):
     irload.compile_model(model)
     found = irload.compile_model(model)
     wanted = found(image())[0]
@@ -86,6 +88,36 @@ def test_chunks_are_all_bytes_in_order(sizes):
     assert 0 < len(chunks[-1]) <= files._CHUNK
 
 
-def test_the_checksum_knows_places():
-    a, b = (np.arange(k, k + 8, dtype=np.uint64) for k in (0, 100))
-    assert files._added(files._added(0, a), b) != files._added(files._added(0, b), a)
+def test_swapped_blocks_are_detected(tmp_path):
+    """The constants of a plan are hashed in their order, so that blocks swapped within a megabyte count as damage."""
+    path = write(tmp_path / "wide", channels=3)
+    irload.compile_model(path)
+    data = bytearray(only().read_bytes())
+    start = len(data) - 32 - 128
+    data[start : start + 64], data[start + 64 : start + 128] = data[start + 64 : start + 128], data[start : start + 64]
+    only().write_bytes(data)
+    assert type(irload.compile_model(path)) is irload.CompiledModel
+
+
+def test_a_file_of_another_user_with_true_hashes(model, monkeypatch, tmp_path):
+    """A file of the right format, key and code, but with the secret of another user."""
+    irload.compile_model(model)
+    wanted = only().read_bytes()
+    ours = os.environ["IRLOAD_CACHE_DIR"]
+    monkeypatch.setenv("IRLOAD_CACHE_DIR", str(tmp_path / "theirs"))
+    irload.compile_model(model)
+    forged = only().read_bytes()
+    monkeypatch.setenv("IRLOAD_CACHE_DIR", ours)
+    assert forged != wanted
+    only().write_bytes(forged)
+    assert type(irload.compile_model(model)) is irload.CompiledModel
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no FIFOs")
+def test_a_fifo_in_the_cache_does_not_block(model):
+    irload.compile_model(model)
+    path = only()
+    path.unlink()
+    os.mkfifo(path, 0o600)
+    assert type(irload.compile_model(model)) is irload.CompiledModel
+    assert isinstance(irload.compile_model(model), CachedModel), "it is replaced"

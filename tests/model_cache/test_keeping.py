@@ -1,8 +1,10 @@
-"""Which plans are kept, and when one that was kept is taken."""
+"""Which plans are cached, and when a cached plan is used."""
 
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -38,7 +40,7 @@ def test_the_second_time(model):
     [{"threads": 3}, {"precise": True}, {"precision": "auto"}, {"limits": irload.Limits(layers=1000)}],
     ids=lambda options: next(iter(options)),
 )
-def test_options_have_plans_of_their_own(model, options):
+def test_options_have_separate_plans(model, options):
     irload.compile_model(model, **{"threads": 1} | options)
     assert not is_cached(model, threads=1)
     assert is_cached(model, **{"threads": 1} | options)
@@ -54,14 +56,14 @@ def test_strictness_and_jit_make_no_difference(model):
 @pytest.mark.parametrize(
     "options", [{"cache": False}, {"optimize": False}, {"mmap": True}, {"tune": True}, {"jit": False}], ids=str
 )
-def test_what_is_compiled_otherwise_is_not_kept(model, options):
+def test_uncacheable_options_are_not_cached(model, options):
     irload.compile_model(model, **options)
     assert count() == 0
     irload.compile_model(model)
     assert not is_cached(model, **options)
 
 
-def test_a_model_that_was_read_is_not_looked_for(model):
+def test_a_loaded_model_is_not_cached(model):
     irload.compile_model(model)
     assert type(irload.compile_model(irload.read_model(model))) is irload.CompiledModel
 
@@ -106,29 +108,91 @@ def test_weights_that_changed(model, how):
     assert is_cached(model)
 
 
-def test_weights_that_are_another_file_now(model):
+def test_weights_are_identified_by_content(model, tmp_path):
+    """Not by path, inode or times: a copy is the same model, even if it was written just now."""
     irload.compile_model(model)
+    copy = tmp_path / "elsewhere" / "net.xml"
+    copy.parent.mkdir()
+    copy.write_bytes(model.read_bytes())
+    copy.with_suffix(".bin").write_bytes(model.with_suffix(".bin").read_bytes())
+    assert is_cached(copy)
+    assert count() == 1
+
+
+def test_other_weights_that_look_the_same(model, monkeypatch):
+    """Read-only images that are mounted at one path have equal inodes, sizes and times."""
     beside = model.with_suffix(".bin")
-    twin = beside.with_name("twin")
-    twin.write_bytes(beside.read_bytes())
     status = os.stat(beside)
-    os.utime(twin, ns=(status.st_atime_ns, status.st_mtime_ns))
-    os.replace(twin, beside)
+    before = irload.compile_model(model)(image())[0]
+    write(model.parent, scale=2)
+    stat, fstat = os.stat, os.fstat
+    monkeypatch.setattr(os, "stat", lambda path, **more: status if str(path) == str(beside) else stat(path, **more))
+    monkeypatch.setattr(os, "fstat", lambda fd: status if fstat(fd).st_ino == status.st_ino else fstat(fd))
     assert not is_cached(model)
+    found = irload.compile_model(model)
+    assert isinstance(found, CachedModel)
+    assert np.allclose(found(image())[0], 2 * before, atol=1e-4)
 
 
-def test_what_was_written_just_now_may_be_written_again(model, monkeypatch):
-    monkeypatch.setattr(identity, "SETTLED", 60_000_000_000)
-    irload.compile_model(model)
+def opened(path: Path) -> model_cache.CacheEntry:
+    place = model_cache.entry_of(path, irload.compile_model(path, cache=False)._options)
+    assert place is not None
+    return place
+
+
+def test_a_file_that_is_replaced_while_it_is_compiled(model, tmp_path):
+    """The opened file is hashed, read and cached, even if another file is renamed over it."""
+    wanted = irload.compile_model(model, cache=False)(image())[0]
+    place = opened(model)
+    other = write(tmp_path / "other", scale=2)
+    for ending in (".xml", ".bin"):
+        os.replace(other.with_suffix(ending), model.with_suffix(ending))
+    compiled = irload.CompiledModel(place.read())
+    compiled.prepare()
+    place.keep(compiled)
+    assert np.array_equal(compiled(image())[0], wanted)
+    assert not is_cached(model)
+    assert np.allclose(irload.compile_model(model)(image())[0], 2 * wanted, atol=1e-4)
+
+
+def test_a_file_that_is_written_while_it_is_compiled(model):
+    place = opened(model)
+    beside = model.with_suffix(".bin")
+    status = os.stat(beside)
+    write(model.parent, scale=2)
+    os.utime(beside, ns=(status.st_atime_ns, status.st_mtime_ns))
+    with pytest.raises(irload.ReadError, match="has changed since it was opened"):
+        irload.CompiledModel(place.read()).prepare()
+    place.files.close()
     assert count() == 0
 
 
-def test_a_file_that_changes_while_it_is_compiled(model, monkeypatch):
-    place = model_cache.place_of(model, irload.compile_model(model, cache=False)._options)
+def test_the_plan_of_another_model_is_not_cached(model):
+    place = opened(model)
     compiled = irload.compile_model(model, cache=False)
     write(model.parent, scale=2)
     place.keep(compiled)
     assert count() == 0
+
+
+def test_weights_beyond_the_bound_are_not_hashed(model, monkeypatch):
+    monkeypatch.setattr(model_cache, "LARGEST_PLAN", 863)
+    assert model_cache.entry_of(model, irload.compile_model(model)._options) is None
+    assert count() == 0
+
+
+def test_without_xxhash_no_plan_is_cached(model, monkeypatch):
+    monkeypatch.setattr(model_cache, "has_hash", lambda: False)
+    assert [is_cached(model), is_cached(model)] == [False, False]
+    assert count() == 0
+
+
+def test_descriptors_are_closed(model):
+    irload.compile_model(model)
+    before = len(os.listdir("/proc/self/fd"))
+    held = [irload.compile_model(model, threads) for threads in (1, 1, 2, 2)]
+    assert len(held) == 4
+    assert len(os.listdir("/proc/self/fd")) == before
 
 
 def test_open_shapes(tmp_path):
@@ -143,7 +207,7 @@ def test_states_bodies_and_open_shapes(name):
     assert count() == 0
 
 
-def test_ports_that_declare_what_is_not_inferred(tmp_path):
+def test_differences_to_declarations_are_cached(tmp_path):
     path = write(tmp_path / "untrue", channels=4)
     own = irload.compile_model(path)
     found = irload.compile_model(path)
@@ -169,12 +233,16 @@ def test_warnings_are_kept(tmp_path):
     assert found.warnings == own.warnings
 
 
-def test_messages_name_the_file_as_it_was_given(tmp_path, monkeypatch):
+def test_messages_name_the_given_path(tmp_path, monkeypatch):
     path = write(tmp_path / "untrue", channels=4)
+    path.write_text(path.read_text().replace('<data strides="1,1"', '<data colour="red" strides="1,1"'))
     monkeypatch.chdir(path.parent)
     for given in (path, "model.xml", path, "model.xml"):
-        assert irload.compile_model(given).differences[0].where.file == str(given)
-    assert count() == 2
+        found, own = irload.compile_model(given), irload.compile_model(given, cache=False)
+        assert found.differences[0].where.file == str(given)
+        assert found.warnings == own.warnings
+        assert any(str(given) in w for w in found.warnings)
+    assert count() == 1
 
 
 def test_large_models(model, monkeypatch):
@@ -183,7 +251,7 @@ def test_large_models(model, monkeypatch):
     assert count() == 0
 
 
-def test_the_oldest_go(tmp_path, monkeypatch):
+def test_the_oldest_plans_are_evicted(tmp_path, monkeypatch):
     monkeypatch.setattr(model_cache, "LARGEST", 1)
     irload.compile_model(write(tmp_path / "one"))
     assert count() == 0
@@ -209,29 +277,26 @@ def test_operations_of_users(model, passing_extensions):
     assert not is_cached(model)
 
 
-def test_plans_that_check_themselves(model):
+def test_sanitized_plans_are_not_cached(model):
     irload.compile_model(model)
     with sanitizing():
         assert not is_cached(model)
 
 
-def test_irload_itself_may_change(model, monkeypatch):
+def test_another_version_of_irload_compiles_again(model, monkeypatch):
     irload.compile_model(model)
-    monkeypatch.setattr(identity, "_sources", lambda: "other files")
+    monkeypatch.setattr(identity, "stamp", lambda: "other files")
     assert not is_cached(model)
 
 
-def test_an_installation_whose_files_cannot_be_listed(model, monkeypatch):
-    before = identity._sources()
-    identity._sources.cache_clear()
-    monkeypatch.setattr(identity.irload, "__file__", "/no/such/archive.zip/irload/__init__.py")
-    assert identity._sources() != before
-    assert [is_cached(model), is_cached(model)] == [False, True]
-    identity._sources.cache_clear()
+def test_a_process_with_replaced_sources_caches_nothing(model, monkeypatch):
+    monkeypatch.setattr(model_cache, "unchanged", lambda: False)
+    irload.compile_model(model)
+    assert count() == 0
 
 
 @pytest.mark.parametrize("name", ["missing.xml", "folder", "a\0b.xml"])
-def test_what_is_no_file(tmp_path, name):
+def test_paths_other_than_files_are_rejected(tmp_path, name):
     (tmp_path / "folder").mkdir()
     with pytest.raises(irload.IRError):
         irload.compile_model(f"{tmp_path}/{name}")
@@ -242,3 +307,12 @@ def test_a_fifo_does_not_block(tmp_path):
     os.mkfifo(tmp_path / "model.xml")
     with pytest.raises(irload.ReadError):
         irload.compile_model(tmp_path / "model.xml")
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
+def test_processes_that_start_while_files_change(tmp_path):
+    """`python -m tests.model_cache.changing_files 2000 1` starts more."""
+    program = "import sys; from tests.model_cache import changing_files; sys.exit(changing_files.main())"
+    done = subprocess.run([sys.executable, "-c", program, "60", "3"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "'CachedModel'" in done.stdout

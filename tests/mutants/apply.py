@@ -1,7 +1,7 @@
-"""Making a mutant live in a process that has imported everything: the changed functions get their new code.
+"""Applies a mutant to a process that has imported everything: replaces the code objects of the changed functions.
 
-That takes a millisecond, where a new process takes seconds to import. What happens at import itself (constants,
-defaults, decorators, and functions called then) cannot be changed afterwards: `fresh.py` starts anew for these.
+That takes a millisecond; a new process takes seconds to import. Code that runs at import (constants, defaults,
+decorators, and functions called then) cannot be changed afterwards: `fresh.py` starts a new process for it.
 """
 
 from __future__ import annotations
@@ -18,18 +18,19 @@ from types import CodeType, FunctionType
 from typing import Any
 
 Place = tuple[str, bytes]
-"""A function's qualified name, and its table of lines and columns, which tells lambdas of one line apart."""
+"""A function's qualified name, and its table of lines and columns, which distinguishes lambdas of one line."""
 
 
 def changed_functions(file: str, before: str, after: str) -> dict[Place, CodeType] | None:
-    """The new code of the functions that differ, None where more than functions does. Raises SyntaxError."""
+    """The new code of the functions that differ, None if anything but functions differs. Raises SyntaxError."""
     old, new = compile(before, file, "exec"), compile(after, file, "exec")
     changed: dict[Place, CodeType] = {}
     return changed if _collect(old, new, changed) else None
 
 
 def swap(file: str, functions: dict[Place, CodeType]) -> None:
-    """Give the functions of a file, wherever they are bound, their new code."""
+    """Replace the code of the functions of a file, including all references to them."""
+    gc.unfreeze()  # gc.get_objects leaves out frozen objects
     for function in gc.get_objects():
         if isinstance(function, FunctionType) and function.__code__.co_filename == file:
             code = functions.get(_place(function.__code__))
@@ -38,7 +39,7 @@ def swap(file: str, functions: dict[Place, CodeType]) -> None:
 
 
 class Substitute(MetaPathFinder):
-    """Imports one module from another text than that of its file."""
+    """Imports one module from another text than its file."""
 
     def __init__(self, module: str, file: str, text: str) -> None:
         self.module, self.file, self.text = module, file, text
@@ -58,12 +59,12 @@ class Substitute(MetaPathFinder):
         )
 
     def install(self) -> None:
-        """Be asked before all others."""
+        """Precede all other finders."""
         sys.meta_path.insert(0, self)
 
 
 def _collect(old: CodeType, new: CodeType, changed: dict[Place, CodeType]) -> bool:
-    """Enter the functions that differ below two bodies of modules or classes; False where the bodies do."""
+    """Add the functions that differ below two bodies of modules or classes; False if the bodies themselves differ."""
     inner = list(_nested(old)), list(_nested(new))
     if _without_nested(old) != _without_nested(new) or len(inner[0]) != len(inner[1]):
         return False

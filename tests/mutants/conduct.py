@@ -1,4 +1,4 @@
-"""Playing many mutants: a process that has collected all tests forks one child for each, and waits for it."""
+"""Runs many mutants: a process that has collected all tests forks a child for each, and waits for it."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from tests.mutants.reach import Reach
 BUDGET = 20.0
 """Seconds of tests, as measured without mutants, that a mutant has to survive."""
 PATIENCE = 30.0
-"""Seconds in which a child uses no processor before it is said to hang."""
+"""Seconds without processor time after which a child counts as hanging."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of a mutant."""
+    """The outcome of a mutant."""
 
     mutant: Mutant
     how: str
@@ -37,7 +37,7 @@ class Outcome:
 
     @property
     def noticed(self) -> bool:
-        """True where a test failed, or did not end."""
+        """Whether a test failed or did not end."""
         return self.how in ("killed", "hung")
 
 
@@ -47,12 +47,12 @@ class _Child:
     job: Job
     started: float = field(default_factory=time.monotonic)
     used: float = 0.0
-    """Processor seconds so far …"""
+    """Processor seconds until now …"""
     active: float = field(default_factory=time.monotonic)
     """… and when they last grew."""
 
     def stuck(self) -> bool:
-        """True where the child has waited for long without doing anything."""
+        """Whether the child has been idle for longer than PATIENCE."""
         used = _processor_seconds(self.pid)
         if used != self.used:
             self.used, self.active = used, time.monotonic()
@@ -60,7 +60,7 @@ class _Child:
 
 
 class Conductor:
-    """A plugin of pytest that plays mutants instead of running the tests it has collected."""
+    """A plugin of pytest that runs mutants instead of the collected tests."""
 
     def __init__(self, root: Path, mutants: Sequence[Mutant], reach: Reach, jobs: int) -> None:
         self.outcomes: list[Outcome] = []
@@ -76,7 +76,7 @@ class Conductor:
         for test in self.outcomes.pop().by.splitlines():
             if self._reach.seconds.pop(test, None) is None:
                 raise pytest.UsageError(f"without any mutant, tests fail in a forked process: {test}")
-            print(f"left out, as it fails in a forked process: {test}", file=sys.stderr)
+            print(f"excluded, because it fails in a forked process: {test}", file=sys.stderr)
         for mutant in self._mutants:
             job = self._job(mutant)
             if not job.tests:
@@ -108,7 +108,7 @@ class Conductor:
         try:
             session.config.pluginmanager.unregister(self)
             status = play(job, self._root, session)
-        finally:  # whatever happens, this process must not go on as its parent
+        finally:  # in any case, this process must not continue as its parent
             os._exit(status)
 
     def _collect(self) -> None:
@@ -140,7 +140,7 @@ class Conductor:
 
 
 def _processor_seconds(pid: int) -> float:
-    """What a child and those it waited for have used, in clock ticks; 0 where the system does not tell."""
+    """Clock ticks used by a child and the children it waited for; 0 if the system does not report them."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rsplit(")", 1)[1].split()
     except OSError:

@@ -1,4 +1,4 @@
-"""A new process for a mutant of what runs at import: `python -m tests.mutants.fresh JOB ROOT MODULE`."""
+"""A new process for a mutant of code that runs at import: `python -m tests.mutants.fresh JOB ROOT MODULE`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One mutant against the tests that reach it, in a process of its own: the first test that fails ends it."""
+"""Runs one mutant against the tests that reach it, in a separate process; stops at the first failure."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from tests.mutants.apply import Substitute, changed_functions, swap
 from tests.mutants.mutant import Mutant
 
 MEMORY, FILE = 8 << 30, 1 << 30
-"""Bytes of address space, and of a file, that a process may use: mutants of sizes ask for absurd ones."""
+"""Bytes of address space, and of a file, that a process may use: mutants of sizes can allocate absurd amounts."""
 
 
 UNCHANGED = "none"
-"""The operator of what is no mutant: all of its tests run, to see which of them fail in a forked process anyway."""
+"""The operator of unchanged code: all of its tests run, to detect tests that fail in a forked process anyway."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,13 +31,13 @@ class Job:
     mutant: Mutant
     tests: dict[str, float]
     at_import: bool
-    """True where the changed statement runs when its module is imported."""
+    """Whether the changed statement runs when its module is imported."""
     folder: str
-    """Where the process may write; `killer` there names the test that failed."""
+    """Folder to which the process may write; its file `killer` names the test that failed."""
 
 
 def play(job: Job, root: Path, session: pytest.Session) -> int:
-    """In a forked process: 0 for a mutant that survives its tests, else 1. Does not return for one of an import."""
+    """In a forked process: returns 0 if the mutant survives, else 1. Exits for a mutant of code that runs at import."""
     confine(job)
     file = str(root / job.mutant.file)
     module = job.mutant.file.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
@@ -67,7 +67,7 @@ def play_fresh(job: Job, root: Path, module: str) -> int:
 
 
 def confine(job: Job) -> None:
-    """Take what the process must not have: all the memory, and a place to print."""
+    """Limit memory and discard output."""
     os.setsid()
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     resource.setrlimit(resource.RLIMIT_FSIZE, (FILE, FILE))
@@ -86,7 +86,7 @@ def _killed(job: Job, by: str) -> int:
 
 
 class Guard:
-    """Ends a test that takes ten times its time and more, and writes down which test failed first."""
+    """Ends a test that takes more than ten times its time, and records the first failure."""
 
     def __init__(self, job: Job) -> None:
         self._job = job
@@ -107,7 +107,7 @@ class Guard:
 
 
 class Only:
-    """Of all collected tests, keeps those with given ids, in that order."""
+    """Reduces the collected tests to the given ids, in that order."""
 
     def __init__(self, tests: list[str]) -> None:
         self._tests = tests

@@ -1,4 +1,4 @@
-"""A mutant: one small change of one file, the statement it stands in, and what is not worth changing."""
+"""A mutant: one small change of one file, the statement around it, and the code that is not mutated."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ class Mutant:
     """One change, and the file's text before and after it."""
 
     file: str
-    """Relative to the root of the repository."""
+    """Path relative to the root of the repository."""
     line: int
     operator: str
     before: str
@@ -25,7 +25,7 @@ class Mutant:
 
     @property
     def changed(self) -> tuple[str, str]:
-        """The lines that differ, stripped, without empty ones: as they were, and as they are."""
+        """The lines that differ, stripped, without empty ones: before, after."""
         lines = unified_diff(self.before.splitlines(), self.after.splitlines(), lineterm="", n=0)
         body = [line for line in list(lines)[2:] if not line.startswith("@@")]
         old, new = (
@@ -35,7 +35,7 @@ class Mutant:
 
 
 class Source:
-    """A file's text with what its syntax tree tells about positions, which are (line, column) from (1, 0)."""
+    """A file's text and its syntax tree. Positions are (line, column) from (1, 0)."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -50,9 +50,11 @@ class Source:
                 body = node.body[0] if isinstance(node, ast.FunctionDef) else node.body
                 self._functions.append((body.lineno, node.end_lineno or body.lineno))
             self._excluded += [_span(self._lines, part) for part in _unobservable(node)]
+        marked = (k for k, line in enumerate(self._lines, 1) if line.endswith("# pragma: no mutate"))
+        self._excluded += [((k, 0), (k + 1, 0)) for k in marked]
 
     def statement(self, line: int) -> range:
-        """The lines of the innermost statement at a line; of a compound one, those of its head."""
+        """The lines of the innermost statement at a line; for a compound one, only its head."""
         around = [(last - first, first, last) for first, last in self._statements if first <= line <= last]
         _, first, last = min(around, default=(0, line, line))
         return range(first, last + 1)
@@ -62,7 +64,7 @@ class Source:
         return any(first <= line <= last for first, last in self._functions)
 
     def excluded(self, position: tuple[int, int]) -> bool:
-        """True for a position in an annotation, or in the message of an error."""
+        """True for a position in an annotation, in the message of an error, or in a line marked `pragma: no mutate`."""
         return any(begin <= position < end for begin, end in self._excluded)
 
 
@@ -75,7 +77,7 @@ def _own_lines(node: ast.stmt) -> tuple[int, int]:
 def _unobservable(node: ast.AST) -> list[ast.expr]:
     """Annotations, which are never evaluated (`from __future__ import annotations`), and messages of errors.
 
-    What is said is no matter of these tests: other ones hold the texts of errors that users see.
+    Messages are not tested by mutation: other tests assert the texts of errors that users see.
     """
     if isinstance(node, ast.arg | ast.AnnAssign):
         parts = [node.annotation]
@@ -91,7 +93,7 @@ def _unobservable(node: ast.AST) -> list[ast.expr]:
 
 
 def _span(lines: list[str], node: ast.expr) -> tuple[tuple[int, int], tuple[int, int]]:
-    """From where to where a node stands. The tree counts columns in bytes, the tools in characters."""
+    """The start and end of a node. The tree counts columns in bytes, the tools in characters."""
 
     def position(line: int, column: int) -> tuple[int, int]:
         return line, len(lines[line - 1].encode()[:column].decode())

@@ -1,4 +1,4 @@
-"""Which tests reach which lines, and how long each takes: measured once for a tree, and kept.
+"""The tests that reach each line, and their times: measured once for a tree, then stored.
 
 `python -m tests.mutants.reach FILE FOLDER,FOLDER… TESTS…` measures, in a process that has imported nothing before.
 """
@@ -29,21 +29,21 @@ Lines = dict[str, dict[int, set[str]]]
 
 @dataclass
 class Reach:
-    """What a run of all tests has shown."""
+    """The result of a run of all tests."""
 
     seconds: dict[str, float]
-    """Of every test that passed."""
+    """Seconds of every test that passed."""
     tests: Lines
-    """Ids of tests by file and line; the id "" stands for the import of modules and the collection of tests."""
+    """Ids of tests by file and line; the id "" is the import of modules and the collection of tests."""
     failed: list[str]
-    """Tests that fail without any mutant while lines are counted, which are of no use here."""
+    """Tests that fail without any mutant while lines are counted, and are excluded."""
 
     def of(self, file: str, lines: range, budget: float) -> list[str]:
-        """The tests that reach one of the lines, the most promising first, as many as take `budget` seconds."""
+        """The tests that reach one of the lines, the most promising first, up to `budget` seconds."""
         return self._promising(self._at(file, lines), budget)
 
     def around(self, file: str, budget: float) -> list[str]:
-        """For what runs at import: half of the time for tests that reach the file, then any others."""
+        """For code that runs at import: half of the time for tests that reach the file, then any others."""
         first = self._promising(self._at(file, self.tests.get(file, ())), budget / 2)
         used = sum(self.seconds[t] for t in first)
         return [*first, *self._promising(self.seconds.keys() - set(first), budget - used)]
@@ -53,7 +53,7 @@ class Reach:
         return set().union(*(reached.get(n, set()) for n in lines)) & self.seconds.keys()
 
     def _promising(self, tests: set[str], budget: float) -> list[str]:
-        """Fast ones first, but not all cases of one test before the first of another."""
+        """Fast ones first, but the first case of each test before the second of any."""
         cases: dict[str, int] = defaultdict(int)
         order: dict[str, float] = {}
         for test in sorted(tests, key=lambda t: (self.seconds[t], t)):
@@ -65,19 +65,19 @@ class Reach:
         return [test for test, end in zip(ordered, ends, strict=True) if end <= budget]
 
     def at_import(self, file: str, lines: range) -> bool:
-        """True where one of the lines runs before the first test does."""
+        """Whether one of the lines runs before the first test."""
         return any("" in self.tests.get(file, {}).get(line, ()) for line in lines)
 
 
 def import_all() -> None:
-    """Import every module of irload, those too that others import only when they need them."""
+    """Import every module of irload, including modules that are imported lazily."""
     for module in pkgutil.walk_packages(irload.__path__, "irload."):
         if "__main__" not in module.name:
             importlib.import_module(module.name)
 
 
 class Watch:
-    """Counts lines from its making on. A plugin of pytest: says which test runs, and takes its time."""
+    """Records executed lines from its construction on. A plugin of pytest: records the current test and its time."""
 
     def __init__(self, root: Path, folders: Sequence[str]) -> None:
         self._root = root
@@ -104,11 +104,11 @@ class Watch:
             self._failed.add(report.nodeid)
 
     def stop(self) -> None:
-        """Count no further."""
+        """Stop recording."""
         self._coverage.stop()
 
     def result(self) -> Reach:
-        """All that was seen."""
+        """The recorded tests and lines."""
         self.stop()
         data = self._coverage.get_data()
         tests: Lines = {}
@@ -132,7 +132,7 @@ def keep(reach: Reach, file: Path) -> None:
 
 
 def kept(file: Path) -> Reach | None:
-    """What `keep` wrote, None where there is no such file."""
+    """The contents of a file written by `keep`, or None if it does not exist."""
     if not file.exists():
         return None
     stored = json.loads(file.read_text(encoding="utf-8"))
@@ -143,7 +143,7 @@ def kept(file: Path) -> Reach | None:
 
 
 def measured(root: Path, folders: Sequence[str], tests: Sequence[str]) -> Reach:
-    """What these tests reach in these folders or files: as kept, or measured now."""
+    """The lines of these folders or files that these tests reach: from the stored file, or measured now."""
     file = root / ".mutants" / f"reach_{_fingerprint(root, *folders, *tests)}.json"
     reach = kept(file)
     if reach is None:
@@ -155,7 +155,7 @@ def measured(root: Path, folders: Sequence[str], tests: Sequence[str]) -> Reach:
 
 
 def _fingerprint(root: Path, *words: str) -> str:
-    """A name for the state of all code and tests."""
+    """A digest of all code and tests."""
     digest = hashlib.sha256("\n".join(words).encode())
     for file in sorted(f for folder in ("irload", "tests", "cli", "models") for f in (root / folder).rglob("*.py")):
         digest.update(str(file.relative_to(root)).encode() + b"\0" + file.read_bytes())

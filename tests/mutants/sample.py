@@ -27,21 +27,21 @@ NODES = {
     "ZeroIterationForLoop": {"for_stmt"},
     "AddNot": {"if_stmt", "while_stmt", "assert_stmt", "test"},
 }
-"""The nodes that an operator looks at, keywords if not told: to ask 150 operators about every node takes a minute."""
+"""The nodes that an operator examines, keywords by default: testing 150 operators on every node takes a minute."""
 
 BINARY = frozenset(["+", "-", "*", "/", "//", "%", "**", ">>", "<<", "|", "&", "^"])
 
 SAME = re.compile(r"Comparison.*_(Eq_Is|NotEq_IsNot|Is_Eq|IsNot_NotEq)$")
-"""Identity instead of equality and the other way round: which objects are one is Python's matter, not irload's."""
+"""Identity instead of equality and the reverse: which objects are identical is decided by Python, not by irload."""
 
 Spot = tuple[str, int, int, str]
 """File, line, column and kind of change."""
 
 
 def sample(root: Path, files: Sequence[Path], count: int, seed: int) -> list[Mutant]:
-    """`count` mutants of the files, the same for the same seed and files, in random order.
+    """`count` mutants of the files in random order; deterministic for the same seed and files.
 
-    A spot (a place and a kind of change, such as an operator that may become any other) is drawn first, then one of
+    A spot (a position and a kind of change, such as an operator that may become any other) is drawn first, then one of
     its mutants. Otherwise half of a sample would be arithmetic operators, each of which has eleven mutants.
     """
     sources = {str(f.relative_to(root)): Source(f.read_text(encoding="utf-8")) for f in sorted(files)}
@@ -57,7 +57,7 @@ def sample(root: Path, files: Sequence[Path], count: int, seed: int) -> list[Mut
 
 
 def _places(source: Source) -> Iterator[tuple[str, int, tuple[int, int]]]:
-    """Each operator's name, the number of its change as cosmic-ray counts them, and where it is made."""
+    """Each operator's name, the number of its change as cosmic-ray counts them, and its position."""
     nodes: dict[str, list[tuple[int, Any]]] = defaultdict(list)
     for k, node in enumerate(ast_nodes(get_ast(source.text))):
         nodes["binary" if node.type == "operator" and node.value in BINARY else node.type].append((k, node))
@@ -73,7 +73,7 @@ def _places(source: Source) -> Iterator[tuple[str, int, tuple[int, int]]]:
 
 
 def _compiles(text: str) -> bool:
-    """False for what is no Python, `def f(a, <<, b)`, or what Python warns of, `x is not (1,)`."""
+    """False for invalid Python, `def f(a, <<, b)`, and code for which Python warns, `x is not (1,)`."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         try:

@@ -1,27 +1,25 @@
-"""The machinery of mutation testing, on a module made here, and the list of equivalent mutants."""
+"""Mutation testing applied to a small module."""
 
 from __future__ import annotations
 
+import gc
 import importlib
 import sys
 from collections.abc import Iterator
-from fnmatch import fnmatch
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
 from tests.mutants.apply import Substitute, changed_functions, swap
-from tests.mutants.equivalents import Equivalent, equivalents
 from tests.mutants.mutant import Mutant, Source
-
-ROOT = Path(__file__).parents[2]
 
 TEXT = '''"""Text."""
 
 from functools import cache
 
 SIZE = 3
+SPEED = 4  # pragma: no mutate
 
 
 @cache
@@ -68,6 +66,7 @@ def test_functions_change_where_they_are_bound(module: ModuleType, old: str, new
     functions = changed_functions(file, TEXT, TEXT.replace(old, new, 1))
     assert functions is not None
     assert len(functions) == 1
+    gc.freeze()  # as after the collection of the tests
     swap(file, functions)
     assert eval(value)
 
@@ -75,7 +74,7 @@ def test_functions_change_where_they_are_bound(module: ModuleType, old: str, new
 @pytest.mark.parametrize(
     ("old", "new"), [("SIZE = 3", "SIZE = 4"), ("= 2)", "= 3)"), ("@cache", ""), ("int = 4", "int = 5")]
 )
-def test_what_runs_at_import_is_no_matter_of_functions(old: str, new: str) -> None:
+def test_code_at_import_is_not_a_changed_function(old: str, new: str) -> None:
     assert changed_functions("f.py", TEXT, TEXT.replace(old, new)) is None
 
 
@@ -99,30 +98,12 @@ def test_positions() -> None:
     assert excused("+ 1}") == (True, True)
     assert excused("* width") == (False, True)
     assert excused("SIZE = 3") == (False, False)
+    assert excused("4  #") == (True, False)
     assert excused("a**3") == (False, True)
-    assert list(source.statement(9)) == [8, 9], "a function's decorators, and what stands before its body"
-    assert list(source.statement(10)) == [10]
+    assert list(source.statement(10)) == [9, 10], "a function's decorators, and the lines before its body"
+    assert list(source.statement(11)) == [11]
 
 
-def test_what_changed_is_told_without_its_surroundings() -> None:
+def test_a_change_is_reported_without_its_context() -> None:
     mutant = Mutant("f.py", 12, "op", TEXT, TEXT.replace("SIZE * width", "SIZE  +  width"))
     assert mutant.changed == ("return SIZE * width", "return SIZE  +  width")
-    code = "return SIZE * width"
-    assert Equivalent("f.py", "a reason", code).covers(mutant)
-    assert Equivalent("*.py", "a reason", code, "return SIZE + width").covers(mutant)
-    assert not Equivalent("f.py", "a reason", code, "return SIZE - width").covers(mutant)
-    assert not Equivalent("g.py", "a reason", code).covers(mutant)
-    assert not Equivalent("f.py", "a reason", "return width").covers(mutant)
-    assert Equivalent("f.py", "a reason", change=("SIZE * w", "SIZE - w", "SIZE + w")).covers(mutant)
-    assert not Equivalent("f.py", "a reason", change=("SIZE * w", "SIZE - w")).covers(mutant)
-
-
-def test_each_equivalent_mutant_has_its_line_and_a_reason() -> None:
-    texts = {str(f.relative_to(ROOT)): f.read_text(encoding="utf-8") for f in (ROOT / "irload").rglob("*.py")}
-    for entry in equivalents():
-        assert (entry.code is None) != (entry.change is None)
-        part = entry.code if entry.change is None else entry.change[0]
-        lines = [line.strip() for f, text in texts.items() if fnmatch(f, entry.file) for line in text.splitlines()]
-        found = any(line == part if entry.change is None else str(part) in line for line in lines)
-        assert found, f"{entry.file} has no line {part!r} any more"
-        assert len(entry.reason) > 20

@@ -11,7 +11,7 @@ from irload.plan.sanitizing import sanitizing
 
 @pytest.fixture(autouse=True)
 def numpy_kernels(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Switch compiled kernels off for tests of what NumPy's do."""
+    """Switch compiled kernels off for tests of NumPy's kernels."""
     if request.node.get_closest_marker("numpy_kernels"):
         monkeypatch.setenv("IRLOAD_JIT", "off")
 

@@ -1,6 +1,6 @@
 """Plans against `compute`, bit for bit: numbers so small and round that sums are exact in any order.
 
-Every kernel that could run a step is made to run it, not only the one that the rule prefers.
+Every kernel that supports a step runs it, not only the one that the rule prefers.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ import irload
 from irload.core.tensor import Array
 from irload.model import Model
 from irload.plan.backends.llvm.target import host_target
-from irload.plan.backends.numpy.executable import NumpyExecutable, kept
+from irload.plan.backends.numpy.executable import NumpyExecutable, shared_packing
 from irload.plan.backends.numpy.tuning import Phases
 from irload.plan.executor import Executor
 from irload.plan.ir.program import Step
 from irload.plan.memory.memory import Memory
 from irload.plan.sanitizing import sanitizing
-from irload.run import CompiledModel
+from irload.runtime.compiled_model import CompiledModel
 from models import ir
 from tests.plan.graphs import Net, close
 
@@ -34,15 +34,15 @@ class Exact(Net):
 
 
 class Choice:
-    """Stands in the place of the tuner: takes the k-th of the kernels that could run each step."""
+    """Replaces the tuner: selects the k-th of the kernels that support each step."""
 
     def __init__(self, k: int) -> None:
         self.k = k
         self.most = 1
-        """The most kernels that there were for one step."""
+        """The largest number of kernels for one step."""
 
     def find(self, step: Step, memory: Memory, threads: int) -> str | None:
-        """Nothing, so that it is asked with the kernels at hand."""
+        """None, so that the caller passes the candidates to `learn`."""
         return None
 
     def learn(
@@ -58,7 +58,7 @@ class Choice:
         return list(kernels)[min(self.k, len(kernels) - 1)]
 
     def save(self) -> None:
-        """Nothing is kept."""
+        """A no-op."""
 
 
 def given(shapes: Sequence[Sequence[int]], seed: int = 7) -> list[Array]:
@@ -68,9 +68,9 @@ def given(shapes: Sequence[Sequence[int]], seed: int = 7) -> list[Array]:
 
 
 def same(model: Model, shapes: Sequence[Sequence[int]], *, threads: Sequence[int] = (1, 3)) -> set[str]:
-    """Check the plan against `compute`, with every kernel of NumPy's that could run its steps.
+    """Check the plan against `compute`, with every NumPy kernel that supports its steps.
 
-    Compiled kernels are checked beside them where they are switched on. Returns the names of NumPy's.
+    Compiled kernels are checked as well if they are switched on. Returns the names of NumPy's.
     """
     inputs = given(shapes), given(shapes, 8)
     plain = irload.compile_model(model, optimize=False)
@@ -99,15 +99,15 @@ def same(model: Model, shapes: Sequence[Sequence[int]], *, threads: Sequence[int
 
 def plan_of(model: Model, shapes: Sequence[Sequence[int]], threads: int = 1, choice: object = None) -> Executor:
     """The plan in NumPy that an inference on inputs of these shapes uses."""
-    compiled = CompiledModel(model, threads, jit=False)  # which plans at the first inference, by the choice
-    kept(compiled._options).tuner = choice  # pyright: ignore
+    compiled = CompiledModel(model, threads, jit=False)  # plans at the first inference, with this choice
+    shared_packing(compiled._shared, compiled._options).tuner = choice  # pyright: ignore
     compiled(given(shapes))
     ((plan,),) = compiled._pools.values()
     return plan
 
 
 def tables(plan: Executor) -> list[tuple[str, Phases]]:
-    """The name of each kernel of a plan that NumPy alone runs, and what it does."""
+    """The name and the phases of each kernel of a plan that NumPy alone runs."""
     (segment,) = plan.segments
     executable = segment.executable
     assert isinstance(executable, NumpyExecutable)
@@ -115,7 +115,7 @@ def tables(plan: Executor) -> list[tuple[str, Phases]]:
 
 
 def kernels(model: Model, shapes: Sequence[Sequence[int]], threads: int = 1) -> list[str]:
-    """The kernels of the plan, in order; views have none."""
+    """The kernels of the plan, in order; views are skipped."""
     return [kernel.name for kernel in plan_of(model, shapes, threads).kernels]
 
 
@@ -123,7 +123,7 @@ def _run(
     model: Model, inputs: Sequence[Sequence[Array]], threads: int, choice: Choice
 ) -> tuple[set[str], list[list[Array]]]:
     with sanitizing():
-        compiled = CompiledModel(model, threads, jit=False)  # which plans at the first inference, by the choice
-        kept(compiled._options).tuner = choice  # pyright: ignore
+        compiled = CompiledModel(model, threads, jit=False)  # plans at the first inference, with this choice
+        shared_packing(compiled._shared, compiled._options).tuner = choice  # pyright: ignore
         results = [list(compiled(arrays).values()) for arrays in inputs]
     return {b.name for plans in compiled._pools.values() for plan in plans for b in plan.kernels}, results

@@ -16,7 +16,7 @@ PAIRS = {"strides": "1,1", "dilations": "1,1", "pads_begin": "0,0", "pads_end": 
 
 
 class Net:
-    """Layers one after the other: `x = net.input(1, 3, 8, 8)`, `net.op("ReLU", x)`, `net.model(y)`."""
+    """Consecutive layers: `x = net.input(1, 3, 8, 8)`, `net.op("ReLU", x)`, `net.model(y)`."""
 
     def __init__(self, seed: int = 0) -> None:
         self._graph = ir.Graph()
@@ -87,7 +87,7 @@ def agrees(
 ) -> None:
     """Check the plan against `compute`, at one, two and three threads, each run twice on different numbers.
 
-    With `special` there are NaN and infinities among the numbers, and the plan must give them where `compute` does.
+    With `special` the numbers include NaN and infinities, which the plan must give at the same positions as `compute`.
     """
     rng = np.random.default_rng(7)
     given = [[_numbers(rng, shape, special) for shape in shapes] for _ in range(2)]
@@ -102,7 +102,7 @@ def agrees(
 
 
 def close(found: Array, wanted: Array, tolerance: float) -> None:
-    """Check numbers against others, NaN and infinities where they are."""
+    """Compare numbers, including the positions of NaN and infinities."""
     finite = np.isfinite(wanted)
     spread = float(np.std(wanted[finite], dtype=np.float64)) if finite.any() else 0.0
     scale = tolerance * max(spread, 1e-3)

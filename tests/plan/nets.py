@@ -11,7 +11,7 @@ from irload.model import Model
 
 
 def convolutions(*channels: int, size: int | str = 24) -> Model:
-    """3×3 convolutions of stride 1, one after the other, each with a ReLU: `channels` from the input to the output."""
+    """Consecutive 3×3 convolutions of stride 1, each with a ReLU: `channels` from the input to the output."""
     layers = [_layer(0, "x", "Parameter", f'element_type="f32" shape="1,{channels[0]},{size},{size}"', 0)]
     edges: list[str] = []
     blob = b""

@@ -13,7 +13,7 @@ from irload.plan.backends.numpy.backend import NumpyBackend
 from irload.plan.executor import Executor
 from irload.plan.ir.expression import Expression, Instruction
 from irload.plan.ir.program import Program, Step, Value
-from irload.plan.ir.steps import Elementwise, Resample
+from irload.plan.ir.steps import ElementwiseStep, ResampleStep
 from irload.plan.memory.layout import Layout
 from irload.plan.memory.requests import MemoryRequests
 from irload.plan.passes.pipeline import optimize
@@ -22,7 +22,7 @@ F32 = np.dtype(np.float32)
 
 
 def value(*shape: int) -> Value:
-    """A value that a step makes or the caller fills."""
+    """A value that a step computes or the caller provides."""
     return Value(shape, F32)
 
 
@@ -45,7 +45,7 @@ def run(
     passes: bool = True,
     layouts: dict[Value, Layout] | None = None,
 ) -> tuple[Array, ...]:
-    """The outputs of a program, run twice: the second time must give the same. `layouts`: these, and no others."""
+    """The outputs of a program, run twice: the second run must give the same. `layouts`: required layouts of values."""
     program = Program(list(steps), list(inputs), list(outputs))
     offered = [Placed(layouts)] if layouts is not None else None
     plan = Executor(optimize(program) if passes else program, Options(threads), offered)
@@ -56,7 +56,7 @@ def run(
 
 
 class Placed(NumpyBackend):
-    """NumPy's back end, asking for these layouts alone."""
+    """NumPy's back end, requiring only these layouts."""
 
     def __init__(self, layouts: dict[Value, Layout]) -> None:
         self._layouts = layouts
@@ -65,24 +65,24 @@ class Placed(NumpyBackend):
         return replace(super().requests(program, steps), layouts=self._layouts)
 
 
-def mapped(function: str, *operands: Value | float, numbers: tuple[float, ...] = ()) -> Elementwise:
+def mapped(function: str, *operands: Value | float, numbers: tuple[float, ...] = ()) -> ElementwiseStep:
     """An Elementwise of one instruction over values and constants of one element."""
     values = [o if isinstance(o, Value) else constant(np.float32(o).reshape(1)) for o in operands]
     shape = np.broadcast_shapes(*(v.shape for v in values))
     expression = Expression(len(values), (Instruction(function, tuple(range(len(values))), numbers),))
-    return Elementwise(values, [value(*shape)], expression=expression)
+    return ElementwiseStep(values, [value(*shape)], expression=expression)
 
 
-def resampled(x: Value, matrix: Array, axis: int) -> Resample:
+def resampled(x: Value, matrix: Array, axis: int) -> ResampleStep:
     """A Resample whose taps are the elements of each row of a matrix that are not zero."""
     count = int(np.count_nonzero(matrix, axis=1).max())
     index = np.argsort(matrix == 0, axis=1, kind="stable")[:, :count]
     out = value(*x.shape[:axis], len(matrix), *x.shape[axis + 1 :])
-    return Resample([x], [out], axis=axis, index=index, weight=np.take_along_axis(matrix, index, 1))
+    return ResampleStep([x], [out], axis=axis, index=index, weight=np.take_along_axis(matrix, index, 1))
 
 
 class Chain:
-    """Steps of a program, one after the other: `chain("add", a, 2)` is the value of a sum."""
+    """Consecutive steps of a program: `chain("add", a, 2)` is the value of a sum."""
 
     def __init__(self) -> None:
         self.steps: list[Step] = []
@@ -91,10 +91,10 @@ class Chain:
         return self.add(mapped(function, *operands, numbers=numbers))
 
     def add(self, step: Step) -> Value:
-        """The only output of a step, which comes next."""
+        """Append a step and return its only output."""
         self.steps.append(step)
         return step.output
 
     def optimized(self, inputs: Sequence[Value], outputs: Sequence[Value]) -> list[Step]:
-        """The steps that all passes leave."""
+        """The steps after all passes."""
         return optimize(Program(list(self.steps), list(inputs), list(outputs))).steps

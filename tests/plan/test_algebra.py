@@ -1,4 +1,4 @@
-"""Normal forms say what expressions compute: random ones are evaluated both ways."""
+"""Normal forms equal their expressions: random ones are evaluated both ways."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ BINARY: dict[str, Callable[[float, float], float]] = {
 
 
 def value(algebra: Algebra, form: Form, unknown: list[float]) -> float:
-    """What a form is for given numbers."""
+    """The value of a form for given numbers."""
     total = 0.0
     for monomial, c in form:
         for atom, exponent in monomial:
@@ -62,7 +62,7 @@ def atom_value(algebra: Algebra, key: tuple[Any, ...], unknown: list[float]) -> 
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_a_form_is_worth_what_its_expression_is(seed: int) -> None:
+def test_a_form_equals_its_expression(seed: int) -> None:
     rng = np.random.default_rng([seed, 12])
     algebra = Algebra()
     unknown = [float(v) for v in rng.uniform(0.4, 2.0, 3)]
@@ -99,7 +99,7 @@ def x_and_algebra() -> tuple[Algebra, Form]:
     return algebra, algebra.atom("unknown", 0)
 
 
-def test_equal_things_have_equal_forms() -> None:
+def test_equal_expressions_have_equal_forms() -> None:
     algebra, x = x_and_algebra()
     y = algebra.atom("unknown", 1)
     assert algebra.multiply(algebra.add(x, y), algebra.add(x, y)) == algebra.power(algebra.add(y, x), 2)
@@ -134,7 +134,7 @@ def test_factors_do_not_cancel() -> None:
     assert algebra.multiply(x, x) == algebra.power(x, 2)
 
 
-def test_what_grows_too_large() -> None:
+def test_forms_with_too_many_terms_are_rejected() -> None:
     algebra = Algebra()
     total: Form = ()
     for k in range(TERMS):

@@ -34,7 +34,7 @@ def test_no_two_live_buffers_overlap(many: int, lives: list[Lifetime]) -> None:
 
 
 @pytest.mark.parametrize("many", [MANY, 0], ids=["by size", "by time"])
-def test_buffers_that_follow_each_other_share_their_place(many: int) -> None:
+def test_consecutive_buffers_share_an_offset(many: int) -> None:
     with patch.object(arena, "MANY", many):
         _, total = place({0: Lifetime(640, 0, 1), 1: Lifetime(640, 2, 3), 2: Lifetime(640, 4, 4)})
     assert total == 640

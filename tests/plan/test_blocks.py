@@ -1,4 +1,4 @@
-"""How products are cut into blocks that BLAS reads in place: the rules at their bounds."""
+"""How products are split into blocks that BLAS reads in place: the rules at their bounds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compressed weights reach back ends as they are stored, with their scale and zero point."""
+"""Compressed weights are passed to back ends unconverted, with their scale and zero point."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from irload.plan.ir.compressed import Compressed, compressed
-from irload.plan.ir.steps import MatMul
+from irload.plan.ir.steps import MatMulStep
 from models import ir
 from tests.plan.exact import plan_of
 from tests.plan.graphs import Net
@@ -15,10 +15,10 @@ N, K = 512, 160
 
 
 def weights_of(net: Net, w: ir.Ref) -> tuple[Compressed | None, np.ndarray]:
-    """What the weights of a matmul are compressed from, and what they are."""
+    """The compressed source of a matmul's weights, and the weights."""
     model = net.model(net.op("MatMul", net.input(2, K), w, transpose_a=False, transpose_b=True))
     plan = plan_of(model, net.shapes)
-    (step,) = (s for s in plan.program.steps if isinstance(s, MatMul))
+    (step,) = (s for s in plan.program.steps if isinstance(s, MatMulStep))
     source = step.inputs[1].source
     assert source is not None
     return compressed(source), source.array
@@ -68,7 +68,7 @@ def test_halves() -> None:
 
 
 @pytest.mark.parametrize("kind", ["plain", "integers", "a product of floats"])
-def test_what_is_not_compressed(kind: str) -> None:
+def test_weights_that_are_not_compressed(kind: str) -> None:
     net, rng = Net(), np.random.default_rng(0)
     w = net.constant(rng.standard_normal((N, K)).astype(np.float32))
     if kind == "integers":

@@ -1,4 +1,4 @@
-"""Elementwise expressions, copies and joins over operands that lie and broadcast in any way, bit for bit."""
+"""Elementwise expressions, copies and joins of operands with any strides and broadcasting, bit for bit."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.plan.exact import Exact, same
 
 
 def lying(net: Exact, rng: np.random.Generator, shape: tuple[int, ...]) -> ir.Ref:
-    """A value of a shape that lies in memory in one way or another."""
+    """A value of a shape with one of several memory layouts."""
     rank, roll = len(shape), rng.random()
     if roll < 0.2 or not rank:
         return net.input(*shape)

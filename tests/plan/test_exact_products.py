@@ -1,4 +1,4 @@
-"""MatMul of random shapes, transposes and operands behind it, by every kernel that could run it, bit for bit."""
+"""MatMul of random shapes, transposes and epilogues, by every kernel that supports it, bit for bit."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def in_place(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def operand(net: Exact, rng: np.random.Generator, shape: tuple[int, ...]) -> ir.Ref:
-    """What broadcasts to a shape in some way, constant or computed."""
+    """An operand that broadcasts to a shape in some way, constant or computed."""
     narrow = tuple(n if rng.random() < 0.6 else 1 for n in shape)[int(rng.integers(0, len(shape))) :]
     roll = int(rng.integers(0, 5))
     if roll == 0:
@@ -38,7 +38,7 @@ def operand(net: Exact, rng: np.random.Generator, shape: tuple[int, ...]) -> ir.
 
 
 def behind(net: Exact, rng: np.random.Generator, y: ir.Ref, shape: tuple[int, ...]) -> ir.Ref:
-    """Elementwise work on a result."""
+    """Elementwise layers on a result."""
     for _ in range(int(rng.integers(0, 4))):
         other = operand(net, rng, shape)
         y = net.op("Maximum" if rng.random() < 0.2 else "Add", *((y, other) if rng.random() < 0.7 else (other, y)))
@@ -70,7 +70,7 @@ def test_by_constant_matrices(seed: int, small: bool, in_place: bool) -> None:
 
 @pytest.mark.parametrize("small", [False, True], ids=["as it is", "small blocks"])
 @pytest.mark.parametrize("seed", range(14))
-def test_by_what_is_computed(seed: int, small: bool) -> None:
+def test_products_with_computed_operands(seed: int, small: bool) -> None:
     rng = np.random.default_rng([seed, 5])
     net = Exact(seed)
     rows, k, n = (int(v) for v in rng.integers(1, 9, 3))

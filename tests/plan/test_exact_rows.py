@@ -1,4 +1,4 @@
-"""What works on rows, in blocks so small that each step meets several: against `compute`, over shapes and layouts."""
+"""Kernels for rows, with blocks so small that each step has several: against `compute`, over shapes and layouts."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_reductions(seed: int, small: bool) -> None:
 @blocks
 @pytest.mark.parametrize("attention", [False, True])
 def test_masked_scores_give_no_subnormal_powers(attention: bool, small: bool) -> None:
-    """With a mask of −100, as shifted windows have it; such powers take a processor a hundred times as long."""
+    """With a mask of −100, as in shifted windows; subnormal exponentials take a processor a hundred times as long."""
     net = Net(0)
     mask = np.linspace(-115, 0, 16, dtype=np.float32)
     x = net.input(2, 5, 8)

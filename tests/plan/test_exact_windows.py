@@ -1,4 +1,4 @@
-"""Convolutions and poolings of random geometry, by every kernel that could run them, bit for bit."""
+"""Convolutions and poolings of random geometry, by every kernel that supports them, bit for bit."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.plan.exact import Exact, same
 
 
 def text(values: object) -> str:
-    """Numbers as an attribute."""
+    """Numbers as the text of an attribute."""
     return ",".join(map(str, values))  # type: ignore[call-overload]
 
 
@@ -28,7 +28,7 @@ def geometry(rng: np.random.Generator, axes: int, widest: int) -> tuple[tuple[in
 
 
 def epilogue(net: Exact, rng: np.random.Generator, y: ir.Ref, shape: tuple[int, ...]) -> ir.Ref:
-    """What often comes after a convolution of a known result: bias, residual, activation, or nothing."""
+    """A frequent epilogue of a convolution of known result shape: bias, residual, activation, or nothing."""
     column = (1, shape[1], *(1,) * (len(shape) - 2))
     for _ in range(int(rng.integers(0, 4))):
         operand = {
@@ -58,7 +58,7 @@ def test_convolutions(seed: int, small: bool) -> None:
     kernel, told, sizes = geometry(rng, axes, 1 if seed % 7 == 3 else 3)
     if seed % 7 == 3 and seed % 4 < 3:
         told |= {"pads_begin": text([0] * axes), "pads_end": text([0] * axes)}
-    if seed % 10 == 7:  # what Winograd can
+    if seed % 10 == 7:  # supported by Winograd
         kernel, sizes = (3,) * axes, [9, 14, 5][:axes]
         told |= {"strides": text([1] * axes), "dilations": text([1] * axes)}
     batch, groups = int(rng.integers(1, 3)), (1, 1, 2, 3)[seed % 4]
@@ -81,7 +81,7 @@ def test_convolutions(seed: int, small: bool) -> None:
 
 
 def able(kernel: tuple[int, ...], told: dict[str, str], groups: int, depth: int, shape: tuple[int, ...]) -> set[str]:
-    """The kernels that can run a convolution, at one thread or more."""
+    """The kernels that support a convolution, at one thread or more."""
     if len(kernel) == 3:
         return {"im2col of volumes"}
     if groups > 1:
@@ -178,7 +178,7 @@ def test_three_by_three(size: tuple[int, int], pads: str) -> None:
 
 
 @pytest.mark.parametrize("other", ["strides", "dilations", "groups"])
-def test_what_winograd_cannot(other: str) -> None:
+def test_convolutions_unsupported_by_winograd(other: str) -> None:
     net = Exact(2)
     told = {"strides": "1,1", "dilations": "1,1", "pads_begin": "1,1", "pads_end": "1,1"}
     x = net.input(1, 4, 14, 15)

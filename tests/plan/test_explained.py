@@ -1,4 +1,4 @@
-"""A plan in words and a profile, whole: every number that they say."""
+"""The complete text of a plan and of a profile, including every number."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from irload.plan.backends.numpy.executable import _bytes
 from irload.plan.backends.numpy.kernels import weight_streaming
 from irload.plan.backends.numpy.reasons import REASONS
 from irload.plan.executor import Executor
-from irload.plan.ir.steps import Attention, Conv, MatMul
+from irload.plan.ir.steps import AttentionStep, ConvStep, MatMulStep
 from models import ir
 from tests.plan.exact import plan_of
 from tests.plan.graphs import Net
@@ -20,12 +20,12 @@ from tests.plan.programs import constant, random, value
 
 @pytest.fixture
 def small_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A BLAS that reads small operands in place, whichever this machine has."""
+    """A BLAS that reads small operands in place, regardless of the installed one."""
     monkeypatch.setattr(weight_streaming, "small_kernels", lambda: True)
 
 
 def mixed() -> tuple[Net, ir.Ref, ir.Ref]:
-    """A convolution with a bias, a view, a product, a softmax and what no kernel takes."""
+    """A convolution with a bias, a view, a product, a softmax and an operation without a kernel."""
     net = Net()
     x = net.input(1, 3, 6, 8)
     doubled = net.op("Multiply", net.weights(1, 4, 1, 1), net.constant(np.float32(2)))
@@ -45,7 +45,7 @@ kernels:
      1 × im2col: windows copied into rows in the cache, then a matmul
      1 × matmul by columns: few rows: threads share the columns, so that each reads a part of the weights
      1 × rows: rows that stay in the cache
-     1 × compute: by its own readable compute: no kernel takes it
+     1 × compute: by its readable compute: no kernel supports it
 
 fused:
      1 × Convolution+Add+ReLU
@@ -92,7 +92,7 @@ def test_the_words_of_a_plain_plan() -> None:
     net, *outputs = mixed()
     compiled = irload.compile_model(net.model(*outputs), 1, optimize=False)
     assert compiled.explain() == (
-        "plain plan for x1 f32[1,3,6,8]: each operation by its own compute, because optimize=False asks for it\n"
+        "plain plan for x1 f32[1,3,6,8]: operations run one by one, because optimize=False was passed\n"
         "steps: 8; constants 0.1 MB\n\noperations:\n"
         "     1 × Multiply\n     1 × Convolution\n     1 × Add\n     1 × ReLU\n     1 × Reshape\n     1 × MatMul\n"
         "     1 × SoftMax\n     1 × ReduceProd"
@@ -106,21 +106,21 @@ def test_every_kernel_has_a_reason() -> None:
     assert {b.name for b in plan.kernels} <= REASONS.keys()
 
 
-def test_what_is_counted() -> None:
-    window = Conv(
+def test_counted_flops() -> None:
+    window = ConvStep(
         [value(1, 6, 9, 9), constant(random(2, 4, 3, 3, 2))], [value(1, 8, 7, 8)],
         strides=(1, 1), dilations=(1, 1), pads_begin=(0, 0), pads_end=(0, 0),
     )  # fmt: skip
-    assert profile.flops(window) == 2 * (8 * 7 * 8) * (3 * 3 * 2)
-    assert profile.flops(MatMul([value(5, 6), value(6, 7)], [value(5, 7)])) == 2 * 5 * 6 * 7
-    assert profile.flops(MatMul([value(6, 5), value(6, 7)], [value(5, 7)], transpose_a=True)) == 2 * 5 * 6 * 7
+    assert window.flops == 2 * (8 * 7 * 8) * (3 * 3 * 2)
+    assert MatMulStep([value(5, 6), value(6, 7)], [value(5, 7)]).flops == 2 * 5 * 6 * 7
+    assert MatMulStep([value(6, 5), value(6, 7)], [value(5, 7)], transpose_a=True).flops == 2 * 5 * 6 * 7
     q, k, v, out = value(2, 5, 4), value(2, 7, 4), value(2, 7, 3), value(2, 5, 3)
-    assert profile.flops(Attention([q, k, v], [out], scale=1.0)) == 2 * 2 * (5 * 7 * 4 + 5 * 7 * 3)
+    assert AttentionStep([q, k, v], [out], scale=1.0).flops == 2 * 2 * (5 * 7 * 4 + 5 * 7 * 3)
 
 
 @pytest.mark.numpy_kernels
 @pytest.mark.usefixtures("small_kernels")
-def test_a_profile_says_what_a_step_moves() -> None:
+def test_a_profile_reports_work_and_bytes() -> None:
     net, *outputs = mixed()
     model = net.model(*outputs)
     entries = irload.compile_model(model, 1).profile(random(1, 3, 6, 8), 1)
@@ -140,7 +140,7 @@ def test_a_profile_says_what_a_step_moves() -> None:
     ]
 
 
-def test_a_rate_is_of_what_counts() -> None:
+def test_a_rate_is_of_flops_or_bytes() -> None:
     entry = profile.StepTime("a", "b", "c", (1,), 0.5, 3_000_000_000, 8_000_000_000)
     assert entry.rate == "6 GFLOP/s"
     assert profile.StepTime("a", "b", "c", (1,), 0.5, 0, 8_000_000_000).rate == "16 GB/s"

@@ -1,4 +1,4 @@
-"""Frames: a 1×1 convolution writes into the padding that a depthwise one wants, and only where nobody else looks."""
+"""Frames: a 1×1 convolution writes into the padded buffer of a depthwise one, if it is the only reader."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from irload.plan.backends.numpy.kernels import packing
 from irload.plan.executor import Executor
 from irload.plan.ir.expression import Expression, Instruction
 from irload.plan.ir.program import Program, Step, Value
-from irload.plan.ir.steps import Conv, Elementwise
+from irload.plan.ir.steps import ConvStep, ElementwiseStep
 from irload.plan.passes.pipeline import optimize
 from tests.plan.programs import constant, random, run, value
 
 
-def window(x: Value, weights: Array, out: Value, stride: int = 1, pads: tuple[int, ...] = (0, 0, 0, 0)) -> Conv:
+def window(x: Value, weights: Array, out: Value, stride: int = 1, pads: tuple[int, ...] = (0, 0, 0, 0)) -> ConvStep:
     """A convolution; `pads` begin above, left, below, right."""
-    return Conv(
+    return ConvStep(
         [x, constant(weights)],
         [out],
         strides=(stride, stride),
@@ -68,20 +68,20 @@ def test_framed(
     middle = np.maximum(convolved(x, one), 0)
     expected = convolved(middle, many, stride, pads)
     a, made, kept, out = value(*shape), value(*middle.shape), value(*middle.shape), value(*expected.shape)
-    relu = Elementwise([made], [kept], expression=Expression(1, (Instruction("relu", (0,)),)))
+    relu = ElementwiseStep([made], [kept], expression=Expression(1, (Instruction("relu", (0,)),)))
     steps: list[Step] = [window(a, one, made), relu, window(kept, many, out, stride, pads)]
     result = run(steps, {a: x}, [out], threads)[0]
     np.testing.assert_allclose(result, expected, rtol=1e-4, atol=1e-4)
 
 
 def frames(steps: list[Step], a: Value, outputs: list[Value]) -> list[Value]:
-    """The values that lie in a frame."""
+    """The values that are stored in a frame."""
     plan = Executor(optimize(Program(steps, [a], outputs)), Options(1))
     return [v for s in plan.program.steps for v in s.outputs if plan.memory.layout(v).border]
 
 
 @pytest.mark.numpy_kernels
-def test_only_what_a_depthwise_convolution_alone_takes() -> None:
+def test_only_values_read_by_one_depthwise_convolution() -> None:
     one, many, pads = random(1, 16, 16, 1, 1), random(16, 1, 1, 3, 3), (1, 1, 1, 1)
 
     def made() -> tuple[Value, Value, Value]:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from irload.plan.ir.program import Value
-from irload.plan.ir.steps import Attention, ConvTranspose, GroupNormalize, Pool, Recurrent
+from irload.plan.ir.steps import AttentionStep, ConvTransposeStep, GroupNormalizeStep, PoolStep, RecurrentStep
 from irload.plan.memory.layout import Layout, channels_last
 from tests.plan.programs import constant, random, resampled, run, value
 
@@ -14,7 +14,7 @@ THREADS = (1, 3)
 
 
 def lying(values: list[Value], last: bool) -> dict[Value, Layout]:
-    """Layouts with the channels innermost, or planar ones."""
+    """Channels-last layouts, or planar ones."""
     return {v: channels_last(len(v.shape)) for v in values if last}
 
 
@@ -45,7 +45,7 @@ def test_attention(q: tuple[int, ...], k: tuple[int, ...], mask: str | None, thr
     expected = (weights / weights.sum(-1, keepdims=True)) @ c
     values, out = [value(*x.shape) for x in (a, b, c)], value(*q[:-1], 6)
     extra = [] if told is None else [constant(told)]
-    step = Attention([*values, *extra], [out], scale=0.3, causal=mask == "causal")
+    step = AttentionStep([*values, *extra], [out], scale=0.3, causal=mask == "causal")
     close(run([step], dict(zip(values, (a, b, c), strict=True)), [out], threads)[0], expected)
 
 
@@ -81,7 +81,7 @@ def test_pool(rank: int, kind: str, kernel: int, stride: int, dilation: int, beg
         expected[(..., *at)] = np.nanmax(window, -1) if kind == "max" else np.nanmean(window, -1)
     a, out = value(*x.shape), value(*expected.shape)
     args = {"kernel": kernel, "strides": stride, "dilations": dilation, "pads_begin": begin}
-    step = Pool([a], [out], kind=kind, **{k: (v,) * rank for k, v in args.items()})  # pyright: ignore
+    step = PoolStep([a], [out], kind=kind, **{k: (v,) * rank for k, v in args.items()})  # pyright: ignore
     close(run([step], {a: x}, [out], threads)[0], expected)
 
 
@@ -104,7 +104,9 @@ def test_transposed(groups: int, kernel: int, stride: int, dilation: int, begin:
         full[:, g * 3 : g * 3 + 3, rows, columns][:, :, :5, :6] += part
     expected = full[:, :, begin : begin + sizes[0], begin : begin + sizes[1]]
     a, out = value(*x.shape), value(*expected.shape)
-    step = ConvTranspose([a, constant(w)], [out], strides=(stride,) * 2, dilations=(dilation,) * 2, begin=(begin,) * 2)
+    step = ConvTransposeStep(
+        [a, constant(w)], [out], strides=(stride,) * 2, dilations=(dilation,) * 2, begin=(begin,) * 2
+    )
     close(run([step], {a: x}, [out], threads)[0], expected)
 
 
@@ -118,7 +120,7 @@ def test_group_normalize(shape: tuple[int, ...], last: bool, threads: int) -> No
     normal = (grouped - grouped.mean(-1, keepdims=True)) / np.sqrt(grouped.var(-1, keepdims=True) + 1e-3)
     expected = normal.reshape(shape) * gamma.reshape(column) + beta.reshape(column)
     a, out = value(*shape), value(*shape)
-    step = GroupNormalize([a, constant(gamma), constant(beta)], [out], groups=2, eps=1e-3)
+    step = GroupNormalizeStep([a, constant(gamma), constant(beta)], [out], groups=2, eps=1e-3)
     close(run([step], {a: x}, [out], threads, layouts=lying([a, out], last))[0], expected)
 
 
@@ -136,6 +138,6 @@ def test_lstm_reads_in_both_directions(batch: int, length: int, threads: int) ->
         last[0][:, d] = y[:, d, t] = o * np.tanh(last[1][:, d])
     given = {value(*a.shape): a for a in (x, h, c)}
     outputs = [value(*y.shape), value(*h.shape), value(*c.shape)]
-    step = Recurrent([*given, *map(constant, (w, r, b))], outputs, cell="lstm", backwards=(False, True))
+    step = RecurrentStep([*given, *map(constant, (w, r, b))], outputs, cell="lstm", backwards=(False, True))
     for ours, expected in zip(run([step], given, outputs, threads), (y, *last), strict=True):
         close(ours, expected)

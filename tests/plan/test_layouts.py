@@ -1,4 +1,4 @@
-"""Graphs whose values lie in memory as kernels do not expect it: the plan gives what `compute` gives."""
+"""Graphs whose values have unusual strides: the plan gives the results of `compute`."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def test_convolutions_and_computed_operands(turned: bool) -> None:
 
 @pytest.mark.parametrize("kind", ["mvn", "rms", "softmax"])
 @pytest.mark.parametrize("operation", ["Add", "Multiply"])
-def test_a_normalisation_of_its_own_residual(operation: str, kind: str) -> None:
+def test_a_normalisation_added_to_its_input(operation: str, kind: str) -> None:
     net = Net()
     y = net.op("Sin", net.input(2, 4, 30))
     if kind == "mvn":
@@ -151,7 +151,7 @@ def test_a_sequence_of_transposed_data() -> None:
 
 
 def test_an_instance_normalisation_by_computed_operands() -> None:
-    """As ONNX's InstanceNormalization is converted, here with an epsilon that counts."""
+    """As ONNX's InstanceNormalization is converted, here with an epsilon large enough to matter."""
     net = Net()
     x, g, b = net.input(2, 3, 4, 5), net.input(3), net.input(3)
     axes = net.constant([2, 3])
@@ -161,7 +161,7 @@ def test_an_instance_normalisation_by_computed_operands() -> None:
 
 
 def test_an_interleaved_rotary_embedding_of_some_dimensions() -> None:
-    """As ONNX's RotaryEmbedding is converted: pairs are turned apart, rotated, put together, and joined to the rest."""
+    """As ONNX's RotaryEmbedding is converted: pairs are split, rotated, interleaved, and joined to the rest."""
     net = Net()
     x, cosine, sine = net.input(2, 4, 3, 8), net.input(2, 1, 3, 2), net.input(2, 1, 3, 2)
     turned, rest = net.ops("VariadicSplit", x, net.constant(-1), net.constant([4, 4]), outputs=2)
@@ -189,7 +189,7 @@ def test_transposed_convolutions_into_a_concat(batch: int, groups: int) -> None:
 
 
 def test_patches_around_attention() -> None:
-    """MobileViT's blocks: a map unfolded to patches, attention among them, folded back to a map, and joined."""
+    """MobileViT's blocks: a map unfolded to patches, attention among them, folded back to a map, and concatenated."""
     net = Net()
     x = net.input(2, 8, 8, 8)
     y = net.conv(x, 8, 12)

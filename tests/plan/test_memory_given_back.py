@@ -1,4 +1,4 @@
-"""What is freed while weights are packed does not stay with the process."""
+"""Memory freed while weights are packed is returned to the system."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ import pytest
 
 from irload import compile_model
 from irload.plan import executor
-from irload.portable import give_back_memory, resident_memory
+from irload.system.portable import give_back_memory, resident_memory
 from tests.plan.exact import Exact
 
 PART, COUNT = 60_000, 1000
-"""Bytes of an array that malloc takes from its heap, and how many."""
+"""Bytes of an array that malloc takes from its heap, and the number of arrays."""
 
 
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="only glibc has a function for it")
-def test_freed_memory_goes_back_to_the_system() -> None:
+def test_freed_memory_is_returned_to_the_system() -> None:
     arrays = [np.ones(PART, np.uint8) for _ in range(COUNT)]
-    last = np.ones(PART, np.uint8)  # behind which the heap cannot shrink by itself
+    last = np.ones(PART, np.uint8)  # the heap cannot shrink below it automatically
     del arrays
     before = resident_memory()
     give_back_memory()
@@ -31,14 +31,14 @@ def test_freed_memory_goes_back_to_the_system() -> None:
     assert last.all()
 
 
-def test_nothing_is_asked_of_other_systems(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_systems_are_not_called(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "platform", "win32")
     monkeypatch.setattr("ctypes.CDLL", None)
     give_back_memory()
 
 
 @pytest.mark.parametrize(("large", "times"), [(0, 1), (1 << 20, 0)])
-def test_it_is_given_back_after_large_constants(large: int, times: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_memory_is_returned_after_large_constants(large: int, times: int, monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[None] = []
     monkeypatch.setattr(executor, "LARGE", large)
     monkeypatch.setattr(executor, "give_back_memory", lambda: calls.append(None))

@@ -1,10 +1,11 @@
-"""NaN and infinities stand in the plan's results where they stand in those of `compute`, and nowhere else."""
+"""NaN and infinities occur in the plan's results at the same positions as in the results by `compute`."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
+import irload
 from tests.plan.graphs import Net, agrees
 
 CONV = {"strides": "1,1", "dilations": "1,1", "pads_begin": "1,1", "pads_end": "1,1"}
@@ -66,7 +67,7 @@ def test_attention_whose_mask_is_computed() -> None:
 @pytest.mark.parametrize("kernel", [1, 3])
 @pytest.mark.parametrize("constant", [False, pytest.param(True, marks=pytest.mark.numpy_kernels)])
 def test_convolutions(constant: bool, kernel: int) -> None:
-    """Compiled kernels pass over the padding, so that an infinite weight does not meet its zeros: no NaN there."""
+    """Compiled kernels skip the padding, so that an infinite weight is not multiplied by its zeros: no NaN there."""
     net = Net()
     x = net.input(2, 4, 8, 9)
     w = np.random.default_rng(2).standard_normal((6, 4, kernel, kernel)).astype(np.float32)
@@ -76,7 +77,7 @@ def test_convolutions(constant: bool, kernel: int) -> None:
     agrees(net.model(net.op("ReLU", y), net.op("Clamp", z, min=-1, max=1)), net.shapes, special=True)
 
 
-def test_a_factor_that_is_not_finite_stays_behind_its_convolution() -> None:
+def test_a_nonfinite_scale_is_not_folded_into_its_convolution() -> None:
     net = Net()
     w = np.float32([[1, 0], [2, 1]]).reshape(2, 2, 1, 1)
     y = net.op(
@@ -128,3 +129,45 @@ def test_adaptive_pooling(type: str, size: tuple[int, int]) -> None:
     more: dict[str, object] = {} if type == "AdaptiveAvgPool" else {"outputs": 2, "index_element_type": "i64"}
     y = net.ops(type, net.input(2, 3, *size), net.constant([3, 4]), version="opset8", **more)[0]
     agrees(net.model(net.op("ReLU", y)), net.shapes, special=True)
+
+
+@pytest.mark.parametrize("mask", [False, True])
+def test_scores_that_overflow_keep_their_sign(mask: bool) -> None:
+    """Products of q and k are finite, their sum times 8 is +∞; the products times 8 are infinities of both signs."""
+    net = Net()
+    q, k, v = net.input(1, 1, 2, 4), net.input(1, 1, 3, 4), net.input(1, 1, 3, 4)
+    scores = net.op("MatMul", q, k, transpose_a=False, transpose_b=True)
+    scores = net.op("Multiply", scores, net.constant(np.float32(8)))
+    if mask:
+        scores = net.op("Add", scores, net.constant(np.ones((2, 3), np.float32)))
+    y = net.op("MatMul", net.op("SoftMax", scores, axis=3), v, transpose_a=False, transpose_b=False)
+    model = net.model(y)
+    given = [
+        np.float32([[-0.75, 2.5, 1, 1], [0.75, -2.5, -1, -1]]).reshape(1, 1, 2, 4),
+        np.float32([[1, 1, 1, 1], [1, 0, 1, 0], [8e37, 1e38, -1e37, -2e37]]).reshape(1, 1, 3, 4),
+        np.ones((1, 1, 3, 4), np.float32),
+    ]
+    plain = irload.compile_model(model, optimize=False)(given)[0]
+    np.testing.assert_array_equal(np.isnan(plain[0, 0, :, 0]), [True, False])
+    np.testing.assert_array_equal(irload.compile_model(model, 1)(given)[0], plain)
+
+
+@pytest.mark.numpy_kernels
+@pytest.mark.parametrize("folded", [False, True])
+def test_scores_that_overflow_only_without_their_scale(folded: bool) -> None:
+    """q · scale times k is finite, q times k is not."""
+    net = Net()
+    q, k, v = net.input(1, 1, 2, 4), net.input(1, 1, 3, 4), net.input(1, 1, 3, 4)
+    number = net.constant(np.float32(0.25))
+    if folded:
+        scores = net.op("MatMul", net.op("Multiply", q, number), k, transpose_a=False, transpose_b=True)
+        y = net.op("MatMul", net.op("SoftMax", scores, axis=3), v, transpose_a=False, transpose_b=False)
+    else:
+        mask = net.constant(np.zeros((2, 3), np.float32))
+        y = net.op("ScaledDotProductAttention", q, k, v, mask, number, version="opset13", causal=False)
+    model = net.model(y)
+    keys = np.float32([[1, 1, 1, 1], [1, 0, 1, 0], [3e38, 1e38, 0, 0]]).reshape(1, 1, 3, 4)
+    given = [np.float32([[2, 1, 1, 1], [-2, -1, 0, 1]]).reshape(1, 1, 2, 4), keys, np.ones((1, 1, 3, 4), np.float32)]
+    plain = irload.compile_model(model, optimize=False)(given)[0]
+    np.testing.assert_array_equal(plain, np.ones_like(plain))
+    np.testing.assert_array_equal(irload.compile_model(model, 1)(given)[0], plain)

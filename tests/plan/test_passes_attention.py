@@ -1,4 +1,4 @@
-"""Attention written out becomes one step, with its scale, masks and transposes; what is needed elsewhere stays."""
+"""Decomposed attention becomes one step, with its scale, masks and transposes; values with other readers remain."""
 
 from __future__ import annotations
 
@@ -8,8 +8,15 @@ import pytest
 from irload.core.tensor import Array
 from irload.plan.backends.base import Options
 from irload.plan.executor import Executor
-from irload.plan.ir.program import Program, Value
-from irload.plan.ir.steps import Attention, Elementwise, MatMul, Reshape, Softmax, Step, Transpose
+from irload.plan.ir.program import Program, Step, Value
+from irload.plan.ir.steps import (
+    AttentionStep,
+    ElementwiseStep,
+    MatMulStep,
+    ReshapeStep,
+    SoftmaxStep,
+    TransposeStep,
+)
 from irload.plan.passes.pipeline import optimize
 from tests.plan.programs import Chain, constant, random, run, value
 
@@ -25,20 +32,20 @@ def plain(scale: float = 1.0, mask: Array | float = 0.0) -> Array:
 
 
 def scores_of(c: Chain, q: Value, k: Value, **transposes: bool) -> Value:
-    return c.add(MatMul([q, k], [value(2, HEADS, ROWS, KEYS)], **({"transpose_b": True} | transposes)))  # pyright: ignore
+    return c.add(MatMulStep([q, k], [value(2, HEADS, ROWS, KEYS)], **({"transpose_b": True} | transposes)))  # pyright: ignore
 
 
 def weighted(c: Chain, scores: Value, v: Value, **transposes: bool) -> Value:
-    weights = c.add(Softmax([scores], [value(*scores.shape)], axis=3))
-    return c.add(MatMul([weights, v], [value(2, HEADS, ROWS, 6)], **transposes))  # pyright: ignore
+    weights = c.add(SoftmaxStep([scores], [value(*scores.shape)], axis=3))
+    return c.add(MatMulStep([weights, v], [value(2, HEADS, ROWS, 6)], **transposes))  # pyright: ignore
 
 
 def inputs() -> dict[Value, Array]:
     return {value(*a.shape): a for a in (Q, K, V)}
 
 
-def attentions(steps: list[Step]) -> list[Attention]:
-    return [s for s in steps if isinstance(s, Attention)]
+def attentions(steps: list[Step]) -> list[AttentionStep]:
+    return [s for s in steps if isinstance(s, AttentionStep)]
 
 
 @pytest.mark.parametrize("form", ["bare", "scaled", "divided", "masked", "two masks", "mask then scale"])
@@ -62,7 +69,7 @@ def test_attention_is_one_step(form: str) -> None:
         if look:
             steps = c.optimized([*given], [out])
             assert len(attentions(steps)) == 1
-            assert not any(isinstance(s, MatMul | Softmax) for s in steps)
+            assert not any(isinstance(s, MatMulStep | SoftmaxStep) for s in steps)
         else:
             results += run(c.steps, given, [out])
     expected = {
@@ -82,19 +89,19 @@ def test_transposes_are_views() -> None:
     given = {x: np.ascontiguousarray(a.transpose(0, 1, 3, 2)) for x, a in zip((q, k, v), (Q, K, V), strict=True)}
     out = weighted(c, scores_of(c, q, k, transpose_a=True, transpose_b=False), v, transpose_b=True)
     steps = c.optimized([*given], [out])
-    assert [type(s) for s in steps] == [Transpose, Transpose, Transpose, Attention]
+    assert [type(s) for s in steps] == [TransposeStep, TransposeStep, TransposeStep, AttentionStep]
     (result,) = run(steps, given, [out], passes=False)
     np.testing.assert_allclose(result, plain(), 1e-5, 1e-6)
 
 
 @pytest.mark.parametrize("taken", ["scores", "scaled", "weights"])
-def test_what_others_take_stays(taken: str) -> None:
+def test_values_with_other_readers_are_preserved(taken: str) -> None:
     given, c = inputs(), Chain()
     q, k, v = given
     s = scores_of(c, q, k)
     scaled = c("multiply", s, 0.5)
-    weights = c.add(Softmax([scaled], [value(*s.shape)], axis=3))
-    out = c.add(MatMul([weights, v], [value(2, HEADS, ROWS, 6)]))
+    weights = c.add(SoftmaxStep([scaled], [value(*s.shape)], axis=3))
+    out = c.add(MatMulStep([weights, v], [value(2, HEADS, ROWS, 6)]))
     also = {"scores": s, "scaled": scaled, "weights": weights}[taken]
     assert not attentions(c.optimized([*given], [out, also]))
     first, second = run(c.steps, given, [out, also])
@@ -105,23 +112,23 @@ def test_what_others_take_stays(taken: str) -> None:
     np.testing.assert_allclose(second, expected, 1e-5, 1e-6)
 
 
-def test_other_axes_and_other_places_are_no_attention() -> None:
+def test_softmax_over_other_axes_or_operands_is_not_attention() -> None:
     given, c = inputs(), Chain()
     q, k, v = given
-    weights = c.add(Softmax([scores_of(c, q, k)], [value(2, HEADS, ROWS, KEYS)], axis=2))
-    assert not attentions(c.optimized([*given], [c.add(MatMul([weights, v], [value(2, HEADS, ROWS, 6)]))]))
+    weights = c.add(SoftmaxStep([scores_of(c, q, k)], [value(2, HEADS, ROWS, KEYS)], axis=2))
+    assert not attentions(c.optimized([*given], [c.add(MatMulStep([weights, v], [value(2, HEADS, ROWS, 6)]))]))
     c = Chain()
-    weights = c.add(Softmax([scores_of(c, q, k)], [value(2, HEADS, ROWS, KEYS)], axis=3))
-    turned = c.add(MatMul([v, weights], [value(2, HEADS, 6, ROWS)], transpose_a=True, transpose_b=True))
+    weights = c.add(SoftmaxStep([scores_of(c, q, k)], [value(2, HEADS, ROWS, KEYS)], axis=3))
+    turned = c.add(MatMulStep([v, weights], [value(2, HEADS, 6, ROWS)], transpose_a=True, transpose_b=True))
     assert not attentions(c.optimized([*given], [turned]))
 
 
 @pytest.mark.parametrize("seen", ["merged", "returned", "taken again"])
 def test_heads_are_merged(seen: str) -> None:
     given, c = inputs(), Chain()
-    heads = c.add(Attention([*given], [value(2, HEADS, ROWS, 6)], scale=1.0))
-    turned = c.add(Transpose([heads], [value(2, ROWS, HEADS, 6)], order=(0, 2, 1, 3)))
-    merged = c.add(Reshape([turned], [value(2, ROWS, HEADS * 6)]))
+    heads = c.add(AttentionStep([*given], [value(2, HEADS, ROWS, 6)], scale=1.0))
+    turned = c.add(TransposeStep([heads], [value(2, ROWS, HEADS, 6)], order=(0, 2, 1, 3)))
+    merged = c.add(ReshapeStep([turned], [value(2, ROWS, HEADS * 6)]))
     also = {"merged": [], "returned": [turned], "taken again": [c("exp", heads)]}[seen]
     plan = Executor(optimize(Program(c.steps, list(given), [merged, *also])), Options(1))
     first, *rest = plan.run(list(given.values()))
@@ -135,12 +142,12 @@ def test_heads_are_merged(seen: str) -> None:
 
 @pytest.mark.parametrize("threads", [1, 3])
 @pytest.mark.parametrize("lead", [(), (1,), (9,), (2, 5), (3, 1)])
-def test_heads_go_together_as_the_cache_holds_them(lead: tuple[int, ...], threads: int) -> None:
+def test_heads_are_grouped_by_the_size_of_the_cache(lead: tuple[int, ...], threads: int) -> None:
     q, k, v = random(*lead, 60, 8), random(*lead, 90, 8, seed=1), random(*lead, 90, 5, seed=2)
     given = {value(*a.shape): a for a in (q, k, v)}
     out = value(*lead, 60, 5)
     mask = constant(random(60, 90, seed=3))
-    (result,) = run([Attention([*given, mask], [out], scale=0.3)], given, [out], threads)
+    (result,) = run([AttentionStep([*given, mask], [out], scale=0.3)], given, [out], threads)
     scores = q.astype(np.float64) @ k.swapaxes(-1, -2) * 0.3 + random(60, 90, seed=3)
     grown = np.exp(scores - scores.max(-1, keepdims=True))
     np.testing.assert_allclose(result, grown / grown.sum(-1, keepdims=True) @ v, 1e-5, 1e-6)
@@ -161,7 +168,7 @@ def test_numbers_that_q_and_k_are_multiplied_by(form: str) -> None:
         scaled_q, factor = c("divide", q, 3), 1 / 3
     if form == "zero":
         scaled_q, factor = c("multiply", q, 0.0), 0.0
-    out = c.add(Attention([scaled_q, scaled_k, v], [value(2, HEADS, ROWS, 6)], scale=0.5))
+    out = c.add(AttentionStep([scaled_q, scaled_k, v], [value(2, HEADS, ROWS, 6)], scale=0.5))
     results = [out]
     if form == "returned":
         results.append(scaled_q)
@@ -169,7 +176,7 @@ def test_numbers_that_q_and_k_are_multiplied_by(form: str) -> None:
         results.append(c("add", scaled_q, 1.0))
     steps = c.optimized([*given], results)
     kept = form in ("taken elsewhere", "zero", "returned")
-    assert any(isinstance(s, Elementwise) for s in steps) == kept
+    assert any(isinstance(s, ElementwiseStep) for s in steps) == kept
     (attention,) = attentions(steps)
-    assert attention.scale == pytest.approx(0.5 if kept else 0.5 * factor)
+    assert (attention.scale, attention.query_scale) == (0.5, pytest.approx(1.0 if kept else factor))
     np.testing.assert_allclose(run(c.steps, given, results)[0], plain(0.5 * factor), 1e-5, 1e-6)

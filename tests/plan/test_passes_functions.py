@@ -1,4 +1,4 @@
-"""Activations written out as arithmetic become one instruction; what only looks alike does not."""
+"""Decomposed activations become one instruction; near misses do not."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from irload.core.tensor import Array
 from irload.ops.special import erf
 from irload.plan.ir.program import Value
-from irload.plan.ir.steps import Elementwise, MatMul
+from irload.plan.ir.steps import ElementwiseStep, MatMulStep
 from tests.plan.programs import Chain, constant, random, run, value
 
 ROOT = float(np.sqrt(2 / np.pi))
@@ -73,7 +73,7 @@ def test_an_activation_is_one_instruction(name: str, k: int) -> None:
     x, chain = value(7, 300), Chain()
     out = WRITTEN[name][k](chain, x)
     (step,) = chain.optimized([x], [out])
-    assert isinstance(step, Elementwise)
+    assert isinstance(step, ElementwiseStep)
     assert (str(step.expression), step.inputs) == (name, [x])
     x, chain = value(7, 300), Chain()
     out = WRITTEN[name][k](chain, x)
@@ -88,10 +88,10 @@ def test_an_activation_is_one_instruction(name: str, k: int) -> None:
 @pytest.mark.parametrize("name", WRITTEN)
 def test_it_hangs_on_the_matmul_before_it(name: str) -> None:
     x, weights, bias, chain = value(5, 8), constant(random(8, 16)), constant(random(16, seed=1)), Chain()
-    product = chain.add(MatMul([x, weights], [value(5, 16)]))
+    product = chain.add(MatMulStep([x, weights], [value(5, 16)]))
     out = WRITTEN[name][0](chain, chain("add", product, bias))
     (step,) = chain.optimized([x], [out])
-    assert isinstance(step, MatMul)
+    assert isinstance(step, MatMulStep)
     assert (str(step.epilogue), step.inputs) == (f"add+{name}", [x, weights, bias])
 
 
@@ -99,7 +99,7 @@ def test_a_gate_has_a_slope() -> None:
     x, chain = value(3, 4), Chain()
     out = chain("multiply", x, chain("sigmoid", chain("multiply", x, 1.702)))
     (step,) = chain.optimized([x], [out])
-    assert isinstance(step, Elementwise)
+    assert isinstance(step, ElementwiseStep)
     assert str(step.expression) == "swish"
     assert step.expression.instructions[0].numbers == (float(np.float32(1.702)),)
     given = random(3, 4)
@@ -121,16 +121,16 @@ def test_a_gate_has_a_slope() -> None:
         lambda c, x, y: c("divide", x, c("add", 1, c("exp", c("add", c("negative", x), y)))),
     ],
 )
-def test_what_only_looks_alike_stays(write: Callable[[Chain, Value, Value], Value]) -> None:
+def test_near_misses_are_preserved(write: Callable[[Chain, Value, Value], Value]) -> None:
     x, y, chain = value(3, 4), value(3, 4), Chain()
     out = write(chain, x, y)
     (step,) = chain.optimized([x, y], [out])
-    assert isinstance(step, Elementwise)
+    assert isinstance(step, ElementwiseStep)
     functions = {i.opcode for i in step.expression.instructions}
     assert not functions & set(WRITTEN), functions
 
 
-def test_what_others_take_is_kept() -> None:
+def test_values_with_other_readers_are_preserved() -> None:
     x, chain = value(3, 4), Chain()
     gate = chain("sigmoid", x)
     out = chain("multiply", x, gate)
@@ -140,7 +140,7 @@ def test_what_others_take_is_kept() -> None:
 
 
 @pytest.mark.numpy_kernels
-def test_numbers_of_every_place() -> None:
+def test_numbers_as_either_operand() -> None:
     x = value(2, 3)
     given = random(2, 3)
     for function, plain in (

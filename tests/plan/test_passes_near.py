@@ -1,4 +1,4 @@
-"""Patterns, each with one thing changed: the plan computes what is written, whether it is recognised or not."""
+"""Patterns, each with one variation: the plan computes the same as `compute`, fused or not."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def test_they_are_recognised(name: str) -> None:
 
 
 def normal(net: Net, n: Mapping[str, float]) -> ir.Ref:
-    """(x − mean) / sqrt(variance + eps), or with one thing changed."""
+    """(x − mean) / sqrt(variance + eps), or with one variation."""
     x = net.input(2, 3, 8)
 
     def mean(of: ir.Ref) -> ir.Ref:
@@ -249,7 +249,7 @@ def test_heads_without_a_batch() -> None:
 
 @pytest.mark.parametrize("looks", ["turned", "turned twice", "flat", "turned and flat", "flat and turned"])
 @pytest.mark.parametrize("other", ["number", "scalar", "constant", "computed", "turned alike", "its own"])
-def test_elementwise_work_behind_views(looks: str, other: str) -> None:
+def test_elementwise_work_after_views(looks: str, other: str) -> None:
     net = Net()
     y = net.op("MatMul", net.input(2, 3, 4), net.weights(4, 6), transpose_a=False, transpose_b=False)
     z = net.input(2, 3, 6)

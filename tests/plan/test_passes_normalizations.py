@@ -1,4 +1,4 @@
-"""Layer norm and RMSNorm written out become one step; what only looks alike does not."""
+"""Decomposed layer norm and RMSNorm become one step; near misses do not."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from irload.core.tensor import Array
 from irload.plan.ir.program import Value
-from irload.plan.ir.steps import MatMul, Normalize, Reduce, Reshape
+from irload.plan.ir.steps import MatMulStep, NormalizeStep, ReduceStep, ReshapeStep
 from tests.plan.programs import Chain, constant, random, run, value
 
 GAMMA, BETA = random(8, seed=1), random(8, seed=2)
@@ -20,9 +20,11 @@ def mean(c: Chain, x: Value, axes: int = 1, *, keep: bool = True) -> Value:
     rank = len(x.shape)
     shape = (*x.shape[:-axes], *(1,) * axes)
     result = c.add(
-        Reduce([x], [value(*(shape if keep else x.shape[:-axes]))], kind="mean", axes=tuple(range(rank - axes, rank)))
+        ReduceStep(
+            [x], [value(*(shape if keep else x.shape[:-axes]))], kind="mean", axes=tuple(range(rank - axes, rank))
+        )
     )
-    return result if keep else c.add(Reshape([result], [value(*shape)]))
+    return result if keep else c.add(ReshapeStep([result], [value(*shape)]))
 
 
 def affine(c: Chain, n: Value) -> Value:
@@ -78,7 +80,7 @@ def test_a_normalisation_is_one_step(write: Write, plain: Callable[[Array], Arra
     x, chain = value(*shape), Chain()
     out = write(chain, x)
     (step,) = chain.optimized([x], [out])
-    assert isinstance(step, Normalize)
+    assert isinstance(step, NormalizeStep)
     assert (step.center, step.eps, str(step.epilogue)) == (plain is layer_norm, float(np.float32(1e-5)), "multiply+add")
     x, chain = value(*shape), Chain()
     out = write(chain, x)
@@ -92,13 +94,13 @@ def test_over_two_axes() -> None:
     d = chain("subtract", x, mean(chain, x, 2))
     out = chain("divide", d, chain("sqrt", chain("add", mean(chain, chain("square", d), 2), 1e-3)))
     (step,) = chain.optimized([x], [out])
-    assert isinstance(step, Normalize)
+    assert isinstance(step, NormalizeStep)
     assert step.axes == (1, 2)
 
 
-def test_the_sum_before_it_is_kept_where_it_is_taken_again() -> None:
+def test_a_sum_with_another_reader_is_preserved() -> None:
     x, y, chain = value(4, 8), value(4, 8), Chain()
-    total = chain.add(MatMul([x, constant(random(8, 8))], [value(4, 8)]))
+    total = chain.add(MatMulStep([x, constant(random(8, 8))], [value(4, 8)]))
     total = chain("add", total, y)
     out = rms(chain, total)
     last = chain("add", out, total)
@@ -109,7 +111,7 @@ def test_the_sum_before_it_is_kept_where_it_is_taken_again() -> None:
     np.testing.assert_allclose(results[1], rms_norm(expected) + expected, 1e-5, 1e-5)
 
 
-def test_means_that_others_take_stay() -> None:
+def test_means_with_other_readers_are_preserved() -> None:
     x, chain = value(4, 8), Chain()
     m = mean(chain, x)
     d = chain("subtract", x, m)
@@ -146,15 +148,15 @@ def halved(c: Chain, x: Value) -> Value:
 
 
 @pytest.mark.parametrize("write", [not_squared, no_root, less_eps, halved])
-def test_what_only_looks_alike_stays(write: Write) -> None:
+def test_near_misses_are_preserved(write: Write) -> None:
     x, chain = value(4, 8), Chain()
     out = write(chain, x)
-    assert not any(isinstance(s, Normalize) for s in chain.optimized([x], [out]))
+    assert not any(isinstance(s, NormalizeStep) for s in chain.optimized([x], [out]))
 
 
 @pytest.mark.parametrize("gamma", [np.inf, -np.inf, np.nan])
 @pytest.mark.parametrize("computed", [True, False])
-def test_a_scale_that_is_not_finite_gives_what_the_steps_give(gamma: float, computed: bool) -> None:
+def test_a_nonfinite_scale_gives_the_same_fused(gamma: float, computed: bool) -> None:
     scales = GAMMA.copy()
     scales[3] = gamma
     given, results = random(4, 8), list[Array]()
@@ -172,7 +174,7 @@ def test_a_scale_that_is_not_finite_gives_what_the_steps_give(gamma: float, comp
 
 
 @pytest.mark.parametrize("write", [other_mean, not_squared, no_root, less_eps, halved])
-def test_and_gives_the_same(write: Write) -> None:
+def test_decomposed_norms_give_the_same_fused(write: Write) -> None:
     given = random(4, 8)
     results: list[Array] = []
     for passes in (True, False):

@@ -1,11 +1,11 @@
-"""Zeros that a Pad puts around maps become those of the convolution behind it, and nothing else does."""
+"""Zeros of a Pad become the padding of the next convolution; other pads do not."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from irload.plan.ir.steps import Conv
+from irload.plan.ir.steps import ConvStep
 from tests.plan.exact import plan_of
 from tests.plan.graphs import PAIRS, Net, agrees
 
@@ -13,7 +13,7 @@ from tests.plan.graphs import PAIRS, Net, agrees
 def padded(
     begin: list[int], end: list[int], *value: float, mode: str = "constant", version: str = "opset1", **conv: object
 ) -> tuple[Net, object]:
-    """A padded map and a convolution of 3×5 behind it."""
+    """A padded map and a 3×5 convolution of it."""
     net = Net()
     x = net.input(2, 3, 9, 11)
     told = [net.constant(np.float32(v)) for v in value]
@@ -36,7 +36,7 @@ def test_zeros(begin: list[int], end: list[int], value: tuple[float, ...], more:
     net, y = padded(begin, end, *value, **more)
     model = net.model(y)  # type: ignore[arg-type]
     (step,) = plan_of(model, net.shapes).program.steps
-    assert isinstance(step, Conv)
+    assert isinstance(step, ConvStep)
     assert [n.type for n in step.origin] == ["Pad", "Convolution"]
     agrees(model, net.shapes)
 
@@ -53,14 +53,14 @@ def test_zeros(begin: list[int], end: list[int], value: tuple[float, ...], more:
         ([0, 0, -1, 1], [0, 0, 1, 1], (), "constant", "opset12", (0, 1, 1, 1)),
     ],
 )
-def test_what_stays(
+def test_pads_that_are_preserved(
     begin: list[int], end: list[int], value: tuple[float, ...], mode: str, version: str, fused: tuple[int, ...]
 ) -> None:
     net, y = padded(begin, end, *value, mode=mode, version=version)
     model = net.model(y)  # type: ignore[arg-type]
     *before, conv = plan_of(model, net.shapes).program.steps
     assert before
-    assert isinstance(conv, Conv)
+    assert isinstance(conv, ConvStep)
     assert (*conv.pads_begin, *conv.pads_end) == fused
     agrees(model, net.shapes)
 
@@ -70,12 +70,12 @@ def test_zeros_of_a_concat() -> None:
     zeros = net.constant(np.zeros((1, 3, 1, 6), np.float32))
     model = net.model(net.conv(net.concat(zeros, net.input(1, 3, 6, 6), zeros, axis=2), 3, 4, 3))
     (step,) = plan_of(model, net.shapes).program.steps
-    assert isinstance(step, Conv)
+    assert isinstance(step, ConvStep)
     assert step.pads_begin[0] > step.pads_begin[1]
     agrees(model, net.shapes)
 
 
-def test_a_padded_map_that_others_take() -> None:
+def test_a_padded_map_with_other_readers() -> None:
     net = Net()
     x = net.input(1, 3, 6, 6)
     y = net.op("Pad", x, net.constant([0, 0, 1, 1]), net.constant([0, 0, 1, 1]), pad_mode="constant")

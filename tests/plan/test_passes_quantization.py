@@ -1,4 +1,4 @@
-"""FakeQuantize as an expression: fewer instructions where bounds are one number or zero, halves rounded alike."""
+"""FakeQuantize as an expression: fewer instructions if bounds are scalars or zero, the same rounding of halves."""
 
 from __future__ import annotations
 

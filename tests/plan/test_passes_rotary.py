@@ -1,4 +1,4 @@
-"""Rotary embeddings written out become one step; heads that share keys are not copied."""
+"""Decomposed rotary embeddings become one step; heads that share keys are not copied."""
 
 from __future__ import annotations
 
@@ -9,7 +9,15 @@ import pytest
 
 from irload.core.tensor import Array
 from irload.plan.ir.program import Program, Value
-from irload.plan.ir.steps import Attention, Broadcast, Concat, Reshape, RotaryEmbedding, Slice, Transpose
+from irload.plan.ir.steps import (
+    AttentionStep,
+    BroadcastStep,
+    ConcatStep,
+    ReshapeStep,
+    RotaryEmbeddingStep,
+    SliceStep,
+    TransposeStep,
+)
 from irload.plan.passes.pipeline import optimize
 from tests.plan.programs import Chain, constant, random, run, value
 
@@ -17,14 +25,14 @@ COS, SIN = random(1, 5, 8, seed=1), random(1, 5, 8, seed=2)
 
 
 def halves(c: Chain, x: Value, middle: int = 4, axis: int = -1) -> list[Value]:
-    """The parts of x before and after the middle of an axis."""
+    """The halves of x along an axis."""
     axis %= len(x.shape)
     made: list[Value] = []
     for part in (slice(0, middle), slice(middle, x.shape[axis])):
         shape = (*x.shape[:axis], part.stop - part.start, *x.shape[axis + 1 :])
         made.append(
             c.add(
-                Slice(
+                SliceStep(
                     [x],
                     [value(*shape)],
                     index=(*(slice(None),) * axis, part, *(slice(None),) * (len(shape) - axis - 1)),
@@ -37,7 +45,7 @@ def halves(c: Chain, x: Value, middle: int = 4, axis: int = -1) -> list[Value]:
 def turned(c: Chain, x: Value, middle: int = 4, *, negate: str = "negative") -> Value:
     first, second = halves(c, x, middle)
     numbers = (-1.0,) if negate == "multiply_number" else ()
-    return c.add(Concat([c(negate, second, numbers=numbers), first], [value(*x.shape)], axis=len(x.shape) - 1))
+    return c.add(ConcatStep([c(negate, second, numbers=numbers), first], [value(*x.shape)], axis=len(x.shape) - 1))
 
 
 def plain(x: Array) -> Array:
@@ -60,9 +68,9 @@ def test_it_is_one_step(shape: tuple[int, ...], order: str, threads: int) -> Non
         out.shape = (1, 5, 8)
     steps = c.optimized([x], [out])
     if shape == (5, 8):
-        assert not any(isinstance(s, RotaryEmbedding) for s in steps)  # the result has another rank
+        assert not any(isinstance(s, RotaryEmbeddingStep) for s in steps)  # the result has another rank
         return
-    assert [type(s) for s in steps] == [RotaryEmbedding]
+    assert [type(s) for s in steps] == [RotaryEmbeddingStep]
     given = random(*shape)
     (result,) = run(steps, {x: given}, [out], threads, passes=False)
     np.testing.assert_allclose(result, plain(given), 1e-6, 1e-6)
@@ -70,7 +78,7 @@ def test_it_is_one_step(shape: tuple[int, ...], order: str, threads: int) -> Non
 
 def test_of_a_transposed_view() -> None:
     x, c = value(2, 5, 3, 8), Chain()
-    seen = c.add(Transpose([x], [value(2, 3, 5, 8)], order=(0, 2, 1, 3)))
+    seen = c.add(TransposeStep([x], [value(2, 3, 5, 8)], order=(0, 2, 1, 3)))
     out = c("add", c("multiply", seen, constant(COS)), c("multiply", turned(c, seen), constant(SIN)))
     (result,) = run(c.steps, {x: random(2, 5, 3, 8)}, [out])
     np.testing.assert_allclose(result, plain(random(2, 5, 3, 8).swapaxes(1, 2)), 1e-6, 1e-6)
@@ -94,12 +102,12 @@ def subtracted(c: Chain, x: Value) -> Value:
 
 def in_order(c: Chain, x: Value) -> Value:
     first, second = halves(c, x)
-    join = c.add(Concat([c("negative", first), second], [value(*x.shape)], axis=len(x.shape) - 1))
+    join = c.add(ConcatStep([c("negative", first), second], [value(*x.shape)], axis=len(x.shape) - 1))
     return c("add", c("multiply", x, constant(COS)), c("multiply", join, constant(SIN)))
 
 
 @pytest.mark.parametrize("write", [unequal, not_negated, of_another, subtracted, in_order])
-def test_what_only_looks_alike_stays(write: Callable[[Chain, Value], Value]) -> None:
+def test_near_misses_are_preserved(write: Callable[[Chain, Value], Value]) -> None:
     results: list[Array] = []
     for passes in (True, False):
         x, c = value(2, 5, 8), Chain()
@@ -107,15 +115,17 @@ def test_what_only_looks_alike_stays(write: Callable[[Chain, Value], Value]) -> 
         results += run(c.steps, {x: random(2, 5, 8)}, [out], passes=passes)
     np.testing.assert_allclose(results[0], results[1], 1e-6, 1e-6)
     x, c = value(2, 5, 8), Chain()
-    assert not any(isinstance(s, RotaryEmbedding) for s in c.optimized([x], [write(c, x)]))
+    assert not any(isinstance(s, RotaryEmbeddingStep) for s in c.optimized([x], [write(c, x)]))
 
 
 def repeated(c: Chain, x: Value, group: int) -> Value:
     n, heads, rows, width = x.shape
     wide = c.add(
-        Broadcast([c.add(Reshape([x], [value(n, heads, 1, rows, width)]))], [value(n, heads, group, rows, width)])
+        BroadcastStep(
+            [c.add(ReshapeStep([x], [value(n, heads, 1, rows, width)]))], [value(n, heads, group, rows, width)]
+        )
     )
-    return c.add(Reshape([wide], [value(n, heads * group, rows, width)]))
+    return c.add(ReshapeStep([wide], [value(n, heads * group, rows, width)]))
 
 
 @pytest.mark.parametrize("mask", [None, (4, 7), (2, 1, 1, 7), (6, 4, 7), (2, 6, 4, 7)])
@@ -124,9 +134,9 @@ def test_keys_and_values_are_not_repeated(mask: tuple[int, ...] | None) -> None:
     given, c = {value(*a.shape): a for a in (q, k, v)}, Chain()
     told = [] if mask is None else [constant(random(*mask, seed=3))]
     a, b, d = given
-    out = c.add(Attention([a, repeated(c, b, 2), repeated(c, d, 2), *told], [value(2, 6, 4, 5)], scale=0.4))
+    out = c.add(AttentionStep([a, repeated(c, b, 2), repeated(c, d, 2), *told], [value(2, 6, 4, 5)], scale=0.4))
     steps = optimize(Program(c.steps, list(given), [out])).steps
-    assert not any(isinstance(s, Broadcast) for s in steps)
+    assert not any(isinstance(s, BroadcastStep) for s in steps)
     (result,) = run(steps, given, [out], passes=False)
     scores = q.astype(np.float64) @ k.repeat(2, 1).swapaxes(-1, -2) * 0.4
     scores = scores if mask is None else scores + random(*mask, seed=3)
@@ -134,7 +144,7 @@ def test_keys_and_values_are_not_repeated(mask: tuple[int, ...] | None) -> None:
     np.testing.assert_allclose(result, grown / grown.sum(-1, keepdims=True) @ v.repeat(2, 1), 1e-5, 1e-6)
 
 
-def test_keys_alone_repeated_stay_so() -> None:
+def test_keys_repeated_without_values_stay_repeated() -> None:
     q, k, v, c = value(2, 6, 4, 8), value(2, 3, 7, 8), value(2, 6, 7, 5), Chain()
-    out = c.add(Attention([q, repeated(c, k, 2), v], [value(2, 6, 4, 5)], scale=0.4))
-    assert any(isinstance(s, Broadcast) for s in c.optimized([q, k, v], [out]))
+    out = c.add(AttentionStep([q, repeated(c, k, 2), v], [value(2, 6, 4, 5)], scale=0.4))
+    assert any(isinstance(s, BroadcastStep) for s in c.optimized([q, k, v], [out]))

@@ -1,4 +1,4 @@
-"""Factors behind a convolution go into its weights where they are one number a channel, and nowhere else."""
+"""Scales after a convolution are folded into its weights if they are per channel, and only then."""
 
 from __future__ import annotations
 

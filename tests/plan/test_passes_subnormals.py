@@ -1,4 +1,4 @@
-"""Products take constants without subnormal numbers, which are slow; nothing else loses them."""
+"""Subnormal constants of products, which are slow, are flushed to zero; other constants are preserved."""
 
 from __future__ import annotations
 
@@ -6,23 +6,23 @@ import numpy as np
 import pytest
 
 from irload.core.tensor import Array
-from irload.plan.ir.steps import Conv, MatMul
+from irload.plan.ir.steps import ConvStep, MatMulStep
 from irload.plan.passes.subnormals import without_subnormals
 from tests.plan.exact import plan_of
 from tests.plan.graphs import PAIRS, Net
 
 TINY = np.float32(2.0**-126)
-"""The least normal number."""
+"""The smallest normal number."""
 
 
 def mixed(*shape: int) -> Array:
-    """Numbers of which every third is subnormal."""
+    """Random numbers, every third of which is subnormal."""
     made = np.random.default_rng(0).standard_normal(shape).astype(np.float32)
     made.reshape(-1)[::3] *= TINY / 8
     return made
 
 
-def test_what_is_subnormal_and_what_is_not() -> None:
+def test_only_subnormals_are_flushed() -> None:
     kept = np.array([0, -0.0, TINY, -TINY, 1, np.inf, -np.inf, np.nan], np.float32)
     lost = np.array([1e-45, -1e-45, np.nextafter(TINY, 0), -np.nextafter(TINY, 0)], np.float32)
     assert without_subnormals(kept) is kept
@@ -32,7 +32,7 @@ def test_what_is_subnormal_and_what_is_not() -> None:
 
 
 @pytest.mark.parametrize("place", [0, 1 << 16, 150_000])
-def test_one_in_a_large_array_is_found(place: int) -> None:
+def test_a_single_one_in_a_large_array_is_detected(place: int) -> None:
     array = np.ones((400, 500), np.float32)
     array.reshape(-1)[place] = TINY / 2
     found = without_subnormals(array)
@@ -43,7 +43,7 @@ def test_one_in_a_large_array_is_found(place: int) -> None:
 
 @pytest.mark.parametrize("relu", ["first", "last"])
 @pytest.mark.parametrize("kind", ["convolution", "matmul"])
-def test_products_and_what_they_add_lose_them(kind: str, relu: str) -> None:
+def test_constants_of_products_and_their_sums_lose_them(kind: str, relu: str) -> None:
     net = Net()
     if kind == "convolution":
         y = net.op("Convolution", net.input(1, 3, 8, 8), net.constant(mixed(4, 3, 3, 3)), **PAIRS)
@@ -53,7 +53,7 @@ def test_products_and_what_they_add_lose_them(kind: str, relu: str) -> None:
         bias = mixed(1, 4)
     y = net.op("Add", net.op("ReLU", y) if relu == "first" else y, net.constant(bias))
     model = net.model(net.op("ReLU", y) if relu == "last" else y)
-    (step,) = (s for s in plan_of(model, net.shapes).program.steps if isinstance(s, Conv | MatMul))
+    (step,) = (s for s in plan_of(model, net.shapes).program.steps if isinstance(s, ConvStep | MatMulStep))
     assert len(step.inputs) == 3
     for value in step.inputs[1:]:
         assert value.source is not None
@@ -62,7 +62,7 @@ def test_products_and_what_they_add_lose_them(kind: str, relu: str) -> None:
             assert (array != 0).any()
 
 
-def test_factors_keep_them() -> None:
+def test_factors_keep_subnormals() -> None:
     net, factor = Net(), mixed(1, 4)
     y = net.op("MatMul", net.input(2, 6), net.weights(6, 4), transpose_a=False, transpose_b=False)
     model = net.model(net.op("Multiply", net.op("ReLU", y), net.constant(factor)))
@@ -71,7 +71,7 @@ def test_factors_keep_them() -> None:
     np.testing.assert_array_equal(step.inputs[-1].source.array, factor)
 
 
-def test_nothing_else_does() -> None:
+def test_other_operations_preserve_subnormals() -> None:
     net = Net()
     x, c = net.input(3, 7), mixed(3, 7)
     model = net.model(net.op("Maximum", x, net.constant(c)))

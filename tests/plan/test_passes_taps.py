@@ -1,4 +1,4 @@
-"""Taps of a convolution that meet padding alone are dropped, and no other ones."""
+"""Taps of a convolution that only read padding are dropped, and no other ones."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from irload.core.tensor import Array
-from irload.plan.ir.steps import Conv
+from irload.plan.ir.steps import ConvStep
 from tests.plan.exact import plan_of
 from tests.plan.graphs import Net, agrees
 
 
 def convolution(net: Net, size: int, weights: Array, **geometry: int) -> object:
-    """One along the rows of a map; along columns it is 1 × 1."""
+    """The shape along the rows of a map; along columns it is 1 × 1."""
     pairs = {name: f"{value},{0 if 'pads' in name else 1}" for name, value in geometry.items()}
     return net.op("Convolution", net.input(2, 3, size, 4), net.constant(weights), **pairs)
 
@@ -35,7 +35,7 @@ def test_random_windows(seed: int) -> None:
     net = Net(seed)
     y = convolution(net, size, rng.standard_normal((5, 3, kernel, 1)).astype(np.float32), **geometry)
     model = net.model(y)  # type: ignore[arg-type]
-    convolutions = [s for s in plan_of(model, net.shapes).program.steps if isinstance(s, Conv)]
+    convolutions = [s for s in plan_of(model, net.shapes).program.steps if isinstance(s, ConvStep)]
     wanted = kept(size, kernel, **geometry)
     for conv in convolutions:
         taps = conv.inputs[1].shape[3]
@@ -51,7 +51,7 @@ def test_the_middle_of_a_dilated_window() -> None:
     pairs = {"strides": "1,1", "dilations": "24,24", "pads_begin": "24,24", "pads_end": "24,24"}
     model = net.model(net.op("Convolution", net.input(1, 3, 16, 16), net.weights(4, 3, 3, 3), **pairs))
     (conv,) = plan_of(model, net.shapes).program.steps
-    assert isinstance(conv, Conv)
+    assert isinstance(conv, ConvStep)
     assert conv.inputs[1].shape == (1, 4, 3, 1, 1)
     assert (*conv.pads_begin, *conv.pads_end) == (0, 0, 0, 0)
     agrees(model, net.shapes)
@@ -65,5 +65,5 @@ def test_infinite_weights_stay(value: float) -> None:
     weights[0, 0, 0] = value
     y = convolution(net, 4, weights, strides=1, dilations=9, pads_begin=9, pads_end=9)
     model = net.model(y)  # type: ignore[arg-type]
-    (conv,) = (s for s in plan_of(model, net.shapes).program.steps if isinstance(s, Conv))
+    (conv,) = (s for s in plan_of(model, net.shapes).program.steps if isinstance(s, ConvStep))
     assert conv.inputs[1].shape[3] == 3

@@ -1,4 +1,4 @@
-"""MatMuls cut into stacks of blocks, where BLAS reads operands in place and where it copies them."""
+"""MatMuls split into blocks, for a BLAS that reads small operands in place and for one that copies them."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from irload.plan.backends.numpy import measured
 from irload.plan.backends.numpy.kernels import packing, small_gemm, winograd
 from irload.plan.backends.numpy.kernels import weight_streaming as streamed
 from irload.plan.backends.numpy.kernels.calls import Scratch
-from irload.plan.backends.numpy.kernels.epilogue import Epilogue, Operand
+from irload.plan.backends.numpy.kernels.epilogue import Epilogue, EpilogueOperand
 from irload.plan.backends.numpy.kernels.packing import pack_matrix
 from irload.plan.backends.numpy.kernels.small_gemm import panel_width, products, transform
 from irload.plan.backends.numpy.kernels.weight_streaming import stream_weights
 from irload.plan.ir.constant import Constant
 from irload.plan.ir.expression import Expression, Instruction
-from irload.plan.ir.steps import MatMul
-from irload.plan.threads import Part
+from irload.plan.ir.steps import MatMulStep
+from irload.plan.threads import ThreadCalls
 from tests.plan.programs import constant, random, run, value
 
 RELU = Expression(2, (Instruction("add", (0, 1)), Instruction("relu", (2,))))
 
 
-def call(parts: list[Part]) -> None:
-    """Make all calls."""
+def call(parts: list[ThreadCalls]) -> None:
+    """Call each function of each part."""
     for part in parts:
         for function, arguments in part:
             function(*arguments)
@@ -32,12 +32,13 @@ def call(parts: list[Part]) -> None:
 
 @pytest.fixture(params=[True, False], ids=["in place", "copied"])
 def in_place(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bool:
-    """Kernels as for a BLAS that reads small operands in place, and as for one that copies them."""
+    """Simulates a BLAS that reads small operands in place (True) or copies them (False)."""
     for module in (packing, streamed, winograd):
         monkeypatch.setattr(module, "small_kernels", lambda: request.param)
     return request.param
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("n", [16, 24, 64, 100, 144, 256, 320, 1000, 1280])
 @pytest.mark.parametrize("k", [1, 7, 64, 1000])
 @pytest.mark.parametrize("rows", [1, 2, 5, 33, 49, 130])
@@ -48,7 +49,7 @@ def test_products_of_panels(rows: int, k: int, n: int, in_place: bool) -> None:
     np.testing.assert_allclose(out, a.astype(np.float64) @ w, rtol=1e-4, atol=1e-4)
 
 
-def test_stacks_of_products_between_rows_that_lie_apart(in_place: bool) -> None:
+def test_stacks_of_products_between_strided_rows(in_place: bool) -> None:
     wide, w = random(3, 50, 40), random(3, 24, 96, seed=1)
     a = wide[:, :, 8:32]
     out = np.full((3, 50, 120), np.nan, np.float32)
@@ -59,7 +60,7 @@ def test_stacks_of_products_between_rows_that_lie_apart(in_place: bool) -> None:
 
 
 @pytest.mark.parametrize(("k", "n"), [(8, 16), (64, 64), (64, 256), (512, 512), (1024, 256), (256, 1024), (9, 4096)])
-def test_panels_stay_below_what_blas_reads_in_place(k: int, n: int) -> None:
+def test_panels_stay_below_the_size_that_blas_reads_in_place(k: int, n: int) -> None:
     width = panel_width(k, n)
     assert width is not None
     assert n % width == 0
@@ -68,7 +69,7 @@ def test_panels_stay_below_what_blas_reads_in_place(k: int, n: int) -> None:
 
 
 @pytest.mark.parametrize(("k", "n"), [(8, 24), (8, 1000), (2048, 512)])
-def test_what_is_better_left_whole(k: int, n: int) -> None:
+def test_products_without_panels(k: int, n: int) -> None:
     assert panel_width(k, n) is None
 
 
@@ -87,7 +88,7 @@ def test_a_tiny_matrix_times_a_wide_one(n: int) -> None:
 def test_weight_streaming(rows: int, k: int, n: int, threads: int, in_place: bool) -> None:
     a, w, bias = random(rows, k), random(n, k, seed=1), random(n, seed=2)
     out = np.full((rows, n), np.nan, np.float32)
-    for phase in stream_weights(a, w, out, Epilogue(RELU, (Operand(bias),)), Scratch(), threads):
+    for phase in stream_weights(a, w, out, Epilogue(RELU, (EpilogueOperand(bias),)), Scratch(), threads):
         call(phase)
     expected = np.maximum(a.astype(np.float64) @ w.T + bias, 0)
     np.testing.assert_allclose(out, expected, rtol=1e-4, atol=1e-3)
@@ -100,14 +101,14 @@ def test_matmul_steps(rows: int, k: int, n: int, transpose_b: bool, threads: int
     a, w = random(2, rows, k), random(k, n, seed=1)
     x, out = value(2, rows, k), value(2, rows, n)
     stored = np.ascontiguousarray(w.T) if transpose_b else w
-    step = MatMul([x, constant(stored), constant(random(n, seed=2))], [out], transpose_b=transpose_b, epilogue=RELU)
+    step = MatMulStep([x, constant(stored), constant(random(n, seed=2))], [out], transpose_b=transpose_b, epilogue=RELU)
     result = run([step], {x: a}, [out], threads)[0]
     expected = np.maximum(a.astype(np.float64) @ w + random(n, seed=2), 0)
     np.testing.assert_allclose(result, expected, rtol=1e-4, atol=1e-3)
 
 
 class Counted:
-    """A source of an array that counts how often it is asked."""
+    """An array source that counts its reads."""
 
     def __init__(self, array: Array) -> None:
         self.times, self._array = 0, array
@@ -117,17 +118,17 @@ class Counted:
         return self._array.copy()
 
 
-def test_constants_are_made_again_only_when_nobody_has_them() -> None:
+def test_constants_are_recomputed_only_after_release() -> None:
     big = Counted(np.ones((300, 300), np.float32))
     one = Constant(big, (300, 300), np.dtype(np.float32))
     assert one.shape == (300, 300)
-    assert not big.times, "its shape asks nothing of the file"
+    assert not big.times, "reading the shape must not read the file"
     first = one.array
     assert one.array is first
     assert big.times == 1
     one.release()
     assert one.array is first
-    assert big.times == 1, "somebody holds it"
+    assert big.times == 1, "the released array still has a reference"
     del first
     assert one.array.sum() == 90_000
     assert big.times == 2
@@ -136,7 +137,7 @@ def test_constants_are_made_again_only_when_nobody_has_them() -> None:
     assert one.array is held
 
 
-def test_what_is_derived_lets_its_source_go() -> None:
+def test_a_derived_constant_releases_its_source() -> None:
     big = Counted(np.ones((300, 300), np.float32))
     source = Constant(big, (300, 300), np.dtype(np.float32))
     source.held_array()

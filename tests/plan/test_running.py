@@ -1,4 +1,4 @@
-"""Plans at work: nothing is allocated, threads change nothing, requests do not disturb each other."""
+"""Running plans: no allocations, same results for any number of threads, independent requests."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import irload
-from irload.plans import PLANS
+from irload.runtime.plans import PLANS
 from models.ir import Graph, save
 from tests.plan.graphs import Net
 from tests.plan.nets import convolutions
@@ -29,7 +29,7 @@ def image(*shape: int, seed: int = 1) -> np.ndarray:
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-def test_the_steady_state_allocates_nothing_but_outputs(threads):
+def test_the_steady_state_allocates_only_outputs(threads):
     compiled = irload.compile_model(convolutions(3, 64, 64, 16), threads)
     x = image(1, 3, 24, 24)
     compiled(x)
@@ -48,7 +48,7 @@ def test_the_steady_state_allocates_nothing_but_outputs(threads):
     finally:
         tracemalloc.stop()
     output = result[0].nbytes
-    between = 64 * 24 * 24 * 4  # what one value between two steps would take
+    between = 64 * 24 * 24 * 4  # the size of one intermediate value
     assert peak - before < output + between // 2
     assert after - before < output // 2
 
@@ -78,7 +78,7 @@ def test_requests_at_the_same_time_do_not_disturb_each_other(threads):
         np.testing.assert_array_equal(result, alone[k % 12])
 
 
-def test_blas_has_its_threads_back_whoever_ends_last():
+def test_blas_threads_are_restored_after_the_last_run():
     compiled = irload.compile_model(convolutions(3, 32, 4), 1)
     x = image(1, 3, 24, 24)
     with threadpool_limits(2, "blas"):
@@ -87,7 +87,7 @@ def test_blas_has_its_threads_back_whoever_ends_last():
         assert {p["num_threads"] for p in threadpool_info() if p["user_api"] == "blas"} <= {min(2, os.cpu_count() or 1)}
 
 
-def test_results_are_the_callers_own():
+def test_results_belong_to_the_caller():
     compiled = irload.compile_model(convolutions(3, 4), 1)
     first = compiled(image(1, 3, 24, 24, seed=1))[0]
     kept = first.copy()
@@ -106,7 +106,7 @@ def test_an_output_that_is_returned_twice_is_two_arrays(optimize):
     np.testing.assert_array_equal(second, 1)
 
 
-def test_each_shape_has_a_plan_and_old_ones_are_let_go():
+def test_each_shape_has_a_plan_and_old_ones_are_evicted():
     model = convolutions(3, 4, size="?")
     compiled = irload.compile_model(model, 1)
     plain = irload.compile_model(model, 1, optimize=False)
@@ -129,7 +129,7 @@ def test_precise_plans_avoid_winograd():
 
 
 @pytest.mark.parametrize(("value", "threads"), [("1", 1), ("3", 3), ("", None)])
-def test_the_environment_says_how_many_threads(monkeypatch, value, threads):
+def test_the_environment_sets_the_number_of_threads(monkeypatch, value, threads):
     monkeypatch.setenv("IRLOAD_NUM_THREADS", value)
     compiled = irload.compile_model(MODELS / "digits" / "model.xml")
     assert compiled.threads == threads if threads else compiled.threads >= 1
@@ -137,7 +137,7 @@ def test_the_environment_says_how_many_threads(monkeypatch, value, threads):
 
 
 @pytest.mark.parametrize("value", ["0", "-1", "two", "1.5", " ", "²", "٢", "9" * 5000])
-def test_no_other_number_of_threads_is_taken(monkeypatch, value):
+def test_other_numbers_of_threads_are_rejected(monkeypatch, value):
     monkeypatch.setenv("IRLOAD_NUM_THREADS", value)
     with pytest.raises(irload.InputInvalid, match="positive integer"):
         irload.compile_model(MODELS / "digits" / "model.xml")
@@ -156,7 +156,7 @@ def test_copies_of_a_compiled_model_run_side_by_side(again):
             np.testing.assert_array_equal(result, expected)
 
 
-def test_a_copy_has_a_state_of_its_own():
+def test_a_copy_has_separate_variables():
     compiled = irload.compile_model(MODELS / "state" / "model.xml")
     one = np.ones(compiled.inputs[0].shape, np.float32)
     compiled(one)
@@ -166,7 +166,7 @@ def test_a_copy_has_a_state_of_its_own():
     assert (compiled(one)[0] != other(one)[0]).any()
 
 
-def test_pickling_a_compiled_model_says_what_to_send_instead():
+def test_pickling_a_compiled_model_names_the_alternative():
     compiled = irload.compile_model(convolutions(3, 4))
     with pytest.raises(TypeError, match="send the path of the model instead"):
         pickle.dumps(compiled)

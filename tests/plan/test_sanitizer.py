@@ -1,4 +1,4 @@
-"""The sanitizer on sound and on broken plans: what it poisons, when, and what it refuses."""
+"""The sanitizer on valid and on broken plans: which memory it poisons, when, and which faults it reports."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ import pytest
 
 from irload.core.tensor import Array
 from irload.plan.backends.base import Options
-from irload.plan.backends.numpy.selection.selector import Selector
-from irload.plan.backends.numpy.selection.table import SELECTIONS
+from irload.plan.backends.numpy.selection import elementwise
+from irload.plan.backends.numpy.selection.selector import NumpySelector
 from irload.plan.executor import Executor
 from irload.plan.ir.program import PlanInvalid, Program, Value
-from irload.plan.ir.steps import Elementwise
+from irload.plan.ir.steps import ElementwiseStep
 from irload.plan.memory.memory import Memory
 from irload.plan.sanitizing import is_on, sanitizing
-from irload.plan.threads import Part
+from irload.plan.threads import ThreadCalls
 from tests.plan.programs import mapped, random, value
 
 
@@ -46,10 +46,12 @@ def test_the_environment_switches_it_on(told: str) -> None:
 
 
 class Chain:
-    """a = relu(x), b = a + x, c = b + a, whose steps note what memory holds when they run."""
+    """a = relu(x), b = a + x, c = b + a, whose steps record the contents of memory when they run."""
 
     def __init__(
-        self, monkeypatch: pytest.MonkeyPatch, broken: Callable[[Elementwise, Selector], Part] | None = None
+        self,
+        monkeypatch: pytest.MonkeyPatch,
+        broken: Callable[[ElementwiseStep, NumpySelector], ThreadCalls] | None = None,
     ) -> None:
         self.x = value(2, 3)
         first = mapped("relu", self.x)
@@ -58,9 +60,9 @@ class Chain:
         self.steps = [first, second, third]
         self.seen: dict[int, list[Array]] = {}
         self.scratch: Array | None = None
-        plain = SELECTIONS[Elementwise]
+        plain = elementwise.elementwise
 
-        def bind(step: Elementwise, selector: Selector) -> tuple[str, list[list[Part]]]:
+        def bind(step: ElementwiseStep, selector: NumpySelector) -> tuple[str, list[list[ThreadCalls]]]:
             if broken is not None and step is second:
                 return "broken", [[broken(step, selector)]]
             if self.scratch is None:
@@ -69,7 +71,7 @@ class Chain:
             k = self.steps.index(step)
             return name, [[[(self._note, (k, selector.memory))]], *phases]
 
-        monkeypatch.setitem(SELECTIONS, Elementwise, bind)
+        monkeypatch.setattr(elementwise, "elementwise", bind)
         self.plan = Executor(Program(self.steps, [self.x], [third.output]), Options(1))
 
     def _note(self, k: int, memory: Memory) -> None:
@@ -81,7 +83,7 @@ class Chain:
 
 
 @pytest.mark.numpy_kernels
-def test_memory_is_poison_before_it_is_made_and_after_its_last_use(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_memory_is_poisoned_before_its_first_and_after_its_last_use(monkeypatch: pytest.MonkeyPatch) -> None:
     chain = Chain(monkeypatch)
     x = np.abs(random(2, 3))
     np.testing.assert_array_equal(chain.plan.run([x])[0], 3 * x)
@@ -91,13 +93,13 @@ def test_memory_is_poison_before_it_is_made_and_after_its_last_use(monkeypatch: 
         assert np.isnan(seen[-1]).all(), "scratch"
         for name in alive[k]:
             np.testing.assert_array_equal(seen[("x", "a", "b").index(name)], values[name])
-    assert np.isnan(chain.seen[0][1]).all(), "a is not made yet"
+    assert np.isnan(chain.seen[0][1]).all(), "a is not computed yet"
     assert np.isnan(chain.seen[0][2]).all(), "nor is b"
     result = chain.plan.memory.array(chain.steps[-1].output)
     left = [chain.plan.memory.array(v) for v in (chain.x, *(s.output for s in chain.steps))]
     left = [view for view in left if not np.shares_memory(view, result)]
     assert left
-    assert all(np.isnan(view).all() for view in left), "nothing is left after the run"
+    assert all(np.isnan(view).all() for view in left), "no value is left after the run"
 
 
 @pytest.mark.parametrize(("dtype", "poison"), [("i4", -0x7E7E7E7F), ("u1", 0x81), ("?", 0x81), ("f2", np.nan)])
@@ -113,14 +115,14 @@ def test_poison_of_every_type(dtype: str, poison: float) -> None:
 
 
 @pytest.mark.numpy_kernels
-def test_a_step_that_writes_to_another_step_s_input_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_step_that_writes_to_a_live_input_is_detected(monkeypatch: pytest.MonkeyPatch) -> None:
     chain = Chain(monkeypatch, lambda step, selector: [(selector.array(step.inputs[0]).fill, (1,))])
-    with pytest.raises(PlanInvalid, match=r"step 1, Elementwise .* changes .* still needed"):
+    with pytest.raises(PlanInvalid, match=r"step 1, ElementwiseStep .* changes .* still needed"):
         chain.plan.run([random(2, 3)])
 
 
-def test_a_step_may_change_what_is_needed_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    def bind(step: Elementwise, selector: Selector) -> Part:
+def test_a_step_may_overwrite_a_dead_value(monkeypatch: pytest.MonkeyPatch) -> None:
+    def bind(step: ElementwiseStep, selector: NumpySelector) -> ThreadCalls:
         a, x = (selector.array(v) for v in step.inputs)
         return [(np.add, (a, x, selector.array(step.output))), (x.fill, (0,))]
 
@@ -131,8 +133,8 @@ def test_a_step_may_change_what_is_needed_no_more(monkeypatch: pytest.MonkeyPatc
 
 @pytest.mark.parametrize("where", ["argument", "list", "method"])
 @pytest.mark.numpy_kernels
-def test_arrays_of_calls_lie_where_they_belong(monkeypatch: pytest.MonkeyPatch, where: str) -> None:
-    def bind(step: Elementwise, selector: Selector) -> Part:
+def test_arrays_of_calls_must_be_in_bound_memory(monkeypatch: pytest.MonkeyPatch, where: str) -> None:
+    def bind(step: ElementwiseStep, selector: NumpySelector) -> ThreadCalls:
         mine, out = np.zeros((2, 3), np.float32), selector.array(step.output)
         return {
             "argument": [(np.copyto, (out, mine))],
@@ -149,10 +151,10 @@ def test_arrays_of_other_steps_do_not_belong(monkeypatch: pytest.MonkeyPatch) ->
     x, far = value(2, 3), value(2, 3)
     first, last = mapped("relu", x), mapped("add", far, x)
 
-    def select(step: Elementwise, selector: Selector) -> tuple[str, list[list[Part]]]:
+    def select(step: ElementwiseStep, selector: NumpySelector) -> tuple[str, list[list[ThreadCalls]]]:
         return "far", [[[(np.copyto, (selector.array(step.output), selector.array(far)))]]]
 
-    monkeypatch.setitem(SELECTIONS, Elementwise, select)
+    monkeypatch.setattr(elementwise, "elementwise", select)
     with pytest.raises(PlanInvalid, match="neither in the buffers"):
         Executor(Program([first, last], [x, far], [first.output, last.output]), Options(1))
 

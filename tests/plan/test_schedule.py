@@ -1,4 +1,4 @@
-"""Schedules: slots and when they end, what inference knew, and the limits that are checked before a run."""
+"""Schedules: slots and their last use, reuse of inferred types, and the limits checked before a run."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from irload.model import infer
 from irload.plan import folding
 from irload.plan.backends.numpy.executable import _merged
 from irload.plan.folding import Folding
-from irload.plan.interpreter import Run
+from irload.plan.interpreter import InterpreterRun
 from irload.plan.schedule import Schedule, require_size, schedule_graph
-from irload.safety import Limits
+from irload.safety.limits import Limits
 from tests.plan.exact import Exact
 from tests.plan.graphs import Net
 
@@ -73,7 +73,7 @@ def test_slots_end_with_their_last_use() -> None:
     assert schedule.is_static
 
 
-def test_an_output_that_nothing_takes_ends_at_once() -> None:
+def test_an_unused_output_is_released_at_once() -> None:
     net = Exact()
     first, _ = net.ops("Split", net.input(2, 4), net.constant(1), outputs=2, num_splits=2)
     schedule = planned(net, net.model(first))
@@ -81,14 +81,14 @@ def test_an_output_that_nothing_takes_ends_at_once() -> None:
     assert set(split.last_use) == {*schedule.parameters, split.outputs[1]}
 
 
-def test_what_is_constant_is_folded() -> None:
+def test_constants_are_folded() -> None:
     net, model = graph()
     schedule = planned(net, model, fold=True)
     assert [s.node.type for s in schedule.nodes] == ["Add", "ReLU", "Multiply", "Add"]
     assert len(schedule.constants) == 2
 
 
-def test_what_is_folded_is_read_only() -> None:
+def test_folded_constants_are_read_only() -> None:
     net = Exact()
     model = net.model(net.op("Add", net.op("Exp", net.weights(100_000)), net.input(1)))
     ((_, constant),) = planned(net, model, fold=True).constants
@@ -96,7 +96,7 @@ def test_what_is_folded_is_read_only() -> None:
 
 
 def folded(model: irload.Model, **limits: int) -> int:
-    """The operations that a plan leaves to the run."""
+    """The operations that a plan evaluates at run time."""
     given = [p.outputs[0].type for p in model.parameters]
     return len(schedule_graph(model, given, Folding(), Limits(**limits)).nodes)
 
@@ -113,7 +113,7 @@ def test_constants_do_not_grow_without_bounds(times: int, steps: int, monkeypatc
     assert (grown == 1) == (steps == 1)
 
 
-def test_folding_keeps_to_the_memory_that_there_is() -> None:
+def test_folding_respects_the_memory_limit() -> None:
     net = Exact()
     wide = [net.op("Tile", net.op("Exp", net.weights(100_000)), net.constant([2])) for _ in range(3)]
     model = net.model(*(net.op("Add", w, net.input(1)) for w in wide))
@@ -121,7 +121,7 @@ def test_folding_keeps_to_the_memory_that_there_is() -> None:
     assert left == [3, 3, 4, 5, 5, 7]
 
 
-def test_the_peak_of_a_plain_plan_is_said_with_its_layer() -> None:
+def test_the_peak_of_a_plain_plan_is_reported_with_its_layer() -> None:
     net = Exact()
     x = net.input(1000)
     y = net.concat(net.op("Exp", x), net.op("Sin", x), axis=0)
@@ -140,7 +140,7 @@ def test_the_constants_alone_may_be_too_many() -> None:
         planned(net, model, peak_bytes=4000)
 
 
-def test_the_tensor_that_is_too_large_is_said_with_its_layer() -> None:
+def test_a_tensor_that_is_too_large_is_reported_with_its_layer() -> None:
     net = Exact()
     model = net.model(net.op("Tile", net.input(10), net.constant([10])))
     planned(net, model, tensor_bytes=400)
@@ -156,7 +156,7 @@ def test_phases_of_one_part_are_merged() -> None:
     table = _merged([[a], [b], [c, d], [e], [f]])  # type: ignore[list-item]
     assert table == [[[*a, *b]], [c, d], [[*e, *f]]]
     assert _merged([[c, d], [a, b]]) == [[c, d], [a, b]]  # type: ignore[list-item]
-    assert a == [call("a")], "what is merged is copied"
+    assert a == [call("a")], "merged outputs are copied"
 
 
 def test_iterations_are_counted() -> None:
@@ -164,14 +164,14 @@ def test_iterations_are_counted() -> None:
         model = None
         limits = Limits(iterations=3)
 
-    run = Run(Scheduler(), {})  # type: ignore[arg-type]
+    run = InterpreterRun(Scheduler(), {})  # type: ignore[arg-type]
     for _ in range(3):
         run.spend_iteration()
     with pytest.raises(LimitExceeded, match="more than 3 iterations"):
         run.spend_iteration()
 
 
-def test_a_slot_is_let_go_of_after_its_last_use() -> None:
+def test_a_slot_is_released_after_its_last_use() -> None:
     net = Exact()
     y = net.input(1000)
     for _ in range(10):
@@ -191,7 +191,7 @@ def inferences(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return seen
 
 
-def test_what_was_inferred_is_not_inferred_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_inferred_types_are_reused(monkeypatch: pytest.MonkeyPatch) -> None:
     _, model = graph()
     seen = inferences(monkeypatch)
     compiled = irload.compile_model(model, 1, optimize=False)
@@ -207,7 +207,7 @@ def test_a_model_that_was_changed_is_inferred_again(monkeypatch: pytest.MonkeyPa
     relu.op = next(node.op for node in model.nodes if node.type == "Exp")
     seen = inferences(monkeypatch)
     irload.compile_model(model, 1)
-    assert len(seen) == len(model.nodes) - 1
+    assert len(seen) == len(model.nodes) - 2  # all but the Parameter and the constant
 
 
 def test_other_shapes_and_other_limits_are_inferred(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -222,7 +222,7 @@ def test_other_shapes_and_other_limits_are_inferred(monkeypatch: pytest.MonkeyPa
     assert seen == ["ReLU", "Result"]
 
 
-def test_a_fault_is_found_again() -> None:
+def test_a_fault_is_detected_repeatedly() -> None:
     net = Exact()
     model = net.model(net.op("Add", net.input(2, 3), net.weights(2, 3)))
     (parameter,) = model.parameters

@@ -1,4 +1,4 @@
-"""What can be seen of a plan: times of its steps, and the plan in words."""
+"""Inspecting a plan: times of its steps, and its description."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_a_profile_of_a_plain_plan_has_an_entry_for_each_operation():
     assert [s.operation for s in plain.profile(np.ones((1, 3, 24, 24), np.float32), 1)] == ["Convolution", "ReLU"]
 
 
-def test_a_profile_leaves_the_state_alone():
+def test_a_profile_preserves_the_state():
     compiled = irload.compile_model(MODELS / "state" / "model.xml", 1)
     step = np.array([[1, 2, 3]], np.float32)
     compiled(step)
@@ -43,13 +43,13 @@ def test_a_profile_leaves_the_state_alone():
 
 
 @pytest.mark.numpy_kernels
-def test_a_plan_explains_itself():
+def test_explain_lists_kernels_and_memory():
     text = irload.compile_model(convolutions(3, 32, 32), 2).explain()
     for part in ("x f32[1,3,24,24], 2 threads", "2 × Convolution+ReLU", "1 × winograd: ", "values 0.1 MB", "(relu1)"):
         assert part in text, part
 
 
-def test_a_plain_plan_says_why_it_is_one():
+def test_a_plain_plan_explains_its_reason():
     loop = irload.compile_model(MODELS / "loop" / "model.xml", 1).explain([4, START])
     assert "shapes depend on values, first at Loop 'doubling'" in loop
     assert "optimize=False" in irload.compile_model(convolutions(3, 4), 1, optimize=False).explain()

@@ -1,4 +1,4 @@
-"""Threads share a step exactly where its work is as much as the threshold says, and not below."""
+"""Threads share a step exactly if its work reaches the threshold."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def parts(build: Callable[[Exact], ir.Ref], kernel: str) -> int:
 
 
 @pytest.mark.parametrize("name", SHARES)
-def test_threads_share_what_is_worth_it(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_threads_share_steps_above_the_threshold(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     build, kernel, threshold, work = SHARES[name]
     for least, expected in ((work, THREADS), (work + 1, 1)):
         for module in [m for n, m in sys.modules.items() if n.startswith("irload.plan.backends.numpy.")]:
@@ -119,7 +119,7 @@ def test_threads_share_what_is_worth_it(name: str, monkeypatch: pytest.MonkeyPat
     ids=["pooling", "transposed", "groups", "resampling", "copy"],
 )  # fmt: skip
 def test_threads_share_large_results(build: Callable[[Exact, int], ir.Ref], kernel: str) -> None:
-    """Of 2¹⁴ elements and more."""
+    """For at least 2¹⁴ elements."""
     assert parts(lambda net: build(net, 16), kernel) == THREADS
     assert parts(lambda net: build(net, 15), kernel) == 1
 
@@ -151,7 +151,7 @@ def test_tiles_are_larger_where_threads_share_a_step() -> None:
     assert scratch.tile == TILE
 
 
-def test_scratch_is_taken_and_given_back() -> None:
+def test_scratch_is_acquired_and_released() -> None:
     scratch = Scratch()
     first, second = scratch.take((3, 5)), scratch.take((7,), np.int64)
     assert (first.shape, first.dtype.name, second.dtype.name) == ((3, 5), "float32", "int64")

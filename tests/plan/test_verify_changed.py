@@ -1,4 +1,4 @@
-"""Every kind of step, right as lowering makes it, with one thing changed: `verify` finds each."""
+"""Every kind of step, as lowering creates it, with one field changed: `verify` detects each."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ import pytest
 
 from irload.plan.ir.program import PlanInvalid, Program, Step, Value
 from irload.plan.ir.steps import (
-    Attention,
-    Broadcast,
-    Compute,
-    ConvTranspose,
-    Pool,
-    Recurrent,
-    Reduce,
-    Resample,
-    Sample,
-    Slice,
+    AttentionStep,
+    BroadcastStep,
+    ComputeStep,
+    ConvTransposeStep,
+    PoolStep,
+    RecurrentStep,
+    ReduceStep,
+    ResampleStep,
+    SampleStep,
+    SliceStep,
 )
 from irload.plan.ir.verify import verify
 from models import ir
@@ -89,7 +89,7 @@ STEPS: dict[str, Build] = {
 
 
 def like(value: Value, shape: tuple[int, ...] | None = None, dtype: str | None = None) -> Value:
-    """A value of another shape or dtype, as constant as the first."""
+    """A value of another shape or dtype, constant if the first is."""
     array = np.zeros(value.shape if shape is None else shape, value.dtype if dtype is None else dtype)
     return Value.of(array) if value.is_constant else Value(array.shape, array.dtype, name=value.name)
 
@@ -99,7 +99,7 @@ def replaced(values: list[Value], k: int, value: Value) -> list[Value]:
 
 
 def changes(step: Step) -> Iterator[tuple[str, Step]]:
-    """The step with one thing changed, and what."""
+    """The step with one field changed, and a description of the change."""
     for name in ("inputs", "outputs"):
         values = getattr(step, name)
         for k, value in enumerate(values):
@@ -122,33 +122,33 @@ def changes(step: Step) -> Iterator[tuple[str, Step]]:
 
 
 def passed_over(step: Step, what: str) -> bool:
-    """What no rule speaks of: operations check their inputs, and sizes of some results are told by nothing else."""
-    if isinstance(step, Compute):
+    """Changes not covered by rules: operations check their inputs, and sizes of some results are defined only there."""
+    if isinstance(step, ComputeStep):
         return what.startswith("inputs")
-    if isinstance(step, ConvTranspose | Pool):
+    if isinstance(step, ConvTransposeStep | PoolStep):
         return what.endswith(("axis 2", "axis 3", "axis 4"))
-    if isinstance(step, Reduce | Slice):
-        return what == "inputs 0 axis 1"  # any number of elements is summed, or left out
-    if isinstance(step, Resample):
-        return what == "inputs 0 axis 2"  # what lies behind the last tap
-    if isinstance(step, Sample):
+    if isinstance(step, ReduceStep | SliceStep):
+        return what == "inputs 0 axis 1"  # any number of elements is summed, or excluded
+    if isinstance(step, ResampleStep):
+        return what == "inputs 0 axis 2"  # elements after the last tap
+    if isinstance(step, SampleStep):
         return what in ("inputs 0 axis 2", "inputs 0 axis 3")  # an image of any size
-    if isinstance(step, Attention):
+    if isinstance(step, AttentionStep):
         return what == "inputs less"  # the mask
-    if isinstance(step, Broadcast):
+    if isinstance(step, BroadcastStep):
         return what in ("outputs 0 axis 0", "outputs 0 axis 2")
-    if isinstance(step, Recurrent):
+    if isinstance(step, RecurrentStep):
         weights = [f"inputs {k}" for k in range(len(step.inputs) - 3, len(step.inputs))]
         return what.startswith((*weights, "inputs 0 axis 2"))
     return False
 
 
 @pytest.mark.parametrize("name", STEPS)
-def test_a_change_is_found(name: str) -> None:
+def test_a_changed_field_is_detected(name: str) -> None:
     net = Exact()
     model = net.model(STEPS[name](net))
     program = plan_of(model, net.shapes).program
-    (step,) = (s for s in program.steps if type(s).__name__ == name)
+    (step,) = (s for s in program.steps if type(s).__name__ == f"{name}Step")
     verify(Program([step], [v for v in dict.fromkeys(step.inputs) if not v.is_constant], step.outputs))
     count = 0
     for what, other in changes(step):
@@ -161,5 +161,5 @@ def test_a_change_is_found(name: str) -> None:
             verify(program)
         except PlanInvalid:
             continue
-        pytest.fail(f"{what} is not found")
+        pytest.fail(f"{what} is not detected")
     assert count >= 3

@@ -1,4 +1,4 @@
-"""Views of bound memory are taken by plan/kernels/views.py alone, as NumPy's reshape copies in silence."""
+"""Only plan/kernels/views.py takes views of bound memory, because NumPy's reshape may copy without notice."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from irload.plan.backends.numpy.kernels.views import frozen, leading, merged, sh
 
 PLAN = Path(irload.plan.__file__).parent
 COPYING = {"reshape", "ravel", "flatten", "resize"}
-"""What gives a view or a copy, as it happens."""
+"""Functions that return a view or a copy, depending on the strides."""
 
 
 @pytest.mark.parametrize("file", sorted(PLAN.glob("backends/numpy/**/*.py")), ids=lambda f: f.name)
-def test_nobody_reshapes_bound_memory_otherwise(file: Path) -> None:
+def test_only_views_py_reshapes_bound_memory(file: Path) -> None:
     if file.name == "views.py":
         return
     for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
@@ -34,7 +34,7 @@ def test_a_view_in_another_shape_is_one_or_an_error() -> None:
     assert leading(array, 4).shape == (1, 1, 2, 3)
 
 
-def test_constants_are_copied_where_no_view_will_do() -> None:
+def test_constants_are_copied_if_no_view_exists() -> None:
     array = np.ones((2, 3))
     assert np.shares_memory(shaped_constant(array, 6), array)
     copied = shaped_constant(array.T, 6)

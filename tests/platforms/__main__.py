@@ -1,4 +1,4 @@
-"""`python -m tests.platforms` runs on this system the tests that depend on it; CI does so on Windows and macOS."""
+"""`python -m tests.platforms` runs the tests that depend on the system; CI runs it on Windows and macOS."""
 
 from __future__ import annotations
 

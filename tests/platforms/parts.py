@@ -1,4 +1,4 @@
-"""The tests that touch files, names, consoles and processes, which every system has to pass."""
+"""The tests that use files, names, consoles and processes, which every system has to pass."""
 
 PARTS = (
     "tests/read/test_files.py",
@@ -10,3 +10,5 @@ PARTS = (
     "tests/checks/test_files.py",
     "tests/batch/test_predictor.py",
 )
+SLOW = ("tests/batch/test_predictor.py",)
+"""Files that only the nightly run repeats under the restrictions of another system."""

@@ -1,4 +1,4 @@
-"""Each branch that only Windows or only macOS takes, taken here."""
+"""Tests each branch for Windows or macOS on any system."""
 
 from __future__ import annotations
 
@@ -15,13 +15,16 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from irload import ReadError, files, portable, read_model
+from irload import ReadError, read_model
 from irload.batch import durable
 from irload.checks import sarif
 from irload.plan.backends.numpy import tuning
-from irload.portable import file_name, physical_memory, read_at, replace
-from irload.safety import machine_memory
-from irrun.main import PIPE_CLOSED, UNREADABLE, main
+from irload.safety import files
+from irload.safety.limits import machine_memory
+from irload.system import portable
+from irload.system.portable import file_name, physical_memory, read_at, replace
+from irrun.app import PIPE_CLOSED
+from irrun.main import UNREADABLE, main
 from tests.cli.conftest import MODELS, irrun_process
 
 # -- Windows -----------------------------------------------------------------------------------------------------------
@@ -35,19 +38,19 @@ def test_files_are_opened_as_binary_ones(monkeypatch: pytest.MonkeyPatch) -> Non
     assert portable._read_flags() == os.O_RDONLY | 0x8080
 
 
-def test_what_is_no_file_is_never_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without O_NONBLOCK the open of a FIFO would wait for ever."""
+def test_special_files_are_never_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without O_NONBLOCK the open of a FIFO would block forever."""
     os.mkfifo(tmp_path / "model.xml")
     monkeypatch.setattr(files.os, "open", lambda *_: pytest.fail("was opened"))
     with pytest.raises(ReadError, match="is a FIFO, expected a regular file"):
         read_model(tmp_path / "model.xml")
 
 
-def test_reading_needs_nothing_that_windows_lacks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reading_needs_no_name_that_windows_lacks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("pread", "preadv"):
         monkeypatch.delattr(os, name)
     file = tmp_path / "x"
-    file.write_bytes(b"ab\r\ncd\x1aef")  # what text mode would change, and what would end it
+    file.write_bytes(b"ab\r\ncd\x1aef")  # bytes that text mode would convert, and its end-of-file character
     descriptor = os.open(file, portable.READ_FLAGS)
     target = bytearray(8)
     assert read_at(descriptor, memoryview(target), 2) == 7
@@ -56,7 +59,7 @@ def test_reading_needs_nothing_that_windows_lacks(tmp_path: Path, monkeypatch: p
     os.close(descriptor)
 
 
-def test_replacing_waits_for_who_holds_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_replacing_waits_until_the_file_is_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     real, refusals = os.replace, [1, 2]
 
     def busy(source: str, target: str) -> None:
@@ -109,7 +112,7 @@ def test_the_memory_of_a_windows_machine(monkeypatch: pytest.MonkeyPatch) -> Non
         ("tail...", "tail"),
     ],
 )
-def test_names_that_windows_takes(name: str, shown: str) -> None:
+def test_names_that_windows_accepts(name: str, shown: str) -> None:
     made = file_name(name, "output_0")
     assert made == shown
     assert PureWindowsPath("C:/out", made).parent == PureWindowsPath("C:/out")
@@ -124,7 +127,7 @@ def test_locations_in_sarif_on_windows(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_json_through_a_pipe_of_windows() -> None:
-    """Pipes are in the code page there; JSON is not."""
+    """Pipes use the code page there; JSON does not."""
     found = irrun_process("inspect", MODELS / "digits/model.xml", "--json", PYTHONIOENCODING="cp1252")
     assert found.stdout.isascii()
     assert json.loads(found.stdout)["name"] == "digits"
@@ -178,7 +181,7 @@ def test_the_cache_on_macos(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_reads_of_more_than_the_system_takes_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """MacOS fails on reads of 2 GB and more; Python splits them, and irload goes on where they ended."""
+    """MacOS fails on reads of 2 GB and more; Python splits them, and irload continues after a short read."""
 
     class Short(portable.FileIO):
         def readinto(self, target: memoryview, /) -> int:
@@ -206,9 +209,9 @@ def test_without_syncfs_each_file_is_synced(platform: str, tmp_path: Path, monke
     assert all(path.read_bytes() == b"x" for path, _ in files)
 
 
-def test_memory_where_nobody_reports_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Neither the system nor a container: no bound, and the run goes on."""
-    monkeypatch.setattr("irload.safety.physical_memory", lambda: None)
+def test_memory_without_a_reported_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither the system nor a container reports it: there is no bound, and the run continues."""
+    monkeypatch.setattr("irload.safety.limits.physical_memory", lambda: None)
     monkeypatch.setattr("builtins.open", _absent)
     machine_memory.cache_clear()
     try:
@@ -222,7 +225,7 @@ def _absent(*_: object, **__: object) -> None:
     raise FileNotFoundError
 
 
-def test_processors_where_nobody_tells_them(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_processors_without_an_affinity_call(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(os, "sched_getaffinity", raising=False)
     monkeypatch.delattr(os, "sched_setaffinity", raising=False)
     assert portable.other_processors() == frozenset()

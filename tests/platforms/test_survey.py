@@ -1,4 +1,4 @@
-"""No line of irload or irrun names what Python has on Unix only, except behind a question whether it is there."""
+"""irload and irrun use names that exist only on Unix only after a check for their existence."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FILES = sorted((ROOT / "irload").rglob("*.py")) + sorted((ROOT / "cli").rglob("*
 
 
 def unguarded(tree: ast.AST, guards: frozenset[str] = frozenset()) -> Iterator[tuple[int, str]]:
-    """(line, name) of every use outside of `if hasattr(module, "name")`, and of `if sys.platform == "win32"`'s rest."""
+    """(line, name) of every use outside `if hasattr(module, "name")` and the else of `if sys.platform == "win32"`."""
     for node in ast.iter_child_nodes(tree):
         if isinstance(node, ast.Import | ast.ImportFrom):
             module = node.module or "" if isinstance(node, ast.ImportFrom) else ""
@@ -58,11 +58,11 @@ def suppresses_absence(node: ast.With) -> bool:
         ("import signal\nsignal.signal(signal.SIGINT, signal.SIG_IGN)", []),
     ],
 )
-def test_the_survey_sees(code: str, found: list[str]) -> None:
+def test_the_survey_detects_unguarded_names(code: str, found: list[str]) -> None:
     assert [name for _, name in unguarded(ast.parse(code))] == found
 
 
-def test_nothing_that_windows_lacks() -> None:
+def test_no_name_that_windows_lacks() -> None:
     assert len(FILES) > 200
     met = [
         f"{file.relative_to(ROOT).as_posix()}:{line}: {name}"
@@ -73,7 +73,7 @@ def test_nothing_that_windows_lacks() -> None:
 
 
 def test_text_files_name_their_encoding() -> None:
-    """Windows takes another one than UTF-8 where none is named."""
+    """Without an explicit encoding Windows uses another one than UTF-8."""
     met = [
         f"{file.relative_to(ROOT).as_posix()}:{call.lineno}"
         for file in FILES

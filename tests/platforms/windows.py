@@ -1,7 +1,7 @@
-"""A pytest plugin that takes from this process what Windows does not have: `pytest -p tests.platforms.windows`.
+"""A pytest plugin that removes the features that Windows lacks: `pytest -p tests.platforms.windows`.
 
-Gone are the names that Python has on Unix only, as far as the standard library itself does not need them to run here;
-new processes are spawned; O_BINARY exists, and what opens a file without it would get text.
+It removes names that Python has on Unix only, unless the standard library needs them to run here; new processes are
+spawned; O_BINARY exists, and a file opened without it is read as text.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ UNIX_ONLY: dict[str, frozenset[str]] = {
     for module, names in tomllib.loads(Path(__file__).with_name("unix_only.toml").read_text("utf-8")).items()
 }
 O_BINARY = 1 << 29
-"""A bit that Linux and macOS use for nothing else; the wrapped `open` takes it out again."""
+"""A bit that Linux and macOS do not use; the wrapped `open` clears it."""
 
 _NEEDED = {
-    # by subprocess, multiprocessing, tempfile, shutil, pytest and xdist, which take other ways on Windows
+    # used by subprocess, multiprocessing, tempfile, shutil, pytest and xdist, which have other branches on Windows
     *("getuid", "geteuid", "getgid", "getegid", "uname", "killpg", "setsid", "chown", "O_DIRECTORY", "O_NOFOLLOW"),
-    "sysconf",  # by joblib, which scikit-learn brings
+    "sysconf",  # used by joblib, a dependency of scikit-learn
     *("WNOHANG", "WIFSTOPPED", "WSTOPSIG", "WIFSIGNALED", "WTERMSIG", "WIFEXITED", "WEXITSTATUS"),
 }
 
@@ -32,14 +32,14 @@ _NEEDED = {
 def pytest_configure() -> None:
     """Before any test is collected, so before irload is imported."""
     multiprocessing.set_start_method("spawn", force=True)
-    for way in ("_USE_CP_SENDFILE", "_use_fd_functions"):  # of copying and removing, which are chosen by what there is
+    for way in ("_USE_CP_SENDFILE", "_use_fd_functions"):  # how shutil copies and removes
         setattr(shutil, way, False)
     for name in UNIX_ONLY["os"] - _NEEDED:
         if hasattr(os, name):
             delattr(os, name)
     for module in UNIX_ONLY["modules"] - {"posix"}:
         sys.modules[module] = None  # pyright: ignore[reportArgumentType]
-    if hasattr(os, "process_cpu_count"):  # counts by sched_getaffinity here, in another way there
+    if hasattr(os, "process_cpu_count"):  # counts by sched_getaffinity here, differently on Windows
         os.process_cpu_count = os.cpu_count
     inner = os.open
 

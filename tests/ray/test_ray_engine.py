@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -19,6 +20,36 @@ import pytest
 from tests.batch.kill import HANGING, MODEL, digits
 
 ROOT = Path(__file__).parents[2]
+
+
+class Cluster(NamedTuple):
+    """A running cluster: its process, the words of a job that uses it, and the key that the job needs."""
+
+    pid: int
+    words: tuple[str, ...]
+    key: dict[str, str]
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    """A cluster for several tests: starting one takes longer than most jobs."""
+    key = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}  # only of this cluster
+    script = (
+        "import ray; c = ray.init(include_dashboard=False); print(c.address_info['gcs_address'], flush=True); input()"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", script],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        env={**os.environ, **key},
+    )
+    try:
+        address = next(line.strip() for line in process.stdout if line.strip().rpartition(":")[2].isdigit())
+        yield Cluster(process.pid, ("--engine", "ray", "--address", address), key)
+    finally:
+        process.communicate("\n", timeout=HANGING)
 
 
 def begin(*words, **variables):
@@ -44,8 +75,11 @@ def table(path, samples, group, bad=()):
 
 
 def assert_same_rows(a, b):
-    """The same rows in the same order. Results of one sample may differ by a rounding: BLAS may sum a row of a product
-    in another order when the batch it came in has another size, and Ray forms other batches."""
+    """The same rows in the same order.
+
+    Results of one sample may differ by a rounding: BLAS may sum a row of a product in another order if the batch has
+    another size, and Ray forms other batches.
+    """
     a, b = pq.read_table(a), pq.read_table(b)
     assert a.schema == b.schema
     assert a.num_rows == b.num_rows
@@ -73,13 +107,13 @@ def test_rows_of_tables(tmp_path):
     assert_same_rows(tmp_path / "ray.parquet", tmp_path / "here.parquet")
 
 
-def test_files(tmp_path, monkeypatch):
+def test_files(cluster, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     samples = digits(tmp_path / "in", 60)
     (tmp_path / "in" / "000007.npy").write_text("no array")
     np.save(tmp_path / "in" / "stack.npy", samples[:5])
     here = finish(begin(MODEL, "in", "-o", "here.parquet", "--batch-size", 16), 1)
-    there = finish(begin(MODEL, "in", "-o", "ray.parquet", "--batch-size", 16, "--engine", "ray"), 1)
+    there = finish(begin(MODEL, "in", "-o", "ray.parquet", "--batch-size", 16, *cluster.words, **cluster.key), 1)
     assert (there["done"], there["samples"]) == (here["done"], here["samples"]) == (60, 64)
     assert there["failures"] == here["failures"]
     assert_same_rows(tmp_path / "ray.parquet", tmp_path / "here.parquet")
@@ -104,21 +138,21 @@ def actors_of(driver):
     return [pid for pid, title in titles.items() if "MapWorker" in title and below(pid)]
 
 
-def test_a_killed_actor_loses_nothing(tmp_path):
-    samples = np.concatenate([digits(tmp_path / "npy", 100)] * 200)
-    table(tmp_path / "in.parquet", samples, 500)
+def test_a_killed_actor_loses_no_item(cluster, tmp_path):
+    samples = np.concatenate([digits(tmp_path / "npy", 100)] * 20)
+    table(tmp_path / "in.parquet", samples, 100)
     words = (MODEL, tmp_path / "in.parquet", "--batch-size", 2, "--workers", 2)
-    job = begin(*words, "-o", tmp_path / "ray.parquet", "--engine", "ray")
+    job = begin(*words, "-o", tmp_path / "ray.parquet", *cluster.words, **cluster.key)
     deadline = time.monotonic() + HANGING
     while not list((tmp_path / "ray.parquet.batch" / "parts").rglob("*.parquet")):
         assert time.monotonic() < deadline
         assert job.poll() is None, job.communicate()
         time.sleep(0.05)
-    actors = actors_of(job.pid)
+    actors = actors_of(cluster.pid)
     assert len(actors) == 2
     os.kill(actors[0], signal.SIGKILL)
-    assert finish(job)["done"] == 20_000
-    assert finish(begin(*words, "-o", tmp_path / "here.parquet"))["done"] == 20_000
+    assert finish(job)["done"] == 2_000
+    assert finish(begin(*words, "-o", tmp_path / "here.parquet"))["done"] == 2_000
     assert_same_rows(tmp_path / "ray.parquet", tmp_path / "here.parquet")
 
 
@@ -141,24 +175,8 @@ def test_examples(script, tmp_path):
     assert pq.read_table(tmp_path / "out").num_rows == 20
 
 
-def test_a_running_cluster_by_its_address(tmp_path):
+def test_a_running_cluster_by_its_address(cluster, tmp_path):
     samples = digits(tmp_path / "npy", 20)
     table(tmp_path / "in.parquet", samples, 10)
-    key = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}  # of this cluster alone
-    script = (
-        "import ray; c = ray.init(include_dashboard=False); print(c.address_info['gcs_address'], flush=True); input()"
-    )
-    cluster = subprocess.Popen(
-        [sys.executable, "-c", script],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-        env={**os.environ, **key},
-    )
-    try:
-        address = next(line.strip() for line in cluster.stdout if line.strip().rpartition(":")[2].isdigit())
-        words = (MODEL, tmp_path / "in.parquet", "-o", tmp_path / "o.parquet", "--engine", "ray", "--address", address)
-        assert finish(begin(*words, **key))["done"] == 20
-    finally:
-        cluster.communicate("\n", timeout=HANGING)
+    words = (MODEL, tmp_path / "in.parquet", "-o", tmp_path / "o.parquet", *cluster.words)
+    assert finish(begin(*words, **cluster.key))["done"] == 20

@@ -1,10 +1,13 @@
-"""Texts that load in the runtime and in irload alike, and show the same face: names, shapes, types, order."""
+"""Texts that both the runtime and irload load with the same interface: names, shapes, types, order."""
 
 from __future__ import annotations
 
 import pytest
 
 from irload.errors import IRError
+from irload.ops.convolution.forward import Convolution
+from irload.ops.matrix.matmul import MatMul
+from irload.read.wiring import _integer
 from tests.read.texts import BASE, EDGES, PARAMETER, RELU, RESULT, changed, net, ours, theirs
 
 SPLIT = net(
@@ -35,6 +38,7 @@ SAME = {
     "version with blanks and zeros": changed('version="11"', 'version=" 011"'),
     "leading zeros in ids": changed('id="2"', 'id="002"'),
     "blanks around ids": changed('id="2"', 'id=" 2"'),
+    "plus sign in an id": changed('id="2"', 'id="+2"'),
     "sparse ids": BASE.replace('id="2"', 'id="900"').replace('to-layer="2"', 'to-layer="900"'),
     "empty layer name": changed('name="relu"', 'name=""'),
     "one name for two layers": changed('name="relu"', 'name="in"'),
@@ -95,7 +99,7 @@ def test_a_parameter_without_shape_is_a_scalar() -> None:
 @pytest.mark.parametrize(
     "shape", ["-2,3", "1.5,3", "a", "+1,3", "1 3", "1..?", "...,3", "2..1,3", "1,,3", "1,3,", "1," + "9" * 30]
 )
-def test_shapes_that_are_none(shape: str) -> None:
+def test_invalid_shapes_are_rejected(shape: str) -> None:
     with pytest.raises(IRError, match="shape"):
         ours(changed('shape="1,3"', f'shape="{shape}"'))
 
@@ -115,6 +119,7 @@ def test_precisions_that_both_read(precision: str) -> None:
     assert ours(text) == theirs(text)
 
 
+OUTPUT_PORT = RELU.split("<output>")[1].split("</output>")[0]
 FUSED = '<attribute name="fused_names" version="0" value="a"/>'
 
 REFUSED = {
@@ -150,6 +155,16 @@ REFUSED = {
     "pre-process of nothing": net(
         tail='<pre-process reference-layer-name="x9"><channel id="0"><mean value="1"/></channel></pre-process>'
     ),
+    "a blank behind the version": changed('version="11"', 'version="11 "'),
+    "a blank behind an id": changed('id="2"', 'id="2 "'),
+    "a blank behind a port id": changed('<port id="1" p', '<port id="1 " p'),
+    "a blank behind the end of an edge": changed('to-port="0"', 'to-port="0 "'),
+    "a blank before an element type": changed('element_type="f32"', 'element_type=" f32"'),
+    "a blank behind an offset": changed('offset="0"', 'offset="0 "', SPLIT),
+    "an empty constant beyond the weights": changed('shape="" offset="0"', 'shape="0" offset="9"', SPLIT),
+    "plus sign in an attribute": changed('num_splits="2"', 'num_splits="+2"', SPLIT),
+    "two output ports with one id": changed(OUTPUT_PORT, OUTPUT_PORT * 2),
+    "more output ports than outputs": changed(OUTPUT_PORT, OUTPUT_PORT + OUTPUT_PORT.replace('id="1"', 'id="5"')),
     "mismatched tags": BASE.replace("</net>", "</nett>"),
     "cut off": BASE[:-20],
 }
@@ -158,6 +173,22 @@ REFUSED = {
 @pytest.mark.parametrize("text", REFUSED.values(), ids=REFUSED)
 def test_both_refuse(text: str) -> None:
     with pytest.raises(IRError):
-        ours(text)
+        ours(text, ONE)
     with pytest.raises(RuntimeError):
-        theirs(text)
+        theirs(text, ONE)
+
+
+@pytest.mark.parametrize("start", [str(-(2**63) - 1), str(2**63), "", "0 "])
+def test_numbers_of_a_port_map_fit_64_bits(start: str) -> None:
+    with pytest.raises(IRError, match="must be an integer of 64 bits"):
+        _integer({"start": start}, "start", 0)
+    assert _integer({}, "start", 0) == 0
+    assert _integer({"start": f" {-(2**63)}"}, "start", 0) == -(2**63)
+
+
+def test_words_hold_no_blanks() -> None:
+    """The runtime rejects blanks in an enumerated value, and reads them as part of the text of a boolean."""
+    with pytest.raises(IRError, match="is not one of"):
+        Convolution.parse({"strides": "1", "dilations": "1", "auto_pad": "valid "})
+    op, _ = MatMul.parse({"transpose_a": " true", "transpose_b": "True"})
+    assert (op.attributes["transpose_a"], op.attributes["transpose_b"]) == (False, True)

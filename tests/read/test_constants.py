@@ -1,4 +1,4 @@
-"""Const layers: what is checked of them, and where their bytes come from."""
+"""Const layers: the checks of their attributes, and the source of their bytes."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_constants_over_one_range_share_it() -> None:
     assert not first.flags.writeable
 
 
-def test_without_weights_a_model_can_be_looked_at() -> None:
+def test_a_model_can_be_inspected_without_weights() -> None:
     text = const_net('element_type="f32" shape="100000" offset="0" size="400000"')
     model = irload.read_model(text.encode())
     assert model.outputs[0].shape == (100000,)
@@ -67,7 +67,7 @@ def test_without_weights_a_model_can_be_looked_at() -> None:
         irload.compile_model(model)()
 
 
-def test_a_broken_constant_that_nothing_needs_is_still_told() -> None:
+def test_an_invalid_unused_constant_is_reported() -> None:
     dead = (
         '<layer id="7" name="dead" type="Const" version="opset1"><data element_type="f32" shape="9" offset="0" '
         'size="36"/><output><port id="0" precision="FP32"/></output></layer>'
@@ -96,3 +96,8 @@ def test_names_of_a_constant_output() -> None:
     )
     text = net(const + RESULT, '<edge from-layer="0" from-port="0" to-layer="2" to-port="0"/>', version="10")
     assert ours(text, FLOATS) == theirs(text, FLOATS)
+
+
+def test_an_empty_constant_needs_no_weights() -> None:
+    text = const_net('element_type="f32" shape="0,3" offset="0" size="1"')
+    assert irload.compile_model(irload.read_model(text.encode()))()[0].shape == (0, 3)

@@ -1,4 +1,4 @@
-"""Files that are no IR, or no files: what irload says of them, and that it says it at once."""
+"""Files other than IR, or other than files: irload reports the kind at once."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ CONTENTS = {
 
 @pytest.mark.parametrize(("content", "said"), CONTENTS.values(), ids=CONTENTS)
 @pytest.mark.parametrize("by", ["path", "bytes"])
-def test_it_says_what_it_is(tmp_path: Path, content: bytes, said: str, by: str) -> None:
+def test_the_error_names_the_kind_of_file(tmp_path: Path, content: bytes, said: str, by: str) -> None:
     file = tmp_path / "model.xml"
     file.write_bytes(content)
     with pytest.raises(ReadError, match=f"(?s){said}"):
@@ -73,7 +73,7 @@ def test_a_zip_archive(tmp_path: Path) -> None:
         irload.read_model(file)
 
 
-def test_the_weights_are_found_beside_the_model(tmp_path: Path) -> None:
+def test_the_weights_next_to_the_model_are_used(tmp_path: Path) -> None:
     text = (
         '<net version="11"><layers><layer id="0" name="c" type="Const" version="opset1"><data element_type="f32" '
         'shape="2" offset="0" size="8"/><output><port id="0" precision="FP32"/></output></layer><layer id="1" name="o" '

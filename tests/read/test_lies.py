@@ -1,4 +1,4 @@
-"""Files that say two things at once, or name what does not exist, are refused."""
+"""Files that contradict themselves, or refer to missing elements, are rejected."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_a_version_is_opset_and_a_number(version: str, tmp_path: Path) -> None:
     (tmp_path / "m.xml").write_bytes(text)
     report = irload.check(tmp_path / "m.xml", LOOP / "model.bin")
     assert [f.code for f in report.findings if f.severity == "error"] == ["IR302"]
-    assert "irload knows it in opset1" in report.findings[0].message
+    assert "irload supports it in opset1" in report.findings[0].message
 
 
 @pytest.mark.parametrize(
@@ -40,7 +40,7 @@ def test_a_version_is_opset_and_a_number(version: str, tmp_path: Path) -> None:
 def test_a_body_parameter_has_one_source(old: str, more: str, words: str, tmp_path: Path) -> None:
     with pytest.raises(irload.ReadError, match=words):
         irload.read_model(loop(old, old + more), LOOP / "model.bin")
-    irload.read_model(loop(old, old * 2), LOOP / "model.bin")  # twice the same is what the runtime runs
+    irload.read_model(loop(old, old * 2), LOOP / "model.bin")  # the runtime accepts an identical duplicate
     for text, severity in ((old + more, "error"), (old * 2, "warning")):
         (tmp_path / "m.xml").write_bytes(loop(old, text))
         (found,) = irload.check(tmp_path / "m.xml", LOOP / "model.bin").findings

@@ -79,7 +79,7 @@ def test_random_bytes_read_as_the_runtime_reads_them(element: ElementType, count
 
 
 def as_floats(constant: Any) -> Any:
-    """What the runtime converts a constant to, which shows how it reads the bits."""
+    """The constant converted by the runtime, which shows how it reads the bits."""
     model = ov.Model([ov.opset13.convert(constant, "f32")], [])
     return core().compile_model(model, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})([])[0]
 

@@ -1,4 +1,4 @@
-"""Graph faults, metadata and pre-process: all of them told, with their places, and the rest read on."""
+"""Graph faults, metadata and pre-process: all faults are reported with their lines, and reading continues."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ FAULTS: dict[str, tuple[str, list[str]]] = {
     ),
     "a bad precision": (
         changed('<port id="1" precision="FP32"', '<port id="1" precision="fp32"'),
-        ["ReLU 'relu' (id 1): 'fp32' is no precision"],
+        ["ReLU 'relu' (id 1): 'fp32' is not a precision"],
     ),
     "a Result without edge": (
         net(edges=EDGES.split("/>")[0] + "/>"),
@@ -56,7 +56,7 @@ FAULTS: dict[str, tuple[str, list[str]]] = {
 
 
 @pytest.mark.parametrize(("text", "expected"), FAULTS.values(), ids=FAULTS)
-def test_faults_name_their_place(text: str, expected: list[str]) -> None:
+def test_faults_name_their_location(text: str, expected: list[str]) -> None:
     _, found = faults(text)
     for words in expected:
         assert any(words in fault for fault in found), found
@@ -64,7 +64,7 @@ def test_faults_name_their_place(text: str, expected: list[str]) -> None:
         read_graph(text.encode())
 
 
-def test_all_faults_are_told_at_once() -> None:
+def test_all_faults_are_reported_at_once() -> None:
     text = changed('element_type="f32"', 'element_type="float"')
     text = changed("<dim>3</dim></port></input>", "<dim>-7</dim></port></input>", text)
     text = changed(' name="relu"', "", text)
@@ -74,7 +74,7 @@ def test_all_faults_are_told_at_once() -> None:
     assert [n.id for n in model.nodes] == [0, 1, 2]
 
 
-def test_a_faulty_layer_stands_in_with_what_it_declares() -> None:
+def test_an_invalid_layer_has_its_declared_types() -> None:
     model, found = faults(changed('element_type="f32"', 'element_type="float"'))
     assert len(found) == 1
     (port,) = irload.infer(model).outputs
@@ -167,7 +167,9 @@ BACKWARDS = "".join(f'<channel id="{k}"><mean value="{k}.5"/></channel>' for k i
 @pytest.mark.parametrize("text", [means(VALUES), means(IMAGES), means(BACKWARDS), means(VALUES, "")])
 def test_means_are_subtracted_as_by_the_runtime(text: str) -> None:
     weights = (np.arange(12, dtype=np.float32) / 2).tobytes()
-    ours = irload.compile_model(irload.read_model(text.encode(), weights))(X)[0]
+    model = irload.read_model(text.encode(), weights)
+    ours = irload.compile_model(model)(X)[0]
+    assert len({n.id for n in model.nodes}) == 5
     theirs = core().compile_model(runtime_model(text, weights), "CPU")(X)[0]
     np.testing.assert_array_equal(ours, theirs)
 
@@ -185,6 +187,18 @@ def test_means_are_subtracted_as_by_the_runtime(text: str) -> None:
 def test_means_that_do_not_fit(text: str) -> None:
     _, found = faults(text, bytes(48))
     assert len(found) >= 1
+
+
+def test_means_without_a_name_are_those_of_the_first_input_of_rank_4() -> None:
+    """A net of three inputs; only the last two have rank 4."""
+    inputs = "".join(
+        IMAGE.replace('id="0" name="in"', f'id="{k}" name="in{k}"').replace("1,3,2,2", shape)
+        for k, shape in ((7, "1,3"), (8, "1,3,2,2"), (9, "1,3,2,2"))
+    )
+    tail = f"<pre-process>{VALUES}</pre-process>"
+    model, found = faults(net(inputs, "", tail))
+    assert not found
+    assert [n.name for n in model.nodes if n.type == "Subtract"] == ["in8/subtract_mean"]
 
 
 def chain(count: int) -> str:

@@ -1,4 +1,4 @@
-"""Small IR texts for the tests of the reader: a ReLU between a Parameter and a Result, and pieces to change it with."""
+"""Small IR texts for the tests of the reader: a ReLU between a Parameter and a Result, and pieces to edit it with."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ BASE = net()
 
 
 def changed(old: str, new: str, text: str = BASE) -> str:
-    """A text with one thing changed; what is to be changed must be there."""
+    """A text with one piece replaced; raises if the piece does not occur."""
     assert old in text, old
     return text.replace(old, new, 1)
 
@@ -58,14 +58,14 @@ def const_net(data: str, precision: str = "FP32", extra: str = "") -> str:
 
 @dataclass(frozen=True)
 class Face:
-    """What users see of a model: names, shape and type of each input and output."""
+    """The public interface of a model: names, shape and type of each input and output."""
 
     inputs: list[tuple[set[str], str, str]]
     outputs: list[tuple[set[str], str, str]]
 
 
 def ours(text: str | bytes, weights: bytes = b"") -> Face:
-    """The face that irload shows."""
+    """The interface in irload."""
     model = irload.read_model(text if isinstance(text, bytes) else text.encode(), weights)
     ports = [
         [(set(p.names), str(p.partial_shape), p.element_type.name) for p in side]
@@ -75,7 +75,7 @@ def ours(text: str | bytes, weights: bytes = b"") -> Face:
 
 
 def theirs(text: str | bytes, weights: bytes = b"") -> Face:
-    """The face that the runtime shows. Raises RuntimeError where it does not read the text."""
+    """The interface in the runtime. Raises RuntimeError if it rejects the text."""
     model = runtime_model(text, weights)
     ports = [
         [(set(p.names), str(shape_of(p.get_partial_shape())), p.get_element_type().get_type_name()) for p in side]
@@ -91,7 +91,7 @@ def runtime_model(text: str | bytes, weights: bytes = b"") -> Any:
 
 
 def faults(text: str | bytes, weights: bytes | None = b"") -> tuple[Model, list[str]]:
-    """The model as far as it can be read, and every fault on the way."""
+    """The model as far as it can be read, and every fault of the file."""
     found: list[IRError] = []
     model = read_graph(text if isinstance(text, bytes) else text.encode(), weights, found.append)
     return model, [str(e) for e in found]

@@ -1,4 +1,4 @@
-"""Reports hold what is known of a model, and show hostile names as text."""
+"""Reports contain all data of a model, and show hostile names as text."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import irload
+from irload.checks import all_rules
 from irload.reporting.page import json_in_html
 from irload.reporting.statistics import BINS, statistics
 from models.ir import Graph
@@ -36,6 +37,7 @@ class Page(HTMLParser):
         super().__init__()
         self.elements: list[tuple[str, dict[str, str | None]]] = []
         self.scripts: dict[str, str] = {}
+        self.title = ""
         self.feed(html)
 
     def handle_starttag(self, tag, attrs):
@@ -43,6 +45,8 @@ class Page(HTMLParser):
 
     def handle_data(self, data):
         tag, attributes = self.elements[-1] if self.elements else ("", {})
+        if tag == "title":
+            self.title += data
         if tag == "script" and data.strip():
             self.scripts[attributes.get("id") or ""] = data
 
@@ -59,7 +63,7 @@ def entry(made: irload.ModelReport, name: str) -> dict:
     return next(e for e in made.data["layers"] if e["name"] == name)
 
 
-def test_layers_have_what_is_known_of_them():
+def test_layers_have_all_their_data():
     made = irload.report(DIGITS)
     conv = entry(made, "conv0")
     assert (conv["type"], conv["version"], conv["macs"]) == ("Convolution", "opset1", None)
@@ -69,7 +73,7 @@ def test_layers_have_what_is_known_of_them():
     assert [name for _, _, name, _ in conv["inputs"]] == ["data", "filters"]
     assert conv["outputs"][0]["type"] == "f32[?,16,8,8]"
     assert conv["parameters"] == 144
-    assert made.data["model"]["parameters"] == 6090
+    assert made.data["model"]["parameters"] == 6091  # with the scale of the image
     assert [p["name"] for p in made.data["model"]["inputs"]] == ["image"]
 
 
@@ -179,10 +183,31 @@ def test_a_comparison_of_iterations_is_at_the_layer_of_the_body():
     assert len({row["layer"] for row in rows if row["name"].endswith("/doubled")}) == 1
 
 
+def test_the_time_of_bodies_is_of_their_layers():
+    loaded = irload.read_model(MODELS / "loop" / "model.xml")
+    inputs = [np.load(MODELS / "loop" / f"input_{k}.npy") for k in (0, 1)]
+    made = irload.report(loaded, inputs, profile=True, threads=1)
+    (loop,) = made.data["profile"]
+    assert [made.data["layers"][k]["type"] for k in loop["layers"]] == ["Loop"]
+    (inside,) = loop["inside"]
+    assert [made.data["layers"][k]["name"] for k in inside["layers"]] == ["doubled"]
+    assert inside["seconds"] > 0
+
+
+def test_findings_have_the_title_of_their_rule(tmp_path):
+    text = DIGITS.read_text(encoding="utf-8").replace('kernel="2,2"', 'kernel="99,99"')
+    (tmp_path / "m.xml").write_text(text, encoding="utf-8")
+    (tmp_path / "m.bin").write_bytes(DIGITS.with_suffix(".bin").read_bytes())
+    titles = {rule.code: rule.title for rule in all_rules()}
+    found = irload.report(tmp_path / "m.xml").data["findings"]
+    assert found
+    assert all(f["title"] == titles[f["code"]] for f in found)
+
+
 # -- the page ----------------------------------------------------------------------------------------------------------
 
 
-def test_the_page_loads_nothing():
+def test_the_page_loads_no_resources():
     html = irload.report(DIGITS).html
     page = Page(html)
     links = [v for _, attributes in page.elements for k, v in attributes.items() if k in ("src", "href", "srcset")]
@@ -198,7 +223,7 @@ def test_hostile_names_stay_text():
     made = irload.report(hostile())
     assert len(re.findall("<script", made.html)) == plain
     assert not any(name in made.html for name in HOSTILE if "<" in name and name != "<!--")
-    assert "{{ 7 * 7 }}" in made.html  # which no template has read
+    assert "{{ 7 * 7 }}" in made.html  # not read by any template
     page = Page(made.html)
     assert [e["name"] for e in json.loads(page.scripts["data"])["layers"]][1 : 1 + len(HOSTILE)] == HOSTILE
     assert not any(tag == "img" for tag, _ in page.elements)
@@ -233,7 +258,7 @@ def test_a_notebook_shows_it_in_a_frame():
     shown = irload.report(hostile())._repr_html_()
     page = Page(shown)
     assert [tag for tag, _ in page.elements] == ["iframe"]
-    assert page.elements[0][1]["sandbox"] == "allow-scripts"
+    assert page.elements[0][1]["sandbox"] == "allow-scripts allow-downloads"
 
 
 def test_without_jinja2_the_extra_is_named(monkeypatch):
@@ -249,6 +274,6 @@ def test_without_jinja2_the_extra_is_named(monkeypatch):
         irload.report(DIGITS)
 
 
-def test_the_licences_of_what_is_in_the_page_are_in_it():
+def test_the_page_contains_the_licences_of_its_libraries():
     html = irload.report(DIGITS).html
     assert all(name in html for name in ("@dagrejs/dagre", "d3-zoom", "Chris Pettitt", "Mike Bostock"))

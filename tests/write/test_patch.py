@@ -1,4 +1,4 @@
-"""correct_ports: only what ports say wrongly changes, and whatever can be is as it was before somebody edited it."""
+"""correct_ports: only false port declarations change; an edited file is restored as far as possible."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""IR408 and IR409: inputs of a layer that do not fit each other. IR310: whatever else keeps it from being built."""
+"""IR408 and IR409: inputs of a layer that contradict each other. IR310: any other reason why it cannot be built."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _arity_is_wrong(node: Node) -> bool:
 
 @file_rule("IR310", "error", "layer that cannot be built", last=True)
 def anything_else(subject: Subject) -> Iterator[Hit]:
-    """What no other rule covers, so that nothing that keeps a file from being used goes unreported.
+    """A fault that no other rule covers; it makes sure that every reason why a file cannot be used is reported.
 
     Example: a Loop without a `<body>`.
     """

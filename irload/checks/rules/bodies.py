@@ -69,7 +69,7 @@ def _loose(layer: RawLayer, tag: str, body: RawGraph, lines: list[dict[str, str]
 
 
 def feeds_too_little(layer: RawLayer) -> bool:
-    """True when a Parameter of one of its bodies is fed by nothing."""
+    """True if a Parameter of one of its bodies has no input."""
     return any(_loose(layer, tag, b, layer.maps.get(_MAPS[tag], []), "Parameter") for tag, b in layer.bodies.items())
 
 
@@ -89,7 +89,8 @@ def _candidates(layer: RawLayer, tag: str, body: RawGraph, lines: list[dict[str,
 def lost_result(scope: Scope) -> Iterator[Hit]:
     """A Result of a body is neither mapped to an output nor carried over by a back edge.
 
-    A missing back edge is silent in the runtime: the merged input becomes an invariant, and each iteration starts anew.
+    A missing back edge is silent in the runtime: the merged input becomes an invariant, and each iteration starts from
+    the initial value.
 
     Example: a TensorIterator whose `<back_edges>` was lost.
     """
@@ -127,7 +128,7 @@ def unfed_parameter(scope: Scope) -> Iterator[Hit]:
             yield Hit(layer, message, line=parameter.line)
 
 
-@graph_rule("IR505", "error", "body parameter unlike what feeds it")
+@graph_rule("IR505", "error", "body parameter differs from its input")
 def parameter_differs(scope: Scope) -> Iterator[Hit]:
     """A Parameter of a body states a type or shape that the tensor fed to it cannot have.
 
@@ -150,9 +151,9 @@ def parameter_differs(scope: Scope) -> Iterator[Hit]:
 
 @graph_rule("IR509", "error", "body parameter fed twice")
 def parameter_fed_twice(scope: Scope) -> Iterator[Hit]:
-    """Two lines of a port map, or two back edges, end at one Parameter of a body: which of them counts is not defined.
+    """Two lines of a port map, or two back edges, end at one Parameter of a body; which one applies is undefined.
 
-    A warning where both say the same.
+    A warning if both are equal.
 
     Example: `<edge from-layer="2" to-layer="0"/>` and `<edge from-layer="4" to-layer="0"/>` in one `<back_edges>`.
     """
@@ -166,9 +167,9 @@ def parameter_fed_twice(scope: Scope) -> Iterator[Hit]:
 
 @graph_rule("IR508", "note", "loop without back edges")
 def no_back_edges(scope: Scope) -> Iterator[Hit]:
-    """A TensorIterator or Loop returns the last iteration's value, though no back edge carries anything on to it.
+    """A TensorIterator or Loop returns the last iteration's value, but no back edge carries a value over.
 
-    Every iteration starts anew then. If `<back_edges>` was lost, the runtime says nothing.
+    Every iteration then starts from the initial values. If `<back_edges>` was lost, the runtime does not report it.
 
     Example: an LSTM in a TensorIterator without `<back_edges>`.
     """

@@ -78,7 +78,9 @@ def unfed(scope: Scope) -> Iterator[Hit]:
     """
     for layer, port in scope.unfed:
         loose = scope.lost_producers.get((layer.id, port.id))
-        cause = f"'{loose.name}' (id {loose.id}) has such an output and feeds nothing" if loose is not None else ""
+        cause = (
+            f"'{loose.name}' (id {loose.id}) has an output of this type and feeds nothing" if loose is not None else ""
+        )
         message = f"input port {port.id} is fed by no edge"
         yield Hit(layer, message, cause, port.line, f"input port {port.id}")
 
@@ -91,7 +93,7 @@ def cycle(scope: Scope) -> Iterator[Hit]:
     """
     remaining = {i: {f for fed in scope.feeds(layer).values() for f in fed} for i, layer in scope.layers.items()}
     remaining = {i: sources & scope.layers.keys() for i, sources in remaining.items()}
-    # Peel off whatever is fed only by what is already peeled, then whatever feeds nothing that is left.
+    # Remove layers whose sources are all removed, then layers whose consumers are all removed.
     _peel(remaining)
     consumers: dict[int, set[int]] = {i: set() for i in remaining}
     for i, sources in remaining.items():
@@ -102,7 +104,7 @@ def cycle(scope: Scope) -> Iterator[Hit]:
     while pending:
         circle = _circle(pending)
         names = " → ".join(f"'{scope.layers[i].name}'" for i in reversed(circle))
-        message = f"lies on a cycle of {len(circle)} layers" if len(circle) > 1 else "feeds itself"
+        message = f"is on a cycle of {len(circle)} layers" if len(circle) > 1 else "feeds itself"
         lines = [scope.layers[i].line for i in circle]
         yield Hit(scope.layers[min(circle)], message, names if len(circle) > 1 else "", covers=lines)
         for i in circle:
@@ -113,7 +115,7 @@ def cycle(scope: Scope) -> Iterator[Hit]:
 
 
 def _peel(sources: dict[int, set[int]]) -> None:
-    """Remove, in place, every key whose values are all gone, until none is left to remove."""
+    """Remove, in place, every key without remaining values, repeatedly."""
     consumers: dict[int, list[int]] = {}
     for i, values in sources.items():
         for s in values:

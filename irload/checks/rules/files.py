@@ -10,15 +10,15 @@ from irload.errors import IRError, LimitExceeded, TypeMismatch
 
 
 def hit_of(error: IRError) -> Hit:
-    """A hit at the place that an error carries."""
+    """A hit at the location of an error."""
     return Hit(error.where, error.message)
 
 
 @file_rule("IR001", "error", "not readable as IR")
 def unreadable(subject: Subject) -> Iterator[Hit]:
-    """The file is no well-formed XML, no OpenVINO IR of version 10 or 11, or something else altogether.
+    """The file is not well-formed XML, or not an OpenVINO IR of version 10 or 11.
 
-    The message says what it is instead (an old IR, an ONNX file, a Git-LFS pointer, …) and what to do. Nothing else can
+    The message names the actual format (an old IR, an ONNX file, a Git-LFS pointer, …) and the remedy. Nothing else can
     be checked.
 
     Example: `<net name="m" version="7">`.
@@ -31,14 +31,15 @@ def unreadable(subject: Subject) -> Iterator[Hit]:
 def malformed(subject: Subject) -> Iterator[Hit]:
     """An element lacks an attribute that the reader needs, or the attribute has no usable value.
 
-    Such are a layer's id, name and type, an output port's id and precision, an edge's four ends, and dims below −1.
+    Required are a layer's id, name and type, an output port's id and precision, an edge's four ends, and dims of at
+    least −1.
 
     Example: `<port id="1">` in an `<output>`, without a precision.
     """
     for error in subject.read_faults:
         yield hit_of(error)
     for error in subject.build_faults:
-        if isinstance(error, TypeMismatch):  # a precision that is none
+        if isinstance(error, TypeMismatch):  # an invalid precision
             yield hit_of(error)
 
 

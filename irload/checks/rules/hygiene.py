@@ -1,4 +1,4 @@
-"""IR7xx: hygiene. What runs, but ought to be looked at."""
+"""IR7xx: hygiene. Files that run, but probably contain a mistake."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from irload.read.raw import RawLayer
 _OPTIONAL_OUTPUTS = frozenset(
     {"MaxPool", "TopK", "Split", "VariadicSplit", "LSTMSequence", "GRUSequence", "RNNSequence"}
 )
-"""Types of which it is normal to use only some outputs."""
+"""Types whose outputs are often used only in part."""
 
 
 @graph_rule("IR701", "warning", "unreachable layers")
@@ -50,7 +50,7 @@ def _branch(scope: Scope, end: RawLayer) -> list[RawLayer]:
 
 @graph_rule("IR708", "note", "input that nothing uses")
 def unused_input(scope: Scope) -> Iterator[Hit]:
-    """An input of the model feeds nothing. It must be given all the same.
+    """An input of the model feeds nothing. Every inference must supply it nevertheless.
 
     Example: a Parameter from which no edge starts.
     """
@@ -65,12 +65,12 @@ def _used(scope: Scope, layer: RawLayer) -> bool:
 
 @graph_rule("IR702", "note", "dead output")
 def dead_output(scope: Scope) -> Iterator[Hit]:
-    """One of several outputs of a layer is used by nothing, though the others are.
+    """One of several outputs of a layer is unused, though the others are used.
 
     Example: the `valid_outputs` of a NonMaxSuppression.
     """
     for layer, node in scope.pairs():
-        real = layer.outputs[: scope.subject.inference.counts.get(node, 0)]  # those beyond are IR410's
+        real = layer.outputs[: scope.subject.inference.counts.get(node, 0)]  # IR410 reports surplus outputs
         dead = [p for p in real if (layer.id, p.id) not in scope.used_ports]
         if node.reachable and 0 < len(dead) < len(real) and layer.type not in _OPTIONAL_OUTPUTS:
             for port in dead:
@@ -81,7 +81,7 @@ def dead_output(scope: Scope) -> Iterator[Hit]:
 
 @graph_rule("IR703", "warning", "duplicate tensor name")
 def duplicate_tensor_name(scope: Scope) -> Iterator[Hit]:
-    """Two tensors of one graph carry the same name; asking for it gives either of them.
+    """Two tensors of one graph carry the same name; a look-up by that name returns either of them.
 
     Example: two output ports with `names="features"`.
     """
@@ -101,12 +101,12 @@ def duplicate_tensor_name(scope: Scope) -> Iterator[Hit]:
 
 @file_rule("IR704", "note", "nameless output")
 def nameless_output(subject: Subject) -> Iterator[Hit]:
-    """An output of the model has no tensor name, so scripts can ask for it only by position.
+    """An output of the model has no tensor name, so scripts can select it only by position.
 
     Example: a Result without `output_names`, fed by a port without `names`.
     """
     for result in [] if subject.model is None else subject.model.results:
-        # One that nothing feeds has lost its name with its edge.
+        # An unconnected output has lost its name with its edge.
         if result.inputs and not (result.inputs[0].names if result.output_names is None else result.output_names):
             yield Hit(result, "the output has no tensor name")
 
@@ -138,7 +138,7 @@ def no_result(subject: Subject) -> Iterator[Hit]:
 
 @graph_rule("IR707", "note", "sizes that pass through f32")
 def sizes_as_floats(scope: Scope) -> Iterator[Hit]:
-    """Sizes of tensors are converted to a float type and back on their way to a shape input.
+    """Sizes of tensors are converted to a float type and back before they reach a shape input.
 
     f32 holds integers exactly only up to 16,777,216, f16 up to 2,048.
 
@@ -153,7 +153,7 @@ def sizes_as_floats(scope: Scope) -> Iterator[Hit]:
 
 
 def _from_shape(output: Output, depth: int = 6) -> bool:
-    """True when a ShapeOf stands at most `depth` layers up."""
+    """True if a ShapeOf is at most `depth` layers up."""
     frontier: set[Node] = {output.node}
     for _ in range(depth):
         if any(n.type == "ShapeOf" for n in frontier):

@@ -36,7 +36,7 @@ def duplicate_port_id(scope: Scope) -> Iterator[Hit]:
     """
     for layer in scope.raw.layers:
         seen: set[int] = set()
-        # Only where input ports state ids: the reader does not ask for them on layers that no edge enters.
+        # Only if input ports have ids: the reader does not require them on layers without incoming edges.
         for port in (*layer.inputs, *layer.outputs):
             if port.id in seen:
                 yield Hit(layer, f"has two ports with id {port.id}", line=port.line, port=f"port {port.id}")

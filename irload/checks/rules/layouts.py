@@ -1,4 +1,4 @@
-"""IR412: what rt_info says of the axes of tensors."""
+"""IR412: the axis layouts of tensors in rt_info."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _NAME = re.compile(r"[A-Za-z0-9_]+")
 
 @graph_rule("IR412", "error", "layout that its tensor cannot have")
 def layout(scope: Scope) -> Iterator[Hit]:
-    """The `layout` of an rt_info names more or fewer axes than the tensor has, one twice, or is no layout at all.
+    """The `layout` of an rt_info names more or fewer axes than the tensor has, names an axis twice, or is malformed.
 
-    The runtime compares it with nothing until preprocessing is added; text that is no layout it refuses.
+    The runtime does not compare it with the shape until preprocessing is added; malformed text it refuses.
 
     Example: `layout="[N,C,H,W]"` on a Parameter of shape 1,10.
     """
@@ -41,14 +41,14 @@ def _line(layer: RawLayer, place: int) -> int | None:
 
 
 def _fault(text: str, rank: int | None) -> str:
-    """Why a layout is none, or not that of a tensor of this rank; empty where it may be."""
+    """The reason why a layout is malformed or does not fit a tensor of this rank; empty if it may be valid."""
     text = text.strip()
     if text == "**SCALAR**":
         return f"and rank {rank}" if rank else ""
     axes = _axes(text)
     named = [a for a in axes if a not in ("?", "...")]
     if not axes or any(not _NAME.fullmatch(a) for a in named) or axes.count("...") > 1:
-        return "which is no layout; one is written as [N,C,...] or NCHW"
+        return "which is not a layout; one is written as [N,C,...] or NCHW"
     if len(set(map(str.lower, named))) < len(named):
         return "which names an axis twice"
     count, open_ended = len([a for a in axes if a != "..."]), "..." in axes

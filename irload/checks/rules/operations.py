@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from irload.checks.rule import Hit, file_rule, graph_rule
 from irload.checks.subject import Scope, Subject
 from irload.core.op import Op
-from irload.deviations import met_by
+from irload.deviations.registry import met_by
 from irload.errors import AttributeInvalid, IRError, ShapeMismatch, UnknownOperation
 from irload.graph import UnknownOp
 from irload.ops.registry import LATEST, opset_number, resolve
@@ -15,7 +15,7 @@ from irload.read.raw import RawLayer
 
 
 def known_class(layer: RawLayer) -> type[Op] | None:
-    """The class of a layer's operation, None where there is none."""
+    """The class of a layer's operation, None if unknown."""
     try:
         return resolve(layer.type, layer.version or "opset1")[0]
     except UnknownOperation:
@@ -96,7 +96,7 @@ def arity(scope: Scope) -> Iterator[Hit]:
 
 @file_rule("IR305", "error", "attribute missing or not allowed")
 def attribute_invalid(subject: Subject) -> Iterator[Hit]:
-    """An attribute that the operation requires is missing, has text that is no value of its kind, or breaks a rule.
+    """An attribute that the operation requires is missing, cannot be parsed, or breaks a rule.
 
     Example: `<data strides="0,1" …/>`: strides must be positive.
     """
@@ -123,7 +123,7 @@ def _unknown(layer: RawLayer) -> list[str]:
 
 
 def _typos(layer: RawLayer) -> dict[str, str]:
-    """Missing attributes that the specification requires, and the unknown ones that are probably meant for them."""
+    """Missing required attributes, each with an unknown attribute that is probably its misspelling."""
     cls, unknown = known_class(layer), _unknown(layer)
     if cls is None or not unknown:
         return {}
@@ -144,7 +144,7 @@ def unknown_attribute(scope: Scope) -> Iterator[Hit]:
     for layer in scope.layers.values():
         unknown, typos = _unknown(layer), set(_typos(layer).values())
         for name in unknown:
-            if name not in typos:  # else the missing attribute is reported, with this one as the reason
+            if name not in typos:  # else the missing attribute is reported, with this one as the cause
                 cls = known_class(layer)
                 close = _closest(name, set() if cls is None else {a.xml_name for a in cls.declared.values()})
                 yield Hit(layer, f"unknown attribute {name}", f"did you mean {close}?" if close else "")
@@ -158,7 +158,7 @@ def _closest(name: str, known: set[str]) -> str | None:
 
 @graph_rule("IR307", "warning", "attribute text that is read otherwise")
 def sloppy_text(scope: Scope) -> Iterator[Hit]:
-    """The runtime reads the attribute without complaint, but not as it is written.
+    """The runtime reads the attribute without an error, but as a different value.
 
     Example: `transpose_a="maybe"` (kept at its default) or `strides="1.5,1"` (cut to 1).
     """
@@ -179,7 +179,7 @@ def sloppy_text(scope: Scope) -> Iterator[Hit]:
 
 @graph_rule("IR308", "warning", "attribute that the specification requires")
 def spec_required(scope: Scope) -> Iterator[Hit]:
-    """The specification requires the attribute; the runtime falls back to a default of its own.
+    """The specification requires the attribute; the runtime falls back to an unspecified default.
 
     Example: a Reshape without special_zero.
     """
@@ -210,9 +210,9 @@ def too_new(scope: Scope) -> Iterator[Hit]:
 
 @file_rule("IR311", "warning", "against the specification")
 def against_specification(subject: Subject) -> Iterator[Hit]:
-    """The layer breaks a rule of its operation's specification; the runtime takes it nevertheless, and so does irload.
+    """The layer breaks a rule of its operation's specification; the runtime and irload accept it nevertheless.
 
-    Other tools may refuse the file. The message says what the layer is read as.
+    Other tools may refuse the file. The message gives the interpretation of the layer.
 
     Example: a PReLU of f16 data with an f32 slope, as Model Optimizer wrote it.
     """
@@ -222,10 +222,10 @@ def against_specification(subject: Subject) -> Iterator[Hit]:
 
 @graph_rule("IR312", "note", "computed otherwise by the runtime")
 def deviation(scope: Scope) -> Iterator[Hit]:
-    """The runtime, or its CPU plugin, computes something else here than the specification says, and than irload does.
+    """The runtime, or its CPU plugin, deviates here from the specification, and so from irload.
 
-    Results may differ from OpenVINO's in these layers, for the reason that the note gives. Where it says so,
-    `irrun run --emulate openvino-cpu` computes as the plugin does.
+    Results may differ from OpenVINO's in these layers, for the reason in the note. If the note mentions it, `irrun run
+    --emulate openvino-cpu` computes the results of the plugin.
 
     Example: a NonMaxSuppression, where the CPU plugin drops boxes that overlap by exactly the threshold.
     """

@@ -1,4 +1,4 @@
-"""IR8xx: portability to an older runtime, where one is named as target."""
+"""IR8xx: portability to an older runtime, if one is named as target."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from irload.checks.subject import Subject
 def too_new_for_target(subject: Subject) -> Iterator[Hit]:
     """With `--target RELEASE`: the operation appeared in an opset that this OpenVINO release does not have.
 
-    What counts is the opset in which this version of the operation appeared, not the one the layer names.
+    The opset that introduced this version of the operation counts, not the one that the layer names.
 
     Example: a Pad of opset12 with `--target 2023.0`.
     """

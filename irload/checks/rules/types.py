@@ -1,9 +1,9 @@
-"""IR40x: what ports declare against what is inferred.
+"""IR40x: declared against inferred types of ports.
 
-Dims are judged so: a declared −1 matches anything; a static dim must lie in the inferred interval; a port without dims
-is a scalar or of dynamic rank. Each fault is reported once, at the port where it arises: inference goes on with what
-was inferred, never with what was declared; a claim that follows from an earlier wrong claim is not reported again, nor
-is an input port that repeats its producer's port.
+Dims are compared as follows: a declared −1 matches any size; a static dim must be in the inferred interval; a port
+without dims is a scalar or of dynamic rank. Each fault is reported once, at the port where it arises: inference
+continues with inferred types, never with declared ones; a declaration that follows from an earlier wrong declaration is
+not reported again, nor is an input port that repeats its producer's port.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from irload.checks.rule import Hit, graph_rule
 from irload.checks.subject import Scope, named, port_name
 from irload.core.element import dynamic
 from irload.core.tensor import TensorType
-from irload.declared import Judgement, is_decompression, judge, judge_input
 from irload.graph import Declared, Node, Output
 from irload.inference import has_body
 from irload.read.raw import RawLayer
+from irload.validation.declared import Judgement, is_decompression, judge, judge_input
 
 
 @dataclass(frozen=True, slots=True)
 class Mismatch:
-    """A port whose declaration does not fit: the layer, the port, what it declares, what is true, the judgement."""
+    """A port whose declaration contradicts inference: the layer, the port, both types, the judgement."""
 
     layer: RawLayer
     node: Node
@@ -46,7 +46,7 @@ class Mismatch:
 
 
 def _outputs(scope: Scope, wanted: Callable[[Judgement], bool]) -> Iterator[Mismatch]:
-    """The output ports whose declarations do not fit in the wanted way, and are not explained by an earlier one."""
+    """The output ports whose judgement is `wanted`, unless an earlier mismatch explains it."""
     for layer, node in scope.pairs():
         for k, output in enumerate(node.outputs):
             found = scope.subject.judge(output)
@@ -59,10 +59,10 @@ def _outputs(scope: Scope, wanted: Callable[[Judgement], bool]) -> Iterator[Mism
 
 
 def _inputs(scope: Scope, wanted: Callable[[Judgement], bool]) -> Iterator[Mismatch]:
-    """The input ports that say otherwise than both their producer's port and the tensor that arrives there."""
+    """The input ports that contradict both their producer's port and the tensor that feeds them."""
     for layer, node in scope.pairs():
         if len(node.inputs) != len(node.declared_inputs):
-            continue  # which edge feeds which port is unknown
+            continue  # the edges of the ports are ambiguous
         for k, declared in enumerate(node.declared_inputs):
             source, inferred = node.inputs[k], scope.type(node.inputs[k])
             found = judge_input(node, k, inferred)
@@ -75,7 +75,7 @@ def _inputs(scope: Scope, wanted: Callable[[Judgement], bool]) -> Iterator[Misma
 
 
 def _body_parameter(scope: Scope, output: Output) -> bool:
-    """True where the port of a body's Parameter repeats its `data`: IR505 compares that with what feeds it."""
+    """True if the port of a body's Parameter repeats its `data`, which IR505 compares with its input."""
     node = output.node
     if scope.owner is None or node.type != "Parameter":
         return False  # unknown operations are never judged, so the attributes are there
@@ -94,12 +94,12 @@ def _cause(scope: Scope, port: Mismatch) -> str:
     return why_shape(scope, port.node, port.index, port.judgement.axis)
 
 
-@graph_rule("IR401", "error", "declared dims are not what the operation produces")
+@graph_rule("IR401", "error", "declared dims differ from the operation's")
 def output_dims(scope: Scope) -> Iterator[Hit]:
     """An output port declares dims that its operation cannot produce from its inputs and attributes.
 
-    For Parameter and Const the declaration of the layer's own `data` counts. The runtime ignores what ports declare, so
-    it loads the file without a warning; tools that use what ports declare go wrong.
+    For Parameter and Const the shape in the layer's `data` counts. The runtime ignores the declarations of ports, so it
+    loads the file without a warning; tools that rely on them fail.
 
     Example: a Convolution of [1,3,8,8] with filters [4,3,3,3] that declares [1,99,6,6].
     """
@@ -110,7 +110,7 @@ def output_dims(scope: Scope) -> Iterator[Hit]:
         yield port.hit(f"declares {dims}, inferred {port.inferred.shape}", _cause(scope, port))
 
 
-@graph_rule("IR402", "error", "declared precision is not what the operation produces")
+@graph_rule("IR402", "error", "declared precision differs from the operation's")
 def output_precision(scope: Scope) -> Iterator[Hit]:
     """An output port declares a precision other than the element type that its operation produces.
 
@@ -125,7 +125,7 @@ def output_precision(scope: Scope) -> Iterator[Hit]:
         yield replace(hit, severity="note") if excused else hit
 
 
-@graph_rule("IR403", "error", "declared dims are not what feeds the port")
+@graph_rule("IR403", "error", "declared dims differ from the producer's")
 def input_dims(scope: Scope) -> Iterator[Hit]:
     """An input port declares dims that the tensor arriving there cannot have.
 
@@ -135,7 +135,7 @@ def input_dims(scope: Scope) -> Iterator[Hit]:
         yield port.hit(f"declares {port.dims}, but is fed {port.inferred.shape}", _producer(port))
 
 
-@graph_rule("IR404", "error", "declared precision is not what feeds the port")
+@graph_rule("IR404", "error", "declared precision differs from the producer's")
 def input_precision(scope: Scope) -> Iterator[Hit]:
     """An input port declares a precision other than the element type of the tensor arriving there.
 
@@ -148,7 +148,7 @@ def input_precision(scope: Scope) -> Iterator[Hit]:
 
 @graph_rule("IR405", "note", "port without dims")
 def no_dims(scope: Scope) -> Iterator[Hit]:
-    """An output port lists no dims although the rank is known. Such a port reads as a scalar or as of dynamic rank.
+    """An output port lists no dims although the rank is known. It is read as a scalar or as of dynamic rank.
 
     An error in a file that leaves no size open elsewhere: there it can only mean a scalar.
 
@@ -173,9 +173,9 @@ def needlessly_dynamic(scope: Scope) -> Iterator[Hit]:
 
 @graph_rule("IR407", "warning", "declared size cannot be known")
 def needlessly_static(scope: Scope) -> Iterator[Hit]:
-    """A port declares a static dim where inference allows several sizes: the file claims more than follows from it.
+    """A port declares a static dim where inference allows several sizes, so the declaration is unproven.
 
-    Not judged behind a layer with an error, of which too little is known.
+    Not reported after a layer with an error, as too little is inferred there.
 
     Example: an output port with dims [1,10] of an operation on an input of shape [?,10].
     """
@@ -189,7 +189,7 @@ def needlessly_static(scope: Scope) -> Iterator[Hit]:
 
 
 _ROWS_BY_VALUE = frozenset({"NonMaxSuppression"})
-"""Types whose early versions return as many rows as the values ask for; the runtime writes the most there may be."""
+"""Types whose early versions return a number of rows that depends on values; the runtime writes the maximum."""
 
 
 @graph_rule("IR410", "error", "port that the operation does not have")
@@ -199,7 +199,7 @@ def extra_output(scope: Scope) -> Iterator[Hit]:
     Example: a ReLU with two output ports.
     """
     for layer, node in scope.pairs():
-        # The Parameters of a body are not inferred but given.
+        # The types of a body's Parameters are given, not inferred.
         count = 1 if layer.type == "Parameter" else scope.subject.inference.counts.get(node)
         if count is None or (not count and not has_body(node)) or node in scope.subject.inference.failed:
             continue  # none: how many it has depends on values
@@ -211,7 +211,7 @@ def extra_output(scope: Scope) -> Iterator[Hit]:
 
 @graph_rule("IR411", "error", "Parameter without an output port")
 def no_output(scope: Scope) -> Iterator[Hit]:
-    """A Parameter lists no output port, so nothing can be fed by it.
+    """A Parameter lists no output port, so it cannot feed anything.
 
     Example: a Parameter whose `<output>` was lost.
     """

@@ -15,19 +15,19 @@ from irload.core.shape import Shape
 from irload.errors import IRError
 from irload.read.raw import RawLayer
 
-Constant = tuple[RawLayer, ElementType, tuple[int, ...], int, int]
+ConstantRange = tuple[RawLayer, ElementType, tuple[int, ...], int, int]
 _FEW = 16
 """Constants of fewer values are parameters of operations rather than weights."""
 
 
-def constants(subject: Subject) -> list[Constant]:
+def constants(subject: Subject) -> list[ConstantRange]:
     """(layer, element type, shape, offset, size) of every Const whose attributes can be read, bodies included."""
     if subject.constants is None:
         subject.constants = list(_constants(subject))
     return subject.constants
 
 
-def _constants(subject: Subject) -> Iterator[Constant]:
+def _constants(subject: Subject) -> Iterator[ConstantRange]:
     for scope in subject.scopes:
         for layer in scope.layers.values():
             if layer.type != "Const":
@@ -42,7 +42,7 @@ def _constants(subject: Subject) -> Iterator[Constant]:
 
 
 def _scanned(subject: Subject, element_type: ElementType, shape: tuple[int, ...], offset: int) -> Scan | None:
-    """The scan of a constant, made once for all rules that ask."""
+    """The scan of a constant, shared by all rules."""
     count = int(np.prod(shape, dtype=object)) if shape else 1
     key = (offset, count, element_type)
     if key not in subject.scans:
@@ -54,8 +54,8 @@ def _needed(element_type: ElementType, shape: tuple[int, ...]) -> int:
     return element_type.bytes_for(int(np.prod(shape, dtype=object)) if shape else 1)
 
 
-def _used(constant: Constant) -> tuple[int, int]:
-    """The range of bytes that a constant takes, whatever size it states; for strings, the stated one."""
+def _used(constant: ConstantRange) -> tuple[int, int]:
+    """The range of bytes that a constant takes, regardless of its stated size; for strings, the stated size."""
     _, element_type, shape, offset, size = constant
     return offset, offset + (size if element_type is et.string else max(_needed(element_type, shape), min(size, 1)))
 
@@ -91,7 +91,7 @@ def missing(subject: Subject) -> Iterator[Hit]:
 
 @file_rule("IR602", "error", "constant outside the .bin file")
 def outside(subject: Subject) -> Iterator[Hit]:
-    """The range of a constant lies outside the .bin file, though the file is as long as its constants together.
+    """The range of a constant is outside the .bin file, though the file is as long as its constants together.
 
     Example: `offset="100000" size="400"` with a .bin of 1200 bytes.
     """
@@ -119,20 +119,20 @@ def truncated(subject: Subject) -> Iterator[Hit]:
         yield Hit(
             None,
             f"the .bin file has {subject.weights.size:,} bytes, but its constants reach up to {end:,}",
-            f"{len(lost)} constants lie outside, first '{first.name}' (id {first.id})",
+            f"{len(lost)} constants are outside, first '{first.name}' (id {first.id})",
             covers=[c[0].line for c in lost],
         )
 
 
 def _misplaced(subject: Subject) -> bool:
-    """True when some constant lies outside the file: what it ought to cover is not unused."""
+    """True if some constant is outside the file; the range it should cover is then not reported as unused."""
     return subject.weights.present and any(
         not _inside(subject, offset, size) for *_, offset, size in constants(subject)
     )
 
 
 def _is_truncated(subject: Subject) -> bool:
-    """True when constants lie outside the file and together, side by side, need that much: no offset is wrong."""
+    """True if constants are outside the file and together exceed its size, so their offsets may be right."""
     ranges = {(offset, offset + size) for *_, offset, size in constants(subject)}
     end = max((end for _, end in ranges), default=0)
     together = sum(end - start for start, end in ranges) + _PADDING * len(ranges)
@@ -159,8 +159,8 @@ def too_large(subject: Subject) -> Iterator[Hit]:
     """
     for layer, element_type, shape, offset, size in constants(subject):
         needed = _needed(element_type, shape)
-        # Zero-element tensors are written with one byte of filler; strings have a header of their own.
-        # One that reaches outside is IR602's.
+        # Zero-element tensors are written with one byte of filler; strings have a header.
+        # IR602 reports ranges outside the file.
         inside = not subject.weights.present or _inside(subject, offset, size)
         if size > max(needed, 1) and element_type is not et.string and inside:
             yield Hit(layer, f"size {size} is more than the {needed} bytes that {element_type}{list(shape)} takes")
@@ -176,7 +176,7 @@ def overlap(subject: Subject) -> Iterator[Hit]:
     reach, holder = 0, None
     for (start, end), layer in ranges:
         if start < reach and holder is not None and end > start:
-            yield Hit(layer, f"takes bytes {start} to {end}, which overlap those of '{holder.name}' (id {holder.id})")
+            yield Hit(layer, f"takes bytes {start} to {end}, which overlap '{holder.name}' (id {holder.id})")
         if end > reach:
             reach, holder = end, layer
 
@@ -187,7 +187,7 @@ def _key(item: tuple[tuple[int, int], RawLayer]) -> tuple[int, int]:
 
 @file_rule("IR606", "warning", "trailing bytes")
 def trailing(subject: Subject) -> Iterator[Hit]:
-    """The .bin file goes on after the last constant: it belongs to another model, or data was appended to it.
+    """The .bin file continues after the last constant: it belongs to another model, or data was appended to it.
 
     Example: a .bin of 5000 bytes whose last constant ends at 1200.
     """
@@ -245,7 +245,7 @@ def infinite(subject: Subject) -> Iterator[Hit]:
 
 @file_rule("IR610", "note", "weights that are all zero")
 def all_zero(subject: Subject) -> Iterator[Hit]:
-    """A floating-point constant of 16 values or more holds nothing but zeros. Often weights that were never loaded.
+    """A floating-point constant of 16 values or more contains only zeros. Often weights that were never loaded.
 
     Example: a .bin file that was preallocated and never written.
     """
@@ -257,7 +257,7 @@ def all_zero(subject: Subject) -> Iterator[Hit]:
 
 @file_rule("IR611", "warning", "weights of another model")
 def foreign(subject: Subject) -> Iterator[Hit]:
-    """Many floating-point constants hold values that no model has: NaN, or magnitudes beyond 1e18.
+    """Many floating-point constants have implausible values: NaN, or magnitudes beyond 1e18.
 
     Example: two models' .bin files were swapped.
     """

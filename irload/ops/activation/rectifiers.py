@@ -1,4 +1,4 @@
-"""Activations that are linear, or exponential, in pieces: ReLU and its relatives, and those that clip."""
+"""Piecewise linear and exponential activations: ReLU and its variants, and Clamp."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from irload.ops.elementwise import FloatUnary, Unary, require_float, require_num
 
 
 class ReLU(Unary, since=1):
-    """max(x, 0); NaN stays NaN. Specification: ReLU-1."""
+    """max(x, 0); NaN is preserved. Specification: ReLU-1."""
 
     def compute(self, x: Array) -> Array:
         return np.maximum(x, x.dtype.type(0))
 
 
 class Clamp(Unary, since=1):
-    """x cut to `min`..`max`; NaN stays NaN. Integers are cut to the integers within. Specification: Clamp-1."""
+    """x clamped to `min`..`max`; NaN is preserved. For integers, bounds are rounded inwards. Specification: Clamp-1."""
 
     min = attr.number(default=0.0, spec_required=True)
     max = attr.number(default=0.0, spec_required=True)
@@ -59,7 +59,7 @@ class Elu(FloatUnary, since=1):
 
 
 class Selu(Op, since=1):
-    """lambda · x for x > 0, lambda · alpha · (e^x − 1) otherwise; alpha and lambda hold one value each.
+    """lambda · x for x > 0, lambda · alpha · (e^x − 1) otherwise; alpha and lambda have one element each.
 
     Specification: Selu-1.
     """
@@ -78,7 +78,7 @@ class Selu(Op, since=1):
 
 
 class HardSigmoid(Op, since=1):
-    """alpha · x + beta, cut to 0..1; alpha and beta are scalars. Specification: HardSigmoid-1."""
+    """alpha · x + beta, clamped to 0..1; alpha and beta are scalars. Specification: HardSigmoid-1."""
 
     def infer(self, x: TensorType, alpha: TensorType, beta: TensorType) -> TensorType:
         element = merge(x.element, alpha.element, beta.element)
@@ -119,10 +119,11 @@ class HSwish(FloatUnary, since=4):
 
 
 class PReLU(Op, since=1):
-    """x for x ≥ 0, slope · x below. A slope of one axis as long as axis 1 of x is by channel; others broadcast.
+    """x for x ≥ 0, slope · x below. A 1-D slope as long as axis 1 of x is per channel; other slopes broadcast.
 
-    Specification: PReLU-1, for floats; integers, which the runtime takes too, wrap. A slope of another type than x is a
-    remark, and the result has the type of x, as in the runtime: Model Optimizer wrote f32 slopes into f16 models.
+    Specification: PReLU-1, for floats. The runtime also accepts integers, whose products wrap. If slope and x differ in
+    type, a remark is recorded and the result has the type of x, as in the runtime: Model Optimizer wrote f32 slopes
+    into f16 models.
     """
 
     def infer(self, x: TensorType, slope: TensorType) -> TensorType:
@@ -143,12 +144,12 @@ class PReLU(Op, since=1):
 
 
 def _by_channel(x: Shape, slope: Shape) -> bool:
-    """True when a slope of one axis may be as long as axis 1 of x."""
+    """Return True if the slope is 1-D and its length can equal axis 1 of x."""
     return len(slope) == 1 and len(x) > 1 and x[1].meet(slope[0]) is not None
 
 
 def _whole(bound: float, rounding: Callable[[float], int], limits: Any) -> int:
-    """A bound as an integer within the limits of a type. Compared exactly: the greatest i64 has no float."""
+    """Round a bound, clipped to the limits of a type. Clips before rounding: the greatest i64 is not a float."""
     if bound <= limits.min:
         return int(limits.min)
     return int(limits.max) if bound >= limits.max else rounding(bound)

@@ -1,4 +1,4 @@
-"""Smooth activations: sigmoid and what is built from exponentials."""
+"""Smooth activations: sigmoid and other functions of exponentials."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def softplus(x: Array) -> Array:
 
 
 class Sigmoid(UnaryFunction, since=1):
-    """1 / (1 + e^−x). Specification: Sigmoid-1. On integers 1 above zero and 0 elsewhere."""
+    """1 / (1 + e^−x). On integers 1 for x > 0, else 0. Specification: Sigmoid-1."""
 
     def function(self, x: Array) -> Array:
         return sigmoid(x)
@@ -41,14 +41,14 @@ class Exp(UnaryFunction, since=1):
 
 
 class Gelu(FloatUnary, since=2):
-    """x · Φ(x), where Φ is the cumulative distribution of the normal one. Specification: Gelu-2."""
+    """x · Φ(x), where Φ is the cumulative distribution function of the standard normal. Specification: Gelu-2."""
 
     def compute(self, x: Array) -> Array:
         return _gelu(x)
 
 
 class Gelu7(FloatUnary, type="Gelu", since=7):
-    """x · Φ(x), exact (`ERF`) or with Φ approximated through tanh (`TANH`). Specification: Gelu-7."""
+    """x · Φ(x), exact (`ERF`) or with the tanh approximation of Φ (`TANH`). Specification: Gelu-7."""
 
     approximation_mode = attr.choice("erf", "tanh", default="erf", upper=True)
 
@@ -84,7 +84,7 @@ class SoftSign(FloatUnary, since=9):
 
 
 class Swish(Op, since=4):
-    """x · sigmoid(beta · x); beta is a scalar, 1 when absent. Specification: Swish-4."""
+    """x · sigmoid(beta · x); beta is a scalar, 1 if absent. Specification: Swish-4."""
 
     def infer(self, x: TensorType, beta: TensorType | None = None) -> TensorType:
         element = x.element if beta is None else merge(x.element, beta.element)

@@ -14,7 +14,7 @@ from irload.ops.elementwise import prefer_float, require_numeric
 
 
 class SoftMax(Op, since=1):
-    """e^x divided by its sum along `axis`, counted from the front. Specification: SoftMax-1."""
+    """e^x divided by its sum along `axis`, which counts from the front. Specification: SoftMax-1."""
 
     axis = attr.integer(default=0, rule=attr.non_negative, spec_required=True)
     rounds = (0,)
@@ -39,8 +39,8 @@ class SoftMax8(SoftMax, type="SoftMax", since=8):
 class LogSoftmax(Op, since=5):
     """The logarithm of SoftMax along `axis`. Specification: LogSoftmax-5.
 
-    Of integers, which only the runtime takes, every step is rounded: the differences to the maximum, less the logarithm
-    of how often it occurs.
+    For integers, which only the runtime accepts, every step is rounded: x − max(x), minus the logarithm of the number
+    of maxima.
     """
 
     axis = attr.integer(default=1)
@@ -67,5 +67,5 @@ class LogSoftmax(Op, since=5):
 
 
 def shifted(x: Array, axis: int) -> Array:
-    """X less its maximum along an axis, so that exponentials do not overflow."""
+    """x − max(x) along an axis, so that exponentials do not overflow."""
     return x - x.max(axis, keepdims=True) if x.size else x

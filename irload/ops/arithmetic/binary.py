@@ -1,4 +1,4 @@
-"""Binary arithmetic: two operands that broadcast, one result of their type. Integers wrap, as in the reference."""
+"""Binary arithmetic with broadcasting; the result has the operands' type. Integers wrap, as in the reference."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ class SquaredDifference(Binary, since=1):
 
 
 class Maximum(MonotoneBinary, since=1):
-    """The greater of a and b; NaN where either is. Specification: Maximum-1."""
+    """The greater of a and b; NaN if either is NaN. Specification: Maximum-1."""
 
     def apply(self, a: Array, b: Array) -> Array:
         return np.maximum(a, b)
 
 
 class Minimum(MonotoneBinary, since=1):
-    """The lesser of a and b; NaN where either is. Specification: Minimum-1."""
+    """The lesser of a and b; NaN if either is NaN. Specification: Minimum-1."""
 
     def apply(self, a: Array, b: Array) -> Array:
         return np.minimum(a, b)

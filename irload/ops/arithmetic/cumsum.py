@@ -1,4 +1,4 @@
-"""Running sums along an axis."""
+"""Cumulative sums along an axis."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from irload.ops.elementwise import require_numeric
 
 
 class CumSum(Op, since=3):
-    """Each element is the sum of those up to it along `axis` (a scalar input, 0 when absent).
+    """Each element becomes the sum of all elements up to it along `axis` (a scalar input, default 0).
 
-    Specification: CumSum-3. `exclusive` leaves out the element itself, `reverse` sums from the end.
+    Specification: CumSum-3. `exclusive` excludes the element itself, `reverse` sums from the end.
     """
 
     exclusive = attr.boolean(default=False)
@@ -38,7 +38,7 @@ class CumSum(Op, since=3):
         x = np.flip(data, at) if self.reverse else data
         total = np.cumsum(x, at, dtype=data.dtype)
         if self.exclusive:
-            # What is summed before the first element is nothing.
+            # The exclusive sum at the first element is empty.
             total = np.roll(total, 1, at)
             total[(slice(None),) * (at % data.ndim) + (slice(0, 1),)] = 0
         return np.flip(total, at) if self.reverse else total

@@ -1,4 +1,4 @@
-"""Division and its remainders. Integers are divided exactly; division of an integer by zero is an error."""
+"""Division and remainders. Integers are divided exactly; integer division by zero is an error."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from irload.ops.elementwise import Binary, natural
 
 
 class Divide(Binary, since=1):
-    """a / b. Integers are floored with `m_pythondiv` (the default) and truncated without it.
+    """a / b. Integers are floored with `m_pythondiv` (the default), otherwise truncated.
 
-    Specification: Divide-1. Raises ExecutionError for an integer divided by zero.
+    Specification: Divide-1. Raises ExecutionError for integer division by zero.
     """
 
     m_pythondiv = attr.boolean(default=True)
@@ -31,25 +31,25 @@ class Divide(Binary, since=1):
         return floored + inexact.astype(a.dtype)
 
     def bounds(self, a: TensorType, b: TensorType) -> Sequence[Bounds | None] | None:
-        given = natural(a, b)
-        if given is None:
+        both = natural(a, b)
+        if both is None:
             return None
-        left, right = given
+        left, right = both
         is_open, with_zero = self.open_ends(left, right), self.aligned(right.lower == 0, left.lower.ndim)
         low, high = (np.where(x == 0, 1, x).astype(x.dtype) for x in (right.lower, right.upper))
-        with np.errstate(over="ignore"):  # of the unbounded end, which is replaced
+        with np.errstate(over="ignore"):  # from the unbounded end, which is replaced
             lower, upper = self.compute(left.lower, high), self.compute(left.upper, low)
         return [Bounds(np.where(is_open, 0, lower), np.where(is_open | with_zero, UNBOUNDED_HI, upper))]
 
 
 class Remainder(Binary):
-    """The remainder of a division of which a leaf says how it rounds."""
+    """The remainder of a division; subclasses define its rounding."""
 
     def bounds(self, a: TensorType, b: TensorType) -> Sequence[Bounds | None] | None:
-        given = natural(a, b)
-        if given is None or a.element.is_float:
+        both = natural(a, b)
+        if both is None or a.element.is_float:
             return None
-        left, right = given
+        left, right = both
         is_open = self.open_ends(left, right)
         divisor = Bounds(*(self.aligned(np.maximum(x, 1), left.lower.ndim) for x in (right.lower, right.upper)))
         known = (left.lower == left.upper) & (divisor.lower == divisor.upper)
@@ -62,7 +62,7 @@ class Remainder(Binary):
 class Mod(Remainder, since=1):
     """The remainder of the truncated division, a − trunc(a / b) · b, with the sign of a. Specification: Mod-1.
 
-    Of floats the quotient is rounded before it is truncated, so that 0.3 is a multiple of 0.1, as in the runtime.
+    The quotient of floats is rounded before truncation, so that 0.3 is a multiple of 0.1, as in the runtime.
     """
 
     def apply(self, a: Array, b: Array) -> Array:
@@ -84,6 +84,6 @@ class FloorMod(Remainder, since=1):
 
 
 def refuse_zero(divisor: Array) -> None:
-    """Raise ExecutionError where an integer would be divided by zero."""
+    """Raise ExecutionError if an integer divisor is zero."""
     if np.any(divisor == 0):
         raise ExecutionError("integer division by zero")

@@ -1,6 +1,6 @@
 """Functions of real numbers: roots, logarithms, trigonometry, the error function.
 
-Integers are computed in f64 and rounded to the nearest integer, but for those whose docstring says otherwise.
+Integers are computed in f64 and rounded to the nearest integer unless the class docstring states otherwise.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from irload.ops.special import erf, erfinv
 
 
 class Sqrt(UnaryFunction, since=1):
-    """√x; NaN below zero. Specification: Sqrt-1."""
+    """√x; NaN for x < 0. Specification: Sqrt-1."""
 
     def function(self, x: Array) -> Array:
         return np.sqrt(x)
 
 
 class Log(UnaryFunction, since=1):
-    """The natural logarithm; −∞ at zero, NaN below. Integers are truncated. Specification: Log-1."""
+    """The natural logarithm; −∞ at zero, NaN for x < 0. Integers are truncated. Specification: Log-1."""
 
     truncates = True
 
@@ -36,7 +36,7 @@ class Erf(UnaryFunction, since=1):
 
 
 class ErfInv(FloatUnary, since=17):
-    """The inverse of Erf: ±∞ at ±1, NaN beyond. Specification: ErfInv-17."""
+    """The inverse of Erf: ±∞ at ±1, NaN for |x| > 1. Specification: ErfInv-17."""
 
     def compute(self, x: Array) -> Array:
         return erfinv(x)
@@ -66,7 +66,7 @@ class Tan(UnaryFunction, since=1):
 
 
 class Asin(UnaryFunction, since=1):
-    """The angle in −π/2..π/2 whose sine is x; NaN where |x| > 1. Integers are truncated. Specification: Asin-1."""
+    """The angle in −π/2..π/2 whose sine is x; NaN if |x| > 1. Integers are truncated. Specification: Asin-1."""
 
     truncates = True
 
@@ -75,7 +75,7 @@ class Asin(UnaryFunction, since=1):
 
 
 class Acos(UnaryFunction, since=1):
-    """The angle in 0..π whose cosine is x; NaN where |x| > 1. Specification: Acos-1."""
+    """The angle in 0..π whose cosine is x; NaN if |x| > 1. Specification: Acos-1."""
 
     def function(self, x: Array) -> Array:
         return np.arccos(x)
@@ -117,14 +117,14 @@ class Asinh(UnaryFunction, since=4):
 
 
 class Acosh(UnaryFunction, since=4):
-    """The number not below zero whose hyperbolic cosine is x; NaN below 1. Specification: Acosh-3."""
+    """The non-negative number whose hyperbolic cosine is x; NaN for x < 1. Specification: Acosh-3."""
 
     def function(self, x: Array) -> Array:
         return np.arccosh(x)
 
 
 class Atanh(UnaryFunction, since=4):
-    """The number whose hyperbolic tangent is x: ±∞ at ±1, NaN beyond. Specification: Atanh-3.
+    """The number whose hyperbolic tangent is x: ±∞ at ±1, NaN for |x| > 1. Specification: Atanh-3.
 
     Integers other than zero become the greatest or the smallest of their type.
     """

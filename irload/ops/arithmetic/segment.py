@@ -15,10 +15,10 @@ from irload.ops.elementwise import require_numeric
 
 
 class SegmentMax(Op, since=16):
-    """The maximum of those rows of data that share a segment id. Segments without rows are filled as `fill_mode` says.
+    """The maximum over the rows of data with equal segment id. `fill_mode` gives the value of empty segments.
 
-    Specification: SegmentMax-16. `segment_ids`: one a row, sorted, not negative. The output has `num_segments`
-    rows, one more than the last id when that is absent; rows of segments beyond it are dropped.
+    Specification: SegmentMax-16. `segment_ids` [rows]: sorted, non-negative. The output has `num_segments` rows, by
+    default the last id plus one; rows with a larger id are dropped.
     """
 
     fill_mode = attr.choice("zero", "lowest", default="zero", spec_required=True)
@@ -37,7 +37,7 @@ class SegmentMax(Op, since=16):
         if num_segments is not None and num_segments.rank not in (None, 0):
             raise ShapeMismatch(f"num_segments must be a scalar, found {num_segments.shape}")
         if data.rank is not None and segment_ids.rank is not None and data.shape[0].meet(segment_ids.shape[0]) is None:
-            raise ShapeMismatch(f"segment_ids must have one id a row, found {segment_ids.shape} for {data.shape}")
+            raise ShapeMismatch(f"segment_ids must have one id per row, found {segment_ids.shape} for {data.shape}")
         return TensorType(data.element, self._shape(data.shape, segment_ids.ints, num_segments))
 
     @staticmethod

@@ -1,4 +1,4 @@
-"""Unary arithmetic that stays within a type: signs, absolute values, roundings."""
+"""Unary arithmetic without change of type: signs, absolute values, rounding."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from irload.ops.elementwise import Unary
 
 
 class Abs(Unary, since=1):
-    """|x|. The smallest integer of a type has no absolute value and stays. Specification: Abs-1."""
+    """x|. The smallest integer of a type, which has no absolute value, is unchanged. Specification: Abs-1."""
 
     def compute(self, x: Array) -> Array:
         return np.abs(x)
@@ -33,39 +33,39 @@ class Negative(Unary, since=1):
 
 
 class Sign(Unary, since=1):
-    """−1, 0 or 1; NaN stays NaN. Specification: Sign-1."""
+    """−1, 0 or 1; NaN is preserved. Specification: Sign-1."""
 
     def compute(self, x: Array) -> Array:
         return np.sign(x)
 
 
 class Rounding(Unary):
-    """A rounding to whole numbers; integers pass unchanged."""
+    """Rounding to whole numbers; integers are unchanged."""
 
     def compute(self, x: Array) -> Array:
         return self.rounded(x) if x.dtype.kind == "f" else x
 
     def rounded(self, x: Array) -> Array:
-        """The whole numbers for floats."""
+        """Floats rounded to whole numbers."""
         raise NotImplementedError
 
 
 class Ceiling(Rounding, since=1):
-    """The least whole number not below x. Specification: Ceiling-1."""
+    """The least whole number ≥ x. Specification: Ceiling-1."""
 
     def rounded(self, x: Array) -> Array:
         return np.ceil(x)
 
 
 class Floor(Rounding, since=1):
-    """The greatest whole number not above x. Specification: Floor-1."""
+    """The greatest whole number ≤ x. Specification: Floor-1."""
 
     def rounded(self, x: Array) -> Array:
         return np.floor(x)
 
 
 class Round(Rounding, since=5):
-    """The nearest whole number; halves go to the even one or away from zero, as `mode` says. Specification: Round-5."""
+    """The nearest whole number; `mode`: halves to even or away from zero. Specification: Round-5."""
 
     mode = attr.choice("half_to_even", "half_away_from_zero", default="half_to_even")
 

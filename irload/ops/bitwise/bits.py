@@ -1,4 +1,4 @@
-"""And, or, exclusive or, not, and shifts, on the bits of integers. On booleans the first four are logic."""
+"""Bitwise and, or, xor, not, and shifts of integers. The first four are logical on booleans."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from irload.ops.elementwise import Broadcasting
 
 
 def require_bits(name: str, element: ElementType) -> None:
-    """Raise TypeMismatch for a type that is neither integer nor boolean."""
+    """Raise TypeMismatch unless the type is integer or boolean."""
     if not (element.is_integer or element.is_dynamic or element is boolean):
         raise TypeMismatch(f"{name} must be of an integer type or boolean, found {element}")
 
@@ -59,7 +59,7 @@ class BitwiseNot(Op, since=13):
 
 
 class Shift(Broadcasting):
-    """Shifts of integers. Counts below zero or not below the width are undefined; irload shifts every bit out."""
+    """Shifts of integers. Counts outside 0..width − 1 are undefined; irload shifts all bits out."""
 
     def infer(self, a: TensorType, b: TensorType) -> TensorType:
         element = merge(a.element, b.element)
@@ -69,17 +69,14 @@ class Shift(Broadcasting):
 
 
 class BitwiseLeftShift(Shift, since=15):
-    """The bits of a moved b places towards the high end. Specification: BitwiseLeftShift-15."""
+    """a shifted left by b bits. Specification: BitwiseLeftShift-15."""
 
     def apply(self, a: Array, b: Array) -> Array:
         return np.left_shift(a, b)
 
 
 class BitwiseRightShift(Shift, since=15):
-    """The bits of a moved b places towards the low end; signed types keep their sign.
-
-    Specification: BitwiseRightShift-15.
-    """
+    """a shifted right by b bits; signed types are sign-extended. Specification: BitwiseRightShift-15."""
 
     def apply(self, a: Array, b: Array) -> Array:
         return np.right_shift(a, b)

@@ -1,4 +1,4 @@
-"""Which values are finite, infinite, or no numbers."""
+"""Tests for finite, infinite and NaN values."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ class Classification(Op):
 
 
 class IsFinite(Classification, since=10):
-    """True for everything but infinities and NaN. Specification: IsFinite-10."""
+    """False for infinities and NaN, otherwise true. Specification: IsFinite-10."""
 
     def compute(self, x: Array) -> Array:
         return np.isfinite(x)
 
 
 class IsInf(Classification, since=10):
-    """True for the infinities of the signs that `detect_negative` and `detect_positive` ask for.
+    """True for infinities of the signs that `detect_negative` and `detect_positive` select.
 
     Specification: IsInf-10.
     """

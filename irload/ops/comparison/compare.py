@@ -1,49 +1,49 @@
-"""Comparisons of two operands that broadcast. NaN is unequal to everything, itself included."""
+"""Comparisons of two operands with broadcasting. NaN is unequal to every value, including NaN."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from irload.core.tensor import Array
-from irload.ops.elementwise import Comparison
+from irload.ops.elementwise import BinaryComparison
 
 
-class Equal(Comparison, since=1):
+class Equal(BinaryComparison, since=1):
     """a = b. Specification: Equal-1."""
 
     def apply(self, a: Array, b: Array) -> Array:
         return np.equal(a, b).astype(bool)
 
 
-class NotEqual(Comparison, since=1):
+class NotEqual(BinaryComparison, since=1):
     """a ≠ b. Specification: NotEqual-1."""
 
     def apply(self, a: Array, b: Array) -> Array:
         return np.not_equal(a, b).astype(bool)
 
 
-class Less(Comparison, since=1):
+class Less(BinaryComparison, since=1):
     """a < b. Specification: Less-1."""
 
     def apply(self, a: Array, b: Array) -> Array:
         return a < b
 
 
-class LessEqual(Comparison, since=1):
+class LessEqual(BinaryComparison, since=1):
     """a ≤ b. Specification: LessEqual-1."""
 
     def apply(self, a: Array, b: Array) -> Array:
         return a <= b
 
 
-class Greater(Comparison, since=1):
+class Greater(BinaryComparison, since=1):
     """a > b. Specification: Greater-1."""
 
     def apply(self, a: Array, b: Array) -> Array:
         return a > b
 
 
-class GreaterEqual(Comparison, since=1):
+class GreaterEqual(BinaryComparison, since=1):
     """a ≥ b. Specification: GreaterEqual-1."""
 
     def apply(self, a: Array, b: Array) -> Array:

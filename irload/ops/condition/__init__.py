@@ -1,1 +1,1 @@
-"""Conditions: choosing by a mask or a branch, and finding elements by their value."""
+"""Conditions: selection by a mask or a branch, and search for elements by value."""

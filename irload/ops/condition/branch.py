@@ -1,4 +1,4 @@
-"""If: one of two bodies."""
+"""If: runs one of two bodies."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from irload.errors import ExecutionError, ShapeMismatch, TypeMismatch
 
 
 class If(Op, since=8):
-    """Runs `then_body` when the condition is true, else `else_body`.
+    """Runs `then_body` if the condition is true, else `else_body`.
 
-    Specification: If-8. The condition has one element; of several the first decides. Each output stands for one result
-    of either body; their types must agree, their shapes need not. A known condition makes only its own branch count.
+    Specification: If-8. The condition has one element; of several the first counts. Each output returns one result of
+    either body; their types must agree, their shapes may differ. With a known condition only one branch is inferred.
     """
 
     then_body: Subgraph = attr.supplied()
@@ -32,7 +32,7 @@ class If(Op, since=8):
         self._check_condition(cond)
         ports = (cond, *inputs)
         if cond.value is not None:
-            # The other branch may rightly not fit shapes for which it never runs.
+            # The other branch is not inferred: it never runs, and need not be valid for these shapes.
             return _branch_types(self._chosen(cond.value), ports, context)
         then_types = _branch_types(self.then_body, ports, context)
         else_types = _branch_types(self.else_body, ports, context)
@@ -44,16 +44,16 @@ class If(Op, since=8):
         )
 
     def _check_condition(self, cond: TensorType) -> None:
-        """The runtime takes the first of several elements, bytes, and any number that is known before."""
+        """The runtime accepts more: the first of several elements, bytes, and any number that is known in advance."""
         if cond.shape.meet(Shape()) is None and cond.shape.meet(Shape(1)) is None:
             if cond.rank != 1 or cond.shape.size.hi == 0:
                 raise ShapeMismatch(f"cond must be a scalar or have one element, found {cond.shape}")
-            remark(f"cond must have one element by the specification, found {cond.shape}; the first decides")
+            remark(f"cond must have one element by the specification, found {cond.shape}; the first counts")
         if cond.element not in (boolean, dynamic):
             fact = f"cond must be boolean{{}}, found {cond.element}"
             if not cond.element.is_numeric or (cond.value is None and cond.element not in (i8, u8)):
-                raise TypeMismatch(fact.format(""))  # of wider types the runtime looks at one byte: 1.0 is false
-            remark(fact.format(" by the specification") + "; whatever is not zero is true")
+                raise TypeMismatch(fact.format(""))  # of wider types the runtime reads only one byte: 1.0 is false
+            remark(fact.format(" by the specification") + "; every value but zero is true")
 
     def compute(self, cond: Array, *inputs: Array, context: RunContext) -> tuple[Array, ...]:
         branch = self._chosen(cond)
@@ -77,13 +77,13 @@ def _branch_types(branch: Subgraph, ports: Sequence[TensorType], context: InferC
     given = {m.inner: ports[m.outer].without_value() for m in branch.inputs}
     for k, parameter in enumerate(branch.body.parameters):
         if k not in given:
-            raise ShapeMismatch(f"the parameter '{parameter.name}' of a branch is fed by nothing")
+            raise ShapeMismatch(f"the parameter '{parameter.name}' of a branch has no input")
     results = context.infer_body(branch.body, [given[k] for k in range(len(given))])
     return tuple(results[inner].without_value() for inner in _outputs(branch))
 
 
 def _either(a: Shape, b: Shape) -> Shape:
-    """The shape that admits what either branch gives. Bounds are kept only where both dims are static."""
+    """The shape that allows the outputs of both branches. Bounds are kept only if both dims are static."""
     if a.rank is None or a.rank != b.rank:
         return Shape.unranked()
     return Shape(*(x.hull(y) if x.is_static and y.is_static else ANY for x, y in zip(a, b, strict=True)))

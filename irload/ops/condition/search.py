@@ -1,4 +1,4 @@
-"""NonZero and Bucketize: finding elements by their value."""
+"""NonZero and Bucketize: search for elements by value."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from irload.errors import ShapeMismatch, TypeMismatch
 
 
 class NonZero(Op, since=3):
-    """The indices of the elements that are not zero, one column each, in row-major order: [rank, count].
+    """The indices of the nonzero elements, one per column, in row-major order: [rank, count].
 
-    Specification: NonZero-3. NaN is not zero, −0 is. A scalar counts as a list of one, and where it is 0 the
-    result is [0, 0].
+    Specification: NonZero-3. NaN is nonzero, −0 is zero. A scalar counts as a list of one element, and a scalar 0 gives
+    the shape [0, 0].
     """
 
     output_type = attr.element_type(default=i64, among=INDEX)
@@ -24,7 +24,7 @@ class NonZero(Op, since=3):
     def infer(self, x: TensorType) -> TensorType:
         if not (x.element.is_numeric or x.element.kind == "boolean"):
             raise TypeMismatch(f"x must be numeric or boolean, found {x.element}")
-        if not x.rank:  # unknown, or a scalar, whose value decides both dims
+        if not x.rank:  # unknown, or a scalar, whose value determines both dims
             return TensorType(self.output_type, Shape(None, None))
         return TensorType(self.output_type, Shape(x.rank, Dim(0, x.shape.size.hi)))
 
@@ -35,9 +35,10 @@ class NonZero(Op, since=3):
 
 
 class Bucketize(Op, since=3):
-    """The index of the bucket that each element of `data` falls into; `buckets` are the sorted boundaries between them.
+    """The index of the bucket that contains each element of `data`; `buckets` are the sorted boundaries.
 
-    Specification: Bucketize-3. With `with_right_bound` a boundary belongs to the bucket below it, else above it.
+    Specification: Bucketize-3. With `with_right_bound` a boundary belongs to the bucket below it, else to the one
+    above.
     """
 
     output_type = attr.element_type(among=INDEX)

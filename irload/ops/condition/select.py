@@ -1,4 +1,4 @@
-"""Select: elements of one tensor or another, by a mask."""
+"""Select: elements of two tensors by a mask."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from irload.ops.elementwise import AutoBroadcast
 
 
 class Select(AutoBroadcast, since=1):
-    """Takes each element from `then` where `cond` is true, from `else` where it is false.
+    """Elements of `then` where `cond` is true, of `else` where it is false.
 
-    Specification: Select-1. `cond` is boolean, the others of one type. All three broadcast by NumPy's rules, must be
-    equal with `none`, or are fitted into the shape of `then` with `pdpd`.
+    Specification: Select-1. `cond` is boolean, the others are of one type. All three broadcast by NumPy's rules, must
+    be equal with `none`, or broadcast to the shape of `then` with `pdpd`.
     """
 
     widens = False
@@ -32,7 +32,7 @@ class Select(AutoBroadcast, since=1):
         return TensorType(element, self.joined(self.joined(else_.shape, then.shape), cond.shape))
 
     def _fitted(self, target: Shape, other: Shape) -> Shape:
-        """The target's shape, its dims narrowed by those of the operand that is fitted into it."""
+        """The target's shape, its dims narrowed by the dims of the operand that broadcasts to it."""
         target = self.joined(target, other)
         if target.rank is None:
             return target
@@ -44,7 +44,7 @@ class Select(AutoBroadcast, since=1):
         return target
 
     def compute(self, cond: Array, then: Array, else_: Array) -> Array:
-        cond = cond.astype(bool, copy=False)  # bounds come as integers
+        cond = cond.astype(bool, copy=False)  # bounds are integers
         if self.auto_broadcast != "pdpd":
             return np.where(cond, then, else_)
         return np.where(self.aligned(cond, then.ndim), then, self.aligned(else_, then.ndim))

@@ -1,1 +1,1 @@
-"""Convolutions, forward and backward, over 1 to 3 spatial axes."""
+"""Convolutions, forward and transposed, over 1 to 3 spatial axes."""

@@ -21,39 +21,40 @@ def scattered(
     strides: Sequence[int],
     dilations: Sequence[int],
     begins: Sequence[int],
-    wanted: Sequence[int],
+    sizes: Sequence[int],
 ) -> Array:
-    """Every element of [N, G·I, spatial] spreads its filter [G, I, O, kernel] over the output [N, G·O, wanted].
+    """Adds the filter [G, I, O, kernel] scaled by each element of [N, G·I, spatial] to the output [N, G·O, sizes].
 
-    Of what is spread, `begins` elements of each axis are dropped. One matrix product for each element of the kernel.
+    The first `begins` elements of each axis are cropped. One matrix product per element of the kernel.
     """
     groups, in_channels, out_channels = filters.shape[:3]
     kernel, positions = filters.shape[3:], data.shape[NON_SPATIAL:]
     batch = len(data)
     grouped = data.reshape(batch, groups, in_channels, *positions)
-    result = np.zeros((batch, groups, out_channels, *wanted), np.result_type(data, filters))
+    result = np.zeros((batch, groups, out_channels, *sizes), np.result_type(data, filters))
     for tap in product(*map(range, kernel)):
-        pairs = [meeting(*axis) for axis in zip(tap, strides, dilations, begins, positions, wanted, strict=True)]
+        pairs = [meeting(*axis) for axis in zip(tap, strides, dilations, begins, positions, sizes, strict=True)]
         some = grouped[(..., *(source for source, _ in pairs))]
         if not some.size:
             continue
-        weights = np.ascontiguousarray(filters[(..., *tap)].swapaxes(1, 2))  # [G, O, I]; BLAS takes no strided ones
+        # [G, O, I], copied because BLAS needs contiguous matrices
+        weights = np.ascontiguousarray(filters[(..., *tap)].swapaxes(1, 2))
         columns = some.reshape(batch, groups, in_channels, -1)
-        met = (weights @ columns).reshape(batch, groups, out_channels, *some.shape[3:])
-        result[(..., *(target for _, target in pairs))] += met
-    return result.reshape(batch, groups * out_channels, *wanted)
+        products = (weights @ columns).reshape(batch, groups, out_channels, *some.shape[3:])
+        result[(..., *(target for _, target in pairs))] += products
+    return result.reshape(batch, groups * out_channels, *sizes)
 
 
 def full_sizes(
     sizes: Sequence[int], kernel: Sequence[int], strides: Sequence[int], dilations: Sequence[int]
 ) -> list[int]:
-    """What the spread filters cover, before any padding is taken off."""
+    """The spatial sizes of the output before padding is cropped."""
     steps = zip(sizes, kernel, strides, dilations, strict=True)
     return [max(n - 1, 0) * s + dilated(k, d) for n, k, s, d in steps]
 
 
 class BackpropBase(ConvolutionBase):
-    """What both transposed convolutions share: the size of the output, computed or asked for."""
+    """Base of both transposed convolutions: computes the size of the output, or takes it from `output_shape`."""
 
     output_padding = attr.integers(default=(), rule=attr.non_negative)
 
@@ -66,7 +67,7 @@ class BackpropBase(ConvolutionBase):
         pads = self.explicit_pads(spatial)
         kernel = window(filters, spatial)
         if output_shape is not None:
-            return self._asked_dims(output_shape, spatial)
+            return self._output_dims(output_shape, spatial)
         dims: list[Dim] = []
         for axis, (n, k) in enumerate(zip(tail(data, spatial), kernel, strict=True)):
             full = (n - 1) * strides[axis] + dilated_dim(k, dilations[axis])
@@ -77,7 +78,7 @@ class BackpropBase(ConvolutionBase):
         return dims
 
     @staticmethod
-    def _asked_dims(output_shape: TensorType, spatial: int) -> Sequence[Dim]:
+    def _output_dims(output_shape: TensorType, spatial: int) -> Sequence[Dim]:
         if output_shape.ints is not None and min(output_shape.ints, default=0) < 0:
             raise ShapeMismatch(f"output_shape must not be negative, found {list(output_shape.ints)}")
         known = output_shape.dims
@@ -90,7 +91,7 @@ class BackpropBase(ConvolutionBase):
         return known
 
     def spatial_rank_back(self, data: Shape, filters: Shape, output_shape: TensorType | None) -> int | None:
-        """As `spatial_rank`, to which the length of output_shape contributes. Raises ShapeMismatch or TypeMismatch."""
+        """As `spatial_rank`, also using the length of output_shape. Raises ShapeMismatch or TypeMismatch."""
         if output_shape is not None:
             if not (output_shape.element.is_integer or output_shape.element.is_dynamic):
                 raise TypeMismatch(f"output_shape must be of an integer type, found {output_shape.element}")
@@ -115,32 +116,32 @@ class BackpropBase(ConvolutionBase):
         begins = self.begins(sizes, kernel, None if output_shape is None else output_shape.tolist())
         if output_shape is None:
             full, pads = full_sizes(sizes, kernel, strides, dilations), self.explicit_pads(len(kernel))
-            wanted = [f + e - b - p for f, e, (b, p) in zip(full, extra, pads, strict=True)]
+            output = [f + e - b - p for f, e, (b, p) in zip(full, extra, pads, strict=True)]
         else:
-            wanted = [int(n) for n in output_shape]
-        return scattered(data, filters, strides, dilations, begins, wanted)
+            output = [int(n) for n in output_shape]
+        return scattered(data, filters, strides, dilations, begins, output)
 
-    def begins(self, sizes: Sequence[int], kernel: Sequence[int], wanted: Sequence[int] | None) -> tuple[int, ...]:
-        """What is cropped at the begin of each spatial axis; `wanted` are the output sizes where they are asked for."""
+    def begins(self, sizes: Sequence[int], kernel: Sequence[int], output: Sequence[int] | None) -> tuple[int, ...]:
+        """The elements to crop at the begin of each spatial axis. `output`: the sizes in output_shape, if given."""
         spatial = len(kernel)
-        if wanted is None or not self.pads_same:
+        if output is None or not self.pads_same:
             return tuple(b for b, _ in self.explicit_pads(spatial))
         full = full_sizes(sizes, kernel, self.per_axis("strides", spatial), self.per_axis("dilations", spatial))
         extra = self.per_axis("output_padding", spatial)
-        return tuple(self._lost_ends(max(f + e - n, 0))[0] for f, e, n in zip(full, extra, wanted, strict=True))
+        return tuple(self._lost_ends(max(f + e - n, 0))[0] for f, e, n in zip(full, extra, output, strict=True))
 
     def _lost_ends(self, total: int) -> tuple[int, int]:
-        """What a wanted output size loses at (begin, end). Contrary to forward, same_upper takes the odd one first."""
+        """The (begin, end) crop for a given output size; the odd element first with same_upper, unlike forward."""
         end, begin = halves(total, self.auto_pad)
         return begin, end
 
 
 class ConvolutionBackpropData(BackpropBase, since=1):
-    """Transposed convolution of data [N, I, spatial] with filters [I, O, kernel] into [N, O, spatial].
+    """Transposed convolution of data [N, I, spatial] with filters [I, O, kernel] to [N, O, spatial].
 
     Specification: ConvolutionBackpropData-1. Each output size is stride·(in − 1) + dilated kernel − pb − pe +
-    output_padding, or what `output_shape` says. In that case auto_pad same_upper and same_lower crop on both sides;
-    with explicit and valid the pads hold, as in the runtime, and the end is cropped or filled with zeros.
+    output_padding, unless `output_shape` gives it. Then auto_pad same_upper and same_lower crop both sides; with
+    explicit and valid the pads apply, as in the runtime, and the end is cropped or filled with zeros.
     """
 
     def infer(self, data: TensorType, filters: TensorType, output_shape: TensorType | None = None) -> TensorType:
@@ -160,7 +161,7 @@ class ConvolutionBackpropData(BackpropBase, since=1):
 
 
 class GroupConvolutionBackpropData(BackpropBase, since=1):
-    """Transposed convolution in G groups of channels: filters are [G, I/G, O/G, kernel].
+    """Transposed convolution in G groups of channels, with filters [G, I/G, O/G, kernel].
 
     Specification: GroupConvolutionBackpropData-1.
     """

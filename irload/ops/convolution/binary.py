@@ -1,4 +1,4 @@
-"""BinaryConvolution: bits for numbers, agreement for products."""
+"""BinaryConvolution: convolution of bits, by counting the positions where they agree."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from irload.ops.windows import NON_SPATIAL
 
 
 class BinaryConvolution(ConvolutionBase, since=1):
-    """Twice the number of places where data [N, C, H, W] and filters [O, C, kh, kw] agree, minus the number of places.
+    """The elements where data [N, C, H, W] and filters [O, C, kh, kw] agree, minus the elements where they differ.
 
-    Specification: BinaryConvolution-1, mode xnor-popcount. Data and filters hold 0 and 1, which so mean −1 and +1. The
-    padding holds pad_value; where that is neither 0 nor 1 it agrees with nothing.
+    Specification: BinaryConvolution-1, mode xnor-popcount. Data and filters have values 0 and 1, which represent −1 and
+    +1. The padding has the value pad_value; if that is neither 0 nor 1, it agrees with neither.
     """
 
     mode = attr.choice("xnor-popcount", default="xnor-popcount", spec_required=True)

@@ -1,4 +1,4 @@
-"""DeformableConvolution: every element of the kernel looks at a place moved by an offset of its own."""
+"""DeformableConvolution: a convolution that samples each kernel element at an offset."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from irload.ops.windows import NON_SPATIAL
 
 
 class DeformableConvolution(ConvolutionBase, since=1):
-    """Convolves data [N, C, H, W] with filters [O, C/group, kh, kw] whose elements sample moved places, bilinearly.
+    """Convolves data [N, C, H, W] with filters [O, C/group, kh, kw], sampling the data bilinearly at offsets.
 
-    Specification: DeformableConvolution-1. offsets [N, deformable_group·kh·kw·2, oh, ow] hold (y, x) for each element
-    of the kernel; each deformable group moves its own part of the channels. Places outside the input count as zero.
+    Specification: DeformableConvolution-1. offsets [N, deformable_group·kh·kw·2, oh, ow] are (y, x) for each element of
+    the kernel; each deformable group applies to its part of the channels. Samples outside the input are zero.
     """
 
     group = attr.integer(default=1, rule=attr.positive)
@@ -33,14 +33,14 @@ class DeformableConvolution(ConvolutionBase, since=1):
         self, data: TensorType, offsets: TensorType, filters: TensorType, mask: TensorType | None = None
     ) -> TensorType:
         """The output. Raises ShapeMismatch, TypeMismatch or AttributeInvalid."""
-        given = {"data": data, "offsets": offsets, "filters": filters} | ({} if mask is None else {"mask": mask})
-        element = numeric_operands(*given.values())
-        for name, tensor in given.items():
+        ports = {"data": data, "offsets": offsets, "filters": filters} | ({} if mask is None else {"mask": mask})
+        element = numeric_operands(*ports.values())
+        for name, tensor in ports.items():
             if tensor.rank not in (None, 4):
                 raise ShapeMismatch(f"{name} must have rank 4, found shape {tensor.shape}")
         if all(t.rank is None for t in (data, offsets, filters)):
             return TensorType(element, Shape.unranked())
-        shapes = {name: Shape.any(4) if t.rank is None else t.shape for name, t in given.items()}
+        shapes = {name: Shape.any(4) if t.rank is None else t.shape for name, t in ports.items()}
         self._check_channels(shapes)
         spatial = self.spatial_dims(shapes["data"], shapes["filters"], 2)
         batch = shapes["data"][0].meet(shapes["offsets"][0])
@@ -67,17 +67,17 @@ class DeformableConvolution(ConvolutionBase, since=1):
         if data[1].meet(filters[1] * self.group) is None:
             raise ShapeMismatch(f"data has {data[1]} channels, filters take {self.group} groups of {filters[1]}")
         for name, each in (("offsets", 2), ("mask", 1)):
-            wanted = filters[2] * filters[3] * (each * self.deformable_group)
+            channels = filters[2] * filters[3] * (each * self.deformable_group)
             if name in shapes and (
-                shapes[name][1].meet(wanted) is None or not _divisible(shapes[name][1], self.deformable_group)
+                shapes[name][1].meet(channels) is None or not _divisible(shapes[name][1], self.deformable_group)
             ):
-                raise ShapeMismatch(f"{name} must have {wanted} channels, found {shapes[name]}")
+                raise ShapeMismatch(f"{name} must have {channels} channels, found {shapes[name]}")
 
     def compute(self, data: Array, offsets: Array, filters: Array) -> Array:
         return self.sampled(data, offsets, filters, None)
 
     def sampled(self, data: Array, offsets: Array, filters: Array, mask: Array | None) -> Array:
-        """The convolution, one matrix product for each element of the kernel."""
+        """The convolution, as one matrix product per element of the kernel."""
         batch, channels, groups = len(data), data.shape[1], self.group
         out_channels, _, *kernel = filters.shape
         rows, columns = offsets.shape[2:]
@@ -96,17 +96,17 @@ class DeformableConvolution(ConvolutionBase, since=1):
         for ky, kx in np.ndindex(*kernel):
             y = (starts[0] + ky * dilations[0])[:, np.newaxis] + moves[:, :, ky, kx, 0]
             x = (starts[1] + kx * dilations[1]) + moves[:, :, ky, kx, 1]
-            found = self._bilinear(parts, y.astype(data.dtype), x.astype(data.dtype))
+            samples = self._bilinear(parts, y.astype(data.dtype), x.astype(data.dtype))
             if factors is not None:
-                found = found * factors[:, :, np.newaxis, ky, kx]
-            place = np.ascontiguousarray(weights[..., ky, kx])  # BLAS takes no strided matrices
-            result += place @ found.reshape(batch, groups, channels // groups, rows * columns)
+                samples = samples * factors[:, :, np.newaxis, ky, kx]
+            tap_weights = np.ascontiguousarray(weights[..., ky, kx])  # BLAS needs contiguous matrices
+            result += tap_weights @ samples.reshape(batch, groups, channels // groups, rows * columns)
         return result.reshape(batch, out_channels, rows, columns)
 
     def _bilinear(self, data: Array, y: Array, x: Array) -> Array:
-        """[N, D, C, H, W] sampled at y and x of [N, D, oh, ow]: the four neighbours, weighted by nearness."""
+        """[N, D, C, H, W] sampled bilinearly at y and x of [N, D, oh, ow]."""
         height, width = data.shape[3:]
-        if self.bilinear_interpolation_pad:  # the image goes on with zeros for one pixel around it
+        if self.bilinear_interpolation_pad:  # the image is padded with one pixel of zeros
             inside = (y > -1) & (y < height) & (x > -1) & (x < width)
             top, left = np.floor(y), np.floor(x)
             bottom, right = top + 1, left + 1
@@ -123,20 +123,20 @@ class DeformableConvolution(ConvolutionBase, since=1):
             (bottom, left, down * (1 - along)),
             (bottom, right, down * along),
         ):
-            counts = inside & (row >= 0) & (row < height) & (column >= 0) & (column < width)
-            places = np.where(counts, row * width + column, 0).astype(np.int64)
-            found = np.take_along_axis(flat, places.reshape(*places.shape[:2], 1, math.prod(y.shape[2:])), 3).reshape(
-                result.shape
-            )
-            result += found * np.where(counts, weight, 0).astype(data.dtype)[:, :, np.newaxis]
+            valid = inside & (row >= 0) & (row < height) & (column >= 0) & (column < width)
+            indices = np.where(valid, row * width + column, 0).astype(np.int64)
+            neighbours = np.take_along_axis(
+                flat, indices.reshape(*indices.shape[:2], 1, math.prod(y.shape[2:])), 3
+            ).reshape(result.shape)
+            result += neighbours * np.where(valid, weight, 0).astype(data.dtype)[:, :, np.newaxis]
         return result
 
 
 class DeformableConvolution8(DeformableConvolution, type="DeformableConvolution", since=8):
-    """DeformableConvolution with a factor for each sample, and a choice of what lies just outside.
+    """DeformableConvolution with a mask for the samples, and two modes at the border.
 
-    Specification: DeformableConvolution-8. mask [N, deformable_group·kh·kw, oh, ow] multiplies what is sampled. With
-    bilinear_interpolation_pad places up to one pixel outside blend into zeros instead of moving to the edge.
+    Specification: DeformableConvolution-8. mask [N, deformable_group·kh·kw, oh, ow] multiplies the samples. With
+    bilinear_interpolation_pad, samples up to one pixel outside are blended with zeros instead of clamped to the edge.
     """
 
     bilinear_interpolation_pad = attr.boolean(default=False)
@@ -151,5 +151,5 @@ class DeformableConvolution8(DeformableConvolution, type="DeformableConvolution"
 
 
 def _divisible(dim: Dim, count: int) -> bool:
-    """Whether `dim` may be a multiple of `count`."""
+    """True if `dim` may be a multiple of `count`."""
     return dim.hi is None or dim.hi // count * count >= dim.lo

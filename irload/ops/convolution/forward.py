@@ -1,9 +1,9 @@
-"""Convolution and GroupConvolution, and the arithmetic that every forward convolution shares."""
+"""Convolution and GroupConvolution, and the base class of forward convolutions."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from irload.ops.windows import (
     tail,
     window_view,
 )
+from irload.safety.limits import checkpoint
 
 BLOCK = 1 << 22
 """Elements of the matrix of windows that are copied at a time: large enough for BLAS, small enough for memory."""
@@ -35,10 +36,10 @@ def convolve(
     pads: Sequence[tuple[int, int]],
     value: float = 0,
 ) -> Array:
-    """Convolve [N, G·I, spatial] with filters [G, O, I, kernel] into [N, G·O, spatial], padding with `value`.
+    """Convolve [N, G·I, spatial] with filters [G, O, I, kernel] to [N, G·O, spatial], padding with `value`.
 
-    Every window becomes a column and every filter a row, so that one matrix product a group does the work. Columns are
-    made for a block of output rows at a time, which bounds the memory they take.
+    Windows become the columns of a matrix and filters its rows (im2col), so that each group is one matrix product.
+    Columns are built per block of output positions, to limit their memory.
     """
     groups, out_channels, in_channels = filters.shape[:3]
     kernel = filters.shape[3:]
@@ -49,18 +50,30 @@ def convolve(
     length = in_channels * math.prod(kernel)
     rows = filters.reshape(groups, out_channels, length)
     result = np.empty((batch, groups, out_channels, *positions), np.result_type(data, filters))
-    step = max(1, BLOCK // max(1, groups * length * math.prod(positions[1:])))
     for sample in range(batch):
-        for start in range(0, positions[0], step):
-            block = slice(start, start + step)
-            some = columns[(sample, ..., block, *(slice(None),) * (len(positions) - 1))]
+        for block in _blocks(positions, groups * length):
+            checkpoint()
+            some = columns[(sample, ..., *block)]
             product = rows @ some.reshape(groups, length, math.prod(some.shape[-len(positions) :]))
-            result[sample, :, :, block] = product.reshape(groups, out_channels, *some.shape[-len(positions) :])
+            result[(sample, ..., *block)] = product.reshape(groups, out_channels, *some.shape[-len(positions) :])
     return result.reshape(batch, groups * out_channels, *positions)
 
 
+def _blocks(positions: Sequence[int], each: int) -> Iterator[tuple[slice, ...]]:
+    """The outputs in blocks of whole rows where these take no more than BLOCK, of `each` elements a position."""
+    row = each * math.prod(positions[1:])
+    if row > BLOCK and len(positions) > 1:
+        for k in range(positions[0]):
+            for rest in _blocks(positions[1:], each):
+                yield slice(k, k + 1), *rest
+        return
+    step = max(1, BLOCK // max(1, row))
+    for start in range(0, positions[0], step):
+        yield slice(start, start + step), *(slice(None),) * (len(positions) - 1)
+
+
 def numeric_operands(*inputs: TensorType) -> ElementType:
-    """The element type that all operands share. Raises TypeMismatch unless it is numeric."""
+    """The common element type of all operands. Raises TypeMismatch unless it is numeric."""
     element = merge(*(t.element for t in inputs))
     require_numeric("data and filters", element)
     return element
@@ -75,16 +88,16 @@ def window(filters: Shape, spatial: int) -> tuple[Dim, ...]:
 
 
 class ConvolutionBase(Windowed):
-    """The attributes of convolutions, and the output sizes of forward ones. Empty lists mean one everywhere."""
+    """The attributes of convolutions, and the output sizes of forward convolutions. Empty lists mean all ones."""
 
     strides = attr.integers(default=(), rule=attr.positive, spec_required=True)
     dilations = attr.integers(default=(), rule=attr.positive, spec_required=True)
 
     leading = 2
-    """Axes of the filters before the spatial ones."""
+    """Axes of the filters before the spatial axes."""
 
     def spatial_rank(self, data: Shape, filters: Shape) -> int | None:
-        """The number of spatial axes, from the inputs or else from the attributes. Raises ShapeMismatch."""
+        """The number of spatial axes, from the inputs, else from the attributes. Raises ShapeMismatch."""
         check_spatial("data", data)
         if filters.rank is not None:
             if filters.rank - self.leading not in (1, 2, 3):
@@ -99,7 +112,7 @@ class ConvolutionBase(Windowed):
         return next((len(a) for a in (self.strides, self.dilations, self.pads_begin, self.pads_end) if a), None)
 
     def spatial_dims(self, data: Shape, filters: Shape, spatial: int) -> list[Dim]:
-        """The spatial dims of a forward convolution's output. Raises ShapeMismatch where a window does not fit."""
+        """The spatial dims of a forward convolution's output. Raises ShapeMismatch if a window does not fit."""
         strides, dilations = self.per_axis("strides", spatial), self.per_axis("dilations", spatial)
         sizes, kernel, pads = tail(data, spatial), window(filters, spatial), self.explicit_pads(spatial)
         if self.pads_same:
@@ -120,10 +133,10 @@ class ConvolutionBase(Windowed):
 
 
 class Convolution(ConvolutionBase, since=1):
-    """Convolves data [N, I, spatial] with filters [O, I, kernel] into [N, O, spatial], over 1 to 3 spatial axes.
+    """Convolves data [N, I, spatial] with filters [O, I, kernel] to [N, O, spatial], over 1 to 3 spatial axes.
 
-    Specification: Convolution-1. Each output size is floor((pb + in + pe − dilated kernel) / stride) + 1, or
-    ceil(in / stride) with auto_pad same_upper or same_lower.
+    Specification: Convolution-1. Each output size is floor((pb + in + pe − dilated kernel) / stride) + 1, or ceil(in /
+    stride) with auto_pad same_upper or same_lower.
     """
 
     def infer(self, data: TensorType, filters: TensorType) -> TensorType:
@@ -142,9 +155,9 @@ class Convolution(ConvolutionBase, since=1):
 
 
 class GroupConvolution(ConvolutionBase, since=1):
-    """Convolves each of G groups of channels with filters of its own: filters are [G, O/G, I/G, kernel].
+    """Convolves G groups of channels separately, with filters [G, O/G, I/G, kernel].
 
-    Specification: GroupConvolution-1. With one channel a group it is the depthwise convolution.
+    Specification: GroupConvolution-1. With one channel per group it is a depthwise convolution.
     """
 
     leading = 3
@@ -163,18 +176,18 @@ class GroupConvolution(ConvolutionBase, since=1):
 
 
 def group_count(data: Shape, filters: Shape, channel_axis: int) -> Dim:
-    """The number of groups, from the first axis of the filters and from the channels of the data over those of a group.
+    """The number of groups: the first axis of the filters, and the data's channels divided by the channels per group.
 
-    Raises ShapeMismatch where the two disagree.
+    Raises ShapeMismatch if they differ.
     """
     groups, per_group = filters[0], filters[channel_axis]
     if data.rank is None or not per_group.is_static:
         return groups
     channels = data[1]
-    found = None
+    common = None
     if per_group.lo:
         lo, hi = -(-channels.lo // per_group.lo), None if channels.hi is None else channels.hi // per_group.lo
-        found = None if hi is not None and hi < lo else groups.meet(Dim(lo, hi))
-    if found is None:
+        common = None if hi is not None and hi < lo else groups.meet(Dim(lo, hi))
+    if common is None:
         raise ShapeMismatch(f"data has {channels} channels, filters take {groups} groups of {per_group}")
-    return found
+    return common

@@ -1,4 +1,4 @@
-"""Convolution of oneDNN Graph: groups, either layout of data and filters, a bias, and its own idea of same padding."""
+"""Convolution of oneDNN Graph: groups, two layouts of data and filters, a bias, and same padding before striding."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ class OneDNNConvolution(ConvolutionBase, type="Convolution", opset="onednn"):
     """Convolution over 1 to 3 spatial axes, of data in NXC or NCX and filters in XIO or OIX, and an optional bias.
 
     Specification: Convolution-1 of oneDNN Graph. Each output size is ⌊(pb + pe + in − dilated kernel) / stride⌋ + 1.
-    auto_pad same_upper and same_lower pad by dilated kernel − 1 elements, which keeps the size *before* striding;
-    OpenVINO's pad as much as ceil(in / stride) windows need, so that for strides above 1 the windows lie elsewhere.
-    The filters' in-channels are those of one group; the bias has one value for each out-channel, or one for all.
+    auto_pad same_upper and same_lower pad by dilated kernel − 1 elements, which preserves the size *before* striding;
+    OpenVINO pads for ceil(in / stride) windows, so for strides above 1 the windows differ. The in-channels of the
+    filters are per group; the bias has one value per out-channel, or a single value.
     """
 
     strides = attr.integers(rule=attr.positive)
@@ -75,9 +75,9 @@ class OneDNNConvolution(ConvolutionBase, type="Convolution", opset="onednn"):
             raise ShapeMismatch(f"input has {data[1]} channels, the filter takes {self.groups} groups of {filters[1]}")
         if bias is None or bias.rank is None:
             return
-        wanted = ANY if filters.rank is None else filters[0]
-        if bias.rank != 1 or (wanted.meet(bias[0]) is None and not bias[0].contains(1)):
-            raise ShapeMismatch(f"bias must have one value for each of {wanted} out-channels, found shape {bias}")
+        out_channels = ANY if filters.rank is None else filters[0]
+        if bias.rank != 1 or (out_channels.meet(bias[0]) is None and not bias[0].contains(1)):
+            raise ShapeMismatch(f"bias must have one value for each of {out_channels} out-channels, found shape {bias}")
 
     def _ncx(self, shape: Shape) -> Shape:
         if shape.rank is None or shape.rank < 3 or self.data_format == "NCX":

@@ -1,7 +1,7 @@
-"""Arithmetic on boxes that detection and suppression share: areas, overlap, greedy selection.
+"""Boxes in detection and suppression: areas, overlap, greedy selection.
 
-Boxes are the last axis of an array: (x1, y1, x2, y2), or (y1, x1, y2, x2), as no formula here tells x from y. `offset`
-is what is added to every width and height: 1 where coordinates count whole pixels, 0 where they are normalized.
+The last axis of an array is a box: (x1, y1, x2, y2) or (y1, x1, y2, x2); all formulas are symmetric in x and y.
+`offset` is added to every width and height: 1 if coordinates count whole pixels, 0 if they are normalized.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ Overlap = Callable[[Array, Array], Array]
 """Takes boxes that broadcast against each other; returns the intersection over union of each pair."""
 
 TOGETHER, PAIRS = 64, 1 << 20
-"""How many boxes suppression compares with others at once, and in how many pairs."""
+"""Boxes that suppression compares with others in one step, and the most pairs of boxes per step."""
 MANY = 600
-"""How many scores are sorted as integers: 24,000 of them in a quarter of the time."""
+"""From this number on, scores are sorted as integers: for 24,000 scores in a quarter of the time."""
 AHEAD = 1024
-"""How many boxes suppression looks at before it knows whether it needs more."""
+"""Boxes that suppression examines first, before it examines more if needed."""
 
 
 def sizes(boxes: Array, offset: float = 0) -> Array:
@@ -32,13 +32,13 @@ def sizes(boxes: Array, offset: float = 0) -> Array:
 
 
 def iou(box: Array, others: Array, offset: float = 0, *, bridge: bool = False) -> Array:
-    """Intersection over union of boxes that broadcast; 0 where either has no area or they do not touch.
+    """Intersection over union of boxes that broadcast; 0 if either has no area or they do not touch.
 
     With `bridge`, boxes less than `offset` apart overlap too.
     """
     a, b = sizes(box, offset).prod(-1), sizes(others, offset).prod(-1)
     common: Array | None = None
-    for k in (0, 1):  # each coordinate by itself: NumPy is slow along an axis of 2
+    for k in (0, 1):  # one coordinate at a time: NumPy is slow along an axis of length 2
         low, high = np.maximum(box[..., k], others[..., k]), np.minimum(box[..., k + 2], others[..., k + 2])
         length = np.maximum(high - low + box.dtype.type(offset), 0)
         length = length if bridge else np.where(high >= low, length, box.dtype.type(0))
@@ -49,7 +49,7 @@ def iou(box: Array, others: Array, offset: float = 0, *, bridge: bool = False) -
 
 @record()
 class Iou:
-    """`iou` of boxes that are compared in one way."""
+    """`iou` with fixed options."""
 
     offset: float = 0
     bridge: bool = False
@@ -59,17 +59,17 @@ class Iou:
 
 
 def ratio(a: Array, b: Array, where: Array) -> Array:
-    """A / b where `where` holds, 0 elsewhere."""
+    """a / b where `where` is true, 0 elsewhere."""
     return np.divide(a, b, out=np.zeros(np.broadcast_shapes(a.shape, where.shape), a.dtype), where=where)
 
 
 def ordered(corners: Array) -> Array:
-    """Boxes given by any two opposite corners, as lower corner and upper corner."""
-    made = np.empty_like(corners)
+    """Boxes given by any two opposite corners, as lower and upper corner."""
+    result = np.empty_like(corners)
     for k in (0, 1):  # as in `iou`
-        np.minimum(corners[..., k], corners[..., k + 2], out=made[..., k])
-        np.maximum(corners[..., k], corners[..., k + 2], out=made[..., k + 2])
-    return made
+        np.minimum(corners[..., k], corners[..., k + 2], out=result[..., k])
+        np.maximum(corners[..., k], corners[..., k + 2], out=result[..., k + 2])
+    return result
 
 
 def from_center(boxes: Array) -> Array:
@@ -79,10 +79,10 @@ def from_center(boxes: Array) -> Array:
 
 
 def by_score(scores: Array) -> Array:
-    """The indices of `scores` from the highest down, NaN last; of equal ones the lower index comes first."""
+    """The indices of `scores` in descending order, NaN last; equal scores in order of their indices."""
     if scores.dtype != np.float32 or scores.size < MANY:
         return np.argsort(-scores, kind="stable")
-    # Scores as integers in the same order, each with its index behind it: numbers that all differ sort faster.
+    # Scores as integers in the same order, followed by their index in the low bits: distinct integers sort faster.
     falling = np.where(np.isnan(scores), np.float32(np.nan), -scores + np.float32(0))
     bits = falling.view(np.int32).astype(np.int64)
     keys = (bits ^ (bits >> 63 & 0x7FFFFFFF)) << 32 | np.arange(scores.size)
@@ -91,7 +91,7 @@ def by_score(scores: Array) -> Array:
 
 
 IOU = Iou()
-"""That of boxes between their corners."""
+"""The overlap of boxes given by corners."""
 
 
 def suppress(
@@ -102,13 +102,13 @@ def suppress(
     eta: float = 1,
     overlap: Overlap = IOU,
 ) -> Array:
-    """Greedy suppression: the indices of the boxes that stay, of boxes given best first.
+    """Greedy suppression: the indices of the selected boxes, for boxes in descending order of score.
 
-    A box stays when it overlaps none that stayed before it by more than `threshold`. At most `limit` stay. With `eta`
-    below 1 the threshold shrinks by that factor after each box that stays, until it is 0.5 or less.
+    A box is selected if its overlap with every box selected before is at most `threshold`; at most `limit` are
+    selected. With `eta` below 1 the threshold is multiplied by it after each selection, until it is 0.5 or less.
     """
     limit = len(boxes) if limit is None else limit
-    worst = np.zeros(len(boxes), boxes.dtype)  # the greatest overlap of each box with one that stays
+    worst = np.zeros(len(boxes), boxes.dtype)  # the greatest overlap of each box with a selected one
     stay = np.zeros(0, np.int64)
     for start in range(0, len(boxes), AHEAD):
         if len(stay) >= limit:
@@ -136,12 +136,12 @@ def suppress(
 
 
 def _compare(boxes: Array, chosen: Array, rest: Array, worst: Array, overlap: Overlap) -> None:
-    """Note in `worst` how much the rest overlaps boxes that stay."""
+    """Update `worst` with the overlaps between the rest and newly selected boxes."""
     worst[rest] = np.maximum(worst[rest], overlap(boxes[chosen][:, None], boxes[rest]).max(0))
 
 
 class Suppress(Protocol):
-    """What `suppress` is: see there."""
+    """The signature of `suppress`."""
 
     def __call__(
         self,
@@ -155,6 +155,6 @@ class Suppress(Protocol):
 
 
 class Suppressing(Op):
-    """An operation that suppresses boxes, with a function of its own that whoever runs it may replace."""
+    """An operation that suppresses boxes by a function that the executor may replace."""
 
     suppress: ClassVar[Suppress] = staticmethod(suppress)

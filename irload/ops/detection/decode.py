@@ -1,4 +1,4 @@
-"""Turning what a network predicts of a box into the box itself."""
+"""Decodes the predictions of a network to boxes."""
 
 from __future__ import annotations
 
@@ -7,14 +7,13 @@ import numpy as np
 from irload.core.tensor import Array
 
 WIDEST = float(np.log(1000 / 16))
-"""The limit that Detectron sets to the logarithm of a growth in size."""
+"""Detectron's limit on the logarithm of a growth in size."""
 
 
 def refine(boxes: Array, deltas: Array, offset: float = 0, widest: float | None = None, inset: bool = True) -> Array:
     """Boxes [..., 4] moved by (dx, dy) in units of their size and resized by exp(dw), exp(dh), at most exp(`widest`).
 
-    `offset` is added to widths and heights (1 where coordinates count pixels); `inset` takes it off again at the far
-    corner.
+    `offset` is added to widths and heights (1 if coordinates count pixels); `inset` subtracts it from the far corner.
     """
     size = boxes[..., 2:] - boxes[..., :2] + boxes.dtype.type(offset)
     center = boxes[..., :2] + size / 2 + deltas[..., :2] * size
@@ -24,5 +23,5 @@ def refine(boxes: Array, deltas: Array, offset: float = 0, widest: float | None 
 
 
 def clip(boxes: Array, height: float, width: float) -> Array:
-    """Boxes (x1, y1, x2, y2) cut to 0..width and 0..height."""
+    """Boxes (x1, y1, x2, y2) clamped to 0..width and 0..height."""
     return boxes.clip(0, np.array([width, height, width, height], boxes.dtype))

@@ -1,4 +1,4 @@
-"""DetectionOutput: the last layer of SSD: decodes boxes, suppresses overlapping ones, lists what is left."""
+"""DetectionOutput, the last layer of SSD: decodes boxes, suppresses overlapping ones and lists the rest."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ CORNER, CENTER = "caffe.PriorBoxParameter.CORNER", "caffe.PriorBoxParameter.CENT
 
 
 class DetectionOutputBase(Suppressing):
-    """What both versions share.
+    """Base of both versions.
 
-    Inputs: box_logits [images, 4 · boxes (· classes)], class_preds [images, boxes · classes], proposals [1 or images,
-    1 or 2, 4 or 5 · boxes] (prior boxes, then their variances), and optionally the class and box predictions of a first
-    stage, which refine the priors and drop those whose objectness is below `objectness_score`. Output: [1, 1, n, 7]
-    rows (image, class, score, x1, y1, x2, y2), ended by a row that begins with −1 where there is room.
-    Inputs of several types are a remark, and the output has the type of box_logits, as in the runtime.
+    Inputs: box_logits [images, 4 · boxes (· classes)], class_preds [images, boxes · classes], proposals [1 or images, 1
+    or 2, 4 or 5 · boxes] (prior boxes, then their variances), and optionally the class and box predictions of a first
+    stage, which refine the priors; priors with objectness below `objectness_score` are dropped. Output: [1, 1, n, 7]
+    rows (image, class, score, x1, y1, x2, y2), followed by a row that begins with −1 if fewer than n boxes are
+    detected. Inputs of different types are a remark; the output has the type of box_logits, as in the runtime.
     """
 
     background_label_id = attr.integer(default=0)
@@ -42,7 +42,7 @@ class DetectionOutputBase(Suppressing):
 
     @property
     def prior_size(self) -> int:
-        """The values that each prior box takes: a batch element goes before the coordinates of unnormalized ones."""
+        """Values per prior box: 4 coordinates, preceded by a batch element if they are not normalized."""
         return 4 if self.normalized else 5
 
     def infer(
@@ -53,44 +53,44 @@ class DetectionOutputBase(Suppressing):
         aux_class_preds: TensorType | None = None,
         aux_box_preds: TensorType | None = None,
     ) -> TensorType:
-        given = {"box_logits": box_logits, "class_preds": class_preds, "proposals": proposals}
+        ports = {"box_logits": box_logits, "class_preds": class_preds, "proposals": proposals}
         if aux_class_preds is not None and aux_box_preds is None:
-            raise ShapeMismatch("aux_class_preds asks for aux_box_preds too")
+            raise ShapeMismatch("aux_class_preds requires aux_box_preds")
         if aux_class_preds is not None and aux_box_preds is not None:
-            given |= {"aux_class_preds": aux_class_preds, "aux_box_preds": aux_box_preds}
-        require_floats(**{name: tensor for name, tensor in given.items() if name != "proposals"})
-        element = follow_floats(**given)
-        for name, tensor in given.items():
+            ports |= {"aux_class_preds": aux_class_preds, "aux_box_preds": aux_box_preds}
+        require_floats(**{name: tensor for name, tensor in ports.items() if name != "proposals"})
+        element = follow_floats(**ports)
+        for name, tensor in ports.items():
             require_shape(name, tensor, *(None,) * (3 if name == "proposals" else 2))
-        priors, classes = self.counts(*given.values())
+        priors, classes = self.counts(*ports.values())
         images = dim_of(box_logits, 0)
         if not images.is_static and dim_of(class_preds, 0).is_static:
             images = dim_of(class_preds, 0)
-        self._check(given, images, priors, classes)
+        self._check(ports, images, priors, classes)
         return TensorType(element, Shape(1, 1, self._most(images, priors, classes), 7))
 
     def counts(self, *inputs: TensorType) -> tuple[int | None, int | None]:
-        """The prior boxes and the classes, as far as the shapes determine them."""
+        """The number of prior boxes and of classes, None if the shapes do not determine it."""
         raise NotImplementedError
 
-    def _check(self, given: dict[str, TensorType], images: Dim, priors: int | None, classes: int | None) -> None:
+    def _check(self, ports: dict[str, TensorType], images: Dim, priors: int | None, classes: int | None) -> None:
         def times(*factors: int | None) -> Dim | None:
             known = [factor for factor in factors if factor is not None]
             return Dim.of(int(np.prod(known))) if len(known) == len(factors) else None
 
         if priors == 0:
-            raise ShapeMismatch(f"proposals must hold at least one prior box, found {given['proposals'].shape}")
+            raise ShapeMismatch(f"proposals must hold at least one prior box, found {ports['proposals'].shape}")
         located = times(priors, 4, 1 if self.share_location else classes)
-        require_shape("box_logits", given["box_logits"], images, located)
-        require_shape("class_preds", given["class_preds"], images, times(priors, classes))
-        batch = dim_of(given["proposals"], 0)
+        require_shape("box_logits", ports["box_logits"], images, located)
+        require_shape("class_preds", ports["class_preds"], images, times(priors, classes))
+        batch = dim_of(ports["proposals"], 0)
         rows = 1 if self.variance_encoded_in_target else 2
-        require_shape("proposals", given["proposals"], None, rows, times(priors, self.prior_size))
+        require_shape("proposals", ports["proposals"], None, rows, times(priors, self.prior_size))
         if not batch.contains(1) and batch.meet(images) is None:
-            raise ShapeMismatch(f"proposals must be of one image or of {images}, found {given['proposals'].shape}")
-        if "aux_class_preds" in given:
-            require_shape("aux_class_preds", given["aux_class_preds"], images, times(priors, 2))
-            require_shape("aux_box_preds", given["aux_box_preds"], images, located)
+            raise ShapeMismatch(f"proposals must be of one image or of {images}, found {ports['proposals'].shape}")
+        if "aux_class_preds" in ports:
+            require_shape("aux_class_preds", ports["aux_class_preds"], images, times(priors, 2))
+            require_shape("aux_box_preds", ports["aux_box_preds"], images, located)
 
     def _most(self, images: Dim, priors: int | None, classes: int | None) -> Dim:
         labels = ANY if classes is None else Dim.of(classes)
@@ -122,9 +122,9 @@ class DetectionOutputBase(Suppressing):
         boxes = self._decode(boxes, variances, box_logits.reshape(shape))
         rows = [row for k in range(images) for row in self._image(k, boxes[k], scores[k])]
         result = np.zeros((self._most(Dim.of(images), priors, classes).size, 7), box_logits.dtype)
-        found = np.concatenate([np.zeros((0, 7), result.dtype), *rows])[: len(result)]
-        result[: len(found)] = found
-        result[len(found) : len(found) + 1, 0] = -1
+        detected = np.concatenate([np.zeros((0, 7), result.dtype), *rows])[: len(result)]
+        result[: len(detected)] = detected
+        result[len(detected) : len(detected) + 1, 0] = -1
         return result[None, None]
 
     def _priors(self, proposals: Array) -> tuple[Array, Array]:
@@ -150,24 +150,26 @@ class DetectionOutputBase(Suppressing):
     def _image(self, image: int, boxes: Array, scores: Array) -> list[Array]:
         """The rows of one image: boxes [priors, 1 or classes, 4], scores [priors, classes]."""
         chosen = self._by_best_class(boxes, scores) if self.decrease_label_id else self._by_class(boxes, scores)
-        label = np.concatenate([np.full(len(own), klass) for klass, own in chosen.items()] or [np.zeros(0, int)])
+        label = np.concatenate(
+            [np.full(len(decoded), klass) for klass, decoded in chosen.items()] or [np.zeros(0, int)]
+        )
         prior = np.concatenate([*chosen.values(), np.zeros(0, int)])
         if -1 < self.keep_top_k[0] < len(prior):
             value = scores[prior, label]
             best = np.lexsort((prior, -value))[: self.keep_top_k[0]]
             best = best[np.argsort(label[best], kind="stable")]
             label, prior = label[best], prior[best]
-        own = boxes[prior, 0 if self.share_location else label]
-        own = own.clip(0, 1) if self.clip_after_nms else own
+        decoded = boxes[prior, 0 if self.share_location else label]
+        decoded = decoded.clip(0, 1) if self.clip_after_nms else decoded
         shown = label - 1 if self.decrease_label_id else label
         head = np.stack([np.full(len(prior), image), shown, scores[prior, label]], -1)
-        return [np.concatenate([head, own], -1).astype(boxes.dtype)]
+        return [np.concatenate([head, decoded], -1).astype(boxes.dtype)]
 
     def _boxes_of(self, boxes: Array, klass: int) -> Array:
         return boxes[:, 0 if self.share_location else klass]
 
     def _by_class(self, boxes: Array, scores: Array) -> dict[int, Array]:
-        """Prior boxes a class, each class on its own (Caffe)."""
+        """The selected prior boxes of each class; classes are independent (Caffe)."""
         chosen: dict[int, Array] = {}
         for klass in range(scores.shape[1]):
             if klass == self.background_label_id:
@@ -180,7 +182,7 @@ class DetectionOutputBase(Suppressing):
         return chosen
 
     def _by_best_class(self, boxes: Array, scores: Array) -> dict[int, Array]:
-        """Prior boxes a class, each prior only in its best class (MXNet)."""
+        """The selected prior boxes of each class; each prior counts only for its best class (MXNet)."""
         eligible = scores.copy()
         eligible[:, 0] = -1
         if 0 <= self.background_label_id < scores.shape[1]:
@@ -191,8 +193,8 @@ class DetectionOutputBase(Suppressing):
         candidates = candidates if self.top_k < 0 else candidates[: self.top_k]
         chosen: dict[int, Array] = {}
         for klass in np.unique(label[candidates]).tolist():
-            own = candidates[label[candidates] == klass]
-            chosen[klass] = own[self.suppress(self._boxes_of(boxes, klass)[own], self.nms_threshold)]
+            best = candidates[label[candidates] == klass]
+            chosen[klass] = best[self.suppress(self._boxes_of(boxes, klass)[best], self.nms_threshold)]
         return chosen
 
 
@@ -201,21 +203,21 @@ def _static(dim: Dim) -> int | None:
 
 
 def _divided(name: str, dim: Dim, divisor: int | None) -> int | None:
-    """A static dim divided by a known count. Raises ShapeMismatch where that leaves a rest."""
+    """A static dim divided by a known count. Raises ShapeMismatch if there is a remainder."""
     size = _static(dim)
     if size is None or not divisor:
         return None
     if size % divisor:
-        raise ShapeMismatch(f"{name} must have a multiple of {divisor} values an image, found {size}")
+        raise ShapeMismatch(f"{name} must have a multiple of {divisor} values per image, found {size}")
     return size // divisor
 
 
 class DetectionOutput(DetectionOutputBase, since=1):
-    """Decodes the boxes of a single-shot detector and keeps the best of each class that do not overlap a better one.
+    """Decodes the boxes of a single-shot detector and selects the best of each class by non-maximum suppression.
 
     Specification: DetectionOutput-1. `code_type` CORNER adds the predictions, times the variances, to the corners of
-    the priors; CENTER_SIZE moves the center by parts of the size and scales the size by exp. A class keeps its `top_k`
-    best boxes before and an image its `keep_top_k` best after suppression.
+    the priors; CENTER_SIZE moves the center in units of the size and scales the size by exp. Per class, at most `top_k`
+    boxes enter suppression; per image, at most `keep_top_k` are returned.
     """
 
     num_classes = attr.integer(rule=attr.positive)
@@ -223,13 +225,13 @@ class DetectionOutput(DetectionOutputBase, since=1):
     def counts(self, *inputs: TensorType) -> tuple[int | None, int | None]:
         logits, preds, proposals, *aux = inputs
         located = 4 * (1 if self.share_location else self.num_classes)
-        found = [
+        per_input = [
             _divided("box_logits", dim_of(logits, 1), located),
             _divided("class_preds", dim_of(preds, 1), self.num_classes),
             _divided("proposals", dim_of(proposals, 2), self.prior_size),
             _divided("aux_class_preds", dim_of(aux[0], 1), 2) if aux else None,
         ]
-        return next((count for count in found if count is not None), None), self.num_classes
+        return next((count for count in per_input if count is not None), None), self.num_classes
 
 
 class DetectionOutput8(DetectionOutputBase, type="DetectionOutput", since=8):

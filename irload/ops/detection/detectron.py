@@ -14,12 +14,12 @@ from irload.ops.detection.ports import agreed, dim_of, require_floats, require_s
 
 
 class ExperimentalDetectronDetectionOutput(Suppressing, since=6):
-    """Refines regions by the deltas of each class, suppresses overlapping ones class by class, and keeps the best.
+    """Refines regions by the deltas of each class and selects the best by suppression per class.
 
     Specification: ExperimentalDetectronDetectionOutput-6. Inputs: rois [n, 4], deltas [n, 4 · classes], scores [n,
     classes], im_info [1, 3] (height, width, scale). Class 0 is the background. Coordinates count whole pixels. Outputs:
-    boxes [max_detections_per_image, 4], classes (i32) and scores, filled up with zeros; in the order of the classes, or
-    by score where some had to be dropped. Boxes are cut at 0, not at the size of the image, as in the runtime.
+    boxes [max_detections_per_image, 4], classes (i32) and scores, padded with zeros; sorted by class, or by score if
+    more than the maximum were selected. Boxes are clamped at 0, not at the size of the image, as in the runtime.
     """
 
     score_threshold = attr.number(default=0.0, spec_required=True)
@@ -49,18 +49,18 @@ class ExperimentalDetectronDetectionOutput(Suppressing, since=6):
         boxes = np.maximum(refine(rois[:, None], moves, 1, self.max_delta_log_wh), 0)
         sound = (rois[:, 2:] > rois[:, :2]).all(-1)
         limit = None if self.post_nms_count < 0 else self.post_nms_count
-        found: list[Array] = [np.zeros((0, 2), np.int64)]
+        selected: list[Array] = [np.zeros((0, 2), np.int64)]
         for klass in range(1, self.num_classes):
             chosen = np.flatnonzero(sound & (scores[:, klass] > self.score_threshold))
             chosen = chosen[by_score(scores[chosen, klass])]
             stay = self.suppress(boxes[chosen, klass], self.nms_threshold, limit, overlap=Iou(1))
-            found.append(np.stack([chosen[stay], np.full(len(stay), klass)], -1))
-        roi, klass = np.concatenate(found).T
+            selected.append(np.stack([chosen[stay], np.full(len(stay), klass)], -1))
+        roi, klass = np.concatenate(selected).T
         if len(roi) > self.max_detections_per_image:
             best = np.lexsort((roi, -scores[roi, klass]))[: self.max_detections_per_image]
             roi, klass = roi[best], klass[best]
         rows = self.max_detections_per_image
-        kept = np.zeros((rows, 4), boxes.dtype), np.zeros(rows, np.int32), np.zeros(rows, scores.dtype)
-        for target, values in zip(kept, (boxes[roi, klass], klass, scores[roi, klass]), strict=True):
+        outputs = np.zeros((rows, 4), boxes.dtype), np.zeros(rows, np.int32), np.zeros(rows, scores.dtype)
+        for target, values in zip(outputs, (boxes[roi, klass], klass, scores[roi, klass]), strict=True):
             target[: len(roi)] = values
-        return kept
+        return outputs

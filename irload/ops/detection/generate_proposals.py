@@ -1,4 +1,4 @@
-"""Regions of interest from anchors that are given: GenerateProposals and its one-image forerunner of Detectron."""
+"""Regions of interest from given anchors: GenerateProposals and its predecessor for one image, of Detectron."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ def by_cell(scores: Array, deltas: Array) -> tuple[Array, Array]:
 
 
 class ExperimentalDetectronGenerateProposalsSingleImage(Suppressing, since=6):
-    """The best `post_nms_count` regions of one image, after suppression of those that overlap a better one.
+    """The best `post_nms_count` regions of one image after non-maximum suppression.
 
     Specification: ExperimentalDetectronGenerateProposalsSingleImage-6. Inputs: im_info (height, width, scale), anchors
     [h · w · count, 4], deltas [4 · count, h, w], scores [count, h, w]. Regions smaller than `min_size` score 0.
-    Outputs: regions [post_nms_count, 4] and their scores, filled up with zeros.
+    Outputs: regions [post_nms_count, 4] and their scores, padded with zeros.
     """
 
     min_size = attr.number(default=0.0, spec_required=True)
@@ -61,12 +61,12 @@ class ExperimentalDetectronGenerateProposalsSingleImage(Suppressing, since=6):
 
 
 class GenerateProposals(Suppressing, since=9):
-    """The best `post_nms_count` regions of each image, after suppression of those that overlap a better one.
+    """The best `post_nms_count` regions of each image after non-maximum suppression.
 
     Specification: GenerateProposals-9. Inputs: im_info [batches, 3 or 4] of (height, width, scale or scales), anchors
     [h, w, count, 4], deltas [batches, 4 · count, h, w], scores [batches, count, h, w]. Regions smaller than `min_size`
-    times the scale are left out. With `normalized` false coordinates count whole pixels. Outputs: regions [n, 4], their
-    scores [n], and how many belong to each image.
+    times the scale are dropped. With `normalized` false coordinates count whole pixels. Outputs: regions [n, 4], their
+    scores [n], and the number of regions per image.
     """
 
     min_size = attr.number(default=0.0, spec_required=True)
@@ -83,7 +83,7 @@ class GenerateProposals(Suppressing, since=9):
         element = require_floats(im_info=im_info, anchors=anchors, deltas=deltas, scores=scores)
         require_rank("im_info", im_info, 2)
         if not (dim_of(im_info, 1).contains(3) or dim_of(im_info, 1).contains(4)):
-            raise ShapeMismatch(f"im_info must hold 3 or 4 values an image, found {im_info.shape}")
+            raise ShapeMismatch(f"im_info must hold 3 or 4 values per image, found {im_info.shape}")
         batches, count, height, width = (dim_of(scores, axis) for axis in range(4))
         require_rank("scores", scores, 4)
         require_shape("anchors", anchors, height, width, count, 4)

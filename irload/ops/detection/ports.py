@@ -1,4 +1,4 @@
-"""What the operations of detection demand of their ports, in one line a port."""
+"""Checks of the ports of detection operations."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ def require_shape(name: str, tensor: TensorType, *dims: Dim | int | None) -> Non
 
 
 def require_floats(**ports: TensorType) -> ElementType:
-    """The one floating-point type that the ports have. Raises TypeMismatch."""
+    """The common floating-point type of the ports. Raises TypeMismatch."""
     return _float(merge(*(tensor.element for tensor in ports.values())), *ports)
 
 
 def follow_floats(**ports: TensorType) -> ElementType:
-    """The floating-point type of the first port; others may have other ones, which is a remark. Raises TypeMismatch."""
+    """The floating-point type of the first port; a remark if others differ. Raises TypeMismatch."""
     for name, tensor in ports.items():
         _float(tensor.element, name)
     return follow(*(tensor.element for tensor in ports.values()))
@@ -34,12 +34,12 @@ def _float(element: ElementType, *names: str) -> ElementType:
 
 
 def dim_of(tensor: TensorType, axis: int) -> Dim:
-    """A dim of the tensor, any size where it is not known (or not there, which is for require_shape to say)."""
+    """A dim of the tensor, ANY if it is unknown or if the axis does not exist, which require_shape reports."""
     return ANY if tensor.rank is None or axis >= tensor.rank else tensor.shape[axis]
 
 
 def agreed(what: str, *dims: Dim) -> Dim:
-    """The sizes that all dims allow. Raises ShapeMismatch when there is none."""
+    """The sizes that all dims allow. Raises ShapeMismatch if there are none."""
     result = ANY
     for dim in dims:
         met = result.meet(dim)

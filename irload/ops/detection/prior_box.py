@@ -22,18 +22,18 @@ F = np.float32
 
 
 def variance_length(value: tuple[float, ...]) -> str | None:
-    """Validator: none, one, or four variances."""
+    """Validator: no, one, or four variances."""
     return None if len(value) in (0, 1, 4) else "must be one or four values"
 
 
 class PriorBase(Op):
-    """What both share: an output [2, 4 · height · width · priors] of f32, first the boxes and then their variances."""
+    """Base of both operations: an output [2, 4 · height · width · priors] of f32, boxes and then their variances."""
 
     variance = attr.numbers(default=(), rule=variance_length)
 
     @property
     def count(self) -> int:
-        """The boxes that each cell gets."""
+        """The number of boxes per cell."""
         raise NotImplementedError
 
     def infer(self, output_size: TensorType, image_size: TensorType) -> TensorType:
@@ -52,9 +52,9 @@ class PriorBase(Op):
         boxes = self.boxes(output_size.tolist(), image_size.tolist())
         if boxes.shape[2] < self.count:
             raise ExecutionError(
-                f"the attributes make {boxes.shape[2]} boxes a cell, but the specification counts {self.count}"
+                f"the attributes give {boxes.shape[2]} boxes per cell, but the specification counts {self.count}"
             )
-        # Where the attributes make more boxes than the specification counts, the last ones have no place.
+        # If the attributes give more boxes than the specification counts, the last ones are dropped.
         places = boxes.shape[0] * boxes.shape[1] * self.count
         variance = np.resize(np.array(self.variance or (0.1,), F), 4)
         return np.stack([boxes.ravel()[: 4 * places], np.tile(variance, places)])
@@ -68,7 +68,7 @@ class PriorBox(PriorBase, since=1):
     """The prior boxes of SSD: around each cell of a grid, boxes of several sizes and aspect ratios.
 
     Specification: PriorBox-1. Inputs: (height, width) of the grid and of the image. Boxes are fractions of the image.
-    The centers lie `step` pixels apart, the first at `offset` steps; with step 0 they divide the image evenly.
+    The centers are `step` pixels apart, the first at `offset` steps; step 0 divides the image evenly.
     """
 
     min_size = attr.numbers(default=(), rule=attr.positive)
@@ -107,7 +107,7 @@ class PriorBox(PriorBase, since=1):
     def boxes(self, grid: Sequence[int], image: Sequence[int]) -> Array:
         (height, width), (image_height, image_width) = grid, image
         step, unit = F(self.step), F(1)
-        if not self.scale_all_sizes:  # sizes and steps are fractions of the image then
+        if not self.scale_all_sizes:  # sizes and steps are then fractions of the image
             unit = F(image_height)
             step = F(image_height) / F(max(height, 1)) if step == -1 else step * F(image_height)
         if step == 0:
@@ -116,7 +116,7 @@ class PriorBox(PriorBase, since=1):
         else:
             x = (F(self.offset) + np.arange(width, dtype=F)) * step
             y = (F(self.offset) + np.arange(height, dtype=F)) * step
-        # Each box: its center's distance from the cell's, and half its size.
+        # For each box: the distance of its center from the cell's, and half its size.
         fixed, free = list(self._fixed()), list(self._free(unit))
         shapes = np.array(fixed + free, F).reshape(-1, 4)
         center = np.stack(np.broadcast_arrays(x, y[:, None]), -1)[:, :, None] + shapes[:, :2]
@@ -128,8 +128,8 @@ class PriorBox(PriorBase, since=1):
         return boxes.clip(0, 1) if self.clip else boxes
 
     def _ratios(self) -> list[np.float32]:
-        """The aspect ratios besides 1, each followed by its inverse with `flip`, without repetitions."""
-        ratios, known = [F(1)], [F(1)]  # as they come, and sorted
+        """The aspect ratios other than 1, each followed by its inverse with `flip`, without duplicates."""
+        ratios, known = [F(1)], [F(1)]  # in the given order, and sorted
         for ratio in map(F, self.aspect_ratio):
             at = bisect(known, ratio)
             if all(abs(ratio - other) >= 1e-6 for other in known[max(at - 1, 0) : at + 1]):
@@ -143,7 +143,7 @@ class PriorBox(PriorBase, since=1):
         ratios = [F(ratio) for ratio in self.fixed_ratio] or self._ratios()
         for size, density in zip(map(F, self.fixed_size), map(int, self.density), strict=False):
             shift = int(size / density)
-            whole = int(size)  # the runtime lays boxes out by whole pixels
+            whole = int(size)  # the runtime positions boxes by whole pixels
             places = [F(shift) / 2 - whole // 2 + k * shift for k in range(density)]
             shapes = [(size / 2 * np.sqrt(ratio), size / 2 / np.sqrt(ratio)) for ratio in ratios]
             if not self.fixed_ratio:
@@ -163,8 +163,8 @@ class PriorBox(PriorBase, since=1):
                 larger = [(0, 0, mean, mean)]
             shaped: list[tuple[Any, ...]] = []
             if self.scale_all_sizes or k == len(sizes) - 1:
-                own = size if self.scale_all_sizes else sizes[0]
-                shaped = [(0, 0, own / 2 * root, own / 2 / root) for root in roots]
+                side = size if self.scale_all_sizes else sizes[0]
+                shaped = [(0, 0, side / 2 * root, side / 2 / root) for root in roots]
             yield from larger + shaped if self.max_before_ratios else shaped + larger
 
 
@@ -185,7 +185,7 @@ class PriorBoxClustered(PriorBase, since=1):
     """Prior boxes of given widths and heights around each cell of a grid.
 
     Specification: PriorBoxClustered-1. Inputs: (height, width) of the grid and of the image. Boxes are fractions of the
-    image. Where neither `step` nor `step_w` and `step_h` are given, the cells divide the image evenly.
+    image. Without `step`, `step_w` and `step_h` the cells divide the image evenly.
     """
 
     width = attr.numbers(rule=attr.positive)
@@ -223,8 +223,8 @@ class PriorBoxClustered(PriorBase, since=1):
 class ExperimentalDetectronPriorGridGenerator(Op, since=6):
     """Copies of the prior boxes around the center of each cell of a feature map.
 
-    Specification: ExperimentalDetectronPriorGridGenerator-6. The grid is that of `feature_map` or, where given, `h` ×
-    `w`; cells are `stride_x` × `stride_y` pixels, or divide `im_data` evenly. Output: [height, width, priors, 4], or
+    Specification: ExperimentalDetectronPriorGridGenerator-6. The grid has the size of `feature_map`, or `h` × `w` if
+    given; cells are `stride_x` × `stride_y` pixels, or divide `im_data` evenly. Output: [height, width, priors, 4], or
     one list with `flatten`.
     """
 
@@ -241,9 +241,9 @@ class ExperimentalDetectronPriorGridGenerator(Op, since=6):
         require_shape("im_data", im_data, None, None, None, None)
         agreed("the batches of feature_map and im_data", dim_of(feature_map, 0), dim_of(im_data, 0))
         grid = dim_of(feature_map, 2), dim_of(feature_map, 3)
-        for name, wanted, found in zip("hw", (self.h, self.w), grid, strict=True):
-            if wanted and not found.contains(wanted):
-                raise ShapeMismatch(f"{name} is {wanted}, but feature_map has {found} cells along that axis")
+        for name, cells, dim in zip("hw", (self.h, self.w), grid, strict=True):
+            if cells and not dim.contains(cells):
+                raise ShapeMismatch(f"{name} is {cells}, but feature_map has {dim} cells along that axis")
         count = dim_of(priors, 0)
         if not self.flatten:
             return TensorType(element, Shape(*grid, count, 4))

@@ -1,4 +1,4 @@
-"""Proposal: regions of interest from the scores and deltas of anchors laid out over a grid."""
+"""Proposal: regions of interest from the scores and deltas of anchors on a grid."""
 
 from __future__ import annotations
 
@@ -19,14 +19,13 @@ F = np.float32
 
 
 class Proposal(Suppressing, since=1):
-    """The best `post_nms_topn` regions of each image, after suppression of those that overlap a better one.
+    """The best `post_nms_topn` regions of each image after non-maximum suppression.
 
     Specification: Proposal-1. Inputs: class_probs [batches, 2 · anchors, height, width], of which the second half
     scores the foreground; bbox_deltas [batches, 4 · anchors, height, width]; image_shape (height, width, scale) or
-    (height, width, scale of height, scale of width). There are as many anchors as pairs of `ratio` and `scale`.
-    Regions smaller than `min_size` times the scale score 0. Output: rows (batch, x1, y1, x2, y2), after the regions
-    found a row that begins with −1, then zeros. `framework` tensorflow uses coordinates without the pixel offset, and
-    lays out y first.
+    (height, width, scale of height, scale of width). There is one anchor per pair of `ratio` and `scale`. Regions
+    smaller than `min_size` times the scale score 0. Output: rows (batch, x1, y1, x2, y2), followed by a row that begins
+    with −1, then zeros. `framework` tensorflow uses coordinates without the pixel offset, and y before x.
     """
 
     base_size = attr.integer(default=0, rule=attr.positive, spec_required=True)
@@ -83,11 +82,11 @@ class Proposal(Suppressing, since=1):
             order = by_score(scores)[: self.pre_nms_topn]
             overlap = Iou(self._offset)
             stay = order[self.suppress(boxes[order], self.nms_thresh, self.post_nms_topn, overlap=overlap)]
-            found = len(stay)
-            rows[batch, :found, 0] = batch
-            rows[batch, :found, 1:] = self._finished(boxes[stay], image_shape)
-            rows[batch, found : found + 1, 0] = -1
-            best[batch, :found] = scores[stay]
+            selected = len(stay)
+            rows[batch, :selected, 0] = batch
+            rows[batch, :selected, 1:] = self._finished(boxes[stay], image_shape)
+            rows[batch, selected : selected + 1, 0] = -1
+            best[batch, :selected] = scores[stay]
         return rows.reshape(-1, 5), best.ravel()
 
     @property
@@ -124,7 +123,7 @@ class Proposal(Suppressing, since=1):
         return boxes, scores * (sizes(boxes, self._offset) >= least).all(-1)
 
     def _limits(self, image: Array) -> tuple[float, float]:
-        """The limits of the second and of the first coordinate: height and width, or the reverse where y is first."""
+        """The limits of the second and of the first coordinate: height and width, or the reverse if y precedes x."""
         height, width = image[:2].tolist()
         return (width, height) if self.framework == "tensorflow" else (height, width)
 

@@ -15,7 +15,7 @@ from irload.ops.ports import require_integer
 
 
 class RoiAlignBase(Op):
-    """What both share: data [batches, channels, height, width] and regions, each with the batch element it lies in."""
+    """Base of both operations: data [batches, channels, height, width], and regions with their batch elements."""
 
     pooled_h = attr.integer(default=0, rule=attr.positive, spec_required=True)
     pooled_w = attr.integer(default=0, rule=attr.positive, spec_required=True)
@@ -48,8 +48,8 @@ class RoiAlignBase(Op):
 class ROIAlign(RoiAlignBase, since=3):
     """Pools regions (x1, y1, x2, y2) to a fixed size by bilinear samples, without rounding their corners.
 
-    Specification: ROIAlign-3. `spatial_scale` takes the regions to the cells of `data`. Each of `pooled_h` × `pooled_w`
-    bins is the mean or the maximum of `sampling_ratio`² samples (0: about one a cell). The maximum starts from 0, as in
+    Specification: ROIAlign-3. `spatial_scale` scales regions to cells of `data`. Each of `pooled_h` × `pooled_w` bins
+    is the mean or the maximum of `sampling_ratio`² samples (0: about one per cell). The maximum starts from 0, as in
     the runtime, so it is never negative. Regions are at least one cell large.
     """
 
@@ -70,10 +70,10 @@ class ROIAlign(RoiAlignBase, since=3):
 
 
 class ROIAlign9(ROIAlign, type="ROIAlign", since=9):
-    """ROIAlign with a choice of where the centers of cells lie.
+    """ROIAlign with a choice of the position of cell centers.
 
     Specification: ROIAlign-9. `aligned_mode` asymmetric is version 3; half_pixel_for_nn shifts the scaled corners by
-    −0.5; half_pixel adds 0.5 before scaling too. The latter two let regions be smaller than one cell.
+    −0.5; half_pixel also adds 0.5 before scaling. The latter two allow regions smaller than one cell.
     """
 
     aligned_mode = attr.choice("asymmetric", "half_pixel_for_nn", "half_pixel", default="asymmetric")
@@ -89,7 +89,7 @@ class ROIAlign9(ROIAlign, type="ROIAlign", since=9):
 class ROIAlignRotated(RoiAlignBase, since=15):
     """ROIAlign of regions (center x, center y, width, height, angle in radians), by the mean of the samples.
 
-    Specification: ROIAlignRotated-15. Cell centers lie at half pixels. `clockwise_mode` says which way the angle turns.
+    Specification: ROIAlignRotated-15. Cell centers are at half pixels. `clockwise_mode` is the direction of the angle.
     """
 
     clockwise_mode = attr.boolean(default=False)
@@ -110,10 +110,10 @@ class ROIAlignRotated(RoiAlignBase, since=15):
 
 
 class ExperimentalDetectronROIFeatureExtractor(Op, since=6):
-    """ROIAlign over a pyramid of feature maps, each region on the level that suits its size.
+    """ROIAlign over a pyramid of feature maps; the size of a region selects its level.
 
-    Specification: ExperimentalDetectronROIFeatureExtractor-6. A region of 224² pixels lies on level 2 (counted from 0),
-    one of twice its side a level higher; levels are clipped to those there are, and regions without area give zeros.
+    Specification: ExperimentalDetectronROIFeatureExtractor-6. A region of 224² pixels uses level 2 (counted from 0),
+    one of twice its side the next level; levels are clamped to the existing ones, and regions without area give zeros.
     Maps are [1, channels, height, width]; `pyramid_scales` are their strides. Outputs: features [regions, channels,
     output_size, output_size], and the regions.
     """

@@ -1,4 +1,4 @@
-"""Pooling of regions whose corners are rounded: ROIPooling, PSROIPooling, DeformablePSROIPooling."""
+"""Pooling of regions with rounded corners: ROIPooling, PSROIPooling, DeformablePSROIPooling."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def positive_number(value: float) -> str | None:
 
 
 def pair(value: tuple[int, ...]) -> str | None:
-    """Validator: none or two positive sizes."""
+    """Validator: no or two positive sizes."""
     return None if not value or (len(value) == 2 and min(value) > 0) else "must be two positive sizes"
 
 
@@ -34,7 +34,7 @@ def check_ports(data: TensorType, rois: TensorType) -> TensorType:
 
 
 def pool_rois(data: Array, rois: Array, shape: tuple[int, ...], pool: Callable[[Array, Array], Array]) -> Array:
-    """`pool(image, corners)` of every region. A batch element of −1 ends the list: that region and the rest give 0."""
+    """`pool(image, corners)` of every region. A batch element of −1 ends the list: the remaining rows are 0."""
     result = np.zeros((len(rois), *shape), data.dtype)
     ends = np.flatnonzero(rois[:, 0] == -1)
     for k in range(int(ends[0]) if len(ends) else len(rois)):
@@ -43,12 +43,12 @@ def pool_rois(data: Array, rois: Array, shape: tuple[int, ...], pool: Callable[[
 
 
 def coordinates(start: float, end: float, count: int, size: int) -> Array:
-    """`count` coordinates from `start` to `end` (normalized) along an axis of `size` cells; one lies in the middle."""
+    """`count` coordinates from `start` to `end` (normalized) along an axis of `size` cells; the middle for one."""
     low, high, last = np.float32(start), np.float32(end), np.float32(size - 1)
     if count == 1:
         return np.array([(low + high) * last / 2], np.float32)
     at = np.arange(count, dtype=np.float32) * ((high - low) * last / np.float32(count - 1)) + low * last
-    at[-1] = high * last  # the sum could round to just outside
+    at[-1] = high * last  # the sum may round to a coordinate outside
     return at
 
 
@@ -56,8 +56,9 @@ class ROIPooling(Op, since=2, also_in=(1,)):
     """Pools regions (batch element, x1, y1, x2, y2) to `pooled_h` × `pooled_w` bins.
 
     Specification: ROIPooling-1. Method max: corners are scaled by `spatial_scale` and rounded, each bin is the maximum
-    of its cells, 0 without any. Method bilinear: corners are normalized to 0..1, each bin is one bilinear sample, 0
-    outside the map. Newer files repeat the size as `output_roi` and `output_size`; `pooled_h` and `pooled_w` go first.
+    of its cells, 0 if it is empty. Method bilinear: corners are normalized to 0..1, each bin is one bilinear sample, 0
+    outside the map. Newer files repeat the size as `output_roi` and `output_size`; `pooled_h` and `pooled_w` take
+    precedence.
     """
 
     output_size = attr.integers(default=(), rule=pair)
@@ -107,7 +108,7 @@ class ROIPooling(Op, since=2, also_in=(1,)):
 
 
 def _edges(start: int, end: int, count: int, size: int) -> list[slice]:
-    """The cells of each of `count` bins over start..end, which may overlap by a cell; cut to the map."""
+    """The cells of each of `count` bins over start..end, clamped to the map. Bins may overlap by a cell."""
     step = np.float32(max(end - start + 1, 1)) / np.float32(count)
     at = np.arange(count + 1, dtype=np.float32) * step
     low = np.clip(np.floor(at[:-1]) + start, 0, size).astype(int)
@@ -116,12 +117,12 @@ def _edges(start: int, end: int, count: int, size: int) -> list[slice]:
 
 
 class PSROIPooling(Op, since=1):
-    """Position-sensitive pooling: each bin of a region reads channels of its own.
+    """Position-sensitive pooling: each bin of a region reads separate channels.
 
     Specification: PSROIPooling-1. Output: [regions, output_dim, group_size, group_size]. Mode average: the mean of the
-    cells of each bin, from output_dim · group_size² channels, corners rounded. Mode bilinear: regions are cut into
-    `spatial_bins_y` × `spatial_bins_x` parts with channels of their own, each sampled at group_size² points; the parts
-    are averaged.
+    cells of each bin, from output_dim · group_size² channels, with rounded corners. Mode bilinear: regions are divided
+    into `spatial_bins_y` × `spatial_bins_x` parts with separate channels, each sampled at group_size² points; the
+    result is the mean of the parts.
     """
 
     output_dim = attr.integer(rule=attr.positive)
@@ -152,11 +153,11 @@ class PSROIPooling(Op, since=1):
     def _mean(self, image: Array, corners: Array) -> Array:
         size, scale = self.group_size, corners.dtype.type(self.spatial_scale)
         start, end = round_away(corners[:2]) * scale, (round_away(corners[2:]) + 1) * scale
-        own = image.reshape(self.output_dim, size, size, *image.shape[1:])
+        parts = image.reshape(self.output_dim, size, size, *image.shape[1:])
         result = np.zeros((self.output_dim, size, size), image.dtype)
         rows, columns = (self._edges(start[1 - axis], end[1 - axis], image.shape[1 + axis]) for axis in range(2))
         for h, w in np.ndindex(size, size):
-            window = own[:, h, w, rows[h], columns[w]]
+            window = parts[:, h, w, rows[h], columns[w]]
             if window[0].size:
                 result[:, h, w] = window.mean((1, 2))
         return result
@@ -184,7 +185,7 @@ class PSROIPooling(Op, since=1):
 
 
 class DeformablePSROIPooling(Op, since=1):
-    """PSROIPooling whose bins are moved by learnt offsets and averaged over samples.
+    """PSROIPooling with bins moved by learnt offsets, averaged over samples.
 
     Specification: DeformablePSROIPooling-1. Each of group_size² bins of a region is the mean of `spatial_bins_y` ×
     `spatial_bins_x` bilinear samples within half a cell of the map. `offsets` [regions, 2 · classes, part_size,
@@ -249,8 +250,8 @@ class DeformablePSROIPooling(Op, since=1):
         x = x + np.arange(self.spatial_bins_x, dtype=image.dtype) * (step[0] / self.spatial_bins_x)
         y = y + np.arange(self.spatial_bins_y, dtype=image.dtype)[:, None] * (step[1] / self.spatial_bins_y)
         inside = (x >= -0.5) & (x <= width - 0.5) & (y >= -0.5) & (y <= height - 0.5)
-        own = image.reshape(self.output_dim, size, size, height, width)
+        parts = image.reshape(self.output_dim, size, size, height, width)
         channel, row, column = (index[..., None, None] for index in np.ogrid[: self.output_dim, :size, :size])
-        values = bilinear(lambda i, j: own[channel, row, column, i, j], y, x, (height, width))
+        values = bilinear(lambda i, j: parts[channel, row, column, i, j], y, x, (height, width))
         count = inside.sum((3, 4))
         return (values * inside).sum((3, 4), dtype=image.dtype) / np.maximum(count, 1).astype(image.dtype)

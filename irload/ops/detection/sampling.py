@@ -1,4 +1,4 @@
-"""Reading feature maps between their cells: what the pooling of regions of interest shares."""
+"""Samples of feature maps at real coordinates, for the pooling of regions of interest."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from irload.core.tensor import Array
 from irload.errors import ExecutionError, LimitExceeded
 
 SAMPLES = 1 << 28
-"""Samples of one region, over all channels: a map of 1000 × 1000 cells with 256 channels, each cell once."""
+"""The most samples of one region, over all channels: 1000 × 1000 cells of 256 channels."""
 
-Read = Callable[[Array, Array], Array]
-"""Takes row and column indices that broadcast; returns the cells there, with any leading axes."""
+ReadCells = Callable[[Array, Array], Array]
+"""Takes row and column indices that broadcast; returns the cells at them, with any leading axes."""
 
 
-def bilinear(read: Read, y: Array, x: Array, size: tuple[int, int]) -> Array:
-    """The values at real coordinates, blended from the four cells around; coordinates are clipped to the map."""
+def bilinear(read: ReadCells, y: Array, x: Array, size: tuple[int, int]) -> Array:
+    """The values at real coordinates, interpolated between four cells; coordinates are clamped to the map."""
     height, width = size
     y, x = np.clip(y, 0, height - 1), np.clip(x, 0, width - 1)
     top, left = np.floor(y).astype(np.int64), np.floor(x).astype(np.int64)
@@ -29,26 +29,26 @@ def bilinear(read: Read, y: Array, x: Array, size: tuple[int, int]) -> Array:
     return upper * (1 - down) + lower * down
 
 
-def cells(image: Array) -> Read:
+def cells(image: Array) -> ReadCells:
     """The reader of a feature map [..., height, width]."""
     return lambda y, x: image[..., y, x]
 
 
 def check_samples(count: int) -> None:
-    """Raise LimitExceeded where one region would take more samples, over all channels, than any real model does."""
+    """Raise LimitExceeded if one region takes more samples, over all channels, than any real model does."""
     if count > SAMPLES:
-        raise LimitExceeded(f"{count} samples of one region of interest are asked for; at most {SAMPLES} are taken")
+        raise LimitExceeded(f"one region of interest takes {count} samples; at most {SAMPLES} are allowed")
 
 
 def round_away(x: Array) -> Array:
-    """Rounding half away from zero."""
+    """Rounds half away from zero."""
     return np.trunc(x + np.copysign(x.dtype.type(0.5), x))
 
 
 def batch_of(index: float, count: int) -> int:
-    """The batch element of a region. Raises ExecutionError when there is none of that index."""
+    """The batch element of a region. Raises ExecutionError if it does not exist."""
     if not 0 <= index < count:
-        raise ExecutionError(f"a region of interest lies in batch element {index:g}, found {count} elements")
+        raise ExecutionError(f"a region of interest is in batch element {index:g}, found {count} elements")
     return int(index)
 
 
@@ -63,9 +63,9 @@ def sample_bins(
 ) -> Array:
     """One region of a map [channels, height, width], pooled to [channels, *bins].
 
-    Each bin averages (or, mode max, takes the greatest of 0 and) `ratio` × `ratio` samples spread evenly over it; ratio
-    0 takes as many as the bin is cells large, rounded up, a negative one takes none, which gives 0. Samples more than a
-    cell outside the map are 0. `start` and `size` are (y, x) in cells; `place` may move the samples.
+    Each bin is the mean (mode max: the maximum, at least 0) of `ratio` × `ratio` evenly spaced samples; ratio 0 means
+    the size of the bin in cells, rounded up; with a negative ratio the result is 0. Samples more than a cell outside
+    the map are 0. `start` and `size` are (y, x) in cells; `place` may move the samples.
     """
     channels, height, width = image.shape
     steps = [np.float32(length) / np.float32(count) for length, count in zip(size, bins, strict=True)]

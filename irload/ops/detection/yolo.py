@@ -13,12 +13,11 @@ from irload.ops.detection.ports import require_floats, require_shape
 
 
 class RegionYolo(Op, since=1):
-    """Activations of a YOLO head: sigmoid on x, y and objectness, and on the classes or softmax over them.
+    """Activations of a YOLO head: sigmoid of x, y and objectness, and sigmoid or softmax of the classes.
 
     Specification: RegionYolo-1. `data` is [batches, regions · (coords + 1 + classes), height, width]. With `do_softmax`
-    (YOLO v2) there are `num` regions, the classes go through softmax and the axes `axis`..`end_axis` become one;
-    without it (v3) there are as many regions as `mask` has values and the classes go through sigmoid. `anchors` change
-    nothing.
+    (YOLO v2) there are `num` regions, the classes use softmax, and the axes `axis`..`end_axis` are flattened; without
+    it (v3) there is one region per value of `mask`, and the classes use sigmoid. `anchors` has no effect.
     """
 
     anchors = attr.numbers(default=())
@@ -32,7 +31,7 @@ class RegionYolo(Op, since=1):
 
     @property
     def regions(self) -> int:
-        """The boxes that each cell predicts."""
+        """The boxes per cell."""
         return self.num if self.do_softmax else len(self.mask)
 
     def infer(self, data: TensorType) -> TensorType:
@@ -72,10 +71,10 @@ class RegionYolo(Op, since=1):
 
 
 class ReorgYolo(Op, since=2, also_in=(1,)):
-    """Moves blocks of `stride` × `stride` cells into the channels: [n, c, h, w] becomes [n, c·s², h/s, w/s].
+    """Moves blocks of `stride` × `stride` cells into the channels: [n, c, h, w] to [n, c·s², h/s, w/s].
 
-    Specification: ReorgYolo-1. The order is that of the original YOLO v2: the input is read as if it were
-    [n, c/s², h·s, w·s], so `c` must be a multiple of s², and `h` and `w` of s.
+    Specification: ReorgYolo-1, in the order of the original YOLO v2: the input is read as [n, c/s², h·s, w·s], so `c`
+    must be a multiple of s², and `h` and `w` of s.
     """
 
     stride = attr.integers(rule=attr.positive)

@@ -1,1 +1,1 @@
-"""Generation: operations that make tensors from a few numbers, among them the random ones."""
+"""Generation: tensors from a few numbers, including random ones."""

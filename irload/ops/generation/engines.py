@@ -1,4 +1,4 @@
-"""The two generators of random words behind RandomUniform, and what each type makes of a word."""
+"""The two random generators behind RandomUniform, and the conversion of their words to each type."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _MANTISSA = {f64: 52, f32: 23, f16: 10, bf16: 7}
 
 
 def unit_by_bits(words: Array, element: ElementType) -> Array:
-    """Numbers of [0, 1) from words whose lower bits become the mantissa of a number of [1, 2). f64 takes two words."""
+    """Numbers of [0, 1): the lower bits of each word are the mantissa of a number of [1, 2). f64 takes two words."""
     bits = _MANTISSA[element]
     if element is f64:
         pairs = words.reshape(-1, 2)
@@ -52,7 +52,7 @@ def unit_by_bits(words: Array, element: ElementType) -> Array:
 
 
 def unit_by_division(words: Array, element: ElementType) -> Array:
-    """Numbers of [0, 1) from the lower bits of words, as many as the type can distinguish. f64 takes two words."""
+    """Numbers of [0, 1): the lower bits of each word, up to the type's precision, divided. f64 takes two words."""
     bits = _MANTISSA[element] + 1
     if element is f64:
         pairs = words.reshape(-1, 2)

@@ -18,7 +18,7 @@ def _require_index(name: str, tensor: TensorType) -> None:
 
 
 def _size(name: str, tensor: TensorType) -> Dim:
-    """The size that a scalar (or a list of one) holds."""
+    """The size in a scalar (or a list of one element)."""
     if tensor.dims is None:
         return ANY
     if any(v < 0 for v in tensor.ints or ()):

@@ -25,7 +25,7 @@ def seed_of(value: int) -> str | None:
 def uniform(
     shape: tuple[int, ...], low: Array, high: Array, element: ElementType, seeds: tuple[int, int], alignment: str
 ) -> Array:
-    """Values of [low, high), drawn as the specification says for each type; `seeds` are the global and the op's own."""
+    """Values of [low, high), drawn as the specification defines for each type; `seeds` are (global, operation)."""
     global_seed, op_seed = seeds if any(seeds) else (secrets.randbits(64), 0)
     count = int(np.prod(shape, dtype=np.int64))
     wide = element is f64 or (element is i64 and (alignment == "tensorflow" or max(int(low), int(high)) >= 2**32))
@@ -34,7 +34,7 @@ def uniform(
     if element.is_float:
         values = _floats(words, low, high, element, alignment)
     else:
-        if wide:  # the two generators put the words of a 64-bit integer in opposite order
+        if wide:  # the two generators order the words of a 64-bit integer differently
             lower, upper = words.reshape(-1, 2).T if alignment == "tensorflow" else words.reshape(-1, 2).T[::-1]
             words = (upper << np.uint64(32)) + lower
         span = np.uint64((int(high) - int(low)) % 2**64)
@@ -43,7 +43,7 @@ def uniform(
 
 
 def _floats(words: Array, low: Array, high: Array, element: ElementType, alignment: str) -> Array:
-    """Numbers of [low, high): each step is rounded with Philox, only the result is with MT19937."""
+    """Numbers of [low, high): each step is rounded with Philox, only the result with MT19937."""
     if alignment == "tensorflow":
         return unit_by_bits(words, element) * (high - low) + low
     unit = unit_by_division(words, element)
@@ -63,9 +63,9 @@ def _require_single(name: str, tensor: TensorType) -> None:
 
 
 class RandomUniform(Op, since=8):
-    """Values drawn evenly from [min_val, max_val), in the shape that the input `shape` holds.
+    """Values drawn uniformly from [min_val, max_val), of the shape in input `shape`.
 
-    Specification: RandomUniform-8. The same seeds give the same values, bit by bit those of the reference: by Philox
+    Specification: RandomUniform-8. The same seeds give the same values, bit by bit equal to the reference: by Philox
     with `alignment` tensorflow, by MT19937 (which ignores `op_seed`) with pytorch.
     """
 
@@ -103,11 +103,11 @@ class RandomUniform(Op, since=8):
 
 
 class Multinomial(Op, since=13):
-    """The indices of classes drawn by their probabilities `probs` [batch, classes]: [batch, num_samples].
+    """The indices of classes drawn with probabilities `probs` [batch, classes]: [batch, num_samples].
 
-    Specification: Multinomial-13. `log_probs` says that the probabilities are logarithms; they need not sum to 1.
-    The draws are those of RandomUniform with the same seeds, in f64 for f64 probabilities and else in f32. Without
-    replacement no class is drawn twice in a row of the batch, so there must be enough classes.
+    Specification: Multinomial-13. With `log_probs` the probabilities are logarithms; they need not sum to 1. The draws
+    equal RandomUniform with the same seeds, in f64 for f64 probabilities, else in f32. Without replacement no class is
+    drawn twice for one batch element, so there must be enough classes.
     """
 
     convert_type = attr.element_type(default=dynamic, among=INDEX, spec_required=True)

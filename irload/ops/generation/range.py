@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import TypeGuard
 
 import numpy as np
 
@@ -10,6 +11,7 @@ from irload.core import attribute as attr
 from irload.core.element import ElementType, dynamic, merge
 from irload.core.op import Op
 from irload.core.shape import ANY, Dim, Shape
+from irload.core.size import is_size
 from irload.core.tensor import Array, TensorType
 from irload.errors import AttributeInvalid, ShapeMismatch, TypeMismatch
 
@@ -17,17 +19,21 @@ from irload.errors import AttributeInvalid, ShapeMismatch, TypeMismatch
 def length(start: float, stop: float, step: float) -> int:
     """The number of values from `start` in steps of `step` before `stop`: max(ceil((stop − start) / step), 0).
 
-    Steps of 0, which a fraction becomes in an integer type, give none.
+    0 for a step of 0, which a fraction becomes in an integer type.
     """
     if step == 0:
         return 0
-    if isinstance(start, int) and isinstance(stop, int) and isinstance(step, int):
+    if _is_whole(start) and _is_whole(stop) and _is_whole(step):
         return max(-((start - stop) // step), 0)
     return max(math.ceil((stop - start) / step), 0)
 
 
+def _is_whole(number: float) -> TypeGuard[int]:
+    return isinstance(number, int) or is_size(number)
+
+
 class Progression(Op):
-    """Three scalars in, a list out."""
+    """Three scalars to a list."""
 
     def element(self, *inputs: TensorType) -> ElementType:
         """The element type of the output."""
@@ -41,16 +47,17 @@ class Progression(Op):
                 raise ShapeMismatch(f"{name} must be a scalar, found {tensor.shape}")
             if tensor.value is not None and tensor.value.size == 1:
                 number = tensor.value.item()
-                if not math.isfinite(number):
+                if not is_size(number) and not math.isfinite(number):
                     raise ShapeMismatch(f"{name} must be finite, found {number}")
-                numbers.append(math.trunc(number) if element.is_integer else float(number))
+                whole = number if is_size(number) else math.trunc(number)
+                numbers.append(whole if element.is_integer else float(number))
         if step.value is not None and not step.value.any():
             raise ShapeMismatch(f"step must not be 0, found {step.value}")
         return TensorType(element, Shape(Dim.of(length(*numbers)) if len(numbers) == 3 else ANY))
 
     @staticmethod
     def progression(start: Array, stop: Array, step: Array) -> Array:
-        """The values, from three scalars of one dtype and in it."""
+        """The values, from three scalars of one dtype, in that dtype."""
         positions: Array = np.arange(length(start.item(), stop.item(), step.item()))
         return start + positions.astype(start.dtype) * step
 
@@ -58,7 +65,7 @@ class Progression(Op):
 class Range(Progression, since=1):
     """The values start, start + step, … before `stop`.
 
-    Specification: Range-1. All three are scalars of one numeric type, which is the output's; step must not be 0.
+    Specification: Range-1. All three are scalars of one numeric type, also the type of the output; step must not be 0.
     """
 
     def element(self, *inputs: TensorType) -> ElementType:
@@ -72,10 +79,9 @@ class Range(Progression, since=1):
 
 
 class Range4(Progression, type="Range", since=4):
-    """Range whose inputs may be of different types and are converted to `output_type` before anything else.
+    """Range with inputs of different types, which are first converted to `output_type`.
 
-    Specification: Range-4. Conversion to an integer type truncates; a step that becomes 0 by it gives no
-    values.
+    Specification: Range-4. Conversion to an integer type truncates; a step that is truncated to 0 gives an empty list.
     """
 
     output_type = attr.element_type(default=dynamic, spec_required=True)

@@ -15,11 +15,11 @@ from irload.core.tensor import Array, TensorType
 from irload.errors import ShapeMismatch, TypeMismatch
 
 _FROM_RGB = np.array([[0.257, 0.504, 0.098], [-0.148, -0.291, 0.439], [0.439, -0.368, -0.071]], np.float32)
-"""Y, U and V from R, G and B, before 16, 128 and 128 are added."""
+"""Y, U and V from R, G and B, before adding 16, 128 and 128."""
 
 
 def _settled(values: Array, dtype: np.dtype[np.generic]) -> Array:
-    """Values kept within 0..255; integers are rounded, halves to the even."""
+    """Values clamped to 0..255; integers are rounded, halves to even."""
     values = values.clip(0, 255)
     return (np.rint(values) if dtype.kind in "iu" else values).astype(dtype)
 
@@ -32,7 +32,7 @@ def _colour_type(*tensors: TensorType) -> ElementType:
 
 
 def _plane(name: str, tensor: TensorType, channels: int) -> Shape:
-    """The shape [N, H, W, C] of a plane. Raises ShapeMismatch where it has another rank or number of channels."""
+    """The shape [N, H, W, C] of a plane. Raises ShapeMismatch for another rank or number of channels."""
     if tensor.rank is None:
         return Shape.any(4)
     if tensor.rank != 4 or not tensor.shape[3].contains(channels):
@@ -41,7 +41,7 @@ def _plane(name: str, tensor: TensorType, channels: int) -> Shape:
 
 
 def _divided(dim: Dim, divisor: int, what: str) -> Dim:
-    """The sizes of which `dim` holds the multiples. Raises ShapeMismatch where it holds none."""
+    """The dim divided by `divisor`. Raises ShapeMismatch if it contains no multiple of it."""
     lo, hi = -(-dim.lo // divisor), None if dim.hi is None else dim.hi // divisor
     if hi is not None and hi < lo:
         raise ShapeMismatch(f"{what} must be divisible by {divisor}, found {dim}")
@@ -51,7 +51,7 @@ def _divided(dim: Dim, divisor: int, what: str) -> Dim:
 class FromPlanes(Op):
     """Video planes to an image [N, H, W, 3].
 
-    Either a single plane [N, H·3/2, W, 1] that holds all, or the planes one by one. Height and width must be even.
+    The input is a single plane [N, H·3/2, W, 1], or one input per plane. Height and width must be even.
     """
 
     reverse: ClassVar[bool] = False
@@ -63,7 +63,7 @@ class FromPlanes(Op):
         return self._image(_colour_type(y), n, _divided(h * 2, 3, "twice the height of the plane"), w)
 
     def infer_planes(self, y: TensorType, chroma: Sequence[tuple[str, TensorType]], channels: int) -> TensorType:
-        """The image's type, from the plane of luma and the planes of chroma."""
+        """The image's type, from the luma plane and the chroma planes."""
         n, h, w, _ = _plane("y", y, 1)
         halves = Shape.any(4)
         for name, tensor in chroma:
@@ -148,9 +148,9 @@ class I420toBGR(I420toRGB, since=8):
 
 
 class RGBtoNV12(Op, since=17):
-    """RGB [N, H, W, 3] to NV12: one plane [N, H·3/2, W, 1], or with `single_plane` false luma and chroma apart.
+    """RGB [N, H, W, 3] to NV12: one plane [N, H·3/2, W, 1], or separate luma and chroma if `single_plane` is false.
 
-    Specification: RGBtoNV12-17. Height and width must be even; the chroma is that of the mean of 2×2 pixels.
+    Specification: RGBtoNV12-17. Height and width must be even; the chroma is computed from the mean of 2×2 pixels.
     """
 
     single_plane = attr.boolean(default=True)

@@ -11,16 +11,16 @@ from irload.core.tensor import Array, TensorType
 from irload.errors import ShapeMismatch, TypeMismatch
 
 FAR = 2.0**40
-"""Pixels by which coordinates are cut, so that they fit integers."""
+"""The bound in pixels to which coordinates are clamped, so that they fit integers."""
 
 
 class GridSample(Op, since=9):
     """Samples `data` [N, C, H, W] at the points (x, y) of `grid` [N, H', W', 2]; the result is [N, C, H', W'].
 
-    Specification: GridSample-9. −1 and 1 are the centres of the outermost pixels with `align_corners`, else their outer
-    edges. Pixels outside the image are 0 (`zeros`), the nearest one inside (`border`), or mirrored (`reflection`, at
-    the centre of the last pixel or at its edge likewise). Halves go to the even pixel in mode nearest; integers are
-    truncated in the others.
+    Specification: GridSample-9. With `align_corners`, −1 and 1 are the centres of the outermost pixels, else their
+    outer edges. Pixels outside the image are 0 (`zeros`), the nearest pixel inside (`border`), or mirrored
+    (`reflection`, at the centre or the edge of the last pixel, as `align_corners` selects). Mode nearest rounds halves
+    to even; the other modes truncate integers.
     """
 
     align_corners = attr.boolean(default=False)
@@ -68,13 +68,13 @@ class GridSample(Op, since=9):
         return result.astype(data.dtype).reshape(shape)
 
     def _pixels(self, at: Array, size: int) -> Array:
-        """Coordinates of −1..1 in pixels."""
+        """Coordinates of −1..1 converted to pixels."""
         if self.align_corners:
             return (at + 1) * (size - 1) / 2
         return ((at + 1) * size - 1) / 2
 
     def _at(self, image: Array, y: Array, x: Array, height: int, width: int) -> Array:
-        """The pixels [N, C, points] at whole coordinates [N, 1, points], padded where these lie outside."""
+        """The pixels [N, C, points] at whole coordinates [N, 1, points], padded if they are outside."""
         y, x = _whole(y), _whole(x)
         if self.padding_mode == "reflection":
             y, x = self._mirrored(y, height), self._mirrored(x, width)
@@ -93,7 +93,7 @@ class GridSample(Op, since=9):
 
 
 def _whole(at: Array) -> Array:
-    """Whole coordinates as integers; infinite ones, and all beyond, as ±2⁴⁰, and NaN as 2⁴⁰."""
+    """Whole coordinates as integers, clamped to ±2⁴⁰; NaN becomes 2⁴⁰."""
     return np.nan_to_num(at, nan=FAR).clip(-FAR, FAR).astype(np.int64)
 
 

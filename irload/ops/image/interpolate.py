@@ -11,6 +11,7 @@ from irload.core.element import bf16, f16, f32, f64, i8, i32, i64, u8, u32, u64
 from irload.core.op import Op
 from irload.core.scratch import require_scratch
 from irload.core.shape import Dim, Shape
+from irload.core.size import alike, fixed, is_size
 from irload.core.tensor import Array, TensorType, length_of
 from irload.errors import ShapeMismatch, TypeMismatch
 from irload.ops.image.resize import Resized, Sampling, resize
@@ -24,12 +25,12 @@ _SIZES = (i32, i64, u32, u64)
 _SCALES = (f32, f16, bf16)
 
 _EPSILON = np.float32(1e-6)
-"""Added to each scale, so that a scale that is a rounded quotient of two sizes gives back the size."""
+"""Added to each scale, so that a scale computed as a rounded quotient of two sizes reproduces the size."""
 
 
 def scaled(size: int, scale: np.float32) -> int:
     """The length of an axis of `size` elements after scaling; f32 arithmetic is part of the definition."""
-    return size if scale == 1 else int(np.float32(size) * (scale + _EPSILON))
+    return size if scale == 1 else int(np.float32(fixed(size)) * (scale + _EPSILON))
 
 
 def _require(name: str, tensor: TensorType, allowed: Sequence[object]) -> None:
@@ -48,19 +49,19 @@ def _check_axes(axes: Sequence[int], rank: int) -> None:
 
 
 class Resizing(Op):
-    """What all versions share: padding with zeros, then resizing of some axes."""
+    """Base of all versions: zero padding, then resizing of some axes."""
 
     antialias = attr.boolean(default=False)
     pads_begin = attr.integers(default=(), rule=attr.non_negative)
     pads_end = attr.integers(default=(), rule=attr.non_negative)
 
     def pads(self, rank: int) -> list[tuple[int, int]]:
-        """Zeros before and after each axis. Lists too short are filled with 0, surplus values are ignored."""
+        """Zeros before and after each axis. Short lists are extended with 0, surplus values are ignored."""
         begin, end = ((*p, *(0,) * rank)[:rank] for p in (self.pads_begin, self.pads_end))
         return list(zip(begin, end, strict=True))
 
     def padded(self, data: Array, pads: Sequence[tuple[int, int]] | None = None) -> Array:
-        """`data` with its zeros around it, those of all axes or other ones. Raises LimitExceeded for too many."""
+        """`data` padded with zeros, by `pads` if given. Raises LimitExceeded for too many."""
         pads = self.pads(data.ndim) if pads is None else pads
         if not any(map(any, pads)):
             return data
@@ -69,7 +70,7 @@ class Resizing(Op):
         return np.pad(data, pads)
 
     def sized(self, padded: Shape, axes: Sequence[int], sizes: TensorType) -> Shape:
-        """The shape with the dims of `axes` replaced by the elements of `sizes`, as far as known."""
+        """The shape with the dims of `axes` replaced by the elements of `sizes`, as far as they are known."""
         count = length_of(sizes)
         if count.hi is not None and count.hi < len(axes):
             raise ShapeMismatch(f"there are {len(axes)} axes to resize, but only {count} sizes")
@@ -82,14 +83,14 @@ class Resizing(Op):
 
     @staticmethod
     def check_sources(padded: Shape, result: Shape) -> Shape:
-        """Raise ShapeMismatch where elements would have to come from an empty axis; else give the result's shape."""
+        """Return `result`, the shape after resizing. Raises ShapeMismatch if it enlarges an empty axis."""
         for axis, (source, target) in enumerate(zip(padded, result, strict=True)):
             if source.hi == 0 and target.lo > 0:
                 raise ShapeMismatch(f"axis {axis} is empty and cannot be resized to {target}")
         return result
 
     def resized(self, data: Array, jobs: Sequence[Resized], how: Sampling) -> Array:
-        """`data`, already padded, resized."""
+        """Resize `data`, which is already padded."""
         if 0 in (job.out for job in jobs) or not data.size:
             shape = list(data.shape)
             for job in jobs:
@@ -99,16 +100,22 @@ class Resizing(Op):
 
 
 def _quotients(sizes: Sequence[int], padded: Sequence[int], axes: Sequence[int]) -> list[np.float32]:
-    """The scales that sizes stand for; an empty axis has none that matters."""
-    return [np.float32(s) / np.float32(padded[a] or 1) for s, a in zip(sizes, axes, strict=True)]
+    """The scales from padded sizes to `sizes`; arbitrary for an empty axis."""
+
+    def quotient(size: int, of: int) -> np.float32:
+        if is_size(size) and alike(size, of):
+            return np.float32(1)
+        return np.float32(fixed(size)) / np.float32(fixed(of) or 1)
+
+    return [quotient(s, padded[a]) for s, a in zip(sizes, axes, strict=True)]
 
 
 class Interpolate(Resizing, since=1):
     """Resizes the `axes` to the sizes of `target_spatial_shape`.
 
-    Specification: Interpolate-1. Linear means two taps an axis up to rank 4 and a triangle at rank 5; mode area
-    averages what an output element covers (no coordinates, so align_corners does not matter). Pads enlarge what is
-    sampled but not the axes that are not resized.
+    Specification: Interpolate-1. Linear means two taps per axis up to rank 4 and a triangle filter at rank 5; mode area
+    averages the input elements that an output element covers (without coordinates, so align_corners has no effect).
+    Pads enlarge the sampled data but not the axes that are not resized.
     """
 
     axes = attr.integers(rule=attr.non_negative)
@@ -124,14 +131,14 @@ class Interpolate(Resizing, since=1):
             return data.without_value()
         _check_axes(self.axes, data.rank)
         if self.mode == "linear" and data.rank > 5:
-            raise ShapeMismatch(f"mode linear takes data of rank 5 at the most, found {data.shape}")
+            raise ShapeMismatch(f"mode linear takes data of rank 5 at most, found {data.shape}")
         _require_list("target_spatial_shape", target_spatial_shape)
         result = self.sized(data.shape, self.axes, target_spatial_shape)
         padded = Shape(*(d + (b + e) for d, (b, e) in zip(data.shape, self.pads(data.rank), strict=True)))
         return TensorType(data.element, self.check_sources(padded, result))
 
     def sampling(self, rank: int) -> Sampling:
-        """The attributes in the terms of the later versions."""
+        """The attributes in terms of the later versions."""
         mode = self.mode
         if mode == "linear" and rank < 5:
             mode = "linear_onnx"
@@ -144,7 +151,7 @@ class Interpolate(Resizing, since=1):
         return Sampling(mode, coordinates, "simple", self.antialias)
 
     def geometry(self, padded: Sequence[int], target_spatial_shape: Array) -> tuple[list[Resized], Sampling]:
-        """The axes to resize, of data that has this shape with its pads, and how."""
+        """The axes to resize, for data of this padded shape, and the sampling."""
         sizes = target_spatial_shape.tolist()[: len(self.axes)]
         scales = _quotients(sizes, padded, self.axes)
         jobs = [Resized(a, padded[a], m, s) for a, m, s in zip(self.axes, sizes, scales, strict=True)]
@@ -153,7 +160,7 @@ class Interpolate(Resizing, since=1):
     def compute(self, data: Array, target_spatial_shape: Array) -> Array:
         pads = self.pads(data.ndim)
         for axis, size in enumerate(data.shape):
-            if axis not in self.axes:  # it keeps its size: zeros before it drop what is behind
+            if axis not in self.axes:  # an axis that keeps its size: zeros before it shift its last elements out
                 begin = min(pads[axis][0], size)
                 data = data[(*(slice(None),) * axis, slice(size - begin))]
                 pads[axis] = begin, 0
@@ -162,10 +169,10 @@ class Interpolate(Resizing, since=1):
 
 
 class Interpolate4(Resizing, type="Interpolate", since=4):
-    """Resizes the `axes` (default: all) of the padded data to `sizes` or by `scales`, by `shape_calculation_mode`.
+    """Resizes the `axes` (default: all) of the padded data to `sizes` or by `scales` (`shape_calculation_mode`).
 
-    Specification: Interpolate-4. A scaled axis has floor(padded size · scale) elements, and its coordinates come from
-    the given scale, not from the quotient of the sizes. Axes must be distinct and not negative.
+    Specification: Interpolate-4. A scaled axis has floor(padded size · scale) elements, and coordinates use the given
+    scale rather than the quotient of the sizes. Axes must be distinct and non-negative.
     """
 
     mode = attr.choice(*MODES, default="nearest", spec_required=True)
@@ -195,7 +202,7 @@ class Interpolate4(Resizing, type="Interpolate", since=4):
             return TensorType(data.element, Shape.any(data.rank))
         _check_axes(chosen, data.rank)
         if "pillow" in self.mode and len(chosen) > 2:
-            raise ShapeMismatch(f"mode {self.mode} resizes 2 axes at the most, found {list(chosen)}")
+            raise ShapeMismatch(f"mode {self.mode} resizes at most 2 axes, found {list(chosen)}")
         padded = Shape(*(d + (b + e) for d, (b, e) in zip(data.shape, self.pads(data.rank), strict=True)))
         by_scale = self.shape_calculation_mode == "scales"
         result = self._scaled(padded, chosen, targets) if by_scale else self.sized(padded, chosen, targets)
@@ -221,7 +228,7 @@ class Interpolate4(Resizing, type="Interpolate", since=4):
         return self._computed(data, scales if self.shape_calculation_mode == "scales" else sizes, axes)
 
     def geometry(self, padded: Sequence[int], targets: Array, axes: Array | None) -> tuple[list[Resized], Sampling]:
-        """The axes to resize, of data that has this shape with its pads, and how."""
+        """The axes to resize, for data of this padded shape, and the sampling."""
         chosen = list(range(len(padded))) if axes is None else axes.tolist()
         if self.shape_calculation_mode == "scales":
             scales = [np.float32(s) for s in targets[: len(chosen)]]
@@ -242,8 +249,8 @@ class Interpolate4(Resizing, type="Interpolate", since=4):
 class Interpolate11(Interpolate4, type="Interpolate", since=11):
     """Interpolate with one input for scales or sizes, and with the two modes of the Pillow library.
 
-    Specification: Interpolate-11. The Pillow modes always smooth when they shrink, resize two axes at the most (height,
-    then width), and take no coordinate mode.
+    Specification: Interpolate-11. The Pillow modes always antialias when they shrink, resize at most two axes (height,
+    then width), and ignore the coordinate mode.
     """
 
     mode = attr.choice(*MODES, "bilinear_pillow", "bicubic_pillow", default="nearest", spec_required=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
@@ -12,14 +11,15 @@ import numpy as np
 from irload.core.tensor import Array
 from irload.ops.image import taps
 from irload.ops.image.taps import F32, Taps
+from irload.record import record
 
 PILLOW = {"bilinear_pillow": 1, "bicubic_pillow": 2}
-"""The modes of the Pillow library, and how far they look."""
+"""The modes of the Pillow library, and the radii of their filters."""
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Sampling:
-    """How to resize: the attributes of Interpolate-11, to which those of the older versions are translated."""
+    """How to resize: the attributes of Interpolate-11, to which the attributes of older versions are converted."""
 
     mode: str
     coordinates: str = "half_pixel"
@@ -28,9 +28,9 @@ class Sampling:
     cube_coeff: float = -0.75
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Resized:
-    """One axis to resize: from `size` to `out` elements, with the `scale` that the coordinates are computed from."""
+    """One axis to resize: from `size` to `out` elements, with the `scale` of its coordinates."""
 
     axis: int
     size: int
@@ -43,18 +43,19 @@ class Resized:
 
 
 def resize(data: Array, axes: Sequence[Resized], how: Sampling) -> Array:
-    """`data` resized along `axes`. Axes that keep their size are left alone: every mode maps them onto themselves."""
+    """`data` resized along `axes`. Axes of unchanged size are skipped: every mode is the identity on them."""
     moving = [a for a in axes if a.size != a.out]
     if how.mode == "nearest":
         for a in moving:
             data = np.take(data, taps.nearest(how.nearest, a.at(how), a.size, a.scale), a.axis)
         return data
     if how.mode in PILLOW:
-        for a in reversed(moving):  # the width first; each pass ends in the data's own type
+        for a in reversed(moving):  # the width first; each pass rounds to the data's type
             data = _settled(mixed(data, a.axis, axis_taps(a, how)), data.dtype)
         return data
     if data.dtype.kind in "iu":
-        if how.mode == "linear_onnx":  # a kept height or width takes part in the sum, as two halves of its last element
+        # an unchanged height or width takes part in the sum, as two halves of its last element
+        if how.mode == "linear_onnx":
             moving = [a for a in axes if a in moving or a.axis >= data.ndim - 2]
         return _integers(data, _steps(axes, moving, how), how.mode)
     for axis, tap in _steps(axes, moving, how):
@@ -63,7 +64,7 @@ def resize(data: Array, axes: Sequence[Resized], how: Sampling) -> Array:
 
 
 def axis_taps(axis: Resized, how: Sampling) -> Taps:
-    """What each position along one axis is mixed of in f32, when that axis alone is resized without antialiasing."""
+    """The f32 taps of each position along one axis, if that axis alone is resized without antialiasing."""
     if how.mode == "nearest":
         at = taps.nearest(how.nearest, axis.at(how), axis.size, axis.scale)[:, None]
         return Taps(at, np.ones(at.shape, F32))
@@ -82,14 +83,14 @@ def _steps(axes: Sequence[Resized], moving: Sequence[Resized], how: Sampling) ->
         return [(a.axis, taps.area(a.size, a.out)) for a in moving]
     steep = how.antialias and any(a.scale < 1 for a in axes)
     steps = [(a.axis, taps.linear(a.at(how), a.size, a.scale, a.scale if steep else F32(1)).trimmed()) for a in moving]
-    if steep and steps:  # a factor that cancels out, but for the rounding of integers
+    if steep and steps:  # a factor that cancels out, except for the rounding of integers
         axis, tap = steps[0]
         steps[0] = axis, Taps(tap.index, tap.weight * np.prod([a.scale for a in axes], dtype=F32))
     return steps
 
 
 def mixed(data: Array, axis: int, tap: Taps) -> Array:
-    """One axis replaced by its weighted taps, in the wider of both dtypes."""
+    """One axis replaced by the weighted sums of its taps, in the wider of both dtypes."""
     column = (-1, *(1,) * (data.ndim - 1 - axis))
     shape = (*data.shape[:axis], tap.index.shape[0], *data.shape[axis + 1 :])
     total = np.zeros(shape, np.result_type(data, tap.weight))
@@ -104,7 +105,7 @@ def _normalized(tap: Taps) -> Taps:
 
 
 def _integers(data: Array, steps: Sequence[tuple[int, Taps]], mode: str) -> Array:
-    """Integer data: all axes at once, in the order of the specification's sum, since f32 rounding shows in integers."""
+    """Integer data: all axes in one sum, in the order of the specification, since f32 rounding affects integers."""
     rank = data.ndim
     shape = list(data.shape)
     for axis, tap in steps:
@@ -124,7 +125,7 @@ def _integers(data: Array, steps: Sequence[tuple[int, Taps]], mode: str) -> Arra
 
 
 def _settled(mix: Array, dtype: np.dtype[Any]) -> Array:
-    """What a pass of the Pillow modes stores: integers are rounded and kept within their type."""
+    """The stored result of a pass of the Pillow modes: integers are rounded and clamped to their type."""
     if dtype.kind == "f":
         return mix.astype(dtype)
     limits = np.iinfo(dtype)

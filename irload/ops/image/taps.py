@@ -1,31 +1,30 @@
-"""Where the elements of a resized axis come from: coordinates in the input, and the taps that each mode mixes there."""
+"""The sources of the elements of a resized axis: coordinates in the input, and the taps of each mode."""
 
 from __future__ import annotations
-
-from dataclasses import dataclass
 
 import numpy as np
 
 from irload.core.tensor import Array
+from irload.record import record
 
 F32 = np.float32
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Taps:
-    """For each position of an output axis the input positions it mixes (`index`) and their `weight`, both [out, k]."""
+    """For each position of an output axis, the input positions (`index`) and their `weight`, both [out, k]."""
 
     index: Array
     weight: Array
 
     def trimmed(self) -> Taps:
-        """Without the taps that nowhere count."""
+        """Without taps that have weight 0 everywhere."""
         used = self.weight.any(axis=0)
         return Taps(self.index[:, used], self.weight[:, used])
 
 
 def coordinates(mode: str, size: int, out: int, scale: np.float32) -> Array:
-    """The coordinate in an input axis of `size` for each of `out` positions. In f32, as its rounding decides ties."""
+    """The input coordinate, on an axis of `size`, of each of `out` positions. In f32, whose rounding decides ties."""
     x = np.arange(out, dtype=F32)
     if scale == 1 or out == size:
         return x
@@ -42,13 +41,13 @@ def coordinates(mode: str, size: int, out: int, scale: np.float32) -> Array:
 
 
 def round_half_away(x: Array) -> Array:
-    """The nearest integers; halves go away from zero. In f64, where adding a half is exact."""
+    """The nearest integers; halves are rounded away from zero. In f64, where adding a half is exact."""
     wide = x.astype(np.float64)
     return np.copysign(np.floor(np.abs(wide) + 0.5), wide)
 
 
 def nearest(mode: str, x: Array, size: int, scale: np.float32) -> Array:
-    """The input index that `nearest_mode` takes for each coordinate."""
+    """The input index of each coordinate, rounded as `nearest_mode` specifies."""
     if mode == "floor":
         at = np.floor(x)
     elif mode == "ceil":
@@ -63,19 +62,19 @@ def nearest(mode: str, x: Array, size: int, scale: np.float32) -> Array:
 
 
 def linear_onnx(x: Array, size: int) -> Taps:
-    """Two taps around the coordinate, which is first moved into the input."""
+    """Two taps around the coordinate, which is first clamped to the input."""
     x = x.clip(0, size - 1)
     first = x.astype(np.int64)
     second = np.minimum(first + 1, size - 1)
     weight = np.stack([second - x, x - first], axis=1).astype(F32)
-    weight[first == second] = 0.5  # past the last element both taps are that element
+    weight[first == second] = 0.5  # past the last element both taps are equal
     return Taps(np.stack([first, second], axis=1), weight)
 
 
 def linear(x: Array, size: int, scale: np.float32, stretch: np.float32) -> Taps:
-    """A triangle around the coordinate, `stretch` times as steep; what lies outside the input does not count.
+    """A triangle filter around the coordinate, `stretch` times as steep; positions outside the input have weight 0.
 
-    The weights are left as they are: the caller divides by their sum.
+    The weights are not normalized: the caller divides by their sum.
     """
     reach = 2 if scale > 1 else int(np.ceil(F32(2) / stretch))
     at = round_half_away(x).astype(np.int64)[:, None] + np.arange(-reach, reach + 1)
@@ -85,7 +84,7 @@ def linear(x: Array, size: int, scale: np.float32, stretch: np.float32) -> Taps:
 
 
 def cubic(x: Array, size: int, coefficient: float) -> Taps:
-    """Four taps of the cubic convolution with `coefficient` a; the edge elements stand for what lies outside."""
+    """Four taps of the cubic convolution with `coefficient` a; positions outside the input use the edge element."""
     base = np.floor(x)
     a, s = F32(coefficient), (x - base).astype(F32)
     near, far = s, F32(1) - s
@@ -100,7 +99,7 @@ def cubic(x: Array, size: int, coefficient: float) -> Taps:
 
 
 def pillow(size: int, out: int, support: float, coefficient: float) -> Taps:
-    """The taps of the Pillow library, which widens its filter when it shrinks; `support` 1 is bilinear, 2 bicubic."""
+    """The taps of the Pillow library, which widens its filter when shrinking; `support` 1 is bilinear, 2 bicubic."""
     scale = size / out
     stretch = max(scale, 1.0)
     centre = (np.arange(out) + 0.5) * scale
@@ -121,7 +120,7 @@ def _bicubic(d: Array, a: float) -> Array:
 
 
 def area(size: int, out: int) -> Taps:
-    """The mean over the stretch of input that an output position covers; partly covered elements count in part."""
+    """The mean over the input range that an output position covers; partly covered elements have partial weight."""
     edges = np.arange(out + 1) * (size / out)
     low, high = edges[:-1, None], edges[1:, None]
     at = np.floor(low).astype(np.int64) + np.arange(int(np.ceil(size / out)) + 1)

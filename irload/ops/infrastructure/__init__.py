@@ -1,1 +1,1 @@
-"""What a graph is held together by: inputs, constants, outputs, state and control flow."""
+"""Infrastructure of graphs: inputs, constants, outputs, state and control flow."""

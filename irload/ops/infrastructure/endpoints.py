@@ -1,4 +1,4 @@
-"""Parameter, Const and Result: where a graph begins and ends."""
+"""Parameter, Const and Result: the inputs, constants and outputs of a graph."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ class Parameter(Op, since=1):
 
 
 class Const(Op, since=1):
-    """A tensor that the .bin file holds."""
+    """A constant tensor, stored in the .bin file."""
 
     element_type = attr.element_type()
     shape = attr.shape()
     offset = attr.integer(rule=attr.non_negative)
     size = attr.integer(rule=attr.non_negative)
     data = attr.supplied()
-    """A function without arguments that gives the array."""
+    """A function without arguments that returns the array."""
 
     def infer(self) -> TensorType:
         count = self.shape.size.size
-        # Large constants are weights: no shape depends on them, and inspecting a model must not read them.
+        # Large constants are weights, on which no shape depends; inspecting a model must not read them.
         value = self.data() if count <= VALUE_LIMIT else None
         return TensorType(self.element_type, self.shape, value)
 

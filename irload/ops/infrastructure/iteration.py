@@ -1,8 +1,8 @@
-"""What Loop and TensorIterator share: a body that runs once an iteration, and the wiring of its ports.
+"""Base of Loop and TensorIterator: a body that runs once per iteration, and the wiring of its ports.
 
-An input of the body is *sliced* (each iteration sees the next part of a tensor), *merged* (the target of a back edge:
-an initial value, then what the body returned) or *invariant*. An output is *concatenated* from all iterations, or what
-the last one returned.
+An input of the body is *sliced* (each iteration gets the next part of a tensor), *merged* (the target of a back edge:
+an initial value, then the body's result) or *invariant*. An output is *concatenated* from all iterations, or the result
+of the last one.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from irload.core.tensor import Array, TensorType
 from irload.errors import AttributeInvalid, ExecutionError, ShapeMismatch
 
 PATIENCE = 3
-"""Rounds of inference in which the bounds of merged inputs may grow before they are given up."""
+"""Rounds of inference in which the bounds of merged inputs may grow before they are dropped."""
 
 
 class Iterated(Op):
-    """A body that runs once an iteration."""
+    """A body that runs once per iteration."""
 
     body: Subgraph = attr.supplied()
 
@@ -35,9 +35,9 @@ class Iterated(Op):
     widens = False
     infers_from_scalars = True
     hasty: ClassVar[bool] = False
-    """Whether the bounds of a merged input that is also an output are given up at once where they move."""
+    """True if the bounds of a merged input that is also an output are dropped as soon as they change."""
     equal_parts: ClassVar[bool] = False
-    """Whether what is concatenated must have `part_size` elements in each iteration, as inference takes for granted."""
+    """True if concatenated parts must have `part_size` elements in each iteration, as inference assumes."""
 
     def validate(self) -> None:
         for m in (*self.body.inputs, *self.body.outputs):
@@ -66,27 +66,27 @@ class Iterated(Op):
                 types[m.inner] = self.admitted_type(m.inner, part_type(m, ports[m.port]))
         for k, parameter in enumerate(self.body.body.parameters):
             if k not in types:
-                raise ShapeMismatch(f"the parameter '{parameter.name}' of the body is fed by nothing")
+                raise ShapeMismatch(f"the parameter '{parameter.name}' of the body has no input")
         return [types[k] for k in range(len(types))]
 
     def admitted_type(self, inner: int, tensor: TensorType) -> TensorType:
-        """The type of a parameter of the body that takes `tensor` from outside."""
+        """The type of a parameter of the body for an input of type `tensor`."""
         return tensor
 
     def admitted(self, inner: int, array: Array) -> Array:
-        """The value of a parameter of the body that takes `array` from outside."""
+        """The value of a parameter of the body for an input `array`."""
         return array
 
     def settled(
         self, parameters: list[TensorType], results: tuple[TensorType, ...], context: InferContext
     ) -> tuple[list[TensorType], tuple[TensorType, ...]]:
-        """The types of parameters and results that hold in every iteration: merged inputs admit what comes back."""
-        given = {m.inner for m in self.mapped_outputs() if m.axis is None} if self.hasty else set[int]()
+        """The types of parameters and results in every iteration: merged inputs are widened to allow the results."""
+        outputs = {m.inner for m in self.mapped_outputs() if m.axis is None} if self.hasty else set[int]()
         rounds = 0
         while True:
             wider = list(parameters)
             for result, parameter in self.body.back_edges:
-                loosely = rounds >= PATIENCE or result in given
+                loosely = rounds >= PATIENCE or result in outputs
                 wider[parameter] = _admitting(wider[parameter], results[result], loosely=loosely)
             if all(a is b for a, b in zip(wider, parameters, strict=True)):
                 return parameters, results
@@ -97,7 +97,7 @@ class Iterated(Op):
     def last_type(
         self, m: PortMap, parameters: Sequence[TensorType], results: Sequence[TensorType], count: int | None
     ) -> TensorType:
-        """The type of an output that is not concatenated: what the body returns, or the initial value."""
+        """The type of an output that is not concatenated: the body's result, or the initial value."""
         source = dict(self.body.back_edges).get(m.inner)
         return results[m.inner].without_value() if count != 0 or source is None else parameters[source].without_value()
 
@@ -116,7 +116,7 @@ class Iterated(Op):
         going: bool = True,
         condition: int | None = None,
     ) -> tuple[Array, ...]:
-        """Run the body while `going` and below `limit`; the result at `condition` says whether to go on."""
+        """Run the body while `going` and below `limit`; the result at `condition` is the next value of `going`."""
         wiring = self.body
         merged = {parameter for _, parameter in wiring.back_edges}
         sliced = [m for m in wiring.inputs if m.axis is not None]
@@ -161,7 +161,7 @@ class Iterated(Op):
         return np.full(type.shape.static if type.shape.is_static else (1,), k, type.element.dtype)
 
     def _without_iterations(self, initial: Sequence[Array], outputs: Sequence[TensorType]) -> tuple[Array, ...]:
-        """Merged values as they came in, nothing concatenated, and zeros for what only the body could have type."""
+        """Outputs without iterations: initial values, empty concatenations, and zeros for results of the body."""
         sources = dict(self.body.back_edges)
         arrays: list[Array] = []
         for m, tensor in zip(self.mapped_outputs(), outputs, strict=True):
@@ -170,7 +170,7 @@ class Iterated(Op):
                 if not tensor.shape.contains(Shape(*array.shape)):
                     raise ExecutionError(
                         f"no iteration ran, so output {m.port} keeps the shape {list(array.shape)} of its initial "
-                        f"value; whatever uses it was prepared for {tensor.shape}"
+                        f"value; its consumers were planned for {tensor.shape}"
                     )
                 arrays.append(array)
                 continue
@@ -194,7 +194,7 @@ def part_type(m: PortMap, tensor: TensorType) -> TensorType:
 
 
 def part_count(m: PortMap, size: int) -> int:
-    """How many parts an axis of `size` gives. `start` and `end` are both inside, negative ones count from the end."""
+    """The number of parts of an axis of `size`. `start` and `end` are inclusive; negative ones count from the end."""
     first, last = (v + size if v < 0 else v for v in (m.start, m.end))
     if size == 0 and min(first, last) < 0:
         return 0
@@ -207,7 +207,7 @@ def part_count(m: PortMap, size: int) -> int:
 
 
 def part(array: Array, m: PortMap, k: int) -> Array:
-    """Part `k` of a sliced input, as a view. A negative stride walks backwards; within a part the order stays."""
+    """Part `k` of a sliced input, as a view. A negative stride iterates backwards, but not within a part."""
     axis = m.along(array.ndim)
     size = array.shape[axis]
     begin = (m.start + size if m.start < 0 else m.start) + k * m.stride
@@ -220,22 +220,22 @@ def part(array: Array, m: PortMap, k: int) -> Array:
 
 def _require_part(m: PortMap, result: Array, k: int) -> None:
     axis = m.along(max(result.ndim, 1))
-    found = result.shape[axis] if result.ndim else 1
-    if found != m.part_size:
+    length = result.shape[axis] if result.ndim else 1
+    if length != m.part_size:
         raise ExecutionError(
-            f"iteration {k} gave {found} elements on axis {axis} for output {m.outer}, "
+            f"iteration {k} returned {length} elements on axis {axis} for output {m.outer}, "
             f"whose port map expects {m.part_size} of each (part_size)"
         )
 
 
 def joined(parts: list[Array], m: PortMap) -> Array:
-    """What all iterations returned, side by side; in reverse for a negative stride. Scalars make a 1-D tensor."""
+    """The results of all iterations, concatenated; in reverse for a negative stride. Scalars give a 1-D tensor."""
     arrays = [np.atleast_1d(a) for a in parts]
     return np.concatenate(arrays if m.stride > 0 else arrays[::-1], m.along(arrays[0].ndim))
 
 
 def joined_type(m: PortMap, tensor: TensorType, length: Dim | None) -> TensorType:
-    """The type of a concatenated output. `length` is that of its axis, None when it is not known."""
+    """The type of a concatenated output. `length` is the length of its axis, None if unknown."""
     if tensor.rank is None:
         return tensor.without_value()
     shape = tensor.shape if tensor.rank else Shape(1)
@@ -243,16 +243,16 @@ def joined_type(m: PortMap, tensor: TensorType, length: Dim | None) -> TensorTyp
 
 
 def truth(array: Array, name: str) -> bool:
-    """The one truth value that a condition holds."""
+    """The truth value of a condition of one element."""
     if array.size != 1:
         raise ExecutionError(f"{name} must have one element, found shape {list(array.shape)}")
     return bool(array.reshape(-1)[0])
 
 
 def _admitting(parameter: TensorType, returned: TensorType, *, loosely: bool) -> TensorType:
-    """The parameter's type widened, where needed, to admit what a back edge returns. The same object where not.
+    """The parameter's type, widened if needed to allow the result of a back edge; the same object if unchanged.
 
-    Bounds that move are extended, or given up when `loosely`; two different sizes are given up at once.
+    Bounds that change are extended, or dropped if `loosely`; two different sizes give an unknown dim.
     """
     merge(parameter.element, returned.element)
     if parameter.shape.contains(returned.shape):

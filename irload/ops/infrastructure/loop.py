@@ -1,4 +1,4 @@
-"""Loop and TensorIterator: bodies that run many times."""
+"""Loop and TensorIterator: operations that iterate a body."""
 
 from __future__ import annotations
 
@@ -19,26 +19,30 @@ from irload.ops.infrastructure.iteration import Iterated, joined_type, part_coun
 class TensorIterator(Iterated, since=1):
     """Runs its body over the parts of its sliced inputs.
 
-    Specification: TensorIterator-1. All sliced inputs must give the same number of parts. Without any, the `start` and
-    `end` of the first concatenated output tell the number of iterations; without those, it is one.
-    Inputs are converted to the types that the body's Parameters declare, as in the runtime, with a remark: to integers
-    they are rounded, ties to even.
+    Specification: TensorIterator-1. All sliced inputs must give the same number of parts. Without sliced inputs, the
+    `start` and `end` of the first concatenated output give the number of iterations; without those, it is one. Inputs
+    are converted to the types that the body's Parameters declare, as in the runtime, with a remark: to integers they
+    are rounded, ties to even.
     """
 
     equal_parts = True
 
     def admitted_type(self, inner: int, tensor: TensorType) -> TensorType:
-        wanted, given = declared(self.body.body, inner).element, tensor.element
-        if wanted is given or dynamic in (wanted, given):
+        parameter, given = declared(self.body.body, inner).element, tensor.element
+        if parameter is given or dynamic in (parameter, given):
             return tensor
-        if not (wanted.is_numeric and (given.is_numeric or given is boolean)):
-            raise TypeMismatch(f"parameter {inner} of the body is {wanted}, the tensor for it {given}")
-        remark(f"parameter {inner} of the body must be {given} by the specification, found {wanted}; it is converted")
-        return replace(tensor, element=wanted)
+        if not (parameter.is_numeric and (given.is_numeric or given is boolean)):
+            raise TypeMismatch(f"parameter {inner} of the body is {parameter}, the tensor for it {given}")
+        remark(
+            f"parameter {inner} of the body must be {given} by the specification, found {parameter}; it is converted"
+        )
+        return replace(tensor, element=parameter)
 
     def admitted(self, inner: int, array: Array) -> Array:
-        wanted = declared(self.body.body, inner).element
-        return array if wanted is dynamic or wanted.dtype == array.dtype else reordered(array, wanted)
+        declared_type = declared(self.body.body, inner).element
+        return (
+            array if declared_type is dynamic or declared_type.dtype == array.dtype else reordered(array, declared_type)
+        )
 
     def infer(self, *inputs: TensorType, context: InferContext) -> tuple[TensorType, ...]:
         count = self._count([t.shape for t in inputs])
@@ -66,7 +70,7 @@ class TensorIterator(Iterated, since=1):
         return self.iterate(inputs, context, limit=count)
 
     def _count(self, shapes: Sequence[Shape]) -> int | None:
-        """The number of iterations, None when it is not known yet."""
+        """The number of iterations, None if it is unknown."""
         sliced = [m for m in self.body.inputs if m.axis is not None and m.port is not None]
         if not sliced:
             joined = next((m for m in self.mapped_outputs() if m.axis is not None), None)
@@ -83,10 +87,10 @@ class TensorIterator(Iterated, since=1):
 
 
 class Loop(Iterated, since=5):
-    """Runs its body while its condition holds, at most `trip_count` times; a negative trip count is no limit.
+    """Runs its body while its condition is true, at most `trip_count` times; no limit if negative.
 
-    Specification: Loop-5. `execution_condition` decides on the first iteration, the body's result of that purpose on
-    each next one, so the iteration that turns it false still counts. When no iteration runs, merged outputs are their
+    Specification: Loop-5. `execution_condition` decides on the first iteration, the condition returned by the body on
+    each next one, so the iteration that returns false still counts. Without iterations, merged outputs are their
     initial values and concatenated ones are empty.
     """
 
@@ -139,14 +143,14 @@ class Loop(Iterated, since=5):
         )
 
     def _condition(self) -> int:
-        """Which result of the body says whether to go on."""
+        """The index of the body's result that is the condition."""
         for m in self.body.outputs:
             if m.purpose == "execution_condition":
                 return m.inner
         raise AttributeInvalid("no output of the port map has the purpose execution_condition")
 
     def _constant_condition(self, ports: Sequence[TensorType], condition: TensorType) -> bool | None:
-        """The body's condition where it is the same in every iteration: computed so, or an input handed through."""
+        """The body's condition if it is the same in every iteration: a constant, or an input that the body returns."""
         if condition.value is not None:
             return truth(condition.value, "the body's condition")
         index = self._condition()
@@ -162,7 +166,7 @@ class Loop(Iterated, since=5):
 
     @staticmethod
     def _count(ports: Sequence[TensorType], condition: bool | None) -> int | None:
-        """The number of iterations, None when it is not known yet."""
+        """The number of iterations, None if it is unknown."""
         trips, first = ports[0].ints, ports[1].value
         if (trips is not None and trips[0] == 0) or (first is not None and not truth(first, "execution_condition")):
             return 0

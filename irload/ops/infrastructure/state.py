@@ -1,4 +1,4 @@
-"""ReadValue and Assign: tensors that outlive an inference."""
+"""ReadValue and Assign: variables that persist between inferences."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from irload.errors import ExecutionError, ShapeMismatch, TypeMismatch
 
 
 class _Variable(Op):
-    """An operation on the variable named `variable_id`. ReadValue and Assign meet by that name, not by an edge."""
+    """An operation on the variable named `variable_id`, which connects ReadValue and Assign without an edge."""
 
     variable_id = attr.text()
 
@@ -24,10 +24,10 @@ class _Variable(Op):
 
 
 class ReadValue3(_Variable, type="ReadValue", since=3):
-    """The value of a variable: what Assign stored in the inference before, `init_value` in the first one.
+    """The value of a variable: the value assigned in the previous inference, `init_value` in the first one.
 
-    Specification: ReadValue-3. Type and shape are those of `init_value`. What Assign stores is seen by the next
-    inference, never by this one.
+    Specification: ReadValue-3. Type and shape are as in `init_value`. Assign takes effect in the next inference, not in
+    the current one.
     """
 
     def infer(self, init_value: TensorType, *, context: InferContext) -> TensorType:
@@ -41,11 +41,11 @@ class ReadValue3(_Variable, type="ReadValue", since=3):
 
 
 class ReadValue6(_Variable, type="ReadValue", since=6):
-    """The value of a variable: what Assign stored in the inference before, `init_value` in the first one, else zeros.
+    """The value of a variable: the value assigned in the previous inference, initially `init_value`, else zeros.
 
-    Specification: ReadValue-6. `variable_type` and `variable_shape` must allow whatever `init_value` may be; the
-    output has that type and shape, or those of `init_value` where neither is given. Without `init_value` the first
-    value is zeros of `variable_shape`, dynamic axes as short as it permits.
+    Specification: ReadValue-6. `variable_type` and `variable_shape` must allow every possible `init_value`; they are
+    the type and shape of the output, by default taken from `init_value`. Without `init_value` the first value is zeros
+    of `variable_shape`, with dynamic axes of their minimal size.
     """
 
     variable_type = attr.element_type(default=dynamic, spec_required=True)
@@ -54,7 +54,8 @@ class ReadValue6(_Variable, type="ReadValue", since=6):
     def infer(self, init_value: TensorType | None = None, *, context: InferContext) -> TensorType:
         variable = TensorType(self.variable_type, self.variable_shape)
         if init_value is not None and variable.element is dynamic and variable.rank is None:
-            variable = init_value.without_value()  # the file does not declare the variable; the runtime does the same
+            # the file does not declare the variable; the runtime uses this type too
+            variable = init_value.without_value()
         elif init_value is not None:
             if variable.element not in (dynamic, init_value.element):
                 raise TypeMismatch(
@@ -78,7 +79,7 @@ class ReadValue6(_Variable, type="ReadValue", since=6):
         if self.variable_shape.rank is None or self.variable_type is dynamic:
             raise ExecutionError(
                 f"the variable '{self.variable_id}' has no initial value, and its type {self.variable_type} "
-                f"and shape {self.variable_shape} do not tell which zeros to begin with"
+                f"and shape {self.variable_shape} do not determine the initial zeros"
             )
         return np.zeros([d.lo for d in self.variable_shape], self.variable_type.dtype)
 
@@ -86,7 +87,7 @@ class ReadValue6(_Variable, type="ReadValue", since=6):
 class Assign3(_Variable, type="Assign", since=3):
     """Stores `value` as the variable's value for the next inference, and returns it.
 
-    Specification: Assign-3. `value` must fit the type and shape that the variable's ReadValue gives it.
+    Specification: Assign-3. `value` must match the type and shape of the variable's ReadValue.
     """
 
     def infer(self, value: TensorType, *, context: InferContext) -> TensorType:
@@ -109,4 +110,4 @@ class Assign3(_Variable, type="Assign", since=3):
 
 
 class Assign6(Assign3, type="Assign", since=6):
-    """Assign to a variable that ReadValue-6 declares, by its specification (Assign-6)."""
+    """Assign to a variable of ReadValue-6 (Assign-6)."""

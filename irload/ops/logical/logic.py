@@ -43,7 +43,7 @@ class LogicalXor(BinaryLogical, since=2, also_in=(1,)):
 
 
 class Xor(BinaryLogical, since=1, missing_in=range(2, 100)):
-    """The name that LogicalXor had in opset1."""
+    """The name of LogicalXor in opset1."""
 
     def apply(self, a: Array, b: Array) -> Array:
         return a ^ b
@@ -52,7 +52,7 @@ class Xor(BinaryLogical, since=1, missing_in=range(2, 100)):
 class LogicalNot(Op, since=1):
     """not x. Specification: LogicalNot-1.
 
-    Numbers are outside the specification, but the runtime takes them, and so does irload: 1 for zero, 0 for the others.
+    Like the runtime, irload also accepts numbers, which the specification does not allow: 1 for zero, 0 for others.
     """
 
     def infer(self, x: TensorType) -> TensorType:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from string import ascii_letters
 
 import numpy as np
@@ -14,11 +13,12 @@ from irload.core.shape import Dim, Shape
 from irload.core.tensor import Array, TensorType
 from irload.errors import AttributeInvalid, ShapeMismatch
 from irload.ops.elementwise import require_numeric
+from irload.record import record
 
 ELLIPSIS = "..."
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Equation:
     """The subscripts of an equation: for each operand, and for the output, a tuple of letters and ellipses."""
 
@@ -27,7 +27,7 @@ class Equation:
 
     @staticmethod
     def parse(text: str) -> Equation:
-        """Read `ij,jk->ik`; without an arrow the output is what the specification recovers. Raises AttributeInvalid."""
+        """Parse `ij,jk->ik`; without an arrow the output is implicit as specified. Raises AttributeInvalid."""
         left, arrow, right = "".join(text.split()).partition("->")
         inputs = tuple(_labels(subscript, text) for subscript in left.split(","))
         every = [label for labels in inputs for label in labels]
@@ -57,8 +57,8 @@ def _labels(subscript: str, text: str) -> tuple[str, ...]:
 class Einsum(Op, since=7):
     """Multiplies operands along axes named by letters and sums over the letters that the output lacks.
 
-    `equation` is `ij,jk->ik`, or implicit: without an arrow, the output takes the letters that occur once, sorted. A
-    letter that one operand repeats takes its diagonal; an ellipsis stands for any number of axes. Axes of one letter
+    `equation` is `ij,jk->ik`, or implicit: without an arrow, the output has the letters that occur once, sorted. A
+    letter repeated in one operand selects its diagonal; an ellipsis stands for any number of axes. Axes of one letter
     broadcast between operands.
     """
 
@@ -83,16 +83,16 @@ class Einsum(Op, since=7):
         return TensorType(element, Shape(*(d for label in equation.output for d in dims.get(label, Shape()))))
 
     def _join(self, dims: dict[str, Shape], labels: tuple[str, ...], shape: Shape, k: int) -> None:
-        """Add what one operand says of its labels."""
-        own: dict[str, Shape] = {}
+        """Add the dims of one operand's labels to `dims`."""
+        parts: dict[str, Shape] = {}
         for label, part in _parts(labels, shape, f"input {k} of '{self.equation}'"):
-            met = own[label].meet(part) if label in own else part
+            met = parts[label].meet(part) if label in parts else part
             if met is None:
                 raise ShapeMismatch(
-                    f"input {k} of '{self.equation}' repeats {label} on axes of sizes {own[label]}, {part}"
+                    f"input {k} of '{self.equation}' repeats {label} on axes of sizes {parts[label]}, {part}"
                 )
-            own[label] = met
-        for label, part in own.items():
+            parts[label] = met
+        for label, part in parts.items():
             dims[label] = dims[label].broadcast(part) if label in dims else part
 
     def compute(self, *operands: Array) -> Array:
@@ -103,7 +103,7 @@ class Einsum(Op, since=7):
         free = [letter for letter in ascii_letters if letter not in used][:widest]
         if len(free) < widest:
             raise ValueError("more axes than letters")
-        # NumPy wants an ellipsis in the output wherever an input has one, so letters stand for its axes.
+        # NumPy requires an ellipsis in the output if an input has one, so letters replace its axes.
         inputs = [
             _spelled(labels, free[widest - n :] if ELLIPSIS in labels else [])
             for labels, n in zip(equation.inputs, covered, strict=True)
@@ -111,13 +111,13 @@ class Einsum(Op, since=7):
         return np.asarray(np.einsum(f"{','.join(inputs)}->{_spelled(equation.output, free)}", *operands, optimize=True))
 
 
-def _parts(labels: tuple[str, ...], shape: Shape, where: str) -> list[tuple[str, Shape]]:
-    """Each label with the axes that it names: one, or those that the ellipsis covers."""
+def _parts(labels: tuple[str, ...], shape: Shape, owner: str) -> list[tuple[str, Shape]]:
+    """Each label with its axes: one, or all axes of the ellipsis."""
     if shape.rank is None:
         return [(label, Shape(Dim())) for label in labels]
     covered = shape.rank - len(labels) + (1 if ELLIPSIS in labels else 0)
     if covered < 0 or (covered and ELLIPSIS not in labels):
-        raise ShapeMismatch(f"{where} has shape {shape} for {len(labels)} labels")
+        raise ShapeMismatch(f"{owner} has shape {shape} for {len(labels)} labels")
     parts: list[tuple[str, Shape]] = []
     at = 0
     for label in labels:

@@ -1,4 +1,4 @@
-"""GroupedMatMul: one matrix product a group, as in mixtures of experts."""
+"""GroupedMatMul: one matrix product per group, as in mixtures of experts."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from irload.ops.ports import require_element, require_rank
 class GroupedMatMul(Op, since=17):
     """Multiplies each group's rows of `a` by the transposed matrix of its group in `b`.
 
-    - a [G, M, K] and b [G, N, K] give [G, M, N]: every group has M rows, `offsets` is left out.
-    - a [T, K], b [G, N, K] and offsets [G] give [T, N]: group g has the rows offsets[g − 1] up to offsets[g], the first
-      those from 0. Rows behind the last offset belong to no group and are 0.
+    - a [G, M, K] and b [G, N, K] give [G, M, N]: every group has M rows, without `offsets`.
+    - a [T, K], b [G, N, K] and offsets [G] give [T, N]: group g has the rows offsets[g − 1] to offsets[g], the first
+      group the rows from 0. Rows after the last offset are in no group and give 0.
     """
 
     def infer(self, a: TensorType, b: TensorType, offsets: TensorType | None = None) -> TensorType:
@@ -32,13 +32,13 @@ class GroupedMatMul(Op, since=17):
         require_rank("a", a, 2, 3)
         require_rank("b", b, 3)
         groups, columns, inner = b.shape
-        _met("the inner axes", a.shape[-1], inner)
+        _equal("the inner axes", a.shape[-1], inner)
         if a.rank == 3:
-            return TensorType(element, Shape(_met("the groups", a.shape[0], groups), a.shape[1], columns))
+            return TensorType(element, Shape(_equal("the groups", a.shape[0], groups), a.shape[1], columns))
         if offsets is None:
-            raise ShapeMismatch(f"a of shape {a.shape} needs offsets that say which rows belong to which group")
+            raise ShapeMismatch(f"a of shape {a.shape} needs offsets, which assign its rows to groups")
         if offsets.rank is not None:
-            _met("the groups of b and offsets", groups, offsets.shape[0])
+            _equal("the groups of b and offsets", groups, offsets.shape[0])
         return TensorType(element, Shape(a.shape[0], columns))
 
     def compute(self, a: Array, b: Array, offsets: Array | None = None) -> Array:
@@ -54,7 +54,7 @@ class GroupedMatMul(Op, since=17):
         return result
 
 
-def _met(what: str, a: Dim, b: Dim) -> Dim:
+def _equal(what: str, a: Dim, b: Dim) -> Dim:
     met = a.meet(b)
     if met is None:
         raise ShapeMismatch(f"{what} must be of one length, found {a} and {b}")

@@ -14,10 +14,10 @@ from irload.ops.elementwise import require_numeric
 
 
 class MatMul(Op, since=1):
-    """a · b on the last two axes; the axes before them are batches and broadcast.
+    """The matrix product of a and b on the last two axes; preceding axes are batch axes and broadcast.
 
-    A 1-D `a` counts as one row and a 1-D `b` as one column; the transposes do not touch them, and the axis put in is
-    dropped from the result, so that two 1-D operands give a scalar. Integer products wrap.
+    A 1-D `a` is one row and a 1-D `b` one column; the transposes do not apply to them, and their added axis is dropped
+    from the result, so that two 1-D operands give a scalar. Integer products wrap.
     """
 
     transpose_a = attr.boolean(default=False)
@@ -56,7 +56,7 @@ class MatMul(Op, since=1):
 
 
 def batches(a: Shape, b: Shape) -> list[Dim]:
-    """The broadcast of the batch axes. Intervals that exclude each other pass, as they do in the runtime."""
+    """The broadcast of the batch axes. Disjoint intervals pass, as in the runtime."""
     rank = max(len(a), len(b))
     ones = (Dim(1, 1),) * rank
     dims: list[Dim] = []

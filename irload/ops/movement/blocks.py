@@ -1,4 +1,4 @@
-"""Blocks of space moved into depth or batch and back, and channels shuffled: reshapes with a transpose between them."""
+"""Blocks of space moved to depth or batch and back, and shuffled channels: reshapes around a transpose."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ BLOCK_MODES = ("blocks_first", "depth_first")
 
 
 def divided(dim: Dim, divisor: int, name: str) -> Dim:
-    """The dim divided by what must divide it. Raises ShapeMismatch where no size in it can be divided."""
+    """The dim divided by `divisor`. Raises ShapeMismatch if it contains no multiple of it."""
     low, high = -(-dim.lo // divisor), None if dim.hi is None else dim.hi // divisor
     if high is not None and low > high:
         raise ShapeMismatch(f"{name} {dim} must be divisible by {divisor}")
@@ -27,10 +27,10 @@ def divided(dim: Dim, divisor: int, name: str) -> Dim:
 
 
 class DepthToSpace(Op, since=1):
-    """Moves parts of the channels into blocks of `block_size` along every spatial axis.
+    """Moves parts of the channels to blocks of `block_size` along every spatial axis.
 
-    Specification: DepthToSpace-1. [N, C, D1…Dk] becomes [N, C / b^k, D1·b…Dk·b]. `mode` says whether the blocks come
-    first among the channels (b^k, C / b^k) or the depth does.
+    Specification: DepthToSpace-1. [N, C, D1…Dk] to [N, C / b^k, D1·b…Dk·b]. `mode` is the order of the channels: (b^k,
+    C / b^k) for blocks_first, (C / b^k, b^k) for depth_first.
     """
 
     block_size = attr.integer(rule=attr.positive)
@@ -59,9 +59,9 @@ class DepthToSpace(Op, since=1):
 
 
 class SpaceToDepth(Op, since=1):
-    """Moves blocks of `block_size` along every spatial axis into the channels; the inverse of DepthToSpace.
+    """Moves blocks of `block_size` along every spatial axis to the channels; the inverse of DepthToSpace.
 
-    Specification: SpaceToDepth-1. [N, C, D1…Dk] becomes [N, C·b^k, D1 / b…Dk / b].
+    Specification: SpaceToDepth-1. [N, C, D1…Dk] to [N, C·b^k, D1 / b…Dk / b].
     """
 
     block_size = attr.integer(rule=attr.positive)
@@ -88,17 +88,17 @@ class SpaceToDepth(Op, since=1):
 
 def _check_spatial(shape: Shape) -> None:
     if len(shape) < 3:
-        raise ShapeMismatch(f"data must have at least one spatial axis behind batch and channels, found {shape}")
+        raise ShapeMismatch(f"data must have at least one spatial axis after batch and channels, found {shape}")
 
 
 class _Batches(Op):
-    """What SpaceToBatch and BatchToSpace share: three lists with one value for each axis."""
+    """Base of SpaceToBatch and BatchToSpace: three lists with one value per axis."""
 
     widens = False
 
     @staticmethod
     def check_lists(data: Shape, **lists: TensorType) -> None:
-        """Raise ShapeMismatch or TypeMismatch for lists that do not fit data, or hold values that they must not."""
+        """Raise ShapeMismatch or TypeMismatch for lists of the wrong length, type or range."""
         require_integer(**lists)
         merge(*(tensor.element for tensor in lists.values()))
         count = ANY if data.rank is None else Dim(data.rank, data.rank)
@@ -118,10 +118,10 @@ class _Batches(Op):
 
 
 class SpaceToBatch(_Batches, since=2):
-    """Moves blocks of the padded data into the batch.
+    """Moves blocks of the padded data to the batch.
 
-    Specification: SpaceToBatch-2. [N, D1…Dk] becomes [N·prod(block_shape), (pads_begin + D + pads_end) / block_shape…].
-    The first value of block_shape is 1, of pads 0.
+    Specification: SpaceToBatch-2. [N, D1…Dk] to [N·prod(block_shape), (pads_begin + D + pads_end) / block_shape…]. The
+    first value of block_shape is 1, of pads 0.
     """
 
     def infer(
@@ -150,9 +150,9 @@ class SpaceToBatch(_Batches, since=2):
 
 
 class BatchToSpace(_Batches, since=2):
-    """Moves parts of the batch into blocks along the other axes and crops them; the inverse of SpaceToBatch.
+    """Moves parts of the batch to blocks along the other axes and crops them; the inverse of SpaceToBatch.
 
-    Specification: BatchToSpace-2. [N, D1…Dk] becomes [N / prod(block_shape), D·block_shape − crops_begin − crops_end…].
+    Specification: BatchToSpace-2. [N, D1…Dk] to [N / prod(block_shape), D·block_shape − crops_begin − crops_end…].
     """
 
     def infer(
@@ -191,7 +191,7 @@ def _quotients(sizes: Sequence[int], divisors: Sequence[int]) -> list[int]:
 
 
 class ShuffleChannels(Op, since=1, missing_in=(2,)):
-    """Deals the elements along `axis` out into `group` groups: [C] seen as [group, C / group], swapped.
+    """Transposes the elements along `axis`, seen as [group, C / group], to [C / group, group].
 
     Specification: ShuffleChannels-1. The axis may be negative.
     """

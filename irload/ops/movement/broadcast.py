@@ -1,4 +1,4 @@
-"""Broadcast and Tile: tensors repeated along axes."""
+"""Broadcast and Tile: repetition of tensors along axes."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from irload.ops.ports import require_integer, require_rank
 
 
 class Broadcast(Op, since=3):
-    """Repeats `data` to `target_shape`.
+    """Broadcasts `data` to `target_shape`.
 
-    Specification: Broadcast-3. Mode `numpy` aligns the axes at the end, and dims of 1 are repeated; `explicit` puts
-    axis k of the data at `axes_mapping[k]`, which must rise; `bidirectional` also repeats where the target is 1.
+    Specification: Broadcast-3. Mode `numpy` aligns the axes at the end and repeats dims of 1; `explicit` maps axis k of
+    the data to `axes_mapping[k]`, which must be increasing; `bidirectional` also broadcasts the target to the data.
     """
 
     mode = attr.choice("numpy", "explicit", "bidirectional", default="numpy")
@@ -57,11 +57,9 @@ class Broadcast(Op, since=3):
     def _check_numpy(data: Shape, target: Shape) -> None:
         if len(data) > len(target):
             raise ShapeMismatch(f"target_shape {target} has fewer axes than data {data}")
-        for k, (dim, wanted) in enumerate(zip(data, target[len(target) - len(data) :], strict=True)):
-            if dim.is_static and wanted.is_static and dim not in (Dim(1, 1), wanted):
-                raise ShapeMismatch(
-                    f"data {data} does not broadcast to {target}: {dim} to {wanted} on axis {k} of data"
-                )
+        for k, (dim, other) in enumerate(zip(data, target[len(target) - len(data) :], strict=True)):
+            if dim.is_static and other.is_static and dim not in (Dim(1, 1), other):
+                raise ShapeMismatch(f"data {data} does not broadcast to {target}: {dim} to {other} on axis {k} of data")
 
     def _explicit(self, data: Shape, target: Shape, axes_mapping: TensorType | None) -> Shape:
         if axes_mapping is None:
@@ -78,7 +76,7 @@ class Broadcast(Op, since=3):
         if mapping is None or target.rank is None:
             return target
         if list(mapping) != sorted(set(mapping)) or any(not 0 <= axis < target.rank for axis in mapping):
-            raise ShapeMismatch(f"axes_mapping must rise within 0..{target.rank - 1}, found {list(mapping)}")
+            raise ShapeMismatch(f"axes_mapping must be increasing within 0..{target.rank - 1}, found {list(mapping)}")
         for axis, dim in zip(mapping, data if data.rank else (), strict=False):
             if not dim.contains(1) and dim.meet(target[axis]) is None:
                 raise ShapeMismatch(
@@ -104,11 +102,11 @@ class Broadcast(Op, since=3):
 class Broadcast1(Broadcast, type="Broadcast", since=1):
     """Broadcast without the mode bidirectional (Broadcast-1). An axes_mapping that the mode does not use is ignored.
 
-    Mode `pdpd`, which the runtime has beside those of the specification, lays data from axis `mode.auto_broadcast_axis`
-    of the target on (−1: as far as fits) over all its last axes; where the target is 1, it keeps what the data has.
+    Mode `pdpd`, an extension of the runtime, aligns data with the target at axis `mode.auto_broadcast_axis` (−1: at the
+    end); all following axes must fit, and a target dim of 1 keeps the size of the data.
     """
 
-    # "none" is what OpenVINO writes for explicit.
+    # OpenVINO writes "none" for explicit.
     mode = attr.choice("numpy", "explicit", "pdpd", default="numpy", aliases={"none": "explicit"})
     first_axis = attr.integer(default=0, rule=attr.advised(attr.at_least(-1)), name="mode.auto_broadcast_axis")
 
@@ -122,6 +120,8 @@ class Broadcast1(Broadcast, type="Broadcast", since=1):
     def infer(self, data: TensorType, target_shape: TensorType, axes_mapping: TensorType | None = None) -> TensorType:
         if self.mode != "pdpd":
             return super().infer(data, target_shape, axes_mapping)
+        if axes_mapping is None:
+            raise ShapeMismatch("mode pdpd takes the input axes_mapping, though it makes nothing of it")
         require_integer(target_shape=target_shape)
         require_rank("target_shape", target_shape, 1)
         target = self._target(target_shape)
@@ -139,7 +139,7 @@ class Broadcast1(Broadcast, type="Broadcast", since=1):
 
 
 class Tile(Op, since=1):
-    """Repeats `data` `repeats[k]` times along axis k; the shorter of shape and repeats is filled with ones in front.
+    """Repeats `data` `repeats[k]` times along axis k; the shorter of shape and repeats is extended with leading ones.
 
     Specification: Tile-1.
     """

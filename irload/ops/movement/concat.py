@@ -1,4 +1,4 @@
-"""Concat, Split and VariadicSplit: tensors joined along an axis, and cut along one."""
+"""Concat, Split and VariadicSplit: tensors joined and split along an axis."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Concat(Op, since=1):
 
 
 class Split(Op, since=1):
-    """Cuts `data` along `axis` into `num_splits` equal parts.
+    """Splits `data` along `axis` into `num_splits` equal parts.
 
     Specification: Split-1. The dim must be divisible by num_splits.
     """
@@ -70,7 +70,7 @@ class Split(Op, since=1):
     widens = False
 
     def infer(self, data: TensorType, axis: TensorType, *, context: InferContext) -> tuple[TensorType, ...]:
-        context.limits.require("ports", self.num_splits, "num_splits asks for too many outputs")
+        context.limits.require("ports", self.num_splits, "num_splits is too large")
         require_rank("axis", axis, 0)
         along = known_axis(axis, data.rank)
         shape = Shape.any(data.rank)
@@ -80,7 +80,7 @@ class Split(Op, since=1):
 
     def _part(self, dim: Dim, axis: int) -> Dim:
         if dim.is_static and dim.size % self.num_splits:
-            raise ShapeMismatch(f"dimension {dim} of axis {axis} cannot be cut into {self.num_splits} equal parts")
+            raise ShapeMismatch(f"dimension {dim} of axis {axis} cannot be split into {self.num_splits} equal parts")
         if not dim.is_static and dim.hi is not None and dim.hi < self.num_splits:
             raise ShapeMismatch(f"dimension {dim} of axis {axis} is shorter than num_splits {self.num_splits}")
         return dim // self.num_splits
@@ -93,7 +93,7 @@ class Split(Op, since=1):
 
 
 class VariadicSplit(Op, since=1):
-    """Cuts `data` along `axis` into parts of the given lengths, of which one may be −1: what is left.
+    """Splits `data` along `axis` into parts of the given lengths; one may be −1, for the rest.
 
     Specification: VariadicSplit-1. The lengths must add up to the dim.
     """
@@ -111,7 +111,7 @@ class VariadicSplit(Op, since=1):
         count = split_lengths.shape[0].size
         if not count:
             raise ShapeMismatch("split_lengths must not be empty")
-        context.limits.require("ports", count, "split_lengths asks for too many outputs")
+        context.limits.require("ports", count, "split_lengths has too many values")
         if along is None or data.rank is None:
             return (TensorType(data.element, Shape.any(data.rank)),) * count
         if lengths is None:
@@ -130,7 +130,7 @@ class VariadicSplit(Op, since=1):
 
 
 def resolve_lengths(lengths: Sequence[int], dim: Dim, axis: int) -> list[Dim]:
-    """The lengths with −1 resolved. Raises ShapeMismatch when they do not add up to the dim."""
+    """The lengths with −1 resolved. Raises ShapeMismatch if they do not add up to the dim."""
     if any(n < -1 for n in lengths) or list(lengths).count(-1) > 1:
         raise ShapeMismatch(f"split_lengths must hold sizes and at most one -1, found {list(lengths)}")
     known = sum(n for n in lengths if n != -1)

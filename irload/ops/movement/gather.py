@@ -1,4 +1,4 @@
-"""Gather: slices of a tensor picked by index along one axis."""
+"""Gather: slices of a tensor selected by index along one axis."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from irload.ops.ports import as_i64, known_axis, require_integer
 
 
 class Gather(Op, since=1):
-    """Picks slices of `data` along `axis` by `indices`: data.shape[:axis] + indices.shape + data.shape[axis + 1:].
+    """Slices of `data` along `axis` at `indices`: data.shape[:axis] + indices.shape + data.shape[axis + 1:].
 
-    Specification: Gather-1. The specification wants indices from zero up; like the reference, irload counts negative
-    ones from the end, and what lies outside the axis gives zeros.
+    Specification: Gather-1. The specification requires non-negative indices; like the reference, irload counts negative
+    ones from the end, and indices out of range give zeros.
     """
 
     widens = False
 
     @property
     def batches(self) -> int:
-        """`batch_dims`, which later versions have."""
+        """`batch_dims` of later versions."""
         return self.attributes.get("batch_dims", 0)
 
     def infer(self, data: TensorType, indices: TensorType, axis: TensorType) -> TensorType:
@@ -74,7 +74,7 @@ class Gather(Op, since=1):
             result = np.take(data, at, along)
             fill = outside.reshape(outside.shape + (1,) * (data.ndim - along - 1))
             return np.where(fill, blank, result) if outside.any() else result
-        # One batch axis, one before the gathered axis and one behind it.
+        # Merge batch axes, axes before the gathered one and axes after it.
         batch = data.shape[:batches]
         flat = data.reshape(np.prod(batch, dtype=int), -1, size, np.prod(data.shape[along + 1 :], dtype=int))
         rows = at.reshape(len(flat), 1, -1, 1)
@@ -87,10 +87,10 @@ class Gather(Op, since=1):
 
 
 class Gather7(Gather, type="Gather", since=7):
-    """Gather whose first `batch_dims` axes are common to data and indices (Gather-7). May be negative."""
+    """Gather whose first `batch_dims` axes are common to data and indices (Gather-7); may be negative."""
 
     batch_dims = attr.integer(default=0)
 
 
 class Gather8(Gather7, type="Gather", since=8):
-    """Gather whose negative indices count from the end, by its specification (Gather-8)."""
+    """Gather with negative indices, which count from the end (Gather-8)."""

@@ -1,4 +1,4 @@
-"""GatherElements, GatherND and GatherTree: elements picked by position, slices by coordinates, paths of beams."""
+"""GatherElements, GatherND and GatherTree: elements selected by position, slices by coordinates, beams by parents."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from irload.ops.ports import require_element, require_integer, require_rank
 
 
 class GatherElements(Op, since=6):
-    """For each position of `indices`, the element of `data` at that position but for `axis`, where it is the index.
+    """For each position in `indices`, the element of `data` at that position with `axis` replaced by the index.
 
-    Specification: GatherElements-6. Indices have the rank of data and its dims but for the axis; negative ones count
+    Specification: GatherElements-6. Indices have the rank and dims of data, except along the axis; negative ones count
     from the end.
     """
 
@@ -47,7 +47,7 @@ class GatherElements(Op, since=6):
 
 
 class GatherND(Op, since=8):
-    """The slices of `data` at the coordinates that the last axis of `indices` holds.
+    """The slices of `data` at the coordinates on the last axis of `indices`.
 
     Specification: GatherND-8. The first `batch_dims` axes are common to both; the output has the shape
     indices.shape[:-1] + data.shape[batch_dims + indices.shape[-1]:]. Negative coordinates count from the end.
@@ -68,7 +68,7 @@ class GatherND(Op, since=8):
         depth = indices.shape[-1].size
         if batches + depth > data.rank:
             raise ShapeMismatch(
-                f"last dim of indices {indices.shape} exceeds the axes of data {data.shape} behind {batches} batch dims"
+                f"last dim of indices {indices.shape} exceeds the axes of data {data.shape} after {batches} batch dims"
             )
         shared = Shape(*data.shape[:batches]).meet(Shape(*indices.shape[:batches]))
         if shared is None:
@@ -83,10 +83,10 @@ class GatherND(Op, since=8):
     def compute(self, data: Array, indices: Array) -> Array:
         batches = self.batch_dims
         sizes = data.shape[batches:]
-        where = [wrapped(indices[..., k], sizes[k]) for k in range(indices.shape[-1])]
+        coordinates = [wrapped(indices[..., k], sizes[k]) for k in range(indices.shape[-1])]
         grid = np.indices(indices.shape[:-1], sparse=True)[:batches]
-        # Coordinates without any element mean all of the data, each time.
-        result = np.broadcast_to(data[(*grid, *where)], indices.shape[:-1] + sizes[len(where) :])
+        # Empty coordinates select all of the data.
+        result = np.broadcast_to(data[(*grid, *coordinates)], indices.shape[:-1] + sizes[len(coordinates) :])
         batch = [d.size for d in self.batch_shape(Shape(*data.shape[:batches]))]
         return result.reshape((*batch, *result.shape[batches:]))
 
@@ -99,10 +99,10 @@ class GatherND5(GatherND, type="GatherND", since=5):
 
 
 class GatherTree(Op, since=1):
-    """The full beams of a beam search, from the ids of each step and which beam each one continued.
+    """The full beams of a beam search, from the ids of each step and the parent beam of each step.
 
-    Specification: GatherTree-1. Shapes are [steps, batch, beams]; a beam is followed back from its last step, and after
-    its first `end_token` only end_token follows.
+    Specification: GatherTree-1. Shapes are [steps, batch, beams]; a beam is traced back from its last step, and after
+    its first `end_token` all tokens are end_token.
     """
 
     widens = False

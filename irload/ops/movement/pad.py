@@ -20,7 +20,7 @@ MODES = ("constant", "edge", "reflect", "symmetric")
 
 
 def pad_array(data: Array, begin: Sequence[int], end: Sequence[int], mode: str, value: Array) -> Array:
-    """`data` extended by `begin` and `end` elements per axis; negative counts crop."""
+    """`data` padded by `begin` and `end` elements per axis; negative counts crop."""
     if mode == "constant":
         return _pad_constant(data, begin, end, value)
     for axis, (b, e) in enumerate(zip(begin, end, strict=True)):
@@ -33,7 +33,7 @@ def _pad_constant(data: Array, begin: Sequence[int], end: Sequence[int], value: 
     result = np.full([b + n + e for b, n, e in zip(begin, data.shape, end, strict=True)], value, data.dtype)
     overlap = [
         (max(b, 0), min(b + n, b + n + e), max(-b, 0)) for b, n, e in zip(begin, data.shape, end, strict=True)
-    ]  # where the data lands in the result, and from where in the data
+    ]  # slices of the result and of the data
     target = tuple(slice(start, max(start, stop)) for start, stop, _ in overlap)
     source = tuple(slice(at, at + max(0, stop - start)) for start, stop, at in overlap)
     result[target] = data[source]
@@ -41,7 +41,7 @@ def _pad_constant(data: Array, begin: Sequence[int], end: Sequence[int], value: 
 
 
 def _sources(size: int, begin: int, end: int, mode: str) -> Array:
-    """For each position along a padded axis, the index of the element that it copies."""
+    """For each position along a padded axis, the index of the element to copy."""
     at = np.arange(-begin, size + end)
     if mode == "edge":
         return at.clip(0, size - 1)
@@ -51,7 +51,7 @@ def _sources(size: int, begin: int, end: int, mode: str) -> Array:
 
 
 def check_counts(dim: Dim, begin: int, end: int, mode: str, axis: int) -> None:
-    """Raise ShapeMismatch when an axis is too short for what its mode copies, or cropped below nothing."""
+    """Raise ShapeMismatch if an axis is too short for its mode, or if it is cropped below zero."""
     if dim.hi is None:
         return
     longest = {"constant": None, "edge": None, "reflect": dim.hi - 1, "symmetric": dim.hi}[mode]
@@ -66,15 +66,15 @@ def check_counts(dim: Dim, begin: int, end: int, mode: str, axis: int) -> None:
 
 
 def _counts(pads: TensorType) -> list[Interval] | None:
-    """The least and greatest count of each axis. Known ones are what they say, however large."""
+    """The least and greatest count per axis. Known counts are exact, however large."""
     return intervals(pads) if pads.ints is None else [(n, n) for n in pads.ints]
 
 
 class Pad(Op, since=1):
-    """Extends a tensor on its edges by `pads_begin` and `pads_end` elements per axis.
+    """Pads a tensor by `pads_begin` and `pads_end` elements per axis.
 
-    Specification: Pad-1. Counts must not exceed dim − 1 in mode reflect, nor dim in mode symmetric. Negative counts are
-    outside the specification, but the runtime crops by them, and so does irload.
+    Specification: Pad-1. Counts must not exceed dim − 1 in mode reflect, nor dim in mode symmetric. Negative counts,
+    which the specification does not allow, crop, as in the runtime.
     """
 
     pad_mode = attr.choice(*MODES, default="constant", spec_required=True)
@@ -96,8 +96,8 @@ class Pad(Op, since=1):
 
     def _padded(self, shape: Shape, pads_begin: TensorType, pads_end: TensorType) -> Shape:
         for name, pads in (("pads_begin", pads_begin), ("pads_end", pads_end)):
-            wanted = Shape.any(1) if shape.rank is None else Shape(shape.rank)
-            if wanted.meet(pads.shape) is None:
+            expected = Shape.any(1) if shape.rank is None else Shape(shape.rank)
+            if expected.meet(pads.shape) is None:
                 raise ShapeMismatch(f"{name} must have one value for each axis of data {shape}, found {pads.shape}")
         if shape.rank is None:
             return Shape.unranked()
@@ -123,11 +123,11 @@ class Pad(Op, since=1):
 
 
 class Pad12(Pad, type="Pad", since=12):
-    """Pad whose negative counts crop, by its specification (Pad-12)."""
+    """Pad with negative counts, which crop (Pad-12)."""
 
 
 class NGraphPad(Op, type="Pad", opset="ngraph"):
-    """Pad of nGraph: counts are attributes, may be negative, and `padding_interior` puts elements between neighbours.
+    """Pad of nGraph: counts are attributes, may be negative, and `padding_interior` pads between elements.
 
     Output dim: below + (d − 1)(interior + 1) + 1 + above for d > 0, below + above for d = 0. Interior elements are
     copies of `arg_pad_value` in every mode.

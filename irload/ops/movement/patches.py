@@ -1,4 +1,4 @@
-"""ExtractImagePatches and Col2Im: windows of an image as columns, and columns summed up to an image."""
+"""ExtractImagePatches (im2col) and Col2Im: windows of an image as columns, and back by summation."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from irload.ops.windows import meeting
 
 
 def _pairs(op: Op, *names: str) -> None:
-    """Raise AttributeInvalid for an attribute that does not hold one value for rows and one for columns."""
+    """Raise AttributeInvalid for an attribute without exactly one value for rows and one for columns."""
     for name in names:
         value = op.attributes[name]
         if len(value) != 2:
@@ -23,11 +23,11 @@ def _pairs(op: Op, *names: str) -> None:
 
 
 class ExtractImagePatches(Op, since=3):
-    """Lays the patches of an image [N, C, H, W] out as channels.
+    """Copies the patches of an image [N, C, H, W] to channels.
 
-    Specification: ExtractImagePatches-3. Patches have `sizes`, start every `strides` and take every `rates`-th element;
-    channel (row·columns + column)·C + c holds channel c of that element of the patch. `auto_pad` valid takes patches
-    inside of the image only, same_upper and same_lower pad with zeros, the odd one at the end or the beginning.
+    Specification: ExtractImagePatches-3. Patches have `sizes`, a stride of `strides` and a dilation of `rates`; channel
+    (row·columns + column)·C + c is channel c of that element of the patch. `auto_pad` valid uses only patches inside
+    the image; same_upper and same_lower pad with zeros, with the odd one at the end or the beginning.
     """
 
     sizes = attr.integers(rule=attr.positive)
@@ -82,7 +82,7 @@ class ExtractImagePatches(Op, since=3):
 
 
 class Col2Im(Op, since=15):
-    """Sums the columns of sliding windows up to the image that they were taken from.
+    """Sums the columns of sliding windows into the image from which they were extracted.
 
     Specification: Col2Im-15. data is [N, C·prod(kernel_size), L] or without N, L the number of windows; the output is
     [N, C, *output_size].
@@ -117,9 +117,9 @@ class Col2Im(Op, since=15):
                 )
             depth = columns // (kernel[0] * kernel[1])
         if kernel is not None and windows.is_static and all(d.is_static for d in size):
-            wanted = self._windows([d.size for d in size], kernel)
-            if windows != Dim(wanted, wanted):
-                raise ShapeMismatch(f"data has {windows} windows where output_size and kernel_size make {wanted}")
+            expected = self._windows([d.size for d in size], kernel)
+            if windows != Dim(expected, expected):
+                raise ShapeMismatch(f"data has {windows} windows where output_size and kernel_size give {expected}")
         return TensorType(data.element, Shape(*batch, depth, *size))
 
     def _counts(self, size: list[int], kernel: tuple[int, ...]) -> list[int]:

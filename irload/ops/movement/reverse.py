@@ -1,4 +1,4 @@
-"""Reverse, ReverseSequence and Roll: elements in another order along their axes."""
+"""Reverse, ReverseSequence and Roll: reordering along axes."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from irload.ops.ports import require_element, require_integer, require_rank
 
 
 class Reverse(Op, since=1, missing_in=range(2, 18)):
-    """Turns axes round: those that `axes` lists (mode index), or those that are true in it (mode mask).
+    """Reverses axes: the ones listed in `axes` (mode index), or the ones that are true in it (mode mask).
 
-    Specification: Reverse-1; only opset1 has it. Axes must not be negative.
+    Specification: Reverse-1, in opset1 only. Axes must not be negative.
     """
 
     mode = attr.choice("index", "mask", default="index", spec_required=True)
@@ -33,7 +33,7 @@ class Reverse(Op, since=1, missing_in=range(2, 18)):
         else:
             require_integer(axes=axes)
             if axes.ints is not None and data.rank is not None and any(not 0 <= a < data.rank for a in axes.ints):
-                raise ShapeMismatch(f"axes {list(axes.ints)} must lie in 0..{data.rank - 1} for data {data.shape}")
+                raise ShapeMismatch(f"axes {list(axes.ints)} must be in 0..{data.rank - 1} for data {data.shape}")
         return data.without_value()
 
     def compute(self, data: Array, axes: Array) -> Array:
@@ -42,9 +42,10 @@ class Reverse(Op, since=1, missing_in=range(2, 18)):
 
 
 class ReverseSequence(Op, since=1):
-    """Turns the first `seq_lengths[b]` elements along `seq_axis` round, for each b along `batch_axis`.
+    """Reverses the first `seq_lengths[b]` elements along `seq_axis`, for each b along `batch_axis`.
 
-    Specification: ReverseSequence-1. Lengths must lie in 1..dim of the sequence axis (0 is taken as well: no change).
+    Specification: ReverseSequence-1. Lengths must be in 1..dim of the sequence axis (0, which is accepted too, is a
+    no-op).
     """
 
     batch_axis = attr.integer(default=0)
@@ -66,7 +67,7 @@ class ReverseSequence(Op, since=1):
         met = data.shape[batch].meet(seq_lengths.shape[0])
         if met is None:
             raise ShapeMismatch(
-                f"seq_lengths must have {data.shape[batch]} values, one a batch, found {seq_lengths.shape}"
+                f"seq_lengths must have {data.shape[batch]} values, one per batch, found {seq_lengths.shape}"
             )
         return TensorType(data.element, data.shape.with_dim(batch, met))
 
@@ -75,7 +76,7 @@ class ReverseSequence(Op, since=1):
         size = data.shape[seq]
         lengths = seq_lengths.astype(np.int64)
         if np.any((lengths < 0) | (lengths > size)):
-            raise ExecutionError(f"seq_lengths must lie in 0..{size}, found {lengths.tolist()}")
+            raise ExecutionError(f"seq_lengths must be in 0..{size}, found {lengths.tolist()}")
         shape = [1] * data.ndim
         shape[batch] = -1
         lengths = lengths.reshape(shape)
@@ -85,9 +86,9 @@ class ReverseSequence(Op, since=1):
 
 
 class Roll(Op, since=7):
-    """Shifts elements along `axes`; what leaves at an end comes back at the other.
+    """Shifts elements along `axes` cyclically.
 
-    Specification: Roll-7. One shift for all axes, or one for each; shifts of a repeated axis add up.
+    Specification: Roll-7. One shift for all axes, or one per axis; shifts of a repeated axis add up.
     """
 
     widens = False
@@ -99,7 +100,7 @@ class Roll(Op, since=7):
         require_rank("axes", axes, 0, 1)
         if shift.rank != 0 and shift.shape.meet(axes.shape) is None:
             raise ShapeMismatch(
-                f"shift must be a scalar or have one value an axis, found {shift.shape} for {axes.shape}"
+                f"shift must be a scalar or have one value per axis, found {shift.shape} for {axes.shape}"
             )
         if axes.ints is not None and data.rank is not None:
             normalize_axes(axes.ints, data.rank)

@@ -27,7 +27,7 @@ REDUCTIONS: dict[str, np.ufunc] = {
 
 
 def wrapped(indices: Array, size: int) -> Array:
-    """Indices counted from the front. Raises ExecutionError for one outside the axis."""
+    """Indices counted from the front. Raises ExecutionError for an index out of range."""
     at = as_i64(indices)
     if at.size and (at.min() < -size or at.max() >= size):
         wrong = at.min() if at.min() < -size else at.max()
@@ -36,7 +36,7 @@ def wrapped(indices: Array, size: int) -> Array:
 
 
 def reduce_at(result: Array, where: tuple[Any, ...], updates: Array, reduction: str) -> None:
-    """Put `updates` into `result` in place, reduced with what stands there and with each other."""
+    """Write `updates` to `result` in place, reduced with the previous values and with each other."""
     if reduction == "none":
         result[where] = updates
     else:
@@ -44,10 +44,10 @@ def reduce_at(result: Array, where: tuple[Any, ...], updates: Array, reduction: 
 
 
 class ScatterUpdate(Op, since=3):
-    """A copy of `data` in which the slices at `indices` along `axis` are those of `updates`.
+    """A copy of `data` with the slices at `indices` along `axis` replaced by `updates`.
 
-    Specification: ScatterUpdate-3. The shape of updates is that of data with the axis replaced by the shape of indices.
-    Of repeated indices the last wins; negative ones count from the end.
+    Specification: ScatterUpdate-3. The shape of updates is the shape of data with the axis replaced by the shape of
+    indices. Of repeated indices the last one takes effect; negative ones count from the end.
     """
 
     widens = False
@@ -63,9 +63,9 @@ class ScatterUpdate(Op, since=3):
                     f"{indices.shape}, found shape {updates.shape}"
                 )
             if along is not None:
-                wanted = Shape(*data.shape[:along], *indices.shape, *data.shape[along + 1 :])
-                if wanted.meet(updates.shape) is None:
-                    raise ShapeMismatch(f"updates must be of shape {wanted}, found {updates.shape}")
+                expected = Shape(*data.shape[:along], *indices.shape, *data.shape[along + 1 :])
+                if expected.meet(updates.shape) is None:
+                    raise ShapeMismatch(f"updates must be of shape {expected}, found {updates.shape}")
         return TensorType(element, data.shape)
 
     def compute(self, data: Array, indices: Array, updates: Array, axis: Array) -> Array:
@@ -81,10 +81,10 @@ class ScatterUpdate(Op, since=3):
 
 
 class ScatterElementsUpdate(Op, since=3):
-    """A copy of `data` in which element `indices[i]` along `axis` becomes `updates[i]`, for each position i.
+    """A copy of `data` with element `indices[i]` along `axis` replaced by `updates[i]`, for each position i.
 
     Specification: ScatterElementsUpdate-3. Indices and updates have one shape, of the rank of data. Of repeated indices
-    the last wins; negative ones count from the end.
+    the last one takes effect; negative ones count from the end.
     """
 
     widens = False
@@ -111,7 +111,7 @@ class ScatterElementsUpdate(Op, since=3):
 
 
 def element_grid(data: Array, indices: Array, axis: Array) -> tuple[Array, ...]:
-    """One index array per axis: that of `axis` is given, in all others every element keeps its place."""
+    """One index array per axis: `indices` for `axis`, and the element's position for all others."""
     along = int(axis.reshape(())) % data.ndim
     grid: list[Any] = list(np.indices(indices.shape, sparse=True))
     grid[along] = wrapped(indices, data.shape[along])
@@ -119,10 +119,10 @@ def element_grid(data: Array, indices: Array, axis: Array) -> tuple[Array, ...]:
 
 
 class ScatterElementsUpdate12(ScatterElementsUpdate, type="ScatterElementsUpdate", since=12):
-    """ScatterElementsUpdate that may reduce (ScatterElementsUpdate-12).
+    """ScatterElementsUpdate with a reduction (ScatterElementsUpdate-12).
 
     With `reduction` sum, prod, min, max or mean, all updates of one element are reduced with each other and, with
-    `use_init_val`, with what stood there. The mean of integers is floored.
+    `use_init_val`, with its previous value. The mean of integers is floored.
     """
 
     reduction = attr.choice("none", "sum", "prod", "min", "max", "mean", default="none")
@@ -131,21 +131,21 @@ class ScatterElementsUpdate12(ScatterElementsUpdate, type="ScatterElementsUpdate
     widens = True
 
     def compute(self, data: Array, indices: Array, updates: Array, axis: Array) -> Array:
-        where = element_grid(data, indices, axis)
+        grid = element_grid(data, indices, axis)
         result = data.copy()
         if self.reduction != "none" and not self.use_init_val:
-            result[where] = neutral(self.reduction, data.dtype)
-        reduce_at(result, where, updates, self.reduction)
+            result[grid] = neutral(self.reduction, data.dtype)
+        reduce_at(result, grid, updates, self.reduction)
         if self.reduction == "mean":
             count = np.full(data.shape, int(self.use_init_val))
-            np.add.at(count, where, 1)
+            np.add.at(count, grid, 1)
             divide: Callable[[Array, Array], Array] = np.divide if data.dtype.kind == "f" else np.floor_divide
             result = divide(result, np.maximum(count, 1)).astype(data.dtype)
         return result
 
 
 def neutral(reduction: str, dtype: np.dtype[Any]) -> Any:
-    """The value that changes nothing in a reduction."""
+    """The neutral element of a reduction."""
     if reduction in ("sum", "mean", "sub"):
         return 0
     if reduction == "prod":

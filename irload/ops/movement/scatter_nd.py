@@ -1,4 +1,4 @@
-"""ScatterNDUpdate: slices of a tensor replaced at positions given by several coordinates."""
+"""ScatterNDUpdate: slices of a tensor replaced at coordinates."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from irload.ops.ports import require_element
 
 
 def coordinates(indices: Array, shape: Sequence[int]) -> tuple[Any, ...]:
-    """The last axis of `indices` as one index array an axis of `shape`. Raises ExecutionError outside of it."""
+    """The last axis of `indices` as one index array per axis of `shape`. Raises ExecutionError if out of range."""
     return tuple(wrapped(indices[..., k], shape[k]) for k in range(indices.shape[-1]))
 
 
 class ScatterNDUpdate(Op, since=4):
-    """A copy of `data` in which the slice at each row of `indices` is that of `updates`.
+    """A copy of `data` with the slice at each row of `indices` replaced by the slice of `updates`.
 
-    Specification: ScatterNDUpdate-3. A row (the last axis) holds the first coordinates, so updates has the shape
-    indices.shape[:-1] + data.shape[indices.shape[-1]:]. Of repeated rows the last wins.
+    Specification: ScatterNDUpdate-3. A row (the last axis) has the first coordinates of a slice, so updates has the
+    shape indices.shape[:-1] + data.shape[indices.shape[-1]:]. Of repeated rows the last one takes effect.
     """
 
     widens = False
 
     @property
     def reduces(self) -> str:
-        """The reduction, which later versions have."""
+        """The reduction of later versions."""
         return self.attributes.get("reduction", "none")
 
     def infer(self, data: TensorType, indices: TensorType, updates: TensorType) -> TensorType:
@@ -45,10 +45,10 @@ class ScatterNDUpdate(Op, since=4):
             depth = indices.shape[-1].size
             if depth > data.rank:
                 raise ShapeMismatch(f"the last dim of indices {indices.shape} exceeds the rank of data {data.shape}")
-            wanted = Shape(*indices.shape[:-1], *data.shape[depth:])
-            one_value = not len(wanted) and updates.shape.size.contains(1)
-            if wanted.meet(updates.shape) is None and not one_value:
-                raise ShapeMismatch(f"updates must be of shape {wanted}, found {updates.shape}")
+            expected = Shape(*indices.shape[:-1], *data.shape[depth:])
+            one_value = not len(expected) and updates.shape.size.contains(1)
+            if expected.meet(updates.shape) is None and not one_value:
+                raise ShapeMismatch(f"updates must be of shape {expected}, found {updates.shape}")
         return TensorType(element, data.shape)
 
     def compute(self, data: Array, indices: Array, updates: Array) -> Array:
@@ -63,7 +63,7 @@ class ScatterNDUpdate(Op, since=4):
 
 
 class ScatterNDUpdate15(ScatterNDUpdate, type="ScatterNDUpdate", since=15):
-    """ScatterNDUpdate that may reduce with what stands there and with other updates of the same slice.
+    """ScatterNDUpdate with a reduction over the previous value and all updates of a slice.
 
     Specification: ScatterNDUpdate-15.
     """

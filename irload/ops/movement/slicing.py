@@ -1,4 +1,4 @@
-"""Slice and SliceScatter, and the interval arithmetic of slices that StridedSlice shares with them."""
+"""Slice and SliceScatter, and the interval arithmetic of slices, also used by StridedSlice."""
 
 from __future__ import annotations
 
@@ -10,17 +10,18 @@ from irload.core.bounds import bounds_of, moved
 from irload.core.element import merge
 from irload.core.op import Op
 from irload.core.shape import ANY, Dim, Shape, normalize_axes
+from irload.core.size import is_size, number
 from irload.core.tensor import UNBOUNDED_HI, UNBOUNDED_LO, Array, Bounds, TensorType, length_of
 from irload.errors import ExecutionError, ShapeMismatch
 from irload.ops.ports import require_integer, require_rank
 
 Interval = tuple[int, int]
 ENDLESS = 1 << 31
-"""Ends that far away mean no end, and a length above it is that of an unbounded axis without a few elements."""
+"""Ends at this distance or beyond mean no limit; a longer result means that the axis is unbounded."""
 
 
 def intervals(tensor: TensorType) -> list[Interval] | None:
-    """The least and greatest value of each element; the limits of a narrow type stand for no limit."""
+    """The least and greatest value of each element; the limits of a narrow type mean unbounded."""
     known = bounds_of(tensor)
     if known is None:
         return None
@@ -29,29 +30,36 @@ def intervals(tensor: TensorType) -> list[Interval] | None:
         int(limits.min) if limits.min else UNBOUNDED_LO: UNBOUNDED_LO,
         int(limits.max): UNBOUNDED_HI,
     }
+
+    def widened(end: int) -> int:
+        return end if is_size(end) else widest.get(end, end)
+
     return [
-        (widest.get(low, low), widest.get(high, high))
-        for low, high in zip(map(int, known.lower.ravel()), map(int, known.upper.ravel()), strict=True)
+        (widened(number(low)), widened(number(high)))
+        for low, high in zip(known.lower.ravel().tolist(), known.upper.ravel().tolist(), strict=True)
     ]
 
 
 def sliced_dim(dim: Dim, start: Interval, stop: Interval, step: int) -> Dim:
-    """The lengths that `start:stop:step` may have on an axis of a size in `dim`, start and stop within intervals."""
+    """The possible lengths of `start:stop:step` on an axis of a size in `dim`, with start and stop in intervals."""
     if step == 0:
         raise ShapeMismatch("a step must not be zero")
+    if dim.is_static and start[0] == start[1] and stop[0] == stop[1]:
+        length = _length(dim.lo, start[0], stop[0], step)
+        return Dim(length, length)
     start, stop = _one_sided(start, dim), _one_sided(stop, dim)
-    # An early start and a late stop take the most, and the other way round when going backward.
+    # The earliest start and the latest stop select the most elements; the reverse for a negative step.
     most, least = ((start[0], stop[1]), (start[1], stop[0])) if step > 0 else ((start[1], stop[0]), (start[0], stop[1]))
-    sizes = _telling_sizes(dim, *start, *stop)
+    sizes = _extreme_sizes(dim, *start, *stop)
     low = min(_length(size, *least, step) for size in sizes)
     high = max(_length(size, *most, step) for size in sizes)
     return Dim(low, None if high == UNBOUNDED_HI else high)
 
 
-def _telling_sizes(dim: Dim, *ends: int) -> set[int]:
-    """Sizes of which one gives the least and one the greatest length: the limits, and where an end enters the axis.
+def _extreme_sizes(dim: Dim, *ends: int) -> set[int]:
+    """Sizes that include the ones of least and of greatest length: the limits, and where an end enters the axis.
 
-    The length need not grow with the size: of `-3:3`, an axis of 3 gives all, one of 6 nothing.
+    The length need not grow with the size: `-3:3` selects all of an axis of 3, but nothing of an axis of 6.
     """
     near = [abs(e) for e in ends if abs(e) < ENDLESS - 1]
     kinks = {n + more for n in (*near, sum(sorted(near)[-2:])) for more in (-1, 0, 1)}
@@ -60,9 +68,9 @@ def _telling_sizes(dim: Dim, *ends: int) -> set[int]:
 
 
 def _one_sided(given: Interval, dim: Dim) -> Interval:
-    """An interval that spans zero, read as positions: −1 is the last element, 0 the first.
+    """An interval that spans zero, as positions: −1 is the last element, 0 the first.
 
-    Its ends are the first and the last element, unless they lie outside the axis anyway.
+    The result spans from the first to the last element, unless both ends are outside the axis anyway.
     """
     low, high = given
     if low < 0 <= high:
@@ -73,13 +81,13 @@ def _one_sided(given: Interval, dim: Dim) -> Interval:
 
 
 def _length(size: int, start: int, stop: int, step: int) -> int:
-    """The elements of `start:stop:step` in an axis of `size`; UNBOUNDED_HI stands for no limit, also as the result."""
+    """The number of elements of `start:stop:step` on an axis of `size`; UNBOUNDED_HI means no limit, also as result."""
     if size == 0:
         return 0
     backward, unbounded = step < 0, size == UNBOUNDED_HI
     open_ended = start in (UNBOUNDED_LO, UNBOUNDED_HI) or stop == UNBOUNDED_HI
     if unbounded and (open_ended or (start < 0) != (stop < 0)):
-        # Only ends counted from the same side of an endless axis lie a known distance apart.
+        # On an unbounded axis only ends counted from the same side have a known distance.
         if backward:
             if start <= 0 or UNBOUNDED_HI in (start, stop):
                 return UNBOUNDED_HI
@@ -93,16 +101,16 @@ def _length(size: int, start: int, stop: int, step: int) -> int:
 
 
 def positions(size: int, start: int, stop: int, backward: bool) -> tuple[int, int]:
-    """The ends counted from the front and cut to the axis; a backward slice ends before the first element, at −1."""
+    """The ends counted from the front and clamped to the axis; a backward slice ends before the first element, −1."""
     first = min(max(start + size if start < 0 else start, 0), size - 1 if backward else size)
     last = min(max(stop + size if stop < 0 else stop, -1 if backward else 0), size)
     return first, last
 
 
 def python_slice(size: int, start: int, stop: int, step: int) -> slice:
-    """The slice that NumPy takes for `start:stop:step` on an axis of `size`.
+    """The NumPy slice for `start:stop:step` on an axis of `size`.
 
-    Unlike Python, a backward slice that starts before the first element takes that element.
+    Unlike in Python, a backward slice that starts before the first element selects that element.
     """
     if step == 0:
         raise ExecutionError("a step must not be zero")
@@ -117,16 +125,16 @@ def _count(span: int, step: int) -> int:
 
 
 class Sliced(Op):
-    """What Slice and SliceScatter share: which part of `data` the inputs start, stop, step and axes describe."""
+    """Base of Slice and SliceScatter: the part of `data` that the inputs start, stop, step and axes select."""
 
     widens = False
 
     def region(
         self, data: Shape, start: TensorType, stop: TensorType, step: TensorType, axes: TensorType | None
     ) -> Shape:
-        """The shape of the part, as far as it is known. Raises ShapeMismatch for inputs that describe none."""
+        """The shape of the part, as far as it is known. Raises ShapeMismatch for invalid inputs."""
         self._check(data, start, stop, step, axes)
-        where = self._axes(data, start, axes)
+        sliced = self._axes(data, start, axes)
         starts, stops, steps = intervals(start), intervals(stop), step.ints
         if steps is not None and 0 in steps:
             raise ShapeMismatch("step must not be zero")
@@ -134,12 +142,12 @@ class Sliced(Op):
             return Shape.unranked()
         dims: list[Dim] = []
         for axis, dim in enumerate(data):
-            if where is not None and axis not in where:
+            if sliced is not None and axis not in sliced:
                 dims.append(dim)
-            elif where is None or starts is None or stops is None or steps is None:
+            elif sliced is None or starts is None or stops is None or steps is None:
                 dims.append(Dim(0, dim.hi))
             else:
-                k = where.index(axis)
+                k = sliced.index(axis)
                 dims.append(sliced_dim(dim, starts[k], stops[k], steps[k]))
         return Shape(*dims)
 
@@ -160,30 +168,30 @@ class Sliced(Op):
 
     @staticmethod
     def _axes(data: Shape, start: TensorType, axes: TensorType | None) -> tuple[int, ...] | None:
-        """The axes that are sliced, in input order; None when they are not known."""
+        """The sliced axes, in input order; None if unknown."""
         if axes is None:
             return tuple(range(start.shape.size.size)) if start.shape.is_static else None
         if axes.ints is None or data.rank is None:
             return None
-        where = normalize_axes(axes.ints, data.rank)
-        if len(set(where)) < len(where):
+        sliced = normalize_axes(axes.ints, data.rank)
+        if len(set(sliced)) < len(sliced):
             raise ShapeMismatch(f"axes must be unique, found {list(axes.ints)}")
-        return where
+        return sliced
 
     @staticmethod
     def slices(data: Array, start: Array, stop: Array, step: Array, axes: Array | None) -> tuple[slice, ...]:
         """The part as one slice per axis."""
         result = [slice(None)] * data.ndim
-        where = range(start.size) if axes is None else axes.tolist()
-        for axis, first, last, by in zip(where, start.tolist(), stop.tolist(), step.tolist(), strict=True):
+        along = range(start.size) if axes is None else axes.tolist()
+        for axis, first, last, by in zip(along, start.tolist(), stop.tolist(), step.tolist(), strict=True):
             result[axis] = python_slice(data.shape[axis], first, last, by)
         return tuple(result)
 
 
 class Slice(Sliced, since=8):
-    """Elements `start` to `stop` (not included) by `step` of each of `axes`, as Python's slices take them.
+    """Elements `start` to `stop` (exclusive) by `step` of each of `axes`, as in Python's slices.
 
-    Specification: Slice-8. Ends outside an axis are cut; without axes the first ones are meant.
+    Specification: Slice-8. Ends outside an axis are clamped; without axes the first ones are sliced.
     """
 
     def infer(
@@ -199,7 +207,7 @@ class Slice(Sliced, since=8):
 
 
 class SliceScatter(Sliced, since=15):
-    """A copy of `data` in which the part that a Slice of the same inputs would give is replaced by `updates`.
+    """A copy of `data` with the part that a Slice of the same inputs returns replaced by `updates`.
 
     Specification: SliceScatter-15. `updates` must have the shape of that part.
     """

@@ -1,4 +1,4 @@
-"""StridedSlice: slices with masks that ignore ends, insert axes, drop axes, or stand for all axes left."""
+"""StridedSlice: slices with masks that ignore ends, insert axes, drop axes, or expand to all remaining axes."""
 
 from __future__ import annotations
 
@@ -15,12 +15,13 @@ from irload.ops.ports import require_integer, require_rank
 
 
 class StridedSlice(Op, since=1):
-    """Elements `begin` to `end` (not included) by `strides` of each axis, changed by masks.
+    """Elements `begin` to `end` (exclusive) by `strides` of each axis, modified by masks.
 
-    Specification: StridedSlice-1. Where a mask is 1: `begin_mask` and `end_mask` ignore the end and take the whole
-    axis; `new_axis_mask` inserts an axis of one element; `shrink_axis_mask` takes the one element at begin and drops
-    the axis; `ellipsis_mask` (at most one) stands for all axes that nothing else describes. The ellipsis goes before a
-    new axis, and that before shrinking. Masks may be shorter than begin; what is missing is 0.
+    Specification: StridedSlice-1. If a mask is 1: `begin_mask` and `end_mask` ignore that end, so that the slice
+    extends to the end of the axis; `new_axis_mask` inserts an axis of one element; `shrink_axis_mask` selects the
+    element at begin and drops the axis; `ellipsis_mask` (at most one) expands to all axes that are not described
+    otherwise. The ellipsis takes precedence over a new axis, and a new axis over shrinking. Masks may be shorter than
+    begin; missing values are 0.
     """
 
     begin_mask = attr.integers()
@@ -56,7 +57,7 @@ class StridedSlice(Op, since=1):
         count = ANY
         for name, tensor in ports.items():
             require_rank(name, tensor, 1)
-            # The length of strides that are not known says nothing, as in the runtime.
+            # As in the runtime, the length of unknown strides is not used.
             length = ANY if name == "strides" and tensor.value is None else length_of(tensor)
             met = count.meet(length)
             if met is None:
@@ -67,7 +68,7 @@ class StridedSlice(Op, since=1):
         starts, stops = intervals(begin), intervals(end)
         steps = (1,) * count.size if strides is None else strides.ints
         dims: list[Dim] = []
-        sliced: list[tuple[int, Dim]] = []  # positions in dims, and what is known there without begin and end
+        sliced: list[tuple[int, Dim]] = []  # positions in dims, and the dims that are known without begin and end
         plan = self.plan(data.rank, count.size)
         for k, axis in plan:
             if axis is None:
@@ -86,7 +87,7 @@ class StridedSlice(Op, since=1):
                 dims.append(sliced[-1][1] if step is None else self._dim(k, dim, start, stop, step))
         rest = 0 if 1 in self.ellipsis_mask else data.rank - sum(k is not None and a is not None for k, a in plan)
         if sliced and (starts is None or stops is None) and Shape(*dims[: len(dims) - rest]).is_static:
-            # Masks may hide all that is not known, but the runtime never calls such a shape static; nor do we.
+            # Masks may hide everything unknown, but like the runtime irload does not infer a static shape then.
             dims[sliced[-1][0]] = sliced[-1][1]
         return TensorType(data.element, Shape(*dims))
 
@@ -99,7 +100,7 @@ class StridedSlice(Op, since=1):
         )
 
     def _masked(self, k: int, size: int, step: int) -> tuple[int | None, int | None]:
-        """The ends of the axis where a mask ignores the given ones, else None."""
+        """The ends of the axis if masks ignore the given ones, else None."""
         begin = (size if step < 0 else 0) if self._bit(self.begin_mask, k) else None
         end = (-1 - size if step < 0 else size) if self._bit(self.end_mask, k) else None
         return begin, end
@@ -111,9 +112,9 @@ class StridedSlice(Op, since=1):
             )
 
     def plan(self, rank: int, count: int) -> list[tuple[int | None, int | None]]:
-        """Pairs (position in begin, axis of the data) in output order, shrunk axes among them.
+        """Pairs (position in begin, axis of the data) in output order, including shrunk axes.
 
-        A new axis has no axis of the data, a whole one has no position in begin.
+        A new axis has no axis of the data, a whole axis no position in begin.
         """
         ellipsis = self.ellipsis_mask.index(1) if 1 in self.ellipsis_mask[:count] else None
         new = [k != ellipsis and self._bit(self.new_axis_mask, k) for k in range(count)]

@@ -1,4 +1,4 @@
-"""Transpose: the axes of a tensor in another order."""
+"""Transpose: permutation of axes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from irload.ops.ports import require_integer, require_rank
 
 
 class Transpose(Op, since=1):
-    """Puts the axes of `arg` in the order that `input_order` lists; an empty order reverses them.
+    """Permutes the axes of `arg` to the order `input_order`; an empty order reverses them.
 
     Specification: Transpose-1. The order must be a permutation of 0..rank−1.
     """
@@ -37,7 +37,7 @@ class Transpose(Op, since=1):
             return TensorType(arg.element, Shape.any(arg.rank))
         order = order or tuple(reversed(range(arg.rank)))
         if sorted(order) != list(range(arg.rank)):
-            raise ShapeMismatch(f"input_order {list(order)} is no permutation of the axes of {arg.shape}")
+            raise ShapeMismatch(f"input_order {list(order)} is not a permutation of the axes of {arg.shape}")
         return TensorType(arg.element, Shape(*(arg.shape[k] for k in order)))
 
     def compute(self, arg: Array, input_order: Array) -> Array:

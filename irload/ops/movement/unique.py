@@ -16,8 +16,9 @@ from irload.ops.ports import known_axis, require_element
 class Unique(Op, since=10):
     """The distinct elements of `data`, or with `axis` its distinct slices along it.
 
-    Specification: Unique-10. Outputs: the values; where each first occurs; for each element (or slice) of the data
-    which value it is; how often each occurs. Ascending when `sorted`, else in order of first occurrence.
+    Specification: Unique-10. Outputs: the values; the index of their first occurrence; for each element (or slice) of
+    the data the index of its value; the number of occurrences. Ascending if `sorted`, else in order of first
+    occurrence.
     """
 
     sorted = attr.boolean(default=True)

@@ -1,1 +1,1 @@
-"""Normalization: by statistics given, computed, or of a neighbourhood."""
+"""Normalization, by given or computed statistics, or over a neighbourhood."""

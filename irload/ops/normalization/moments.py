@@ -16,7 +16,7 @@ from irload.ops.elementwise import prefer_float, require_float
 
 
 def mean_over(data: Array, axes: tuple[int, ...]) -> Array:
-    """The mean over `axes`, which stay with size 1. Unlike NumPy's it is silent about empty tensors."""
+    """The mean over `axes`, which keep size 1. Unlike NumPy's it does not warn about empty tensors."""
     return data.sum(axis=axes, keepdims=True) / data.dtype.type(math.prod(data.shape[a] for a in axes))
 
 
@@ -70,7 +70,7 @@ class MVN6(Op, type="MVN", since=6):
         if data.rank is not None and axes.ints is not None and not (data.element.is_float or data.element.is_dynamic):
             over = sorted(set(normalize_axes(axes.ints, data.rank)))
             if over not in (list(range(min(first, data.rank - 1), data.rank)) for first in (1, 2)):
-                # The runtime splits it into operations on integers there, and divides by a variance rounded to zero.
+                # The runtime decomposes it to integer operations, and divides by a variance rounded to zero.
                 raise TypeMismatch(f"data must be of a floating-point type over axes {over}, found {data.element}")
         return data.without_value()
 
@@ -84,7 +84,7 @@ class MVN6(Op, type="MVN", since=6):
 
 
 def check_axes(data: TensorType, axes: TensorType, ranks: tuple[int, ...] = (1,)) -> None:
-    """Raise TypeMismatch or ShapeMismatch for axes that are no integers, have another rank, or lie outside the data."""
+    """Raise TypeMismatch or ShapeMismatch for axes that are not integers, have another rank, or are out of range."""
     if not (axes.element.is_integer or axes.element.is_dynamic):
         raise TypeMismatch(f"axes must be of an integer type, found {axes.element}")
     if axes.rank is not None and axes.rank not in ranks:
@@ -157,16 +157,18 @@ class BatchNormInference(BatchNormInference5, since=1):
 
 
 def _channels(data: TensorType, others: dict[str, TensorType]) -> Dim:
-    """The channel dim of `data`, sharpened by the tensors with one value per channel. Raises ShapeMismatch."""
+    """The channel dim of `data`, intersected with the sizes of per-channel tensors. Raises ShapeMismatch."""
     if data.rank is not None and data.rank < 2:
         raise ShapeMismatch(f"data must have at least batch and channels, found shape {data.shape}")
-    found = ANY if data.rank is None else data.shape[1]
+    channels = ANY if data.rank is None else data.shape[1]
     for name, tensor in others.items():
-        met = Shape(found).meet(tensor.shape)
+        met = Shape(channels).meet(tensor.shape)
         if met is None:
-            raise ShapeMismatch(f"{name} must have one value for each of {found} channels, found shape {tensor.shape}")
-        found = met[0]
-    return found
+            raise ShapeMismatch(
+                f"{name} must have one value for each of {channels} channels, found shape {tensor.shape}"
+            )
+        channels = met[0]
+    return channels
 
 
 def _along_channels(values: Array, data: Array) -> Array:

@@ -11,13 +11,14 @@ from irload.core.tensor import Array, TensorType
 from irload.errors import ShapeMismatch
 from irload.ops.elementwise import prefer_float, require_float
 from irload.ops.normalization.moments import check_axes
-from irload.ops.sliding import Axis, reduce_windows
+from irload.ops.sliding import WindowAxis, reduce_windows
 
 
 class LRN(Op, since=1):
     """Divides by (bias + alpha / size^len(axes) · Σ data²)^beta, summed over a region of side `size` around it.
 
-    Specification: LRN-1. The region is centred, cut at the edges, and spans (size − 1) // 2 elements on either side.
+    Specification: LRN-1. The region is centred, clipped at the edges, and extends (size − 1) // 2 elements to either
+    side.
     """
 
     alpha = attr.number(default=0.0, spec_required=True)
@@ -37,7 +38,7 @@ class LRN(Op, since=1):
         for axis in over:
             size = data.shape[axis]
             near = min(reach, size)
-            around = Axis(data.ndim - 1, size, 2 * near + 1, 1, 1, near, near, size)
+            around = WindowAxis(size, size, 2 * near + 1, begin=near)
             total = np.moveaxis(reduce_windows(np.moveaxis(total, axis, -1), [around], np.add, 0), -1, axis)
         number = data.dtype.type
         scale = number(self.alpha) / number(self.size ** len(over))
@@ -47,7 +48,7 @@ class LRN(Op, since=1):
 class NormalizeL2(Op, since=1):
     """Divides by √(Σ data² + eps) over `axes`, or by √max(Σ data², eps) with eps_mode max.
 
-    Specification: NormalizeL2-1. Without axes every element is divided by itself: 1, and 0 for zeros.
+    Specification: NormalizeL2-1. Without axes x / x: 1, and 0 for zeros.
     """
 
     eps = attr.number(default=0.0, rule=attr.advised(attr.non_negative), spec_required=True)
@@ -57,14 +58,14 @@ class NormalizeL2(Op, since=1):
 
     def infer(self, data: TensorType, axes: TensorType) -> TensorType:
         check_axes(data, axes, ranks=(0, 1))
-        # The runtime takes other axes apart into operations on integers, and has no kernel for wider ones.
+        # For other axes the runtime decomposes to integer operations, and it has no kernel for wider types.
         whole = data.element.bits <= 8 and self._kernel_takes(data, axes)
         (prefer_float if whole else require_float)("data", data.element)
         return data.without_value()
 
     @staticmethod
     def _kernel_takes(data: TensorType, axes: TensorType) -> bool:
-        """Whether the runtime does not take the operation apart: along the channels, or all axes but the first."""
+        """True if the runtime has a kernel for these axes: the channels, or all axes but the first."""
         if data.rank is None or axes.ints is None or not 2 <= data.rank <= 4:
             return False
         return sorted(set(normalize_axes(axes.ints, data.rank))) in ([1], list(range(1, data.rank)))

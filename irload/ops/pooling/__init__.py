@@ -1,1 +1,1 @@
-"""Pooling: windows reduced to their mean or their largest element."""
+"""Pooling: the mean or the maximum of windows."""

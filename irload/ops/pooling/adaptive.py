@@ -1,4 +1,4 @@
-"""Adaptive pooling: the output size is given, the windows follow from it."""
+"""Adaptive pooling: windows that follow from a given output size."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from irload.ops.windows import NON_SPATIAL, check_spatial
 
 
 class AdaptivePool(Op):
-    """Window i of an axis reaches from floor(i · in / out) up to, but not including, ceil((i + 1) · in / out)."""
+    """Window i of an axis is the range from floor(i · in / out) to ceil((i + 1) · in / out), exclusive."""
 
     def pooled(self, data: TensorType, output_shape: TensorType) -> TensorType:
         """The pooled tensor. Raises ShapeMismatch or TypeMismatch."""
@@ -34,19 +34,19 @@ class AdaptivePool(Op):
         spatial = data.rank - NON_SPATIAL
         if output_shape.rank == 1 and not output_shape.shape[0].contains(spatial):
             raise ShapeMismatch(f"output_shape must have {spatial} values for data {data.shape}")
-        return TensorType(data.element, Shape(*data.shape[:NON_SPATIAL], *self._asked(output_shape, spatial)))
+        return TensorType(data.element, Shape(*data.shape[:NON_SPATIAL], *self._output_dims(output_shape, spatial)))
 
     @staticmethod
-    def _asked(output_shape: TensorType, spatial: int) -> Sequence[Dim]:
+    def _output_dims(output_shape: TensorType, spatial: int) -> Sequence[Dim]:
         if output_shape.ints is not None and min(output_shape.ints, default=0) < 0:
             raise ShapeMismatch(f"output_shape must not be negative, found {list(output_shape.ints)}")
         return (ANY,) * spatial if output_shape.dims is None else output_shape.dims
 
 
 def bins(size: int, count: int) -> tuple[list[tuple[int, int]], Array]:
-    """(start, stop) of the different windows among `count` over `size` elements, and for each window which one it is.
+    """(start, stop) of the distinct windows among `count` over `size` elements, and for each window its index.
 
-    However many windows there are, at most twice as many as elements differ. Raises ExecutionError for an empty axis.
+    At most twice as many windows as elements are distinct, for any count. Raises ExecutionError for an empty axis.
     """
     if size == 0 and count:
         raise ExecutionError("an axis without elements cannot be pooled")
@@ -57,9 +57,9 @@ def bins(size: int, count: int) -> tuple[list[tuple[int, int]], Array]:
 
 
 class AdaptiveAvgPool(AdaptivePool, since=8):
-    """The mean of every window of an output size that is given.
+    """The mean of every window, for a given output size.
 
-    Specification: AdaptiveAvgPool-8. data has 1 to 3 spatial axes, output_shape a value for each. Integers truncate.
+    Specification: AdaptiveAvgPool-8. data has 1 to 3 spatial axes, output_shape one value for each. Integers truncate.
     """
 
     def infer(self, data: TensorType, output_shape: TensorType) -> TensorType:
@@ -67,8 +67,8 @@ class AdaptiveAvgPool(AdaptivePool, since=8):
 
     def compute(self, data: Array, output_shape: Array) -> Array:
         total, count = (data if data.dtype.kind == "f" else data.astype(np.int64)), np.ones((), np.int64)
-        for axis, wanted in enumerate(output_shape.tolist(), NON_SPATIAL):
-            windows, which = bins(data.shape[axis], wanted)
+        for axis, counts in enumerate(output_shape.tolist(), NON_SPATIAL):
+            windows, which = bins(data.shape[axis], counts)
             ends = [total.take(range(a, b), axis).sum(axis, keepdims=True) for a, b in windows]
             total = np.concatenate(ends, axis).take(which, axis) if ends else total.take([], axis)
             count = count[..., np.newaxis] * np.array([b - a for a, b in windows], np.int64)[which]
@@ -78,9 +78,9 @@ class AdaptiveAvgPool(AdaptivePool, since=8):
 
 
 class AdaptiveMaxPool(AdaptivePool, since=8):
-    """The largest element of every window, and its flat index among the spatial elements; of equal ones the first.
+    """The maximum of every window, and the flat spatial index of its first occurrence.
 
-    Specification: AdaptiveMaxPool-8. NaN never wins, as in MaxPool: a window of nothing else gives the lowest value.
+    Specification: AdaptiveMaxPool-8. NaN is ignored, as in MaxPool: a window of NaN only gives the lowest value.
     """
 
     index_element_type = attr.element_type(default=i64, among=INDEX)
@@ -93,17 +93,17 @@ class AdaptiveMaxPool(AdaptivePool, since=8):
         sizes = data.shape[NON_SPATIAL:]
         values = np.fmax(data, data.dtype.type(lowest(data.dtype)))
         places = np.broadcast_to(np.arange(math.prod(sizes)).reshape(sizes), data.shape)
-        wanted = output_shape.tolist()
-        # The last axis goes first, so that of equal elements the first in memory wins.
+        counts = output_shape.tolist()
+        # The last axis goes first, so that the first of equal elements in memory is selected.
         for axis in reversed(range(NON_SPATIAL, data.ndim)):
             best: list[Array] = []
-            where: list[Array] = []
-            windows, which = bins(data.shape[axis], wanted[axis - NON_SPATIAL])
+            positions: list[Array] = []
+            windows, which = bins(data.shape[axis], counts[axis - NON_SPATIAL])
             for start, stop in windows:
                 some = values.take(range(start, stop), axis)
                 at = some.argmax(axis, keepdims=True)
                 best.append(np.take_along_axis(some, at, axis))
-                where.append(np.take_along_axis(places.take(range(start, stop), axis), at, axis))
+                positions.append(np.take_along_axis(places.take(range(start, stop), axis), at, axis))
             values = np.concatenate(best, axis).take(which, axis) if best else values.take([], axis)
-            places = np.concatenate(where, axis).take(which, axis) if where else places.take([], axis)
+            places = np.concatenate(positions, axis).take(which, axis) if positions else places.take([], axis)
         return values, places.astype(self.index_element_type.dtype)

@@ -1,4 +1,4 @@
-"""MaxPool in its three versions; the later ones also say where the largest element stood."""
+"""MaxPool in its three versions; the later ones also return the index of the maximum."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from irload.ops.windows import NON_SPATIAL
 
 
 def lowest(dtype: np.dtype) -> float | int:
-    """The lowest finite value of a dtype: what a window of nothing but padding has for its largest element."""
+    """The lowest finite value of a dtype: the maximum of a window that is all padding."""
     return float(np.finfo(dtype).min) if dtype.kind == "f" else int(np.iinfo(dtype).min)
 
 
 class MaxPool(Pool, since=1):
-    """The largest element of every window; padding never wins, NaN neither.
+    """The maximum of every window, ignoring padding and NaN.
 
-    Specification: MaxPool-1. A window that lies in the padding alone gives the lowest finite value.
+    Specification: MaxPool-1. A window that is all padding gives the lowest finite value.
     """
 
     def infer(self, data: TensorType) -> TensorType:
@@ -37,7 +37,7 @@ class MaxPool(Pool, since=1):
 
 
 class MaxPool8(MaxPool, type="MaxPool", since=8):
-    """MaxPool with dilated windows and a second output: the flat index of the first largest element of every window.
+    """MaxPool with dilations and a second output: the flat index of the first maximum of every window.
 
     Specification: MaxPool-8. The index counts the elements of the input from `axis` on.
     """
@@ -59,15 +59,15 @@ class MaxPool8(MaxPool, type="MaxPool", since=8):
         places = np.arange(math.prod(data.shape[NON_SPATIAL:])).reshape(1, 1, *data.shape[NON_SPATIAL:])
         places, _ = padded(places, self.axes(data.shape[2:]), 0)
         both = values, np.broadcast_to(places, values.shape)
-        # The last axis goes first, so that of equal elements the first in memory wins.
-        for axis in reversed(axes):
-            both = over_windows(both, axis, _first_largest)
+        # The last axis goes first, so that the first of equal elements in memory is selected.
+        for k in reversed(range(len(axes))):
+            both = over_windows(both, NON_SPATIAL + k, axes[k], _first_largest)
         values, places = both
-        # Nothing exceeds the lowest value: such a window points to the first element of its channel.
+        # Nothing exceeds the lowest value: the index of a window of nothing else is the first element of its channel.
         return values, self._flat(np.where(values > fill, places, 0), data.shape)
 
     def _flat(self, places: Array, shape: tuple[int, ...]) -> Array:
-        """Indices within a channel, counted from `axis` on."""
+        """Indices within a channel, converted to count from `axis` on."""
         channels = np.arange(shape[0] * shape[1]).reshape(shape[0], shape[1], *(1,) * (len(shape) - NON_SPATIAL))
         flat = channels * math.prod(shape[NON_SPATIAL:]) + places
         counted = math.prod(shape[normalize_axis(self.axis, len(shape)) :])
@@ -75,7 +75,7 @@ class MaxPool8(MaxPool, type="MaxPool", since=8):
 
 
 def _first_largest(a: tuple[Array, ...], b: tuple[Array, ...]) -> tuple[Array, ...]:
-    """Of two values with their places the larger one; of equal ones the first. Written into the first."""
+    """The larger of two values, with its index; of equal values the first. Overwrites the first pair."""
     better = b[0] > a[0]
     for mine, other in zip(a, b, strict=True):
         np.copyto(mine, other, where=better)
@@ -83,6 +83,6 @@ def _first_largest(a: tuple[Array, ...], b: tuple[Array, ...]) -> tuple[Array, .
 
 
 class MaxPool14(MaxPool8, type="MaxPool", since=14):
-    """MaxPool that also has rounding_type ceil_torch: no window starts beyond the input (MaxPool-14)."""
+    """MaxPool with the additional rounding_type ceil_torch: no window starts beyond the input (MaxPool-14)."""
 
     rounding_type = attr.choice("floor", "ceil", "ceil_torch", default="floor")

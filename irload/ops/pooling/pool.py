@@ -1,4 +1,4 @@
-"""What AvgPool and MaxPool share: output sizes with their rounding."""
+"""Base of AvgPool and MaxPool: output sizes and their rounding."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from collections.abc import Sequence
 from irload.core import attribute as attr
 from irload.core.shape import ANY, Dim, Shape
 from irload.errors import AttributeInvalid, ShapeMismatch
-from irload.ops.sliding import Axis
+from irload.ops.sliding import WindowAxis
 from irload.ops.windows import NON_SPATIAL, Windowed, check_fits, check_spatial, dilated
 
 
 class Pool(Windowed):
     """Reduces every window of `kernel` elements over the 1 to 3 spatial axes.
 
-    Output sizes are (in + pads − dilated kernel) / stride + 1 with rounding_type floor or ceil; ceil_torch, where a
-    version has it, drops a last window that would start beyond the input and its first pad. The pads of auto_pad
-    same_upper and same_lower make that ceil(in / stride), unless the stride exceeds the window.
+    Output sizes are (in + pads − dilated kernel) / stride + 1 with rounding_type floor or ceil; ceil_torch, in later
+    versions, drops a last window that would start beyond the input and its first pad. With auto_pad same_upper and
+    same_lower they are ceil(in / stride), unless the stride exceeds the window.
     """
 
     kernel = attr.integers(rule=attr.positive)
@@ -73,21 +73,20 @@ class Pool(Windowed):
         return count
 
     def check_window(self, span: int, begin: int, end: int, axis: int) -> None:
-        """Raise ShapeMismatch where a window could lie in the padding alone, for operations that forbid it."""
+        """Raise ShapeMismatch if a window may be all padding, for operations that forbid it."""
 
-    def axes(self, sizes: Sequence[int]) -> list[Axis]:
-        """The windows along each spatial axis of an input whose spatial axes have these sizes."""
+    def axes(self, sizes: Sequence[int]) -> list[WindowAxis]:
+        """The windows along each spatial axis, for an input of these spatial sizes."""
         spatial = len(sizes)
         dilations, pads = self.per_axis("dilations", spatial), self.pads(sizes, self.kernel)
         return [
-            Axis(
-                NON_SPATIAL + k,
+            WindowAxis(
                 size,
+                self._count(size, dilated(self.kernel[k], dilations[k]), *pads[k], k),
                 self.kernel[k],
                 self.strides[k],
                 dilations[k],
-                *pads[k],
-                self._count(size, dilated(self.kernel[k], dilations[k]), *pads[k], k),
+                pads[k][0],
             )
             for k, size in enumerate(sizes)
         ]

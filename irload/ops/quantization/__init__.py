@@ -1,1 +1,1 @@
-"""Quantization: operations that round floats to few levels and back."""
+"""Quantization: rounding of floats to few levels."""

@@ -1,4 +1,4 @@
-"""FakeConvert: rounds floats to what an 8-bit float type can hold, in their own type."""
+"""FakeConvert: rounds floats to the values of an 8-bit float type, without changing their type."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ GREATEST = {"f8e4m3": 448.0, "f8e5m2": 57344.0}
 class FakeConvert(Op, since=13):
     """(q(data · scale − shift) + shift) / scale, where q rounds to `destination_type`.
 
-    What lies beyond the largest number of that type becomes that number. `scale` and `shift` (0 where absent) broadcast
-    to the shape of `data` and are of its type.
+    Values beyond the largest number of that type are clamped to it. `scale` and `shift` (default 0) broadcast to the
+    shape of `data` and have its type.
     """
 
     destination_type = attr.choice(*GREATEST, default="f8e4m3", spec_required=True)

@@ -1,4 +1,4 @@
-"""FakeQuantize: rounds a float tensor to a number of levels, in its own type."""
+"""FakeQuantize: rounds a float tensor to a number of levels, without changing its type."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from irload.ops.elementwise import AutoBroadcast
 
 
 class FakeQuantize(AutoBroadcast, since=1):
-    """Cuts `x` to input_low..input_high, rounds it there to `levels` even steps, maps those to the output range.
+    """Clamps `x` to input_low..input_high, rounds it to `levels` even steps, maps these to the output range.
 
-    Halves round to even. What lies at or below the lower of the input bounds becomes output_low, what lies above the
-    higher one output_high, so that equal input bounds make a step. The four bounds broadcast to the shape of `x`;
-    leading axes of length 1 that `x` lacks are let pass, as old files have them. Without levels, or with a negative
-    number of them, next to nothing is rounded, as in the runtime, which counts them as an unsigned number.
+    Halves round to even. Values at or below the lower of the input bounds become output_low, values above the higher
+    one output_high, so that equal input bounds give a step function. The four bounds broadcast to the shape of `x`;
+    leading axes of length 1 beyond its rank are accepted, as in old files. With `levels` 0 or negative, which the
+    runtime converts to an unsigned number, hardly anything is rounded.
     """
 
     levels = attr.integer(default=0, rule=attr.advised(attr.at_least(2)), spec_required=True)
 
     @property
     def steps(self) -> int:
-        """The steps between the levels: the unsigned 64 bits of levels − 1."""
+        """The number of steps between the levels: levels − 1 as unsigned 64 bits."""
         return (self.levels - 1) % 2**64
 
     def infer(
@@ -55,7 +55,7 @@ class FakeQuantize(AutoBroadcast, since=1):
 
 
 def _trimmed(bound: Shape, rank: int | None) -> Shape:
-    """The shape without leading ones that stick out beyond `rank` axes."""
+    """The shape without leading ones beyond `rank` axes."""
     if bound.rank is None or rank is None:
         return bound
     dims = list(bound.dims)

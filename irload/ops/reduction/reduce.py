@@ -1,4 +1,4 @@
-"""Reductions along axes. An empty list of axes leaves the tensor as it is, whatever the reduction."""
+"""Reductions along axes. With an empty list of axes every reduction is the identity."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ Axes = tuple[int, ...]
 
 
 class Reduction(Op):
-    """Reduces `x` along `axes` (a scalar or a 1-D tensor, negative ones count from the end, repeated ones count once).
+    """Reduces `x` along `axes` (scalar or 1-D; negative ones count from the end, repeated ones count once).
 
-    With `keep_dims` the reduced axes stay, of length 1; without it they vanish.
+    With `keep_dims` the reduced axes keep length 1, else they are dropped.
     """
 
     keep_dims = attr.boolean(default=False)
@@ -38,7 +38,7 @@ class Reduction(Op):
         return TensorType(x.element, self._reduced(x.shape, axes))
 
     def check_element(self, element: ElementType) -> None:
-        """Raise TypeMismatch for a type that this reduction does not take."""
+        """Raise TypeMismatch for a type that this reduction does not support."""
         require_numeric("x", element)
 
     def _reduced(self, shape: Shape, axes: TensorType) -> Shape:
@@ -46,35 +46,35 @@ class Reduction(Op):
         if rank is None:
             return Shape.unranked()
         if known is not None:
-            gone = set(_counted(known, rank))
-            kept = [Dim(1, 1) if k in gone else d for k, d in enumerate(shape) if self.keep_dims or k not in gone]
-            return Shape(*kept)
+            reduced = set(_counted(known, rank))
+            dims = [Dim(1, 1) if k in reduced else d for k, d in enumerate(shape) if self.keep_dims or k not in reduced]
+            return Shape(*dims)
         if self.keep_dims:
             return Shape.any(rank)
-        # One axis removes one dim; of several unknown ones any two may be the same.
+        # One axis removes one dim; several unknown ones may be equal.
         return Shape.any(max(rank - 1, 0)) if axes.shape.size == Dim(1, 1) else Shape.unranked()
 
     def compute(self, x: Array, axes: Array) -> Array:
-        gone = _counted(axes.ravel().tolist(), x.ndim)
-        return self.reduce(x, gone) if gone else x
+        reduced = _counted(axes.ravel().tolist(), x.ndim)
+        return self.reduce(x, reduced) if reduced else x
 
     def reduce(self, x: Array, axes: Axes) -> Array:
-        """The reduction itself, along at least one axis. The result is of x's dtype."""
+        """The reduction along at least one axis. The result is of x's dtype."""
         raise NotImplementedError
 
 
 def _counted(axes: Sequence[int], rank: int) -> Axes:
-    """The axes counted from the front, each once. A scalar may be reduced along its axis 0, as in the runtime."""
+    """The axes counted from the front, without duplicates. A scalar may be reduced along axis 0, as in the runtime."""
     front = {normalize_axis(int(a), max(rank, 1), "axis") for a in axes}
     return tuple(sorted(front)) if rank else ()
 
 
 def _bounded(op: Reduction, x: TensorType, axes: TensorType, reduce: Callable[..., Any]) -> list[Bounds | None] | None:
-    """Bounds of a reduction that rises in every element. Unbounded ends are infinities of exact Python numbers."""
-    known, gone = bounds_of(x), axes.ints
-    if known is None or gone is None or known.lower.dtype.kind == "f":
+    """Bounds of a reduction that is monotone in every element. Unbounded ends are infinities."""
+    known, reduced = bounds_of(x), axes.ints
+    if known is None or reduced is None or known.lower.dtype.kind == "f":
         return None
-    along = _counted(gone, known.lower.ndim)
+    along = _counted(reduced, known.lower.ndim)
     with np.errstate(invalid="ignore"):
         ends = [
             reduce(_extended(values), axis=along, keepdims=op.keep_dims) if along else _extended(values)
@@ -92,13 +92,13 @@ def _extended(values: Array) -> Array:
 
 
 def _finite(value: float) -> int:
-    if value != value:  # 0 · ∞: whatever the other size is, the product is 0
+    if value != value:  # 0 · ∞: the product is 0 for any other size
         return 0
     return UNBOUNDED_HI if value >= UNBOUNDED_HI else UNBOUNDED_LO if value <= UNBOUNDED_LO else int(value)
 
 
 class ReduceSum(Reduction, since=1):
-    """Sum of the elements; 0 of none. Integers wrap."""
+    """Sum of the elements; 0 if empty. Integers wrap."""
 
     def reduce(self, x: Array, axes: Axes) -> Array:
         return np.sum(x, axes, dtype=x.dtype, keepdims=self.keep_dims)
@@ -108,7 +108,7 @@ class ReduceSum(Reduction, since=1):
 
 
 class ReduceProd(Reduction, since=1):
-    """Product of the elements; 1 of none. Integers wrap."""
+    """Product of the elements; 1 if empty. Integers wrap."""
 
     def reduce(self, x: Array, axes: Axes) -> Array:
         return np.prod(x, axes, dtype=x.dtype, keepdims=self.keep_dims)
@@ -116,12 +116,12 @@ class ReduceProd(Reduction, since=1):
     def bounds(self, x: TensorType, axes: TensorType) -> Sequence[Bounds | None] | None:
         known = bounds_of(x)
         if known is None or known.lower.min(initial=0) < 0:
-            return None  # a product rises in its factors only where none is negative
+            return None  # a product is monotone only if no factor is negative
         return _bounded(self, x, axes, np.prod)
 
 
 class ReduceMean(Reduction, since=1):
-    """Mean of the elements; 0 of none. Of integers, the wrapped sum divided by the count, truncated towards zero."""
+    """Mean of the elements; 0 if empty. Of integers, the wrapped sum divided by the count, truncated towards zero."""
 
     def reduce(self, x: Array, axes: Axes) -> Array:
         count = max(prod(x.shape[a] for a in axes), 1)
@@ -138,7 +138,7 @@ def divide_truncating(total: Array, count: Array) -> Array:
 
 
 class ReduceMax(Reduction, since=1):
-    """Greatest element, NaNs left aside, but no less than the lowest finite number of the type, as in the runtime."""
+    """Maximum ignoring NaN, but at least the lowest finite number of the type, as in the runtime."""
 
     def reduce(self, x: Array, axes: Axes) -> Array:
         return np.fmax.reduce(x, axes, keepdims=self.keep_dims, initial=_limits(x).min)
@@ -148,7 +148,7 @@ class ReduceMax(Reduction, since=1):
 
 
 class ReduceMin(Reduction, since=1):
-    """Least element, NaNs left aside. Of none it is the highest number of the type: infinity for floats."""
+    """Minimum ignoring NaN; if empty, the highest number of the type: infinity for floats."""
 
     def reduce(self, x: Array, axes: Axes) -> Array:
         greatest = np.inf if x.dtype.kind == "f" else _limits(x).max
@@ -184,14 +184,14 @@ class LogicalReduction(Reduction):
 
 
 class ReduceLogicalAnd(LogicalReduction, since=1):
-    """True where all elements are; true of none."""
+    """True if all elements are true, or if there are none."""
 
     def reduce(self, x: Array, axes: Axes) -> Array:
         return np.all(x, axes, keepdims=self.keep_dims)
 
 
 class ReduceLogicalOr(LogicalReduction, since=1):
-    """True where any element is; false of none."""
+    """True if any element is true."""
 
     def reduce(self, x: Array, axes: Axes) -> Array:
         return np.any(x, axes, keepdims=self.keep_dims)

@@ -18,10 +18,10 @@ class ScaledDotProductAttention(Op, since=13):
     """softmax(query · keyᵀ · scale + mask) · value, over any number of broadcasting batch axes.
 
     Specification: ScaledDotProductAttention-13. Shapes: query [N…, L, E], key [N…, S, E], value [N…, S, Ev], output
-    [N…, L, Ev]. `attention_mask` broadcasts to [N…, L, S]: floats are added, a boolean true keeps and false drops, a
-    scalar stands for no mask. With `causal`, position l sees the keys 0…l and `attention_mask` is ignored. `scale` is
-    1/√E when absent. `sink`, which newer runtimes take, broadcasts to [N…, L, 1]: one more score a row that takes part
-    in the softmax and has no value.
+    [N…, L, Ev]. `attention_mask` broadcasts to [N…, L, S]: floats are added, booleans are true for the keys to attend
+    to, a scalar means no mask. With `causal`, position l attends to the keys 0…l and `attention_mask` is ignored.
+    `scale` defaults to 1/√E. `sink`, an input of newer runtimes, broadcasts to [N…, L, 1]: one additional score per row
+    of the softmax, without a value.
     """
 
     causal = attr.boolean(default=False, spec_required=True)
@@ -87,7 +87,7 @@ class ScaledDotProductAttention(Op, since=13):
 
 
 def _softmax(scores: Array, sink: Array | None) -> Array:
-    """Softmax along the last axis; `sink` counts in the sum of each row."""
+    """Softmax along the last axis; `sink` is added to the sum of each row."""
     top = scores.max(-1, keepdims=True, initial=-np.inf)
     if sink is not None:
         top = np.maximum(top, sink)
@@ -110,7 +110,7 @@ def _parts(name: str, shape: Shape) -> tuple[Shape, Dim, Dim]:
 def _require_equal(what: str, a: Dim, b: Dim, first: str, second: str) -> Dim:
     met = a.meet(b)
     if met is None:
-        raise ShapeMismatch(f"the {what} dimension of {first} is {a}, that of {second} is {b}; they must be equal")
+        raise ShapeMismatch(f"the {what} dimension of {first} is {a}, of {second} {b}; they must be equal")
     return met
 
 
@@ -123,7 +123,7 @@ def _join(*batches: Shape) -> Shape:
 
 
 def _masked(mask: Shape, batch: Shape, length: Dim, source: Dim) -> tuple[Shape, Dim]:
-    """The batch axes and the target length once the mask has been broadcast against them."""
+    """The batch axes and the target length after the mask is broadcast against them."""
     if mask.rank is None:
         return batch, length
     if mask.rank < 2:

@@ -19,7 +19,7 @@ class Cell(Recurrent):
     def cell(
         self, x: TensorType, states: Sequence[TensorType], w: TensorType, r: TensorType, *biases: TensorType
     ) -> TensorType:
-        """The type of each output. `biases` is B, or nothing."""
+        """The type of each output. `biases` is (B,), or empty."""
         element = float_type(x, *states, w, r, *biases).element
         data = of_rank("X", x, 2)
         before = [of_rank("the initial state", s, 2) for s in states]
@@ -79,8 +79,8 @@ class LSTMCell4(LSTM, Cell, type="LSTMCell", since=4):
 class LSTMCell1(LSTM, Cell, type="LSTMCell", since=1):
     """LSTMCell with an optional bias. Specification: LSTMCell-1.
 
-    The runtime also reads the peepholes P [3 · hidden], `input_forget` and `weights_format`, of which the specification
-    does not speak, and makes nothing of them: the gates are always f, i, c, o, and independent. So does irload.
+    Like the runtime, irload reads the peepholes P [3 · hidden], `input_forget` and `weights_format`, which the
+    specification does not mention, and ignores them: the gates are always f, i, c, o, and independent.
     """
 
     hidden_size = attr.integer(rule=attr.positive)
@@ -107,9 +107,9 @@ class LSTMCell1(LSTM, Cell, type="LSTMCell", since=1):
         return state, state
 
     def agree(self, size: Dim) -> None:
-        """The runtime makes up P by `hidden_size`, and rejects the cell where that is not the size of the inputs."""
+        """The runtime creates P by `hidden_size`, and rejects the cell if it differs from the inputs."""
         if not size.contains(self.hidden_size):
-            raise ShapeMismatch(f"attribute hidden_size is {self.hidden_size}, the inputs say {size}")
+            raise ShapeMismatch(f"attribute hidden_size is {self.hidden_size}, the inputs have {size}")
 
     def compute(
         self, x: Array, h: Array, c: Array, w: Array, r: Array, b: Array | None = None, p: Array | None = None

@@ -25,22 +25,22 @@ def _require_index(*tensors: tuple[str, TensorType]) -> None:
 
 
 def decoded(best: Array, alive: Array, blank: int, *, merge_repeated: bool) -> tuple[Array, Array]:
-    """What is left of the best classes [batch, time] without blanks (and repetitions), −1 behind it; and how many."""
+    """The best classes [batch, time] without blanks (and repetitions), padded with −1; and their number."""
     before = np.pad(best[:, :-1], ((0, 0), (1, 0)), constant_values=-1) if best.shape[1] else best
-    kept = alive & (best != blank)
+    labels = alive & (best != blank)
     if merge_repeated:
-        kept &= best != before
+        labels &= best != before
     classes = np.full(best.shape, -1, np.int64)
-    row, time = np.nonzero(kept)
-    classes[row, (np.cumsum(kept, 1) - 1)[row, time]] = best[row, time]
-    return classes, kept.sum(1)
+    row, time = np.nonzero(labels)
+    classes[row, (np.cumsum(labels, 1) - 1)[row, time]] = best[row, time]
+    return classes, labels.sum(1)
 
 
 class CTCGreedyDecoder(Op, since=1):
     """The best class of each step, repetitions merged and blanks dropped.
 
-    Specification: CTCGreedyDecoder-1. data [T, N, C], sequence_mask [T, N] → [N, T, 1, 1] of the type of data, −1
-    behind the end. A sequence ends at the first zero of its mask; the blank is class C − 1.
+    Specification: CTCGreedyDecoder-1. data [T, N, C], sequence_mask [T, N] → [N, T, 1, 1] of the type of data, padded
+    with −1. A sequence ends at the first zero of its mask; the blank is class C − 1.
     """
 
     ctc_merge_repeated = attr.boolean(default=True)
@@ -63,8 +63,8 @@ class CTCGreedyDecoder(Op, since=1):
 class CTCGreedyDecoderSeqLen(Op, since=6):
     """The best class of each step, repetitions merged and blanks dropped, for sequences of given lengths.
 
-    Specification: CTCGreedyDecoderSeqLen-6. data [N, T, C], sequence_length [N], blank_index (C − 1 when absent) →
-    classes [N, T], −1 behind the end, and their number [N].
+    Specification: CTCGreedyDecoderSeqLen-6. data [N, T, C], sequence_length [N], blank_index (default C − 1) → classes
+    [N, T], padded with −1, and their number [N].
     """
 
     merge_repeated = attr.boolean(default=True)
@@ -99,10 +99,10 @@ class CTCGreedyDecoderSeqLen(Op, since=6):
 class CTCLoss(Op, since=4):
     """Minus the logarithm of the probability of a labelling: the sum over all paths that decode to it.
 
-    Specification: CTCLoss-4. logits [N, T, C], logit_length [N], labels [N, T], label_length [N], blank_index (C − 1
-    when absent) → [N]. `preprocess_collapse_repeated` merges equal neighbours of the labels, `unique` keeps the first
-    of each. With `ctc_merge_repeated` a label may last several steps, so equal neighbours need a blank between; without
-    it, each label is exactly one step. An impossible labelling costs infinity.
+    Specification: CTCLoss-4. logits [N, T, C], logit_length [N], labels [N, T], label_length [N], blank_index (default
+    C − 1) → [N]. `preprocess_collapse_repeated` merges equal neighbours of the labels, `unique` keeps the first
+    occurrence of each. With `ctc_merge_repeated` a label may last several steps, so equal neighbours need a blank
+    between; without it, each label is exactly one step. The loss of an impossible labelling is infinity.
     """
 
     preprocess_collapse_repeated = attr.boolean(default=False)
@@ -166,7 +166,7 @@ class CTCLoss(Op, since=4):
 
 
 def _single_paths(scores: Array, target: Array, blank: int) -> float:
-    """Log-probability of all paths on which each label is one step. State s: so many labels are behind."""
+    """Log-probability of all paths with one step per label. State s: the first s labels are complete."""
     total = np.full(len(target) + 1, -np.inf)
     total[0] = 0
     for step in scores:
@@ -176,13 +176,13 @@ def _single_paths(scores: Array, target: Array, blank: int) -> float:
 
 
 def _merging_paths(scores: Array, target: Array, blank: int) -> float:
-    """Log-probability of all paths on which labels may last. States: blank, label, blank, label, …, blank."""
+    """Log-probability of all paths with any number of steps per label. States: blank, label, blank, label, …, blank."""
     states = np.full(2 * len(target) + 1, blank)
     states[1::2] = target
-    # A label may follow another one directly only where the two differ.
+    # A label may follow another one directly only if they differ.
     skips = np.append([False, False], (states[2:] != blank) & (states[2:] != states[:-2]))[: len(states)]
     total = np.full(len(states), -np.inf)
-    total[0] = 0  # as if the first step came from a blank before it
+    total[0] = 0  # as if the first step followed a blank
     for step in scores:
         one = np.append(-np.inf, total[:-1])
         two = np.where(skips, np.append([-np.inf, -np.inf], total[:-2])[: len(states)], -np.inf)

@@ -13,10 +13,10 @@ from irload.errors import ShapeMismatch, TypeMismatch
 
 
 class OneHot(Op, since=1):
-    """A new axis of length `depth` on which `on_value` stands where the index says, and `off_value` elsewhere.
+    """Adds an axis of length `depth`, with `on_value` at the index and `off_value` elsewhere.
 
-    Specification: OneHot-1. `axis` is the new axis' place in the output. An index outside 0…depth − 1 gives
-    `off_value` all along. `depth`, `on_value` and `off_value` are scalars.
+    Specification: OneHot-1. `axis` is the position of the new axis in the output. An index outside 0…depth − 1 gives
+    only `off_value`. `depth`, `on_value` and `off_value` are scalars.
     """
 
     axis = attr.integer(default=0, spec_required=True)
@@ -49,15 +49,15 @@ class OneHot(Op, since=1):
         return np.where(hot, on_value, off_value)
 
     def place(self, indices: Array, depth: int) -> Array:
-        """Where on the new axis each index stands."""
+        """The position of each index on the new axis."""
         return indices
 
 
 class OneHot16(OneHot, type="OneHot", since=16):
-    """OneHot that can count negative indices from the end.
+    """OneHot with an option for negative indices to count from the end.
 
-    Specification: OneHot-16. With `negative_indices_mode` `normalize`, −1 is the last place; indices below −depth still
-    give `off_value` all along.
+    Specification: OneHot-16. With `negative_indices_mode` `normalize`, −1 is the last position; indices below −depth
+    still give only `off_value`.
     """
 
     negative_indices_mode = attr.choice("ignore_negative", "normalize", default="ignore_negative")

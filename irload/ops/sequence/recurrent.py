@@ -1,7 +1,7 @@
-"""What recurrent cells and sequences share: attributes, activations, the arithmetic of a step, the shapes.
+"""Base of recurrent cells and sequences: attributes, activations, the arithmetic of a step, the shapes.
 
-Weights of all gates lie below each other: W [gates · hidden, input], R [gates · hidden, hidden], B [gates · hidden].
-A step takes x·Wᵀ, already multiplied, and the state; it returns the new state.
+The weights of all gates are stacked: W [gates · hidden, input], R [gates · hidden, hidden], B [gates · hidden]. A step
+takes the product x·Wᵀ and the state; it returns the new state.
 """
 
 from __future__ import annotations
@@ -36,15 +36,15 @@ ACTIVATIONS: dict[str, Callable[[Array], Array]] = {
 
 
 class Recurrent(Op):
-    """The attributes of every recurrent operation, and what its kind of cell adds: `gates`, `defaults`, `step`.
+    """The attributes of every recurrent operation; subclasses define the cell by `gates`, `defaults` and `step`.
 
-    `activations_alpha` and `activations_beta` are there for functions with parameters; none of those that the
-    specification allows has any. `clip` bounds what goes into the activations of the gates; 0 is no bound.
+    `activations_alpha` and `activations_beta` are parameters of activations; the activations allowed by the
+    specification have no parameters. `clip` bounds the inputs of the gates' activations; 0 means unbounded.
     """
 
     gates: ClassVar[int]
     defaults: ClassVar[tuple[str, ...]]
-    """The activations f, g, h that an absent or empty attribute stands for."""
+    """The default of the activations f, g, h, also for an empty attribute."""
 
     hidden_size = attr.integer(default=0, spec_required=True)
     activations = attr.words(default=())
@@ -54,7 +54,7 @@ class Recurrent(Op):
 
     @property
     def bias_gates(self) -> int:
-        """How many times `hidden` values B has."""
+        """The length of B in units of `hidden`."""
         return self.gates
 
     def validate(self) -> None:
@@ -67,7 +67,7 @@ class Recurrent(Op):
                 raise AttributeInvalid(f"activations: '{name}' is not one of {', '.join(ACTIVATIONS)}")
 
     def step(self, projected: Array, state: State, recurrence: Array, bias: Array) -> State:
-        """One step: `projected` is x·Wᵀ [batch, gates · hidden], `state` what the step before returned."""
+        """One step: `projected` is x·Wᵀ [batch, gates · hidden], `state` the result of the previous step."""
         raise NotImplementedError
 
     def activate(self, which: int, x: Array) -> Array:
@@ -75,17 +75,17 @@ class Recurrent(Op):
         return ACTIVATIONS[(self.activations or self.defaults)[which].lower()](x)
 
     def gate(self, which: int, x: Array) -> Array:
-        """The clipped `x` through activation number `which`."""
+        """Activation number `which` of the clipped `x`."""
         return self.activate(which, x.clip(-self.clip, self.clip) if self.clip > 0 else x)
 
     def hidden(self, known: Sequence[Dim], blocks: Sequence[tuple[str, Dim, int]]) -> Dim:
         """The hidden size. `known` dims are equal to it, `blocks` (name, dim, times) are multiples of it."""
         size = merged("hidden_size", *known)
         if not size.is_static:
-            for name, dim, times in blocks[:2]:  # as in the runtime, the bias does not count
+            for name, dim, times in blocks[:2]:  # as in the runtime, the bias is not used
                 if dim.is_static:
                     if dim.size % times:
-                        raise ShapeMismatch(f"{name} has {dim} rows, which is no multiple of {times} gates")
+                        raise ShapeMismatch(f"{name} has {dim} rows, which is not a multiple of {times} gates")
                     size = merged("hidden_size", size, Dim(dim.size // times, dim.size // times))
         if size.is_static:
             for name, dim, times in blocks:
@@ -95,7 +95,7 @@ class Recurrent(Op):
         return size
 
     def agree(self, size: Dim) -> None:
-        """Remark on a `hidden_size` that is not that of the inputs, which the runtime uses."""
+        """Remark on a `hidden_size` that differs from the inputs, whose size the runtime uses."""
         if self.hidden_size < 0 or (self.hidden_size and not size.contains(self.hidden_size)):
             remark(
                 f"attribute hidden_size must be {size}, as in the inputs, by the specification, found "
@@ -117,7 +117,7 @@ class RNN(Recurrent):
 class GRU(Recurrent):
     """Gates z (update), r (reset) and h.
 
-    z = f(x·Wzᵀ + h·Rzᵀ + Bz), r likewise, n = g(x·Whᵀ + (r ∘ h)·Rhᵀ + Bh), the result (1 − z) ∘ n + z ∘ h. With
+    z = f(x·Wzᵀ + h·Rzᵀ + Bz), r analogous, n = g(x·Whᵀ + (r ∘ h)·Rhᵀ + Bh), the result (1 − z) ∘ n + z ∘ h. With
     `linear_before_reset`, n = g(x·Whᵀ + r ∘ (h·Rhᵀ + Bn) + Bh), and B has Bn as a fourth block.
     """
 
@@ -174,7 +174,7 @@ def merged(name: str, *dims: Dim) -> Dim:
 
 
 def of_rank(name: str, tensor: TensorType, rank: int) -> Shape:
-    """The shape as one of that rank. Raises ShapeMismatch."""
+    """The shape, with this rank if it is unknown. Raises ShapeMismatch."""
     if tensor.rank is None:
         return Shape.any(rank)
     if tensor.rank != rank:
@@ -183,7 +183,7 @@ def of_rank(name: str, tensor: TensorType, rank: int) -> Shape:
 
 
 def float_type(*tensors: TensorType) -> TensorType:
-    """An unranked type of the element type that all must share. Raises TypeMismatch."""
+    """An unranked type of the common element type. Raises TypeMismatch."""
     element = merge(*(t.element for t in tensors))
     if not (element.is_float or element is dynamic):
         raise TypeMismatch(f"all inputs must be of one floating-point type, found {element}")

@@ -17,10 +17,10 @@ from irload.ops.sequence.recurrent import GRU, LSTM, RNN, Recurrent, State, floa
 class Unrolled(Recurrent):
     """All steps of one or two directions.
 
-    X [batch, length, input], states [batch, directions, hidden], sequence_lengths [batch], W [directions, …, input],
-    R [directions, …, hidden], B [directions, …] → Y [batch, directions, length, hidden] and the last states. A sequence
-    shorter than `length` leaves zeros in Y behind it; its last state is that of its own end. Reversed, it is read from
-    its own end, and Y stands in the order of X.
+    X [batch, length, input], states [batch, directions, hidden], sequence_lengths [batch], W [directions, …, input], R
+    [directions, …, hidden], B [directions, …] → Y [batch, directions, length, hidden] and the last states. Beyond the
+    end of a sequence shorter than `length` Y is zero; the last state is the state at its end. The reverse direction
+    starts from that end, and its Y has the order of X.
     """
 
     direction = attr.choice("forward", "reverse", "bidirectional", default="forward", spec_required=True)
@@ -55,7 +55,7 @@ class Unrolled(Recurrent):
         return TensorType(element, Shape(batch, directions, data[1], size)), *(state for _ in states)
 
     def run(self, x: Array, states: State, lengths: Array, w: Array, r: Array, b: Array) -> tuple[Array, ...]:
-        """Y and the last states of all directions."""
+        """y and the last states of all directions."""
         if np.any(lengths < 0) or np.any(lengths > x.shape[1]):
             raise ExecutionError(f"sequence_lengths must be in 0..{x.shape[1]}, found {lengths.tolist()[:8]}")
         backwards = {"forward": (False,), "reverse": (True,), "bidirectional": (False, True)}[self.direction]
@@ -68,7 +68,7 @@ class Unrolled(Recurrent):
     def _pass(
         self, x: Array, state: State, lengths: Array, w: Array, r: Array, b: Array, *, backwards: bool
     ) -> tuple[Array, ...]:
-        """Y [batch, length, hidden] and the last states of one direction."""
+        """y [batch, length, hidden] and the last states of one direction."""
         order = _reversed(x.shape[1], lengths) if backwards else None
         data = x if order is None else np.take_along_axis(x, order[..., None], 1)
         projected = data @ w.T
@@ -86,7 +86,7 @@ class Unrolled(Recurrent):
 
 
 def _reversed(length: int, lengths: Array) -> Array:
-    """For each position, where the same sequence read from its own end has it; what lies behind the end stays."""
+    """For each position, its index in the reversed sequence; positions beyond the end are unchanged."""
     at = np.arange(length)[None]
     ends = lengths[:, None].astype(np.int64)
     return np.where(at < ends, ends - 1 - at, at)
@@ -110,7 +110,7 @@ class RNNSequence(RNN, Unrolled, since=5):
 class GRUSequence(GRU, Unrolled, since=5):
     """A gated recurrent network over sequences.
 
-    Specification: GRUSequence-5. W and R have 3 · hidden rows a direction, B 3 · hidden values, or 4 · hidden with
+    Specification: GRUSequence-5. W and R have 3 · hidden rows per direction, B 3 · hidden values, or 4 · hidden with
     `linear_before_reset`.
     """
 
@@ -126,7 +126,7 @@ class GRUSequence(GRU, Unrolled, since=5):
 class LSTMSequence(LSTM, Unrolled, since=5):
     """A long short-term memory over sequences.
 
-    Specification: LSTMSequence-5. W and R have 4 · hidden rows a direction, B 4 · hidden values. Outputs Y, H and C.
+    Specification: LSTMSequence-5. W and R have 4 · hidden rows per direction, B 4 · hidden values. Outputs Y, H and C.
     """
 
     def infer(

@@ -1,1 +1,1 @@
-"""Operations that read or change shapes and keep the values as they are."""
+"""Operations that read or change shapes, without changing values."""

@@ -1,4 +1,4 @@
-"""Reshape: the same elements in the same order under another shape."""
+"""Reshape: the same elements in the same order with another shape."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from irload.core import attribute as attr
 from irload.core.bounds import bounds_of, moved
 from irload.core.op import Op
 from irload.core.shape import ANY, Dim, Shape
+from irload.core.size import alike
 from irload.core.tensor import UNBOUNDED_HI, Array, Bounds, TensorType, length_of
 from irload.errors import ShapeMismatch
 from irload.ops.ports import require_integer, require_rank
@@ -17,9 +18,9 @@ ONE = Dim(1, 1)
 
 
 class Reshape(Op, since=1):
-    """`data` with the shape `shape`, in which −1 stands for the size that keeps the number of elements.
+    """`data` with the shape `shape`, in which one −1 stands for the size that preserves the number of elements.
 
-    Specification: Reshape-1. With `special_zero` a 0 copies the dim of the data at its place; without it, it is a size.
+    Specification: Reshape-1. With `special_zero` a 0 copies the dim of the data at the same index, else it is a size.
     """
 
     special_zero = attr.boolean(default=False, spec_required=True)
@@ -44,12 +45,12 @@ class Reshape(Op, since=1):
         if any(k >= data.rank for k in copied):
             raise ShapeMismatch(f"shape {_shown(pattern)} copies more dims than data {data} has")
         dims = [data[k] if k in copied else d for k, d in enumerate(pattern)]
-        given, wanted = _without_common(
+        source, others = _without_common(
             [d for k, d in enumerate(data) if k not in copied],
             [d for k, d in enumerate(pattern) if d is not None and k not in copied],
         )
         if None in dims:
-            dims[dims.index(None)] = _missing(given, wanted, f"data {data} cannot take shape {_shown(pattern)}")
+            dims[dims.index(None)] = _missing(source, others, f"data {data} cannot take shape {_shown(pattern)}")
         result = Shape(*(ANY if d is None else d for d in dims))
         if data.is_static and result.is_static and None not in pattern and data.size != result.size:
             raise ShapeMismatch(f"data {data} has {data.size} elements, shape {_shown(pattern)} has {result.size}")
@@ -59,7 +60,7 @@ class Reshape(Op, since=1):
         target = shape.tolist()
         if self.special_zero:
             target = [data.shape[k] if n == 0 else n for k, n in enumerate(target)]
-        if -1 in target and not data.size:  # NumPy finds −1 ambiguous among zeros
+        if -1 in target and not data.size:  # NumPy rejects −1 as ambiguous for empty arrays
             target = list(self._resolved(Shape(*data.shape), [None if n == -1 else Dim.of(n) for n in target]).static)
         return data.reshape(target)
 
@@ -82,24 +83,25 @@ def _pattern(known: Bounds) -> list[Dim | None]:
     return result
 
 
-def _without_common(given: list[Dim], wanted: list[Dim]) -> tuple[list[Dim], list[Dim]]:
-    """Both lists without the static dims that stand in both, which cancel out."""
-    left, rest = list[Dim](), list(wanted)
-    for dim in given:
-        if dim.is_static and dim.lo and dim in rest:
-            rest.remove(dim)
+def _without_common(source: list[Dim], target: list[Dim]) -> tuple[list[Dim], list[Dim]]:
+    """Both lists without their common static dims, which cancel out."""
+    left, rest = list[Dim](), list(target)
+    for dim in source:
+        same = next((k for k, d in enumerate(rest) if d.is_static and alike(d.lo, dim.lo)), None)
+        if dim.is_static and dim.lo and same is not None:
+            del rest[same]
         else:
             left.append(dim)
     return left, rest
 
 
-def _missing(given: Sequence[Dim], wanted: Sequence[Dim], complaint: str) -> Dim:
-    """The dim that −1 stands for: the elements given by the elements of the other dims."""
-    have, need = _product(given), _product(wanted)
+def _missing(source: Sequence[Dim], target: Sequence[Dim], complaint: str) -> Dim:
+    """The dim for −1: the number of elements divided by the product of the other dims."""
+    have, need = _product(source), _product(target)
     if need == Dim(0, 0):
         if have.lo:
             raise ShapeMismatch(f"{complaint}: with a dim of 0, -1 needs empty data")
-        return ONE if all(d.is_static for d in given) else ANY
+        return ONE if all(d.is_static for d in source) else ANY
     if have.is_static and need.is_static:
         if have.lo % need.lo:
             raise ShapeMismatch(f"{complaint}: {have} elements cannot be divided by {need}")

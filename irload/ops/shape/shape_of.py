@@ -8,11 +8,12 @@ from irload.core import attribute as attr
 from irload.core.element import INDEX, ElementType, i64
 from irload.core.op import Op
 from irload.core.shape import Shape
+from irload.core.size import array_of
 from irload.core.tensor import Array, Bounds, TensorType
 
 
 class ShapeOf(Op, since=1):
-    """The shape of `data` as a 1-D tensor of i64 (ShapeOf-1). Known before anything runs where the shape is."""
+    """The shape of `data` as a 1-D tensor of i64 (ShapeOf-1). Folded if the shape is static."""
 
     @property
     def index_type(self) -> ElementType:
@@ -25,7 +26,7 @@ class ShapeOf(Op, since=1):
             return TensorType(self.index_type, Shape(None))
         out = Shape(shape.rank)
         if shape.is_static:
-            return TensorType(self.index_type, out, np.array(shape.static, self.index_type.dtype))
+            return TensorType(self.index_type, out, array_of(shape.static, self.index_type.dtype))
         return TensorType(self.index_type, out, bounds=Bounds.of_dims(shape))
 
     def compute(self, data: Array) -> Array:
@@ -33,6 +34,6 @@ class ShapeOf(Op, since=1):
 
 
 class ShapeOf3(ShapeOf, type="ShapeOf", since=3):
-    """ShapeOf whose `output_type` is i64 or i32 (ShapeOf-3)."""
+    """ShapeOf with `output_type` i64 or i32 (ShapeOf-3)."""
 
     output_type = attr.element_type(among=INDEX)

@@ -1,4 +1,4 @@
-"""Squeeze and Unsqueeze: axes of one element, dropped and inserted."""
+"""Squeeze and Unsqueeze: axes of length 1, dropped and inserted."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ ONE = Dim(1, 1)
 
 
 class Squeeze(Op, since=1):
-    """Drops the axes that `axes` names, or all of one element when there are none.
+    """Drops the axes in `axes`, by default all axes of length 1.
 
-    Specification: Squeeze-1. Axes may be negative and repeat; a named axis of another size stays, as in the runtime.
+    Specification: Squeeze-1. Axes may be negative and repeat; as in the runtime, an axis of another length is kept.
     """
 
     widens = False
 
     @property
     def skips(self) -> bool:
-        """True when the specification lets named axes of other sizes stay, so that the rank depends on the sizes."""
+        """True if the specification keeps listed axes of other lengths, so that the rank depends on the dims."""
         return self.attributes.get("allow_axis_skip", False)
 
     def infer(self, data: TensorType, axes: TensorType | None = None) -> TensorType:
@@ -47,7 +47,7 @@ class Squeeze(Op, since=1):
         return Shape(*(d for k, d in enumerate(shape) if not d.contains(1) or (named and k not in named)))
 
     def squeezed_somewhere(self, shape: Shape) -> Shape:
-        """The shape after one axis that is not known was named."""
+        """The shape after squeezing one unknown axis."""
         return Shape.any(len(shape) - 1) if any(d.contains(1) for d in shape) else shape
 
     def compute(self, data: Array, axes: Array | None = None) -> Array:
@@ -60,7 +60,7 @@ class Squeeze(Op, since=1):
 
 
 class Squeeze15(Squeeze, type="Squeeze", since=15):
-    """Squeeze that says whether named axes of other sizes may stay (Squeeze-15)."""
+    """Squeeze with an option to keep listed axes of other lengths (Squeeze-15)."""
 
     allow_axis_skip = attr.boolean(default=False)
 
@@ -69,9 +69,9 @@ class Squeeze15(Squeeze, type="Squeeze", since=15):
 
 
 class Unsqueeze(Op, since=1):
-    """Inserts axes of one element, so that they stand at `axes` of the output.
+    """Inserts axes of length 1 at the positions `axes` of the output.
 
-    Specification: Unsqueeze-1. Axes may be negative, then they count from the end of the output.
+    Specification: Unsqueeze-1. Negative axes count from the end of the output.
     """
 
     widens = False
@@ -89,7 +89,7 @@ class Unsqueeze(Op, since=1):
 
     @staticmethod
     def places(axes: Sequence[int], rank: int) -> list[int]:
-        """Where axes are inserted, in rising order. Raises ShapeMismatch."""
+        """The positions of the inserted axes, in ascending order. Raises ShapeMismatch."""
         if not axes:
             raise ShapeMismatch("axes must name at least one axis")
         unique = sorted(set(axes))

@@ -1,1 +1,1 @@
-"""Signals: discrete Fourier transforms, whole and short-time. Complex numbers are pairs on a last axis of size 2."""
+"""Signals: discrete Fourier transforms, also short-time. Complex numbers are pairs on a last axis of size 2."""

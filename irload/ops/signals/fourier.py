@@ -26,7 +26,7 @@ def as_pairs(values: Array) -> Array:
 
 
 def require_float(name: str, tensor: TensorType) -> None:
-    """Raise TypeMismatch for a type that is no float."""
+    """Raise TypeMismatch unless the type is a float."""
     if not (tensor.element.is_float or tensor.element.is_dynamic):
         raise TypeMismatch(f"{name} must be of a floating-point type, found {tensor.element}")
 
@@ -38,13 +38,13 @@ def require_index(name: str, tensor: TensorType) -> None:
 
 
 class Fourier(Op):
-    """A transform along `axes`, each first cut or filled up with zeros to its `signal_size` (−1: as it is)."""
+    """A transform along `axes`, each first cropped or zero-padded to its `signal_size` (−1: unchanged)."""
 
     takes_pairs: ClassVar[bool] = True
-    """True where data holds complex numbers, as pairs on a last axis that `axes` do not count."""
+    """True if data is complex: pairs on a last axis, which `axes` do not count."""
 
     def checked(self, data: TensorType, axes: TensorType, signal_size: TensorType | None) -> tuple[int, ...] | None:
-        """The axes, counted from the front, or None where they or the rank are unknown."""
+        """The axes, counted from the front, or None if they or the rank are unknown."""
         require_element("data", data, f32, f16, bf16)
         require_index("axes", axes)
         if axes.rank not in (None, 1):
@@ -68,23 +68,23 @@ class Fourier(Op):
             raise ShapeMismatch(f"there are {length_of(axes)} axes for the {rank} that data {data.shape} has")
         if axes.ints is None:
             return None
-        found = normalize_axes(axes.ints, rank, "axis")
-        if len(set(found)) != len(found):
+        chosen = normalize_axes(axes.ints, rank, "axis")
+        if len(set(chosen)) != len(chosen):
             raise ShapeMismatch(f"axes must be distinct, found {list(axes.ints)}")
-        return found
+        return chosen
 
     def sizes(self, data: Array, axes: Array, signal_size: Array | None) -> tuple[list[int], list[int]]:
-        """The axes, counted from the front, and the size that each is cut or filled up to."""
+        """The axes, counted from the front, and their sizes after cropping or padding."""
         rank = data.ndim - self.takes_pairs
         chosen = [a % rank for a in axes.tolist()]
-        wanted = [-1] * len(chosen) if signal_size is None else signal_size.tolist()
-        return chosen, [data.shape[a] if n == -1 else n for a, n in zip(chosen, wanted, strict=True)]
+        requested = [-1] * len(chosen) if signal_size is None else signal_size.tolist()
+        return chosen, [data.shape[a] if n == -1 else n for a, n in zip(chosen, requested, strict=True)]
 
 
 class DFT(Fourier, since=7):
     """The discrete Fourier transform of complex data [..., 2].
 
-    Specification: DFT-7. Axes are those of the complex tensor: negative ones count from the axis before the pairs.
+    Specification: DFT-7. Axes refer to the complex tensor: negative ones count from the axis before the pairs.
     """
 
     def infer(self, data: TensorType, axes: TensorType, signal_size: TensorType | None = None) -> TensorType:
@@ -125,8 +125,8 @@ class IDFT(DFT, since=7):
 class RDFT(Fourier, since=9):
     """The discrete Fourier transform of real data, to pairs [..., 2].
 
-    Specification: RDFT-9. Of the last axis in `axes` only the first half (n/2 + 1) of the spectrum is given: the rest
-    is its mirror image.
+    Specification: RDFT-9. Along the last axis in `axes` only the first half (n/2 + 1) of the spectrum is returned: the
+    other half is symmetric.
     """
 
     takes_pairs = False
@@ -152,8 +152,8 @@ class RDFT(Fourier, since=9):
 class IRDFT(Fourier, since=9):
     """The inverse of RDFT: real data from half a spectrum [..., 2].
 
-    Specification: IRDFT-9. The last axis in `axes` becomes 2·(n − 1) long where no size is given. The imaginary parts
-    of its first and (for even sizes) middle element do not count.
+    Specification: IRDFT-9. By default, the last axis in `axes` gets length 2·(n − 1). The imaginary parts of its first
+    and (for even sizes) middle element are ignored.
     """
 
     def infer(self, data: TensorType, axes: TensorType, signal_size: TensorType | None = None) -> TensorType:
@@ -183,7 +183,7 @@ def _require_an_axis(axes: TensorType) -> None:
 
 
 def _sized(shape: Shape, axes: Sequence[int], signal_size: TensorType | None) -> Shape:
-    """The shape after cutting and filling up; nothing is known of the axes while the sizes are not."""
+    """The shape after cropping and padding; the axes are unknown if the sizes are."""
     for k, axis in enumerate(axes if signal_size is not None else ()):
         size = -1 if signal_size is None or signal_size.ints is None else signal_size.ints[k]
         if signal_size is not None and signal_size.ints is None:
@@ -194,7 +194,7 @@ def _sized(shape: Shape, axes: Sequence[int], signal_size: TensorType | None) ->
 
 
 def _half(dim: Dim) -> Dim:
-    """The length of half a spectrum; nothing has none."""
+    """The length of half a spectrum; 0 for 0."""
     lo, hi = (n // 2 + 1 if n else n for n in (dim.lo, dim.hi))
     return Dim(lo or 0, hi)
 

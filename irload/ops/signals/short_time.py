@@ -15,13 +15,13 @@ from irload.ops.signals.fourier import as_complex, as_pairs, require_float, requ
 
 
 class ShortTime(Op):
-    """What both share: a window, and frames of `frame_size` samples that start every `frame_step` samples."""
+    """Base of STFT and ISTFT: checks the window, and the size and step of the frames."""
 
     @staticmethod
     def checked(
         data: TensorType, window: TensorType, frame_size: TensorType, frame_step: TensorType
     ) -> tuple[ElementType, int | None, int | None]:
-        """The element type, and the size and step of the frames where they are known."""
+        """The element type, the frame size and the frame step; None for an unknown size or step."""
         for name, tensor in (("data", data), ("window", window)):
             require_float(name, tensor)
         numbers: list[int | None] = []
@@ -42,17 +42,17 @@ class ShortTime(Op):
 
     @staticmethod
     def padded(window: Array, frame_size: int) -> Array:
-        """The window in the middle of a frame, with zeros around it."""
+        """The window, centered in a frame of zeros."""
         before = (frame_size - len(window)) // 2
         return np.pad(window, (before, frame_size - len(window) - before))
 
 
 class STFT(ShortTime, since=15):
-    """The spectra of the frames of a `signal` [n] or [batch, n], each multiplied by the window.
+    """The Fourier transform of each windowed frame of a `signal` of shape [n] or [batch, n].
 
-    Specification: STFT-15. The result is [batch, frames, bins, 2], with `transpose_frames` [batch, bins, frames, 2].
-    There are (n − frame_size) / frame_step + 1 frames and frame_size / 2 + 1 bins. A shorter window is filled up with
-    zeros on both sides.
+    Specification: STFT-15. The shape of the result is [batch, frames, bins, 2], or [batch, bins, frames, 2] with
+    `transpose_frames`; the batch axis exists only if the signal has one. There are ⌊(n − frame_size) / frame_step⌋ + 1
+    frames and ⌊frame_size / 2⌋ + 1 bins. A window shorter than the frame is zero-padded on both sides.
     """
 
     transpose_frames = attr.boolean(default=False, spec_required=True)
@@ -82,11 +82,11 @@ class STFT(ShortTime, since=15):
 
 
 class ISTFT(ShortTime, since=16):
-    """The signal [n] or [batch, n] whose spectra `data` [bins, frames, 2] or [batch, bins, frames, 2] holds.
+    """Reconstructs the signal [n] or [batch, n] from spectra `data` [bins, frames, 2] or [batch, bins, frames, 2].
 
-    Specification: ISTFT-16. Frames are added up where they overlap and divided by the sum of the squared windows. With
-    `center` half a frame is dropped on each side; `normalized` says that the spectra were divided by √frame_size. A
-    `signal_length` cuts the signal or fills it up with zeros.
+    Specification: ISTFT-16. Overlapping frames are added, and the sum is divided by the sum of the squared windows.
+    With `center`, half a frame is dropped at each end of the signal. With `normalized`, the spectra are multiplied by
+    √frame_size. `signal_length` crops or zero-pads the signal.
     """
 
     center = attr.boolean(default=False, spec_required=True)
@@ -139,8 +139,8 @@ class ISTFT(ShortTime, since=16):
         if self.normalized:
             signal *= np.sqrt(np.float32(size))
         margin = size // 2 if self.center else 0
-        kept = signal.shape[-1] - size if self.center else signal.shape[-1]
-        length = kept if signal_length is None else int(signal_length.item())
+        default = signal.shape[-1] - size if self.center else signal.shape[-1]
+        length = default if signal_length is None else int(signal_length.item())
         result = signal[..., margin : margin + length]
         missing = length - result.shape[-1]
         return np.pad(result, [(0, 0)] * (result.ndim - 1) + [(0, missing)]).astype(data.dtype)

@@ -1,4 +1,4 @@
-"""Suppression whose output carries the boxes themselves: MulticlassNms and MatrixNms."""
+"""Non-maximum suppression that returns the boxes themselves: MulticlassNms and MatrixNms."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from irload.ops.ports import require_element
 
 I32_MAX = 2**31 - 1
 
-Found = tuple[Array, Array, Array, Array]
-"""Of n selected boxes: class, score, box [n, 4], and index among all boxes of the input."""
+ClassSelection = tuple[Array, Array, Array, Array]
+"""n selected boxes: class [n], score [n], box [n, 4], and index among all boxes of the input [n]."""
 
 
 class ClassNms(Op):
-    """What both share: attributes, the shapes of the outputs, and the order of the rows.
+    """Base of both operations: attributes, the shapes of the outputs, and the order of the rows.
 
     Outputs: rows (class, score, x1, y1, x2, y2), the index of each box in the flattened input [n, 1], and the number of
-    rows of each image. Boxes are corners; with `normalized` false they count whole pixels, so that widths and heights
-    are one larger than the difference of the corners.
+    rows of each image. Boxes are corners; with `normalized` false they count whole pixels, so that width and height are
+    the difference of the corners plus 1.
     """
 
     sort_result_type = attr.choice("none", "score", "classid", default="none")
@@ -48,7 +48,7 @@ class ClassNms(Op):
         )
 
     def most_rows(self, boxes: Dim, classes: Dim, images: Dim) -> Dim:
-        """Up to as many rows as the limits leave of all boxes of all classes of all images."""
+        """The range of the number of rows, from the limits and the numbers of boxes, classes and images."""
         if boxes.hi is None:
             return ANY
         each = (boxes if self.nms_top_k < 0 else Dim.of(min(boxes.hi, self.nms_top_k))) * classes
@@ -56,70 +56,72 @@ class ClassNms(Op):
             each = Dim.of(min(each.hi, self.keep_top_k))
         return Dim(0, (each * images).hi)
 
-    def classes(self, boxes: Array, scores: Array, first: int, stride: int, step: int) -> Found:
-        """The best boxes of one image, class by class, then by score, cut to `keep_top_k`.
+    def classes(self, boxes: Array, scores: Array, first: int, stride: int, step: int) -> ClassSelection:
+        """The best boxes of one image, by class, then by score, limited to `keep_top_k`.
 
-        `boxes` are [1 or classes, n, 4] and `scores` [classes, n]. Box b of class c has the index
-        first + b · stride + c · step.
+        `boxes` are [1 or classes, n, 4] and `scores` [classes, n]. Box b of class c has the index first + b · stride +
+        c · step.
         """
-        parts: list[Found] = []
+        parts: list[ClassSelection] = []
         for klass, values in enumerate(scores):
             if klass == self.background_class:
                 continue
-            own = boxes[klass % len(boxes)]
-            chosen, kept = self.select(own, values)
-            parts.append((np.full(len(chosen), klass), kept, own[chosen], first + chosen * stride + klass * step))
-        found = _joined([_nothing(boxes), *parts])
-        found = _taken(found, by_score(found[1]))
+            candidates = boxes[klass % len(boxes)]
+            chosen, scored = self.select(candidates, values)
+            parts.append(
+                (np.full(len(chosen), klass), scored, candidates[chosen], first + chosen * stride + klass * step)
+            )
+        selected = _joined([_nothing(boxes), *parts])
+        selected = _ordered(selected, by_score(selected[1]))
         if self.keep_top_k >= 0:
-            found = _taken(found, np.arange(min(self.keep_top_k, len(found[1]))))
+            selected = _ordered(selected, np.arange(min(self.keep_top_k, len(selected[1]))))
         if self.sort_result_type == "classid":
-            found = _taken(found, np.argsort(found[0], kind="stable"))
-        return found
+            selected = _ordered(selected, np.argsort(selected[0], kind="stable"))
+        return selected
 
     def select(self, boxes: Array, scores: Array) -> tuple[Array, Array]:
-        """The indices and scores of the boxes of one class that are selected."""
+        """The indices and scores of the selected boxes of one class."""
         raise NotImplementedError
 
-    def rows(self, boxes: Array, images: Iterator[Found]) -> tuple[Array, ...]:
-        """The three outputs, from what was found in each image."""
+    def rows(self, boxes: Array, images: Iterator[ClassSelection]) -> tuple[Array, ...]:
+        """The three outputs, from the selected boxes of each image."""
         parts = list(images)
         counts = np.array([len(part[0]) for part in parts], self.output_type.dtype)
         klass, score, box, index = _joined([_nothing(boxes), *parts])
         if self.sort_result_across_batch and self.sort_result_type != "none":
-            # The rows of each image are in order already, so a stable sort settles what is left.
+            # The rows of each image are sorted already, so a stable sort by the remaining key suffices.
             order = by_score(score) if self.sort_result_type == "score" else np.argsort(klass, kind="stable")
-            klass, score, box, index = _taken((klass, score, box, index), order)
+            klass, score, box, index = _ordered((klass, score, box, index), order)
         rows = np.concatenate([klass[:, None].astype(box.dtype), score[:, None], box], -1)
         return rows, index[:, None].astype(self.output_type.dtype), counts
 
     def candidates(self, mask: Array, scores: Array) -> Array:
-        """The boxes in `mask` by descending score, cut to `nms_top_k`."""
-        found = np.flatnonzero(mask)
-        found = found[by_score(scores[found])]
-        return found if self.nms_top_k < 0 else found[: self.nms_top_k]
+        """The boxes in `mask` by descending score, limited to `nms_top_k`."""
+        indices = np.flatnonzero(mask)
+        indices = indices[by_score(scores[indices])]
+        return indices if self.nms_top_k < 0 else indices[: self.nms_top_k]
 
 
-def _nothing(boxes: Array) -> Found:
+def _nothing(boxes: Array) -> ClassSelection:
     none = np.zeros(0, np.int64)
     return none, none.astype(boxes.dtype), np.zeros((0, 4), boxes.dtype), none
 
 
-def _joined(parts: list[Found]) -> Found:
+def _joined(parts: list[ClassSelection]) -> ClassSelection:
     return tuple(np.concatenate(column) for column in zip(*parts, strict=True))  # pyright: ignore[reportReturnType]
 
 
-def _taken(found: Found, order: Array) -> Found:
-    klass, score, box, index = found
+def _ordered(selected: ClassSelection, order: Array) -> ClassSelection:
+    klass, score, box, index = selected
     return klass[order], score[order], box[order], index[order]
 
 
 class MulticlassNms(Suppressing, ClassNms, since=8):
-    """Greedy suppression a class, then the best `keep_top_k` boxes of each image.
+    """Greedy suppression per class, then the best `keep_top_k` boxes of each image.
 
     Specification: MulticlassNonMaxSuppression-8. Candidates are the `nms_top_k` boxes of highest score, from
-    `score_threshold` up. With `nms_eta` below 1 the threshold shrinks by that factor after each selected box while it
-    is above 0.5. `boxes` are [images, n, 4], `scores` [images, classes, n].
+    `score_threshold` up. With `nms_eta` below 1 the threshold is multiplied by it after each selected box while it is
+    above 0.5. `boxes` are [images, n, 4], `scores` [images, classes, n].
     """
 
     iou_threshold = attr.number(default=0.0)
@@ -152,10 +154,10 @@ class MulticlassNms(Suppressing, ClassNms, since=8):
 
 
 class MulticlassNms9(MulticlassNms, type="MulticlassNms", since=9):
-    """MulticlassNms that also takes boxes of their own for each class, the images one after the other.
+    """MulticlassNms with an alternative input: separate boxes per class, for all images concatenated.
 
-    Specification: MulticlassNonMaxSuppression-9. With `roisnum` (the boxes of each image) `boxes` are [classes, n, 4]
-    and `scores` [classes, n]; box b of class c then has the index b · classes + c.
+    Specification: MulticlassNonMaxSuppression-9. With `roisnum` (the number of boxes of each image) `boxes` are
+    [classes, n, 4] and `scores` [classes, n]; box b of class c then has the index b · classes + c.
     """
 
     def infer(self, boxes: TensorType, scores: TensorType, roisnum: TensorType | None = None) -> tuple[TensorType, ...]:
@@ -176,10 +178,10 @@ class MulticlassNms9(MulticlassNms, type="MulticlassNms", since=9):
             return super().compute(boxes, scores)
         counts = np.maximum(roisnum, 0).tolist()
         if sum(counts) > boxes.shape[1]:
-            raise ExecutionError(f"roisnum asks for {sum(counts)} boxes, found {boxes.shape[1]}")
-        return self.rows(boxes, self._own(boxes, scores, counts))
+            raise ExecutionError(f"roisnum has a sum of {sum(counts)}, but there are only {boxes.shape[1]} boxes")
+        return self.rows(boxes, self._by_roisnum(boxes, scores, counts))
 
-    def _own(self, boxes: Array, scores: Array, counts: list[int]) -> Iterator[Found]:
+    def _by_roisnum(self, boxes: Array, scores: Array, counts: list[int]) -> Iterator[ClassSelection]:
         start, classes = 0, len(boxes)
         for count in counts:
             part = slice(start, start + count)
@@ -188,12 +190,12 @@ class MulticlassNms9(MulticlassNms, type="MulticlassNms", since=9):
 
 
 class MatrixNms(ClassNms, since=8):
-    """Suppression in one go: each score decays by the overlap with better boxes of its class, none is dropped for it.
+    """Parallel suppression: scores decay by the overlap with better boxes of their class.
 
     Specification: MatrixNonMaxSuppression-8. Candidates are the `nms_top_k` boxes of highest score above
-    `score_threshold`. A score decays by the least, over all better boxes b, of (1 − iou) / (1 − worst(b)) (linear) or
-    exp(σ (worst(b)² − iou²)) (gaussian), worst(b) being the greatest overlap of b with a box better than itself. Boxes
-    whose decayed score exceeds `post_threshold` are selected, then the best `keep_top_k` of each image.
+    `score_threshold`. A score is multiplied by the minimum, over all better boxes b, of (1 − iou) / (1 − worst(b))
+    (linear) or exp(σ (worst(b)² − iou²)) (gaussian), where worst(b) is the greatest overlap of b with a better box.
+    Boxes whose decayed score exceeds `post_threshold` are selected, then the best `keep_top_k` of each image.
     """
 
     decay_function = attr.choice("linear", "gaussian", default="linear")
@@ -225,14 +227,14 @@ class MatrixNms(ClassNms, since=8):
         chosen = self.candidates(scores > self.score_threshold, scores)
         if not len(chosen):
             return chosen, scores[chosen]
-        own = boxes[chosen]
-        overlap = np.tril(iou(own[:, None], own[None], 0 if self.normalized else 1), -1)  # [box, better box]
+        ranked = boxes[chosen]
+        overlap = np.tril(iou(ranked[:, None], ranked[None], 0 if self.normalized else 1), -1)  # [box, better box]
         worst = overlap.max(1)
         if self.decay_function == "gaussian":
-            decay = np.exp((worst**2 - overlap**2) * own.dtype.type(self.gaussian_sigma))
+            decay = np.exp((worst**2 - overlap**2) * ranked.dtype.type(self.gaussian_sigma))
         else:
-            decay = (1 - overlap) / (1 - worst + own.dtype.type(1e-10))
-        decay = np.where(np.tri(len(own), k=-1, dtype=bool), decay, 1).min(1)
+            decay = (1 - overlap) / (1 - worst + ranked.dtype.type(1e-10))
+        decay = np.where(np.tri(len(ranked), k=-1, dtype=bool), decay, 1).min(1)
         decayed = scores[chosen] * decay
         keep = decayed > self.post_threshold
         return chosen[keep], decayed[keep]

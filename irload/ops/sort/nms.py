@@ -1,4 +1,4 @@
-"""NonMaxSuppression, in all versions: the best boxes of each class, without those that overlap a better one."""
+"""NonMaxSuppression, in all versions: the best boxes of each class, without overlapping ones."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from irload.errors import ShapeMismatch, TypeMismatch
 from irload.ops.detection.boxes import IOU, Overlap, Suppress, Suppressing, by_score, from_center, ordered
 from irload.ops.ports import require_element
 
-Selection = tuple[Array, Array]
+SelectedBoxes = tuple[Array, Array]
 """Indices [n, 3] of (batch, class, box) and scores [n]."""
 
 
 def require_single(**ports: TensorType | None) -> None:
-    """Raise TypeMismatch for a port that is none of f32, f16 and bf16, the types of version 5 and later."""
+    """Raise TypeMismatch for a port other than f32, f16 and bf16, the types since version 5."""
     for name, tensor in ports.items():
         if tensor is not None:
             require_element(name, tensor, f32, f16, bf16)
 
 
 def check_boxes(boxes: TensorType, scores: TensorType, size: int = 4) -> None:
-    """Raise when boxes [batches, n, size] and scores [batches, classes, n] do not fit each other."""
+    """Raise unless boxes [batches, n, size] and scores [batches, classes, n] match."""
     for name, tensor in (("boxes", boxes), ("scores", scores)):
         if not (tensor.element.is_float or tensor.element.is_dynamic):
             raise TypeMismatch(f"{name} must be of a floating-point type, found {tensor.element}")
@@ -37,7 +37,7 @@ def check_boxes(boxes: TensorType, scores: TensorType, size: int = 4) -> None:
     if boxes.shape[0].meet(scores.shape[0]) is None:
         raise ShapeMismatch(f"boxes and scores must be of one batch, found {boxes.shape} and {scores.shape}")
     if boxes.shape[1].meet(scores.shape[2]) is None:
-        raise ShapeMismatch(f"scores must have one value a box, found {scores.shape} for boxes {boxes.shape}")
+        raise ShapeMismatch(f"scores must have one value per box, found {scores.shape} for boxes {boxes.shape}")
 
 
 def check_scalar(name: str, tensor: TensorType | None, *, integer: bool = False, or_one: bool = True) -> None:
@@ -52,7 +52,7 @@ def check_scalar(name: str, tensor: TensorType | None, *, integer: bool = False,
 
 
 def most_rows(boxes: TensorType, scores: TensorType, limit: TensorType | None) -> Dim:
-    """Any number of rows up to min(boxes, limit) · batches · classes, as far as that is known."""
+    """The range of the number of rows: at most min(boxes, limit) · batches · classes, as far as they are known."""
     if boxes.rank is None or scores.rank is None or limit is None or limit.ints is None:
         return ANY
     each, batches, classes = boxes.shape[1].hi, scores.shape[0].hi, scores.shape[1].hi
@@ -71,8 +71,8 @@ def select(
     overlap: Overlap = IOU,
     *,
     suppress: Suppress,
-) -> Selection:
-    """The best boxes of every class of every batch, class by class."""
+) -> SelectedBoxes:
+    """The best boxes of every class of every batch, by class."""
     boxes_of: list[Array] = [np.zeros(0, np.int64)]
     scores_of: list[Array] = [np.zeros(0, scores.dtype)]
     classes = list(np.ndindex(*scores.shape[:2]))
@@ -97,7 +97,7 @@ def select(
 def _decay(
     boxes: Array, scores: Array, limit: int, score_threshold: float, sigma: float, overlap: Overlap
 ) -> tuple[Array, Array]:
-    """Soft suppression: overlap with a better box lowers the score by exp(−iou² / 2σ) instead of removing the box."""
+    """Soft suppression: overlap with a better box multiplies the score by exp(−iou² / 2σ); no box is removed."""
     scores = scores.copy()
     stay: list[int] = []
     values: list[float] = []
@@ -112,7 +112,7 @@ def _decay(
     return np.array(stay, np.int64), np.array(values, scores.dtype)
 
 
-def sorted_across(selection: Selection) -> Selection:
+def sorted_across(selection: SelectedBoxes) -> SelectedBoxes:
     """The selection by descending score; of equal scores in the order of batch, class and box."""
     indices, scores = selection
     order = np.lexsort((indices[:, 2], indices[:, 1], indices[:, 0], -scores))
@@ -124,7 +124,7 @@ def outputs_of(element: ElementType, rows: Dim) -> tuple[TensorType, ...]:
     return TensorType(element, Shape(rows, 3)), TensorType(f32, Shape(rows, 3)), TensorType(element, Shape(1))
 
 
-def results_of(element: ElementType, selection: Selection) -> tuple[Array, ...]:
+def results_of(element: ElementType, selection: SelectedBoxes) -> tuple[Array, ...]:
     """The three outputs of a selection."""
     indices, scores = selection
     rows = np.concatenate([indices[:, :2], scores[:, None]], -1).astype(np.float32)
@@ -132,13 +132,13 @@ def results_of(element: ElementType, selection: Selection) -> tuple[Array, ...]:
 
 
 class NmsBase(Suppressing):
-    """What all versions of NonMaxSuppression share."""
+    """Base of all versions of NonMaxSuppression."""
 
     box_encoding = attr.choice("corner", "center", default="corner")
     sort_result_descending = attr.boolean(default=True)
 
-    def selected(self, boxes: Array, scores: Array, options: tuple[Array | None, ...]) -> Selection:
-        """The selection, `options` being the optional inputs in their order."""
+    def selected(self, boxes: Array, scores: Array, options: tuple[Array | None, ...]) -> SelectedBoxes:
+        """The selection; `options` are the optional inputs in order."""
         limit, threshold, score_threshold, sigma = (*(0 if o is None else o.item() for o in options), 0, 0, 0, 0)[:4]
         corners = from_center(boxes) if self.box_encoding == "center" else ordered(boxes)
         numbers = float(threshold), float(score_threshold), float(sigma)
@@ -147,14 +147,13 @@ class NmsBase(Suppressing):
 
 
 class NonMaxSuppression(NmsBase, since=1):
-    """Selects boxes by descending score, class by class, leaving out those that overlap a selected one.
+    """Selects boxes by descending score per class, without boxes that overlap a selected one.
 
-    Specification: NonMaxSuppression-1. A box takes part when its score exceeds `score_threshold`, and is left out when
+    Specification: NonMaxSuppression-1. A box is a candidate if its score exceeds `score_threshold`, and is dropped if
     its intersection over union with a better one exceeds `iou_threshold`. Boxes are two opposite corners (corner) or
     (x, y, width, height) around their center (center). Output: rows (batch, class, box), at most
-    `max_output_boxes_per_class` a class; without that input there are none. By its specification the output has a fixed
-    number of rows and is filled with −1; the runtime returns only the selected rows, and so does irload, which hence
-    infers an upper bound.
+    `max_output_boxes_per_class` (default 0) per class. In the specification the output has a fixed number of rows,
+    padded with −1; like the runtime, irload returns only the selected rows, and infers an upper bound.
     """
 
     def infer(
@@ -184,15 +183,15 @@ class NonMaxSuppression3(NonMaxSuppression, type="NonMaxSuppression", since=3):
 
 
 class NonMaxSuppression4(NonMaxSuppression3, type="NonMaxSuppression", since=4):
-    """NonMaxSuppression that counts its rows a batch and class. Specification: NonMaxSuppression-4."""
+    """NonMaxSuppression with an upper bound per batch and class. Specification: NonMaxSuppression-4."""
 
 
 class NonMaxSuppression5(NmsBase, type="NonMaxSuppression", since=5):
-    """NonMaxSuppression that also returns scores and their number, and can lower scores instead of dropping boxes.
+    """NonMaxSuppression that also returns scores and the number of rows, and supports soft suppression.
 
-    Specification: NonMaxSuppression-5. With `soft_nms_sigma` above zero a box keeps exp(−iou² / 2σ) of its score for
-    each selected box, and stays a candidate while that exceeds `score_threshold`; `iou_threshold` then has no effect.
-    Outputs: rows (batch, class, box), f32 rows (batch, class, score), and the number of rows.
+    Specification: NonMaxSuppression-5. With `soft_nms_sigma` above zero, each selected box multiplies a box's score by
+    exp(−iou² / 2σ), and the box is a candidate while its score exceeds `score_threshold`; `iou_threshold` then has no
+    effect. Outputs: rows (batch, class, box), f32 rows (batch, class, score), and the number of rows.
     """
 
     output_type = attr.element_type(default=i64, among=INDEX)
@@ -225,4 +224,4 @@ class NonMaxSuppression5(NmsBase, type="NonMaxSuppression", since=5):
 
 
 class NonMaxSuppression9(NonMaxSuppression5, type="NonMaxSuppression", since=9):
-    """NonMaxSuppression-5 whose upper bound on the rows is part of its specification (NonMaxSuppression-9)."""
+    """NonMaxSuppression-5 with a specified upper bound on the rows (NonMaxSuppression-9)."""

@@ -1,4 +1,4 @@
-"""NMSRotated: suppression of boxes that stand at an angle."""
+"""NMSRotated: non-maximum suppression of rotated boxes."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from irload.ops.sort.nms import (
 class NMSRotated(Op, since=13):
     """NonMaxSuppression of boxes (center x, center y, width, height, angle in radians).
 
-    Specification: NMSRotated-13. `clockwise` says which way the angle turns. A box takes part when its score exceeds
-    `score_threshold`, and is left out when its overlap with a better one exceeds `iou_threshold`. Outputs: rows (batch,
+    Specification: NMSRotated-13. `clockwise` is the direction of the angle. A box is a candidate if its score exceeds
+    `score_threshold`, and is dropped if its overlap with a better one exceeds `iou_threshold`. Outputs: rows (batch,
     class, box), f32 rows (batch, class, score), and the number of rows.
     """
 
@@ -61,7 +61,7 @@ class NMSRotated(Op, since=13):
 
 
 def rotated_iou(box: Array, others: Array) -> Array:
-    """Intersection over union of rotated boxes, of [5] or [m, 1, 5] with [n, 5]; 0 where either has no area."""
+    """Intersection over union of rotated boxes, of [5] or [m, 1, 5] with [n, 5]; 0 if either has no area."""
     if box.ndim > 1:
         return np.stack([rotated_iou(one, others) for one in box[:, 0]])
     area, areas = box[2] * box[3], others[:, 2] * others[:, 3]
@@ -85,15 +85,15 @@ def _cross(a: Array, b: Array) -> Array:
 def _common_area(one: Array, others: Array) -> Array:
     """The area of the intersection of one rectangle [1, 4, 2] with each of n [n, 4, 2].
 
-    The intersection is convex. Its corners are the corners of each that lie within the other, and the points where
-    their edges cross; brought into order around their mean they give the area.
+    The intersection is convex. Its corners are the corners of each rectangle inside the other, and the crossings of
+    their edges; sorted by angle around their mean they give the area.
     """
     points, valid = zip(_crossings(one, others), _within(one, others), _within(others, one), strict=True)
     points, valid = np.concatenate(points, 1), np.concatenate(valid, 1)
     count = np.maximum(valid.sum(1), 1)
     mean = (points * valid[..., None]).sum(1) / count[:, None]
     rays = np.where(valid[..., None], points - mean[:, None], 0)
-    # What is no corner is placed last, as a copy of the first corner, where it adds nothing.
+    # Points that are not corners come last, as copies of the first corner, which do not change the area.
     angle = np.where(valid, np.arctan2(rays[..., 1], rays[..., 0]), np.inf)
     order = np.argsort(angle, 1)
     rays = np.take_along_axis(rays, order[..., None], 1)
@@ -102,7 +102,7 @@ def _common_area(one: Array, others: Array) -> Array:
 
 
 def _crossings(one: Array, others: Array) -> tuple[Array, Array]:
-    """The crossings of the 4 × 4 pairs of edges: points [n, 16, 2], and which of them exist."""
+    """The crossings of the 4 × 4 pairs of edges: points [n, 16, 2], and a mask of existing ones."""
     start, edge = one[:, :, None], (np.roll(one, -1, 1) - one)[:, :, None]
     other_start, other_edge = others[:, None], (np.roll(others, -1, 1) - others)[:, None]
     slope = _cross(edge, other_edge)
@@ -115,7 +115,7 @@ def _crossings(one: Array, others: Array) -> tuple[Array, Array]:
 
 
 def _within(points: Array, rectangle: Array) -> tuple[Array, Array]:
-    """The corners `points`, one row for each rectangle, and which of them lie within it."""
+    """The corners `points`, one row per rectangle, and a mask of the corners inside it."""
     (count,) = np.broadcast_shapes(len(points), len(rectangle))
     along, across = rectangle[:, 1] - rectangle[:, 0], rectangle[:, 3] - rectangle[:, 0]
     offset = points - rectangle[:, :1]

@@ -1,4 +1,4 @@
-"""SearchSorted: where values belong in sorted sequences; and the selection of the best regions of interest."""
+"""SearchSorted: insertion points in sorted sequences; and the selection of the best regions of interest."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from irload.ops.detection.ports import dim_of, require_floats, require_shape
 
 
 class SearchSorted(Op, since=15):
-    """The position on the last axis of `sorted` before which each of `values` can be inserted to keep the order.
+    """The position on the last axis of `sorted` at which each of `values` can be inserted to preserve the order.
 
-    Specification: SearchSorted-15. Of several such positions the first (or, with `right_mode`, the last) is taken.
+    Specification: SearchSorted-15. Of several positions the first (or, with `right_mode`, the last) is returned.
     `sorted` has the leading dims of `values`, or is one sequence for all of them. The output has the shape of `values`.
     """
 
@@ -46,7 +46,7 @@ class SearchSorted(Op, since=15):
             return np.searchsorted(sorted, values, "right" if self.right_mode else "left").astype(
                 self.output_type.dtype
             )
-        # Bisection of all sequences at once: `low` is the answer when no candidates are left between it and `high`.
+        # Bisection of all sequences at once: `low` is the answer when it meets `high`.
         low = np.zeros(values.shape, np.int64)
         high = np.full(values.shape, sorted.shape[-1])
         while np.any(low < high):
@@ -59,9 +59,9 @@ class SearchSorted(Op, since=15):
 
 
 class ExperimentalDetectronTopKROIs(Op, since=6):
-    """The `max_rois` regions of interest of highest probability, in that order.
+    """The `max_rois` regions of interest of highest probability, in descending order.
 
-    Specification: ExperimentalDetectronTopKROIs-6. Where there are fewer, rows of zeros follow.
+    Specification: ExperimentalDetectronTopKROIs-6. Padded with rows of zeros.
     """
 
     max_rois = attr.integer(default=0, rule=attr.non_negative, spec_required=True)

@@ -1,4 +1,4 @@
-"""TopK: the k greatest or least elements along an axis, and where they stand."""
+"""TopK: the k greatest or least elements along an axis, and their indices."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from irload.errors import AttributeInvalid, ShapeMismatch, TypeMismatch
 
 
 class TopKBase(Op):
-    """What the versions of TopK share."""
+    """Base of all versions of TopK."""
 
     axis = attr.integer(default=0, spec_required=True)
     mode = attr.choice("max", "min", default="max", spec_required=True)
@@ -33,7 +33,7 @@ class TopKBase(Op):
         return TensorType(x.element, shape), TensorType(self.index_element_type, shape)
 
     def check_k_type(self, element: ElementType) -> None:
-        """Raise TypeMismatch for a type that k cannot have."""
+        """Raise TypeMismatch for a type that k must not have."""
         if not (element.is_integer or element.is_dynamic):
             raise TypeMismatch(f"k must be of an integer type, found {element}")
 
@@ -45,16 +45,16 @@ class TopKBase(Op):
 
 
 def ranking(x: Array, axis: int, descending: bool) -> Array:
-    """The indices that sort `x` along `axis`; of equal elements the one of lower index comes first in either order."""
+    """The indices that sort `x` along `axis`; equal elements by ascending index in either order."""
     if not descending:
         return np.argsort(x, axis, kind="stable")
-    # A stable descending order is the mirror image of the stable ascending order of the mirrored data.
+    # A stable descending order is the reverse of the stable ascending order of the reversed data.
     mirrored = np.argsort(np.flip(x, axis), axis, kind="stable")
     return x.shape[axis] - 1 - np.flip(mirrored, axis)
 
 
 def _length(dim: Dim, k: TensorType) -> Dim:
-    """The sizes that the axis may have after the selection."""
+    """The possible sizes of the axis after the selection."""
     if k.ints is not None and k.ints[0] < 0:
         raise ShapeMismatch(f"k must not be negative, found {k.ints[0]}")
     if k.dims is None:
@@ -71,9 +71,9 @@ def _length(dim: Dim, k: TensorType) -> Dim:
 class TopK(TopKBase, since=1):
     """The `k` greatest (mode max) or least (mode min) elements along `axis`, and their indices.
 
-    Specification: TopK-1. `sort` orders each slice by value or by index; with none the order is free, and irload
-    returns it by value. Of equal elements the one of lower index counts as the better. k must not exceed the length of
-    the axis, and is i8, i32 or i64. Outputs: values of the type of `x`, indices of `index_element_type`.
+    Specification: TopK-1. `sort` orders each slice by value or by index; with none the order is free, and irload sorts
+    by value. Of equal elements the one of lower index ranks first. k must not exceed the length of the axis, and is i8,
+    i32 or i64. Outputs: values of the type of `x`, indices of `index_element_type`.
     """
 
     def check_k_type(self, element: ElementType) -> None:
@@ -82,17 +82,17 @@ class TopK(TopKBase, since=1):
 
 
 class TopK3(TopKBase, type="TopK", since=3):
-    """TopK whose `k` may be of any integer type. Specification: TopK-3."""
+    """TopK with `k` of any integer type. Specification: TopK-3."""
 
 
 class TopK11(TopK3, type="TopK", since=11):
     """TopK with the attribute `stable`: equal elements keep their order. Specification: TopK-11.
 
-    irload always keeps it, so the attribute changes nothing. It cannot be had together with sort none.
+    irload always preserves it, so the attribute has no effect. It is not allowed with sort none.
     """
 
     stable = attr.boolean(default=False)
 
     def validate(self) -> None:
         if self.stable and self.sort == "none":
-            raise AttributeInvalid("attribute stable asks for a sort by value or index, found none")
+            raise AttributeInvalid("attribute stable requires a sort by value or index, found none")

@@ -1,4 +1,4 @@
-"""Bags of embedding rows: rows of a table picked by indices, and summed or averaged a bag."""
+"""Embedding bags: rows of a table selected by indices, and summed or averaged per bag."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from irload.ops.reduction.reduce import divide_truncating
 
 
 class EmbeddingBag(Op):
-    """What all bags share: rows of `emb_table`, each times its weight, added up a bag."""
+    """Base of all bags: rows of `emb_table`, each times its weight, summed per bag."""
 
     def check(self, emb_table: TensorType, indices: TensorType, per_sample_weights: TensorType | None) -> None:
         """Check the table and, against the indices, the weights."""
@@ -34,7 +34,7 @@ class EmbeddingBag(Op):
 
 
 def require_indices(**ports: TensorType | None) -> None:
-    """All ports that are there must be of one of the index types."""
+    """Raise TypeMismatch unless all given ports are of an index type."""
     there = {name: tensor for name, tensor in ports.items() if tensor is not None}
     for name, tensor in there.items():
         require_element(name, tensor, *INDEX)
@@ -48,13 +48,13 @@ def require_same(name: str, a: TensorType, other: str, b: TensorType) -> None:
 
 
 def require_one(name: str, tensor: TensorType | None) -> None:
-    """Raise ShapeMismatch for a port that is no scalar."""
+    """Raise ShapeMismatch unless the port is a scalar."""
     if tensor is not None:
         require_rank(name, tensor, 0)
 
 
 def picked(emb_table: Array, indices: Array, weights: Array | None) -> Array:
-    """The rows at `indices`, each times its weight. Raises ExecutionError for an index that is no row."""
+    """The rows at `indices`, each times its weight. Raises ExecutionError for an index out of range."""
     wrong = indices[(indices < 0) | (indices >= len(emb_table))]
     if wrong.size:
         raise ExecutionError(f"index {wrong.ravel()[0]} is outside the {len(emb_table)} rows of emb_table")
@@ -63,7 +63,7 @@ def picked(emb_table: Array, indices: Array, weights: Array | None) -> Array:
 
 
 def summed(emb_table: Array, rows: Array, bag: Array, count: int, default_index: Array | None) -> tuple[Array, Array]:
-    """The sum of the rows of each of `count` bags, and how many each has; empty ones get the default row, or zeros."""
+    """The sum of the rows of each of `count` bags, and the bag sizes; empty bags get the default row, or zeros."""
     result = np.zeros((count, *emb_table.shape[1:]), emb_table.dtype)
     np.add.at(result, bag, rows)
     sizes = np.bincount(bag, minlength=count)
@@ -73,9 +73,9 @@ def summed(emb_table: Array, rows: Array, bag: Array, count: int, default_index:
 
 
 class EmbeddingBagOffsetsSum(EmbeddingBag, since=3):
-    """Sums of bags of rows; bag k holds the indices from offsets[k] up to the next offset, the last to the end.
+    """Sums of bags of rows; bag k has the indices from offsets[k] to the next offset, the last bag to the end.
 
-    Empty bags are filled with row `default_index`, or with zeros where it is absent or −1.
+    Empty bags get row `default_index`, or zeros if it is absent or −1.
     """
 
     def infer(
@@ -103,19 +103,21 @@ class EmbeddingBagOffsetsSum(EmbeddingBag, since=3):
     ) -> Array:
         ends = np.append(offsets, len(indices))
         if np.any(ends[1:] < ends[:-1]) or np.any(offsets < 0):
-            raise ExecutionError(f"offsets must rise from 0 to at most {len(indices)}, found {offsets[:8].tolist()}")
+            raise ExecutionError(
+                f"offsets must increase from 0 to at most {len(indices)}, found {offsets[:8].tolist()}"
+            )
         bag = np.repeat(np.arange(len(offsets)), np.diff(ends))
         rows = picked(emb_table, indices, per_sample_weights)[len(indices) - len(bag) :]
         result, sizes = summed(emb_table, rows, bag, len(offsets), default_index)
         return self.reduced(result, sizes)
 
     def reduced(self, sums: Array, sizes: Array) -> Array:
-        """What becomes of the sums."""
+        """The output, from the sums and sizes of the bags."""
         return sums
 
 
 class EmbeddingBagOffsets(EmbeddingBagOffsetsSum, since=15):
-    """Sums or means of bags of rows, as EmbeddingBagOffsetsSum. Weights go with sums only."""
+    """Sums or means of bags of rows, as EmbeddingBagOffsetsSum. Weights are allowed only for sums."""
 
     reduction = attr.choice("sum", "mean", default="sum")
 
@@ -131,7 +133,7 @@ class EmbeddingBagOffsets(EmbeddingBagOffsetsSum, since=15):
 
 
 class EmbeddingBagPackedSum(EmbeddingBag, since=3):
-    """Sums of bags of rows; bag k holds the indices of row k of `indices` [batch, indices_per_bag]."""
+    """Sums of bags of rows; bag k has the indices in row k of `indices` [batch, indices_per_bag]."""
 
     def infer(
         self, emb_table: TensorType, indices: TensorType, per_sample_weights: TensorType | None = None
@@ -147,7 +149,7 @@ class EmbeddingBagPackedSum(EmbeddingBag, since=3):
 
 
 class EmbeddingBagPacked(EmbeddingBagPackedSum, since=15):
-    """Sums or means of bags of rows, as EmbeddingBagPackedSum. Weights go with sums only."""
+    """Sums or means of bags of rows, as EmbeddingBagPackedSum. Weights are allowed only for sums."""
 
     reduction = attr.choice("sum", "mean", default="sum")
 
@@ -161,9 +163,9 @@ class EmbeddingBagPacked(EmbeddingBagPackedSum, since=15):
 
 
 class EmbeddingSegmentsSum(EmbeddingBag, since=3):
-    """Sums of bags of rows; index k goes to the bag segment_ids[k] of `num_segments`.
+    """Sums of bags of rows; index k is in bag segment_ids[k] of `num_segments`.
 
-    Bags without an index are filled with row `default_index`, or with zeros where it is absent or −1.
+    Bags without an index get row `default_index`, or zeros if it is absent or −1.
     """
 
     def infer(

@@ -1,4 +1,4 @@
-"""SparseFillEmptyRows: an entry for each row of a sparse matrix that has none."""
+"""SparseFillEmptyRows: adds an entry to each empty row of a sparse matrix."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from irload.ops.ports import require_element, require_rank
 
 
 class SparseFillEmptyRows(Op, since=16):
-    """Puts `default_value` at column 0 of every row of a sparse matrix that has no entry.
+    """Adds `default_value` at column 0 of every empty row of a sparse matrix.
 
     The matrix is `values` [M] at `indices` [M, 2] (row, column) in `dense_shape` [2]. Outputs: the indices and the
     values in row-major order, and for each row whether it was empty.
@@ -46,7 +46,7 @@ class SparseFillEmptyRows(Op, since=16):
         )
 
     def _counts(self, dense_shape: TensorType, indices: TensorType) -> tuple[Dim, int | None]:
-        """The number of rows, and how many of them are empty where the indices are known."""
+        """The number of rows, and the number of empty rows if the indices are known."""
         sizes = dense_shape.ints
         if sizes is None:
             return ANY, None

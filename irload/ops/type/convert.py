@@ -1,4 +1,4 @@
-"""Conversion of the element type: to a named one, or to that of another tensor."""
+"""Conversion of the element type: to a given type, or to the type of another tensor."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ from irload.ops.casting import convert, to_integer
 
 
 class Convert(Op, since=1):
-    """The values of x in `destination_type`.
+    """Converts x to `destination_type`.
 
-    Specification: Convert-1. Floats become integers by truncation towards zero, integers wrap to the width of the new
-    type; what fits no integer becomes the smallest. Everything but zero becomes true.
+    Specification: Convert-1. Floats are truncated towards zero to integers, and integers wrap to the width of the new
+    type. NaN and floats outside the 32-bit range (64-bit for 64-bit types) become the smallest integer of that range,
+    then wrap. As a boolean, every value except zero is true.
     """
 
     destination_type = attr.element_type(default=dynamic, spec_required=True)
@@ -42,29 +43,29 @@ class Convert(Op, since=1):
             return None
         if to.bits >= 32 or to.is_float:
             return [Bounds(_end(known.lower, to), _end(known.upper, to))]
-        # What does not fit a narrow type wraps, so that anything may come of it.
+        # A bound outside a narrow type makes every value of that type possible, because values wrap.
         info, lower, upper = np.iinfo(to.dtype), _end(known.lower, i64), _end(known.upper, i64)
         fits = (lower >= info.min) & (upper <= info.max)
         return [Bounds(np.where(fits, lower, info.min), np.where(fits, upper, info.max))]
 
 
-def _check_strings(found: ElementType, wanted: ElementType) -> None:
-    if string in (found, wanted) and found is not wanted:
-        raise TypeMismatch(f"strings cannot be converted: {found} to {wanted}")
+def _check_strings(source: ElementType, target: ElementType) -> None:
+    if string in (source, target) and source is not target:
+        raise TypeMismatch(f"strings cannot be converted: {source} to {target}")
 
 
 def _end(values: Array, to: ElementType) -> Array:
-    """Bounds in another type. Those that mean unbounded stay, and floats narrower than f32 are held as f32."""
+    """Converts bounds to another type; unbounded ends stay unbounded. Floats narrower than f32 are stored as f32."""
     if to.is_float:
-        with np.errstate(over="ignore"):  # the unbounded end in f16
-            found = values.astype(to.dtype).astype(np.float32 if to.bits < 32 else to.dtype)
-        return np.where(values == UNBOUNDED_HI, found.dtype.type(UNBOUNDED_HI), found)
+        with np.errstate(over="ignore"):  # an unbounded end overflows in f16
+            converted = values.astype(to.dtype).astype(np.float32 if to.bits < 32 else to.dtype)
+        return np.where(values == UNBOUNDED_HI, converted.dtype.type(UNBOUNDED_HI), converted)
     whole = to_integer(values, np.dtype(np.int64)) if values.dtype.kind == "f" else values
     return np.where(values == UNBOUNDED_HI, UNBOUNDED_HI, whole)
 
 
 class ConvertLike(Op, since=1):
-    """The values of x in the element type of `like`, converted as Convert does. Specification: ConvertLike-1."""
+    """Converts x to the element type of `like`, by the rules of Convert. Specification: ConvertLike-1."""
 
     widens = False
 

@@ -16,11 +16,11 @@ SIGNED = {e.bits: e for e in (et.i4, et.i8, et.i16, et.i32, et.i64)}
 
 
 class ConvertPromoteTypes(Op, since=14):
-    """Both inputs, converted to the element type that holds the values of both.
+    """Both inputs, converted to the element type that represents the values of both.
 
-    Specification: ConvertPromoteTypes-14. `promote_unsafe` allows types that may lose some; `pytorch_scalar_promotion`
-    lets a tensor's type win over a scalar's of the same kind; `u64_integer_promotion_target` is what u64 and a signed
-    type become.
+    Specification: ConvertPromoteTypes-14. `promote_unsafe` allows lossy types; with `pytorch_scalar_promotion` a
+    tensor's type takes precedence over a scalar's of the same kind; `u64_integer_promotion_target` is the type for u64
+    and a signed type.
     """
 
     promote_unsafe = attr.boolean(default=False)
@@ -61,13 +61,13 @@ class ConvertPromoteTypes(Op, since=14):
         return self._next_float(x, y)
 
     def _with_float(self, real: ElementType, integer: ElementType) -> ElementType:
-        """A float and an integer: the float, when it is twice as wide."""
+        """A float and an integer: the float, if it is twice as wide."""
         if not self.promote_unsafe and real.bits < 2 * integer.bits:
             raise TypeMismatch(f"{integer} cannot be promoted to {real} without promote_unsafe")
         return real
 
     def _over_scalar(self, tensor: ElementType, scalar: ElementType) -> ElementType:
-        """A tensor and a scalar of one kind: the tensor's type, when it holds the scalar's values."""
+        """A tensor and a scalar of one kind: the tensor's type, if it represents the scalar's values."""
         same = tensor.is_signed == scalar.is_signed and tensor.bits >= scalar.bits
         above = tensor.is_signed and not scalar.is_signed and 2 * tensor.bits >= scalar.bits
         if not (self.promote_unsafe or same or above):
@@ -75,7 +75,7 @@ class ConvertPromoteTypes(Op, since=14):
         return tensor
 
     def _with_unsigned(self, signed: ElementType, unsigned: ElementType) -> ElementType:
-        """A signed and an unsigned integer: the signed type that holds both, where there is one."""
+        """A signed and an unsigned integer: the signed type that represents both, if there is one."""
         if unsigned.bits <= 32 and (self.promote_unsafe or 2 * unsigned.bits <= signed.bits):
             return SIGNED[max(2 * unsigned.bits, signed.bits)]
         if not self.promote_unsafe:

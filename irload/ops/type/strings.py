@@ -1,4 +1,4 @@
-"""String tensors from the bytes of their texts, and back."""
+"""String tensors from UTF-8 bytes, and back."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from irload.errors import ExecutionError, ShapeMismatch, TypeMismatch
 
 
 class StringTensorPack(Op, since=15):
-    """Strings of the UTF-8 bytes symbols[begin:end], a string for each pair of begins and ends.
+    """Strings of the UTF-8 bytes symbols[begin:end], one per pair of begins and ends.
 
     Specification: StringTensorPack-15. begins and ends are i32 or i64 of one shape, symbols is u8 with one axis.
     """
@@ -43,7 +43,7 @@ class StringTensorPack(Op, since=15):
 
     def compute(self, begins: Array, ends: Array, symbols: Array) -> Array:
         if np.any((begins < 0) | (begins > ends) | (ends > symbols.size)):
-            raise ExecutionError(f"begins and ends must lie in order within the {symbols.size} symbols")
+            raise ExecutionError(f"begins and ends must be in order within the {symbols.size} symbols")
         data = symbols.tobytes()
         texts = np.empty(begins.size, object)
         pairs = zip(begins.ravel().tolist(), ends.ravel().tolist(), strict=True)
@@ -52,7 +52,7 @@ class StringTensorPack(Op, since=15):
 
 
 class StringTensorUnpack(Op, since=15):
-    """The UTF-8 bytes of all strings, one after the other, and where each begins and ends.
+    """The UTF-8 bytes of all strings, concatenated, and the begin and end of each.
 
     Specification: StringTensorUnpack-15. Outputs: begins and ends, i32 of the shape of data; symbols, u8 with one axis.
     """
@@ -60,9 +60,9 @@ class StringTensorUnpack(Op, since=15):
     def infer(self, data: TensorType) -> tuple[TensorType, TensorType, TensorType]:
         if not (data.element is string or data.element.is_dynamic):
             raise TypeMismatch(f"data must be strings, found {data.element}")
-        where = TensorType(i32, data.shape)
+        offsets = TensorType(i32, data.shape)
         length = ANY if data.value is None else Dim.of(sum(map(len, encoded(data.value))))
-        return where, where, TensorType(u8, Shape(length))
+        return offsets, offsets, TensorType(u8, Shape(length))
 
     def compute(self, data: Array) -> tuple[Array, Array, Array]:
         texts = encoded(data)

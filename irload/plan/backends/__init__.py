@@ -1,1 +1,1 @@
-"""What runs the steps of a program: the contract (base.py), the list of back ends (registry.py), a package for each."""
+"""Back ends execute the steps of a program: their contract (base.py), registry (registry.py), and one package each."""

@@ -1,49 +1,36 @@
-"""The contract of back ends: what turns steps into something that runs.
+"""The contract of back ends, which compile steps into executables.
 
-A program goes to the back ends in the order in which they are registered. Each may rewrite the steps it supports;
-every step then belongs to the first back end that supports it. Neighbouring steps of one back end are a segment, which
-it compiles as a whole, over memory that is planned from what all of them ask for.
+A program is offered to the back ends in registration order. Each may rewrite the steps it supports; every step belongs
+to the first back end that supports it. Consecutive steps of one back end form a segment, which is compiled as a whole,
+over memory planned from the requests of all back ends.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
+from irload.options import Options
 from irload.record import record
-from irload.safety import DEFAULT, Limits
 
 if TYPE_CHECKING:
     from irload.core.op import Op
-    from irload.plan.ir.program import Program, Step
+    from irload.core.tensor import Array
+    from irload.plan.ir.program import Program, Step, Value
+    from irload.plan.memory.aliases import Aliases
     from irload.plan.memory.memory import Memory
     from irload.plan.memory.requests import MemoryRequests
 
+__all__ = ["Backend", "Executable", "Options", "SharedData", "StepKernel", "foremost"]
 
-@record(frozen=False)
-class Options:
-    """How a model is to be run, and what back ends keep for all plans of it.
 
-    `threads`: how many may work at one step. `precise`: no kernel that rounds more than the plain sum does. `tune`:
-    choose kernels by the clock. `jit`: use compiled kernels, None: where they can be had. `precision`: what products
-    are computed in: "f32", "bf16", or "auto", the one that is fastest here. `file`: the model's, for messages.
-    `kept`: by the name of a back end, whatever it keeps between plans, as packed weights.
-    """
-
-    threads: int = 1
-    precise: bool = False
-    tune: bool = False
-    jit: bool | None = None
-    precision: str = "f32"
-    limits: Limits = DEFAULT
-    file: str | None = None
-    kept: dict[str, Any] = field(default_factory=dict[str, Any])
+SharedData = dict[str, Any]
+"""Data that the plans of one model share, such as packed weights, by name of the back end."""
 
 
 @record()
-class Kernel:
-    """What runs one step of a segment: its name, and in a few words why it was selected."""
+class StepKernel:
+    """One executed kernel of a segment: its name, and a short reason for its selection."""
 
     step: Step
     name: str
@@ -51,62 +38,115 @@ class Kernel:
 
 
 class Executable(Protocol):
-    """A segment that is ready to run, over the memory it was compiled for. Serves one inference at a time."""
+    """A compiled segment, bound to memory. Runs one inference at a time."""
 
     @property
-    def kernels(self) -> Sequence[Kernel]:
-        """What runs, in order. Steps that need no work, as views, have no kernel."""
+    def kernels(self) -> Sequence[StepKernel]:
+        """The kernels in order. Steps without work, such as views, have no kernel."""
         ...
 
     @property
     def nbytes(self) -> Mapping[str, int]:
-        """The bytes that are held beside the values and constants, by what they are for."""
+        """Bytes held in addition to values and constants, by purpose."""
         ...
 
     def run(self, context: Any) -> None:
-        """Run all kernels. `context` is the inference under way, None where there is none.
+        """Run all kernels. `context` is the current inference, or None.
 
-        Raises what operations raise, and LimitExceeded when the inference has taken too long.
+        Raises the errors of operations, and LimitExceeded if the time limit is exceeded.
         """
         ...
 
     def run_kernel(self, index: int, context: Any) -> None:
-        """Run one kernel alone: for profiles, and for tests that watch memory."""
+        """Run one kernel alone, for profiles and for tests that observe memory."""
         ...
 
     def release(self) -> None:
-        """Give up what is held. The executable cannot run any more."""
+        """Release all memory. The executable cannot run afterwards."""
         ...
 
 
 class Backend(Protocol):
-    """What can run steps."""
+    """Compiles and runs steps."""
 
     @property
     def name(self) -> str:
-        """What explanations call it."""
+        """The name in explanations."""
         ...
 
     def supports(self, step: Step) -> bool:
-        """True for steps that this back end runs. Asked before the passes and after them; no pass may change it."""
+        """True for steps that this back end runs. Called before and after the passes; no pass may change the answer."""
         ...
 
     def operation(self, op: Op) -> Op:
-        """The operation in the place of one that no step describes: itself, or one with other inner functions."""
+        """Return the operation for a Compute step: `op` itself, or one with other inner functions."""
         ...
 
     def fuse(self, program: Program) -> None:
-        """Rewrite what this back end supports, after the passes that hold for all back ends."""
+        """Rewrite steps of this back end, after the passes that hold for all back ends."""
         ...
 
     def requests(self, program: Program, steps: Sequence[Step]) -> MemoryRequests:
-        """What these steps of the program, those that this back end will run, ask of memory."""
+        """Return the memory requests of these steps, all of which this back end runs."""
         ...
 
-    def compile(self, steps: Sequence[Step], memory: Memory, options: Options) -> Executable:
-        """A segment ready to run."""
+    def compile(self, steps: Sequence[Step], memory: Memory, options: Options, shared: SharedData) -> Executable:
+        """Compile a segment. `shared` is the same for all plans of the model."""
         ...
 
 
 foremost: list[Backend] = []
-"""Back ends that were registered, to which steps are offered before all others."""
+"""Registered back ends, to which steps are offered before all others."""
+
+
+class BoundSizes(Protocol):
+    """A plan of symbolic sizes at one shape, for which a back end binds its steps."""
+
+    @property
+    def memory(self) -> Memory:
+        """The memory of the concrete values."""
+        ...
+
+    def value(self, value: Value) -> Value:
+        """Return the concrete value of a symbolic one."""
+        ...
+
+    def step(self, step: Step) -> Step:
+        """Return the concrete step of a symbolic one."""
+        ...
+
+    def addresses(self, numbers: Array) -> Array:
+        """Return the addresses of the first elements of values, given by their numbers, as i64."""
+        ...
+
+    def room(self, value: Value) -> tuple[int, int]:
+        """Return the address and the bytes of the buffer in which a symbolic value is, which no other root shares."""
+        ...
+
+    def working(self, name: object, nbytes: int) -> Array:
+        """Return at least `nbytes` of working memory, which all shapes of the plan share under this name."""
+        ...
+
+
+class Preparation(Protocol):
+    """A segment of symbolic steps, prepared to be bound to shapes."""
+
+    def bind(self, sizes: BoundSizes) -> Executable:
+        """Return the segment for one shape."""
+        ...
+
+
+@runtime_checkable
+class Preparing(Protocol):
+    """A back end that binds a segment to a shape faster than by compiling its concrete steps."""
+
+    def prepare(
+        self,
+        steps: Sequence[Step],
+        aliases: Aliases,
+        numbering: Mapping[Value, int],
+        options: Options,
+        shared: SharedData,
+    ) -> Preparation:
+        """Prepare a segment of steps whose sizes are symbols. `numbering`: of the values that are not constant."""
+        ...

@@ -1,42 +1,85 @@
-"""The back ends that plans are made with, in the order in which steps are offered to them. NumPy's takes all."""
+"""The back ends in the order in which steps are offered to them. NumPy's is last and accepts every step.
+
+Everything outside this package reaches back ends through this module and the contracts in base.py and compiled.py.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from irload.core.op import Op
-from irload.plan.backends.base import Backend, Options, foremost
-from irload.plan.backends.llvm.available import compiled_kernels
-from irload.plan.backends.numpy.backend import NumpyBackend
+from irload.errors import Unsupported
+from irload.options import Options
+from irload.plan.backends.base import Backend, foremost
+from irload.plan.backends.compiled import CompiledBackend, Provider
+from irload.plan.backends.llvm.available import LlvmProvider
 
-_numpy = NumpyBackend()
+if TYPE_CHECKING:
+    from irload.safety.cache_store import CacheStore
+
+providers: list[Provider] = [LlvmProvider()]
+"""The compiled back ends; a plan uses the first that supports this machine."""
 
 
 def backends(options: Options) -> tuple[Backend, ...]:
-    """Those that a plan with these options is made with: registered ones, compiled kernels, NumPy.
+    """Return the back ends for a plan with these options: registered ones, compiled kernels, NumPy.
 
-    Raises InputInvalid for options that this machine cannot meet.
+    Raises InputInvalid or Unsupported for options that this machine cannot meet.
     """
-    compiled = compiled_kernels(options.jit, options.precision, precise=options.precise)
-    return (*foremost, *([] if compiled is None else [compiled]), _numpy)
+    from irload.plan.backends.numpy.backend import NumpyBackend  # which a plan from the cache does not need
+
+    compiled = compiled_backend(options)
+    return (*foremost, *([] if compiled is None else [compiled]), NumpyBackend())
+
+
+def compiled_backend(options: Options) -> CompiledBackend | None:
+    """Return the compiled back end for these options; None if there is none.
+
+    Raises InputInvalid or Unsupported if the options require one.
+    """
+    refused: Unsupported | None = None
+    for provider in providers:
+        try:
+            found = provider.backend(options)
+        except Unsupported as error:
+            refused = refused or error  # a later back end may meet the requirement
+            continue
+        if found is not None:
+            return found
+    if refused is not None:
+        raise refused
+    return None
+
+
+def status() -> str:
+    """Describe the compiled back ends of this machine, or why there are none. Raises InputInvalid as `backends`."""
+    return "; ".join(provider.status() for provider in providers)
+
+
+def stores() -> list[CacheStore]:
+    """Return the files of all back ends in the user's cache."""
+    from irload.plan.backends.numpy.backend import NumpyBackend
+
+    return [*NumpyBackend().stores(), *(store for provider in providers for store in provider.stores())]
 
 
 def operation(op: Op, offered: Sequence[Backend]) -> Op:
-    """The operation in the place of one that no step describes, as these back ends have it."""
+    """Return the operation for a Compute step, as modified by these back ends."""
     for backend in offered:
         op = backend.operation(op)
     return op
 
 
 def register(backend: Backend) -> None:
-    """Offer steps to this back end before all others. Plans that exist stay as they are."""
+    """Offer steps to this back end before all others. Existing plans do not change."""
     foremost.insert(0, backend)
 
 
 @contextmanager
 def registered(backend: Backend) -> Generator[None]:
-    """Have a back end registered within this context."""
+    """Register a back end within this context."""
     register(backend)
     try:
         yield

@@ -1,1 +1,1 @@
-"""What a plan computes, and nothing of how: programs of steps, expressions, constants, and their rules."""
+"""The program of a plan: values, steps, expressions, constants, and the rules they obey."""

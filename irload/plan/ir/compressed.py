@@ -1,7 +1,8 @@
 """Compressed weights: the integers or halves that a constant is decompressed from, with their scale and zero point.
 
-Models store them as Constant → Convert → [Subtract zero point] → [Multiply by scale] → [Reshape] → [Convert]. Folding
-computes that when the array is asked for; a back end that multiplies compressed weights asks here instead.
+Models store them as Constant → Convert → [Subtract zero point] → [Multiply by scale] → [Reshape] → [Convert]. Reading
+the array of the folded constant decompresses it; a back end that multiplies compressed weights uses `compressed`
+instead.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ class Compressed:
 
 
 def compressed(constant: Constant) -> Compressed | None:
-    """What a constant is decompressed from, None for those that are stored as they are used. Reads no weights."""
+    """Return the compressed form of a constant, None if it is stored uncompressed. Reads no weights."""
     at = _source(constant, "Convert", "Reshape")
     scale: Constant | None = None
     zero_point: Constant | None = None
@@ -40,7 +41,7 @@ def compressed(constant: Constant) -> Compressed | None:
 
 
 def _source(constant: Constant, *types: str) -> Constant:
-    """What a constant comes from through operations of these types, each at most once."""
+    """Return the constant before operations of these types, each at most once."""
     for type in types:
         if constant.recipe is not None and constant.recipe.op.type == type:
             constant = constant.recipe.inputs[0]
@@ -48,7 +49,7 @@ def _source(constant: Constant, *types: str) -> Constant:
 
 
 def _operands(constant: Constant, type: str) -> tuple[Constant, Constant] | None:
-    """The operands of the operation that gives a constant, the larger one first; None where it is another one."""
+    """Return the operands of the operation that computes a constant, the larger one first; None for another type."""
     if constant.recipe is None or constant.recipe.op.type != type:
         return None
     first, second = constant.recipe.inputs

@@ -1,10 +1,10 @@
-"""Constants of a plan: weights that are released once kernels have packed them, and made again when asked for."""
+"""Constants of a plan: weights that are released after packing and recreated on demand."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from math import prod
-from weakref import ref
+from weakref import WeakValueDictionary, ref
 
 import numpy as np
 
@@ -13,30 +13,30 @@ from irload.core.tensor import Array
 from irload.record import record
 
 SMALL = 1 << 16
-"""Bytes up to which a constant is simply kept."""
+"""Constants up to this number of bytes are never released."""
 
 DEEPEST = 50
-"""Steps that making a constant again may take; what is further from the file is kept."""
+"""Recomputing a released constant may take this many operations; constants deeper than this are never released."""
 
 
 @record()
 class Recipe:
-    """An operation of one output and the constants it takes."""
+    """An operation with one output, and its constant inputs."""
 
     op: Op
     inputs: tuple[Constant, ...]
 
     @property
     def widens(self) -> bool:
-        """True for f16 converted."""
+        """True for a conversion from f16."""
         return self.op.type == "Convert" and is_builtin(self.op) and self.inputs[0].dtype == np.float16
 
 
 class Constant:
-    """A tensor known before the run. The same object stands for it in all plans of a model.
+    """A tensor known before the run, shared by all plans of a model.
 
-    `make` gives the array again after `release`: it reads the file, or computes what the constant was folded from.
-    `place` is the same for constants that share memory.
+    `make` recreates the array after `release`: it reads the file, or repeats the folded operation. Constants that share
+    memory have the same `place`.
     """
 
     def __init__(
@@ -54,22 +54,23 @@ class Constant:
         self.depth = depth
         self.place = place
         self.recipe = recipe
-        """The operation that gives the constant, where it was folded: compressed weights are recognised by it."""
+        """The folded operation that computes the constant; compressed weights are recognised by it."""
         self._make = make
         self._strong = array
         self._weak = (lambda: None) if array is None else ref(array)
-        self._derived: dict[object, Constant] = {}
+        self._derived: WeakValueDictionary[object, Constant] = WeakValueDictionary()
+        """Weak, as each of them refers to this one: a cycle would keep both until Python collects garbage."""
         self._parent: Constant | None = None
         self._moved: Callable[[Array], Array] | None = None
 
     @staticmethod
     def of(array: Array) -> Constant:
-        """A constant that is held for as long as this object lives."""
+        """Return a constant that keeps its array for its lifetime."""
         return Constant(lambda: array, array.shape, array.dtype, array)
 
     @property
     def nbytes(self) -> int:
-        """Their bytes."""
+        """The number of bytes."""
         return prod(self.shape) * self.dtype.itemsize
 
     @property
@@ -88,7 +89,7 @@ class Constant:
 
     @property
     def stored(self) -> Array:
-        """The values, read-only; those that are f16 widened to f32 and nothing else as f16."""
+        """The values, read-only. f16 that is only widened to f32 stays f16."""
         if self._strong is None and self._weak() is None:
             if self._parent is not None and self._moved is not None:
                 return self._moved(self._parent.stored)
@@ -98,7 +99,7 @@ class Constant:
 
     @property
     def root(self) -> Constant:
-        """What it was derived from in the end."""
+        """The constant at the start of the chain of `derived` calls."""
         at = self
         while at._parent is not None:
             at = at._parent
@@ -106,29 +107,29 @@ class Constant:
 
     @property
     def held(self) -> bool:
-        """True while this object itself keeps the array."""
+        """True while this object holds a strong reference to the array."""
         return self._strong is not None
 
     def held_array(self) -> Array:
-        """The values, kept from now on, as they are needed in every run."""
+        """Return the values and keep them from now on, because every run needs them."""
         if self._strong is None:
             self._strong = self.array
         return self._strong
 
     def release(self) -> None:
-        """Let go of the array. Whoever works with it keeps it alive."""
+        """Drop the strong reference to the array; it is recreated on demand."""
         if self._strong is not None and self._strong.nbytes > SMALL and self.depth <= DEEPEST:
             self._strong = None
         if self._parent is not None:
             self._parent.release()
 
     def widened(self) -> Constant:
-        """Floats of 16 bits as f32, of which `stored` gives those that are f16 as they are."""
+        """Return 16-bit floats as f32; `stored` of the result still gives f16."""
         stored = _same if self.dtype == np.float16 else None
         return self._made("widened", self.shape, widen, np.dtype(np.float32), stored)
 
     def without(self, how: Callable[[Array], Array]) -> Constant:
-        """What is left when `how` takes away what floats of 16 bits cannot be; it comes from the same operation."""
+        """Return the constant without values that `how` removes and 16-bit floats cannot have; the recipe is kept."""
 
         def stored(array: Array) -> Array:
             return how(array) if array.dtype == self.dtype else array
@@ -140,7 +141,7 @@ class Constant:
     def derived(
         self, key: object, shape: tuple[int, ...], how: Callable[[Array], Array], *, moves: bool = False
     ) -> Constant:
-        """What `how` makes of it, the same object for the same key. `moves`: it does so with any type."""
+        """Return `how` of the array, one object per key. With `moves`, `how` accepts any dtype."""
         return self._made(key, shape, how, self.dtype, how if moves else None)
 
     def _made(
@@ -151,12 +152,13 @@ class Constant:
         dtype: np.dtype[np.generic],
         stored: Callable[[Array], Array] | None,
     ) -> Constant:
-        """What `how` makes of it. `stored`: what gives that in the type of the file, None where nothing does."""
-        if key not in self._derived:
-            self._derived[key] = made = Constant(lambda: how(self.array), shape, dtype, depth=self.depth + 1)
-            made._parent = self
-            made._moved = stored
-        return self._derived[key]
+        """Return `how` of the array. `stored` computes the same in the type of the file, if that is possible."""
+        found = self._derived.get(key)
+        if found is None:
+            found = self._derived[key] = Constant(lambda: how(self.array), shape, dtype, depth=self.depth + 1)
+            found._parent = self
+            found._moved = stored
+        return found
 
 
 def _same(array: Array) -> Array:

@@ -1,7 +1,7 @@
 """Expressions: elementwise programs of a few instructions over operands that broadcast.
 
-They are what is left of chains of elementwise operations, and what follows a convolution or matmul while its result is
-still in the cache. Registers 0..n−1 are the operands, each instruction makes the next one.
+Chains of elementwise operations are fused into expressions; an epilogue is an expression applied while the result of a
+convolution or matmul is in cache. Registers 0..n−1 are the operands, and each instruction defines the next register.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ import numpy as np
 from irload.plan.ir.opcodes import OPCODES
 
 LONGEST = 24
-"""Instructions of one expression: longer ones would push their own temporaries out of the cache."""
+"""Maximum number of instructions: longer expressions would evict their temporaries from the cache."""
 
 DType = np.dtype[Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Instruction:
-    """`opcode` names an entry of OPCODES; `args` are registers, `numbers` constants, `dtype` what `convert` gives."""
+    """`opcode` is a key of OPCODES, `args` are registers, `numbers` constants, `dtype` the result type of `convert`."""
 
     opcode: str
     args: tuple[int, ...]
@@ -32,7 +32,7 @@ class Instruction:
 
 @dataclass(frozen=True, slots=True)
 class Expression:
-    """`operands` inputs, then the instructions. `results` are the registers that it gives, empty for the last alone.
+    """`operands` inputs and the instructions. `results` are the result registers; empty means the last one only.
 
     Without instructions it is the identity of operand 0.
     """
@@ -53,29 +53,29 @@ class Expression:
         return self.results or (self.operands + len(self.instructions) - 1 if self.instructions else 0,)
 
     def may_grow(self, other: Expression) -> bool:
-        """True when this one's only result may become an operand of `other`, and both are not too long for one."""
+        """True if the only result may become an operand of `other` and both together are short enough."""
         return not self.results and len(self.instructions) + len(other.instructions) <= LONGEST
 
     def types(self, operands: Sequence[DType]) -> list[DType]:
-        """The element types of all registers. Raises ValueError for instructions that do not exist or do not fit."""
+        """Return the element types of all registers. Raises ValueError for unknown or invalid instructions."""
         types = list(operands)
         for k, i in enumerate(self.instructions):
             opcode = OPCODES.get(i.opcode)
             if opcode is None or len(i.args) != opcode.arity or len(i.numbers) not in opcode.numbers:
-                raise ValueError(f"instruction {k}, {i}, is none that exists")
+                raise ValueError(f"instruction {k}, {i}, is unknown, or has the wrong number of arguments")
             if not all(0 <= a < len(types) for a in i.args):
-                raise ValueError(f"instruction {k}, {i}, takes a register that is not made yet")
+                raise ValueError(f"instruction {k}, {i}, reads a register that is not defined yet")
             args = [types[a] for a in i.args]
             alike = args[1:] if i.opcode == "select" else args
             if len(set(alike)) > 1 or (i.opcode == "select" and args[0] != np.dtype(bool)):
-                raise ValueError(f"instruction {k}, {i}, takes registers of the types {', '.join(map(str, args))}")
+                raise ValueError(f"instruction {k}, {i}, has arguments of the types {', '.join(map(str, args))}")
             if (i.dtype is not None) != (opcode.result == "given"):
-                raise ValueError(f"instruction {k}, {i}, names a type where none is wanted, or none where one is")
+                raise ValueError(f"instruction {k}, {i}, must name a type if and only if its opcode requires one")
             types.append(np.dtype(bool) if opcode.result == "bool" else i.dtype or alike[-1])
         return types
 
     def then(self, other: Expression, at: int) -> Expression:
-        """`other` with this expression's result as its operand `at`; this one's operands first, then other's rest."""
+        """Return `other` with this result as operand `at`. Operands: all of `self`, then the rest of `other`."""
         mine, theirs = self.operands, other.operands - 1
         shift = {r: r if r < mine else r + theirs for r in range(mine + len(self.instructions))}
         placed = _moved(self.instructions, shift)
@@ -87,12 +87,12 @@ class Expression:
         return Expression(mine + theirs, (*placed, *_moved(other.instructions, names)), results)
 
     def renamed(self, operands: int, names: dict[int, int]) -> Expression:
-        """The same instructions with every register, operands included, under a new number."""
+        """Return the same instructions with every register renumbered, including operands."""
         results = tuple(names[r] for r in self.results)
         return Expression(operands, _moved(self.instructions, names), results)
 
     def pruned(self) -> Expression:
-        """Without the instructions that no result needs."""
+        """Return the expression without unused instructions."""
         needed = set(self.result_registers)
         for k in range(len(self.instructions) - 1, -1, -1):
             if self.operands + k in needed:
@@ -110,5 +110,8 @@ class Expression:
 
 
 def _moved(instructions: Sequence[Instruction], names: dict[int, int]) -> tuple[Instruction, ...]:
-    """The instructions with their registers renamed."""
+    """Return the instructions with renamed registers."""
     return tuple(Instruction(i.opcode, tuple(names[a] for a in i.args), i.numbers, i.dtype) for i in instructions)
+
+
+IDENTITY = Expression(1)

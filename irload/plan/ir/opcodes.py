@@ -1,4 +1,4 @@
-"""The instructions of expressions: what each takes, and the element type of what it gives."""
+"""The instructions of expressions: arity, parameters, and element type of the result."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from irload.record import record
 
 @record()
 class Opcode:
-    """One instruction. It takes `arity` registers, and a count of numbers that is one of `numbers`.
+    """One instruction with `arity` register arguments; `numbers` lists the allowed counts of number arguments.
 
-    All registers have one element type, which the result has, too, unless `result` says otherwise: "bool" for a
-    comparison, "given" where the instruction names it. The first register of a `select` is boolean.
+    All registers have one element type, also the result, unless `result` is "bool" (comparisons) or "given" (the
+    instruction names the type). The first register of a `select` is boolean.
     """
 
     name: str
@@ -44,4 +44,4 @@ OPCODES: dict[str, Opcode] = {
         Opcode("convert", 1, result="given"),
     )
 }
-"""Every instruction by its name. `number_subtract` and `number_divide` take the number as their first operand."""
+"""Every instruction by name. `number_subtract` and `number_divide` use the number as their first operand."""

@@ -1,18 +1,18 @@
-"""Which powers of a softmax count as zero."""
+"""The threshold below which exponentials of a softmax are flushed to zero."""
 
 from __future__ import annotations
 
 from math import log
 
 SMALLEST_NORMAL = 2.0**-126
-"""The least f32 that is no subnormal number."""
+"""The smallest normal f32."""
 
 
 def least_exponent(length: int) -> float:
-    """Where e^x begins to count, in a softmax over `length` elements.
+    """The smallest x whose e^x is computed in a softmax over `length` elements; smaller ones give 0.
 
-    Below, its quotient by their sum may be subnormal. Masks of −100 make such powers by the thousand, and processors
-    take a hundred times as long for whatever is computed of them. What is lost is at most `length` · 2⁻¹²⁶ of a sum
-    that is 1 or more.
+    Below it the quotient of e^x and the row sum may be subnormal. Masks of −100 produce thousands of subnormal
+    exponentials, and processors handle them a hundred times more slowly. The error is at most `length` · 2⁻¹²⁶ of a sum
+    that is at least 1.
     """
     return log(SMALLEST_NORMAL * max(length, 1))

@@ -1,50 +1,52 @@
-"""Program: values, and the steps that make them, in order."""
+"""Program: values, and the steps that produce them, in order."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import field
 from math import prod
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from irload.core.tensor import Array
 from irload.graph import Node, Output
 from irload.plan.ir.constant import Constant
+from irload.plan.ir.expression import IDENTITY, Expression
+from irload.plan.ir.strides import View
 from irload.record import record
 
 
 class PlanInvalid(AssertionError):
-    """A plan that breaks its own rules: a defect of irload, never of a file."""
+    """A plan that violates its invariants: a defect of irload, never of a file."""
 
 
 @record(frozen=False, eq=False)
 class Value:
-    """A tensor of static shape that flows between steps. One with a `source` is constant."""
+    """A tensor of static shape, produced by one step and read by others. One with a `source` is constant."""
 
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
     source: Constant | None = None
     name: str = ""
     used: bool = True
-    """False for an output that no node of the graph takes."""
+    """False for an output that no node of the graph reads."""
     origin: Output | None = None
-    """The output of the graph that it is, where it is one as it stands there."""
+    """The output of the graph that the value represents, if it represents one unchanged."""
 
     @staticmethod
     def of(array: Array, name: str = "") -> Value:
-        """A constant."""
+        """Return a constant value."""
         return Value(array.shape, array.dtype, Constant.of(array), name=name)
 
     @property
     def is_constant(self) -> bool:
-        """True when the values are known before the run. Asking costs nothing; asking for them may read the file."""
+        """True if the values are known before the run. Does not read the file; `array` may."""
         return self.source is not None
 
     @property
     def constant(self) -> Array | None:
-        """The values of a constant, None for all else."""
+        """The values of a constant, None for any other value."""
         return None if self.source is None else self.source.array
 
     @property
@@ -62,9 +64,26 @@ class Value:
         return f"<{kind}{self.name} {self.dtype}{list(self.shape)}>"
 
 
+LONG_STEP = 10e9
+"""Floating-point operations from which time limits and Ctrl-C are checked within a step."""
+
+
 @record(frozen=False, eq=False)
 class Step:
-    """Base of all steps: the values it takes and makes, and the nodes of the graph that it stands for."""
+    """Base of all steps: inputs, outputs, and the nodes of the graph that the step implements.
+
+    A subclass states the properties of its computation that hold on every back end: `check`, and the properties that
+    differ from the defaults here.
+    """
+
+    prefers_channels_last: ClassVar[bool] = False
+    """True for windows over positions: they are contiguous runs of channels-last data, and so is their result."""
+    adapts_layout: ClassVar[bool] = False
+    """True if the outputs are computed in any axis order, so that their readers choose it."""
+    keeps_layout: ClassVar[bool] = False
+    """True if the outputs are computed in the axis order of the inputs."""
+    keeps_elements: ClassVar[bool] = False
+    """True if the outputs consist of elements of the inputs, unchanged, so that all are stored in the same type."""
 
     inputs: list[Value]
     outputs: list[Value]
@@ -78,22 +97,66 @@ class Step:
 
     @property
     def title(self) -> str:
-        """What profiles and explanations call the step: the types it was made of."""
+        """The name of the step in profiles and explanations: the types of its nodes."""
         return "+".join(dict.fromkeys(n.type for n in self.origin)) or type(self).__name__
+
+    def check(self) -> None:
+        """Raise PlanInvalid or ValueError unless numbers, shapes and types of inputs and outputs match the fields."""
+        raise NotImplementedError
+
+    @property
+    def flops(self) -> int:
+        """The multiplications and additions of sums of products; 0 for memory-bound steps."""
+        return 0
+
+    @property
+    def nbytes(self) -> int:
+        """The minimum of bytes read and written."""
+        return sum(v.nbytes for v in (*self.inputs, *self.outputs))
+
+    @property
+    def calculates(self) -> bool:
+        """False for operations that return their inputs unchanged."""
+        return True
+
+    @property
+    def has_effect(self) -> bool:
+        """True if the step must run even if no other step reads its outputs."""
+        return False
+
+    @property
+    def view(self) -> View | None:
+        """The output as a view of the input, None if it is computed."""
+        return None
+
+    @property
+    def elementwise_part(self) -> Expression:
+        """The expression that the step evaluates for each element; the identity if there is none."""
+        return IDENTITY
+
+    @property
+    def needs_channels_last(self) -> bool:
+        """True if data in another axis order is copied first."""
+        return False
+
+    @property
+    def layout_sources(self) -> Sequence[Value]:
+        """The inputs whose axis order the outputs keep."""
+        return self.inputs if self.keeps_layout else ()
 
 
 class Program:
-    """Steps in an order in which they can run, the values the caller fills and those it reads.
+    """Steps in executable order, the values that the caller fills and those it reads.
 
-    A step that stands in a program is not changed but replaced, and its consumers stand in an index: so each rewrite
-    costs as much as it changes, however long the program is.
+    Steps are replaced, never modified, and consumers are indexed, so a rewrite costs as much as it changes,
+    independently of the length of the program.
     """
 
     def __init__(self, steps: Sequence[Step], inputs: Sequence[Value], outputs: Sequence[Value]) -> None:
         self.inputs = tuple(inputs)
         self.outputs = tuple(outputs)
         self.returned = frozenset(outputs)
-        """The same as a set."""
+        """`outputs` as a set."""
         self.steps = list(steps)
 
     @property
@@ -103,7 +166,7 @@ class Program:
 
     @steps.setter
     def steps(self, steps: Sequence[Step]) -> None:
-        # A place holds what has come of one step: often one, none once it is gone into another.
+        # Each slot holds the replacements of one original step: usually one, none after it was fused into another.
         self._places: list[list[Step]] = [[step] for step in steps]
         self._place = {step: k for k, step in enumerate(steps)}
         self._consumers: dict[Value, dict[Step, int]] = {}
@@ -111,15 +174,15 @@ class Program:
             self._index(step, 1)
 
     def producers(self) -> dict[Value, Step]:
-        """The step that makes each value."""
+        """Return the step that produces each value."""
         return {v: s for s in self.steps for v in s.outputs}
 
     def consumers(self, value: Value) -> list[Step]:
-        """The steps that take a value, once for every time they take it. Outputs of the program are not counted."""
+        """Return the steps that read a value, once per use. Outputs of the program are not counted."""
         return [step for step, times in self._consumers.get(value, {}).items() for _ in range(times)]
 
     def sole_consumer(self, value: Value) -> Step | None:
-        """The one step that takes a value, once, None where there are more or where the program returns it."""
+        """Return the only step that reads a value, once; None if there are more or if the program returns the value."""
         consumers = self._consumers.get(value, {})
         if len(consumers) != 1 or value in self.returned:
             return None
@@ -127,7 +190,7 @@ class Program:
         return step if times == 1 else None
 
     def replace(self, old: Iterable[Step], new: Sequence[Step]) -> None:
-        """Put `new` in the place of the last of `old`, and drop `old`."""
+        """Insert `new` at the position of the last of `old`, and remove `old`."""
         gone = dict.fromkeys(old)
         kept = max(self._place[step] for step in gone)
         place = self._places[kept]
@@ -149,7 +212,7 @@ class Program:
 
 
 def walk_values(program: Program) -> Iterator[Value]:
-    """Every value that is no constant, each once, in the order of its making."""
+    """Return every value that is not constant, once, in order of production."""
     seen: set[Value] = set()
     for value in (*program.inputs, *(v for s in program.steps for v in s.outputs)):
         if not value.is_constant and value not in seen:

@@ -1,4 +1,4 @@
-"""Views as data: where the elements of a tensor lie, and what Reshape, Transpose, Slice and Broadcast make of that."""
+"""Views as strides: Reshape, Transpose, Slice and Broadcast as arithmetic on shape, strides and offset."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from irload.record import record
 
 @record()
 class Strided:
-    """Element (i, j, …) of a tensor lies `offset` + i·strides[0] + j·strides[1] + … elements into its buffer."""
+    """Element (i, j, …) of a tensor is at `offset` + i·strides[0] + j·strides[1] + … in its buffer, in elements."""
 
     shape: tuple[int, ...]
     strides: tuple[int, ...]
@@ -19,41 +19,31 @@ class Strided:
 
     @staticmethod
     def dense(shape: tuple[int, ...], order: Sequence[int] = ()) -> Strided:
-        """Elements without gaps, the axes in `order`, outermost first; in their own without it."""
+        """Return contiguous strides for the axes in `order`, outermost first; row-major by default."""
         strides, step = [0] * len(shape), 1
         for axis in reversed(order or range(len(shape))):
             strides[axis] = step
             step *= shape[axis]
         return Strided(shape, tuple(strides))
 
-    @property
-    def is_dense(self) -> bool:
-        """True where the elements lie without gaps in the order of the axes."""
-        step = 1
-        for n, stride in zip(reversed(self.shape), reversed(self.strides), strict=True):
-            if n != 1 and stride != step:
-                return not prod(self.shape)
-            step *= n
-        return True
 
-
-Kind = Literal["reshape", "transpose", "slice", "broadcast"]
+ViewKind = Literal["reshape", "transpose", "slice", "broadcast"]
 
 
 @record()
 class View:
-    """One way to look at a tensor.
+    """A view of a tensor.
 
-    `axes` is the shape that a reshape or broadcast gives, or the order of a transpose. `ranges` says what a slice takes
-    of each axis: start, count and step, which may be negative.
+    `axes` is the shape of a reshape or broadcast, or the permutation of a transpose. `ranges` has start, count and step
+    (which may be negative) of a slice, per axis.
     """
 
-    kind: Kind
+    kind: ViewKind
     axes: tuple[int, ...] = ()
     ranges: tuple[tuple[int, int, int], ...] = ()
 
     def of(self, strided: Strided) -> Strided | None:
-        """What the view gives of a tensor, None where no strides do: only for a reshape."""
+        """Apply the view to a tensor. None if no strides describe the result, which happens only for a reshape."""
         match self.kind:
             case "reshape":
                 return _reshaped(strided, self.axes)
@@ -85,7 +75,7 @@ def _broadcast(strided: Strided, shape: tuple[int, ...]) -> Strided:
 
 
 def _reshaped(strided: Strided, shape: tuple[int, ...]) -> Strided | None:
-    """Groups of axes that hold the same elements before and after; each must lie as one run of equal steps."""
+    """Match groups of axes with equal element counts before and after; each group must have uniform strides."""
     if not prod(shape):
         return Strided(shape, Strided.dense(shape).strides, strided.offset)
     old = [(n, s) for n, s in zip(strided.shape, strided.strides, strict=True) if n != 1]
@@ -110,7 +100,7 @@ def _reshaped(strided: Strided, shape: tuple[int, ...]) -> Strided | None:
             step *= shape[k]
         i, j = i + 1, j + 1
     step = 1
-    for k in reversed(range(len(shape))):  # an axis of one element: any stride will do; this is the one of dense memory
+    for k in reversed(range(len(shape))):  # an axis of length 1 may have any stride; use that of contiguous memory
         if shape[k] == 1:
             strides[k] = step
         step = strides[k] * shape[k]

@@ -1,1 +1,1 @@
-"""From the graph to a program, for no back end in particular: a file for each family, and a table of them all."""
+"""From the graph to a program, independent of back ends: one file per family, and a table of all lowerings."""

@@ -1,34 +1,34 @@
-"""Operations that are elementwise steps around a reduction: norms, normalisation by them, the logarithm of softmax."""
+"""Operations composed of elementwise steps and a reduction: norms, division by norms, LogSoftmax."""
 
 from __future__ import annotations
 
 from irload.graph import Node
 from irload.plan.ir.expression import Expression, Instruction
 from irload.plan.ir.program import Step, Value
-from irload.plan.ir.steps import Elementwise, Reduce
+from irload.plan.ir.steps import ElementwiseStep, ReduceStep
 from irload.plan.lowering.values import all_f32, known_axes, rounded
 
 
 def norm(node: Node, inputs: list[Value], outputs: list[Value]) -> list[Step] | None:
-    """ReduceL1 and ReduceL2 over known axes."""
+    """Lower ReduceL1 and ReduceL2 over known axes."""
     x, (out,) = inputs[0], outputs
     axes = known_axes(inputs[1], len(x.shape))
     if not axes or not all_f32([x, out]):
         return None
     if node.type == "ReduceL1":
         sizes = _mapped(x, "abs")
-        return [sizes, Reduce([sizes.output], outputs, kind="sum", axes=axes)]
+        return [sizes, ReduceStep([sizes.output], outputs, kind="sum", axes=axes)]
     squares = _mapped(x, "square")
     total = Value(out.shape, out.dtype, name=out.name)
     return [
         squares,
-        Reduce([squares.output], [total], kind="sum", axes=axes),
-        Elementwise([total], outputs, expression=Expression(1, (Instruction("sqrt", (0,)),))),
+        ReduceStep([squares.output], [total], kind="sum", axes=axes),
+        ElementwiseStep([total], outputs, expression=Expression(1, (Instruction("sqrt", (0,)),))),
     ]
 
 
 def normalize(node: Node, inputs: list[Value], outputs: list[Value]) -> list[Step] | None:
-    """NormalizeL2 over known axes."""
+    """Lower NormalizeL2 over known axes."""
     x, attributes = inputs[0], node.op.attributes
     axes = known_axes(inputs[1], len(x.shape))
     if not axes or not all_f32([x, *outputs]):
@@ -41,18 +41,20 @@ def normalize(node: Node, inputs: list[Value], outputs: list[Value]) -> list[Ste
         Instruction("sqrt", (2,)),
         Instruction("divide", (0, 3)),
     )
-    return [squares, total, Elementwise([x, total.output], outputs, expression=Expression(2, divided))]
+    return [squares, total, ElementwiseStep([x, total.output], outputs, expression=Expression(2, divided))]
 
 
 def log_softmax(node: Node, inputs: list[Value], outputs: list[Value]) -> list[Step] | None:
-    """LogSoftmax: what is left of x − max when the logarithm of the sum of its exponentials is taken away."""
+    """Lower LogSoftmax: x − max(x) − log(sum(exp(x − max(x))))."""
     x = inputs[0]
     if not x.shape or not all_f32([x, *outputs]):
         return None
     axes = (int(node.op.attributes["axis"]) % len(x.shape),)
     largest = _reduced(x, "max", axes)
     low = Value(x.shape, x.dtype, name=x.name)
-    difference = Elementwise([x, largest.output], [low], expression=Expression(2, (Instruction("subtract", (0, 1)),)))
+    difference = ElementwiseStep(
+        [x, largest.output], [low], expression=Expression(2, (Instruction("subtract", (0, 1)),))
+    )
     powers = _mapped(low, "exp")
     total = _reduced(powers.output, "sum", axes)
     left = (Instruction("log", (1,)), Instruction("subtract", (0, 2)))
@@ -61,18 +63,18 @@ def log_softmax(node: Node, inputs: list[Value], outputs: list[Value]) -> list[S
         difference,
         powers,
         total,
-        Elementwise([low, total.output], outputs, expression=Expression(2, left)),
+        ElementwiseStep([low, total.output], outputs, expression=Expression(2, left)),
     ]
 
 
-def _mapped(x: Value, opcode: str) -> Elementwise:
-    """A function of each element."""
-    return Elementwise(
+def _mapped(x: Value, opcode: str) -> ElementwiseStep:
+    """Return an elementwise step of one operand."""
+    return ElementwiseStep(
         [x], [Value(x.shape, x.dtype, name=x.name)], expression=Expression(1, (Instruction(opcode, (0,)),))
     )
 
 
-def _reduced(x: Value, kind: str, axes: tuple[int, ...]) -> Reduce:
-    """A reduction whose axes stay, of length 1."""
+def _reduced(x: Value, kind: str, axes: tuple[int, ...]) -> ReduceStep:
+    """Return a reduction that keeps its axes with length 1."""
     shape = tuple(1 if k in axes else n for k, n in enumerate(x.shape))
-    return Reduce([x], [Value(shape, x.dtype, name=x.name)], kind=kind, axes=axes)
+    return ReduceStep([x], [Value(shape, x.dtype, name=x.name)], kind=kind, axes=axes)

@@ -1,4 +1,4 @@
-"""Einsum: a transpose of one operand, a matmul of two between transposes."""
+"""Einsum: a Transpose for one operand, a MatMul between Transposes for two."""
 
 from __future__ import annotations
 
@@ -7,23 +7,23 @@ from math import prod
 from irload.graph import Node
 from irload.ops.matrix.einsum import ELLIPSIS, Equation
 from irload.plan.ir.program import Step, Value
-from irload.plan.ir.steps import MatMul, Reshape, Transpose
+from irload.plan.ir.steps import MatMulStep, ReshapeStep, TransposeStep
 from irload.plan.lowering.values import all_f32
 
 
 def einsum(node: Node, inputs: list[Value], outputs: list[Value]) -> list[Step] | None:
-    """An Einsum in which each letter stands for an axis of one size, and occurs once in an operand."""
+    """Lower an Einsum in which every letter has one size and occurs at most once per operand."""
     equation = Equation.parse(node.op.attributes["equation"])
     if any(ELLIPSIS in labels or len(set(labels)) < len(labels) for labels in equation.inputs):
         return None
     if len(inputs) == 1 and len(equation.output) == len(equation.inputs[0]):
         order = tuple(equation.inputs[0].index(label) for label in equation.output)
-        return [Transpose(inputs, outputs, order=order)]
+        return [TransposeStep(inputs, outputs, order=order)]
     return _product(node, equation, inputs, outputs) if len(inputs) == 2 and all_f32([*inputs, *outputs]) else None
 
 
 def _product(node: Node, equation: Equation, inputs: list[Value], outputs: list[Value]) -> list[Step] | None:
-    if inputs[0].is_constant and not inputs[1].is_constant:  # weights stand at the right of a matmul
+    if inputs[0].is_constant and not inputs[1].is_constant:  # weights are the second operand of a matmul
         inputs, equation = inputs[::-1], Equation(equation.inputs[::-1], equation.output)
     (left, right), out = equation.inputs, equation.output
     sizes: dict[str, int] = {}
@@ -34,7 +34,7 @@ def _product(node: Node, equation: Equation, inputs: list[Value], outputs: list[
     batch, summed = [label for label in out if label in both], [label for label in both if label not in out]
     rows, columns = [label for label in out if label not in right], [label for label in out if label not in left]
     if not set(left) | set(right) <= {*out, *summed}:
-        return None  # a sum over an axis that one operand alone has
+        return None  # a sum over an axis that only one operand has
 
     steps: list[Step] = []
     across = right == (*batch, *columns, *summed)
@@ -42,25 +42,25 @@ def _product(node: Node, equation: Equation, inputs: list[Value], outputs: list[
     b = _matrices(inputs[1], right, [batch, columns, summed] if across else [batch, summed, columns], sizes, steps)
     made = (*batch, *rows, *columns)
     product = Value((*a.shape[:-1], prod(sizes[label] for label in columns)), a.dtype, name=node.name)
-    steps.append(MatMul([a, b], [product], transpose_b=across))
+    steps.append(MatMulStep([a, b], [product], transpose_b=across))
     parts = Value(tuple(sizes[label] for label in made), a.dtype, name=node.name)
-    steps.append(Reshape([product], [parts]))
-    steps.append(Transpose([parts], outputs, order=tuple(made.index(label) for label in out)))
+    steps.append(ReshapeStep([product], [parts]))
+    steps.append(TransposeStep([parts], outputs, order=tuple(made.index(label) for label in out)))
     return steps
 
 
 def _matrices(
     value: Value, labels: tuple[str, ...], groups: list[list[str]], sizes: dict[str, int], steps: list[Step]
 ) -> Value:
-    """An operand as [batch…, M, K], where M and K are the products of the axes of the last two groups."""
+    """Return an operand as [batch…, M, K], where M and K are the products of the last two groups of axes."""
     batch, *others = groups
     order = tuple(labels.index(label) for group in groups for label in group)
     if order != tuple(range(len(order))):
         turned = Value(tuple(value.shape[k] for k in order), value.dtype, name=value.name)
-        steps.append(Transpose([value], [turned], order=order))
+        steps.append(TransposeStep([value], [turned], order=order))
         value = turned
     shape = (*(sizes[label] for label in batch), *(prod(sizes[label] for label in group) for group in others))
     if shape != value.shape:
-        steps.append(Reshape([value], [Value(shape, value.dtype, name=value.name)]))
+        steps.append(ReshapeStep([value], [Value(shape, value.dtype, name=value.name)]))
         value = steps[-1].output
     return value

@@ -9,12 +9,12 @@ from irload.ops.convolution.backward import BackpropBase
 from irload.ops.windows import Windowed
 from irload.plan.ir.constant import Constant
 from irload.plan.ir.program import Step, Value
-from irload.plan.ir.steps import Conv, ConvTranspose
+from irload.plan.ir.steps import ConvStep, ConvTransposeStep
 from irload.plan.lowering.values import all_f32, apart
 
 
 def convolution(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
-    """Convolutions with constant filters."""
+    """Lower convolutions with constant filters."""
     data, weights = inputs
     spatial = len(data.shape) - 2
     if weights.source is None or not all_f32([*inputs, *outputs]):
@@ -22,7 +22,7 @@ def convolution(node: Node, inputs: list[Value], outputs: list[Value]) -> Step |
     weights = weights if node.type == "GroupConvolution" else _one_group(weights, weights.source)
     op = cast(Windowed, node.op)
     pads = op.pads(data.shape[2:], weights.shape[3:])
-    return Conv(
+    return ConvStep(
         [data, weights],
         outputs,
         strides=apart(op.per_axis("strides", spatial), outputs[0].shape[2:]),
@@ -33,7 +33,7 @@ def convolution(node: Node, inputs: list[Value], outputs: list[Value]) -> Step |
 
 
 def transposed(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
-    """Transposed convolutions with constant filters."""
+    """Lower transposed convolutions with constant filters."""
     data, weights, *asked = inputs
     op = cast(BackpropBase, node.op)
     if weights.source is None or not all_f32([data, weights, *outputs]):
@@ -41,7 +41,7 @@ def transposed(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | 
     weights = weights if node.type == "GroupConvolutionBackpropData" else _one_group(weights, weights.source)
     kernel = weights.shape[3:]
     pads = op.begins(data.shape[2:], kernel, outputs[0].shape[2:] if asked else None)
-    return ConvTranspose(
+    return ConvTransposeStep(
         [data, weights],
         outputs,
         strides=apart(op.per_axis("strides", len(kernel)), data.shape[2:]),
@@ -51,7 +51,7 @@ def transposed(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | 
 
 
 def _one_group(weights: Value, source: Constant) -> Value:
-    """The weights with an axis of groups in front."""
+    """Return the weights with a leading axis of groups."""
     shape = (1, *weights.shape)
     return Value(
         shape, weights.dtype, source.derived("one group", shape, lambda w: w[None], moves=True), name=weights.name

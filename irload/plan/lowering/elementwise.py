@@ -1,4 +1,4 @@
-"""Elementwise operations as one-instruction expressions; fusion joins them."""
+"""Elementwise operations as expressions of one instruction, which passes fuse."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import numpy as np
 from irload.graph import Node
 from irload.plan.ir.expression import Expression, Instruction
 from irload.plan.ir.program import Step, Value
-from irload.plan.ir.steps import Elementwise
+from irload.plan.ir.steps import ElementwiseStep
 from irload.plan.lowering.values import all_f32, scalar
 
 UNARY = {
@@ -38,33 +38,33 @@ BINARY = {
 }
 
 
-def _elementwise(inputs: list[Value], outputs: list[Value], *instructions: Instruction) -> Elementwise:
-    return Elementwise(inputs, outputs, expression=Expression(len(inputs), instructions))
+def _elementwise(inputs: list[Value], outputs: list[Value], *instructions: Instruction) -> ElementwiseStep:
+    return ElementwiseStep(inputs, outputs, expression=Expression(len(inputs), instructions))
 
 
 def unary(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
-    """A function of one operand."""
+    """Lower a function of one operand."""
     if not all_f32([*inputs, *outputs]):
         return None
     return _elementwise(inputs, outputs, Instruction(UNARY[node.type], (0,)))
 
 
 def binary(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
-    """A function of two operands."""
+    """Lower a function of two operands."""
     if not all_f32([*inputs, *outputs]) or node.op.attributes["auto_broadcast"] == "pdpd":
         return None
     return _elementwise(inputs, outputs, Instruction(BINARY[node.type], (0, 1)))
 
 
 def squared_difference(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
-    """(a − b)²."""
+    """Lower (a − b)²."""
     if not all_f32([*inputs, *outputs]) or node.op.attributes["auto_broadcast"] == "pdpd":
         return None
     return _elementwise(inputs, outputs, Instruction("subtract", (0, 1)), Instruction("square", (2,)))
 
 
 def power(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
-    """A power; squares and roots have instructions of their own."""
+    """Lower a power; square and sqrt have dedicated instructions."""
     base, exponent = inputs
     if not all_f32([*inputs, *outputs]) or node.op.attributes["auto_broadcast"] == "pdpd":
         return None
@@ -77,7 +77,7 @@ def power(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
 
 
 def clamp(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
-    """X cut to min..max."""
+    """Lower x clamped to min..max."""
     if not all_f32([*inputs, *outputs]):
         return None
     bounds = (node.op.attributes["min"], node.op.attributes["max"])
@@ -85,7 +85,7 @@ def clamp(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
 
 
 def swish(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
-    """X · sigmoid(beta · x)."""
+    """Lower x · sigmoid(beta · x)."""
     slope = scalar(inputs[1]) if len(inputs) > 1 else 1.0
     if slope is None or not all_f32([*inputs, *outputs]):
         return None
@@ -93,7 +93,7 @@ def swish(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
 
 
 def leaky_relu(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
-    """X above zero, slope · x below, for constant finite slopes: max(x, slope · x) where that is the same."""
+    """Lower PReLU with constant finite slopes: x if x > 0, else slope · x; as max(x, slope · x) if that is equal."""
     x, slope = inputs
     array = slope.constant
     if array is None or not all_f32([*inputs, *outputs]) or not np.isfinite(array).all():
@@ -108,7 +108,7 @@ def leaky_relu(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | 
 
 
 def gelu(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
-    """GELU, exact or by tanh."""
+    """Lower GELU, exact or with tanh."""
     if not all_f32([*inputs, *outputs]):
         return None
     tanh = node.op.attributes.get("approximation_mode") == "tanh"
@@ -116,14 +116,14 @@ def gelu(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
 
 
 def hard_sigmoid_six(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
-    """min(max(x + 3, 0), 6) / 6."""
+    """Lower min(max(x + 3, 0), 6) / 6."""
     if not all_f32([*inputs, *outputs]):
         return None
     return _elementwise(inputs, outputs, Instruction("hard_sigmoid", (0,), (1 / 6, 0.5)))
 
 
 def hard_sigmoid(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
-    """clip(alpha · x + beta, 0, 1)."""
+    """Lower clip(alpha · x + beta, 0, 1)."""
     alpha, beta = scalar(inputs[1]), scalar(inputs[2])
     if alpha is None or beta is None or not all_f32([*inputs, *outputs]):
         return None
@@ -131,7 +131,7 @@ def hard_sigmoid(node: Node, inputs: list[Value], outputs: list[Value]) -> Step 
 
 
 def elu(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
-    """X above zero, alpha · (eˣ − 1) below."""
+    """Lower Elu: x if x > 0, else alpha · (eˣ − 1)."""
     if not all_f32([*inputs, *outputs]):
         return None
     return _elementwise(inputs, outputs, Instruction("elu", (0,), (node.op.attributes["alpha"],)))

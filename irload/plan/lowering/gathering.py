@@ -1,19 +1,20 @@
-"""Gather: views where indices are known and regular, else a step of its own, whose table may stay f16."""
+"""Gather: a view if the indices are known and regular, otherwise a step whose table may stay f16."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from irload.core import element as et
+from irload.core.size import number
 from irload.core.tensor import Array
 from irload.graph import Node
 from irload.plan.ir.program import Step, Value
-from irload.plan.ir.steps import INDICES, Gather, Reshape
+from irload.plan.ir.steps import INDICES, GatherStep, ReshapeStep
 from irload.plan.lowering.values import ending, from_start, sliced
 
 
 def gather(node: Node, inputs: list[Value], outputs: list[Value]) -> list[Step] | None:
-    """Gather along a known axis."""
+    """Lower a Gather along a known axis."""
     data, indices, axis_value = inputs
     axis = axis_value.constant
     if axis is None or node.op.attributes.get("batch_dims", 0) or not data.size:
@@ -24,19 +25,19 @@ def gather(node: Node, inputs: list[Value], outputs: list[Value]) -> list[Step] 
         if taken is not None:
             part = sliced(data, along, taken)
             return ending(
-                data, [part, *([] if len(indices.shape) == 1 else [Reshape([part.output], outputs)])], outputs
+                data, [part, *([] if len(indices.shape) == 1 else [ReshapeStep([part.output], outputs)])], outputs
             )
     if indices.dtype.name not in INDICES or not indices.size:
         return None
-    return [Gather([_table(data, outputs[0]), indices], outputs, axis=along)]
+    return [GatherStep([_table(data, outputs[0]), indices], outputs, axis=along)]
 
 
 def _regular(indices: Array, size: int) -> slice | None:
-    """The slice that takes the same elements, None where there is none."""
+    """Return the slice that selects the same elements, None if there is no equivalent slice."""
     at = from_start(indices.reshape(-1), size)
     if at is None or not at.size:
         return None
-    first, step = int(at[0]), int(at[1] - at[0]) if at.size > 1 else 1
+    first, step = number(at[0]), number(at[1] - at[0]) if at.size > 1 else 1
     if not step or (np.diff(at) != step).any():
         return None
     stop = first + step * at.size
@@ -44,7 +45,7 @@ def _regular(indices: Array, size: int) -> slice | None:
 
 
 def _table(data: Value, out: Value) -> Value:
-    """The data, or what the file has, where that is f16, widened, and less is taken of it than there is."""
+    """Return the data, or the stored f16 if the data is widened and only a part of it is selected."""
     if data.source is None or data.source.recipe is None or not data.source.recipe.widens or out.size >= data.size:
         return data
     return Value(data.shape, et.f16.dtype, data.source.recipe.inputs[0], name=data.name)

@@ -1,4 +1,4 @@
-"""From the graph to a program: each node becomes the steps that describe it, or computes itself where none do."""
+"""From the graph to a program: each node becomes the steps that describe it, or a Compute step."""
 
 from __future__ import annotations
 
@@ -7,20 +7,19 @@ from collections.abc import Callable, Mapping, Sequence
 from irload.core.op import Op, is_builtin
 from irload.core.tensor import TensorType
 from irload.graph import Node, Output
-from irload.plan.ir.constant import Constant
 from irload.plan.ir.program import Program, Step, Value
-from irload.plan.ir.steps import Compute
+from irload.plan.ir.steps import ComputeStep
 from irload.plan.lowering.table import LOWERINGS
 from irload.plan.lowering.widening import converted, widened
-from irload.plan.schedule import Part
+from irload.plan.schedule import StaticPart
 from irload.plan.wide import is_short, takes_its_own_types, wide_type
 
 
-def lower(part: Part, is_supported: Callable[[Step], bool], operation: Callable[[Op], Op]) -> Program:
-    """The program of a part of a graph. Floats of 16 bits are f32 in it, its inputs and outputs, too.
+def lower(part: StaticPart, is_supported: Callable[[Step], bool], operation: Callable[[Op], Op]) -> Program:
+    """Return the program of a part of a graph. Floats of 16 bits are f32 in it, including inputs and outputs.
 
-    Steps that no back end supports are not made: the `compute` of the operation, or of what `operation` gives for it,
-    stands in their place.
+    A node whose steps no back end supports becomes Compute, which calls the `compute` of the operation, or of the
+    operation that `operation` returns for it.
     """
     types = part.types
     nodes = [scheduled.node for scheduled in part.nodes]
@@ -29,7 +28,9 @@ def lower(part: Part, is_supported: Callable[[Step], bool], operation: Callable[
     values: dict[Output, Value] = {}
     for output, constant in part.constants.items():
         value = _value(output, types[output])
-        value.dtype, value.source = constant.dtype, constant
+        value.source = constant
+        if constant.dtype != object:  # of strings, or of sizes, which are integers of the inferred type
+            value.dtype = constant.dtype
         values[output] = widened(value)
         if constant.dtype == types[output].element.dtype:  # else it is a float of 16 bits that was folded as f32
             short[output] = value
@@ -61,7 +62,7 @@ def _in_own_types(
     own: Mapping[Output, Value],
     wide: Mapping[Output, Value],
 ) -> list[Step]:
-    """The steps of an operation that gets floats of 16 bits as such. `short`: those that exist so already."""
+    """Return the steps of an operation on unwidened 16-bit floats. `short`: values that exist in 16 bits."""
     steps: list[Step] = []
     for i in (i for i in node.inputs if is_short(types[i])):
         if i not in short:
@@ -76,18 +77,17 @@ def _in_own_types(
     return steps
 
 
-def _compute(op: Op, inputs: list[Value], outputs: list[Value], types: Sequence[TensorType]) -> Compute:
-    return Compute(inputs, outputs, op=op, types=tuple(t.without_value() for t in types))
+def _compute(op: Op, inputs: list[Value], outputs: list[Value], types: Sequence[TensorType]) -> ComputeStep:
+    return ComputeStep(inputs, outputs, op=op, types=tuple(t.without_value() for t in types))
 
 
 def _value(output: Output, tensor: TensorType, *, used: bool = True) -> Value:
-    known = None if tensor.value is None else Constant.of(tensor.value)
-    return Value(tensor.shape.static, tensor.element.dtype, known, name=output.node.name, used=used, origin=output)
+    return Value(tensor.shape.static, tensor.element.dtype, name=output.node.name, used=used, origin=output)
 
 
 def _steps(node: Node, inputs: list[Value], outputs: list[Value]) -> list[Step] | None:
     make = LOWERINGS.get(node.type)
     if make is None or node.op.namespace != "opset" or not is_builtin(node.op) or not any(v.size for v in outputs):
-        return None  # what is empty needs no kernel
+        return None  # empty results need no kernel
     made = make(node, inputs, outputs)
     return [made] if isinstance(made, Step) else made

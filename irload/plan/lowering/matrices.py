@@ -1,24 +1,24 @@
-"""Matmul and attention."""
+"""MatMul and attention."""
 
 from __future__ import annotations
 
 from irload.graph import Node
 from irload.plan.ir.program import Step, Value
-from irload.plan.ir.steps import Attention, MatMul
+from irload.plan.ir.steps import AttentionStep, MatMulStep
 from irload.plan.lowering.values import all_f32
 
 
 def matmul(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
-    """MatMul of two tensors of rank 2 and above."""
+    """Lower a MatMul of two tensors of rank 2 or more."""
     a, b = inputs
     if min(len(a.shape), len(b.shape)) < 2 or not all_f32([*inputs, *outputs]):
         return None
     attributes = node.op.attributes
-    return MatMul(inputs, outputs, transpose_a=attributes["transpose_a"], transpose_b=attributes["transpose_b"])
+    return MatMulStep(inputs, outputs, transpose_a=attributes["transpose_a"], transpose_b=attributes["transpose_b"])
 
 
 def attention(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
-    """ScaledDotProductAttention without a sink; its scale is a constant."""
+    """Lower ScaledDotProductAttention without a sink and with a constant scale."""
     q, k, v, *rest = inputs
     if len(rest) > 2 or not all_f32([q, k, v, *outputs]):
         return None
@@ -28,7 +28,7 @@ def attention(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | N
             return None
         scale = float(rest[1].constant.reshape(-1)[0])
     causal = bool(node.op.attributes["causal"])
-    mask = [m for m in rest[:1] if m.shape and not causal]  # a scalar stands for no mask
+    mask = [m for m in rest[:1] if m.shape and not causal]  # a scalar means no mask
     if any(m.dtype.name not in ("float32", "bool") for m in mask):
         return None
-    return Attention([q, k, v, *mask], outputs, scale=scale, causal=causal)
+    return AttentionStep([q, k, v, *mask], outputs, scale=1.0, query_scale=scale, causal=causal)

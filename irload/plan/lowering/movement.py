@@ -1,35 +1,36 @@
-"""What only moves: views, permutations, concatenation."""
+"""Data movement: views, permutations, concatenation."""
 
 from __future__ import annotations
 
+from irload.core.size import number
 from irload.graph import Node
 from irload.ops.movement.slicing import python_slice
 from irload.plan.ir.program import Step, Value
-from irload.plan.ir.steps import Broadcast, Concat, Reshape, Slice, Transpose
+from irload.plan.ir.steps import BroadcastStep, ConcatStep, ReshapeStep, SliceStep, TransposeStep
 
 
 def reshape(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
-    """What changes the shape alone."""
-    return Reshape(inputs[:1], outputs)
+    """Lower operations that only change the shape."""
+    return ReshapeStep(inputs[:1], outputs)
 
 
 def transpose(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
-    """Transpose by a constant order."""
+    """Lower a Transpose with a constant order."""
     order = inputs[1].constant
     if order is None:
         return None
     rank = len(inputs[0].shape)
     axes = tuple(int(k) % rank for k in order.tolist()) if order.size else tuple(reversed(range(rank)))
-    return Transpose(inputs[:1], outputs, order=axes)
+    return TransposeStep(inputs[:1], outputs, order=axes)
 
 
 def concat(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
     """Concat."""
-    return Concat(inputs, outputs, axis=int(node.op.attributes["axis"]) % len(outputs[0].shape))
+    return ConcatStep(inputs, outputs, axis=int(node.op.attributes["axis"]) % len(outputs[0].shape))
 
 
 def split(node: Node, inputs: list[Value], outputs: list[Value]) -> list[Step] | None:
-    """A slice for each output."""
+    """Lower Split and VariadicSplit to one slice per output."""
     axis_value = inputs[1].constant
     if axis_value is None:
         return None
@@ -37,26 +38,26 @@ def split(node: Node, inputs: list[Value], outputs: list[Value]) -> list[Step] |
     start, slices = 0, list[Step]()
     for output in outputs:
         stop = start + output.shape[axis]
-        slices.append(Slice(inputs[:1], [output], index=(*(slice(None),) * axis, slice(start, stop))))
+        slices.append(SliceStep(inputs[:1], [output], index=(*(slice(None),) * axis, slice(start, stop))))
         start = stop
     return slices
 
 
 def slice_by_constants(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
-    """Slice by known bounds."""
+    """Lower a Slice with known bounds."""
     known = [v.constant for v in inputs[1:]]
     if any(k is None for k in known) or not outputs[0].size:
         return None
-    starts, stops, steps, *rest = ([int(n) for n in t.reshape(-1).tolist()] for t in known if t is not None)
+    starts, stops, steps, *rest = ([number(n) for n in t.reshape(-1).tolist()] for t in known if t is not None)
     shape = inputs[0].shape
     index = [slice(None)] * len(shape)
     for axis, start, stop, step in zip(rest[0] if rest else range(len(starts)), starts, stops, steps, strict=True):
         index[axis] = python_slice(shape[axis], start, stop, step)
-    return Slice(inputs[:1], outputs, index=tuple(index))
+    return SliceStep(inputs[:1], outputs, index=tuple(index))
 
 
 def broadcast(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
-    """Broadcast by NumPy's rules."""
+    """Lower a Broadcast with NumPy's rules."""
     if node.op.attributes["mode"] == "explicit":
         return None
-    return Broadcast(inputs[:1], outputs)
+    return BroadcastStep(inputs[:1], outputs)

@@ -10,7 +10,7 @@ from irload.graph import Node
 from irload.ops.normalization.moments import BatchNormInference, BatchNormInference5
 from irload.plan.ir.expression import Expression, Instruction
 from irload.plan.ir.program import Step, Value
-from irload.plan.ir.steps import Elementwise, GroupNormalize, Normalize, Reduce, Softmax
+from irload.plan.ir.steps import ElementwiseStep, GroupNormalizeStep, NormalizeStep, ReduceStep, SoftmaxStep
 from irload.plan.lowering.values import all_f32, known_axes, rounded
 
 _REDUCTIONS = {"ReduceMean": "mean", "ReduceSum": "sum", "ReduceMax": "max", "ReduceMin": "min"}
@@ -21,11 +21,11 @@ def softmax(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | Non
     rank = len(outputs[0].shape)
     if not all_f32([*inputs, *outputs]) or not rank:
         return None
-    return Softmax(inputs, outputs, axis=int(node.op.attributes["axis"]) % rank)
+    return SoftmaxStep(inputs, outputs, axis=int(node.op.attributes["axis"]) % rank)
 
 
 def mean_variance(node: Node, inputs: list[Value], outputs: list[Value]) -> list[Step] | None:
-    """MVN: over trailing axes with the variance, over any without."""
+    """Lower MVN: over trailing axes with variance normalisation, over any axes without."""
     x, attributes = inputs[0], node.op.attributes
     axes = _axes_of_mvn(node, inputs)
     if not axes or not all_f32([x, *outputs]):
@@ -34,15 +34,18 @@ def mean_variance(node: Node, inputs: list[Value], outputs: list[Value]) -> list
         shape = tuple(1 if k in axes else n for k, n in enumerate(x.shape))
         mean = Value(shape, x.dtype, name=outputs[0].name)
         difference = Expression(2, (Instruction("subtract", (0, 1)),))
-        return [Reduce([x], [mean], kind="mean", axes=axes), Elementwise([x, mean], outputs, expression=difference)]
+        return [
+            ReduceStep([x], [mean], kind="mean", axes=axes),
+            ElementwiseStep([x, mean], outputs, expression=difference),
+        ]
     if axes != tuple(range(axes[0], len(x.shape))):
         return None
     outside = attributes.get("eps_mode") == "outside_sqrt"
-    return [Normalize([x], outputs, axes=axes, eps=rounded(attributes["eps"]), outside=outside)]
+    return [NormalizeStep([x], outputs, axes=axes, eps=rounded(attributes["eps"]), outside=outside)]
 
 
 def _axes_of_mvn(node: Node, inputs: list[Value]) -> tuple[int, ...]:
-    """The axes that an MVN of any opset reduces, in order; none where they are not known."""
+    """Return the sorted axes that an MVN of any opset reduces, empty if they are unknown."""
     rank, attributes = len(inputs[0].shape), node.op.attributes
     if len(inputs) == 2:
         return known_axes(inputs[1], rank)
@@ -51,11 +54,11 @@ def _axes_of_mvn(node: Node, inputs: list[Value]) -> tuple[int, ...]:
 
 
 def reduction(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
-    """Sum, mean, maximum or minimum over constant axes."""
+    """Lower a sum, mean, maximum or minimum over constant axes."""
     axes = known_axes(inputs[1], len(inputs[0].shape))
     if not axes or not all_f32([inputs[0], *outputs]):
         return None
-    return Reduce(inputs[:1], outputs, kind=_REDUCTIONS[node.type], axes=axes)
+    return ReduceStep(inputs[:1], outputs, kind=_REDUCTIONS[node.type], axes=axes)
 
 
 def group_normalization(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
@@ -63,11 +66,11 @@ def group_normalization(node: Node, inputs: list[Value], outputs: list[Value]) -
     if not all_f32([*inputs, *outputs]):
         return None
     attributes = node.op.attributes
-    return GroupNormalize(inputs, outputs, groups=attributes["num_groups"], eps=rounded(attributes["epsilon"]))
+    return GroupNormalizeStep(inputs, outputs, groups=attributes["num_groups"], eps=rounded(attributes["epsilon"]))
 
 
 def batch_normalization(node: Node, inputs: list[Value], outputs: list[Value]) -> list[Step] | None:
-    """A factor and a term per channel, both computed here; the passes fold them into convolutions."""
+    """Lower BatchNorm to a factor and a term per channel, computed here; passes fold them into convolutions."""
     op = cast(BatchNormInference5, node.op)
     data, gamma, beta, mean, variance = inputs
     if isinstance(op, BatchNormInference):
@@ -85,6 +88,6 @@ def batch_normalization(node: Node, inputs: list[Value], outputs: list[Value]) -
     numbers = [Value.of(a) for a in arrays]
     middle = Value(data.shape, data.dtype, name=outputs[0].name)
     return [
-        Elementwise([data, numbers[0]], [middle], expression=Expression(2, (Instruction("multiply", (0, 1)),))),
-        Elementwise([middle, numbers[1]], outputs, expression=Expression(2, (Instruction("add", (0, 1)),))),
+        ElementwiseStep([data, numbers[0]], [middle], expression=Expression(2, (Instruction("multiply", (0, 1)),))),
+        ElementwiseStep([middle, numbers[1]], outputs, expression=Expression(2, (Instruction("add", (0, 1)),))),
     ]

@@ -1,4 +1,4 @@
-"""Pad: along each axis a concatenation of what stands before the data, the data, and what stands behind."""
+"""Pad: along each axis a concatenation of the padding before the data, the data, and the padding after it."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import numpy as np
 from irload.core.tensor import Array
 from irload.graph import Node
 from irload.plan.ir.program import Step, Value
-from irload.plan.ir.steps import Broadcast, Concat
+from irload.plan.ir.steps import BroadcastStep, ConcatStep
 from irload.plan.lowering.values import ending, resized, sliced
 
 
 def pad(node: Node, inputs: list[Value], outputs: list[Value]) -> list[Step] | None:
-    """Pad by known counts, negative ones too, with a known number where one is put around the data."""
+    """Lower a Pad with known counts, including negative ones, and a known value in constant mode."""
     data, begin, end, *rest = inputs
     fill = node.op.attributes["pad_mode"]
     if fill == "constant":
@@ -23,14 +23,14 @@ def pad(node: Node, inputs: list[Value], outputs: list[Value]) -> list[Step] | N
     if any(-b >= n or -e >= n or -b - e >= n for n, (b, e) in zip(data.shape, counts, strict=True)):
         return None
     steps: list[Step] = []
-    for axis, (before, behind) in enumerate(counts):  # those of a map last, where a convolution finds them
+    for axis, (before, behind) in enumerate(counts):  # spatial axes last, adjacent to a convolution
         if before or behind:
             data = _along(axis, before, behind, data, fill, steps)
     return ending(data, steps, outputs)
 
 
 def _along(axis: int, begin: int, end: int, data: Value, fill: Array | str, steps: list[Step]) -> Value:
-    """The data padded along one axis: by a number, or by elements of their own as the mode says."""
+    """Return the data padded along one axis, by a constant or by its elements according to the mode."""
     n = data.shape[axis]
     pieces = [data]
     if min(begin, end) < 0:
@@ -42,20 +42,20 @@ def _along(axis: int, begin: int, end: int, data: Value, fill: Array | str, step
         pieces.append(_piece(axis, end, True, data, fill, steps))
     if len(pieces) == 1:
         return pieces[0]
-    steps.append(Concat(pieces, [resized(data, axis, n + begin + end)], axis=axis))
+    steps.append(ConcatStep(pieces, [resized(data, axis, n + begin + end)], axis=axis))
     return steps[-1].output
 
 
 def _piece(axis: int, count: int, behind: bool, data: Value, fill: Array | str, steps: list[Step]) -> Value:
-    """The `count` elements that stand before the data, or behind it."""
+    """Return the `count` elements of padding before or after the data."""
     n = data.shape[axis]
     if not isinstance(fill, str):
         return Value.of(np.broadcast_to(fill.reshape(()), resized(data, axis, count).shape))
     if fill == "edge":
         edge = sliced(data, axis, slice(n - 1, n) if behind else slice(0, 1))
-        steps += [edge, Broadcast([edge.output], [resized(data, axis, count)])]
+        steps += [edge, BroadcastStep([edge.output], [resized(data, axis, count)])]
         return steps[-1].output
-    skipped = 1 if fill == "reflect" else 0  # the edge itself, which symmetric repeats
+    skipped = 1 if fill == "reflect" else 0  # the edge element itself, which symmetric repeats
     first = n - 1 - skipped if behind else skipped + count - 1
     last = first - count
     steps.append(sliced(data, axis, slice(first, last if last >= 0 else None, -1)))

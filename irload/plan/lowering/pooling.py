@@ -1,4 +1,4 @@
-"""Poolings: over windows that the operation describes, and over those that follow from an output's size."""
+"""Poolings: with explicit windows, and with windows derived from the output size."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from irload.core.tensor import Array
 from irload.graph import Node
 from irload.ops.windows import NON_SPATIAL, Windowed
 from irload.plan.ir.program import Step, Value
-from irload.plan.ir.steps import Pool, Resample
+from irload.plan.ir.steps import PoolStep, ResampleStep
 from irload.plan.lowering.values import all_f32, apart, ending, resized
 
 
 def pooling(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
-    """MaxPool and AvgPool of which only the pooled values are used."""
+    """Lower MaxPool and AvgPool if only the pooled values are used."""
     (data,) = inputs
     op = cast(Windowed, node.op)
     attributes = op.attributes
@@ -25,7 +25,7 @@ def pooling(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | Non
     pads = op.pads(data.shape[2:], attributes["kernel"])
     mean = node.type == "AvgPool"
     full = mean and not attributes["exclude_pad"] and any(p for pair in pads for p in pair)
-    return Pool(
+    return PoolStep(
         inputs,
         outputs[:1],
         kind="mean" if mean else "max",
@@ -38,7 +38,7 @@ def pooling(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | Non
 
 
 def adaptive(node: Node, inputs: list[Value], outputs: list[Value]) -> list[Step] | None:
-    """A pooling where all windows of an axis are of one size, and none overlap; else means along one axis at a time."""
+    """Lower adaptive pooling: to a pooling if all windows of an axis are equal and disjoint, else to means per axis."""
     data, out = inputs[0], outputs[0]
     if not all_f32([data, out]) or not data.size or not out.size or any(o.used for o in outputs[1:]):
         return None
@@ -48,7 +48,7 @@ def adaptive(node: Node, inputs: list[Value], outputs: list[Value]) -> list[Step
         kind, kernel = "mean" if mean else "max", tuple(s // n for s, n in zip(sizes, counts, strict=True))
         ones, begin = (1,) * len(kernel), (0,) * len(kernel)
         strides = apart(kernel, counts)
-        return [Pool([data], [out], kind=kind, kernel=kernel, strides=strides, dilations=ones, pads_begin=begin)]
+        return [PoolStep([data], [out], kind=kind, kernel=kernel, strides=strides, dilations=ones, pads_begin=begin)]
     if not mean:
         return None
     steps: list[Step] = []
@@ -56,19 +56,19 @@ def adaptive(node: Node, inputs: list[Value], outputs: list[Value]) -> list[Step
         if data.shape[axis] != out.shape[axis]:
             index, weight = _means(data.shape[axis], out.shape[axis])
             steps.append(
-                Resample([data], [resized(data, axis, out.shape[axis])], axis=axis, index=index, weight=weight)
+                ResampleStep([data], [resized(data, axis, out.shape[axis])], axis=axis, index=index, weight=weight)
             )
             data = steps[-1].output
     return ending(data, steps, [out])
 
 
 def _means(size: int, count: int) -> tuple[Array, Array]:
-    """The taps [count, taps] of the mean of each window along an axis, and their weights.
+    """Return the taps [count, taps] of each window's mean along an axis, and their weights.
 
-    Where a window has fewer, its last element stands for all that are missing and shares its weight with them: one of
-    weight 0 would make NaN of infinity.
+    A shorter window repeats its last element for the missing taps and divides its weight among them: a tap of weight 0
+    would turn infinity into NaN.
     """
-    from irload.ops.pooling.adaptive import bins  # few models pool so
+    from irload.ops.pooling.adaptive import bins  # rarely used, so imported on demand
 
     windows, which = bins(size, count)
     start, stop = (np.array(ends)[:, None] for ends in zip(*windows, strict=True))

@@ -8,14 +8,15 @@ from irload.core.tensor import Array
 from irload.graph import Node
 from irload.plan.ir.expression import Expression, Instruction
 from irload.plan.ir.program import Step, Value
-from irload.plan.ir.steps import Elementwise
+from irload.plan.ir.steps import ElementwiseStep
 from irload.plan.lowering.values import all_f32
 
 
 def fake_quantize(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
-    """X cut to its range, scaled to steps, rounded, scaled back: the bounds' arithmetic is done here.
+    """Lower FakeQuantize: clamp, scale to levels, round, scale back; the bounds' arithmetic is folded.
 
-    What comes before the rounding keeps its order, as a half is rounded the other way by the least difference.
+    The order of operations before the rounding is preserved, because the least difference changes how a half is
+    rounded.
     """
     bounds = [v.constant for v in inputs[1:] if v.constant is not None]
     if len(bounds) < 4 or not all_f32([*inputs, *outputs]):
@@ -25,10 +26,10 @@ def fake_quantize(node: Node, inputs: list[Value], outputs: list[Value]) -> Step
     rank = len(outputs[0].shape)
     low, high, out_low, out_high = (b.reshape(b.shape[max(b.ndim - rank, 0) :]) for b in bounds)
     if np.any(high <= low):
-        return None  # a step function, or bounds the other way round
+        return None  # a step function, or swapped bounds
     steps = np.float32((node.op.attributes["levels"] - 1) % 2**64)
     if not steps:
-        return None  # not a number between the bounds
+        return None  # infinite or NaN bounds
     chain = _Chain(inputs[0])
     if low.size == high.size == 1:
         chain.add("clamp", float(low.reshape(-1)[0]), float(high.reshape(-1)[0]))
@@ -47,18 +48,18 @@ def fake_quantize(node: Node, inputs: list[Value], outputs: list[Value]) -> Step
 
 
 class _Chain:
-    """Instructions each of which takes the result of the one before, and numbers or a constant."""
+    """Instructions that form a chain, with numbers or a constant as further operands."""
 
     def __init__(self, x: Value) -> None:
         self.operands = [x]
         self.links: list[tuple[str, int | None, tuple[float, ...]]] = []
 
     def add(self, function: str, *numbers: float) -> None:
-        """A function of the last result."""
+        """Append a function of the last result."""
         self.links.append((function, None, numbers))
 
     def operand(self, function: str, array: Array) -> None:
-        """A function of the last result and a constant, which is a number where it has one element."""
+        """Append a function of the last result and a constant, which becomes a number if it has one element."""
         if array.size == 1:
             number = float(array.reshape(-1)[0])
             self.add(
@@ -69,8 +70,8 @@ class _Chain:
             self.links.append((function, len(self.operands), ()))
             self.operands.append(Value.of(np.asarray(array, np.float32)))
 
-    def map(self, outputs: list[Value]) -> Elementwise:
-        """The step."""
+    def map(self, outputs: list[Value]) -> ElementwiseStep:
+        """Return the step."""
         count = len(self.operands)
         instructions = [
             Instruction(function, (last,) if other is None else (last, other), numbers)
@@ -78,4 +79,4 @@ class _Chain:
                 (0, *range(count, count + len(self.links))), self.links, strict=False
             )
         ]
-        return Elementwise(self.operands, outputs, expression=Expression(count, tuple(instructions)))
+        return ElementwiseStep(self.operands, outputs, expression=Expression(count, tuple(instructions)))

@@ -1,7 +1,7 @@
-"""Operations that rearrange elements: as views and concatenations.
+"""Operations that rearrange elements, as views and concatenations.
 
-Where an operation's own `compute` does nothing but reshape, transpose and slice, it is called on a stand-in for the
-array, which keeps a record of that.
+If the `compute` of an operation only reshapes, transposes and slices, it is traced: called on a stand-in for the array
+that records these calls.
 """
 
 from __future__ import annotations
@@ -12,14 +12,15 @@ from typing import Any
 
 import numpy as np
 
+from irload.core.size import extent, number
 from irload.graph import Node
 from irload.plan.ir.program import Step, Value
-from irload.plan.ir.steps import Broadcast, Concat, Reshape, Slice, Transpose
+from irload.plan.ir.steps import BroadcastStep, ConcatStep, ReshapeStep, SliceStep, TransposeStep
 from irload.plan.lowering.values import ending, resized, sliced
 
 
 class Rearranged:
-    """Stands for an array in `compute`, and makes a step of each way to see it."""
+    """A stand-in for an array in `compute`; each view of it becomes a step."""
 
     def __init__(self, value: Value, steps: list[Step]) -> None:
         self._value = value
@@ -29,15 +30,15 @@ class Rearranged:
         self.size = value.size
 
     def reshape(self, *shape: Any) -> Rearranged:
-        """The same elements in another shape; −1 stands for what is left."""
+        """The same elements in another shape; one length may be −1."""
         sizes = _numbers(shape)
         known = prod(n for n in sizes if n != -1)
-        return self._seen(Reshape, tuple(self.size // known if n == -1 else n for n in sizes))
+        return self._seen(ReshapeStep, tuple(self.size // known if n == -1 else n for n in sizes))
 
     def transpose(self, *order: Any) -> Rearranged:
-        """Axes in another order."""
+        """The axes permuted."""
         axes = _numbers(order)
-        return self._seen(Transpose, tuple(self.shape[k] for k in axes), order=axes)
+        return self._seen(TransposeStep, tuple(self.shape[k] for k in axes), order=axes)
 
     def swapaxes(self, a: int, b: int) -> Rearranged:
         """Two axes exchanged."""
@@ -55,9 +56,9 @@ class Rearranged:
             size = self.shape[len(slices)]
             slices.append(at if isinstance(at, slice) else slice(at % size, at % size + 1))
             if isinstance(at, slice):
-                shape.append(len(range(*at.indices(size))))
-        kept = tuple(len(range(*s.indices(n))) for s, n in zip(slices, self.shape, strict=False))
-        sliced = self._seen(Slice, (*kept, *self.shape[len(slices) :]), index=tuple(slices))
+                shape.append(extent(at, size)[1])
+        kept = tuple(extent(s, n)[1] for s, n in zip(slices, self.shape, strict=False))
+        sliced = self._seen(SliceStep, (*kept, *self.shape[len(slices) :]), index=tuple(slices))
         rest = self.shape[len(slices) :]
         return sliced if sliced.shape == (*shape, *rest) else sliced.reshape(*shape, *rest)
 
@@ -68,13 +69,13 @@ class Rearranged:
 
 
 def _numbers(given: tuple[Any, ...]) -> tuple[int, ...]:
-    """Numbers that are given one by one, or as one sequence."""
+    """Return integers given individually or as one sequence."""
     one = given[0] if len(given) == 1 and isinstance(given[0], Sequence) else given
-    return tuple(int(n) for n in one)
+    return tuple(number(n) for n in one)
 
 
 def rearranged(node: Node, inputs: list[Value], outputs: list[Value]) -> list[Step] | None:
-    """What `compute` does to the first input, the others being known."""
+    """Trace `compute` on the first input; the other inputs are known."""
     known = [v.constant for v in inputs[1:]]
     if any(k is None for k in known):
         return None
@@ -84,7 +85,7 @@ def rearranged(node: Node, inputs: list[Value], outputs: list[Value]) -> list[St
 
 
 def roll(node: Node, inputs: list[Value], outputs: list[Value]) -> list[Step] | None:
-    """Roll by known shifts: of each axis the end, then the beginning."""
+    """Lower Roll with known shifts: per axis, the end concatenated with the beginning."""
     data, shift, axes = inputs[0], inputs[1].constant, inputs[2].constant
     if shift is None or axes is None:
         return None
@@ -95,14 +96,14 @@ def roll(node: Node, inputs: list[Value], outputs: list[Value]) -> list[Step] | 
         first = -count % size
         if first:
             parts = [sliced(data, axis, part) for part in (slice(first, size), slice(0, first))]
-            joined = Concat([p.output for p in parts], [resized(data, axis, size)], axis=axis)
+            joined = ConcatStep([p.output for p in parts], [resized(data, axis, size)], axis=axis)
             steps += [*parts, joined]
             data = joined.output
     return ending(inputs[0], steps, outputs)
 
 
 def tile(node: Node, inputs: list[Value], outputs: list[Value]) -> list[Step] | None:
-    """Tile by known counts: an axis of its own for each count, along which elements are repeated."""
+    """Lower Tile with known counts: one axis per count, along which elements are broadcast."""
     data, counts = inputs[0], inputs[1].constant
     if counts is None:
         return None
@@ -111,6 +112,6 @@ def tile(node: Node, inputs: list[Value], outputs: list[Value]) -> list[Step] | 
     times = (*(1,) * (rank - counts.size), *counts.tolist())
     apart = tuple(n for size in sizes for n in (1, size))
     repeated = tuple(n for both in zip(times, sizes, strict=True) for n in both)
-    steps: list[Step] = [Reshape([data], [Value(apart, data.dtype, name=data.name)])]
-    steps.append(Broadcast([steps[-1].output], [Value(repeated, data.dtype, name=data.name)]))
-    return [*steps, Reshape([steps[-1].output], outputs)]
+    steps: list[Step] = [ReshapeStep([data], [Value(apart, data.dtype, name=data.name)])]
+    steps.append(BroadcastStep([steps[-1].output], [Value(repeated, data.dtype, name=data.name)]))
+    return [*steps, ReshapeStep([steps[-1].output], outputs)]

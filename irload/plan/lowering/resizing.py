@@ -1,16 +1,18 @@
-"""Interpolate: a resampling for each axis, as all its modes are separable."""
+"""Interpolate: one resampling per axis, since all its modes are separable."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from irload.core.size import alike, fixed
 from irload.core.tensor import Array
 from irload.graph import Node
 from irload.plan.ir.program import Step, Value
-from irload.plan.ir.steps import Resample, Reshape
+from irload.plan.ir.steps import ResampleStep, ReshapeStep
 from irload.plan.lowering.values import all_f32
 
 if TYPE_CHECKING:
@@ -19,8 +21,8 @@ if TYPE_CHECKING:
 
 
 def interpolate(node: Node, inputs: list[Value], outputs: list[Value]) -> list[Step] | None:
-    """One axis after the other, the one that grows least first. Pads and antialiasing are left to the operation."""
-    from irload.ops.image.interpolate import Interpolate, Interpolate4  # heavy, and few models resample
+    """Lower an Interpolate without pads and antialiasing; the axis that grows least is first."""
+    from irload.ops.image.interpolate import Interpolate, Interpolate4  # slow to import, and rarely used
     from irload.ops.image.resize import axis_taps
 
     op, data, known = node.op, inputs[0], [v.constant for v in inputs[1:]]
@@ -29,15 +31,17 @@ def interpolate(node: Node, inputs: list[Value], outputs: list[Value]) -> list[S
     if any(k is None for k in known) or np.any(op.pads(len(data.shape))) or op.antialias:
         return None
     jobs, how = _geometry(op, data.shape, [k for k in known if k is not None])
+    # The tables of taps are constants of the plan.
+    jobs = [job if alike(job.size, job.out) else replace(job, size=fixed(job.size), out=fixed(job.out)) for job in jobs]
     moving = sorted((j for j in jobs if j.size != j.out), key=lambda job: job.out / job.size)
     steps: list[Step] = []
     for job in moving:
         taps = axis_taps(job, how)
         shape = (*data.shape[: job.axis], job.out, *data.shape[job.axis + 1 :])
         result = outputs[0] if job is moving[-1] else Value(shape, data.dtype, name=outputs[0].name)
-        steps.append(Resample([data], [result], axis=job.axis, index=taps.index, weight=taps.weight))
+        steps.append(ResampleStep([data], [result], axis=job.axis, index=taps.index, weight=taps.weight))
         data = result
-    return steps or [Reshape([data], outputs)]
+    return steps or [ReshapeStep([data], outputs)]
 
 
 def _geometry(

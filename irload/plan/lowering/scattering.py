@@ -1,6 +1,6 @@
-"""Scatters at known indices that are a range of each axis: what stands around them is joined with the updates.
+"""Scatters whose known indices form a range per axis: the data around the range is concatenated with the updates.
 
-PyTorch's `x[:, 1:] = y` and `x[..., ::2] = y` are exported so, with an index for every element.
+PyTorch exports `x[:, 1:] = y` and `x[..., ::2] = y` this way, with an index for every element.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ import numpy as np
 from irload.core.tensor import Array
 from irload.graph import Node
 from irload.plan.ir.program import Step, Value
-from irload.plan.ir.steps import Concat, Reshape, Slice
+from irload.plan.ir.steps import ConcatStep, ReshapeStep, SliceStep
 from irload.plan.lowering.values import from_start
 from irload.record import record
 
 
 @record()
-class Box:
-    """A range of each axis of an array of `sizes`, outermost first: `counts` elements from `first` on."""
+class IndexBox:
+    """A range per axis of an array with shape `sizes`, outermost first: `counts` elements starting at `first`."""
 
     sizes: tuple[int, ...]
     first: tuple[int, ...]
@@ -27,7 +27,7 @@ class Box:
 
 
 def scatter_nd(node: Node, inputs: list[Value], outputs: list[Value]) -> list[Step] | None:
-    """ScatterNDUpdate: blocks of the leading axes are replaced."""
+    """Lower ScatterNDUpdate: blocks of the leading axes are replaced."""
     data, indices = inputs[0], inputs[1].constant
     if indices is None or not indices.size or node.op.attributes.get("reduction", "none") != "none":
         return None
@@ -41,7 +41,7 @@ def scatter_nd(node: Node, inputs: list[Value], outputs: list[Value]) -> list[St
 
 
 def scatter(node: Node, inputs: list[Value], outputs: list[Value]) -> list[Step] | None:
-    """ScatterUpdate along a known axis: slices are replaced."""
+    """Lower ScatterUpdate along a known axis: slices are replaced."""
     data, indices, axis = inputs[0], inputs[1].constant, inputs[3].constant
     if indices is None or axis is None or not data.size:
         return None
@@ -51,13 +51,13 @@ def scatter(node: Node, inputs: list[Value], outputs: list[Value]) -> list[Step]
     if box is None:
         return None
     before = data.shape[:along]
-    whole = Box((*before, *box.sizes), (*(0,) * along, *box.first), (*before, *box.counts))
+    whole = IndexBox((*before, *box.sizes), (*(0,) * along, *box.first), (*before, *box.counts))
     return _replaced(data, inputs[2], whole, outputs)
 
 
-def box_of(places: Array, total: int) -> Box | None:
-    """The box that these places of an array of `total` elements fill, in order; None where they fill none."""
-    levels: list[tuple[int, int]] = []  # how many places, and how far apart, innermost first
+def box_of(places: Array, total: int) -> IndexBox | None:
+    """Return the box that these flat positions of an array of `total` elements cover, in order; None without one."""
+    levels: list[tuple[int, int]] = []  # number of positions and distance between them, innermost first
     rest = places
     while rest.size > 1:
         steps = np.diff(rest)
@@ -78,40 +78,40 @@ def box_of(places: Array, total: int) -> Box | None:
             return None
         found.insert(0, (size, first, count))
     sizes, firsts, counts = zip(*found, strict=True)
-    return Box(sizes, firsts, counts)
+    return IndexBox(sizes, firsts, counts)
 
 
 def _filled(first: int, levels: list[tuple[int, int]]) -> Array:
-    """The places from the first one on."""
+    """The flat positions, starting with the first."""
     places = np.array([first])
     for count, step in levels:
         places = (np.arange(count)[:, None] * step + places).reshape(-1)
     return places
 
 
-def _replaced(data: Value, updates: Value, box: Box, outputs: list[Value]) -> list[Step]:
-    """The data with updates in the box, whose elements are blocks of them."""
+def _replaced(data: Value, updates: Value, box: IndexBox, outputs: list[Value]) -> list[Step]:
+    """Return the data with the box replaced by updates, whose elements are blocks."""
     block = data.size // prod(box.sizes)
 
-    def shaped(value: Value, counts: tuple[int, ...]) -> Reshape:
-        return Reshape([value], [Value((*counts, block), value.dtype, name=value.name)])
+    def shaped(value: Value, counts: tuple[int, ...]) -> ReshapeStep:
+        return ReshapeStep([value], [Value((*counts, block), value.dtype, name=value.name)])
 
     steps: list[Step] = [shaped(data, box.sizes), shaped(updates, box.counts)]
     whole, joined = steps[0].output, steps[1].output
     ranges = [slice(f, f + c) for f, c in zip(box.first, box.counts, strict=True)]
 
     def outside(axis: int, start: int, stop: int) -> list[Step]:
-        """What stands before the box along an axis, or behind it."""
+        """Return the data before or after the box along an axis."""
         if start == stop:
             return []
         shape = (*box.counts[:axis], stop - start, *box.sizes[axis + 1 :], block)
         out = Value(shape, data.dtype, name=data.name)
-        return [Slice([whole], [out], index=(*ranges[:axis], slice(start, stop)))]
+        return [SliceStep([whole], [out], index=(*ranges[:axis], slice(start, stop)))]
 
     for axis in reversed(range(len(box.sizes))):
         before, after = outside(axis, 0, ranges[axis].start), outside(axis, ranges[axis].stop, box.sizes[axis])
         if before or after:
             parts = [*(s.output for s in before), joined, *(s.output for s in after)]
             joined = Value((*box.counts[:axis], *box.sizes[axis:], block), data.dtype, name=outputs[0].name)
-            steps += [*before, *after, Concat(parts, [joined], axis=axis)]
-    return [*steps, Reshape([joined], outputs)]
+            steps += [*before, *after, ConcatStep(parts, [joined], axis=axis)]
+    return [*steps, ReshapeStep([joined], outputs)]

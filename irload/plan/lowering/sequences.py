@@ -6,7 +6,7 @@ import numpy as np
 
 from irload.graph import Node
 from irload.plan.ir.program import Step, Value
-from irload.plan.ir.steps import Recurrent
+from irload.plan.ir.steps import RecurrentStep
 from irload.plan.lowering.values import all_f32
 
 _CELLS = {"LSTMSequence": "lstm", "GRUSequence": "gru", "RNNSequence": "rnn"}
@@ -15,7 +15,7 @@ _BACKWARDS = {"forward": (False,), "reverse": (True,), "bidirectional": (False, 
 
 
 def recurrent(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
-    """Sequences of full length with constant weights and the default activations."""
+    """Lower sequences of full length with constant weights and the default activations."""
     x, *states, lengths, w, r, b = inputs
     cell, attributes = _CELLS[node.type], node.op.attributes
     activations = tuple(a.lower() for a in attributes["activations"])[: len(_DEFAULTS[cell])]
@@ -27,4 +27,4 @@ def recurrent(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | N
         return None
     if cell == "gru" and attributes["linear_before_reset"]:
         cell = "gru_linear"
-    return Recurrent([x, *states, w, r, b], outputs, cell=cell, backwards=_BACKWARDS[attributes["direction"]])
+    return RecurrentStep([x, *states, w, r, b], outputs, cell=cell, backwards=_BACKWARDS[attributes["direction"]])

@@ -1,4 +1,4 @@
-"""How each operation becomes a step: the one table of all lowerings."""
+"""The table of lowerings, by type of operation."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from irload.plan.lowering import (
 )
 
 Lowering = Callable[[Node, list[Value], list[Value]], "Step | list[Step] | None"]
-"""Gives the steps for a node with these inputs and outputs, or None where it has none for them."""
+"""Returns the steps for a node with these inputs and outputs, or None if it cannot lower the node."""
 
 LOWERINGS: dict[str, Lowering] = {
     **dict.fromkeys(elementwise.UNARY, elementwise.unary),
@@ -92,4 +92,4 @@ LOWERINGS: dict[str, Lowering] = {
     "Unsqueeze": movement.reshape,
     "VariadicSplit": movement.split,
 }
-"""The lowering of each type of operation; an operation that is not here computes itself."""
+"""The lowering of each type of operation; a missing type becomes Compute."""

@@ -1,4 +1,4 @@
-"""What lowerings ask of values, and make of them."""
+"""Queries and conversions of values, shared by lowerings."""
 
 from __future__ import annotations
 
@@ -6,59 +6,62 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from irload.core.size import extent, is_size
 from irload.core.tensor import Array
 from irload.plan.ir.program import Step, Value
-from irload.plan.ir.steps import Reshape, Slice
+from irload.plan.ir.steps import ReshapeStep, SliceStep
 
 
 def all_f32(values: Sequence[Value]) -> bool:
-    """True when every value is f32, the type that steps with arithmetic take."""
+    """True if every value is f32, the type that arithmetic steps require."""
     return all(v.dtype == np.float32 for v in values)
 
 
 def scalar(value: Value) -> float | None:
-    """The number that a constant of one element holds, None for all else."""
+    """Return the number in a constant of one element, None for any other value."""
     return None if value.size != 1 or value.constant is None else float(value.constant.reshape(-1)[0])
 
 
 def rounded(number: float) -> float:
-    """The number that it is in f32, infinite perhaps."""
+    """Return the number as rounded to f32, which may be infinite."""
     with np.errstate(over="ignore"):
         return float(np.float32(number))
 
 
 def known_axes(value: Value, rank: int) -> tuple[int, ...]:
-    """The axes that a constant lists, in order; none where they are not known."""
+    """Return the sorted axes listed by a constant, empty if they are unknown."""
     given = () if value.constant is None or not rank else value.constant.reshape(-1).tolist()
     return tuple(sorted({int(axis) % rank for axis in given}))
 
 
 def from_start(indices: Array, size: int | Sequence[int]) -> Array | None:
-    """Indices into axes of these sizes, i64, negative ones counted from the end; None where one is outside."""
-    at = indices.astype(np.int64)
-    at = np.where(at < 0, at + size, at)
-    return at if ((at >= 0) & (at < size)).all() else None
+    """Return i64 indices into axes of these sizes, with negative ones resolved; None if one is out of range."""
+    at, sizes = indices if indices.dtype == object else indices.astype(np.int64), size
+    if is_size(size):
+        at, sizes = at.astype(object), np.asarray(size)
+    at = np.where(at < 0, at + sizes, at)
+    return at if ((at >= 0) & (at < sizes)).all() else None
 
 
 def apart(given: Sequence[int], counts: Sequence[int]) -> tuple[int, ...]:
-    """Strides or dilations, 1 along axes of one element, where any number may stand in the file."""
+    """Return strides or dilations, 1 along axes of one element, where files may have any number."""
     return tuple(1 if count == 1 else n for n, count in zip(given, counts, strict=True))
 
 
 def resized(value: Value, axis: int, size: int) -> Value:
-    """A value of the same type and shape, but for the size of one axis."""
+    """Return a new value of the same type and shape, except for the size of one axis."""
     return Value((*value.shape[:axis], size, *value.shape[axis + 1 :]), value.dtype, name=value.name)
 
 
-def sliced(value: Value, axis: int, index: slice) -> Slice:
-    """The step that takes a slice along one axis."""
-    size = len(range(*index.indices(value.shape[axis])))
-    return Slice([value], [resized(value, axis, size)], index=(*(slice(None),) * axis, index))
+def sliced(value: Value, axis: int, index: slice) -> SliceStep:
+    """Return the step that slices along one axis."""
+    size = extent(index, value.shape[axis])[1]
+    return SliceStep([value], [resized(value, axis, size)], index=(*(slice(None),) * axis, index))
 
 
 def ending(data: Value, steps: list[Step], outputs: list[Value]) -> list[Step]:
-    """The steps, the last of which gives the outputs; where there are none, what gives the data as they are."""
+    """Return the steps with the last one producing the outputs; the identity if there are no steps."""
     if not steps:
-        return [Reshape([data], outputs)]
+        return [ReshapeStep([data], outputs)]
     steps[-1].outputs = outputs
     return steps

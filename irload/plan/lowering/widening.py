@@ -9,14 +9,14 @@ from irload.core.shape import Shape
 from irload.core.tensor import Array, TensorType
 from irload.ops.type.convert import Convert
 from irload.plan.ir.program import Step, Value
-from irload.plan.ir.steps import Compute
+from irload.plan.ir.steps import ComputeStep
 from irload.plan.wide import SHORT, rounded_array
 
 _F32 = np.dtype(np.float32)
 
 
 def widened(value: Value) -> Value:
-    """The same value as f32; itself where it is no float of 16 bits."""
+    """Return the value as f32; the value itself if it is not a 16-bit float."""
     if value.dtype not in SHORT:
         return value
     source = None if value.source is None else value.source.widened()
@@ -24,11 +24,11 @@ def widened(value: Value) -> Value:
 
 
 def converted(value: Value, to: Value) -> Step:
-    """The step that makes `to`, f32 or a float of 16 bits, of a value of the other type."""
+    """Return the step that converts a value to `to`, between f32 and a 16-bit float."""
     kind = SHORT.get(to.dtype, element.f32)
-    return Compute([value], [to], op=Convert(destination_type=kind), types=(TensorType(kind, Shape(*to.shape)),))
+    return ComputeStep([value], [to], op=Convert(destination_type=kind), types=(TensorType(kind, Shape(*to.shape)),))
 
 
 def in_own_type(array: Array, value: Value) -> Array:
-    """An array of a value in the type that the graph gives it: itself, or rounded to 16 bits."""
+    """Return an array in the type that the graph declares: unchanged, or rounded to 16 bits."""
     return array if value.origin is None else rounded_array(array, value.origin.type)

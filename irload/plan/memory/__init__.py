@@ -1,1 +1,1 @@
-"""Where the values of a program lie: layouts, views and lifetimes as data, and one arena for all of them."""
+"""Memory planning: layouts, views and lifetimes as data, and one arena for all values of a program."""

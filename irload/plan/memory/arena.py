@@ -1,4 +1,4 @@
-"""The arena: one buffer for all values of a plan, offsets chosen from the times in which they live."""
+"""The arena: one buffer for all values of a plan, with offsets chosen from lifetimes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ALIGNMENT = 64
 
 @record()
 class Lifetime:
-    """The bytes of one buffer and the steps, first and last, between which it must keep its content."""
+    """The size of one buffer in bytes, and the first and last step between which its contents are needed."""
 
     size: int
     first: int
@@ -24,16 +24,16 @@ class Lifetime:
 
 
 MANY = 2_000
-"""Buffers beyond which they are placed in the order of their making, in which the time does not grow quadratically."""
+"""Above this number of buffers, offsets are assigned in order of production, which avoids quadratic time."""
 
 
 def place(lifetimes: Mapping[int, Lifetime]) -> tuple[dict[int, int], int]:
-    """An offset for every buffer, and the size of the arena."""
+    """Return an offset for every buffer, and the size of the arena."""
     return _by_size(lifetimes) if len(lifetimes) <= MANY else _by_time(lifetimes)
 
 
 def _by_size(lifetimes: Mapping[int, Lifetime]) -> tuple[dict[int, int], int]:
-    """The largest buffers come first; each gets the lowest gap between those it shares a moment with."""
+    """Assign the largest buffers first, each to the lowest gap among buffers with an overlapping lifetime."""
     offsets: dict[int, int] = {}
     placed: list[tuple[int, int, int, int]] = []
     """(start, end, first, last), by start."""
@@ -55,11 +55,11 @@ def _by_size(lifetimes: Mapping[int, Lifetime]) -> tuple[dict[int, int], int]:
 
 
 def _by_time(lifetimes: Mapping[int, Lifetime]) -> tuple[dict[int, int], int]:
-    """Each buffer, when it is first written, gets the smallest gap that holds it; after its last use they are free."""
+    """Assign each buffer, at its first write, to the smallest gap that fits; free it after its last use."""
     offsets: dict[int, int] = {}
     gaps = _Gaps()
     alive: list[tuple[int, int, int]] = []
-    """(last, start, size), the next to die first."""
+    """(last, start, size), earliest death first."""
     for key in sorted(lifetimes, key=lambda k: (lifetimes[k].first, -lifetimes[k].size)):
         life = lifetimes[key]
         while alive and alive[0][0] < life.first:
@@ -72,7 +72,7 @@ def _by_time(lifetimes: Mapping[int, Lifetime]) -> tuple[dict[int, int], int]:
 
 
 class _Gaps:
-    """The free bytes of an arena that grows where nothing fits; neighbouring gaps are one."""
+    """The free ranges of a growing arena; adjacent ranges are merged."""
 
     def __init__(self) -> None:
         self.total = 0
@@ -81,7 +81,7 @@ class _Gaps:
         self._start_of: dict[int, int] = {}
 
     def take(self, size: int) -> int:
-        """The start of `size` bytes, from the smallest gap that has them, else at the end of the arena."""
+        """Return the start of `size` bytes in the smallest range that fits, otherwise at the end of the arena."""
         k = bisect_left(self._by_size, (size, 0))
         if k < len(self._by_size):
             found, start = self._by_size[k]
@@ -89,14 +89,14 @@ class _Gaps:
             if found > size:
                 self._add(start + size, start + found)
             return start
-        start = self._start_of.get(self.total, self.total)  # the gap at the end is grown
+        start = self._start_of.get(self.total, self.total)  # grow the range at the end
         if start < self.total:
             self._drop(start)
         self.total = start + size
         return start
 
     def give(self, start: int, size: int) -> None:
-        """Make the bytes free."""
+        """Free a range."""
         end = start + size
         if end in self._end_of:
             after = self._end_of[end]
@@ -123,7 +123,7 @@ def _aligned(size: int) -> int:
 
 
 def aligned_bytes(size: int, alignment: int = ALIGNMENT) -> Array:
-    """Uninitialised bytes that begin at a multiple of `alignment`."""
+    """Return uninitialised bytes aligned to `alignment`."""
     raw = np.empty(size + alignment, np.uint8)
     start = -raw.ctypes.data % alignment
     return raw[start : start + size]

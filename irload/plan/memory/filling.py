@@ -1,7 +1,7 @@
-"""Copying into an array whose innermost axis is short, as that of photos with their channels innermost.
+"""Copying into an array with a short innermost axis, for example photos with channels last.
 
-NumPy's innermost loop follows the strides of the target. Along an axis of three elements it hardly turns, and the copy
-takes four times as long as one that takes position by position of that axis.
+NumPy's inner loop follows the innermost axis of the target. With three elements it iterates three times per call, and
+the copy takes four times as long as one copy per position of that axis.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ import numpy as np
 from irload.core.tensor import Array
 
 SHORT = 8
-"""Elements of an innermost axis up to which one copy for each of them is faster."""
+"""Length of the innermost axis up to which one copy per position is faster."""
 
 Index = tuple[slice | int, ...] | EllipsisType
 
 
 def pieces(target: Array) -> list[Index]:
-    """The parts of an array in which it is best filled: all of it, or one for each position of a short axis."""
+    """Split an array into views that are fast to fill: all of it, or one view per position of a short axis."""
     axes = [k for k, n in enumerate(target.shape) if n > 1]
     if len(axes) < 2:
         return [...]
@@ -31,7 +31,7 @@ def pieces(target: Array) -> list[Index]:
 
 
 class Filling:
-    """Targets that are filled again and again."""
+    """Fills the same targets repeatedly."""
 
     def __init__(self, targets: Sequence[Array]) -> None:
         self._parts = [[(part, target[part]) for part in pieces(target)] for target in targets]

@@ -1,4 +1,4 @@
-"""What back ends ask of the memory of a program."""
+"""Requests of back ends to memory planning."""
 
 from __future__ import annotations
 
@@ -12,29 +12,25 @@ from irload.record import record
 
 @record(frozen=False)
 class MemoryRequests:
-    """What one back end, or all of them together, ask for. Whatever is not asked for is planar, and apart.
+    """Requests of one back end, or of all together. Values without a request are row-major and separate.
 
-    `layouts`: how values lie that its steps make, or that the caller fills. A border is granted where the value has one
-    consumer and shares its buffer with nothing. Layouts that strides do not describe are read by the same back end
-    alone: where others take the value, a Relayout step of this back end stands between.
-    `in_place`: for each step, the inputs over which it may write its output while it reads them, by position, the best
-    first. Granted where nothing needs the input afterwards, both lie alike, and the step's other inputs lie elsewhere.
-    `into_slices`: steps that can write their outputs into slices of a larger tensor, so that a Concat copies nothing.
-    `relaid`: results of the program that a Relayout step of the back end makes planar, faster than a copy by strides.
+    `layouts`: for values that its steps produce or the caller fills. Padding is granted if the value has one consumer
+    and a separate buffer. A layout with a stored type is read only by the back end that requested it; for other
+    readers, a Relayout step of this back end is inserted. `relaid`: results of the program that a Relayout step makes
+    row-major faster than a strided copy. `reordered`: steps that read their first input from a copy in another layout.
+    Steps that read the same copy share it.
     """
 
     layouts: dict[Value, Layout] = field(default_factory=dict[Value, Layout])
-    in_place: dict[Step, tuple[int, ...]] = field(default_factory=dict[Step, tuple[int, ...]])
-    into_slices: set[Step] = field(default_factory=set[Step])
     relaid: set[Value] = field(default_factory=set[Value])
+    reordered: dict[Step, Layout] = field(default_factory=dict[Step, Layout])
 
     @staticmethod
     def together(requests: Iterable[MemoryRequests]) -> MemoryRequests:
-        """The requests of several back ends as one; for a layout that several ask for, the first one's."""
+        """Merge the requests of several back ends; the first request for a layout wins."""
         total = MemoryRequests()
         for each in requests:
             total.layouts = {**each.layouts, **total.layouts}
-            total.in_place.update(each.in_place)
-            total.into_slices |= each.into_slices
             total.relaid |= each.relaid
+            total.reordered |= each.reordered
         return total

@@ -1,1 +1,1 @@
-"""Rewrites of programs that hold for every back end, one a file, each stated as before → after; see pipeline.py."""
+"""Rewrites of programs that hold for every back end, one per file, each stated as before → after; see pipeline.py."""

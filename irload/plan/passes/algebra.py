@@ -1,8 +1,8 @@
-"""Normal forms of elementwise expressions, by which patterns are recognised however their products are associated.
+"""Normal forms of elementwise expressions, for matching patterns independently of association.
 
-A form is a sum of monomials over atoms. Atoms are unknowns, or functions of other forms. Forms only say what a value
-is: nothing is ever computed by them, so that rounding stays that of the steps. Factors never cancel, as x/x is no 1
-where x is 0, infinite or NaN.
+A form is a sum of monomials over atoms. Atoms are unknowns, or functions of other forms. Forms identify values and are
+never evaluated, so rounding stays that of the steps. Factors do not cancel, because x/x is not 1 if x is 0, infinite or
+NaN.
 """
 
 from __future__ import annotations
@@ -14,46 +14,46 @@ Monomial = tuple[tuple[int, float], ...]
 """(atom, exponent), sorted by atom."""
 
 Form = tuple[tuple[Monomial, float], ...]
-"""(monomial, coefficient), sorted; none is zero."""
+"""(monomial, coefficient), sorted, without zeros."""
 
 Key = tuple[Any, ...]
-"""What an atom is: ("unknown", name), ("sum", form) or (function, form…, number…)."""
+"""The identity of an atom: ("unknown", name), ("sum", form) or (function, form…, number…)."""
 
 TERMS = 16
-"""Monomials of the largest form."""
+"""The largest number of monomials in a form."""
 
 
 class NotRepresentable(Exception):
-    """A form that would grow too large, or lose what happens at 0, infinities and NaN."""
+    """A form that would grow too large, or would change the value at 0, infinity or NaN."""
 
 
 class Algebra:
-    """Makes forms. Atoms are numbered: equal ones have the same number, and `keys` tells what each one is."""
+    """Builds forms. Atoms are numbered: equal atoms have the same number, and `keys` has the identity of each."""
 
     def __init__(self) -> None:
         self.keys: list[Key] = []
         self._numbers: dict[Key, int] = {}
 
     def atom(self, *key: Any) -> Form:
-        """The form of one atom."""
+        """Return the form of one atom."""
         if key not in self._numbers:
             self._numbers[key] = len(self.keys)
             self.keys.append(key)
         return ((((self._numbers[key], 1.0),), 1.0),)
 
     def number(self, number: float) -> Form:
-        """A constant."""
+        """Return the form of a constant."""
         return (((), number),) if number else ()
 
     def add(self, a: Form, b: Form, factor: float = 1.0) -> Form:
-        """A + factor · b."""
+        """Return a + factor · b."""
         total = dict(a)
         for monomial, c in b:
             total[monomial] = total.get(monomial, 0.0) + factor * c
         return _sorted(total)
 
     def multiply(self, a: Form, b: Form) -> Form:
-        """A · b, expanded. Raises NotRepresentable where exponents of both signs, or fractions, would meet."""
+        """Return a · b, expanded. Raises NotRepresentable if exponents of opposite signs, or fractions, would meet."""
         total: dict[Monomial, float] = {}
         for left, c in a:
             for right, d in b:
@@ -62,7 +62,7 @@ class Algebra:
         return _sorted(total)
 
     def power(self, a: Form, exponent: float) -> Form:
-        """A to the exponent. Squares are expanded; other powers of a sum are powers of an atom that stands for it."""
+        """Return a raised to the exponent. Squares are expanded; other powers of a sum become an atom for the sum."""
         if exponent == 2:
             return self.multiply(a, a)
         logistic = self._logistic(a) if exponent == -1 else None
@@ -78,7 +78,7 @@ class Algebra:
         return _sorted({tuple((atom, e * exponent) for atom, e in monomial): c**exponent})
 
     def apply(self, function: str, args: Sequence[Form], numbers: Sequence[float]) -> Form:
-        """The form of an instruction. What is no arithmetic is an atom of its own."""
+        """Return the form of an instruction. A non-arithmetic instruction becomes an atom."""
         a, b = args[0], args[-1]
         match function:
             case "add":
@@ -116,7 +116,7 @@ class Algebra:
                 return self._function(function, args, numbers)
 
     def _function(self, function: str, args: Sequence[Form], numbers: Sequence[float]) -> Form:
-        """Functions, those that cut as clamps: relu is one without an upper bound."""
+        """Clamping instructions, including relu, a clamp without upper bound."""
         (a, *rest) = args
         if function == "log":
             exponent = self._one_plus_exp(a)
@@ -132,20 +132,20 @@ class Algebra:
         return self.atom(function, *args, *numbers)
 
     def key_of(self, form: Form) -> Key | None:
-        """What the only atom of a form is, None where the form is more than that."""
+        """Return the identity of the only atom of a form, None for any other form."""
         if len(form) == 1 and form[0][1] == 1 and len(form[0][0]) == 1 and form[0][0][0][1] == 1:
             return self.keys[form[0][0][0][0]]
         return None
 
     def _one_plus_exp(self, a: Form) -> Form | None:
-        """G where the form is 1 + eᴳ."""
+        """Return g if the form is 1 + eᵍ."""
         if len(a) != 2 or a[0] != ((), 1.0):
             return None
         key = self.key_of(a[1:])
         return key[1] if key is not None and key[0] == "exp" else None
 
     def _logistic(self, a: Form) -> Form | None:
-        """Sigmoid(−G), which is 1 / (1 + eᴳ)."""
+        """Return the form of sigmoid(−g), that is 1 / (1 + eᵍ)."""
         exponent = self._one_plus_exp(a)
         return None if exponent is None else self.atom("sigmoid", self.multiply(exponent, self.number(-1)))
 

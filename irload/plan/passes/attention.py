@@ -1,30 +1,29 @@
 """Attention written out: MatMul(Softmax(MatMul(q, k) · scale + mask), v) → Attention(q, k, v, mask).
 
-Only where nothing else takes the scores. Transposes of q, k and v become views.
+Applies if no other step reads the scores. Transposes of q, k and v become views.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import isfinite
 
 from irload.plan.ir.expression import Expression, Instruction
 from irload.plan.ir.program import Program, Step, Value
-from irload.plan.ir.steps import Attention, Elementwise, MatMul, Softmax, Transpose
+from irload.plan.ir.steps import AttentionStep, ElementwiseStep, MatMulStep, SoftmaxStep, TransposeStep
 from irload.record import record
 
 
 def recognise_attention(program: Program) -> None:
-    """Replace the second product of every attention by the whole of it."""
+    """Replace the second matmul of each attention pattern by an Attention."""
     producers = program.producers()
     for softmax in program.steps:
-        if not isinstance(softmax, Softmax) or softmax.axis != len(softmax.output.shape) - 1:
+        if not isinstance(softmax, SoftmaxStep) or softmax.axis != len(softmax.output.shape) - 1:
             continue
         weighted = program.sole_consumer(softmax.output)
         scores = _peeled(program, producers, softmax.inputs[0])
-        if scores is None or not isinstance(weighted, MatMul) or weighted.inputs[0] is not softmax.output:
+        if scores is None or not isinstance(weighted, MatMulStep) or weighted.inputs[0] is not softmax.output:
             continue
-        if weighted.transpose_a or weighted.epilogue.instructions or not isfinite(scores.scale):
+        if weighted.transpose_a or weighted.epilogue.instructions or not is_moderate(scores.scale):
             continue
         if scores.product.output.shape[-2:] != softmax.output.shape[-2:] or not scores.product.inputs[0].size:
             continue
@@ -35,7 +34,7 @@ def recognise_attention(program: Program) -> None:
         v = _turned(weighted.inputs[1], steps) if weighted.transpose_b else weighted.inputs[1]
         mask = _sum(scores.masks, steps)
         old = (scores.product, *scores.between, softmax, weighted)
-        attention = Attention(
+        attention = AttentionStep(
             [q, k, v, *([] if mask is None else [mask])],
             weighted.outputs,
             scale=scores.scale,
@@ -46,9 +45,9 @@ def recognise_attention(program: Program) -> None:
 
 @record(eq=False)
 class _Between:
-    """An Elementwise between product and softmax, what it adds if anything, and what all before it is multiplied by."""
+    """An Elementwise between matmul and softmax: its added mask, if any, and the factor on everything before it."""
 
-    step: Elementwise
+    step: ElementwiseStep
     mask: Value | None
     factor: float
     after: _Between | None
@@ -56,25 +55,29 @@ class _Between:
 
 @record()
 class _Scores:
-    """MatMul · scale + the sum of masks, each with a factor, and the steps between."""
+    """The parts of a pattern: MatMul · scale + the sum of masks, each with a factor, and the steps between."""
 
-    product: MatMul
+    product: MatMulStep
     scale: float
     masks: list[tuple[Value, float]]
-    between: list[Elementwise]
+    between: list[ElementwiseStep]
 
 
 def _peeled(program: Program, producers: dict[Value, Step], value: Value) -> _Scores | None:
-    """What a value is made of, if it is a product, perhaps scaled and masked, that nothing else takes."""
+    """Match a value against a scaled and masked matmul that no other step reads."""
     waiting: list[tuple[Value, _Between | None]] = [(value, None)]
     while waiting:
         at, after = waiting.pop()
         producer, factor = producers.get(at), 1.0 if after is None else after.factor
         if producer is None or program.sole_consumer(at) is None:
             continue
-        if isinstance(producer, MatMul) and not producer.epilogue.instructions and producer.output.dtype == "float32":
+        if (
+            isinstance(producer, MatMulStep)
+            and not producer.epilogue.instructions
+            and producer.output.dtype == "float32"
+        ):
             return _scores(producer, factor, after)
-        if not isinstance(producer, Elementwise) or len(producer.expression.instructions) != 1:
+        if not isinstance(producer, ElementwiseStep) or len(producer.expression.instructions) != 1:
             continue
         scale = factor_of(producer)
         if scale is not None:
@@ -87,8 +90,8 @@ def _peeled(program: Program, producers: dict[Value, Step], value: Value) -> _Sc
     return None
 
 
-def factor_of(step: Elementwise) -> float | None:
-    """The number, but zero, that a step multiplies its input by, None where it does anything else."""
+def factor_of(step: ElementwiseStep) -> float | None:
+    """Return the nonzero number by which a step multiplies its input, None for any other step."""
     if len(step.expression.instructions) != 1:
         return None
     (i,) = step.expression.instructions
@@ -97,8 +100,13 @@ def factor_of(step: Elementwise) -> float | None:
     return i.numbers[0] if i.opcode == "multiply_number" else 1 / i.numbers[0]
 
 
-def _scores(product: MatMul, scale: float, after: _Between | None) -> _Scores:
-    """The scores that a product becomes by the steps after it."""
+def is_moderate(scale: float) -> bool:
+    """True if a product of factors neither overflows nor underflows where the factors one by one do not."""
+    return 2.0**-60 < abs(scale) < 2.0**60
+
+
+def _scores(product: MatMulStep, scale: float, after: _Between | None) -> _Scores:
+    """Return the scores that the steps after a matmul compute from it."""
     found = _Scores(product, scale, [], [])
     while after is not None:
         found.between.append(after.step)
@@ -109,27 +117,29 @@ def _scores(product: MatMul, scale: float, after: _Between | None) -> _Scores:
 
 
 def _turned(value: Value, steps: list[Step]) -> Value:
-    """The value with its last two axes exchanged, a view that is added to `steps`."""
+    """Return the value with its last two axes exchanged; the Transpose is appended to `steps`."""
     *lead, rows, columns = value.shape
     turned = Value((*lead, columns, rows), value.dtype, name=value.name)
     rank = len(value.shape)
-    steps.append(Transpose([value], [turned], order=(*range(rank - 2), rank - 1, rank - 2)))
+    steps.append(TransposeStep([value], [turned], order=(*range(rank - 2), rank - 1, rank - 2)))
     return turned
 
 
 def _sum(masks: Sequence[tuple[Value, float]], steps: list[Step]) -> Value | None:
-    """The masks, each times its factor, in one value."""
+    """Return one value that combines the masks, each times its factor."""
     total: Value | None = None
     for mask, factor in masks:
         if factor != 1:
             times = Expression(1, (Instruction("multiply_number", (0,), (factor,)),))
             scaled = Value(mask.shape, mask.dtype, name=mask.name)
-            steps.append(Elementwise([mask], [scaled], expression=times))
+            steps.append(ElementwiseStep([mask], [scaled], expression=times))
             mask = scaled
         if total is not None:
             shape = tuple(max(pair) for pair in zip(*_aligned(total.shape, mask.shape), strict=True))
             both = Value(shape, mask.dtype, name=mask.name)
-            steps.append(Elementwise([total, mask], [both], expression=Expression(2, (Instruction("add", (0, 1)),))))
+            steps.append(
+                ElementwiseStep([total, mask], [both], expression=Expression(2, (Instruction("add", (0, 1)),)))
+            )
             mask = both
         total = mask
     return total

@@ -1,4 +1,4 @@
-"""Numbers that q or k are multiplied by: Attention(q · s, k) → Attention(q, k) with s in its scale.
+"""Constant factors of q or k: Attention(q · s, k) → Attention(q, k) with s folded into its query_scale.
 
 PyTorch's exporter multiplies both by the fourth root of 1/width.
 """
@@ -6,25 +6,24 @@ PyTorch's exporter multiplies both by the fourth root of 1/width.
 from __future__ import annotations
 
 from dataclasses import replace
-from math import isfinite
 
 from irload.plan.ir.program import Program, Step
-from irload.plan.ir.steps import Attention, Elementwise
-from irload.plan.passes.attention import factor_of
+from irload.plan.ir.steps import AttentionStep, ElementwiseStep
+from irload.plan.passes.attention import factor_of, is_moderate
 
 
 def take_scales(program: Program) -> None:
-    """Take the numbers into every attention, where nothing else takes the product."""
+    """Fold constant factors into every attention whose product no other step reads."""
     producers = program.producers()
     for step in program.steps:
-        if not isinstance(step, Attention):
+        if not isinstance(step, AttentionStep):
             continue
-        inputs, scale, taken = list(step.inputs), step.scale, list[Step]()
+        inputs, scale, taken = list(step.inputs), step.query_scale, list[Step]()
         for k in (0, 1):
             producer = producers.get(inputs[k])
-            while isinstance(producer, Elementwise) and program.sole_consumer(inputs[k]) is not None:
+            while isinstance(producer, ElementwiseStep) and program.sole_consumer(inputs[k]) is not None:
                 factor = factor_of(producer)
-                if factor is None or not isfinite(scale * factor) or not scale * factor:
+                if factor is None or not is_moderate(scale * factor):
                     break
                 scale *= factor
                 inputs[k] = producer.inputs[0]
@@ -32,4 +31,4 @@ def take_scales(program: Program) -> None:
                 producer = producers.get(inputs[k])
         if taken:
             origin = tuple(dict.fromkeys(n for s in (*taken, step) for n in s.origin))
-            program.replace([*taken, step], [replace(step, inputs=inputs, scale=scale, origin=origin)])
+            program.replace([*taken, step], [replace(step, inputs=inputs, query_scale=scale, origin=origin)])

@@ -1,26 +1,26 @@
-"""Chains of elementwise steps: g(f(x), y) → (g∘f)(x, y), where the inner result has no other consumer."""
+"""Chains of elementwise steps: g(f(x), y) → (g∘f)(x, y), if the inner result has no other consumer."""
 
 from __future__ import annotations
 
 from irload.plan.ir.program import Program, Step
-from irload.plan.ir.steps import Elementwise
+from irload.plan.ir.steps import ElementwiseStep
 
 
 def fuse_elementwise(program: Program) -> None:
-    """Make one Elementwise step of each and the one that alone takes its result."""
+    """Merge each Elementwise step into the Elementwise that is its only consumer."""
     pending = list(program.steps)
     gone: set[Step] = set()
     for step in pending:
-        if not isinstance(step, Elementwise) or step in gone or len(step.outputs) > 1:
+        if not isinstance(step, ElementwiseStep) or step in gone or len(step.outputs) > 1:
             continue
         consumer = program.sole_consumer(step.output)
-        if not isinstance(consumer, Elementwise) or any(v.shape != step.output.shape for v in consumer.outputs):
+        if not isinstance(consumer, ElementwiseStep) or any(v.shape != step.output.shape for v in consumer.outputs):
             continue
         if not step.expression.may_grow(consumer.expression):
             continue
         at = consumer.inputs.index(step.output)
         rest = [v for k, v in enumerate(consumer.inputs) if k != at]
-        joined = Elementwise(
+        joined = ElementwiseStep(
             [*step.inputs, *rest],
             consumer.outputs,
             expression=step.expression.then(consumer.expression, at),

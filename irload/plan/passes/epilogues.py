@@ -1,34 +1,35 @@
-"""Elementwise work on a result: Elementwise(f, Conv(x), y) → Conv(x, y; epilogue f). Likewise MatMul, Normalize."""
+"""Fuse Elementwise steps as epilogues: Elementwise(f, Conv(x), y) → Conv(x, y; epilogue f). Also MatMul, Normalize."""
 
 from __future__ import annotations
 
-from copy import copy
+from dataclasses import replace
 
 from irload.plan.ir.program import Program, Step
-from irload.plan.ir.steps import Elementwise, WithEpilogue
+from irload.plan.ir.steps import ElementwiseStep, WithEpilogue
 
 
 def fuse_epilogues(program: Program) -> None:
-    """Add each Elementwise step to the epilogue of the step whose result only it takes."""
+    """Append each Elementwise step to the epilogue of its producer if nothing else reads the result."""
     pending: list[Step] = list(program.steps)
     for step in pending:
         if not isinstance(step, WithEpilogue):
             continue
         consumer = program.sole_consumer(step.output)
-        if not isinstance(consumer, Elementwise) or any(v.shape != step.output.shape for v in consumer.outputs):
+        if not isinstance(consumer, ElementwiseStep) or any(v.shape != step.output.shape for v in consumer.outputs):
             continue
         if len(consumer.outputs) == 1 and step.epilogue.may_grow(consumer.expression):
             fused = _fused(step, consumer)
             program.replace([step, consumer], [fused])
-            pending.append(fused)  # more may follow
+            pending.append(fused)  # the fused step may have another Elementwise consumer
 
 
-def _fused(step: WithEpilogue, consumer: Elementwise) -> WithEpilogue:
-    """The step with the expression of its consumer behind its epilogue."""
+def _fused(step: WithEpilogue, consumer: ElementwiseStep) -> WithEpilogue:
+    """Return the step with the consumer's expression appended to its epilogue."""
     at = consumer.inputs.index(step.output)
-    fused = copy(step)
-    fused.inputs = [*step.inputs, *(v for k, v in enumerate(consumer.inputs) if k != at)]
-    fused.outputs = consumer.outputs
-    fused.epilogue = step.epilogue.then(consumer.expression, at)
-    fused.origin = (*step.origin, *consumer.origin)
-    return fused
+    return replace(
+        step,
+        inputs=[*step.inputs, *(v for k, v in enumerate(consumer.inputs) if k != at)],
+        outputs=consumer.outputs,
+        epilogue=step.epilogue.then(consumer.expression, at),
+        origin=(*step.origin, *consumer.origin),
+    )

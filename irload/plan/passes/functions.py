@@ -1,7 +1,7 @@
 """Activations written out as arithmetic: x·0.5·(1 + erf(x/√2)) → gelu(x), and likewise Swish, HSwish and Mish.
 
-However the products are associated: expressions are compared as normal forms (plan/algebra.py). Recognised are those
-functions for which one instruction takes less time than its parts.
+Expressions are compared as normal forms (plan/passes/algebra.py), so association does not matter. Only functions whose
+instruction is faster than its parts are matched.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from typing import Any
 
 from irload.plan.ir.expression import Expression, Instruction
 from irload.plan.ir.program import Program, Step
-from irload.plan.ir.steps import Elementwise, WithEpilogue
+from irload.plan.ir.steps import ElementwiseStep, WithEpilogue
 from irload.plan.passes.algebra import Algebra, Form, NotRepresentable
 from irload.plan.passes.scalars import taken_once
 
 CHARACTERISTIC = {"sigmoid", "exp", "tanh", "erf", "clamp", "minimum_number"}
-"""Instructions without one of which there is nothing to recognise."""
+"""Instructions that a match requires: without them, an expression is skipped."""
 
 
 def recognise_functions(program: Program) -> None:
@@ -27,7 +27,7 @@ def recognise_functions(program: Program) -> None:
 
 
 def _rewritten(step: Step) -> Step:
-    if isinstance(step, Elementwise) and _may_hold(step.expression):
+    if isinstance(step, ElementwiseStep) and _may_hold(step.expression):
         inputs, expression = taken_once(step.inputs, simplified(step.expression))
         return step if expression == step.expression else replace(step, inputs=inputs, expression=expression)
     if isinstance(step, WithEpilogue) and _may_hold(step.epilogue):
@@ -41,7 +41,7 @@ def _may_hold(expression: Expression) -> bool:
 
 
 def simplified(expression: Expression) -> Expression:
-    """The expression with every function that is recognised in one instruction, and without what is then unused."""
+    """Return the expression with every recognised function as one instruction, and unused instructions removed."""
     algebra = Algebra()
     uses = [a for i in expression.instructions for a in i.args]
     forms: list[Form] = [algebra.atom("unknown", k) for k in range(expression.operands)]
@@ -54,20 +54,20 @@ def simplified(expression: Expression) -> Expression:
         except NotRepresentable:
             form = unknown
         made.append(_recognised(algebra, form) or _merged(i, made, expression.operands))
-        # What is taken twice is what functions may be of.
+        # A register used twice is a candidate for x.
         forms.append(unknown if uses.count(register) > 1 else form)
     return Expression(expression.operands, tuple(made), expression.results).pruned()
 
 
 def _merged(i: Instruction, before: Sequence[Instruction], operands: int) -> Instruction:
-    """A clamp that leaves nothing for the relu before it, without it: FakeQuantize behind ReLU is one."""
+    """Drop a relu before a clamp that makes it redundant, as in FakeQuantize after ReLU."""
     source = before[i.args[0] - operands] if i.args[0] >= operands else None
     covers = i.opcode == "clamp" and i.numbers[0] >= 0 and source is not None and source.opcode == "relu"
     return Instruction(i.opcode, source.args, i.numbers) if covers and source is not None else i
 
 
 def _recognised(algebra: Algebra, form: Form) -> Instruction | None:
-    """The instruction that gives what the form says, None where there is none."""
+    """Return the instruction that computes the form, None if no instruction does."""
     for recognise in _RECOGNISED:
         found = recognise(algebra, form)
         if found is not None:
@@ -76,7 +76,7 @@ def _recognised(algebra: Algebra, form: Form) -> Instruction | None:
 
 
 def _swish(algebra: Algebra, form: Form) -> Instruction | None:
-    """X · sigmoid(b·x)."""
+    """Match x · sigmoid(b·x)."""
     found = _product(algebra, form, "sigmoid")
     if found is None or found[2] != 1:
         return None
@@ -86,7 +86,7 @@ def _swish(algebra: Algebra, form: Form) -> Instruction | None:
 
 
 def _mish(algebra: Algebra, form: Form) -> Instruction | None:
-    """X · tanh(ln(1 + eˣ))."""
+    """Match x · tanh(ln(1 + eˣ))."""
     found = _product(algebra, form, "tanh")
     if found is None or found[2] != 1:
         return None
@@ -97,7 +97,7 @@ def _mish(algebra: Algebra, form: Form) -> Instruction | None:
 
 
 def _hard_swish(algebra: Algebra, form: Form) -> Instruction | None:
-    """X · min(max(x + 3, 0), 6) / 6."""
+    """Match x · min(max(x + 3, 0), 6) / 6."""
     found = _product(algebra, form, "clamp")
     if found is None:
         return None
@@ -108,7 +108,7 @@ def _hard_swish(algebra: Algebra, form: Form) -> Instruction | None:
 
 
 def _gelu(algebra: Algebra, form: Form) -> Instruction | None:
-    """X/2 · (1 + erf(x/√2)), or with tanh(√(2/π)·(x + 0.044715·x³)) for erf."""
+    """Match x/2 · (1 + erf(x/√2)), or with tanh(√(2/π)·(x + 0.044715·x³)) for erf."""
     if (
         len(form) != 2
         or not isclose(form[0][1], form[1][1], rel_tol=1e-6)
@@ -132,7 +132,7 @@ _RECOGNISED: Sequence[Callable[[Algebra, Form], Instruction | None]] = (_swish, 
 
 
 def _product(algebra: Algebra, form: Form, function: str) -> tuple[int, tuple[Any, ...], float] | None:
-    """(register of x, arguments of f, c) where the form is c·x·f(…) for an unknown x."""
+    """Return (register of x, arguments of f, c) if the form is c·x·f(…) for an unknown x."""
     if len(form) != 1 or len(form[0][0]) != 2 or any(e != 1 for _, e in form[0][0]):
         return None
     monomial, c = form[0]
@@ -144,7 +144,7 @@ def _product(algebra: Algebra, form: Form, function: str) -> tuple[int, tuple[An
 
 
 def _multiple(algebra: Algebra, form: Form, x: int) -> float | None:
-    """C where the form is c·x."""
+    """Return c if the form is c·x."""
     return form[0][1] if len(form) == 1 and form[0][0] == ((_atom(algebra, x), 1.0),) else None
 
 

@@ -1,7 +1,7 @@
 """Heads that share keys and values: Attention(q, repeated k, repeated v) → Attention(q in groups, k, v).
 
-Grouped-query attention repeats each head of k and v for a group of queries: Reshape, Broadcast, Reshape. The copies
-that this makes are spared, as the kernel takes leading axes that broadcast.
+Grouped-query attention repeats each head of k and v for a group of queries: Reshape, Broadcast, Reshape. The kernel
+broadcasts leading axes, so the copies are unnecessary.
 """
 
 from __future__ import annotations
@@ -9,14 +9,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 from irload.plan.ir.program import Program, Step, Value
-from irload.plan.ir.steps import Attention, Broadcast, Reshape
+from irload.plan.ir.steps import AttentionStep, BroadcastStep, ReshapeStep
 
 
 def share_heads(program: Program) -> None:
-    """Take k and v before they are repeated, and let q and the result have an axis for the members of a group."""
+    """Use k and v before they are repeated, and split the heads of q and the result into groups."""
     producers = program.producers()
     for step in program.steps:
-        if not isinstance(step, Attention):
+        if not isinstance(step, AttentionStep):
             continue
         q, k, v, *masks = step.inputs
         shared = _repeated(producers, k), _repeated(producers, v)
@@ -32,14 +32,14 @@ def share_heads(program: Program) -> None:
         wide = [_widened(mask, heads, group, steps) for mask in masks]
         out = Value((*members, *step.output.shape[-2:]), step.output.dtype, name=step.output.name)
         grouped = replace(step, inputs=[queries, shared[0], shared[1], *wide], outputs=[out])
-        program.replace([step], [*steps, grouped, Reshape([out], step.outputs)])
+        program.replace([step], [*steps, grouped, ReshapeStep([out], step.outputs)])
 
 
 def _repeated(producers: dict[Value, Step], value: Value) -> Value | None:
-    """[…, heads, 1, rows, width] where the value is this, each head repeated as often as it has members."""
+    """Return […, heads, 1, rows, width] if the value repeats each head once per member of a group."""
     merged = producers.get(value)
-    spread = producers.get(merged.inputs[0]) if isinstance(merged, Reshape) else None
-    if not isinstance(spread, Broadcast) or len(value.shape) < 3:
+    spread = producers.get(merged.inputs[0]) if isinstance(merged, ReshapeStep) else None
+    if not isinstance(spread, BroadcastStep) or len(value.shape) < 3:
         return None
     source, wide = spread.inputs[0], spread.output
     *lead, heads, one, rows, width = source.shape if len(source.shape) > 3 else (0, 0, 0, 0)
@@ -49,7 +49,7 @@ def _repeated(producers: dict[Value, Step], value: Value) -> Value | None:
 
 
 def _widened(mask: Value, heads: int, group: int, steps: list[Step]) -> Value:
-    """The mask with an axis for the members of a group."""
+    """Return the mask with an axis for the members of a group."""
     if len(mask.shape) < 3:
         return mask
     *lead, own, rows, keys = mask.shape
@@ -57,9 +57,9 @@ def _widened(mask: Value, heads: int, group: int, steps: list[Step]) -> Value:
 
 
 def _viewed(value: Value, shape: tuple[int, ...], steps: list[Step]) -> Value:
-    """The value in another shape; a constant at once."""
+    """Return the value in another shape; a constant is reshaped immediately."""
     if value.constant is not None:
         return Value.of(value.constant.reshape(shape), value.name)
     seen = Value(shape, value.dtype, name=value.name)
-    steps.append(Reshape([value], [seen]))
+    steps.append(ReshapeStep([value], [seen]))
     return seen

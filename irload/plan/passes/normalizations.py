@@ -1,7 +1,7 @@
 """Normalisations written out: (x − mean(x)) / sqrt(mean((x − mean(x))²) + eps) → Normalize(x), and likewise RMSNorm.
 
-Scale and shift stay behind it as elementwise steps, which become its epilogue. Where the scale is drawn into the root's
-factor, x·(r·γ) + (β − mean(x)·(r·γ)), it is drawn out again.
+Scale and shift remain elementwise steps, which become the epilogue. A scale that was folded into the factor of the
+root, x·(r·γ) + (β − mean(x)·(r·γ)), is factored out again.
 """
 
 from __future__ import annotations
@@ -14,29 +14,29 @@ import numpy as np
 
 from irload.plan.ir.expression import Expression, Instruction
 from irload.plan.ir.program import Program, Step, Value
-from irload.plan.ir.steps import Elementwise, Normalize, Reduce, Reshape
+from irload.plan.ir.steps import ElementwiseStep, NormalizeStep, ReduceStep, ReshapeStep
 from irload.plan.passes.algebra import Algebra, Form, Monomial, NotRepresentable
 from irload.record import record
 
 REACH, MOST = 40, 16
-"""Steps after a mean among which the normalised tensor is searched, and how many of them may depend on it."""
+"""Number of steps after a mean that are searched, and number of dependent steps among them."""
 
 
 def recognise_normalizations(program: Program) -> None:
-    """Replace the step that gives a normalised tensor; the means it took are dead then, if nothing else takes them."""
+    """Replace each step that computes a normalised tensor; dead code elimination removes unused means."""
     producers = program.producers()
     steps = program.steps
     at = {step: k for k, step in enumerate(steps)}
     replaced: dict[Step, list[Step]] = {}
     for mean in steps:
-        if not isinstance(mean, Reduce) or mean.kind != "mean" or not mean.inputs[0].size:
+        if not isinstance(mean, ReduceStep) or mean.kind != "mean" or not mean.inputs[0].size:
             continue
         source, rank = mean.inputs[0], len(mean.inputs[0].shape)
         if mean.axes != tuple(range(rank - len(mean.axes), rank)):
             continue
         square = producers.get(source)
         found = _search(steps[at[mean] : at[mean] + REACH], source, mean.axes, center=True)
-        if found is None and isinstance(square, Elementwise) and square.inputs[0].shape == source.shape:
+        if found is None and isinstance(square, ElementwiseStep) and square.inputs[0].shape == source.shape:
             found = _search(steps[at[square] : at[square] + REACH], square.inputs[0], mean.axes, center=False)
         if found is not None and found.step not in replaced:
             replaced[found.step] = found.steps()
@@ -45,9 +45,9 @@ def recognise_normalizations(program: Program) -> None:
 
 @record(frozen=False)
 class _Found:
-    """A normalised x, times `scale` plus `shift`, that `step` gives."""
+    """A normalised x, times `scale` plus `shift`, computed by `step`."""
 
-    step: Elementwise
+    step: ElementwiseStep
     x: Value
     axes: tuple[int, ...]
     eps: float
@@ -57,11 +57,11 @@ class _Found:
     shift: Value | None = None
 
     def steps(self) -> list[Step]:
-        """The steps in its place."""
+        """Return the replacement steps."""
         origin = tuple(dict.fromkeys(n for s in self.through for n in s.origin))
         operands = [v for v in (self.scale, self.shift) if v is not None]
         result = Value(self.x.shape, self.x.dtype, name=self.x.name) if operands else self.step.output
-        normal = Normalize([self.x], [result], axes=self.axes, eps=self.eps, center=self.center, origin=origin)
+        normal = NormalizeStep([self.x], [result], axes=self.axes, eps=self.eps, center=self.center, origin=origin)
         if not operands:
             return [normal]
         functions = [f for f, v in (("multiply", self.scale), ("add", self.shift)) if v is not None]
@@ -70,13 +70,13 @@ class _Found:
         expression = Expression(count, tuple(chain))
         return [
             normal,
-            Elementwise([result, *operands], self.step.outputs, expression=expression, origin=self.step.origin),
+            ElementwiseStep([result, *operands], self.step.outputs, expression=expression, origin=self.step.origin),
         ]
 
 
 @record(frozen=False)
 class _Cone:
-    """The forms of what is computed of x, and the steps that do it."""
+    """The forms of values computed from x, and the steps that compute them."""
 
     algebra: Algebra
     x: Value
@@ -87,7 +87,7 @@ class _Cone:
     producers: dict[Value, Step] = field(default_factory=dict[Value, Step])
 
     def atom(self, value: Value) -> Form:
-        """The form of a value from elsewhere."""
+        """Return the form of a value that does not depend on x."""
         if value.size == 1 and value.constant is not None:
             return self.algebra.number(float(value.constant.reshape(-1)[0]))
         form = self.algebra.atom("unknown", id(value))
@@ -95,7 +95,7 @@ class _Cone:
         return form
 
     def take(self, step: Step) -> bool:
-        """Enter the form of the step's output. False where it does not come of x, or not in a way that is known."""
+        """Record the form of the step's output. False if it does not depend on x or has no form."""
         if len(step.outputs) != 1 or not any(v in self.forms for v in step.inputs):
             return False
         try:
@@ -110,12 +110,12 @@ class _Cone:
 
     def _form(self, step: Step) -> Form | None:
         x = self.x
-        if isinstance(step, Reduce) and step.kind == "mean" and step.axes == self.axes:
+        if isinstance(step, ReduceStep) and step.kind == "mean" and step.axes == self.axes:
             source = step.inputs[0]
             return self.algebra.atom("mean", self.forms[source]) if source.shape == x.shape else None
-        if isinstance(step, Reshape):
+        if isinstance(step, ReshapeStep):
             return self.forms[step.inputs[0]] if step.output.shape == self.reduced else None
-        if not isinstance(step, Elementwise) or step.output.shape not in (x.shape, self.reduced):
+        if not isinstance(step, ElementwiseStep) or step.output.shape not in (x.shape, self.reduced):
             return None
         if any(v in self.forms and v.shape not in (x.shape, self.reduced) for v in step.inputs):
             return None
@@ -125,7 +125,7 @@ class _Cone:
         return registers[step.expression.result]
 
     def through(self, step: Step) -> tuple[Step, ...]:
-        """The steps between x and the output of `step`, in no order."""
+        """Return the steps between x and the output of `step`, unordered."""
         found: dict[Step, None] = {}
         waiting: list[Step] = [step]
         while waiting:
@@ -137,22 +137,22 @@ class _Cone:
 
 
 def _search(steps: Sequence[Step], x: Value, axes: tuple[int, ...], *, center: bool) -> _Found | None:
-    """The first of the steps that gives x normalised."""
+    """Return the first step that computes a normalised x."""
     reduced = tuple(1 if k in axes else n for k, n in enumerate(x.shape))
     cone = _Cone(Algebra(), x, reduced, axes)
     cone.forms[x] = cone.algebra.atom("unknown", id(x))
     for step in steps:
         if len(cone.producers) == MOST:
             break
-        if cone.take(step) and isinstance(step, Elementwise) and step.output.shape == x.shape:
+        if cone.take(step) and isinstance(step, ElementwiseStep) and step.output.shape == x.shape:
             found = _normalised(cone, step, center)
             if found is not None:
                 return found
     return None
 
 
-def _normalised(cone: _Cone, step: Elementwise, center: bool) -> _Found | None:
-    """What the form of the step's output says: r·x·γ − r·mean(x)·γ + β, where γ and β are unknown values, if at all."""
+def _normalised(cone: _Cone, step: ElementwiseStep, center: bool) -> _Found | None:
+    """Match the form of the step's output with r·x·γ − r·mean(x)·γ + β, where γ and β are unknowns and optional."""
     algebra, x = cone.algebra, cone.forms[cone.x]
     mean = algebra.atom("mean", x)
     middle = algebra.add(x, mean, -1.0) if center else x
@@ -181,7 +181,7 @@ def _normalised(cone: _Cone, step: Elementwise, center: bool) -> _Found | None:
         return None
     scaled, shifted = (cone.unknown[m[0][0]] if m else None for m in (gamma, shift))
     if center and scaled is not None and not _is_finite(scaled):
-        return None  # an infinite γ gives ∞ − ∞ where it is drawn in, and ∞ where it is drawn out
+        return None  # an infinite γ gives ∞ − ∞ if folded into r, and ∞ if factored out
     return _Found(step, cone.x, cone.axes, eps, center, cone.through(step), scaled, shifted)
 
 
@@ -191,12 +191,12 @@ def _is_finite(value: Value) -> bool:
 
 
 def _atom(form: Form) -> int:
-    """The atom that a form of one atom consists of."""
+    """Return the only atom of a form."""
     return form[0][0][0][0]
 
 
 def _eps(algebra: Algebra, atom: int, variance: Form) -> float | None:
-    """Eps where the atom is variance + eps, None where it is something else."""
+    """Return eps if the atom is variance + eps, None otherwise."""
     if atom == _atom(variance):
         return 0.0
     terms = dict(algebra.keys[atom][1]) if algebra.keys[atom][0] == "sum" else {}

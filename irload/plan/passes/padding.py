@@ -1,6 +1,6 @@
-"""Zeros before convolutions: Conv(Concat(0, x, 0), w) along an axis of the map → Conv(x, w) with larger pads.
+"""Zeros before convolutions: Conv(Concat(0, x, 0), w) along a spatial axis → Conv(x, w) with larger pads.
 
-That is what a Pad with zeros is, which exporters from TensorFlow write wherever a stride makes the padding uneven.
+A Pad with zeros is lowered to this Concat; exporters from TensorFlow write one if a stride makes the padding uneven.
 """
 
 from __future__ import annotations
@@ -8,16 +8,16 @@ from __future__ import annotations
 from dataclasses import replace
 
 from irload.plan.ir.program import Program, Value
-from irload.plan.ir.steps import Concat, Conv
+from irload.plan.ir.steps import ConcatStep, ConvStep
 
 
 def fuse_padding(program: Program) -> None:
-    """Have convolutions pad by themselves where that leaves no window in the zeros alone."""
+    """Move zero padding into convolutions, unless a window would consist of zeros only."""
     producers = program.producers()
     for conv in program.steps:
-        while isinstance(conv, Conv):
+        while isinstance(conv, ConvStep):
             source = producers.get(conv.inputs[0])
-            fused = _fused(source, conv) if isinstance(source, Concat) else None
+            fused = _fused(source, conv) if isinstance(source, ConcatStep) else None
             if source is None or fused is None:
                 break
             alone = program.sole_consumer(conv.inputs[0]) is conv
@@ -25,8 +25,8 @@ def fuse_padding(program: Program) -> None:
             conv = fused
 
 
-def _fused(source: Concat, conv: Conv) -> Conv | None:
-    """The convolution that pads by itself, None where the concatenation is something else."""
+def _fused(source: ConcatStep, conv: ConvStep) -> ConvStep | None:
+    """Return the convolution with larger pads, None if the concatenation is not zero padding."""
     axis = source.axis - 2
     around = _zeros_around(source)
     if around is None or axis < 0:
@@ -44,8 +44,8 @@ def _fused(source: Concat, conv: Conv) -> Conv | None:
     )
 
 
-def _zeros_around(step: Concat) -> tuple[int, Value, int] | None:
-    """The data, and how many zeros stand before and behind it; None where it is not one value between zeros."""
+def _zeros_around(step: ConcatStep) -> tuple[int, Value, int] | None:
+    """Return the data and the number of zeros before and after it; None unless it is one value between zeros."""
     data = [k for k, v in enumerate(step.inputs) if not v.is_constant]
     if len(data) != 1 or any(v.constant.any() for v in step.inputs if v.constant is not None):
         return None

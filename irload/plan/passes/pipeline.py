@@ -1,4 +1,4 @@
-"""The passes that hold for every back end, their order, and why it is what it is."""
+"""The order of the passes that hold for every back end, with the reason for each position."""
 
 from __future__ import annotations
 
@@ -25,28 +25,28 @@ from irload.plan.passes.transposes import sink_transposes
 Pass = Callable[[Program], None]
 
 PASSES: tuple[Pass, ...] = (
-    drop_dead,  # first: what nothing needs would hide that a value has one consumer
+    drop_dead,  # first: an unused consumer would hide that a value has only one
     fuse_padding,
-    drop_taps,  # after fuse_padding, by which convolutions meet more padding
-    fold_scale,  # before fold_scalars, which would make a number of a factor that is the same for all channels
-    fold_scalars,  # before the patterns, which look for instructions with numbers
-    recognise_normalizations,  # before any fusion, which would join the steps that the pattern consists of
+    drop_taps,  # after fuse_padding, which adds padding to convolutions
+    fold_scale,  # before fold_scalars, which turns a factor that is equal for all channels into a number
+    fold_scalars,  # before the patterns, which match instructions with numbers
+    recognise_normalizations,  # before any fusion, which would merge the steps of the pattern
     recognise_attention,  # likewise
     take_scales,  # after recognise_attention
     recognise_rotary,  # likewise
     share_heads,  # after recognise_attention, whose keys and values it changes
-    convolve_before_resampling,  # before fuse_epilogues: it moves convolutions that have no epilogue yet
-    sink_transposes,  # before fuse_epilogues, which takes what now follows a convolution or matmul directly
+    convolve_before_resampling,  # before fuse_epilogues: it moves convolutions without an epilogue
+    sink_transposes,  # before fuse_epilogues, so that elementwise steps directly follow their convolution or matmul
     drop_dead,  # the steps that the patterns have replaced
-    fuse_epilogues,  # before fuse_elementwise: an epilogue saves more than a longer expression does
+    fuse_epilogues,  # before fuse_elementwise: an epilogue saves more than a longer expression
     fuse_elementwise,
-    recognise_functions,  # on the longest expressions there are
-    fuse_epilogues,  # once more: functions in one instruction leave room for more
+    recognise_functions,  # on the longest expressions
+    fuse_epilogues,  # again: functions in one instruction make room for more fusion
     fuse_elementwise,
     recognise_functions,
-    drop_subnormals,  # last: what products add up has become part of them
+    drop_subnormals,  # last: the operands of products are final
 )
-"""What runs, in this order."""
+"""The passes, in order."""
 
 
 def optimize(program: Program, check: Callable[[Program, str], None] | None = None) -> Program:

@@ -1,6 +1,6 @@
 """Resampling after 1×1 convolution: Conv(Concat(Resample(x), y), [V W]) → Resample(Conv(x, V)) + Conv(y, W).
 
-The two commute. So the convolution runs on the small map, and what was enlarged need not be joined. Heads that gather
+The two commute, so the convolution runs on the small map and the Concat disappears. Segmentation heads that combine
 maps of several sizes have this pattern.
 """
 
@@ -15,23 +15,23 @@ import numpy as np
 
 from irload.plan.ir.expression import Expression, Instruction
 from irload.plan.ir.program import Program, Step, Value
-from irload.plan.ir.steps import Concat, Conv, Elementwise, Resample
+from irload.plan.ir.steps import ConcatStep, ConvStep, ElementwiseStep, ResampleStep
 
 GAIN = 2
-"""How many times larger the resampled map must be, and how many times more channels the convolution may make."""
+"""Minimum enlargement of the map, and maximum growth of the channel count, for the rewrite to pay."""
 
 ADD = Expression(2, (Instruction("add", (0, 1)),))
 
 
 def convolve_before_resampling(program: Program) -> None:
-    """Move every 1×1 convolution before the resampling of what it takes, or of a part of what it takes."""
+    """Move every 1×1 convolution before the resampling of its input, or of a part of its input."""
     producers = program.producers()
     for window in program.steps:
-        if not isinstance(window, Conv) or not _is_pointwise(window):
+        if not isinstance(window, ConvStep) or not _is_pointwise(window):
             continue
         source = window.inputs[0]
         join = producers.get(source)
-        joined = isinstance(join, Concat) and join.axis == 1 and program.sole_consumer(source) is window
+        joined = isinstance(join, ConcatStep) and join.axis == 1 and program.sole_consumer(source) is window
         parts = join.inputs if joined and join is not None else [source]
         chains = [_chain(program, producers, part, window.output.shape[1]) for part in parts]
         if any(chains):
@@ -39,26 +39,28 @@ def convolve_before_resampling(program: Program) -> None:
             program.replace(old, _moved(window, parts, chains))
 
 
-def _is_pointwise(window: Conv) -> bool:
-    """True for one group, one tap, stride 1, no pads, and nothing after it yet."""
+def _is_pointwise(window: ConvStep) -> bool:
+    """True for one group, one tap, stride 1, no pads, and no epilogue."""
     groups, _, _, *kernel = window.inputs[1].shape
     plain = groups == 1 and prod(kernel) == 1 and not window.epilogue.instructions
     return plain and window.output.shape[2:] == window.inputs[0].shape[2:] and set(window.strides) == {1}
 
 
-def _chain(program: Program, producers: dict[Value, Step], value: Value, channels: int) -> list[Resample]:
-    """The resamplings that make a value, first to last, if that pays and nothing else takes their results."""
-    chain: list[Resample] = []
+def _chain(program: Program, producers: dict[Value, Step], value: Value, channels: int) -> list[ResampleStep]:
+    """Return the resamplings that produce a value, first to last, if moving them pays and no other step reads them."""
+    chain: list[ResampleStep] = []
     at = value
-    while isinstance(step := producers.get(at), Resample) and step.axis > 1 and program.sole_consumer(at) is not None:
+    while (
+        isinstance(step := producers.get(at), ResampleStep) and step.axis > 1 and program.sole_consumer(at) is not None
+    ):
         chain.insert(0, step)
         at = step.inputs[0]
     pays = value.size >= GAIN * at.size and channels <= GAIN * value.shape[1]
     return chain if pays else []
 
 
-def _moved(window: Conv, parts: Sequence[Value], chains: Sequence[list[Resample]]) -> list[Step]:
-    """The steps in the place of the window, the join and the resamplings."""
+def _moved(window: ConvStep, parts: Sequence[Value], chains: Sequence[list[ResampleStep]]) -> list[Step]:
+    """Return the steps that replace the convolution, the Concat and the resamplings."""
     edges = [0, *accumulate(p.shape[1] for p in parts)]
     steps: list[Step] = []
     terms: list[Value] = []
@@ -79,20 +81,20 @@ def _moved(window: Conv, parts: Sequence[Value], chains: Sequence[list[Resample]
         if len(rest) > 1:
             shape = (data.shape[0], sum(parts[k].shape[1] for k in rest), *data.shape[2:])
             data = Value(shape, data.dtype, name=data.name)
-            steps.append(Concat([parts[k] for k in rest], [data], axis=1))
+            steps.append(ConcatStep([parts[k] for k in rest], [data], axis=1))
         terms.insert(0, _convolved(window, data, [(edges[k], edges[k + 1]) for k in rest], steps))
     total = terms[0]
     for term in terms[1:]:
         both = Value(window.output.shape, window.output.dtype, name=window.output.name)
-        steps.append(Elementwise([total, term], [both], expression=ADD))
+        steps.append(ElementwiseStep([total, term], [both], expression=ADD))
         total = both
     last = next(s for s in reversed(steps) if total in s.outputs)
     last.outputs = window.outputs
     return steps
 
 
-def _convolved(window: Conv, data: Value, ranges: Sequence[tuple[int, int]], steps: list[Step]) -> Value:
-    """The 1×1 convolution of other data by the weights of these ranges of channels."""
+def _convolved(window: ConvStep, data: Value, ranges: Sequence[tuple[int, int]], steps: list[Step]) -> Value:
+    """Return the 1×1 convolution of other data with the weights of these channel ranges."""
     out = Value((data.shape[0], window.output.shape[1], *data.shape[2:]), data.dtype, name=window.output.name)
     weights = window.inputs[1]
     assert weights.source is not None
@@ -100,15 +102,6 @@ def _convolved(window: Conv, data: Value, ranges: Sequence[tuple[int, int]], ste
     part = weights.source.derived(
         ("channels", *ranges), shape, lambda w: np.concatenate([w[:, :, a:b] for a, b in ranges], axis=2)
     )
-    steps.append(
-        Conv(
-            [data, Value(shape, weights.dtype, part, name=weights.name)],
-            [out],
-            strides=window.strides,
-            dilations=window.dilations,
-            pads_begin=window.pads_begin,
-            pads_end=window.pads_end,
-            origin=window.origin,
-        )
-    )
+    value = Value(shape, weights.dtype, part, name=weights.name)
+    steps.append(replace(window, inputs=[data, value], outputs=[out]))
     return out

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from irload.core.size import extent
 from irload.plan.ir.program import Program, Step, Value
-from irload.plan.ir.steps import Concat, Elementwise, RotaryEmbedding, Slice
+from irload.plan.ir.steps import ConcatStep, ElementwiseStep, RotaryEmbeddingStep, SliceStep
 
 WIDEST = 1 << 14
-"""Elements of the last axis beyond which halves are no tiles."""
+"""Length of the last axis above which the halves do not fit a tile."""
 
 
 def recognise_rotary(program: Program) -> None:
-    """Replace the sum; what it was made of is dead then, if nothing else takes it."""
+    """Replace each sum of this form; dead code elimination removes its unused parts."""
     producers = program.producers()
     for step in program.steps:
         operands = _operands(step, "add")
@@ -23,8 +24,8 @@ def recognise_rotary(program: Program) -> None:
                 break
 
 
-def _rotate(producers: dict[Value, Step], step: Step, plain: Value, turned: Value) -> RotaryEmbedding | None:
-    """The rotation that plain + turned is, None where it is none."""
+def _rotate(producers: dict[Value, Step], step: Step, plain: Value, turned: Value) -> RotaryEmbeddingStep | None:
+    """Return the rotation computed by the sum of two products, None if it is not one."""
     first, second = (_operands(producers.get(v), "multiply") for v in (plain, turned))
     if first is None or second is None:
         return None
@@ -35,23 +36,23 @@ def _rotate(producers: dict[Value, Step], step: Step, plain: Value, turned: Valu
         cosine = first[1] if first[0] is x else first[0]
         steps = (producers[join], producers[plain], producers[turned], step)
         origin = tuple(dict.fromkeys(n for s in steps for n in s.origin))
-        return RotaryEmbedding([x, cosine, sine], step.outputs, origin=origin)
+        return RotaryEmbeddingStep([x, cosine, sine], step.outputs, origin=origin)
     return None
 
 
 def _turned(producers: dict[Value, Step], value: Value) -> Value | None:
-    """X where the value is Concat(−x₂, x₁) along the last axis."""
+    """Return x if the value is Concat(−x₂, x₁) along the last axis."""
     join = producers.get(value)
-    if not isinstance(join, Concat) or len(join.inputs) != 2 or join.axis != len(value.shape) - 1:
+    if not isinstance(join, ConcatStep) or len(join.inputs) != 2 or join.axis != len(value.shape) - 1:
         return None
     negated = producers.get(join.inputs[0])
-    if not isinstance(negated, Elementwise) or len(negated.expression.instructions) != 1:
+    if not isinstance(negated, ElementwiseStep) or len(negated.expression.instructions) != 1:
         return None
     (i,) = negated.expression.instructions
     if i.opcode != "negative" and (i.opcode != "multiply_number" or i.numbers != (-1.0,)):
         return None
     second, first = producers.get(negated.inputs[0]), producers.get(join.inputs[1])
-    if not isinstance(first, Slice) or not isinstance(second, Slice) or first.inputs[0] is not second.inputs[0]:
+    if not isinstance(first, SliceStep) or not isinstance(second, SliceStep) or first.inputs[0] is not second.inputs[0]:
         return None
     x = first.inputs[0]
     half, odd = divmod(x.shape[-1], 2)
@@ -59,18 +60,19 @@ def _turned(producers: dict[Value, Step], value: Value) -> Value | None:
     return x if not odd and halves == ((0, half), (half, 2 * half)) and x.shape == value.shape else None
 
 
-def _last(cut: Slice, x: Value) -> tuple[int, int] | None:
-    """The range of the last axis that a cut takes, None where it cuts other axes, too, or leaves elements out."""
+def _last(cut: SliceStep, x: Value) -> tuple[int, int] | None:
+    """Return the range of the last axis that a Slice selects, None if it slices other axes or has a step."""
     if len(cut.index) != len(x.shape):
         return None
-    ranges = [s.indices(n) for s, n in zip(cut.index, x.shape, strict=True)]
+    ranges = [extent(s, n) for s, n in zip(cut.index, x.shape, strict=True)]
     whole = all(r == (0, n, 1) for r, n in zip(ranges[:-1], x.shape[:-1], strict=True))
-    return ranges[-1][:2] if whole and ranges[-1][2] == 1 else None
+    start, count, step = ranges[-1]
+    return (start, start + count) if whole and step == 1 else None
 
 
 def _operands(step: Step | None, function: str) -> tuple[Value, Value] | None:
-    """The two operands of an Elementwise step that is one sum or one product."""
-    if not isinstance(step, Elementwise) or len(step.inputs) != 2 or len(step.expression.instructions) != 1:
+    """Return the operands of an Elementwise that is one sum or one product."""
+    if not isinstance(step, ElementwiseStep) or len(step.inputs) != 2 or len(step.expression.instructions) != 1:
         return None
     (i,) = step.expression.instructions
     return (step.inputs[0], step.inputs[1]) if i.opcode == function and len(i.args) == 2 else None

@@ -1,6 +1,6 @@
-"""Constants of one element become numbers: multiply(x, 3) → multiply_number 3 (x). And f(x, x) takes x once.
+"""Constants of one element become numbers: multiply(x, 3) → multiply_number 3 (x). And f(x, x) reads x once.
 
-So an expression says alone what it computes, which later passes look at.
+The expression alone then describes the computation, which later passes match.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from math import frexp
 
 from irload.plan.ir.expression import Expression, Instruction
 from irload.plan.ir.program import Program, Value
-from irload.plan.ir.steps import Elementwise
+from irload.plan.ir.steps import ElementwiseStep
 
 LEFT = {
     "add": "add_number",
@@ -22,24 +22,24 @@ LEFT = {
     "divide": "number_divide",
 }
 RIGHT = {**LEFT, "subtract": "add_number", "divide": "divide_number", "power": "power_number"}
-"""The instruction that takes a number in the place of its first or second argument."""
+"""The instruction with a number as its first or second argument."""
 
 POWERS = {2.0: "square", 0.5: "sqrt"}
 
 
 def fold_scalars(program: Program) -> None:
-    """Write numbers into the instructions of every Elementwise, and take every value once."""
-    program.steps = [_folded(step) if isinstance(step, Elementwise) else step for step in program.steps]
+    """Move scalar constants into the instructions of every Elementwise, and remove duplicate inputs."""
+    program.steps = [_folded(step) if isinstance(step, ElementwiseStep) else step for step in program.steps]
 
 
-def _folded(step: Elementwise) -> Elementwise:
+def _folded(step: ElementwiseStep) -> ElementwiseStep:
     inputs, expression = taken_once(step.inputs, with_scalars(step.expression, step.inputs))
     same = inputs == step.inputs and expression == step.expression
     return step if same else replace(step, inputs=inputs, expression=expression)
 
 
 def with_scalars(expression: Expression, operands: Sequence[Value]) -> Expression:
-    """The expression with operands of one element as numbers; a function of nothing but numbers is left alone."""
+    """Return the expression with one-element operands as numbers; an expression of numbers only is unchanged."""
     numbers = {
         k: float(v.constant.reshape(-1)[0]) for k, v in enumerate(operands) if v.size == 1 and v.constant is not None
     }
@@ -56,7 +56,7 @@ def with_scalars(expression: Expression, operands: Sequence[Value]) -> Expressio
 
 
 def _right(i: Instruction, number: float) -> Instruction:
-    """`i` with a number as its second argument. Division by a power of two is multiplication, as that rounds alike."""
+    """Move a number to the second argument. Division by a power of two becomes multiplication, which rounds equally."""
     if i.opcode == "subtract":
         number = -number
     if i.opcode == "power" and number in POWERS:
@@ -67,9 +67,9 @@ def _right(i: Instruction, number: float) -> Instruction:
 
 
 def taken_once(inputs: Sequence[Value], expression: Expression, own: int = 0) -> tuple[list[Value], Expression]:
-    """The inputs that the expression needs, each once, and the expression over them.
+    """Return the inputs that the expression uses, without duplicates, and the expression over them.
 
-    The first `own` inputs stay: operand 0 is then what the step itself makes of them, and the others follow.
+    The first `own` inputs are kept: operand 0 is the step's result, and the others follow.
     """
     first = 1 if own else 0
     operands: list[Value | None] = [*([None] * first), *inputs[own:]]

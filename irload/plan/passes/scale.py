@@ -1,22 +1,24 @@
-"""A constant factor per channel after a convolution: Conv(x, w)·c → Conv(x, w·c), as batch norm has."""
+"""A constant factor per channel after a convolution: Conv(x, w)·c → Conv(x, w·c), as in batch norm."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import numpy as np
 
 from irload.plan.ir.expression import Expression, Instruction
 from irload.plan.ir.program import Program, Step, Value
-from irload.plan.ir.steps import Conv, Elementwise
+from irload.plan.ir.steps import ConvStep, ElementwiseStep
 
 
 def fold_scale(program: Program) -> None:
     """Multiply the factor into the weights. A sum between them is left to fusion."""
     pending: list[Step] = list(program.steps)
     for step in pending:
-        if not isinstance(step, Conv) or step.epilogue.instructions:
+        if not isinstance(step, ConvStep) or step.epilogue.instructions:
             continue
         consumer = program.sole_consumer(step.output)
-        if not isinstance(consumer, Elementwise) or consumer.expression != Expression(
+        if not isinstance(consumer, ElementwiseStep) or consumer.expression != Expression(
             2, (Instruction("multiply", (0, 1)),)
         ):
             continue
@@ -33,27 +35,21 @@ def fold_scale(program: Program) -> None:
             continue
         wide = scale.reshape(*weights.shape[:2], *(1,) * (len(weights.shape) - 2))
         scaled = weights.source.derived((*wide.shape, wide.tobytes()), weights.shape, lambda w, wide=wide: w * wide)
-        fused = Conv(
-            [step.inputs[0], Value(weights.shape, weights.dtype, scaled, name=weights.name)],
-            consumer.outputs,
-            strides=step.strides,
-            dilations=step.dilations,
-            pads_begin=step.pads_begin,
-            pads_end=step.pads_end,
-            origin=(*step.origin, *consumer.origin),
-        )
+        value = Value(weights.shape, weights.dtype, scaled, name=weights.name)
+        origin = (*step.origin, *consumer.origin)
+        fused = replace(step, inputs=[step.inputs[0], value], outputs=consumer.outputs, origin=origin)
         program.replace([step, consumer], [fused])
         pending.append(fused)
 
 
 def _harmless(scale: np.ndarray[tuple[int], np.dtype[np.float32]]) -> bool:
-    """True where a product with weights is finite and is zero only where one of them is."""
+    """True if scaling the weights stays finite and introduces no zeros."""
     size = np.abs(scale)
     return bool(np.all((size == 0) | ((size > 2.0**-60) & (size < 2.0**60))))
 
 
 def _per_channel(value: Value, channels: int, rank: int) -> np.ndarray[tuple[int], np.dtype[np.float32]] | None:
-    """The constant as one number per channel, None where it is something else."""
+    """Return the constant as one number per channel, None if its shape differs."""
     if value.size not in (1, channels) or value.constant is None:
         return None
     shape = (1,) * (rank - len(value.shape)) + value.shape

@@ -1,7 +1,8 @@
-"""Subnormal weights of products become zero: Conv(x, w) → Conv(x, w without them). Likewise MatMul, and their biases.
+"""Subnormal weights of products are flushed to zero in Conv and MatMul, and likewise their biases.
 
-Pruned networks hold such numbers, below 2⁻¹²⁶ in f32, and processors take a hundred times as long for them: one in a
-hundred weights made a convolution seventeen times slower. OpenVINO's CPU plugin takes those of all constants as zero.
+Pruned networks contain numbers below 2⁻¹²⁶ in f32, which processors handle a hundred times more slowly: with one
+subnormal in a hundred weights, a convolution took seventeen times as long. OpenVINO's CPU plugin flushes them in all
+constants.
 """
 
 from __future__ import annotations
@@ -10,14 +11,14 @@ import numpy as np
 
 from irload.core.tensor import Array
 from irload.plan.ir.program import Program, Step, Value
-from irload.plan.ir.steps import Conv, ConvTranspose, MatMul
+from irload.plan.ir.steps import ProductStep
 
 _CHUNK = 1 << 16
-"""Elements that are looked at together: they stay in the cache."""
+"""Elements checked at a time, so that they stay in cache."""
 
 
 def drop_subnormals(program: Program) -> None:
-    """Have products take constants without subnormal numbers, where nothing else takes them."""
+    """Replace constants of products by copies without subnormal numbers, if no other step reads them."""
     taken: set[Value] = set()
     others = set(program.outputs)
     for step in program.steps:
@@ -30,17 +31,15 @@ def drop_subnormals(program: Program) -> None:
 
 
 def _weights_and_biases(step: Step) -> list[Value]:
-    """What a product multiplies, and what its epilogue adds and does nothing else with."""
-    if isinstance(step, ConvTranspose):
-        return step.inputs
-    if not isinstance(step, Conv | MatMul):
+    """The operands of a product, and the constants that its epilogue only adds."""
+    if not isinstance(step, ProductStep):
         return []
-    scaled = {a for i in step.epilogue.instructions if i.opcode != "add" for a in i.args}
-    return [v for k, v in enumerate(step.inputs) if k < step.OWN or k + 1 - step.OWN not in scaled]
+    scaled = {a for i in step.elementwise_part.instructions if i.opcode != "add" for a in i.args}
+    return [v for k, v in enumerate(step.inputs) if k < 2 or k - 1 not in scaled]
 
 
 def without_subnormals(array: Array) -> Array:
-    """f32 numbers with those between −2⁻¹²⁶ and 2⁻¹²⁶ as 0; the array itself where there are none."""
+    """Flush f32 numbers between −2⁻¹²⁶ and 2⁻¹²⁶ to 0; returns the array itself if it has no subnormal numbers."""
     bits = np.ascontiguousarray(array).reshape(-1).view(np.uint32)
     kept = np.empty(min(bits.size, _CHUNK), np.uint32)
     for k in range(0, bits.size, _CHUNK):
@@ -54,6 +53,6 @@ _SUBNORMAL = (1 << 24) - 2
 
 
 def _places(bits: Array, out: Array) -> Array:
-    """Of the numbers with these bits: below _SUBNORMAL for those that are subnormal, and for nothing else."""
+    """Maps the bits of subnormal numbers, and no others, below _SUBNORMAL."""
     np.add(bits, bits, out=out)  # without the sign they are 1 to 2²³ − 1, zero is 0
     return np.subtract(out, 1, out=out)

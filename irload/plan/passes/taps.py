@@ -1,6 +1,6 @@
-"""Taps of convolutions that meet nothing but padding: Conv(x, w) → Conv(x, w without them) with smaller pads.
+"""Remove taps of convolutions that read only padding: Conv(x, w) → Conv(x, slice of w) with smaller pads.
 
-With a dilation as large as the map, as the last ones of atrous pyramids have, that is all of 3 × 3 but the middle.
+With a dilation as large as the map, as in the last branches of atrous pyramids, only the centre of 3 × 3 remains.
 """
 
 from __future__ import annotations
@@ -9,14 +9,15 @@ from dataclasses import replace
 
 import numpy as np
 
+from irload.ops.windows import meeting
 from irload.plan.ir.program import Program, Value
-from irload.plan.ir.steps import Conv
+from irload.plan.ir.steps import ConvStep
 
 
 def drop_taps(program: Program) -> None:
-    """Have convolutions do without such taps, unless a weight is infinite or NaN: times padding that is NaN."""
+    """Remove taps that read only padding, unless a weight is infinite or NaN: its product with padding is NaN."""
     for step in program.steps:
-        if isinstance(step, Conv):
+        if isinstance(step, ConvStep):
             needed = [_needed(step, axis) for axis in range(len(step.strides))]
             if any(len(n) < k for n, k in zip(needed, step.inputs[1].shape[3:], strict=True)):
                 reduced = _reduced(step, needed)
@@ -24,16 +25,15 @@ def drop_taps(program: Program) -> None:
                     program.replace([step], [reduced])
 
 
-def _needed(step: Conv, axis: int) -> range:
-    """The taps along an axis that read the data for some output, with more where a pad would be negative otherwise."""
+def _needed(step: ConvStep, axis: int) -> range:
+    """Return the range of taps along an axis that read data for some output, extended so that no pad is negative."""
     size, count, kernel = (v.shape[k + axis] for v, k in ((step.inputs[0], 2), (step.output, 2), (step.inputs[1], 3)))
     stride, dilation = step.strides[axis], step.dilations[axis]
     begin, end = step.pads_begin[axis], step.pads_end[axis]
 
     def reads(tap: int) -> bool:
-        start = tap * dilation - begin
-        inside = max(0, -(start // stride))  # the first output whose element is not before the data
-        return inside < count and start + inside * stride < size
+        outputs, _ = meeting(tap, stride, dilation, begin, count, size)
+        return outputs.stop > outputs.start
 
     taps = [k for k in range(kernel) if reads(k)]
     first = min(taps[0], max(begin, 0) // dilation) if taps else 0
@@ -41,8 +41,8 @@ def _needed(step: Conv, axis: int) -> range:
     return range(first, last + 1)
 
 
-def _reduced(step: Conv, needed: list[range]) -> Conv | None:
-    """The convolution with these taps alone, None where it would not be the same."""
+def _reduced(step: ConvStep, needed: list[range]) -> ConvStep | None:
+    """Return the convolution with the needed taps only, None if its weights are not constant and finite."""
     data, weights, *others = step.inputs
     if weights.source is None or not np.isfinite(weights.source.array).all():
         return None

@@ -1,9 +1,10 @@
 "use strict";
-// Elements and numbers. All text goes through textContent: names of layers may hold anything.
+// Elements and numbers. All text goes through textContent: names of layers may contain markup.
 const R = {};
 
 R.h = (tag, attributes = {}, ...children) => fill(document.createElement(tag), attributes, children);
-R.s = (tag, attributes = {}, ...children) => fill(document.createElementNS("http://www.w3.org/2000/svg", tag), attributes, children);
+R.s = (tag, attributes = {}, ...children) =>
+  fill(document.createElementNS("http://www.w3.org/2000/svg", tag), attributes, children);
 
 function fill(element, attributes, children) {
   for (const [key, value] of Object.entries(attributes)) {
@@ -19,25 +20,39 @@ function fill(element, attributes, children) {
   return element;
 }
 
-// Control characters and marks that turn the direction of writing, spelled out.
-R.clean = (text) => String(text ?? "").replace(/[\u0000-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff]/g,
-  (c) => "\\u" + c.codePointAt(0).toString(16).padStart(4, "0"));
+// Spells out control characters and bidirectional marks.
+R.clean = (text) =>
+  String(text ?? "").replace(
+    /[\u0000-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff]/g,
+    (c) => "\\u" + c.codePointAt(0).toString(16).padStart(4, "0"),
+  );
 R.short = (text, length) => (text.length > length ? text.slice(0, length - 1) + "…" : text);
-// The end of a long name says more than its beginning.
+// Truncates the beginning of a long name, because the end is more specific.
 R.tail = (text, length) => (text.length > length ? "…" + text.slice(1 - length) : text);
 
 R.count = (n) => {
   if (n === null || n === undefined) return "?";
-  for (const [size, unit] of [[1e12, "T"], [1e9, "G"], [1e6, "M"], [1e4, "k"]])
+  for (const [size, unit] of [
+    [1e12, "T"],
+    [1e9, "G"],
+    [1e6, "M"],
+    [1e4, "k"],
+  ])
     if (n >= size) return (n / (unit === "k" ? 1e3 : size)).toPrecision(3) + " " + unit;
   return n.toLocaleString("en");
 };
 R.bytes = (n) => {
   if (n === null || n === undefined) return "?";
-  for (const [size, unit] of [[1e9, "GB"], [1e6, "MB"], [1e3, "KB"]]) if (n >= size) return (n / size).toPrecision(3) + " " + unit;
+  for (const [size, unit] of [
+    [1e9, "GB"],
+    [1e6, "MB"],
+    [1e3, "KB"],
+  ])
+    if (n >= size) return (n / size).toPrecision(3) + " " + unit;
   return n + " B";
 };
-R.seconds = (t) => (t >= 1 ? t.toPrecision(3) + " s" : t >= 1e-3 ? (t * 1e3).toPrecision(3) + " ms" : (t * 1e6).toPrecision(3) + " µs");
+R.seconds = (t) =>
+  t >= 1 ? t.toPrecision(3) + " s" : t >= 1e-3 ? (t * 1e3).toPrecision(3) + " ms" : (t * 1e6).toPrecision(3) + " µs";
 R.number = (x) => {
   if (typeof x !== "number") return x ?? "–";
   if (x === 0 || (Number.isInteger(x) && Math.abs(x) < 1e7)) return String(x);

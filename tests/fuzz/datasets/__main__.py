@@ -1,4 +1,4 @@
-"""python -m tests.fuzz.datasets N [--seed SEED] [--only NUMBER]: play hostile data sets and report what must not be."""
+"""python -m tests.fuzz.datasets N [--seed SEED] [--only NUMBER]: run hostile data sets and report failures."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("count", type=int)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--only", type=int, help="this one alone")
+    parser.add_argument("--only", type=int, help="run only this data set")
     given = parser.parse_args()
     scratch = Path(tempfile.mkdtemp(prefix="irload-datasets-"))
     ends: Counter[str] = Counter()

@@ -1,4 +1,4 @@
-"""Data sets made to do harm, from a seed: names, links, FIFOs, damaged and odd files, tables of every type."""
+"""Hostile data sets from a seed: names, links, FIFOs, damaged and unusual files, tables of every type."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ NAMES: tuple[bytes, ...] = (
 
 @dataclass(slots=True)
 class Known:
-    """What is known of an item by its name: the values of its samples, or None for what must fail."""
+    """The expected result of an item, by its name: the values of its samples, or None if it has to fail."""
 
     items: dict[str, np.ndarray | None] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
 class DataSet:
-    """A folder with inputs, a model, and the words for `irrun batch` that go with them."""
+    """A folder with inputs, a model, and matching arguments for `irrun batch`."""
 
     root: Path
     model: Path
@@ -43,7 +43,7 @@ class DataSet:
     rng: random.Random
 
     def change(self) -> None:
-        """Repair, spoil, add or remove inputs."""
+        """Repair, damage, add or remove inputs."""
         if self.kind == "table":
             table(self)
             return
@@ -86,7 +86,7 @@ def make(root: Path, rng: random.Random) -> DataSet:
 
 
 def _path(made: DataSet) -> str | None:
-    """A new path below the inputs, in a hostile folder at times."""
+    """A new path below the inputs, sometimes in a hostile folder."""
     rng, folder = made.rng, os.fsencode(made.root / "in")
     while rng.random() < 0.3 and len(folder) < 600:
         folder = os.path.join(folder, rng.choice(NAMES))
@@ -104,7 +104,7 @@ def _write(made: DataSet, path: str) -> None:
     rng = made.rng
     wanted = _image(made, path) if made.kind == "images" else _array(rng, path, made)
     made.known.items[path] = wanted
-    if wanted is not None and rng.random() < 0.15:  # torn
+    if wanted is not None and rng.random() < 0.15:  # truncated
         size = os.path.getsize(path)
         os.truncate(path, rng.randrange(min(size, 40)))
         made.known.items[path] = None
@@ -160,7 +160,7 @@ def _image(made: DataSet, path: str) -> np.ndarray | None:
 
 
 def _strange(made: DataSet) -> None:
-    """What is no regular file: links, also out of the folder and in circles, FIFOs, folders with a suffix of files."""
+    """Paths other than regular files: links (outward and cyclic, too), FIFOs, folders with the suffix of a file."""
     rng, folder = made.rng, made.root / "in"
     suffix = ".png" if made.kind == "images" else ".npy"
     outside = made.root / f"outside{suffix}"
@@ -193,7 +193,7 @@ def _strange(made: DataSet) -> None:
 
 
 def table(made: DataSet) -> None:
-    """Write (again) a table, whose rows become the known items."""
+    """Write or replace a table, whose rows become known items."""
     rng = made.rng
     path = made.root / "in" / "rows.parquet"
     made.words, made.known = [str(path)], Known()

@@ -1,4 +1,4 @@
-"""Plays a hostile data set: runs, kills, changes and resumes a job, then looks whether anything is lost or astray."""
+"""Tests a job on a hostile data set: run, kill, change the inputs, resume; then no item may be lost or misplaced."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ from irrun.main import main
 from tests.fuzz.datasets.make import DataSet, make
 
 PATIENCE = 120.0
-"""Seconds after which a run hangs."""
+"""Seconds after which a run counts as hanging."""
 MEMORY = 8 << 30
 """Bytes of address space of a process."""
 
 
 class Failure(AssertionError):
-    """What must not be."""
+    """A job that lost, duplicated or misreported an item."""
 
 
 def play(folder: Path, seed: int, number: int) -> str:
-    """Make and play the data set `number` of a seed. Returns how its last run ended. Raises Failure."""
+    """Create and run data set `number` of a seed. Returns how its last run ended. Raises Failure."""
     rng = random.Random(f"{seed}/{number}")
     root = folder / "root"
     made = make(root, rng)
@@ -57,14 +57,14 @@ def play(folder: Path, seed: int, number: int) -> str:
     for _ in range(rng.choice((0, 1, 1, 2))):
         run(folder, [*words, *resume], rng, kill=rng.random() < 0.7)
         if before != snapshot(root, output):
-            raise Failure("inputs or files beside the output were changed")
+            raise Failure("inputs or files outside the output were changed")
         resume = ["--resume"]
         if rng.random() < 0.5:
             made.change()
             before = snapshot(root, output)
     code, report, errors = run(folder, [*words, *resume], rng, kill=False)
     if before != snapshot(root, output):
-        raise Failure("inputs or files beside the output were changed")
+        raise Failure("inputs or files outside the output were changed")
     if code == 2 and (" since; give the inputs another output" in errors or "exists already" in errors):
         code, report, errors = run(folder, [*words, "--force"], rng, kill=False)
     if report is None:
@@ -76,7 +76,7 @@ def play(folder: Path, seed: int, number: int) -> str:
 
 
 def snapshot(root: Path, output: Path) -> dict[str, str]:
-    """Every file below `root`, by its contents, without the output and its manifest."""
+    """The contents of each file below `root`, except the output and its manifest."""
     found: dict[str, str] = {}
     skipped = {str(output), f"{output}.batch"}
     for folder, folders, files in os.walk(root):
@@ -91,7 +91,7 @@ def snapshot(root: Path, output: Path) -> dict[str, str]:
 
 
 def run(folder: Path, words: list[str], rng: random.Random, *, kill: bool) -> tuple[int, dict | None, str]:
-    """Run a command in a process of its own, killed at a random moment with its workers or without, or interrupted."""
+    """Run a command in a separate process; with `kill` it is killed (with its workers or alone) or interrupted."""
     moment, victim = rng.random() * 0.5, rng.choice(("all", "parent", "worker", "interrupt"))
     out, err = folder / "stdout", folder / "stderr"
     for path in (out, err):
@@ -130,17 +130,18 @@ def run(folder: Path, words: list[str], rng: random.Random, *, kill: bool) -> tu
 
 
 def _no_json(text: str) -> None:
-    raise Failure(f"{text} is no JSON")
+    raise Failure(f"{text} is not JSON")
 
 
 def _child(words: list[str], out: Path, err: Path) -> None:
-    code = 130  # where it is interrupted before it begins
+    code = 130  # interrupted before the job begins
     try:
         os.setsid()
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
         for stream, path in ((1, out), (2, err)):
             os.dup2(os.open(path, os.O_WRONLY | os.O_TRUNC), stream)
-        # Workers are forked from here, where everything is imported already; tests/batch/kill.py has them spawned.
+        # Workers are forked from here, where everything is imported already; tests/batch/kill.py covers spawned
+        # workers.
         forking = multiprocessing.get_context("fork")
         pool.multiprocessing = SimpleNamespace(get_context=lambda _: forking)
         sys.stdout, sys.stderr = open(1, "w", closefd=False), open(2, "w", closefd=False)  # noqa: SIM115
@@ -166,13 +167,13 @@ def _strike(pid: int, victim: str) -> None:
 
 
 def _end_group(pid: int) -> None:
-    """End the workers of a killed parent: forked ones hold both ends of their pipes; spawned ones end by themselves."""
+    """End the workers of a killed parent: forked ones hold both ends of their pipes; spawned ones end automatically."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(pid, signal.SIGKILL)
 
 
 def check(made: DataSet, output: Path, form: str, report: dict, code: int) -> None:
-    """Every item is accounted for; what is known to be good is there with its values, what is bad has failed."""
+    """Every item is accounted for: good items are in the output with their values, bad items have failed."""
     if code != (1 if report["failed"] else 0):
         raise Failure(f"exit code {code} with {report['failed']} failures")
     if report["stopped"]:
@@ -198,7 +199,7 @@ def check(made: DataSet, output: Path, form: str, report: dict, code: int) -> No
         for name, _, file, digest, _ in done:
             content = Path(file).read_bytes()
             if hashlib.sha256(content).hexdigest() != digest:
-                raise Failure(f"the output of {name!r} is torn")
+                raise Failure(f"the output of {name!r} is incomplete")
             found = np.load(file)
             _same(name, found if form == "npy" else found[found.files[0]], known[name])
         return
@@ -218,11 +219,11 @@ def _common(output: Path, form: str, done: list[tuple], known: dict[str, np.ndar
         with open(output, newline="", encoding="utf-8") as stream:
             found = [row[0] for row in csv.reader(stream)][1:]
     if found != wanted:
-        raise Failure(f"rows are lost, doubled or out of place: {len(found)} for {len(wanted)}")
+        raise Failure(f"rows are lost, duplicated or misplaced: {len(found)} instead of {len(wanted)}")
 
 
 def _may_fail(name: str, output: Path, form: str) -> bool:
-    """Names that a good item may fail for: those of the job's own files, and those too long or taken."""
+    """Names with which a good item may fail: names that the job uses, names that are too long, and duplicates."""
     key = os.path.relpath(name, output.parent / "in" if output.parent.name != "in" else output.parent)
     parts = key.split("/")
     long = any(len(os.fsencode(p)) > 240 for p in parts)
@@ -237,7 +238,7 @@ def _same(name: str, found: np.ndarray, wanted: np.ndarray | None) -> None:
 
 
 def play_aside(seed: int, number: int, scratch: Path) -> str:
-    """As `play`, in a folder of its own, which is kept where it failed."""
+    """Like `play`, in a separate folder, which is preserved after a failure."""
     folder = scratch / f"{seed}_{number}"
     folder.mkdir(parents=True)
     result = play(folder, seed, number)

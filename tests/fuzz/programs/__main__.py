@@ -1,7 +1,8 @@
-"""Plays random programs: `python -m tests.fuzz.programs [N] [--seed S] [--runtime SHARE] [--failures DIR]`.
+"""Runs random programs: `python -m tests.fuzz.programs [N] [--seed S] [--runtime SHARE] [--failures DIR]`.
 
 Each is run by the plan at 1, 2 and 3 threads and compared with plain execution; a share of them is also compared with
-the real runtime. Exits 1 when anything failed; failures are shrunk and kept. `--precision bf16` needs compiled kernels.
+OpenVINO's runtime. Exits 1 if anything failed; failures are shrunk and saved. `--precision bf16` needs compiled
+kernels.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from irload.errors import InputInvalid
-from irload.plan.backends.llvm.available import compiled_kernels
+from irload.options import Options
+from irload.plan.backends.registry import compiled_backend
 from tests.fuzz.campaign import _merged, environment
 from tests.fuzz.programs.near import ROUNDINGS
 
@@ -26,7 +28,7 @@ from tests.fuzz.programs.near import ROUNDINGS
 def outcomes(
     count: int, seed: int, folder: Path, workers: int = 2, start: int = 0, share: float = 0.05, precision: str = "f32"
 ) -> Iterator[dict[str, Any]]:
-    """The outcome of each program, as they come. `share`: of those that the real runtime runs, too."""
+    """The outcome of each program, in order of completion. `share`: the share that OpenVINO's runtime runs, too."""
     processes: list[subprocess.Popen[bytes]] = []
     try:
         for k in range(workers):
@@ -41,19 +43,21 @@ def outcomes(
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Play and report; 1 when anything failed, 0 when nothing did."""
+    """Run the programs and print a report. Returns 1 if anything failed, else 0."""
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz.programs", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("count", nargs="?", type=int, default=300)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--start", type=int, default=0, help="number of the first program")
     parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--runtime", type=float, default=0.05, help="share that is compared with the real runtime, too")
+    parser.add_argument(
+        "--runtime", type=float, default=0.05, help="share of programs compared with OpenVINO's runtime, too"
+    )
     parser.add_argument("--json", action="store_true", help="the report as JSON")
-    parser.add_argument("--failures", type=Path, help="folder for the files of what failed")
-    parser.add_argument("--precision", choices=ROUNDINGS, default="f32", help="what products are computed in")
+    parser.add_argument("--failures", type=Path, help="folder for the files of failed programs")
+    parser.add_argument("--precision", choices=ROUNDINGS, default="f32", help="precision of matrix products")
     options = parser.parse_args(arguments)
     try:
-        compiled_kernels(None, options.precision)
+        compiled_backend(Options(precision=options.precision))
     except InputInvalid as error:
         parser.error(str(error))
     folder = options.failures or Path(tempfile.mkdtemp(prefix="irload-programs-"))
@@ -73,7 +77,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 class Tally:
-    """What came of all programs."""
+    """Counts the outcomes of all programs."""
 
     def __init__(self, seed: int) -> None:
         self.seed = seed

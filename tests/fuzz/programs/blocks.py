@@ -1,10 +1,9 @@
-"""Blocks of layers as real nets have them."""
+"""Blocks of layers as they occur in real networks."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from irload.core import element as et
 from tests.fuzz.programs.build import Build, DoesNotFit, Value
 from tests.fuzz.programs.moves import transpose
 from tests.fuzz.programs.operands import operand, split_sizes, taken
@@ -15,7 +14,7 @@ from tests.fuzz.programs.windows import batch_norm, bias, channels, convolution,
 
 
 def activated(b: Build, x: Value) -> Value:
-    """A convolution with what usually follows it."""
+    """A convolution with a bias, norm or activation, as usual after one."""
     y = grouped(b, x) if b.chance(0.3) else convolution(b, x)
     if b.chance(0.5):
         y = bias(b, y)
@@ -43,7 +42,7 @@ def residual(b: Build, x: Value) -> Value:
 
 
 def diamond(b: Build, x: Value) -> Value:
-    """Two or three ways from one value to one Concat or sum."""
+    """Two or three paths from one value to one Concat or sum."""
     count = b.pick((2, 2, 3))
     if b.chance(0.5):
         ways = [same_size(b, x, x.shape[1]) if b.chance(0.8) else x for _ in range(count)]
@@ -56,7 +55,7 @@ def diamond(b: Build, x: Value) -> Value:
 
 
 def way_of(b: Build, x: Value) -> Value:
-    """One way through a block: a convolution, a pooling, an activation, or nothing."""
+    """One path through a block: a convolution, a pooling, an activation, or nothing."""
     roll = b.rng.random()
     if roll < 0.6:
         y = same_size(b, x, channels(b, 12))
@@ -88,11 +87,11 @@ def ghost(b: Build, x: Value) -> Value:
 
 
 def joined(b: Build, x: Value) -> Value:
-    """Convolutions into a Concat along any axis, that of width too."""
+    """Convolutions into a Concat along any axis, including width."""
     axis = b.pick((1, 1, *range(2, x.rank)))
     ways: list[Value] = []
     for _ in range(b.pick((2, 2, 3))):
-        source = x if b.chance(0.7) else taken(b, lambda v: v.shape == x.shape and v.element is et.f32)
+        source = x if b.chance(0.7) else taken(b, lambda v: v.shape == x.shape and v.element is b.element)
         way = same_size(b, source, None if axis == 1 and b.chance(0.4) else 4)
         if way.shape[1] != 4 and axis != 1:
             way = convolution(b, way, 4, (1,) * spatial(x), plain=True)
@@ -132,7 +131,7 @@ def shuffle(b: Build, x: Value) -> Value:
     y = b.reshape(b.transpose(wide, 0, 2, 1, *range(3, 3 + len(rest))), n, c, *rest)
     if b.chance(0.4):
         other = taken(
-            b, lambda v: v.rank == x.rank and v.shape[0] == n and v.shape[2:] == x.shape[2:] and v.element is et.f32
+            b, lambda v: v.rank == x.rank and v.shape[0] == n and v.shape[2:] == x.shape[2:] and v.element is b.element
         )
         return b.concat([y, other] if b.chance(0.5) else [other, y], 1)
     return y
@@ -162,7 +161,7 @@ def inverted(b: Build, x: Value) -> Value:
 
 
 def pyramid(b: Build, x: Value) -> Value:
-    """A smaller map made larger again, joined with the larger one, then a 1×1 convolution (perhaps)."""
+    """A smaller map upsampled, joined with the larger one, then perhaps a 1×1 convolution."""
     axes = spatial(x)
     if axes != 2 or min(x.shape[2:]) < 2:
         raise DoesNotFit("no map")
@@ -201,7 +200,7 @@ def pyramid(b: Build, x: Value) -> Value:
 
 
 def unfolded(b: Build, x: Value) -> Value:
-    """MobileViT's unfold, something over the patches, and the fold back."""
+    """MobileViT's unfold, a block over the patches, and the fold back."""
     if x.rank != 4 or x.shape[2] % 2 or x.shape[3] % 2:
         raise DoesNotFit("odd map")
     n, c, h, w = x.shape
@@ -237,7 +236,7 @@ def transposed_twice(b: Build, x: Value) -> Value:
 
 
 def detector(b: Build, x: Value) -> Value:
-    """The head of a YOLO: channels to anchors, a transpose, arithmetic with numbers a channel, a long Concat."""
+    """The head of a YOLO: channels to anchors, a Transpose, per-channel arithmetic, a long Concat."""
     if x.rank != 4:
         raise DoesNotFit("no map")
     n, _, h, w = x.shape
@@ -285,12 +284,12 @@ def pooled_head(b: Build, x: Value) -> Value:
 
 
 def resized_into(b: Build, x: Value) -> Value:
-    """A 1×1 convolution of what was resized."""
+    """A 1×1 convolution of a resized map."""
     return convolution(b, resize(b, x), channels(b, 8), (1,) * spatial(x), plain=True)
 
 
 def turned_norm(b: Build, x: Value) -> Value:
-    """A norm plus a residual that was turned, or plus what it was taken of."""
+    """A norm plus a transposed residual, or plus the input of the norm."""
     y = layer_norm(b, x) if b.chance(0.6) else rms_norm(b, x)
     if b.chance(0.5):
         return b.add(y, x)

@@ -1,4 +1,4 @@
-"""Build: a program under construction, whose values know their types and whether they are exact."""
+"""Build: a program under construction, whose values have types and track whether they are exact."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from tests.fuzz.programs.graph import Graph, Inner, Layer, Ref
 from tests.harness.case import Array, Random, text
 
 LARGEST = 1 << 19
-"""Elements that no value of a program exceeds."""
+"""The maximum number of elements of a value."""
 
 
 class DoesNotFit(Exception):
-    """A layer that cannot stand there: the emitter tries something else."""
+    """A layer that does not accept these inputs; the emitter tries another."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Value:
 
 
 class Build:
-    """A graph that grows. `pool` has the floating-point values that layers may take."""
+    """A growing graph. `pool` holds the floating-point values available as inputs of layers."""
 
     def __init__(
         self,
@@ -61,21 +61,24 @@ class Build:
         big: bool = False,
         wide: bool = False,
         dynamic: bool = False,
+        element: ElementType = et.f32,
         batch: int = 1,
     ) -> None:
         self.rng = rng
         self.dyadic = dyadic
-        """True where numbers are small multiples of powers of two."""
+        """True if numbers are small multiples of powers of two."""
         self.precise = precise
-        """True where no kernel runs that rounds more than a sum does."""
+        """True if all kernels round no more than a sum does."""
         self.odd = odd
-        """True where inputs hold infinities and NaN."""
+        """True if inputs contain infinities and NaN."""
         self.big = big
-        """True where some values are large enough for kernels that small ones never meet."""
+        """True if some values are large enough to select the kernels for large inputs."""
         self.wide = wide
-        """True where many values have the channels that tiles of bf16 are made for."""
+        """True if many values have a channel count that fits tiles of bf16."""
         self.dynamic = dynamic
-        """True where the batch is open."""
+        """True if the batch is dynamic."""
+        self.element = element
+        """The floating-point type: of inputs, constants and thus nearly all values."""
         self.batch = batch
         self.graph = Graph()
         self.pool: list[Value] = []
@@ -91,13 +94,14 @@ class Build:
         return options[int(self.rng.integers(len(options)))]
 
     def number(self, low: int, high: int) -> int:
-        """An integer of low..high."""
+        """An integer in [low, high]."""
         return int(self.rng.integers(low, high + 1))
 
     # -- leaves ------------------------------------------------------------------------------------------------------
 
-    def parameter(self, shape: Sequence[int], element: ElementType = et.f32, kind: str = "") -> Value:
-        """An input. Its name says what it is fed (feed.py)."""
+    def parameter(self, shape: Sequence[int], element: ElementType | None = None, kind: str = "") -> Value:
+        """An input. Its name encodes the kind of its data (feed.py)."""
+        element = element or self.element
         if not kind and element.name in ("f32", "f16", "bf16"):
             kind = "dyadic1x4" if self.dyadic else "normal"
             kind = f"odd_{kind}" if self.odd and self.chance(0.7) else kind
@@ -107,8 +111,11 @@ class Build:
         return self._add(Layer("Parameter", "opset1", data, (), ((element, tuple(shape)),), name), exact)[0]
 
     def const(self, array: Any, element: ElementType | None = None) -> Value:
-        """A constant; plain integers become i64."""
+        """A constant; Python integers become i64, floats the floating-point type."""
         array = np.asarray(array, None if element is None else element.dtype)
+        if element is None and array.dtype == np.float32 and self.element is not et.f32:
+            with np.errstate(over="ignore"):
+                array = array.astype(self.element.dtype)
         element = element or element_of_dtype(array.dtype)
         type = (element, array.shape)
         layer = Layer(
@@ -123,11 +130,12 @@ class Build:
         return self._add(layer, of_array(array))[0]
 
     def ints(self, *values: int) -> Value:
-        """A constant of i64 values in one axis."""
+        """A 1-D constant of i64 values."""
         return self.const(np.array(values, np.int64))
 
-    def weights(self, *shape: int, fan: int = 1, element: ElementType = et.f32) -> Value:
+    def weights(self, *shape: int, fan: int = 1, element: ElementType | None = None) -> Value:
         """Constant weights: sums of `fan` products with them keep their size. Dyadic ones are halves and quarters."""
+        element = element or self.element
         return self.const(self.numbers(shape, fan).astype(element.dtype), element)
 
     def numbers(self, shape: Sequence[int], fan: int = 1) -> Array:
@@ -138,23 +146,24 @@ class Build:
         return (self.rng.standard_normal(tuple(shape)) / np.sqrt(max(fan, 1))).astype(np.float32)
 
     def positive(self, *shape: int) -> Value:
-        """Constant numbers between 0.5 and 2; powers of two where numbers are dyadic."""
+        """Constant numbers between 0.5 and 2; powers of two if numbers are dyadic."""
         if self.dyadic:
             return self.const((2.0 ** self.rng.integers(-1, 2, shape)).astype(np.float32))
         return self.const(self.rng.uniform(0.5, 2, shape).astype(np.float32))
 
-    def scalar(self, value: float, element: ElementType = et.f32) -> Value:
-        """A constant of one element, with as many axes of length 1 as chance will have it."""
-        return self.const(np.full((1,) * self.pick((0, 0, 1)), value), element)
+    def scalar(self, value: float, element: ElementType | None = None) -> Value:
+        """A constant of one element with a random number of axes of length 1."""
+        with np.errstate(over="ignore"):
+            return self.const(np.full((1,) * self.pick((0, 0, 1)), value), element or self.element)
 
     # -- layers ------------------------------------------------------------------------------------------------------
 
     def op(self, type: str, *inputs: Value, version: str = "opset1", **data: Any) -> Value:
-        """A layer; the first of its outputs."""
+        """A layer; returns its first output."""
         return self.many(type, *inputs, version=version, **data)[0]
 
     def many(self, type: str, *inputs: Value, version: str = "opset1", **data: Any) -> list[Value]:
-        """A layer; all of its outputs. Raises DoesNotFit where the operation does not take these inputs."""
+        """A layer; returns all its outputs. Raises DoesNotFit if the operation rejects these inputs."""
         data = {k.replace("exclude_pad", "exclude-pad"): v for k, v in data.items()}
         try:
             op, _ = resolve(type, version)[0].parse({k: text(v) for k, v in data.items()})
@@ -182,20 +191,20 @@ class Build:
         bodies: Sequence[Inner],
         **data: Any,
     ) -> list[Value]:
-        """A layer with bodies, whose output types the caller knows."""
+        """A layer with bodies; `types` are the types of its outputs."""
         name = f"{type}{len(self.graph.layers)}"
         layer = Layer(type, version, data, tuple(v.ref for v in inputs), tuple(types), name, bodies=tuple(bodies))
         return self._add(layer, *(None if e.is_float else INTEGER for e, _ in types))
 
     def sink(self, type: str, value: Value, version: str, **data: Any) -> None:
-        """A layer without outputs: Assign. Its value stays what it is for the runtime by one output of its own."""
+        """A layer without outputs: Assign. OpenVINO's runtime needs one output, so the layer gets one."""
         layer = Layer(
             type, version, data, (value.ref,), ((value.element, value.shape),), f"{type}{len(self.graph.layers)}"
         )
         self._add(layer, value.exact)
 
     def inexact(self, value: Value) -> Value:
-        """The value, no longer counted as exact."""
+        """The value, no longer marked as exact."""
         layer = self.graph.layers[value.ref.layer]
         self.graph.layers[value.ref.layer] = replace(layer, name=layer.name.removeprefix("exact_"))
         return replace(value, exact=None)
@@ -205,12 +214,12 @@ class Build:
         constants = [self.graph.layers[v.ref.layer].constant for v in inputs]
         given = [(v.exact, v.shape, c, v.element) for v, c in zip(inputs, constants, strict=True)]
         if type == "ReduceMean" and self.dynamic:
-            return None  # over another batch the mean may be a third
+            return None  # with another batch the divisor of the mean may be 3
         if type in ("Convolution", "GroupConvolution") and not self.precise:
             dense = set(data["strides"]) == set(data["dilations"]) == {1}
             one = type == "Convolution" or inputs[1].shape[0] == 1
             if dense and one and inputs[1].shape[-3:] == (inputs[0].shape[1], 3, 3):
-                return None  # Winograd's algorithm may run it
+                return None  # Winograd's algorithm may compute it
         return after(type, data, given, shape, element)
 
     def _add(self, layer: Layer, *exact: Exact | None) -> list[Value]:
@@ -225,7 +234,7 @@ class Build:
     # -- shorthands --------------------------------------------------------------------------------------------------
 
     def binary(self, type: str, a: Value, b: Value) -> Value:
-        """An elementwise operation of two operands, in either order where that is the same."""
+        """An elementwise operation of two operands, in random order if it is commutative."""
         if type in ("Add", "Multiply", "Maximum", "Minimum") and self.chance(0.3):
             a, b = b, a
         return self.op(type, a, b, auto_broadcast="numpy")
@@ -237,7 +246,7 @@ class Build:
         return self.binary("Multiply", a, b)
 
     def reshape(self, x: Value, *shape: int) -> Value:
-        """A Reshape; the batch stays open where it is the first of both shapes."""
+        """A Reshape; the batch stays dynamic if it is the first axis of both shapes."""
         kept = x.rank > 0 and len(shape) > 0 and shape[0] == x.shape[0]
         target = (0, *shape[1:]) if kept else shape
         return self.op("Reshape", x, self.ints(*target), special_zero=bool(kept))
@@ -249,13 +258,13 @@ class Build:
         return self.op("Concat", *values, axis=axis)
 
     def bounded(self, x: Value) -> Value:
-        """X held within a range in which sums stay exact."""
+        """X clamped to a range in which sums stay exact."""
         if self.dyadic and x.exact is not None and x.exact.most * 2.0**x.exact.grain > 2**12 and x.exact.grain < 6:
             return self.op("Clamp", x, min=-8.0, max=8.0)
         return x
 
     def trying(self, make: Callable[[], Any]) -> Any:
-        """What `make` gives, None where it does not fit; then nothing has been added."""
+        """The result of `make`, or None after DoesNotFit; then the graph is unchanged."""
         layers = len(self.graph.layers)
         try:
             return make()
@@ -269,7 +278,7 @@ class Build:
 
 
 def exact_of(name: str) -> Exact:
-    """What an input of this name is fed: `dyadic1x4_…` has multiples of 2^-1 up to 4."""
+    """The range of the data of an input with this name: `dyadic1x4_…` has multiples of 2^-1 up to 4."""
     for part in name.split("_"):
         if part.startswith("dyadic"):
             grain, most = part.removeprefix("dyadic").split("x")

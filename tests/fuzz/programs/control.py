@@ -10,14 +10,14 @@ from tests.fuzz.programs.graph import Inner
 
 
 def inside(b: Build) -> Build:
-    """A body under construction. Nothing in it counts as exact."""
-    body = Build(b.rng, dyadic=b.dyadic, precise=b.precise, odd=False, dynamic=b.dynamic)
+    """A body under construction. Its values do not count as exact."""
+    body = Build(b.rng, dyadic=b.dyadic, precise=b.precise, odd=False, dynamic=b.dynamic, element=b.element)
     body.graph.dynamic = b.dynamic
     return body
 
 
 def worked(body: Build, x: Value) -> Value:
-    """A few layers inside a body; the shape stays."""
+    """A few layers inside a body that preserve the shape."""
     for _ in range(body.number(1, 3)):
         roll = body.rng.random()
         if roll < 0.3 and x.rank >= 1:
@@ -41,7 +41,7 @@ def worked(body: Build, x: Value) -> Value:
 
 
 def loop(b: Build, x: Value) -> list[Value]:
-    """A Loop that carries a value, and perhaps gathers one of each turn."""
+    """A Loop that carries a value, and perhaps concatenates one per iteration."""
     if x.rank < 1 or x.size > 20_000:
         raise DoesNotFit("size")
     trips = b.number(1, 4)
@@ -53,7 +53,7 @@ def loop(b: Build, x: Value) -> list[Value]:
     y = worked(body, carried)
     y = body.add(y, given) if given is not None else y
     if counter is not None and b.chance(0.6):
-        y = body.add(y, body.op("Convert", counter, destination_type="f32"))
+        y = body.add(y, body.op("Convert", counter, destination_type=b.element.name))
     more = body.const(np.array(True))
     takes: list[tuple[int, int, dict[str, object]]] = []
     at = 0
@@ -65,7 +65,7 @@ def loop(b: Build, x: Value) -> list[Value]:
         takes.append((3, at + 1, {}))
     gives: list[tuple[int, int, dict[str, object]]] = [(-1, 0, {"purpose": "execution_condition"}), (0, 1, {})]
     body.graph.results = [more.ref, y.ref]
-    types = [(et.f32, x.shape)]
+    types = [(b.element, x.shape)]
     if b.chance(0.5):
         each = body.op("Unsqueeze", y, body.ints(0)) if b.chance(0.5) else y
         body.graph.results.append(each.ref)
@@ -75,9 +75,9 @@ def loop(b: Build, x: Value) -> list[Value]:
                 gives.pop()
                 body.graph.results.pop()
             else:
-                types.append((et.f32, (trips * x.shape[0], *x.shape[1:])))
+                types.append((b.element, (trips * x.shape[0], *x.shape[1:])))
         else:
-            types.append((et.f32, (trips, *x.shape)))
+            types.append((b.element, (trips, *x.shape)))
     inner = Inner(body.graph, "body", tuple(takes), tuple(gives), ((1, at),))
     limit = b.const(np.int64(trips)) if b.chance(0.5) else b.const(np.array([trips], np.int32))
     go = b.const(np.array(True))
@@ -110,7 +110,7 @@ def iterator(b: Build, x: Value) -> list[Value]:
     takes = ((0, 0, way), (1, 1, {}))
     gives = ((0, 0, way), (1, 0, {}))
     inner = Inner(body.graph, "body", takes, gives, ((0, 1),))
-    return b.nested("TensorIterator", "opset1", [x, start], [(et.f32, x.shape), (et.f32, shape)], [inner])
+    return b.nested("TensorIterator", "opset1", [x, start], [(b.element, x.shape), (b.element, shape)], [inner])
 
 
 def branch(b: Build, x: Value) -> list[Value]:
@@ -125,15 +125,15 @@ def branch(b: Build, x: Value) -> list[Value]:
         body.graph.results = [made.ref]
         bodies.append(Inner(body.graph, tag, ((1, 0, {}),), ((0, 0, {}),)))
     condition = b.parameter((), et.boolean)
-    return b.nested("If", "opset8", [condition, x], [(et.f32, x.shape)], bodies)
+    return b.nested("If", "opset8", [condition, x], [(b.element, x.shape)], bodies)
 
 
 def state(b: Build, x: Value) -> Value:
-    """A variable that is read before it is written: a running sum, or what was seen last time."""
+    """A variable that is read before it is written: a running sum, or the input of the previous inference."""
     if x.size > 20_000 or b.dynamic:
         raise DoesNotFit("size")
     name = f"state{len(b.graph.layers)}"
-    data = {"variable_id": name, "variable_type": "f32", "variable_shape": ",".join(map(str, x.shape))}
+    data = {"variable_id": name, "variable_type": b.element.name, "variable_shape": ",".join(map(str, x.shape))}
     start = b.weights(*x.shape) if b.chance(0.6) else b.parameter(x.shape)
     before = b.inexact(b.op("ReadValue", start, version="opset6", **data))
     if b.chance(0.6):

@@ -1,7 +1,7 @@
-"""Which values of a program are computed without rounding, in whatever order sums are taken.
+"""Determines which values of a program are computed without rounding, for any order of summation.
 
-A value is exact where all its elements are multiples of 2^-grain, none larger than `most`, and every sum that leads to
-it stays within the digits of its type. Values that were only moved since they were given count as exact, too.
+A value is exact if all its elements are multiples of 2^-grain, none is larger than `most`, and every sum that leads to
+it fits the digits of its type. Inputs that were only moved count as exact, too.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tests.harness.case import Array
 
 DIGITS = {"f32": 23, "f16": 10, "bf16": 7, "f64": 50}
 UNEVEN = 1000
-"""The grain of numbers that are no multiples of anything: they are exact as long as they are only moved."""
+"""The grain of arbitrary numbers: they are exact only as long as they are moved, not computed with."""
 
 
 @dataclass(frozen=True)
@@ -29,13 +29,13 @@ class Exact:
     most: float
 
     def fits(self, element: ElementType) -> bool:
-        """True where numbers of the type hold every such multiple."""
+        """Whether the type represents each of these multiples."""
         digits = DIGITS.get(element.name)
         return digits is None or (self.grain < 64 and self.most * 2.0**self.grain <= 2.0**digits)
 
 
 INTEGER = Exact(0, 0)
-"""What is no floating-point number cannot be rounded."""
+"""Values of other than floating-point types are never rounded."""
 
 MOVES = frozenset(
     [
@@ -86,7 +86,7 @@ MOVES = frozenset(
 
 
 def of_array(array: Array) -> Exact:
-    """What a constant is."""
+    """The grain and the largest magnitude of a constant."""
     if array.dtype.kind not in "fV":
         return INTEGER
     wide = array.astype(np.float64)
@@ -106,7 +106,7 @@ def after(
     output: tuple[int, ...],
     element: ElementType,
 ) -> Exact | None:
-    """What an operation makes of exact inputs (each with its shape, and its values if constant); None if it rounds."""
+    """Exactness of a result for exact inputs (each with its shape, and values if constant); None if it rounds."""
     if any(e is None for e, *_ in inputs):
         return None
     floats = [(e, s, a) for e, s, a, t in inputs if e is not None and t.name in DIGITS]
@@ -117,7 +117,7 @@ def after(
     (first, shape, _), *others = floats
     both = Exact(max(e.grain for e, *_ in floats), max(e.most for e, *_ in floats))
     if type == "MaxPool" and (data["rounding_type"] != "floor" or max(data.get("dilations") or [1]) > 1):
-        return None  # a window that meets no element gives the lowest number there is
+        return None  # a window without elements gives the lowest number of the type
     if type in MOVES or (type == "Interpolate" and data.get("mode") == "nearest"):
         return both
     if type == "GridSample" and data["mode"] == "nearest":

@@ -1,7 +1,7 @@
-"""What the inputs of a program are fed; their names say it, so that files of programs need nothing beside them.
+"""Data for the inputs of a program. The names of inputs encode its kind, so files of programs are self-contained.
 
-`normal_…` real numbers, `dyadic1x4_…` multiples of 2^-1 up to 4, `odd_…` infinities and NaN among them, `index5_…`
-integers from −5 to 4, `some_…` mostly true.
+`normal_…` real numbers, `dyadic1x4_…` multiples of 2^-1 up to 4, `odd_…` with infinities and NaN, `index5_…` integers
+from −5 to 4, `some_…` mostly true.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tests.harness.case import Array
 
 
 def fed(name: str, element: ElementType, shape: tuple[int, ...], turn: int) -> Array:
-    """The array for an input, another one each turn."""
+    """The array for an input; differs for each turn."""
     rng = np.random.default_rng((zlib.crc32(name.encode()), turn))
     words = name.split("_")
     if element.name == "boolean":

@@ -25,21 +25,21 @@ class Ref:
 
 @dataclass(frozen=True)
 class Inner:
-    """A body of a layer: its graph, and how the ports of the layer meet its Parameters and Results."""
+    """A body of a layer: its graph, and the maps from ports of the layer to its Parameters and Results."""
 
     graph: Graph
     tag: str
     takes: tuple[tuple[int, int, dict[str, Any]], ...]
-    """(port of the layer, position of the Parameter, further attributes of the line)."""
+    """(port of the layer, position of the Parameter, further attributes of the entry)."""
     gives: tuple[tuple[int, int, dict[str, Any]], ...]
-    """(output of the layer or −1, position of the Result, further attributes of the line)."""
+    """(output of the layer or −1, position of the Result, further attributes of the entry)."""
     back: tuple[tuple[int, int], ...] = ()
     """(position of the Result, position of the Parameter)."""
 
 
 @dataclass(frozen=True)
 class Layer:
-    """A layer; `types` are those of its outputs."""
+    """A layer; `types` are the types of its outputs."""
 
     type: str
     version: str
@@ -53,17 +53,17 @@ class Layer:
 
 @dataclass
 class Graph:
-    """Layers in topological order, and what the Results take."""
+    """Layers in topological order, and the inputs of the Results."""
 
     layers: list[Layer] = field(default_factory=list[Layer])
     results: list[Ref] = field(default_factory=list[Ref])
     dynamic: bool = False
-    """True where ports declare no sizes."""
+    """True if ports declare no sizes."""
     traits: tuple[str, ...] = ()
-    """How the program is to be run (play.py); its name in the file says it."""
+    """How to run the program (play.py); stored in the name of the model."""
 
     def copy(self) -> Graph:
-        """A graph whose lists may be changed."""
+        """A mutable copy of the graph."""
         return replace(self, layers=list(self.layers), results=list(self.results))
 
     @property
@@ -77,12 +77,12 @@ class Graph:
 
     @property
     def work(self) -> int:
-        """The number of layers that compute something."""
+        """The number of layers other than Parameters and constants."""
         return sum(layer.type not in ("Parameter", "Const") for layer in self.layers)
 
 
 def ir(graph: Graph) -> tuple[bytes, bytes]:
-    """(XML, weights) of the graph as a model."""
+    """The graph as a model: (XML, weights)."""
     weights = bytearray()
     content = _content(graph, weights, graph.dynamic)
     name = "-".join(("program", *graph.traits))
@@ -149,7 +149,7 @@ def _line(tag: str, external: int, internal: int, more: dict[str, Any]) -> str:
 
 
 def pruned(graph: Graph) -> Graph:
-    """The graph without what nothing needs; Parameters that nothing takes go, too, but at least one stays."""
+    """The graph without unused layers and unused Parameters, but with at least one Parameter."""
     needed = {r.layer for r in graph.results}
     needed.update(k for k, layer in enumerate(graph.layers) if layer.type == "Assign")
     variables = {layer.data["variable_id"] for layer in graph.layers if layer.type == "Assign"}
@@ -165,7 +165,7 @@ def pruned(graph: Graph) -> Graph:
 
 
 def kept(graph: Graph, layers: Sequence[int]) -> Graph:
-    """The graph of these layers, which must take nothing from others."""
+    """The graph of these layers, which must not depend on other layers."""
     at = {old: new for new, old in enumerate(layers)}
 
     def moved(refs: Sequence[Ref]) -> tuple[Ref, ...]:

@@ -1,4 +1,4 @@
-"""Pieces of other types, and quantization: FakeQuantize, compressed weights, f16 and bf16."""
+"""Blocks of other types, and quantization: FakeQuantize, compressed weights, f16 and bf16."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.fuzz.programs.windows import geometry, spatial
 
 
 def fake_quantize(b: Build, x: Value) -> Value:
-    """A FakeQuantize of exact values, so that nothing but its own arithmetic decides a step."""
+    """A FakeQuantize of exact values, so that only FakeQuantize's arithmetic decides the level."""
     if x.exact is None or x.exact.grain > 20 or b.odd:
         raise DoesNotFit("rounding decides the step")
     levels = b.pick((17, 257, 5))
@@ -33,7 +33,7 @@ def fake_quantize(b: Build, x: Value) -> Value:
 
 
 def step_function(b: Build, x: Value) -> Value:
-    """Two levels: a binarisation."""
+    """Binarisation: two levels."""
     if x.exact is None or b.odd:
         raise DoesNotFit("rounding decides the step")
     bounds = [b.const(np.float32(v)) for v in (0.25, 0.25, -1.0, 1.0)]
@@ -41,14 +41,15 @@ def step_function(b: Build, x: Value) -> Value:
 
 
 def weights_of_bytes(b: Build, shape: tuple[int, ...], axis: int) -> Value:
-    """Weights of 8 or 4 bits with a factor, and perhaps a zero point, a channel."""
+    """Weights of 8 or 4 bits with a scale, and perhaps a zero point, per channel."""
     element = b.pick((et.i8, et.u8, et.i4, et.u4))
     signed = element.is_signed
     array = b.rng.integers(-3 if signed else 0, 4 if signed else 7, shape)
-    wide = b.op("Convert", b.const(array.astype(element.dtype), element), destination_type="f32")
+    wide = b.op("Convert", b.const(array.astype(element.dtype), element), destination_type=b.element.name)
     column = tuple(n if k == axis else 1 for k, n in enumerate(shape))
     if not signed:
-        zero = b.op("Convert", b.const(np.full(column, 3).astype(element.dtype), element), destination_type="f32")
+        three = b.const(np.full(column, 3).astype(element.dtype), element)
+        zero = b.op("Convert", three, destination_type=b.element.name)
         wide = b.binary("Subtract", wide, zero)
     scale = b.const((2.0 ** b.rng.integers(-3, -1, column)).astype(np.float32))
     return b.op("Multiply", wide, scale, auto_broadcast="numpy")
@@ -73,7 +74,7 @@ def quantized_linear(b: Build, x: Value) -> Value:
 def half_weights(b: Build, x: Value) -> Value:
     """A MatMul of f16 or bf16 weights, converted."""
     element = b.pick((et.f16, et.bf16))
-    wide = b.op("Convert", b.weights(x.shape[-1], 4, fan=x.shape[-1], element=element), destination_type="f32")
+    wide = b.op("Convert", b.weights(x.shape[-1], 4, fan=x.shape[-1], element=element), destination_type=b.element.name)
     return b.op("MatMul", b.bounded(x), wide, transpose_a=False, transpose_b=False)
 
 
@@ -108,7 +109,7 @@ def half_piece(b: Build, x: Value) -> Value:
         else:
             y = b.op("ReduceMean", y, b.ints(-1), keep_dims=True)
             column = (1,)
-    return b.op("Convert", y, destination_type="f32")
+    return b.op("Convert", y, destination_type=b.element.name)
 
 
 def through_integers(b: Build, x: Value) -> Value:
@@ -118,7 +119,7 @@ def through_integers(b: Build, x: Value) -> Value:
     whole = b.op("Convert", b.op("Floor", x), destination_type=b.pick(("i32", "i64")))
     one = b.const(np.full((1,) * b.pick((0, 1)), b.number(1, 3)).astype(whole.element.dtype), whole.element)
     whole = b.op(b.pick(("Add", "Multiply", "Maximum")), whole, one, auto_broadcast="numpy")
-    y = b.op("Convert", whole, destination_type="f32")
+    y = b.op("Convert", whole, destination_type=b.element.name)
     at = y.ref.layer
     assert at
     return _known(b, y, Exact(0, (abs(x.exact.most) + 3) * 3))
@@ -131,7 +132,7 @@ def _known(b: Build, value: Value, exact: Exact) -> Value:
 
 
 def logical(b: Build, x: Value) -> Value:
-    """Comparisons of exact values, combined, as numbers again."""
+    """Comparisons of exact values, combined, converted to numbers."""
     if x.exact is None:
         raise DoesNotFit("rounding decides")
     data: dict[str, Any] = {"auto_broadcast": "numpy"}
@@ -143,4 +144,4 @@ def logical(b: Build, x: Value) -> Value:
         b.op("LogicalNot", two) if b.chance(0.3) else two,
         **data,
     )
-    return _known(b, b.op("Convert", both, destination_type="f32"), Exact(0, 1))
+    return _known(b, b.op("Convert", both, destination_type=b.element.name), Exact(0, 1))

@@ -1,4 +1,4 @@
-"""Random programs: the same seed and index make the same one."""
+"""Random programs: a seed and an index always give the same program."""
 
 from __future__ import annotations
 
@@ -104,23 +104,24 @@ EMITTERS: Sequence[tuple[float, tuple[int, ...], Emitter]] = (
 def make(seed: int, index: int, precision: str = "f32") -> Graph:
     """The program of a seed and an index, to be run in f32 or in bf16."""
     rng = np.random.default_rng((seed, index))
-    short = precision == "bf16"
+    coarse = precision == "bf16"
     for _ in range(20):
-        graph = _made(rng, 0.0 if short else 0.12, 0.7 if short else 0.0)
+        graph = _made(rng, 0.0 if coarse else 0.2, 0.7 if coarse else 0.0, 0.0 if coarse else 0.2)
         if graph is not None:
-            if short:
+            if coarse:
                 graph.traits = ("bf16", *(t for t in graph.traits if t != "precise"))
             return graph
-    raise AssertionError(f"no program comes of {seed}, {index}")
+    raise AssertionError(f"seed {seed}, index {index} give no program")
 
 
-def _made(rng: np.random.Generator, odds: float, widths: float) -> Graph | None:
-    """A program, odd and wide (see Build) with these probabilities. None where nothing came of it."""
+def _made(rng: np.random.Generator, odds: float, widths: float, short: float) -> Graph | None:
+    """A program; odd, wide (see Build) and f16 or bf16 with these probabilities. None if no emitter fitted."""
     dyadic, odd, big = bool(rng.random() < 0.5), bool(rng.random() < odds), bool(rng.random() < 0.08)
     precise = odd or bool(rng.random() < (0.5 if dyadic else 0.15))
     dynamic = not odd and bool(rng.random() < 0.15)
     wide = widths > 0 and bool(rng.random() < widths)
-    b = Build(rng, dyadic=dyadic, precise=precise, odd=odd, big=big, wide=wide, dynamic=dynamic)
+    element = (et.f16, et.f16, et.bf16)[int(rng.integers(3))] if rng.random() < short else et.f32
+    b = Build(rng, dyadic=dyadic, precise=precise, odd=odd, big=big, wide=wide, dynamic=dynamic, element=element)
     b.graph.dynamic = dynamic
     b.batch = 2 if dynamic else b.pick((1, 1, 1, 2, 3))
     family = b.pick(("map", "map", "map", "line", "volume", "tokens", "tokens", "row", "mixed"))
@@ -166,11 +167,11 @@ _WEIGHTS = {
 
 
 def _grown(b: Build) -> bool:
-    """Add what some emitter makes of some value. False where it did not fit."""
+    """Apply a random emitter to a random value. False if it did not fit."""
     recent = b.pool[-1] if b.chance(0.5) else b.pick(b.pool[-8:] if b.chance(0.8) else b.pool)
     if (
         recent.rank > 5
-        or recent.element is not et.f32
+        or recent.element is not b.element
         or not 0 < recent.size <= (1 << 17 if b.big or b.wide else 1 << 13)
     ):
         return False
@@ -180,13 +181,13 @@ def _grown(b: Build) -> bool:
     if made is None:
         return False
     for value in made if isinstance(made, list) else [made]:
-        if value.element is et.f32 and value.size:
+        if value.element is b.element and value.size:
             b.pool.append(value)
     return True
 
 
 def _finished(b: Build) -> Graph | None:
-    """The graph with results: what nothing takes, some of what is taken, at times an input."""
+    """The graph with results: all unused values, some used ones, sometimes an input."""
     graph = b.graph
     used = set(uses(graph))
     ends = [v for v in b.pool if v.ref not in used and graph.layers[v.ref.layer].type != "Parameter"]
@@ -203,13 +204,20 @@ def _finished(b: Build) -> Graph | None:
     if b.dynamic:
         _open(graph, b.batch)
     graph.traits = tuple(
-        name for name, true in (("precise", b.precise), ("lowered", b.chance(0.5)), ("odd", b.odd)) if true
+        name
+        for name, true in (
+            ("precise", b.precise),
+            ("lowered", b.chance(0.5)),
+            ("odd", b.odd),
+            ("short", b.element is not et.f32),
+        )
+        if true
     )
     return pruned(graph)
 
 
 def _open(graph: Graph, batch: int) -> None:
-    """Leave the batch of the inputs open that have one."""
+    """Make the batch dynamic in all inputs that have one."""
     for k in graph.parameters:
         layer = graph.layers[k]
         shape = layer.types[0][1]

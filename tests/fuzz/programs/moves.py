@@ -1,4 +1,4 @@
-"""Layers that only move values: transposes, reshapes, cuts, joins, gathers, paddings."""
+"""Layers that only move values: transposes, reshapes, slices, concatenations, gathers, paddings."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def cut(b: Build, x: Value) -> Value:
 
 
 def strided(b: Build, x: Value) -> Value:
-    """A StridedSlice with masks, that may drop and add axes."""
+    """A StridedSlice with masks, which may remove and insert axes."""
     r = x.rank
     begin, end, step = [b.number(0, n - 1) for n in x.shape], list(x.shape), [b.pick((1, 1, 2)) for _ in x.shape]
     masks: dict[str, Any] = {name: [int(b.chance(0.4)) for _ in range(r)] for name in ("begin_mask", "end_mask")}
@@ -105,7 +105,7 @@ def split(b: Build, x: Value) -> list[Value]:
 
 
 def join(b: Build, x: Value) -> Value:
-    """A Concat of two to four values of the pool, of which the same may come twice, inputs and constants among them."""
+    """A Concat of two to four values of the pool, possibly repeated, inputs and constants included."""
     axis = b.number(min(1, x.rank - 1), x.rank - 1) if b.chance(0.9) else 0
 
     def fits(v: Value) -> bool:
@@ -118,7 +118,7 @@ def join(b: Build, x: Value) -> Value:
         shape = tuple(b.number(1, 4) if k == axis else n for k, n in enumerate(x.shape))
         if roll < 0.75:
             values.append(taken(b, fits))
-        elif roll < 0.9 or b.dynamic or x.element is not et.f32:
+        elif roll < 0.9 or b.dynamic or x.element is not b.element:
             values.append(b.parameter(shape, x.element))
         else:
             values.append(b.weights(*shape))
@@ -200,7 +200,7 @@ def by_own_shape(b: Build, x: Value) -> Value:
 
 
 def crossed(b: Build, x: Value) -> Value:
-    """A Transpose and its inverse with something elementwise between, or two Transposes that are one."""
+    """A Transpose and its inverse with an elementwise layer between, or two Transposes equal to one."""
     order = [0, *(1 + int(k) for k in b.rng.permutation(x.rank - 1))] if x.rank > 1 else [0]
     y = b.transpose(x, *order)
     y = b.pick(((lambda: b.op("ReLU", y)), (lambda: b.mul(y, b.weights(y.shape[-1]))), (lambda: y)))()

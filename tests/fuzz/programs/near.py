@@ -1,8 +1,8 @@
-"""How far a planned result may be from the plain one: as far as rounding can bring it.
+"""The tolerance of a planned result against the plain one: the effect of rounding.
 
 Rounding is measured, not estimated: the program is run plainly again with every operand of every operation that rounds
-moved at random by one unit in the last place. A plan adds up in another order, so it differs by about as much; a wrong
-number differs by far more. What is exact (exact.py) is not moved, and must come out equal.
+moved at random by one unit in the last place. A plan adds in another order, so it differs by about as much; a wrong
+number differs by far more. Exact values (exact.py) are not moved and must be equal.
 """
 
 from __future__ import annotations
@@ -15,8 +15,9 @@ import numpy as np
 
 from irload.core.element import bf16
 from irload.core.tensor import Array
-from irload.plan.interpreter import Run
+from irload.plan.interpreter import InterpreterRun
 from irload.plan.schedule import ScheduledNode
+from irload.plan.wide import SHORT
 from tests.fuzz.programs.exact import MOVES
 
 UNITS = {"float32": 2.0**-23, "float16": 2.0**-10, "bfloat16": 2.0**-7, "float64": 2.0**-52}
@@ -24,12 +25,12 @@ UNITS = {"float32": 2.0**-23, "float16": 2.0**-10, "bfloat16": 2.0**-7, "float64
 
 @dataclass(frozen=True)
 class Rounding:
-    """How a plan rounds: a number of f32 by a `unit`; it may be `factor` times as far away as was measured.
+    """How a plan rounds: an f32 number by a `unit`; it may differ by `factor` times the measured distance.
 
-    `least`: the share of a unit of the largest number that counts as measured anyway. `shakes`: plain runs in which
-    operands move: by a unit up or down, or `coarse`, as they do where they are rounded to bf16. `wide`: the share of
-    its spread from which a tolerance says little of an output. `exact`: True where results that no order of additions
-    can round are equal, and integers and what is not finite are the plain ones.
+    `least`: share of a unit of the largest number that counts as measured in any case. `shakes`: number of plain runs
+    with moved operands: by a unit up or down, or `coarse`, as for operands rounded to bf16. `wide`: share of an
+    output's spread from which a tolerance counts as too wide to be meaningful. `exact`: True if results that no order
+    of additions can round must be equal, and integers, NaN and infinities must match.
     """
 
     unit: float
@@ -39,9 +40,11 @@ class Rounding:
     wide: float
     exact: bool
     coarse: bool = False
+    huge: float = 1e30
+    """Numbers beyond which the order of additions may decide whether one becomes infinite."""
 
     def of(self, type: str) -> float | None:
-        """The unit of a type of NumPy's, None for one that does not round."""
+        """The unit of a NumPy type, or None if it does not round."""
         return self.unit if type == "float32" else UNITS.get(type)
 
 
@@ -49,15 +52,25 @@ ROUNDINGS = {
     "f32": Rounding(UNITS["float32"], factor=32, least=0.1, shakes=1, wide=1e-3, exact=True),
     "bf16": Rounding(2.0**-8, factor=8, least=0.25, shakes=5, wide=1.0, exact=False, coarse=True),
 }
-"""By precision. In f32 one run does not find the largest distance, and Winograd's convolutions err ten times as much as
-sums do; in bf16 every operand moves, though only those of products are rounded."""
+"""The rounding of each precision.
+
+In f32 a single run does not reach the largest distance, and Winograd's convolutions have ten times the error of sums;
+in bf16 every operand moves, although plans round only the operands of products.
+"""
+INSIDE = {
+    "f16": Rounding(UNITS["float16"], factor=8, least=0.25, shakes=3, wide=1.0, exact=True, huge=2.0**15),
+    "bf16": Rounding(UNITS["bfloat16"], factor=8, least=0.25, shakes=3, wide=1.0, exact=True),
+}
+"""By the 16-bit type to which a plan rounds intermediate values, for operations that take it unconverted."""
 GATED = {"LSTMSequence", "GRUSequence", "RNNSequence", "Gelu"}
-"""They add 1 to what may almost be −1, as sigmoids taken as (1 + tanh(x/2))/2 do: it errs by a unit in the last place
-of 1."""
+"""Operations that add 1 to values close to −1, as sigmoids computed by (1 + tanh(x/2))/2 do.
+
+Their error is a unit in the last place of 1.
+"""
 STILL = MOVES | {"Parameter", "Const", "Result", "Assign"}
 
 
-class Shaken(Run):
+class Shaken(InterpreterRun):
     """A plain run in which operands move by a unit in the last place."""
 
     def __init__(self, compiled: Any, variables: dict[str, Array], rounding: Rounding, seed: int) -> None:
@@ -71,21 +84,30 @@ class Shaken(Run):
         node = scheduled.node
         if node.type in STILL or (self._rounding.exact and node.name.startswith("exact_")):
             results = super().run_node(scheduled, inputs)
-            self.overflows |= any(_is_huge(a) for a in results)
+            self.overflows |= any(self._is_huge(a) for a in results)
             return results
         self.overflows |= node.type == "ReduceProd" and _may_leave(inputs[0])
-        still = {"FakeQuantize": range(9), "Power": (1,)}.get(node.type, ())  # a whole exponent has to stay whole
+        still = {"FakeQuantize": range(9), "Power": (1,)}.get(node.type, ())  # an integer exponent must stay an integer
         moved = [a if k in still else self._moved(a) for k, a in enumerate(inputs)]
         results = super().run_node(scheduled, moved)
-        self.overflows |= any(_is_huge(a) for a in results)
+        self.overflows |= any(self._is_huge(a) for a in results)
         return tuple(self._moved(a, 1.0 if node.type in GATED else 0.0) for a in results)
 
+    def _is_huge(self, array: Array) -> bool:
+        """Whether a finite number is close to overflow, or an f16 one may have overflowed: plans compute f16 in f32."""
+        if array.dtype == np.float16:
+            return bool((np.abs(array) > HUGE_HALF).any())
+        if array.dtype != np.float32 or not array.size:
+            return False
+        size = np.abs(array)
+        return bool(((size > self._rounding.huge) & (size < np.inf)).any())
+
     def _moved(self, array: Array, least: float = 0.0) -> Array:
-        """The array, each element moved by a unit in its last place, or in that of `least` where this is larger."""
+        """The array, each element moved by a unit in its last place, or in that of `least` if this is larger."""
         unit = self._rounding.of(array.dtype.name)
         if unit is None or not array.size:
             return array
-        if self._rounding.coarse and array.dtype == np.float32:  # alike where numbers are: their errors add up
+        if self._rounding.coarse and array.dtype == np.float32:  # equal numbers move equally: their errors add up
             scale = np.float32(self._rng.uniform(0.5, 1))
             with np.errstate(all="ignore"):
                 return np.asarray((array * scale).astype(bf16.dtype).astype(np.float32) / scale)
@@ -99,25 +121,15 @@ HUGE = 1e30
 HUGE_HALF = 2.0**15
 
 
-def _is_huge(array: Array) -> bool:
-    """True where some finite number is close to overflowing, or one of f16 may have: plans compute those in f32."""
-    if array.dtype == np.float16:
-        return bool((np.abs(array) > HUGE_HALF).any())
-    if array.dtype != np.float32 or not array.size:
-        return False
-    size = np.abs(array)
-    return bool(((size > HUGE) & (size < np.inf)).any())
-
-
 def _may_leave(factors: Array) -> bool:
-    """True where the product of some of these numbers may overflow or become subnormal, as their order has it."""
+    """Whether the product of some of these numbers may overflow or become subnormal, depending on the order."""
     sizes = np.abs(factors.astype(np.float64))
     exponents = np.log2(sizes[np.isfinite(sizes) & (sizes > 0)])
     return bool(max(exponents[exponents > 0].sum(), -exponents[exponents < 0].sum()) > np.log2(HUGE))
 
 
 def distance(a: Array, b: Array) -> float:
-    """The largest difference where both are finite; infinite where that is nowhere, though `a` has finite numbers."""
+    """The largest difference where both are finite; infinite if they nowhere are, although `a` has finite numbers."""
     if a.dtype.kind not in "fV" or a.shape != b.shape:
         return 0.0
     with np.errstate(all="ignore"):
@@ -129,7 +141,7 @@ def distance(a: Array, b: Array) -> float:
 
 
 def scale(array: Array) -> float:
-    """The standard deviation of what is finite, or the largest magnitude where that is nothing."""
+    """The standard deviation of the finite elements, or their largest magnitude if it is zero."""
     wide = array.astype(np.float64).reshape(-1)
     wide = wide[np.isfinite(wide)]
     if not wide.size:
@@ -137,13 +149,29 @@ def scale(array: Array) -> float:
     return float(wide.std()) or float(np.abs(wide).max(initial=0))
 
 
-def differs(plain: Array, fast: Array, tolerance: float | None) -> str | None:
-    """What tells a result from the plain one, None where nothing does. No tolerance: it must be equal.
+def _beside(plain: Array, fast: Array, tolerance: float) -> tuple[Array, Array]:
+    """Both as f32, plain results rounded to the 16 bits of `fast`, and equal where they round to neighbours."""
+    short = fast.dtype
+    with np.errstate(all="ignore"):
+        rounded, found = plain.astype(short).astype(np.float32), fast.astype(np.float32)
+        if tolerance == np.inf:
+            return rounded, found
+        near = [(plain + way * tolerance).astype(short).astype(np.float32) for way in (-1, 1)]
+    between = (found >= near[0]) & (found <= near[1])
+    return np.where(between, found, rounded), found
 
-    With an infinite one nothing can be said but that type and shape are right.
+
+def differs(plain: Array, fast: Array, tolerance: float | None) -> str | None:
+    """How a result differs from the plain one, or None. Without a tolerance they must be equal.
+
+    With an infinite tolerance only type and shape are compared. A result in 16 bits may also be a plain f32 one,
+    rounded.
     """
-    if plain.dtype != fast.dtype or plain.shape != fast.shape:
+    short = plain.dtype == np.float32 and fast.dtype in SHORT
+    if (plain.dtype != fast.dtype and not short) or plain.shape != fast.shape:
         return f"{fast.dtype}{list(fast.shape)} where plain gives {plain.dtype}{list(plain.shape)}"
+    if short:
+        plain, fast = _beside(plain, fast, np.inf if tolerance is None else tolerance)
     if tolerance == np.inf:
         return None
     if plain.dtype.kind not in "fV":

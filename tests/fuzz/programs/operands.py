@@ -10,7 +10,7 @@ from tests.fuzz.programs.build import Build, DoesNotFit, Value
 
 
 def taken(b: Build, suits: Callable[[Value], bool] = lambda v: True) -> Value:
-    """A value of the pool that suits, recent ones more often. Raises DoesNotFit."""
+    """A suitable value of the pool, preferably a recent one. Raises DoesNotFit."""
     fitting = [v for v in b.pool if suits(v)]
     if not fitting:
         raise DoesNotFit("nothing suits")
@@ -24,7 +24,7 @@ def thinned(b: Build, shape: Sequence[int]) -> tuple[int, ...]:
     roll = b.rng.random()
     if roll < 0.2:
         return tuple(shape)
-    if roll < 0.45 and len(shape) > 1:  # a channel, a row, a sample, a position …
+    if roll < 0.45 and len(shape) > 1:  # per channel, per row, per sample, per position …
         k = b.number(0, len(shape) - 1)
         return tuple(n if j == k else 1 for j, n in enumerate(shape))
     if roll < 0.6 and len(shape) > 1:
@@ -38,7 +38,7 @@ def operand(b: Build, shape: Sequence[int], like: Value | None = None) -> Value:
     """A value that broadcasts to the shape: mostly a computed one."""
     shape = tuple(shape)
     if b.chance(0.35):
-        same = [v for v in b.pool if v.shape == shape and v.element.name == "f32"]
+        same = [v for v in b.pool if v.shape == shape and v.element is b.element]
         if same:
             return b.pick(same)
     if like is not None and b.chance(0.3):
@@ -54,7 +54,7 @@ def operand(b: Build, shape: Sequence[int], like: Value | None = None) -> Value:
         return given
     if roll < 0.75:
         return b.op(b.pick(("ReLU", "Abs", "Negative")), given)
-    if roll < 0.9 and shape:  # made turned, so that it lies otherwise than its shape says
+    if roll < 0.9 and shape:  # computed transposed, so its memory order differs from its shape
         order = [int(k) for k in b.rng.permutation(len(shape))]
         turned = b.parameter([shape[k] for k in order])
         back = [order.index(k) for k in range(len(shape))]
@@ -78,7 +78,7 @@ def reduced_like(b: Build, like: Value, shape: tuple[int, ...]) -> Value:
 
 
 def small(b: Build, x: Value) -> Value:
-    """X held within a range where sums over many elements would leave it."""
+    """X clamped to a range in which sums over many elements stay."""
     return b.op("Clamp", x, min=-4.0, max=4.0) if b.chance(0.7) else b.bounded(x)
 
 

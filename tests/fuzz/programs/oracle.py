@@ -1,4 +1,4 @@
-"""The real runtime as a judge of plain results."""
+"""OpenVINO's runtime as the oracle of plain results."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from tests.harness.case import Array
 from tests.harness.runtime import array_of, core, tensor
 
 ROUNDING = 2e-4
-"""Share of an output's scale by which the runtime may differ: it approximates functions, and adds up otherwise."""
+"""Share of an output's scale by which the runtime may differ: it approximates functions and adds in another order."""
 CONFIG = {"INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": 1, "ENABLE_MMAP": False}
 
 
 def compare(xml: bytes, blob: bytes, model: Model, expected: Any) -> str:
-    """ "agrees", or why the runtime could not be asked. Raises Wrong where plain results are not the runtime's.
+    """ "agrees", or why the runtime was not compared. Raises Wrong if plain results differ from the runtime's.
 
-    Where the plugin differs, the runtime's reference kernels are asked, and what they lack the plugin itself with every
-    value as an output: it fuses what it should not at times.
+    If the plugin differs, the runtime's reference kernels are tried; if these lack an operation, the plugin runs with
+    every value as an output, because some of its fusions are wrong.
     """
     from tests.fuzz.programs.play import Wrong
 
     if b'levels="2"' in xml:
-        return "bounds that meet"  # by which its plugin divides where it does not fuse
+        return "bounds that meet"  # its plugin divides by it if it does not fuse
     try:
         read = core().read_model(xml, ov.Tensor(np.frombuffer(blob or b"\0", np.uint8)))
         request = core().compile_model(read, "CPU", CONFIG).create_infer_request()
@@ -47,21 +47,21 @@ def compare(xml: bytes, blob: bytes, model: Model, expected: Any) -> str:
             return f"failed: {error}"
         made = [ov.PartialShape(list(request.get_output_tensor(k).shape)) for k in range(len(plain))]
         if not all(o.partial_shape.compatible(shape) for o, shape in zip(read.outputs, made, strict=True)):
-            return "contradicts its own shapes"  # where its plugin fuses two convolutions whose weights are computed
+            return "contradicts its own shapes"  # its plugin wrongly fuses two convolutions with computed weights
         found = _found(plain, [array_of(request.get_output_tensor(k)) for k in range(len(plain))], expected)
         if found is not None and not stateful:
             theirs = _by_reference(read, given) or _unfused(read, given)
             found = found if theirs is None else _found(plain, theirs, expected)
             verdict = "agrees where nothing is fused"
         if found is not None and stateful:
-            return "differs in states"  # which its plugin writes before they are read at times
+            return "differs in states"  # its plugin sometimes writes these before they are read
         if found is not None:
-            raise Wrong("runtime", f"inference {turn}: the runtime gives another {found}")
+            raise Wrong("runtime", f"inference {turn}: the runtime differs: {found}")
     return verdict
 
 
 def _found(plain: Sequence[Array], theirs: Sequence[Array], expected: Any) -> str | None:
-    """What tells the runtime's results from the plain ones."""
+    """How the runtime's results differ from the plain ones, or None."""
     for k, (ours, other) in enumerate(zip(plain, theirs, strict=True)):
         tolerance = max(ROUNDING * scale(ours), 2 * (expected.tolerances[k] or 0), 1e-6)
         found = differs(ours, other, tolerance)
@@ -71,7 +71,7 @@ def _found(plain: Sequence[Array], theirs: Sequence[Array], expected: Any) -> st
 
 
 def _by_reference(read: ov.Model, given: Sequence[ov.Tensor]) -> list[Array] | None:
-    """What the reference kernels give, None where they do not run the model."""
+    """The results of the reference kernels, or None if they do not run the model."""
     got = [ov.Tensor(r.get_element_type(), ov.Shape([])) for r in read.get_results()]
     try:
         return [array_of(t) for t in got] if read.evaluate(got, list(given)) else None
@@ -80,7 +80,7 @@ def _by_reference(read: ov.Model, given: Sequence[ov.Tensor]) -> list[Array] | N
 
 
 def _unfused(read: ov.Model, given: Sequence[ov.Tensor]) -> list[Array] | None:
-    """What the plugin gives where every value is an output, None where it does not run that."""
+    """The plugin's results with every value as an output, or None if it does not run that model."""
     whole = read.clone()
     count = len(whole.outputs)
     computed = (op for op in whole.get_ordered_ops() if op.get_type_name() not in ("Parameter", "Constant", "Result"))

@@ -1,7 +1,7 @@
-"""What a program goes through: planned against plain, at 1, 2 and 3 threads, again and again.
+"""Compares the plan of a program with plain execution, at 1, 2 and 3 threads, repeatedly.
 
-At one of these numbers of threads the plan's sanitizer watches each step; at the others the plan runs as it always
-does, and where a file can keep it, once more from that file.
+At one of these thread counts the plan's sanitizer checks each step; at the others the plan runs normally and, if the
+plan can be saved, once more from its file.
 """
 
 from __future__ import annotations
@@ -18,20 +18,21 @@ import irload
 from irload.model import Model
 from irload.plan.ir.program import PlanInvalid
 from irload.plan.sanitizing import sanitizing
-from irload.run import CompiledModel, InferRequest
+from irload.runtime.compiled_model import CompiledModel, InferRequest
 from tests.fuzz.programs.feed import fed
-from tests.fuzz.programs.near import ROUNDINGS, UNITS, Rounding, Shaken, differs, distance, scale
+from tests.fuzz.programs.near import INSIDE, ROUNDINGS, UNITS, Rounding, Shaken, differs, distance, scale
 from tests.fuzz.programs.thresholds import all_in_bf16, lowered
+from tests.fuzz.programs.widened import rounded_inside, widened
 from tests.harness.case import Array
 from tests.harness.kept import from_its_file
 
 THREADS = (1, 2, 3)
-BATCHES = (2, 1, 3)
-"""Sizes of what is open, one after the other."""
+BATCHES = (2, 3, 5, 1, 4)
+"""Values of dynamic dims, in turn: plans are traced for the second one."""
 
 
 class Wrong(Exception):
-    """A program whose plan is wrong: `kind` says in which way."""
+    """A program whose plan is wrong: `kind` is the category."""
 
     def __init__(self, kind: str, words: str) -> None:
         super().__init__(words)
@@ -40,21 +41,21 @@ class Wrong(Exception):
 
 @dataclass
 class Played:
-    """What came of a program that ran."""
+    """The outcome of a program that ran."""
 
     refused: str = ""
-    """The error that plain and plan both gave."""
+    """The error that both plain execution and the plan raised."""
     exact: int = 0
     blunt: int = 0
-    """Outputs compared exactly, and those with so wide a tolerance that it says little."""
+    """Number of outputs compared exactly, and number of outputs with a tolerance too wide to be meaningful."""
     outputs: int = 0
     runtime: str = ""
-    """What the real runtime said: "agrees", or why it was not asked."""
+    """The verdict of OpenVINO's runtime: "agrees", or why it was not compared."""
 
 
 @dataclass
 class Expected:
-    """The plain results of a sequence of inferences."""
+    """The plain results of a sequence of inferences; for a program in 16 bits, the results of its f32 twin."""
 
     feeds: list[list[Array]]
     results: list[list[Array] | str]
@@ -62,11 +63,11 @@ class Expected:
 
 
 def play(xml: bytes, blob: bytes, *, runtime: bool = False, threads: Sequence[int] = THREADS) -> Played:
-    """Run the program in every way. Raises Wrong."""
+    """Run the program in all configurations. Raises Wrong."""
     model = irload.read_model(xml, blob)
     traits = set(re.search(rb'<net name="([^"]*)"', xml).group(1).decode().split("-"))  # type: ignore[union-attr]
     rounding = ROUNDINGS["bf16" if "bf16" in traits else "f32"]
-    expected = plainly(model, rounding)
+    expected = in_short(model, xml, blob) if "short" in traits else plainly(model, rounding)
     played = Played(outputs=len(model.outputs))
     refused = [r for r in expected.results if isinstance(r, str)]
     played.refused = refused[0] if len(refused) == len(expected.results) else ""
@@ -86,13 +87,29 @@ def play(xml: bytes, blob: bytes, *, runtime: bool = False, threads: Sequence[in
     if runtime:
         from tests.fuzz.programs.oracle import compare
 
-        played.runtime = "not finite" if "odd" in traits else compare(xml, blob, model, expected)
+        skipped = "not finite" if "odd" in traits else "rounds otherwise" if "short" in traits else ""
+        played.runtime = skipped or compare(xml, blob, model, expected)
     return played
 
 
-def plainly(model: Model, rounding: Rounding = ROUNDINGS["f32"]) -> Expected:
-    """The plain results, and how far planned ones may be from them."""
+def in_short(model: Model, xml: bytes, blob: bytes) -> Expected:
+    """The plain results of the f32 twin of a program in f16 or bf16; plans round them to 16 bits."""
     feeds = [_feed(model, turn, batch) for turn, batch in _turns(model)]
+    twin = irload.read_model(*widened(xml, blob))
+    rounding = INSIDE.get(rounded_inside(model), ROUNDINGS["f32"])
+    wide = [[a.astype(port.element_type.dtype) for a, port in zip(feed, twin.inputs, strict=True)] for feed in feeds]
+    plain = _outcome(irload.compile_model(model, optimize=False).create_infer_request(), feeds[0])
+    expected = plainly(twin, rounding, wide)
+    if isinstance(plain, str) != isinstance(expected.results[0], str):
+        raise Wrong("refused", f"either the program or its f32 twin fails: {plain}, {expected.results[0]}")
+    expected.feeds = feeds
+    return expected
+
+
+def plainly(model: Model, rounding: Rounding = ROUNDINGS["f32"], feeds: list[list[Array]] | None = None) -> Expected:
+    """The plain results, and the tolerances of planned ones."""
+    if feeds is None:
+        feeds = [_feed(model, turn, batch) for turn, batch in _turns(model)]
     request = irload.compile_model(model, optimize=False).create_infer_request()
     stateless = not any(True for graph in model.walk() for _ in graph.sinks)
     results = [_outcome(request, feed) for feed in (feeds[:-1] if stateless else feeds)]
@@ -118,7 +135,7 @@ def plainly(model: Model, rounding: Rounding = ROUNDINGS["f32"]) -> Expected:
     expected.tolerances = [
         rounding.factor * max(s, low) if r else None for s, low, r in zip(shaken, least, rounded, strict=True)
     ]
-    if overflows:  # what a maximum of nothing starts from, added up: the order decides what becomes infinite
+    if overflows:  # -inf, the maximum of an empty set, summed: the order decides whether a sum is infinite
         expected.tolerances = [np.inf] * len(rounded)
     if not rounding.exact:
         unlike = [odd or any(r[k].dtype.kind not in "fV" for r in good) for k in range(len(rounded))]
@@ -127,19 +144,19 @@ def plainly(model: Model, rounding: Rounding = ROUNDINGS["f32"]) -> Expected:
 
 
 def _is_finite(array: Array) -> bool:
-    """True where an array of floats holds neither NaN nor infinities; nothing else can."""
+    """Whether an array of floats contains neither NaN nor infinities; other types never do."""
     return array.dtype.kind != "f" or bool(np.isfinite(array).all())
 
 
 def _least(array: Array, rounding: Rounding, coarsest: float) -> float:
-    """A share of a unit in the last place of the largest number, in the coarsest type on the way if it is a float."""
+    """A share of a unit in the last place of the largest number, in the coarsest intermediate type if it is a float."""
     wide = array.astype(np.float64)
     unit = max(rounding.of(array.dtype.name) or 0, coarsest if array.dtype.kind in "fV" else 0)
     return rounding.least * unit * float(np.abs(wide[np.isfinite(wide)]).max(initial=0))
 
 
 def _coarsest(model: Model) -> float:
-    """The unit of the shortest floats that something is computed in: plans round them only at the end."""
+    """The unit of the shortest floating-point type in the program: plans round to it only at the end."""
     nodes = (n for graph in model.walk() for n in graph.nodes if n.type not in ("Const", "Parameter"))
     names = {o.type.element.dtype.name for n in nodes for o in n.outputs}
     return max((UNITS[name] for name in names & {"float16", "bfloat16"}), default=0.0)
@@ -150,9 +167,9 @@ def _source(model: Model, k: int) -> str:
 
 
 def _turns(model: Model) -> list[tuple[int, int]]:
-    """(number, size of what is open) of each inference."""
+    """(index, value of dynamic dims) of each inference."""
     if any(not p.partial_shape.is_static for p in model.inputs):
-        return [(0, BATCHES[0]), (1, BATCHES[1]), (2, BATCHES[2]), (0, BATCHES[0])]
+        return [*enumerate(BATCHES), (0, BATCHES[0])]
     return [(0, 1), (1, 1), (0, 1)]
 
 
@@ -165,7 +182,7 @@ def _feed(model: Model, turn: int, batch: int) -> list[Array]:
 
 
 def _outcome(request: InferRequest, feed: Sequence[Array]) -> list[Array] | str:
-    """The results, or the words of the error."""
+    """The results, or the message of the error."""
     try:
         return list(request.infer([a.copy() for a in feed]).values())
     except irload.IRError as error:
@@ -175,7 +192,7 @@ def _outcome(request: InferRequest, feed: Sequence[Array]) -> list[Array] | str:
 def _shaken(
     model: Model, feeds: Sequence[Sequence[Array]], rounding: Rounding, seed: int
 ) -> tuple[list[list[Array] | str], bool]:
-    """The results of plain runs in which operands move, and whether numbers came close to overflowing."""
+    """The results of plain runs with moved operands, and whether numbers came close to overflow."""
     compiled = CompiledModel(model, 1, optimize=False)
     variables: dict[str, Array] = {}
     found: list[list[Array] | str] = []
@@ -193,7 +210,7 @@ def _shaken(
 
 
 def _planned(compiled: CompiledModel, expected: Expected, how: str) -> None:
-    """The same inferences by the plan. `how`: what to say of it where they differ."""
+    """Run the same inferences by the plan. `how` names the configuration in failures."""
     request = compiled.create_infer_request()
     for turn, (feed, plain) in enumerate(zip(expected.feeds, expected.results, strict=True)):
         where = f"{how}, inference {turn}"
@@ -212,6 +229,8 @@ def _planned(compiled: CompiledModel, expected: Expected, how: str) -> None:
             if before.tobytes() != after.tobytes():
                 raise Wrong("input changed", where)
         for k, (a, fast) in enumerate(zip(plain, got, strict=True)):
+            if fast.dtype != compiled.outputs[k].element_type.dtype:
+                raise Wrong("type", f"{where}, output {k}: {fast.dtype}, not {compiled.outputs[k].element_type}")
             found = differs(a, fast, expected.tolerances[k])
             if found is not None:
                 raise Wrong("differs", f"{where}, output {k}: {found}")
@@ -219,7 +238,7 @@ def _planned(compiled: CompiledModel, expected: Expected, how: str) -> None:
 
 
 def _overwritten(got: Sequence[Array], given: Sequence[Array], where: str) -> None:
-    """Write over results and inputs, as their owner may, having looked that nobody else shares them."""
+    """Overwrite results and inputs, as a caller may, after checking that they share no memory."""
     for k, result in enumerate(got):
         if any(np.shares_memory(result, other) for other in (*got[:k], *given)):
             raise Wrong("shared", f"{where}: output {k} shares memory with another array")

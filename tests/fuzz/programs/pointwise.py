@@ -1,4 +1,4 @@
-"""Elementwise layers, and activations written out as arithmetic."""
+"""Elementwise layers, and activations composed of primitive operations."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ SMOOTH = (
 
 
 def unary(b: Build, x: Value) -> Value:
-    """A function of one operand."""
+    """Append a unary function."""
     sums = x.exact is not None
     name = b.pick(EXACT if b.chance(0.7 if b.dyadic and sums else 0.3) else SMOOTH)
     if name in ("Floor", "Ceiling") and not sums:
-        name = "ReLU"  # the least difference before it would be a whole one after it
+        name = "ReLU"  # rounding errors before Floor or Ceiling could change its result by 1
     if name == "Clamp":
         low = b.pick((-1.0, 0.0, -0.5, -3.0))
         return b.op("Clamp", x, min=low, max=b.pick((0.5, 1.0, 6.0)))
@@ -65,12 +65,12 @@ def unary(b: Build, x: Value) -> Value:
 
 
 def written_out(b: Build, x: Value) -> Value:
-    """GELU, Swish, HSwish, Mish and others as their parts, associated in any way; also what only resembles them."""
+    """GELU, Swish, HSwish, Mish and others as primitive operations grouped in different ways; also near misses."""
     kind = b.pick(
         ("gelu", "gelu", "swish", "swish", "hswish", "mish", "tanh gelu", "softplus", "hsigmoid", "leaky", "tanh")
     )
     x = b.op("Clamp", x, min=-6.0, max=6.0) if kind in ("mish", "softplus") else x
-    other = x if b.chance(0.9) else taken(b, lambda v: v.shape == x.shape and v.element is et.f32)
+    other = x if b.chance(0.9) else taken(b, lambda v: v.shape == x.shape and v.element is b.element)
     if kind == "gelu":
         inner = b.op(
             "Erf", b.mul(x, b.scalar(0.70710678)) if b.chance(0.5) else b.binary("Divide", x, b.scalar(1.4142135))
@@ -105,14 +105,14 @@ def written_out(b: Build, x: Value) -> Value:
 
 
 def binary(b: Build, x: Value) -> Value:
-    """An elementwise operation with an operand that broadcasts, or that makes x broadcast."""
+    """An elementwise operation in which the other operand or x is broadcast."""
     names = ("Add", "Add", "Multiply", "Subtract", "Maximum", "Minimum", "SquaredDifference", "Divide")
     name = b.pick(names)
     x = b.bounded(x)
     if name == "Divide":
         other = operand(b, x.shape, x)
         return b.binary(name, x, b.add(b.op("Abs", other), b.scalar(1.0)))
-    if b.chance(0.12) and 1 in x.shape:  # x is the one that broadcasts
+    if b.chance(0.12) and 1 in x.shape:  # x is broadcast
         wide = tuple(n if n > 1 or b.chance(0.4) else b.number(2, 4) for n in x.shape)
         other = b.parameter(wide)
     else:
@@ -124,14 +124,14 @@ def binary(b: Build, x: Value) -> Value:
 
 
 def two_of_pool(b: Build, x: Value) -> Value:
-    """A sum or product of two values that exist: residuals, diamonds, gates."""
+    """A sum, product or similar of x and an existing value of its shape: residuals, diamonds, gates."""
     other = taken(b, lambda v: v.shape == x.shape and v.element is x.element)
     name = b.pick(("Add", "Add", "Add", "Multiply", "Subtract", "Maximum"))
     return b.bounded(b.binary(name, b.bounded(x), b.bounded(other)))
 
 
 def broadcast_of_pool(b: Build, x: Value) -> Value:
-    """The same where their shapes only broadcast."""
+    """A sum, product or similar of x and an existing value of another shape that broadcasts with it."""
 
     def fits(v: Value) -> bool:
         return v.element is x.element and v.shape != x.shape and _broadcasts(v.shape, x.shape)
@@ -146,7 +146,7 @@ def _broadcasts(one: tuple[int, ...], two: tuple[int, ...]) -> bool:
 
 
 def prelu(b: Build, x: Value) -> Value:
-    """A PReLU with slopes of a channel or one for all, also negative ones."""
+    """A PReLU with one slope per channel or a single slope, including negative slopes."""
     if x.rank < 2:
         return b.op("ReLU", x)
     count = x.shape[1] if b.chance(0.7) else 1
@@ -155,7 +155,7 @@ def prelu(b: Build, x: Value) -> Value:
 
 
 def chosen(b: Build, x: Value) -> Value:
-    """A Select by a comparison of exact values, or by an input."""
+    """A Select whose condition is a comparison of exact values or an input."""
     shape = tuple(n if b.chance(0.6) else 1 for n in x.shape)
     if x.exact is not None and b.chance(0.5):
         condition = b.op(b.pick(("Greater", "LessEqual", "NotEqual")), x, b.scalar(0.5), auto_broadcast="numpy")

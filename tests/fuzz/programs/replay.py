@@ -1,7 +1,7 @@
-"""Plays programs from files again: `python -m tests.fuzz.programs.replay FILE.xml…`. Exits 1 when one fails.
+"""Runs saved programs again: `python -m tests.fuzz.programs.replay FILE.xml…`. Exits 1 if one fails.
 
-Each runs as its name says, and with thresholds the other way, so that it goes on to test something when kernels are
-chosen otherwise.
+Each runs in the configuration that its name encodes, and with the opposite thresholds, so that it remains useful after
+changes to kernel selection.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from tests.fuzz.programs.play import Wrong, play
 
 
 def replayed(file: Path) -> list[str]:
-    """What is wrong with a program, in the way that its name says and with thresholds the other way."""
+    """The faults of a program, in the configuration that its name encodes and with the opposite thresholds."""
     xml, blob = file.read_bytes(), file.with_suffix(".bin").read_bytes()
     lowered = (
         xml.replace(b"-lowered", b"", 1) if b"-lowered" in xml else xml.replace(b'"program', b'"program-lowered', 1)
@@ -29,7 +29,7 @@ def replayed(file: Path) -> list[str]:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Play the files; 1 when anything failed."""
+    """Run the files. Returns 1 if anything failed, else 0."""
     wrong = 0
     for argument in arguments:
         found = replayed(Path(argument))

@@ -1,4 +1,4 @@
-"""Norms, softmax and reductions, whole and written out."""
+"""Norms, softmax and reductions, as layers and written out."""
 
 from __future__ import annotations
 
@@ -6,13 +6,12 @@ from math import prod
 
 import numpy as np
 
-from irload.core import element as et
 from tests.fuzz.programs.build import Build, DoesNotFit, Value
 from tests.fuzz.programs.operands import operand, small
 
 
 def last_axes(b: Build, x: Value) -> tuple[int, ...]:
-    """The trailing axes that a norm goes over; mostly the last one, sometimes others."""
+    """The axes of a norm: mostly the last one, sometimes more of the trailing ones."""
     count = b.pick((1, 1, 1, 2))
     axes = tuple(range(max(x.rank - count, 0), x.rank))
     if x.rank > 2 and b.chance(0.15):
@@ -23,14 +22,14 @@ def last_axes(b: Build, x: Value) -> tuple[int, ...]:
 
 
 def scaled(b: Build, y: Value, shape: tuple[int, ...]) -> Value:
-    """Factor and term of a norm: constant, given or computed."""
+    """Scale and shift of a norm: constant, input or computed."""
     gamma = b.positive(*shape) if b.chance(0.6) else operand(b, y.shape)
     y = b.mul(y, gamma)
     return b.add(y, b.weights(*shape) if b.chance(0.6) else operand(b, y.shape)) if b.chance(0.7) else y
 
 
 def layer_norm(b: Build, x: Value) -> Value:
-    """A normalization over some axes, by MVN or written out in one of the ways that exporters write it."""
+    """A normalization over some axes, by MVN or in one of the decompositions that exporters write."""
     axes = last_axes(b, x)
     eps = b.pick((1e-5, 1e-6, 1e-3, 0.1, 1.0))
     shape = tuple(n if k in axes else 1 for k, n in enumerate(x.shape))
@@ -50,7 +49,7 @@ def layer_norm(b: Build, x: Value) -> Value:
         )()
         variance = b.op("ReduceMean", square, axes_input, keep_dims=True)
         plus = b.add(variance, b.scalar(eps))
-        if b.chance(0.25) and len(axes) == 1:  # the factor drawn into the root's
+        if b.chance(0.25) and len(axes) == 1:  # the scale folded into the reciprocal root
             root = (
                 b.binary("Power", plus, b.scalar(-0.5))
                 if b.chance(0.5)
@@ -119,7 +118,7 @@ def group_norm(b: Build, x: Value) -> Value:
 
 
 def a_channel(b: Build, x: Value, values: Value) -> Value:
-    """Numbers of the channels of x, [1,C,1…]: constant, or given and reshaped, as exporters of ONNX write them."""
+    """Per-channel numbers of x, [1,C,1…]: constant, or an input that is reshaped, as exporters of ONNX write them."""
     column = (1, x.shape[1], *(1,) * (x.rank - 2))
     if b.chance(0.6):
         return b.reshape(values, *column) if b.chance(0.2) else b.weights(*column)
@@ -205,8 +204,8 @@ def chosen_largest(b: Build, x: Value) -> list[Value]:
 
 
 def spatial_mean(b: Build, x: Value) -> Value:
-    """A mean or maximum over some of the spatial axes of what is laid out channels last."""
-    if not 3 <= x.rank <= 5 or x.element is not et.f32:
+    """A mean or maximum over some of the spatial axes of a channels-last map."""
+    if not 3 <= x.rank <= 5 or x.element is not b.element:
         raise DoesNotFit("no spatial axes")
     axes = [a for a in range(2, x.rank) if b.chance(0.6)] or [b.number(2, x.rank - 1)]
     return b.op(

@@ -1,4 +1,4 @@
-"""Failing programs made smaller, as long as they fail in the same way."""
+"""Shrinks failing programs as long as they fail in the same way."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from dataclasses import replace
 from tests.fuzz.programs.graph import Graph, Layer, Ref, kept, pruned, uses
 
 Fails = Callable[[Graph], bool]
-"""Whether a program still fails as it did."""
+"""Whether a program still fails in the same way."""
 MOST = 400
-"""Smaller programs that are tried."""
+"""Maximum number of smaller programs to try."""
 
 
 def shrunk(graph: Graph, fails: Fails) -> Graph:
-    """The smallest program found by leaving out results and layers, one after the other, until nothing helps."""
+    """The smallest failing program after removing results and layers one at a time."""
     left = [MOST]
     changed = True
     while changed and left[0] > 0:
@@ -26,7 +26,7 @@ def shrunk(graph: Graph, fails: Fails) -> Graph:
 
 
 def _best(graph: Graph, step: Callable[[Graph], Iterator[Graph]], fails: Fails, left: list[int]) -> tuple[Graph, bool]:
-    """What is left when no candidate of this kind is smaller and still fails."""
+    """The graph after all candidates of this kind that are smaller and still fail."""
     better, again = False, True
     while again and left[0] > 0:
         again = False
@@ -56,7 +56,7 @@ def _fewer_results(graph: Graph) -> Iterator[Graph]:
 
 
 def _without_state(graph: Graph) -> Iterator[Graph]:
-    """Without one of the variables: what was read is a Parameter."""
+    """Without one of the variables: the value that was read becomes a Parameter."""
     for k, layer in enumerate(graph.layers):
         if layer.type == "ReadValue":
             name = layer.data["variable_id"]
@@ -72,7 +72,7 @@ def _without_state(graph: Graph) -> Iterator[Graph]:
 
 
 def _cut_off(graph: Graph) -> Iterator[Graph]:
-    """A Parameter in the place of a layer of one output, the last layers first."""
+    """A layer of one output replaced by a Parameter, last layers first."""
     for k in range(len(graph.layers) - 1, -1, -1):
         layer = graph.layers[k]
         if layer.type in ("Parameter", "Const", "Assign", "ReadValue") or len(layer.types) != 1:
@@ -80,14 +80,14 @@ def _cut_off(graph: Graph) -> Iterator[Graph]:
         smaller = graph.copy()
         smaller.layers[k] = _parameter(graph, k)
         yield pruned(smaller)
-    for k, layer in enumerate(graph.layers):  # a result of several values: of the last layers first
+    for k, layer in enumerate(graph.layers):  # for a result of several values: of the last layers first
         if layer.type in ("Split", "VariadicSplit"):
             for port in range(len(layer.types)):
                 yield _with_parameter(graph, Ref(k, port))
 
 
 def _with_parameter(graph: Graph, ref: Ref) -> Graph:
-    """A new Parameter in the place of one output of a layer."""
+    """One output of a layer replaced by a new Parameter."""
     name = f"normal_cut{ref.layer}_{ref.port}"
     new = _leaf(graph, graph.type_of(ref), name)
     moved = Graph([new, *graph.layers], list(graph.results), graph.dynamic, graph.traits)
@@ -107,7 +107,7 @@ def _leaf(graph: Graph, type: tuple[object, tuple[int, ...]], name: str) -> Laye
 
 
 def _parameter(graph: Graph, k: int) -> Layer:
-    """A Parameter with the type of a layer's output; fed small multiples of halves where numbers were exact."""
+    """A Parameter with the type of a layer's output; its data are small multiples of halves if the output was exact."""
     names = [graph.layers[n].name for n in graph.parameters]
     kind = "dyadic1x4" if any("dyadic" in n for n in names) else "normal"
     kind = f"odd_{kind}" if any(n.startswith("odd") for n in names) else kind
@@ -115,7 +115,7 @@ def _parameter(graph: Graph, k: int) -> Layer:
 
 
 def _bypassed(graph: Graph) -> Iterator[Graph]:
-    """Without a layer that has an input of the type of its output: its takers take that."""
+    """Without a layer that has an input of its output type: its consumers use that input."""
     for k in range(len(graph.layers) - 1, -1, -1):
         layer = graph.layers[k]
         if layer.type in ("Assign", "ReadValue") or len(layer.types) != 1:

@@ -1,4 +1,4 @@
-"""Thresholds brought down, so that small programs meet the kernels of large ones."""
+"""Lowered thresholds, so that small programs run the kernels for large inputs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from unittest.mock import patch
 
 from irload import plan
 from irload.plan.backends.llvm import library
-from irload.plan.backends.llvm.kernels import attention, bf16_recurrent_selection, bf16_selection
+from irload.plan.backends.llvm.kernels import attention, precision, recurrent_selection
 from irload.plan.backends.numpy.kernels import winograd
 
 SMALL: dict[str, Any] = {
@@ -21,21 +21,23 @@ SMALL: dict[str, Any] = {
     "PANEL": 3000, "TILES": 2, "TRANSFORMED": 64, "RESIDENT": 64, "WAITING": 256, "WORK": 2000, "FEW_CHANNELS": 4,
     "MANY": 4,
     "BAND": 4, "LANES": 4, "HEIGHTS": (8, 4), "WIDTHS": (16, 8, 4),
-    "WIDEST": 32,
+    "WIDEST": 32, "LONG_STEP": 1e4, "LARGEST_TILE": 500,
 }  # fmt: skip
-"""Numbers of NumPy's kernels by which kernels are chosen, and work is cut into tiles and parts."""
+"""Thresholds by which NumPy kernels are selected and work is split into tiles and parts."""
 
 COMPILED: dict[str, Any] = {
-    "CACHED": 600, "SHARED_CYCLES": 1, "TOGETHER_CYCLES": 1, "BLOCK": 48, "LONGEST": 1e4,
+    "SCORES": 600, "TILE_SCORES": 600, "TILE_DATA": 600, "SHARED_CYCLES": 1, "TOGETHER_CYCLES": 1, "SAMPLES": 48,
+    "LONGEST": 1e4,
+    "LONG_STEP": 2e4, "PART": 3e3,
 }  # fmt: skip
-"""The same of compiled kernels, which are then compiled under a name of their own."""
+"""The same for compiled kernels, whose names then change, so they do not share the kernel cache."""
 
 
 @contextmanager
 def lowered() -> Generator[None]:
-    """Have each of these numbers small, wherever a module of the plan has it, and Winograd run what it can."""
+    """Set each of these thresholds to a small number in every module of the plan, and use Winograd where possible."""
     for found in walk_packages(plan.__path__, "irload.plan."):
-        import_module(found.name)  # what is imported later would keep its own numbers
+        import_module(found.name)  # a module imported later would read the original numbers
     with ExitStack() as stack:
         for name, module in list(sys.modules.items()):
             if not name.startswith("irload.plan"):
@@ -45,17 +47,17 @@ def lowered() -> Generator[None]:
                 if constant in vars(module):
                     stack.enter_context(patch.object(module, constant, value))
         stack.enter_context(patch.object(winograd, "suits", winograd.can))
-        stamp = f"lowered thresholds, {library._generator()}"  # which kernels are written by is part of their key
+        stamp = f"lowered thresholds, {library._generator()}"  # the thresholds are part of the key of a kernel
         stack.enter_context(patch.object(library, "_generator", lambda: stamp))
         yield
 
 
 @contextmanager
 def all_in_bf16() -> Generator[None]:
-    """Have products, attention and recurrent networks computed in bf16 however little there is to multiply."""
+    """Compute products, attention and recurrent networks in bf16 at any size."""
     with ExitStack() as stack:
-        stack.enter_context(patch.object(bf16_selection, "_is_faster", lambda *_: True))
+        stack.enter_context(patch.object(precision, "_is_faster", lambda *_: True))
         stack.enter_context(patch.object(attention, "pays_in_tiles", lambda *_: True))
-        for least in ("LEAST_WIDTH", "LEAST_PRODUCTS"):
-            stack.enter_context(patch.object(bf16_recurrent_selection, least, 0))
+        for least in ("LEAST_STATE", "LEAST_RECURRENT"):
+            stack.enter_context(patch.object(recurrent_selection, least, 0))
         yield

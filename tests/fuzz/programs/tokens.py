@@ -1,4 +1,4 @@
-"""Matrix products, attention, rotary embedding: what transformers are made of."""
+"""Layers of transformers: matrix products, attention, rotary embedding."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ import numpy as np
 
 from irload.core import element as et
 from tests.fuzz.programs.build import Build, DoesNotFit, Value
+from tests.fuzz.programs.masks import kept, mask_for, without_nan
 from tests.fuzz.programs.operands import operand, split_sizes
 
 
 def linear(b: Build, x: Value, out: int | None = None) -> Value:
-    """A MatMul with a constant matrix, then perhaps a term, constant or computed."""
+    """A MatMul with a constant matrix, then perhaps a bias, constant or computed."""
     if x.rank < 1:
         raise DoesNotFit("scalar")
     x = b.bounded(x)
@@ -26,7 +27,7 @@ def linear(b: Build, x: Value, out: int | None = None) -> Value:
 
 
 def product(b: Build, x: Value) -> Value:
-    """A MatMul of any two tensors: stacks that broadcast, vectors, both ways round, either one constant."""
+    """A MatMul of any two tensors: batches that broadcast, vectors, transposed operands, either one constant."""
     if x.rank < 1 or x.rank > 4:
         raise DoesNotFit("rank")
     x = b.bounded(x)
@@ -50,7 +51,7 @@ def product(b: Build, x: Value) -> Value:
             other, turn = (k,), False
     fan = k
     roll = b.rng.random()
-    same = [v for v in b.pool if v.shape == other and v.element is et.f32]
+    same = [v for v in b.pool if v.shape == other and v.element is b.element]
     y = b.pick(same) if same and roll < 0.5 else b.weights(*other, fan=fan) if roll < 0.65 else b.parameter(other)
     a, c, ta, tc = (x, y, turn_x, turn) if x_first else (y, x, turn, turn_x)
     made = b.op("MatMul", a, b.bounded(c), transpose_a=ta, transpose_b=tc)
@@ -104,7 +105,7 @@ def attention(b: Build, x: Value) -> Value:
 
 
 def repeated(b: Build, x: Value, group: int) -> Value:
-    """Each head as often as its group has members."""
+    """Each head repeated for the members of its group."""
     n, h, s, d = x.shape
     if b.dynamic:
         raise DoesNotFit("batch")
@@ -118,30 +119,16 @@ def repeated(b: Build, x: Value, group: int) -> Value:
     return b.reshape(wide, n, h * group, s, d)
 
 
-def mask_for(b: Build, n: int, h: int, s: int, t: int, *, boolean: bool) -> Value:
-    """A mask of scores [n,h,s,t] that broadcasts: of tokens, of pairs, of all."""
-    shape = b.pick(((s, t), (1, 1, s, t), (n, 1, 1, t), (n, 1, s, t), (n, h, s, t), (1, h, s, t), (1, 1, 1, t)))
-    if b.dynamic:
-        shape = b.pick(((s, t), (1, 1, s, t), (1, h, s, t)))
-    if boolean:
-        return b.parameter(shape, et.boolean, kind="some")
-    if b.chance(0.4):
-        keep = np.tri(s, t, dtype=bool)
-        return b.const(np.where(keep, 0, b.pick((-np.inf, -65504.0, -1e9))).astype(np.float32))
-    if b.chance(0.3):
-        return b.mul(b.op("Clamp", b.parameter(shape), min=-1.0, max=0.0), b.scalar(8.0))
-    return b.parameter(shape)
-
-
 def attend(b: Build, q: Value, k: Value, v: Value) -> Value:
     """softmax(q·kᵀ)·v."""
     n, h, s, d = q.shape
     t = k.shape[2]
     if b.chance(0.35):
         causal = b.chance(0.25)
-        mask = [mask_for(b, n, h, s, t, boolean=b.chance(0.4))] if not causal and b.chance(0.6) else []
-        scale = [b.scalar(0.3)] if mask and b.chance(0.4) else []
-        return b.op("ScaledDotProductAttention", q, k, v, *mask, *scale, version="opset13", causal=causal)
+        mask = [mask_for(b, n, h, s, t, boolean=b.chance(0.4))] if b.chance(0.15 if causal else 0.75) else []
+        scale = [b.scalar(b.pick((0.3, 1.5)))] if mask and b.chance(0.4) else []
+        y = b.op("ScaledDotProductAttention", q, k, v, *mask, *scale, version="opset13", causal=causal)
+        return without_nan(b, y) if b.chance(0.25) else y
     scale = float(d**-0.5)
     where = b.pick(("q", "scores", "k", "divide", "none"))
     if where == "q":
@@ -156,15 +143,18 @@ def attend(b: Build, q: Value, k: Value, v: Value) -> Value:
         scores = b.mul(scores, b.scalar(scale))
     if where == "divide":
         scores = b.binary("Divide", scores, b.scalar(d**0.5))
+    if b.chance(0.1):  # clamp scores to −4…4
+        scores = b.mul(b.op("Tanh", b.mul(scores, b.scalar(0.25))), b.scalar(4.0))
     for _ in range(b.pick((0, 1, 1, 2))):
-        if b.chance(0.2):
-            keep = b.parameter((s, t), et.boolean, kind="some")
-            scores = b.op("Select", keep, scores, b.scalar(-1e9), auto_broadcast="numpy")
+        if b.chance(0.3):
+            keep = kept(b, n, h, s, t)
+            scores = b.op("Select", keep, scores, b.scalar(b.pick((-1e9, -np.inf))), auto_broadcast="numpy")
         else:
             scores = b.add(scores, mask_for(b, n, h, s, t, boolean=False))
     if b.chance(0.1):
-        b.pool.append(scores)  # somebody else sees them, too
+        b.pool.append(scores)  # a second consumer of the scores
     weights = b.op("Softmax", scores, version="opset8", axis=b.pick((-1, 3)))
+    weights = without_nan(b, weights) if b.chance(0.1) else weights
     return b.op("MatMul", weights, v, transpose_a=False, transpose_b=False)
 
 
@@ -223,7 +213,7 @@ def rotary(b: Build, x: Value) -> Value:
 
 
 def _evens(b: Build, x: Value) -> tuple[Value, Value]:
-    """The elements of even and those of odd position along the last axis."""
+    """The elements at even and at odd positions along the last axis."""
     last, half = x.rank - 1, x.shape[-1] // 2
     roll = b.rng.random()
     if roll < 0.35:
@@ -241,7 +231,7 @@ def _evens(b: Build, x: Value) -> tuple[Value, Value]:
 
 
 def gated(b: Build, x: Value) -> Value:
-    """A gated feed-forward: two products of the same tokens, one through an activation, multiplied."""
+    """A gated feed-forward block: two products of the same tokens, one through an activation, multiplied."""
     if x.rank < 2:
         raise DoesNotFit("no tokens")
     inner = b.pick((4, 6, 8, 12))
@@ -261,7 +251,7 @@ def gated(b: Build, x: Value) -> Value:
 
 
 def embedded(b: Build, x: Value) -> Value:
-    """Rows of a constant table, chosen by an input of indices, added to tokens."""
+    """Rows of a constant table, selected by an input of indices, added to tokens."""
     if x.rank != 3 or b.dynamic:
         raise DoesNotFit("no tokens")
     count = b.number(2, 9)

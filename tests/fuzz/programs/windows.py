@@ -6,14 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from irload.core import element as et
 from tests.fuzz.programs.build import Build, DoesNotFit, Value
 from tests.fuzz.programs.operands import operand
 
 
 def spatial(x: Value) -> int:
     """The number of spatial axes of [N,C,X…]."""
-    if not 3 <= x.rank <= 5 or x.element is not et.f32:
+    if not 3 <= x.rank <= 5 or not x.element.is_float:
         raise DoesNotFit("no spatial axes")
     return x.rank - 2
 
@@ -22,7 +21,7 @@ WIDE = (16, 32, 33, 40, 48, 64)
 
 
 def channels(b: Build, at_most: int = 64) -> int:
-    """A number of channels: small, odd, or a multiple of what registers hold. In wide programs many are more."""
+    """A number of channels: small, odd, or a multiple of the vector length. More of these in wide programs."""
     if b.wide and b.chance(0.6):
         return b.pick(WIDE)
     big = b.big and b.chance(0.5)
@@ -32,7 +31,7 @@ def channels(b: Build, at_most: int = 64) -> int:
 def geometry(
     b: Build, x: Value, kernel: tuple[int, ...] | None = None, *, plain: bool = False
 ) -> tuple[tuple[int, ...], dict[str, Any]]:
-    """A kernel, and strides, dilations and pads to go with it."""
+    """A kernel, and matching strides, dilations and pads."""
     axes = spatial(x)
     if kernel is None:
         size = b.pick((1, 1, 3, 3, 3, 2, 5))
@@ -190,7 +189,7 @@ def resize(b: Build, x: Value) -> Value:
 
 
 def sampled(b: Build, x: Value) -> Value:
-    """A GridSample. Its grid is not computed: rounding would move points to other pixels."""
+    """A GridSample. Its grid is an input or constant: rounding a computed one would move points to other pixels."""
     if spatial(x) != 2:
         raise DoesNotFit("no image")
     n, height, width = x.shape[0], b.number(1, 9), b.number(1, 9)
@@ -203,13 +202,13 @@ def sampled(b: Build, x: Value) -> Value:
 
 
 def bias(b: Build, x: Value) -> Value:
-    """A term a channel, or something else that broadcasts, be it computed."""
+    """A per-channel term, or another operand that broadcasts, perhaps computed."""
     shape = (1, x.shape[1], *(1,) * (x.rank - 2))
     return b.add(x, b.weights(*shape) if b.chance(0.7) else operand(b, x.shape))
 
 
 def batch_norm(b: Build, x: Value) -> Value:
-    """A batch normalization, whole or as factor and term."""
+    """A batch normalization, as a layer or as scale and shift."""
     c = x.shape[1]
     if b.chance(0.4) and not b.dyadic:
         return b.op(

@@ -1,4 +1,4 @@
-"""Plays the programs of a seed in child processes, shrinks those that fail, and writes a line of JSON for each.
+"""Runs the programs of a seed in child processes, shrinks failures, and writes a line of JSON for each.
 
 python -m tests.fuzz.programs.worker SEED FIRST STOP STEP SHARE PRECISION FOLDER
 """
@@ -22,13 +22,13 @@ from tests.fuzz.programs.shrink import shrunk
 from tests.harness.children import Died, in_children, preload
 
 SECONDS = 120
-"""After which a program counts as hung. The slowest takes a few seconds; a busy machine takes longer."""
+"""Seconds after which a program counts as hanging. The slowest takes a few; a busy machine takes longer."""
 MEMORY = 1 << 32
 """Bytes of address space that a child may add."""
 
 
 def outcome(graph: Graph, *, runtime: bool = False) -> dict[str, Any]:
-    """What came of a program: kind "ok", or in which way it is wrong, and words."""
+    """The outcome of a program: kind "ok", or the category of the failure and its message."""
     try:
         played = play(*ir(graph), runtime=runtime)
     except Wrong as wrong:
@@ -41,7 +41,7 @@ def outcome(graph: Graph, *, runtime: bool = False) -> dict[str, Any]:
 
 
 def guarded(graph: Graph, *, runtime: bool = False) -> dict[str, Any]:
-    """The same in a process of its own."""
+    """The same in a separate process."""
     (found,) = in_children(lambda _: outcome(graph, runtime=runtime), 1, SECONDS, MEMORY)
     return _died(found) if isinstance(found, Died) else found
 
@@ -51,12 +51,12 @@ def _died(died: Died) -> dict[str, Any]:
 
 
 def asked(seed: int, index: int, share: float) -> bool:
-    """Whether the runtime is asked about a program, too."""
+    """Whether a program is compared with OpenVINO's runtime, too."""
     return zlib.crc32(f"{seed} {index}".encode()) % 1000 < share * 1000
 
 
 def serve(seed: int, indices: range, share: float, precision: str, folder: Path) -> Iterator[dict[str, Any]]:
-    """The outcomes of these programs; the files of those that fail are kept, as they are and shrunk."""
+    """The outcomes of these programs; the files of failures are saved unchanged and shrunk."""
     preload()
 
     def task(k: int) -> dict[str, Any]:
@@ -77,7 +77,7 @@ def serve(seed: int, indices: range, share: float, precision: str, folder: Path)
 
 
 def keep(graph: Graph, file: Path, kind: str) -> dict[str, Any]:
-    """Write a failing program, shrunk. What only the runtime finds wrong is shrunk with it."""
+    """Write a failing program, shrunk. A difference to OpenVINO's runtime is shrunk with the runtime."""
     runtime = kind == "runtime"
     small = shrunk(graph, lambda g: guarded(g, runtime=runtime)["kind"] == kind)
     for name, each in (("whole", graph), ("small", small)):

@@ -34,7 +34,7 @@ def clamp(rng: Random, version: str) -> Case:
     case = unary("Clamp", rng, version, (*FLOATS, *INTEGERS))
     low, high = sorted(rng.uniform(-3, 3, 2).tolist())
     if case.inputs[0].element.is_integer:
-        low, high = low - 1, high + 1  # at least one integer lies within
+        low, high = low - 1, high + 1  # at least one integer is in the range
     return Case("Clamp", version, case.inputs, {"min": low, "max": high})
 
 

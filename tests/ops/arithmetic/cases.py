@@ -16,13 +16,13 @@ from tests.harness.material import FLOATS, INDICES, INTEGERS, broadcastable, pic
 RANGES = {"Power": (0, 3)}
 WIDE = (et.f32, et.i32, et.i64, et.u32, et.u64)
 REFERENCE = {"SquaredDifference": (et.f32,), "Mod": (et.i32, et.i64, et.u32, et.u64)}
-"""What the reference computes: the CPU plugin knows no auto_broadcast pdpd."""
+"""The reference's operations: the CPU plugin does not support auto_broadcast pdpd."""
 
 
 def operands(
     rng: Random, element: ElementType, low: float = -4, high: float = 4, *, pdpd: bool = True
 ) -> tuple[list[Input], dict[str, Any]]:
-    """Two inputs that broadcast under a random `auto_broadcast`, and the attributes that say so."""
+    """Two inputs that broadcast under a random `auto_broadcast`, and the attributes of that mode."""
     make = pick(rng, (param, param, const))
     roll = rng.random()
     if roll < 0.7:
@@ -39,7 +39,7 @@ def operands(
 
 
 def aligned(rng: Random) -> tuple[tuple[tuple[int, ...], tuple[int, ...]], dict[str, Any]]:
-    """Shapes for auto_broadcast pdpd: b lies within a from some axis on."""
+    """Shapes for auto_broadcast pdpd: the axes of b are consecutive axes of a."""
     full = random_shape(rng, (1, 4))
     start = int(rng.integers(0, len(full)))
     stop = int(rng.integers(start, len(full))) + 1
@@ -63,7 +63,7 @@ for _type in ("Add", "Subtract", "Multiply", "SquaredDifference", "Maximum", "Mi
 
 def division(type: str, rng: Random, version: str) -> Case:
     element = pick(rng, (*FLOATS, *INTEGERS))
-    # The CPU plugin, which alone divides narrow integers, truncates whatever the flag says.
+    # The CPU plugin, which alone divides narrow integers, truncates for any value of the flag.
     low = -20 if element.is_float or element.bits >= 32 else 0
     inputs, attributes = operands(rng, element, low, 20, pdpd=element in REFERENCE.get(type, WIDE))
     divisor = inputs[1].value

@@ -16,7 +16,7 @@ DOMAINS = {
     "Log": (1, 9),
     "ErfInv": (-1, 1),
 }
-"""Where real functions are defined; beyond it NaN agrees on floats, but what an integer becomes is the processor's."""
+"""The domains of real functions; outside, floats give NaN everywhere, but integers depend on the processor."""
 
 
 def unary(type: str, rng: Random, version: str, elements: tuple[object, ...] = FLOATS) -> Case:
@@ -25,7 +25,7 @@ def unary(type: str, rng: Random, version: str, elements: tuple[object, ...] = F
     return Case(type, version, [param(random_array(rng, random_shape(rng, (0, 4), 0), element, low, high), element)])
 
 
-# The reference computes integers of 32 and 64 bits; the CPU plugin, which computes the others, has its own rounding.
+# The reference computes integers of 32 and 64 bits; the CPU plugin, which computes the others, rounds differently.
 WIDE = tuple(e for e in INTEGERS if e.bits >= 32)
 
 for _type in ("Abs", "Sign", "Ceiling", "Floor"):
@@ -40,7 +40,7 @@ for _type in ("Asinh", "Acosh", "Atanh"):
 @cases("ErfInv", "opset17")
 def erf_inv(rng: Random, version: str) -> Case:
     case = unary("ErfInv", rng, version)
-    # The runtime's own approximation is off by half a percent near 1.
+    # The runtime's approximation is off by half a percent near 1.
     return Case("ErfInv", version, case.inputs, rtol=6e-3)
 
 

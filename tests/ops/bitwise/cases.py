@@ -9,7 +9,7 @@ from tests.harness.case import Case, Input, Random, cases, param
 from tests.harness.material import INTEGERS, pick, random_array, random_shape
 from tests.ops.arithmetic.cases import operands
 
-# The CPU plugin, the only one to compute most of these, knows no auto_broadcast pdpd, and shifts i64 and u64 as i32.
+# The CPU plugin, which alone computes most of these, does not support pdpd, and shifts i64 and u64 as i32.
 SHIFTED = tuple(e for e in INTEGERS if e.bits <= 32)
 
 

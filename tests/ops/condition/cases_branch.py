@@ -18,7 +18,7 @@ def _branch(
     element: et.ElementType,
     shapes: list[tuple[int, ...]],
 ) -> str:
-    """A branch that returns one tensor of each shape, made of the inputs that it takes and of constants."""
+    """A branch that returns one tensor of each shape, computed from its inputs and constants."""
     body = Body(weights)
     lines: list[str] = []
     values: list[Value] = []

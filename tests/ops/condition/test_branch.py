@@ -1,4 +1,4 @@
-"""If: which branch runs, what is inferred of both, and the errors."""
+"""If: which branch runs, inference of both, and the errors."""
 
 from __future__ import annotations
 

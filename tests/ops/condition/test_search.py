@@ -1,4 +1,4 @@
-"""NonZero and Bucketize: order, what counts as zero, boundaries, and the errors."""
+"""NonZero and Bucketize: order, zeros, boundaries, and the errors."""
 
 from __future__ import annotations
 

@@ -87,9 +87,9 @@ def _transposed(rng: Random, type: str, version: str, batch: int, channels: int,
     inputs = [param(data, element), pick(rng, (const, param))(filters, element)]
     if rng.random() < 0.5:
         asked = [max(1, f + int(rng.integers(-2, 2))) for f in full]
-        if attributes.get("auto_pad", "explicit") == "explicit":  # the CPU plugin then misplaces what sticks out
+        if attributes.get("auto_pad", "explicit") == "explicit":  # the CPU plugin then misplaces the elements outside
             asked = [min(n, f - b) for n, f, b in zip(asked, full, attributes["pads_begin"], strict=True)]
-        # Rigid: for an output shape of unknown length the runtime infers rank 2, whatever the data.
+        # Rigid: for an output shape of unknown length the runtime infers rank 2, for any data.
         inputs.append(replace(pick(rng, (const, const, param))(asked, pick(rng, INDICES)), rigid=True))
     # The CPU plugin has no kernel for one group, nor for an output shape that comes at run time.
     expected = None
@@ -99,7 +99,7 @@ def _transposed(rng: Random, type: str, version: str, batch: int, channels: int,
 
 
 def transposed_by_scatter(inputs: list[Input], attributes: dict[str, Any], grouped: bool) -> Array:
-    """The transposed convolution element by element: every input element adds its filter at its place."""
+    """The transposed convolution element by element: every input element adds its filter at its position."""
     wide = np.float64 if inputs[0].element.is_float else np.int64
     data, filters = (i.value.astype(wide) for i in inputs[:2])
     filters = filters if grouped else filters[None]

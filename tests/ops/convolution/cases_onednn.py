@@ -85,7 +85,7 @@ def by_position(data: Array, filters: Array, bias: Array | None, attributes: dic
 
 
 def by_the_runtime(data: Array, filters: Array, bias: Array | None, attributes: dict[str, Any]) -> Array:
-    """OpenVINO's GroupConvolution of f32 with the pads told, whatever the layout."""
+    """OpenVINO's GroupConvolution of f32 with the given pads, for any layout."""
     groups, kernel = attributes["groups"], filters.shape[2:]
     begin, end = pads_of(kernel, attributes)
     common = {"strides": attributes["strides"], "dilations": attributes["dilations"]}

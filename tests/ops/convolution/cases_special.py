@@ -50,7 +50,7 @@ def binary(rng: Random, version: str) -> Case:
     attributes |= {"mode": "xnor-popcount", "pad_value": float(pick(rng, (0, 1, 0.5)))}
     element = pick(rng, (et.f32, et.f16, et.i32, et.u8))
     n, i, o = (int(v) for v in rng.integers(1, 4, 3))
-    low = 0 if element.is_signed else 1  # what is unsigned holds no negative results
+    low = 0 if element.is_signed else 1  # an unsigned type has no negative results
     data = rng.integers(low, 2, (n, i, *sizes)).astype(element.dtype)
     filters = rng.integers(low, 2, (o, i, *kernel))
     if not element.is_signed:
@@ -61,7 +61,7 @@ def binary(rng: Random, version: str) -> Case:
 
 
 def by_agreement(data: Array, filters: Array, attributes: dict[str, Any]) -> Array:
-    """+1 for each place where the bits agree, −1 for each where they do not, output element by output element."""
+    """+1 for each position where the bits agree, −1 for each where they differ, output element by output element."""
     kernel, sizes, strides = filters.shape[2:], data.shape[2:], attributes["strides"]
     spans = [(k - 1) * d + 1 for k, d in zip(kernel, attributes["dilations"], strict=True)]
     auto_pad = attributes.get("auto_pad", "explicit")

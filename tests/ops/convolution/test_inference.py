@@ -1,4 +1,4 @@
-"""Shapes of convolutions on what is partly known, the specification's examples, and the errors."""
+"""Shapes of convolutions of partly known inputs, the specification's examples, and the errors."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def f32(text: str) -> TensorType:
             ["1,20,2,2", "20,10,3,3"],
             "1,10,8,8",
         ),
-        # what is partly known
+        # partly known inputs
         ("Convolution", "opset1", {}, ["...", "8,?,3,3"], "?,8,1..,1.."),
         ("Convolution", "opset1", {}, ["2..4,3,8..16,?", "..."], "2..4,?,1..16,1.."),
         ("Convolution", "opset1", {"strides": (2, 1)}, ["...", "..."], "?,?,1..,1.."),

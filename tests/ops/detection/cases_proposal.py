@@ -20,14 +20,14 @@ def deltas(rng: Random, shape: tuple[int, ...], element: ElementType) -> Array:
 
 
 def same_proposals(ours: Sequence[Array], theirs: Sequence[Array]) -> bool:
-    """Rows agree, and scores wherever there is a region: after the last one the runtime leaves them uninitialized."""
+    """Rows agree, and scores of existing regions: after the last one the runtime leaves them uninitialized."""
     found = ours[0][:, 1:].any(1)
     pairs = [(ours[0], theirs[0]), *((a[found], b[found]) for a, b in zip(ours[1:], theirs[1:], strict=True))]
     return all(np.allclose(a, b, 1e-4, 1e-4) for a, b in pairs)
 
 
 def same_scored(ours: Sequence[Array], theirs: Sequence[Array]) -> bool:
-    """Regions and scores agree wherever the score is not 0: the runtime orders those of no score at random."""
+    """Regions and scores agree if the score is not 0: the runtime orders regions of score 0 at random."""
     scored = ours[1] > 0
     return all(np.allclose(a[scored], b[scored], 1e-4, 1e-4) for a, b in zip(ours, theirs, strict=True))
 
@@ -42,7 +42,7 @@ def proposal(rng: Random, version: str) -> Case:
         "post_nms_topn": int(rng.integers(1, 12)),
         "nms_thresh": pick(rng, [0.301, 0.501, 0.701]),
         "feat_stride": pick(rng, [4, 8, 16]),
-        "min_size": pick(rng, [0, 0, 4, 9]) if version == "opset4" else 0,  # the scores tell what may be compared
+        "min_size": pick(rng, [0, 0, 4, 9]) if version == "opset4" else 0,  # the scores determine the rows to compare
         "ratio": pick(rng, ratios),
         "scale": pick(rng, scales),
     }

@@ -46,7 +46,7 @@ def test_suppression_with_a_threshold_that_shrinks() -> None:
 
 @pytest.mark.parametrize("seed", range(40))
 def test_suppression_is_greedy(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
-    """One box after the other, as the specification has it, whatever is compared at once."""
+    """One box after the other, as in the specification, for any number compared in one step."""
     rng = np.random.default_rng(seed)
     corners = rng.integers(0, 12, (int(rng.integers(0, 300)), 2, 2))
     boxes = np.concatenate([corners.min(1), corners.max(1)], -1).astype(F)
@@ -115,7 +115,8 @@ def test_priors_that_the_count_does_not_know_of_move_the_others_on() -> None:
 def test_max_size_counts_without_scale_all_sizes() -> None:
     op = make("PriorBox", "opset8", min_size=(10.0,), max_size=(20.0,), scale_all_sizes=False, offset=0.5)
     boxes = op.compute(np.array([1, 2]), np.array([40, 60]))[0].reshape(2, 4)
-    # One box a cell is counted, two are made: the square of 10 · 40 pixels, and its mean with 20 pixels.
+    # The specification counts one box per cell, but there are two: the square of 10 · 40 pixels, and its mean with 20
+    # pixels.
     assert boxes[:, 2] - boxes[:, 0] == pytest.approx([400 / 60, math.sqrt(400 * 20) / 60])
     assert boxes[:, 0] + boxes[:, 2] == pytest.approx([0.5, 0.5])
 

@@ -34,7 +34,7 @@ def _progression(rng: Random, elements: list[et.ElementType], signed: bool) -> l
         rng.integers(0, 8, 3) / 8 if rng.random() < 0.5 else 0
     )
     if rng.random() < 0.1:
-        numbers[2] = 0.5  # in an integer type no step at all
+        numbers[2] = 0.5  # no step in an integer type
         elements = [e if e.is_float else et.f32 for e in elements]
     if signed and rng.random() < 0.4:
         numbers[2] *= -1

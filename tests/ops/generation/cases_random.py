@@ -34,7 +34,7 @@ def random_uniform(rng: Random, version: str) -> Case:
 
 @cases("Multinomial", "opset13")
 def multinomial(rng: Random, version: str) -> Case:
-    """The CPU plugin draws other numbers, the reference has no kernel: the draws are those of its RandomUniform."""
+    """The CPU plugin draws other numbers, the reference has no kernel: the draws are as in its RandomUniform."""
     replaced, logarithms = bool(rng.random() < 0.5), bool(rng.random() < 0.5)
     batch, classes = int(rng.integers(1, 4)), int(rng.integers(1, 8))
     count = int(rng.integers(1, 10 if replaced else classes + 1))
@@ -53,7 +53,7 @@ def multinomial(rng: Random, version: str) -> Case:
 
 
 def _drawn(chances: Array, draws: Array, replaced: bool) -> list[int]:
-    """The classes drawn from one row, by scaling each draw to what is left of the chances."""
+    """The classes drawn from one row, by scaling each draw to the remaining probability."""
     left, found = chances.astype(float).copy(), []
     for draw in draws:
         reached, k = left[0], 0

@@ -1,4 +1,4 @@
-"""RandomUniform and Multinomial: known numbers, what the seeds do, the specification's examples, and the errors."""
+"""RandomUniform and Multinomial: known numbers, the effect of seeds, the specification's examples, and the errors."""
 
 from __future__ import annotations
 

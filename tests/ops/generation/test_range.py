@@ -1,4 +1,4 @@
-"""Range: the specification's examples, lengths, conversions, and the errors."""
+"""Range: the specification's examples, lengths, conversions, and errors."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from irload.ops.registry import resolve
 
 
 def made(start: Any, stop: Any, step: Any, output_type: et.ElementType) -> Any:
-    """The values, after inference has been seen to agree with their number."""
+    """Return the computed values after checking that their number equals the inferred one."""
     op = resolve("Range", "opset4")[0](output_type=output_type)
     arrays = [np.asarray(n) for n in (start, stop, step)]
     found = op.compute(*arrays)
@@ -29,8 +29,8 @@ def made(start: Any, stop: Any, step: Any, output_type: et.ElementType) -> Any:
         (2, 23, 3, et.i32, [2, 5, 8, 11, 14, 17, 20]),
         (23, 2, -3, et.i32, [23, 20, 17, 14, 11, 8, 5]),
         (1.0, 2.5, 0.5, et.f32, [1.0, 1.5, 2.0]),
-        (0.5, 3.9, 1.5, et.i64, [0, 1, 2]),  # all three are truncated first
-        (0.0, 5.0, 0.5, et.i64, []),  # the step too, to 0
+        (0.5, 3.9, 1.5, et.i64, [0, 1, 2]),  # start, stop and step are truncated first
+        (0.0, 5.0, 0.5, et.i64, []),  # step is truncated to 0
         (3, 3, 1, et.i64, []),
         (5, 0, 1, et.i64, []),
         (0, 5, -1, et.i64, []),

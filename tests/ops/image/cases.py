@@ -12,7 +12,7 @@ from tests.harness.case import Array, Case, Random, cases, const, param
 from tests.harness.material import pick, random_array, random_shape
 
 ELEMENTS = (et.f32, et.f32, et.f32, et.f16, et.bf16, et.u8, et.i8)
-"""Those that the reference resizes."""
+"""The types that the reference resizes."""
 
 
 @cases("Interpolate", "opset4", "opset11")
@@ -52,9 +52,10 @@ def interpolate(rng: Random, version: str) -> Case:
     flat = (mode == "linear_onnx" and len(shape) == 5 and len(axes) == 3) or ("pillow" in mode and len(axes) == 1)
     element = et.f32 if flat else pick(rng, ELEMENTS)
     if flat and "pillow" in mode:
-        attributes["cube_coeff"] = -0.5  # what the CPU plugin takes whatever it is told
+        attributes["cube_coeff"] = -0.5  # the CPU plugin always uses these, for any attributes
     if element.is_integer and attributes["cube_coeff"] == -0.6:
-        attributes["cube_coeff"] = -0.75  # what f32 makes of 0.6 moves even axes that stay: see the deviations
+        # the f32 rounding of 0.6 moves even axes that keep their size: see the deviations
+        attributes["cube_coeff"] = -0.75
     data = param(random_array(rng, shape, element, -50 if element.is_signed else 0, 50), element)
     inputs = [data, *chosen]
     if len(axes) < len(shape) or axes != list(range(len(shape))) or rng.random() < 0.5:

@@ -30,7 +30,7 @@ def from_planes(type: str, rng: Random, version: str) -> Case:
 
 
 def to_planes(type: str, rng: Random, version: str) -> Case:
-    """No part of the runtime has a kernel, so the expectation is computed here, pixel by pixel."""
+    """Conversion to NV12 or I420. The runtime has no kernel for it, so the expected planes are computed here."""
     element = pick(rng, ELEMENTS)
     n, h, w = (int(k) for k in rng.integers(1, 4, 3))
     single = bool(rng.random() < 0.5)
@@ -38,7 +38,7 @@ def to_planes(type: str, rng: Random, version: str) -> Case:
     image = _plane(rng, (n, 2 * h, 2 * w, 3), element)
     planes = _planes(image.value.astype(float)[..., :: -1 if type[0] == "B" else 1], single)
     if any((np.abs(p % 1 - 0.5) < 1e-3).any() for p in planes):
-        return to_planes(type, rng, version)  # f32 decides those halves, this f64 cannot
+        return to_planes(type, rng, version)  # near .5, f32 rounding may differ from f64
     expected = [(p.round() if element is et.u8 else p).astype(element.dtype) for p in planes]
     return Case(type, version, [image], attributes, outputs=2 - single, expected=expected, rtol=1e-4, atol=1e-2)
 
@@ -67,7 +67,7 @@ def grid_sample(rng: Random, version: str) -> Case:
     attributes = {"align_corners": bool(rng.random() < 0.5), "mode": mode}
     attributes |= {"padding_mode": pick(rng, ["zeros", "border", "reflection"])}
     floats = (et.f32, et.f32, et.f16, et.bf16, et.f64)
-    # Elsewhere integers show the order in which the runtime's f32 sums were made.
+    # In the other modes, integer results depend on the order in which the runtime adds in f32.
     element = pick(rng, (*floats, et.i32, et.i64, et.u8) if mode == "nearest" else floats)
     shape = random_shape(rng, 4, 1, 5)
     grid = rng.uniform(-2.5, 2.5, (shape[0], *random_shape(rng, 2, 1, 5), 2))

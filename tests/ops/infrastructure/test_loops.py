@@ -1,4 +1,4 @@
-"""TensorIterator and Loop by hand: how parts are cut and joined, when iterations stop, what is inferred, the errors."""
+"""TensorIterator and Loop by hand: slicing and joining of parts, the end of iterations, inference, the errors."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ ROW = np.arange(6, dtype=np.float32)
 
 
 def run(case: Case) -> list[Any]:
-    """What irload computes, as lists."""
+    """The outputs that irload computes, as lists."""
     feeds = [i.value for i in case.inputs if not i.constant]
     return [a.tolist() for a in irload.compile_model(load(case)).create_infer_request().infer(feeds).values()]
 
@@ -81,7 +81,7 @@ def test_empty_axis_has_no_iterations() -> None:
         ({"part_size": 0, "stride": 0}, AttributeInvalid, "part_size must be positive"),
         ({"part_size": 4, "stride": 4}, ShapeMismatch, "not a whole number of parts of 4"),
         ({"start": 7}, ShapeMismatch, "elements 7 to -1 of an axis of 6"),
-        ({"start": "x"}, ReadError, "start of the port map or the back edges must be an integer, found 'x'"),
+        ({"start": "x"}, ReadError, "start of the port map or the back edges must be an integer of 64 bits, found 'x'"),
     ],
 )
 def test_parts_that_cannot_be(rest: dict[str, Any], error: type[IRError], message: str) -> None:
@@ -105,7 +105,8 @@ def test_parts_whose_size_shows_at_run_time_must_be_as_long_as_the_port_map_says
     if found is None:
         assert compiled(np.float32(data))[0].tolist() == [0, 1]
         return
-    with pytest.raises(ExecutionError, match=f"iteration 1 gave {found} elements on axis 0 for output 0, .* expects 1"):
+    message = f"iteration 1 returned {found} elements on axis 0 for output 0, .* expects 1"
+    with pytest.raises(ExecutionError, match=message):
         compiled(np.float32(data))
 
 
@@ -217,7 +218,7 @@ def test_without_condition_it_is_refused() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "error", "message"),
     [
-        ('from-layer="6"', 'from-layer="60"', ReadError, "from-layer 60 .* is no Result"),
+        ('from-layer="6"', 'from-layer="60"', ReadError, "from-layer 60 .* is not a Result"),
         ('external_port_id="4"', 'external_port_id="3"', ReadError, "output port 3 twice"),
         ('external_port_id="2"', 'external_port_id="9"', ReadError, "external port 9, which the layer does not have"),
         ("current_iteration", "sideways", ReadError, "purpose 'sideways'"),

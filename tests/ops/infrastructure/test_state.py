@@ -22,7 +22,7 @@ def f32(*values: float) -> Array:
 
 
 def attributes(version: str, name: str, element: et.ElementType, shape: str) -> dict[str, Any]:
-    """What a ReadValue of either version says of its variable."""
+    """The type and shape that a ReadValue of either version declares for its variable."""
     declared = {"variable_type": element, "variable_shape": shape} if version == "opset6" else {}
     return {"version": version, "variable_id": name, **declared}
 
@@ -211,7 +211,7 @@ def test_assign_needs_a_read_value() -> None:
 
 def test_unranked_variable_without_initial_value_cannot_begin() -> None:
     run = request(accumulator(init=False, shape="..."))
-    with pytest.raises(IRError, match="do not tell which zeros"):
+    with pytest.raises(IRError, match="do not determine the initial zeros"):
         run.infer([f32(1, 2)])
 
 

@@ -1,4 +1,4 @@
-"""Random cases of logic."""
+"""Random cases of logical operations."""
 
 from __future__ import annotations
 

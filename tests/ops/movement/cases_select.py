@@ -83,7 +83,7 @@ def strided_slice(rng: Random, version: str) -> Case:
     shape = some_shape(rng, (1, 4), 6, empty=False)
     kinds = [pick(rng, ["plain", "plain", "plain", "shrink"]) for _ in range(rng.integers(1, len(shape) + 1))]
     axes = list(range(len(kinds)))
-    if rng.random() < 0.3:  # an ellipsis: what stands behind it counts from the end
+    if rng.random() < 0.3:  # an ellipsis: positions after it count from the end
         at = int(rng.integers(len(kinds) + 1))
         axes = [k if k < at else len(shape) - len(kinds) + k for k in range(len(kinds))]
         kinds.insert(at, "ellipsis")
@@ -111,7 +111,7 @@ def strided_slice(rng: Random, version: str) -> Case:
     values = np.array(ends)
     # With a new axis behind the ellipsis and begin not constant, the runtime miscounts the axes (see deviations).
     inputs = [data(rng, shape), index(rng, values[:, 0], constant="ellipsis" in kinds or None)]
-    backward = bool((values[:, 2] < 0).any())  # masked, the runtime gives such an endless axis a bound of 2**63 - 2
+    backward = bool((values[:, 2] < 0).any())  # masked, the runtime gives an endless axis a bound of 2**63 - 2
     inputs.append(index(rng, values[:, 1], constant=(backward and any(attributes["end_mask"])) or None))
     if (values[:, 2] != 1).any() or rng.random() < 0.5:
         inputs.append(index(rng, values[:, 2]))

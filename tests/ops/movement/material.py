@@ -1,4 +1,4 @@
-"""What the random cases of the data-movement family share."""
+"""Shared by the random cases of the data-movement family."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def signed(rng: Random, axis: int, rank: int) -> int:
 
 
 def index(rng: Random, values: Any, constant: bool | None = None) -> Input:
-    """An index input of either index type, constant two times in three unless told."""
+    """An index input of either index type, by default constant two times in three."""
     make = pick(rng, (const, const, param)) if constant is None else const if constant else param
     element = pick(rng, INDICES)
     return make(np.asarray(values, np.int64), element)

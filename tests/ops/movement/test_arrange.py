@@ -57,6 +57,11 @@ def test_pdpd_keeps_the_rank() -> None:
     assert found.tolist() == [[1, 1, 1], [2, 2, 2]]
 
 
+def test_pdpd_takes_three_inputs_as_in_the_runtime() -> None:
+    with pytest.raises(ShapeMismatch, match="takes the input axes_mapping"):
+        infer_outputs(Broadcast1(mode="pdpd"), types("1,1", [2, 3]), Inference())
+
+
 def test_splits() -> None:
     assert [a.tolist() for a in Split(num_splits=2).compute(np.arange(4), A(0))] == [[0, 1], [2, 3]]
     parts = VariadicSplit().compute(np.arange(6), A(-1), A([1, -1, 2]))

@@ -42,7 +42,7 @@ def mvn_over_axes(rng: Random, version: str) -> Case:
         "eps_mode": pick(rng, ("INSIDE_SQRT", "OUTSIDE_SQRT", "inside_sqrt", "outside_sqrt")),
     }
     data, axes = param(random_array(rng, shape, element), element), random_axes(rng, len(shape))
-    # Only the reference, which knows f32, takes axes that come at run time.
+    # Only the reference, which supports only f32, accepts axes that are not constant.
     axes = replace(axes, constant=element is not et.f32 or rng.random() < 0.7)
     return Case("MVN", version, [data, axes], attributes, rtol=1e-4, atol=1e-4)
 
@@ -85,7 +85,7 @@ def lrn(rng: Random, version: str) -> Case:
         "size": int(rng.integers(1, 6)),
     }
     data = param(random_array(rng, shape, element), element)
-    # The CPU plugin knows the channels, and the spatial axes together.
+    # The CPU plugin supports the channels, and the spatial axes together.
     axes = pick(rng, ([1], list(range(2, len(shape)))))
     return Case("LRN", version, [data, const(axes, pick(rng, INDICES))], attributes, rtol=1e-4)
 

@@ -1,4 +1,4 @@
-"""Normalization: hand-worked values, where epsilon stands, channels and axes, and the errors."""
+"""Normalization: hand-worked values, the position of epsilon, the choice of channels and axes, and the errors."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from irload.core.tensor import TensorType
 from irload.errors import AttributeInvalid, IRError, ShapeMismatch, TypeMismatch
 from tests.harness.direct import computed, operation
 
-# Two channels of two elements; within a channel mean 2 and 20, variance 1 and 100.
+# Two channels of two elements, with means 2 and 20 and variances 1 and 100.
 TWO = np.array([[[1.0, 3.0], [10.0, 30.0]]])
 
 

@@ -22,12 +22,12 @@ def geometry(rng: Random, version: str, dilated: bool) -> tuple[dict[str, Any], 
     kernel, strides = rng.integers(1, 4, (2, spatial)).tolist()
     dilations = rng.integers(1, 3, spatial).tolist() if dilated else [1] * spatial
     auto_pad = pick(rng, ["explicit", "explicit", "explicit", "same_upper", "same_lower", "valid"])
-    # A pad is smaller than the window, so that no window but those that rounding up adds lies in the padding alone.
+    # Pads are smaller than a window, so that only windows added by rounding up may be all padding.
     spans = [(k - 1) * d + 1 for k, d in zip(kernel, dilations, strict=True)]
     begin, end = ([int(rng.integers(0, min(k, 3))) for k in spans] for _ in range(2))
     sizes = [s + int(rng.integers(0, 5)) for s in spans]
     attributes: dict[str, Any] = {"kernel": kernel, "strides": strides, "pads_begin": begin, "pads_end": end}
-    if dilated:  # always told: the runtime crashes or computes garbage where they are left to their default
+    if dilated:  # always given: the runtime crashes or computes garbage with their default
         attributes["dilations"] = dilations
     if auto_pad != "explicit" or rng.random() < 0.5:
         attributes["auto_pad"] = auto_pad

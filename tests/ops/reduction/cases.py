@@ -14,13 +14,13 @@ INTEGERS = (et.i32, et.i64, et.u32, et.u64)
 NARROW = (et.i8, et.u8, et.i16, et.u16)
 FLOATS = (et.f32, et.f16, et.bf16, et.f64)
 REFERENCED = {"ReduceL1": (*FLOATS[:3], et.i32, et.i64), "ReduceL2": FLOATS[:3]}
-"""The types for which the reference has kernels; those of the others are FLOATS[:3] and INTEGERS."""
+"""The types for which the reference has kernels; for other types FLOATS[:3] and INTEGERS."""
 
 
 def axes_of(rng: Random, rank: int, *, referenced: bool = True) -> Input:
     """Some axes, as a list or (a single one) as a scalar, counted from either end, known or not.
 
-    Without a reference kernel they are known and at least one, as the CPU plugin asks.
+    Without a reference kernel they are known and at least one, as the CPU plugin requires.
     """
     count = int(rng.integers(0 if referenced else 1, rank + 1))
     axes = rng.permutation(rank)[:count] - rank * rng.integers(0, 2, count)

@@ -10,7 +10,7 @@ from tests.harness.material import pick, random_array, random_shape
 
 
 def _batches(rng: Random, full: tuple[int, ...]) -> list[tuple[int, ...]]:
-    """Batch axes of query, key and value that broadcast to `full`; those of query are whole."""
+    """Batch axes of query, key and value that broadcast to `full`; the query has all of them."""
     thin = rng.random() < 0.25
     return [full, *(tuple(1 if thin and rng.random() < 0.5 else n for n in full) for _ in range(2))]
 

@@ -1,4 +1,4 @@
-"""ScaledDotProductAttention: hand-worked rows of weights, what each optional input does, and the errors."""
+"""ScaledDotProductAttention: hand-worked rows of weights, the effect of each optional input, and the errors."""
 
 from __future__ import annotations
 
@@ -91,8 +91,8 @@ def test_shape(shapes: tuple[Shape, ...], expected: Shape) -> None:
     ("shapes", "message"),
     [
         ((Shape(3, 4), K, V), "query must have at least 3 axes"),
-        ((Q, Shape(2, 5, 1), V), "embedding dimension of query is 4, that of key is 1"),
-        ((Q, K, Shape(2, 1, 6)), "source dimension of key is 5, that of value is 1"),
+        ((Q, Shape(2, 5, 1), V), "embedding dimension of query is 4, of key 1"),
+        ((Q, K, Shape(2, 1, 6)), "source dimension of key is 5, of value 1"),
         ((Q, Shape(3, 5, 4), V), "cannot broadcast"),
         ((Q, K, V, Shape(5)), "attention_mask must be a scalar or have at least 2 axes"),
         ((Q, K, V, Shape(2, 5)), "does not broadcast to target 3 by source 5"),

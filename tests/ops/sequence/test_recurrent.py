@@ -160,7 +160,7 @@ def test_cell_shapes_that_disagree(position: int, shape: Shape, message: str) ->
 
 
 def test_hidden_size_is_that_of_the_peepholes_that_the_runtime_adds() -> None:
-    with pytest.raises(ShapeMismatch, match="hidden_size is 5, the inputs say 4"):
+    with pytest.raises(ShapeMismatch, match="hidden_size is 5, the inputs have 4"):
         infer(LSTMCell1(hidden_size=5), X, H, H, W, R, B)
 
 

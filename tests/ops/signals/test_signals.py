@@ -32,7 +32,7 @@ def run(type: str, data: Any, *rest: Any, **attributes: Any) -> Any:
 
 
 def shape(type: str, data: Shape, *rest: Any, **attributes: Any) -> Shape:
-    """What is inferred, given f32 data of a shape and other inputs as values or types."""
+    """The inferred outputs, given f32 data of a shape and other inputs as values or types."""
     types = [r if isinstance(r, TensorType) else TensorType.of(np.asarray(r)) for r in rest]
     return make(type, **attributes).infer(TensorType(et.f32, data), *types).shape
 

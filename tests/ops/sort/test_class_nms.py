@@ -14,7 +14,7 @@ from irload.errors import AttributeInvalid, ExecutionError, ShapeMismatch
 from irload.ops.registry import resolve
 from irload.ops.sort.nms_rotated import rotated_iou
 
-# Overlaps 0.8182 (0, 1), 0.25 (0, 2), 0.3333 (1, 2); box 3 stands apart.
+# Overlaps 0.8182 (0, 1), 0.25 (0, 2), 0.3333 (1, 2); box 3 is apart.
 BOXES = np.array([[[0, 0, 1, 1], [0, 0.1, 1, 1.1], [0, 0.6, 1, 1.6], [0, 10, 1, 11]]], np.float32)
 SCORES = np.array([[[0.9, 0.8, 0.7, 0.6], [0.1, 0.2, 0.3, 0.95]]], np.float32)
 

@@ -13,7 +13,7 @@ from irload.core.tensor import TensorType
 from irload.errors import AttributeInvalid, IRError, ShapeMismatch, TypeMismatch
 from irload.ops.registry import resolve
 
-# Three overlap in pairs of iou 0.8182 (0, 1) and 0.25 (0, 2), 0.4286 (1, 2); box 3 stands apart.
+# Three overlap in pairs of iou 0.8182 (0, 1) and 0.25 (0, 2), 0.4286 (1, 2); box 3 is apart.
 BOXES = np.array([[[0, 0, 1, 1], [0, 0.1, 1, 1.1], [0, 0.6, 1, 1.6], [0, 10, 1, 11]]], np.float32)
 SCORES = np.array([[[0.9, 0.8, 0.7, 0.6]]], np.float32)
 

@@ -1,4 +1,4 @@
-"""Convert: what becomes of values that the new type does not hold, and the types narrower than a byte."""
+"""Convert: values out of range of the new type, and types narrower than a byte."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ConvertPromoteTypes: the common type of every kind of pair, and the pairs that have none."""
+"""ConvertPromoteTypes: the common type of every kind of pair, and the pairs without one."""
 
 from __future__ import annotations
 

@@ -8,11 +8,11 @@ import numpy as np
 
 from irload.core.tensor import Array
 from irload.plan.ir.program import Value
-from irload.plan.ir.steps import Attention
+from irload.plan.ir.steps import AttentionStep
 from tests.plan.programs import value
 
 
-def random_attention(rng: np.random.Generator, sizes: Sequence[int], kind: int) -> tuple[Attention, list[Array]]:
+def random_attention(rng: np.random.Generator, sizes: Sequence[int], kind: int) -> tuple[AttentionStep, list[Array]]:
     """A step and its inputs. Some masks drop (`kind` 0), some are boolean (1), others are finite."""
     batch, heads = int(rng.integers(1, 3)), int(rng.integers(1, 4))
     queries, keys, width, depth = (int(rng.choice(sizes)) for _ in range(4))
@@ -23,7 +23,7 @@ def random_attention(rng: np.random.Generator, sizes: Sequence[int], kind: int) 
     shapes = [(), (queries, keys), (1, 1, 1, keys), (batch, 1, queries, keys), (1, heads, queries, 1)]
     shape = () if causal else shapes[int(rng.integers(len(shapes)))]
     mask = [value(*shape)] if shape else []
-    step = Attention([q, k, v, *mask], [value(batch, heads, queries, depth)], scale=0.3, causal=causal)
+    step = AttentionStep([q, k, v, *mask], [value(batch, heads, queries, depth)], scale=0.3, causal=causal)
     arrays = [rng.standard_normal(a.shape).astype(np.float32) for a in step.inputs]
     if mask and kind == 0:
         arrays[3][rng.random(shape) < 0.3] = -np.inf
@@ -34,7 +34,7 @@ def random_attention(rng: np.random.Generator, sizes: Sequence[int], kind: int) 
 
 
 def heads_first(value: Value, plain: Array) -> Array:
-    """Heads lie between batch and width, as projections make them: [batch, length, heads, width] in memory."""
+    """Heads between batch and width, as projections write them: [batch, length, heads, width] in memory."""
     if len(value.shape) != 4:
         return plain
     b, h, n, d = value.shape

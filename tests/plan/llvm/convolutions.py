@@ -10,12 +10,12 @@ from irload.core.tensor import Array
 from irload.plan.backends.llvm.target import Target
 from irload.plan.ir.expression import Expression, Instruction
 from irload.plan.ir.program import Step, Value
-from irload.plan.ir.steps import Conv
+from irload.plan.ir.steps import ConvStep
 from tests.plan.llvm.harness import run_step
 from tests.plan.programs import constant, run, value
 
 EPILOGUE = Expression(3, (Instruction("add", (0, 1)), Instruction("add", (3, 2)), Instruction("relu", (4,))))
-"""A bias for each channel, another map of the same shape, relu."""
+"""A bias per channel, another map of the same shape, relu."""
 
 
 def convolution(
@@ -27,7 +27,7 @@ def convolution(
     strides: Sequence[int] = (),
     dilations: Sequence[int] = (),
     pads: Sequence[tuple[int, int]] = (),
-) -> tuple[Conv, list[Array]]:
+) -> tuple[ConvStep, list[Array]]:
     """A convolution of maps of `sizes` by weights [G,O/G,C/G,K…], and arrays for its inputs."""
     groups, channels, depth, *kernel = weights
     one = (1,) * len(sizes)
@@ -38,7 +38,7 @@ def convolution(
     w = constant(rng.standard_normal(weights).astype(np.float32))
     bias = constant(rng.standard_normal((1, y.shape[1], *one)).astype(np.float32))
     other = value(*y.shape)
-    step = Conv(
+    step = ConvStep(
         [x, w, bias, other],
         [y],
         strides=tuple(strides),

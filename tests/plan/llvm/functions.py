@@ -1,4 +1,4 @@
-"""Expressions and functions on arrays, by kernels of their own: for tests of accuracy."""
+"""Expressions and functions on arrays, by separate kernels: for tests of accuracy."""
 
 from __future__ import annotations
 
@@ -8,12 +8,11 @@ import numpy as np
 
 from irload.core.tensor import Array
 from irload.plan.backends.llvm import vector_math
-from irload.plan.backends.llvm.builder import Function, Value
+from irload.plan.backends.llvm.builder import Function, Int, Vec
 from irload.plan.backends.llvm.expressions import evaluate
 from irload.plan.backends.llvm.kernel import Kernel, Launch, address
 from irload.plan.backends.llvm.launching import launched
 from irload.plan.backends.llvm.target import Target
-from irload.plan.backends.llvm.vectors import Vector
 from irload.plan.ir.expression import Expression
 from irload.record import record
 
@@ -36,18 +35,18 @@ class Vectors(Kernel):
     @property
     @abstractmethod
     def tensors(self) -> tuple[int, int]:
-        """How many operands and results there are."""
+        """The numbers of operands and results."""
 
     @abstractmethod
-    def results(self, f: Function, operands: list[Value]) -> list[Value]:
+    def results(self, f: Function, operands: list[Vec]) -> list[Vec]:
         """The results of one vector of each operand."""
 
     def write(self, function: Function) -> None:
         f, (operands, results) = function, self.tensors
         pointers = [f.load_pointer(f["arguments"], 8 * k) for k in range(operands + results)]
 
-        def vector(index: Value, _: list[Value]) -> None:
-            place = f.multiply(index, 4 * self.lanes)
+        def vector(index: Int, _: list[Vec]) -> None:
+            place = index * (4 * self.lanes)
             values = self.results(f, [f.load(p, place) for p in pointers[:operands]])
             for value, pointer in zip(values, pointers[operands:], strict=True):
                 f.store(value, pointer, place)
@@ -65,7 +64,7 @@ class Map(Vectors):
     def tensors(self) -> tuple[int, int]:
         return self.expression.operands, len(self.expression.result_registers)
 
-    def results(self, f: Function, operands: list[Value]) -> list[Value]:
+    def results(self, f: Function, operands: list[Vec]) -> list[Vec]:
         return evaluate(f, self.expression, operands)
 
 
@@ -79,8 +78,8 @@ class Apply(Vectors):
     def tensors(self) -> tuple[int, int]:
         return 1, 1
 
-    def results(self, f: Function, operands: list[Value]) -> list[Value]:
-        return [getattr(vector_math, self.name)(Vector(f, operands[0])).value]
+    def results(self, f: Function, operands: list[Vec]) -> list[Vec]:
+        return [getattr(vector_math, self.name)(operands[0])]
 
 
 def mapped(expression: Expression, operands: list[Array], target: Target) -> list[Array]:

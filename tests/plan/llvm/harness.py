@@ -1,4 +1,4 @@
-"""Running single steps by compiled kernels, every buffer between pages that may not be touched."""
+"""Runs single steps by compiled kernels, every buffer between protected pages."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from irload.plan.memory.memory import Memory
 from irload.plan.memory.requests import MemoryRequests
 
 WIDE = Target("wide", 16, 32, "x86-64-v3", AVX2.flags)
-"""The code for AVX-512, run with instructions that every machine has."""
+"""The code for AVX-512, run with instructions that every machine supports."""
 TILES = Target("tiles", 16, 32, "x86-64-v3", AVX2.flags, tiles=True, emulated=True)
 """The code for AMX, its tiles emulated."""
 DOTS = Target("dots", 16, 32, "x86-64-v3", AVX2.flags, dots=True, emulated=True)
@@ -27,9 +27,9 @@ DOTS = Target("dots", 16, 32, "x86-64-v3", AVX2.flags, dots=True, emulated=True)
 _host = host_target()
 TARGETS = [AVX2, WIDE, *([AVX512] if _host is not None and AVX512.flags <= _host.flags else [])]
 BF16 = [TILES, DOTS, *(t for t in (AMX, AVX512_BF16) if _host is not None and t.flags <= _host.flags)]
-"""Those for products in bf16."""
+"""The targets for products in bf16."""
 TILED = [TILES, *([AMX] if _host is AMX else [])]
-"""Those for products by tiles, with the machine's own where it has them."""
+"""The targets for products by tiles, including the machine's AMX if present."""
 
 
 def run_step(
@@ -43,11 +43,11 @@ def run_step(
     precision: str = "f32",
     laid: Callable[[Value, Array], Array] | None = None,
 ) -> list[Array]:
-    """The outputs of a step on these arrays, one for each input that is no constant.
+    """The outputs of a step on these arrays, one for each input that is not a constant.
 
-    Each buffer ends (`at_end`) or begins with a page of its own, and the pages around it may not be touched. `laid`
-    gives an input or output other strides: it takes the value and an array of its shape and gives a view of the same
-    shape on memory that it makes by `guarded`.
+    Each buffer ends (`at_end`) or begins with a separate page, and the surrounding pages are protected. `laid` gives an
+    input or output other strides: it takes the value and an array of its shape and returns a view of the same shape on
+    memory allocated by `guarded`.
     """
     memory = GuardedMemory(step, at_end=at_end, laid=laid)
     given = iter(arrays)
@@ -66,8 +66,20 @@ def run_step(
     return [memory.array(v).copy() for v in step.outputs]
 
 
+def kernel_names(
+    step: Step,
+    target: Target = AVX2,
+    *,
+    precise: bool = False,
+    laid: Callable[[Value, Array], Array] | None = None,
+) -> list[str]:
+    """The names of the kernels selected for a step, as `explain` shows them."""
+    memory = GuardedMemory(step, at_end=True, laid=laid)
+    return [kernel.name for kernel in LlvmExecutable([step], memory, target, Options(1, precise)).kernels]
+
+
 class GuardedMemory(Memory):
-    """Every value in pages of its own."""
+    """Every value in separate pages."""
 
     def __init__(self, step: Step, *, at_end: bool, laid: Callable[[Value, Array], Array] | None) -> None:
         program = Program([step], [v for v in step.inputs if not v.is_constant], step.outputs)
@@ -86,7 +98,7 @@ class GuardedMemory(Memory):
 
 
 def guarded(shape: Sequence[int], dtype: object = np.float32, *, at_end: bool = True, aligned: int = 1) -> Array:
-    """An array that ends or begins at a page beyond which nothing may be read."""
+    """An array that ends or begins at a page beyond which all access faults."""
     kind = np.dtype(dtype)  # type: ignore[call-overload]
     nbytes = int(np.prod(shape)) * kind.itemsize
     page = mmap.PAGESIZE
@@ -110,12 +122,12 @@ def _guarded_allocations(at_end: bool) -> Generator[None]:
         return found
 
     here = "irload.plan.backends.llvm"
-    with patch(f"{here}.pack._blocks.take", allocate), patch(f"{here}.runtime.aligned_bytes", allocate):
+    with patch(f"{here}.weight_memory._blocks.take", allocate), patch(f"{here}.runtime.aligned_bytes", allocate):
         yield
 
 
 def channels_last(value: Value, plain: Array) -> Array:
-    """The layout of maps in convolutional nets."""
+    """The layout of maps in convolutional nets: channels innermost."""
     if not 3 <= len(value.shape) <= 5:
         return plain
     order = (0, *range(2, len(value.shape)), 1)

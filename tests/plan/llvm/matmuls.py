@@ -9,14 +9,14 @@ import numpy as np
 from irload.core.tensor import Array
 from irload.plan.ir.expression import Expression, Instruction
 from irload.plan.ir.program import Value
-from irload.plan.ir.steps import MatMul
+from irload.plan.ir.steps import MatMulStep
 from tests.plan.programs import constant, value
 
 BIAS_AND_RELU = Expression(2, (Instruction("add", (0, 1)), Instruction("relu", (2,))))
 
 
-def random_matmul(rng: np.random.Generator, sizes: Sequence[int]) -> tuple[MatMul, list[Array]]:
-    """A matmul whose rows, columns and sums are some of `sizes`, with leading axes that broadcast, and its inputs."""
+def random_matmul(rng: np.random.Generator, sizes: Sequence[int]) -> tuple[MatMulStep, list[Array]]:
+    """A matmul with rows, columns and sums drawn from `sizes` and leading axes that broadcast, and its inputs."""
     m, n, k = (int(rng.choice(sizes)) for _ in range(3))
     batch = tuple(int(b) for b in rng.integers(1, 4, rng.integers(0, 3)))
     transpose_a, transpose_b, fixed = (bool(rng.integers(2)) for _ in range(3))
@@ -31,7 +31,7 @@ def random_matmul(rng: np.random.Generator, sizes: Sequence[int]) -> tuple[MatMu
     weights = rng.standard_normal(shape).astype(np.float32)
     b: Value = constant(weights) if fixed else value(*shape)
     bias = constant(rng.standard_normal(n).astype(np.float32))
-    step = MatMul(
+    step = MatMulStep(
         [a, b, bias],
         [value(*lead, m, n)],
         transpose_a=transpose_a,

@@ -1,4 +1,4 @@
-"""Steps and arrays rounded to bf16, and random convolutions: for tests of products in it."""
+"""Steps and arrays rounded to bf16, and random convolutions: for tests of bf16 products."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from ml_dtypes import bfloat16
 
 from irload.core.tensor import Array
 from irload.plan.ir.program import Step, Value
-from irload.plan.ir.steps import Conv, ConvTranspose, MatMul
+from irload.plan.ir.steps import ConvStep, ConvTransposeStep, MatMulStep
 from tests.plan.llvm.convolutions import convolution
 from tests.plan.programs import constant, value
 
 SIZES = [1, 2, 5, 15, 16, 17, 33, 64, 130]
-"""Of matrices: around those of tiles and their parts."""
+"""Sizes of matrices: around the sizes of tiles and their parts."""
 
 
 def narrowed(array: Array) -> Array:
@@ -20,17 +20,17 @@ def narrowed(array: Array) -> Array:
     return array.astype(bfloat16).astype(np.float32)
 
 
-def rounded(step: Conv | ConvTranspose | MatMul) -> Step:
+def rounded(step: ConvStep | ConvTransposeStep | MatMulStep) -> Step:
     """The same step with constant data and weights rounded."""
     inputs = [_narrow(v) if k < 2 else v for k, v in enumerate(step.inputs)]
     outputs = [value(*step.output.shape)]
-    if isinstance(step, MatMul):
-        return MatMul(
+    if isinstance(step, MatMulStep):
+        return MatMulStep(
             inputs, outputs, transpose_a=step.transpose_a, transpose_b=step.transpose_b, epilogue=step.epilogue
         )
-    if isinstance(step, ConvTranspose):
-        return ConvTranspose(inputs, outputs, strides=step.strides, dilations=step.dilations, begin=step.begin)
-    return Conv(
+    if isinstance(step, ConvTransposeStep):
+        return ConvTransposeStep(inputs, outputs, strides=step.strides, dilations=step.dilations, begin=step.begin)
+    return ConvStep(
         inputs,
         outputs,
         strides=step.strides,
@@ -45,7 +45,7 @@ def _narrow(value: Value) -> Value:
     return value if value.source is None else constant(narrowed(value.source.array))
 
 
-def random_convolution(rng: np.random.Generator) -> tuple[Conv, list[Array]]:
+def random_convolution(rng: np.random.Generator) -> tuple[ConvStep, list[Array]]:
     """A convolution of one to three dimensions, and its data."""
     depth = int(rng.choice([2, 3, 16, 31, 32, 33, 48, 70]))
     kernel = tuple(int(rng.choice([1, 1, 2, 3, 5])) for _ in range(int(rng.choice([1, 2, 2, 2, 3]))))
@@ -60,8 +60,8 @@ def some_convolution(
     groups: int = 1,
     dilations: tuple[int, ...] = (),
     channels: int = 0,
-) -> tuple[Conv, list[Array]]:
-    """A convolution, otherwise random, and its data."""
+) -> tuple[ConvStep, list[Array]]:
+    """A 2-D convolution, otherwise random, and its data."""
     dimensions = len(kernel)
     dilations = dilations or (1,) * dimensions
     channels = channels or int(rng.choice([16, 31, 32, 33, 48]))
@@ -76,8 +76,8 @@ def some_convolution(
     return convolution(rng, sizes, weights, batch=batch, strides=strides, dilations=dilations, pads=pads)
 
 
-def random_transposed(rng: np.random.Generator) -> tuple[ConvTranspose, list[Array]]:
-    """A transposed convolution whose outputs all see taps, and its data."""
+def random_transposed(rng: np.random.Generator) -> tuple[ConvTransposeStep, list[Array]]:
+    """A transposed convolution whose outputs all have taps, and its data."""
     strides = tuple(int(rng.choice([1, 2, 2, 3])) for _ in range(int(rng.choice([1, 2, 2, 3]))))
     kernel = tuple(s + int(rng.choice([0, 0, 1, 2, 3])) for s in strides)
     begin = tuple(int(rng.integers(0, k)) for k in kernel)
@@ -88,5 +88,5 @@ def random_transposed(rng: np.random.Generator) -> tuple[ConvTranspose, list[Arr
     groups, depth, channels = (int(rng.choice(sizes)) for sizes in ((1, 1, 2, 6), (3, 16, 32, 45), (3, 16, 33)))
     weights = constant(rng.standard_normal((groups, depth, channels, *kernel)).astype(np.float32))
     x, y = value(2, groups * depth, *sizes), value(2, groups * channels, *out)
-    step = ConvTranspose([x, weights], [y], strides=strides, dilations=(1,) * len(kernel), begin=begin)
+    step = ConvTransposeStep([x, weights], [y], strides=strides, dilations=(1,) * len(kernel), begin=begin)
     return step, [rng.standard_normal(x.shape).astype(np.float32)]

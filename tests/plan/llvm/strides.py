@@ -12,7 +12,7 @@ from tests.plan.llvm.harness import guarded
 
 
 def strided(rng: np.random.Generator) -> Callable[[Value, Array], Array]:
-    """Gives memory of the same shape whose axes lie in any order, some backwards, some with gaps."""
+    """Returns a function that allocates memory of the same shape with permuted axes, some reversed, some with gaps."""
 
     def lay(value: Value, plain: Array) -> Array:
         order = rng.permutation(plain.ndim)

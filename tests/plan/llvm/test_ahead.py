@@ -1,4 +1,4 @@
-"""Which weights a kernel is told to ask for ahead: those of the next one that streams some, each thread its part."""
+"""The weights that a kernel prefetches: the next kernel's that streams some, divided among the threads."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from irload.plan.backends.llvm.builder import Function, Value
+from irload.plan.backends.llvm.builder import Function, Int
 from irload.plan.backends.llvm.kernel import Launch, Streamed, Temporary, address
 from irload.plan.backends.llvm.launching import launched
 from irload.plan.backends.llvm.target import AVX2, _flags
@@ -18,12 +18,12 @@ pytest.importorskip("llvmlite")
 pytestmark = pytest.mark.skipif(not AVX2.flags <= _flags(), reason="this processor has no compiled kernels")
 
 OWN, NEXT = 1 << 20, 1 << 21
-"""Where the weights of a kernel lie, and those of the next one: addresses that nothing reads."""
+"""Addresses of the weights of a kernel and of the next one; never read."""
 
 
 @record()
 class Notes(Units):
-    """Writes `ahead` as the unit's thread has it, for each of `units`. Pointers: to, weights."""
+    """Writes the thread's `ahead` for each of `units`. Pointers: to, weights."""
 
     units: int
     asks: int = 0  # type: ignore[assignment]
@@ -33,14 +33,14 @@ class Notes(Units):
         f = function
         out = f.load_pointer(f["arguments"])
 
-        def unit(index: Value, _: list[Value]) -> None:
-            f.emit(f"store ptr {f['ahead']}, ptr {f.at(out, f.multiply(index, 8))}, align 8")
+        def unit(index: Int, _: object) -> None:
+            f.emit(f"store ptr {f['ahead']}, ptr {out + index * 8}, align 8")
 
         f.loop(f["begin"], f["end"], 1, unit)
 
 
 def noted(asks: int, others: Sequence[Streamed | None], threads: int, weights: int | Temporary = NEXT) -> list[int]:
-    """What each thread of a kernel with 1024 bytes of weights asks for, before kernels that stream `others`."""
+    """The address that each thread of a kernel with 1024 bytes of weights prefetches; the next ones stream `others`."""
     out, rest = np.zeros(threads, np.int64), np.zeros(threads, np.int64)
     launches = [Launch(Notes(threads, asks, Streamed(1, 1024, 1)), [address(out), OWN])]
     launches += [Launch(Notes(threads, 0, streamed), [address(rest), weights]) for streamed in others]
@@ -60,7 +60,7 @@ def test_parts_of_the_threads() -> None:
     assert noted(512, [panels], 3) == [NEXT + k * 2 * 512 for k in range(3)]
 
 
-def test_what_comes_between() -> None:
+def test_only_the_next_kernel_counts() -> None:
     weights = Streamed(1, 4096, 1)
     assert noted(1024, [None, weights], 1) == [NEXT]
     assert noted(1024, [None, None, weights], 1) == [OWN]
@@ -68,11 +68,11 @@ def test_what_comes_between() -> None:
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-def test_its_own_where_the_others_are_too_few(threads: int) -> None:
-    """Beyond them lies what need not exist."""
+def test_own_weights_if_the_next_are_too_few(threads: int) -> None:
+    """The addresses behind them need not be mapped."""
     assert noted(1024, [Streamed(1, 1023, 1)], threads) == [OWN] * threads
     assert noted(1024, [Streamed(1, 2 * 1000, 2)], 2) == [OWN] * 2
 
 
-def test_its_own_where_the_others_are_not_made_yet() -> None:
+def test_own_weights_if_the_next_are_not_computed_yet() -> None:
     assert noted(1024, [Streamed(1, 4096, 1)], 1, Temporary(0)) == [OWN]

@@ -7,9 +7,17 @@ import pytest
 
 pytest.importorskip("llvmlite")
 
-from irload.plan.ir.steps import Attention
+from weakref import WeakValueDictionary
+
+from irload.plan.backends.base import Options
+from irload.plan.backends.llvm.kernel import Kernel
+from irload.plan.backends.llvm.kernels.attention import select_attention
+from irload.plan.backends.llvm.selector import Selector
+from irload.plan.ir.program import Program
+from irload.plan.ir.steps import AttentionStep
+from irload.plan.memory.memory import Memory
 from tests.plan.llvm.attentions import heads_first, random_attention
-from tests.plan.llvm.harness import TARGETS, run_step
+from tests.plan.llvm.harness import TARGETS, TILES, run_step
 from tests.plan.programs import run, value
 
 
@@ -29,9 +37,40 @@ def test_random_attention(seed: int) -> None:
 def test_any_scale(scale: float) -> None:
     rng = np.random.default_rng(3)
     q, k, v = value(2, 20, 17), value(2, 35, 17), value(2, 35, 9)
-    step = Attention([q, k, v], [value(2, 20, 9)], scale=scale)
+    step = AttentionStep([q, k, v], [value(2, 20, 9)], scale=scale)
     arrays = [rng.standard_normal(a.shape).astype(np.float32) for a in step.inputs]
     (wanted,) = run([step], dict(zip(step.inputs, arrays, strict=True)), step.outputs, passes=False)
     for target in TARGETS:
         (found,) = run_step(step, arrays, target)
         np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=2e-6 * max(1.0, scale))
+
+
+@pytest.mark.parametrize("scale", [0.3, 1.0])
+def test_large_scores(scale: float) -> None:
+    """Scores of 10¹² and more differ from their rounded products by more than e^x can take."""
+    rng = np.random.default_rng(5)
+    q, k, v = value(2, 20, 17), value(2, 35, 17), value(2, 35, 9)
+    step = AttentionStep([q, k, v], [value(2, 20, 9)], scale=scale)
+    arrays = [rng.standard_normal(a.shape).astype(np.float32) for a in step.inputs]
+    arrays[1][0, 4, 3], arrays[1][1, 7, 2] = 1e12, 1e35
+    (wanted,) = run([step], dict(zip(step.inputs, arrays, strict=True)), step.outputs, passes=False)
+    assert np.isfinite(wanted).all()
+    for target in TARGETS:
+        (found,) = run_step(step, arrays, target)
+        np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=2e-6)
+
+
+@pytest.mark.parametrize("precision", ["f32", "bf16"])
+def test_sizes_share_one_kernel(precision: str) -> None:
+    """Batch, heads, queries and keys are numbers: other sizes compile nothing."""
+
+    def code(batch: int, heads: int, queries: int, keys: int) -> Kernel:
+        q, k, v = (value(batch, heads, n, 64) for n in (queries, keys, keys))
+        step = AttentionStep([q, k, v, value(batch, 1, 1, keys)], [value(batch, heads, queries, 64)], scale=0.125)
+        memory = Memory(Program([step], step.inputs, step.outputs))
+        selector = Selector(memory, TILES, Options(2, precision=precision), WeakValueDictionary())
+        return select_attention(step, selector)[-1].kernel.code
+
+    wanted = code(1, 12, 64, 64)
+    for sizes in ((1, 12, 65, 65), (3, 12, 128, 100), (1, 4, 37, 500), (2, 16, 1000, 33)):
+        assert code(*sizes) == wanted

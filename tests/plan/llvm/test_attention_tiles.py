@@ -1,4 +1,4 @@
-"""Attention in bf16 by tiles, emulated and where the machine has them."""
+"""Attention in bf16 by tiles, emulated and where the machine supports them."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from irload.plan.backends.llvm.compiler import compile_object
 from irload.plan.backends.llvm.executable import LlvmExecutable
 from irload.plan.backends.llvm.kernel import Launch
 from irload.plan.backends.llvm.kernels import attention
-from irload.plan.backends.llvm.kernels.attend_tiles import strips
+from irload.plan.backends.llvm.kernels.attention import strips
 from irload.plan.backends.llvm.loader import load
 from irload.plan.backends.llvm.selector import Selector
 from irload.plan.backends.llvm.target import AMX, Target
 from irload.plan.ir.program import Program
-from irload.plan.ir.steps import Attention
+from irload.plan.ir.steps import AttentionStep
 from irload.plan.memory.memory import Memory
 from tests.plan.llvm.attentions import heads_first, random_attention
 from tests.plan.llvm.harness import DOTS, TILED, TILES, WIDE, run_step
@@ -31,7 +31,7 @@ from tests.plan.programs import value
 SIZES = [1, 2, 5, 15, 16, 17, 31, 32, 33, 64, 100]
 
 
-def reference(step: Attention, arrays: list[Array], *, magnitudes: bool = False) -> Array:
+def reference(step: AttentionStep, arrays: list[Array], *, magnitudes: bool = False) -> Array:
     """The results in f64 of inputs rounded to bf16, or with the magnitudes of v instead of v."""
     q, k, v = (a.astype(bfloat16).astype(np.float64) for a in arrays[:3])
     scores = q @ k.swapaxes(-1, -2) * step.scale
@@ -45,8 +45,8 @@ def reference(step: Attention, arrays: list[Array], *, magnitudes: bool = False)
     return powers / powers.sum(-1, keepdims=True) @ (np.abs(v) if magnitudes else v)
 
 
-def agrees(step: Attention, found: Array, arrays: list[Array]) -> None:
-    """Only the powers were rounded to bf16, by 2⁻⁸ at most; all else is f32."""
+def agrees(step: AttentionStep, found: Array, arrays: list[Array]) -> None:
+    """Only the exponentials were rounded to bf16, by at most 2⁻⁸; all else is f32."""
     wanted, allowed = reference(step, arrays), reference(step, arrays, magnitudes=True)
     np.testing.assert_array_equal(np.isnan(found), np.isnan(wanted))
     assert np.nanmax(np.abs(found - wanted) - allowed * (2**-8 + 2**-16), initial=0) <= 1e-6
@@ -70,7 +70,7 @@ def test_grouped_heads(target: Target) -> None:
     """Some queries share each head of keys and values; the mask is shared by all."""
     rng = np.random.default_rng(1)
     q, k, v = value(2, 3, 4, 40, 24), value(2, 3, 1, 50, 24), value(3, 1, 50, 20)
-    step = Attention([q, k, v, value(40, 50)], [value(2, 3, 4, 40, 20)], scale=0.2, causal=True)
+    step = AttentionStep([q, k, v, value(40, 50)], [value(2, 3, 4, 40, 20)], scale=0.2, causal=True)
     arrays = [rng.standard_normal(a.shape).astype(np.float32) for a in step.inputs]
     (found,) = run_step(step, arrays, target, 2, precision="bf16")
     agrees(step, found, arrays)
@@ -82,7 +82,7 @@ def test_grouped_heads(target: Target) -> None:
 def test_any_scale(target: Target, scale: float) -> None:
     rng = np.random.default_rng(2)
     q, k, v = value(2, 20, 17), value(2, 35, 17), value(2, 35, 9)
-    step = Attention([q, k, v], [value(2, 20, 9)], scale=scale)
+    step = AttentionStep([q, k, v], [value(2, 20, 9)], scale=scale)
     arrays = [rng.standard_normal(a.shape).astype(np.float32) for a in step.inputs]
     (found,) = run_step(step, arrays, target, precision="bf16")
     agrees(step, found, arrays)
@@ -90,10 +90,10 @@ def test_any_scale(target: Target, scale: float) -> None:
 
 @pytest.mark.usefixtures("everything_pays")
 @pytest.mark.parametrize("target", TILED, ids=lambda t: t.name)
-def test_nan_and_infinities_are_those_of_f32(target: Target) -> None:
+def test_nan_and_infinities_equal_f32(target: Target) -> None:
     rng = np.random.default_rng(4)
     q, k, v = value(40, 33), value(37, 33), value(37, 19)
-    step = Attention([q, k, v, value(40, 37)], [value(40, 19)], scale=0.2)
+    step = AttentionStep([q, k, v, value(40, 37)], [value(40, 19)], scale=0.2)
     arrays = [rng.standard_normal(a.shape).astype(np.float32) for a in step.inputs]
     arrays[0][3, 32], arrays[0][4, 0], arrays[0][39, 1] = np.nan, np.inf, -np.inf
     arrays[2][36, 7], arrays[2][5, 8] = np.nan, np.inf
@@ -109,10 +109,10 @@ def test_nan_and_infinities_are_those_of_f32(target: Target) -> None:
 
 @pytest.mark.usefixtures("everything_pays")
 @pytest.mark.parametrize("target", TILED, ids=lambda t: t.name)
-def test_later_keys_that_are_nan_are_not_seen(target: Target) -> None:
+def test_later_keys_of_nan_are_ignored(target: Target) -> None:
     rng = np.random.default_rng(5)
     q, k, v = value(40, 32), value(40, 32), value(40, 16)
-    step = Attention([q, k, v], [value(40, 16)], scale=0.2, causal=True)
+    step = AttentionStep([q, k, v], [value(40, 16)], scale=0.2, causal=True)
     arrays = [rng.standard_normal(a.shape).astype(np.float32) for a in step.inputs]
     arrays[1][30] = np.nan
     (found,) = run_step(step, arrays, target, precision="bf16")
@@ -120,25 +120,25 @@ def test_later_keys_that_are_nan_are_not_seen(target: Target) -> None:
     assert np.isnan(found[30:]).all()
 
 
-def launches(step: Attention, target: Target, precision: str = "auto", *, precise: bool = False) -> list[Launch]:
+def launches(step: AttentionStep, target: Target, precision: str = "auto", *, precise: bool = False) -> list[Launch]:
     program = Program([step], step.inputs, step.outputs)
     options = Options(precise=precise, precision=precision)
     return attention.select_attention(step, Selector(Memory(program), target, options, WeakValueDictionary()))
 
 
-def attend(queries: int = 64, keys: int = 64, width: int = 64, depth: int = 64) -> Attention:
+def attend(queries: int = 64, keys: int = 64, width: int = 64, depth: int = 64) -> AttentionStep:
     q, k, v = value(2, queries, width), value(2, keys, width), value(2, keys, depth)
-    return Attention([q, k, v], [value(2, queries, depth)], scale=0.125)
+    return AttentionStep([q, k, v], [value(2, queries, depth)], scale=0.125)
 
 
-def names(step: Attention, target: Target, precision: str = "auto", *, precise: bool = False) -> list[str]:
+def names(step: AttentionStep, target: Target, precision: str = "auto", *, precise: bool = False) -> list[str]:
     return [type(launch.kernel).__name__ for launch in launches(step, target, precision, precise=precise)]
 
 
 def test_precision_chooses_the_kernel() -> None:
     step = attend()
-    assert names(step, TILES) == names(step, TILES, "bf16") == ["PackTiles", "PackTiles", "AttendTiles"]
-    in_f32 = ["PackPanels", "PackPanels", "Attend"]
+    assert names(step, TILES) == names(step, TILES, "bf16") == ["Pack", "Pack", "Attend"]
+    in_f32 = ["Pack", "Pack", "Attend"]
     assert names(step, TILES, "f32") == names(step, TILES, precise=True) == names(step, WIDE) == in_f32
     assert names(step, DOTS, "bf16") == in_f32
 
@@ -146,15 +146,15 @@ def test_precision_chooses_the_kernel() -> None:
 @pytest.mark.parametrize(
     "step", [attend(3, 512), attend(512, 15), attend(512, width=7), attend(512, depth=7), attend(16, 32)]
 )
-def test_what_fills_no_tiles_stays_in_f32(step: Attention) -> None:
+def test_products_smaller_than_tiles_stay_in_f32(step: AttentionStep) -> None:
     assert names(step, TILES)[-1] == "Attend"
 
 
-def test_explanations_say_the_precision() -> None:
+def test_explanations_include_the_precision() -> None:
     step = attend()
     program = Program([step], step.inputs, step.outputs)
     executable = LlvmExecutable([step], Memory(program), TILES, Options(precision="bf16"))
-    assert [(k.name, k.why) for k in executable.kernels] == [("AttendTiles", "compiled, bf16 by AMX")]
+    assert [(k.name, k.why) for k in executable.kernels] == [("Attend", "compiled, bf16 by AMX")]
 
 
 @pytest.mark.usefixtures("everything_pays")
@@ -169,13 +169,28 @@ def test_instructions_compile_and_load(sizes: tuple[int, int, int, int]) -> None
 @pytest.mark.parametrize("threads", [1, 2, 4])
 @pytest.mark.parametrize("queries", [1, 7, 16, 17, 33, 64, 100, 197, 1000])
 def test_strips_cut_queries_evenly(queries: int, threads: int) -> None:
-    rows, block = strips(queries, 64, 3, threads)
+    rows, tiles = strips(queries, 64, 3, threads)
+    block = rows * tiles
     assert rows <= 16
-    assert block in (rows, 2 * rows)
+    assert tiles in (1, 2)
     assert block <= queries
     assert -(-queries // block) * block <= queries * 1.2 + 1
 
 
 def test_scores_stay_in_the_cache() -> None:
-    assert strips(64, 64, 1, 1) == (16, 32)
-    assert strips(64, 20_000, 1, 1) == (16, 16)
+    assert strips(64, 64, 1, 1) == (16, 2)
+    assert strips(64, 20_000, 1, 1) == (16, 1)
+
+
+@pytest.mark.usefixtures("everything_pays")
+@pytest.mark.parametrize("target", TILED, ids=lambda t: t.name)
+@pytest.mark.parametrize("lowest", [-1e30, float(np.finfo(np.float32).min)])
+def test_rows_whose_mask_is_the_lowest_number(target: Target, lowest: float) -> None:
+    """Exporters write the lowest f32 for −∞: a row without keys is a mean of all values, no NaN."""
+    rng = np.random.default_rng(5)
+    q, k, v = value(20, 17), value(35, 17), value(35, 9)
+    step = AttentionStep([q, k, v, value(20, 35)], [value(20, 9)], scale=0.25)
+    arrays = [rng.standard_normal(a.shape).astype(np.float32) for a in step.inputs]
+    arrays[3][3], arrays[3][5, 1:] = lowest, lowest
+    (found,) = run_step(step, arrays, target, precision="bf16")
+    agrees(step, found, arrays)

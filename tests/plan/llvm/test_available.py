@@ -1,4 +1,4 @@
-"""When there are compiled kernels, and what is said where there are none."""
+"""The conditions for compiled kernels, and the warnings if they are unavailable."""
 
 from __future__ import annotations
 
@@ -12,11 +12,10 @@ import numpy as np
 import pytest
 
 import irload
-from irload.plan.backends.base import Options
+from irload.options import Options
 from irload.plan.backends.llvm import available, compiler, library, loader, target
-from irload.plan.backends.llvm.available import compiled_kernels
 from irload.plan.backends.llvm.target import AMX, AVX2, AVX512, AVX512_BF16, host_target
-from irload.plan.backends.registry import backends
+from irload.plan.backends.registry import backends, compiled_backend
 
 pytest.importorskip("llvmlite")
 
@@ -25,7 +24,7 @@ IMAGE = np.zeros((1, 1, 8, 8), np.float32)
 
 
 def forget() -> None:
-    """What a process finds out once."""
+    """Clear the results that a process computes once."""
     for function in (target._host_target, available._missing, available._backend, compiler.is_installed):
         function.cache_clear()
 
@@ -40,7 +39,7 @@ def anew(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.fixture
 def processor(monkeypatch: pytest.MonkeyPatch):
-    """A processor that states to have these flags."""
+    """A processor that reports these flags."""
 
     def states(flags: frozenset[str]) -> None:
         monkeypatch.setattr(target, "_flags", lambda: flags)
@@ -51,7 +50,7 @@ def processor(monkeypatch: pytest.MonkeyPatch):
 
 
 def named(jit: bool | None = None, precision: str = "f32") -> str | None:
-    found = compiled_kernels(jit, precision)
+    found = compiled_backend(Options(jit=jit, precision=precision))
     return None if found is None else found.target.name
 
 
@@ -73,8 +72,8 @@ def test_a_processor_without_any(processor, monkeypatch) -> None:
     processor(frozenset({"sse4_2"}))
     monkeypatch.setenv("IRLOAD_JIT", "auto")
     assert named() is None
-    with pytest.raises(irload.InputInvalid, match=r"written for x86-64 with AVX2"):
-        compiled_kernels(True, "f32")
+    with pytest.raises(irload.Unsupported, match=r"written for x86-64 with AVX2"):
+        compiled_backend(Options(jit=True))
 
 
 @pytest.mark.parametrize("off", ["off", "0", "no", "False"])
@@ -82,7 +81,7 @@ def test_switched_off(processor, monkeypatch, off) -> None:
     processor(AVX2.flags)
     monkeypatch.setenv("IRLOAD_JIT", off)
     assert named() is None
-    with pytest.raises(irload.InputInvalid, match="IRLOAD_JIT turns them off"):
+    with pytest.raises(irload.InputInvalid, match=r"IRLOAD_JIT=\w+ turns off"):
         irload.compile_model(MODEL, jit=True)
     assert irload.compile_model(MODEL)(IMAGE)[0].shape == (1, 10)
 
@@ -92,14 +91,14 @@ def test_a_target_by_name(processor, monkeypatch) -> None:
     monkeypatch.setenv("IRLOAD_JIT", "avx2")
     assert host_target() is AVX2
     monkeypatch.setenv("IRLOAD_JIT", "amx")
-    with pytest.raises(irload.InputInvalid, match=r"asks for amx, but this processor has no .*amx_tile"):
+    with pytest.raises(irload.InputInvalid, match=r"is amx, but this processor has no .*amx_tile"):
         irload.compile_model(MODEL)(IMAGE)
     monkeypatch.setenv("IRLOAD_JIT", "sse")
     with pytest.raises(
         irload.InputInvalid, match="must be off, auto or one of amx, avx512_bf16, avx512, avx2, found 'sse'"
     ):
         irload.compile_model(MODEL)(IMAGE)
-    assert irload.compile_model(MODEL, jit=False)(IMAGE)[0].shape == (1, 10), "nothing is asked"
+    assert irload.compile_model(MODEL, jit=False)(IMAGE)[0].shape == (1, 10), "a setting of off is silent"
 
 
 def test_without_llvmlite(processor, monkeypatch) -> None:
@@ -108,7 +107,7 @@ def test_without_llvmlite(processor, monkeypatch) -> None:
     monkeypatch.setattr(compiler, "find_spec", lambda name: None)
     assert named() is None
     assert [b.name for b in backends(Options())] == ["numpy"]
-    with pytest.raises(irload.InputInvalid, match=r"llvmlite is not installed; pip install 'irload\[jit\]'"):
+    with pytest.raises(irload.Unsupported, match=r"llvmlite is not installed; pip install 'irload\[jit\]'"):
         irload.compile_model(MODEL, jit=True)
 
 
@@ -120,7 +119,7 @@ def test_without_llvmlite(processor, monkeypatch) -> None:
         (ImportError("libLLVM.so is missing"), "llvmlite does not serve: libLLVM"),
     ],
 )
-def test_what_fails_where_it_is_first_tried(processor, monkeypatch, fault: Exception, said: str) -> None:
+def test_a_failure_at_the_first_kernel_disables_them(processor, monkeypatch, fault: Exception, said: str) -> None:
     processor(AVX2.flags)
     monkeypatch.setenv("IRLOAD_JIT", "auto")
 
@@ -130,12 +129,12 @@ def test_what_fails_where_it_is_first_tried(processor, monkeypatch, fault: Excep
     monkeypatch.setattr(library.Library, "code", fails)
     assert named() is None
     assert irload.compile_model(MODEL)(IMAGE)[0].shape == (1, 10)
-    with pytest.raises(irload.InputInvalid, match=said):
+    with pytest.raises(irload.Unsupported, match=said):
         irload.compile_model(MODEL, jit=True)
 
 
 def test_memory_that_may_not_be_executed(processor, monkeypatch) -> None:
-    """As in systems that are hardened: NumPy runs the model."""
+    """As on hardened systems: NumPy runs the model."""
     processor(AVX2.flags)
     monkeypatch.setenv("IRLOAD_JIT", "auto")
 
@@ -152,12 +151,12 @@ def test_precisions(processor, monkeypatch) -> None:
     monkeypatch.setenv("IRLOAD_JIT", "auto")
     processor(AVX2.flags)
     assert named(None, "auto") == "avx2"
-    with pytest.raises(irload.InputInvalid, match="needs AMX or AVX512_BF16, and kernels are for avx2"):
-        compiled_kernels(None, "bf16")
+    with pytest.raises(irload.Unsupported, match="needs a processor with AMX or AVX512_BF16, and kernels are for avx2"):
+        compiled_backend(Options(precision="bf16"))
     with pytest.raises(irload.InputInvalid, match="must be one of f32, bf16, auto, found 'f16'"):
-        compiled_kernels(None, "f16")
+        Options(precision="f16")
     with pytest.raises(irload.InputInvalid, match="jit=False"):
-        compiled_kernels(False, "bf16")
+        Options(jit=False, precision="bf16")
 
 
 LOADED = "import sys; assert not [m for m in sys.modules if m.split('.')[0] == 'llvmlite'], 'llvmlite was imported'"
@@ -190,7 +189,7 @@ def test_llvmlite_is_imported_by_a_compilation_alone(tmp_path: Path) -> None:
 
 
 def test_a_user_without_a_home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    from irload import machine
+    from irload.system import machine
 
     for name in ("IRLOAD_CACHE_DIR", "XDG_CACHE_HOME", "LOCALAPPDATA"):
         monkeypatch.delenv(name, raising=False)

@@ -1,4 +1,4 @@
-"""Which blocks of a product in bf16 meet a panel of weights one after the other, by the data that they read."""
+"""Which blocks of a bf16 product consecutively use a panel of weights, by the data that they read."""
 
 from __future__ import annotations
 
@@ -10,29 +10,29 @@ import pytest
 pytest.importorskip("llvmlite")
 
 from irload.plan.backends.llvm.kernel import Kernel
-from irload.plan.backends.llvm.kernels import block_product
-from irload.plan.backends.llvm.kernels.block_product import BlockProduct
-from irload.plan.backends.llvm.kernels.to_bf16 import ToBf16
+from irload.plan.backends.llvm.kernels.contraction import tile_blocks
+from irload.plan.backends.llvm.kernels.contraction.tile_blocks import TileBlocks
+from irload.plan.backends.llvm.kernels.reorder import Reorder
 from irload.plan.backends.llvm.target import Target
 from tests.plan.llvm.convolutions import convolution
-from tests.plan.llvm.harness import BF16, TILES, channels_last
+from tests.plan.llvm.harness import TILED, TILES, channels_last
 from tests.plan.llvm.roundings import random_convolution
 from tests.plan.llvm.test_bf16 import agree, launches
 
 
 @pytest.mark.usefixtures("everything_pays")
-@pytest.mark.parametrize("target", BF16, ids=lambda t: t.name)
+@pytest.mark.parametrize("target", TILED, ids=lambda t: t.name)
 @pytest.mark.parametrize(("cached", "largest"), [(1, 0), (20_000, 0), (20_000, 1 << 20)])
-def test_blocks_in_groups_by_what_is_cached(
+def test_blocks_are_grouped_by_the_size_of_the_cache(
     monkeypatch: pytest.MonkeyPatch, target: Target, cached: int, largest: int
 ) -> None:
-    monkeypatch.setattr(block_product, "NEAR", 0)
-    monkeypatch.setattr(block_product, "CACHED", cached)
-    monkeypatch.setattr(block_product, "LARGEST", largest)
+    monkeypatch.setattr(tile_blocks, "TILE_NEAR", 0)
+    monkeypatch.setattr(tile_blocks, "TILE_DATA", cached)
+    monkeypatch.setattr(tile_blocks, "TILE_PANEL", largest)
     rng = np.random.default_rng(cached)
     step, arrays = convolution(rng, (20, 20), (1, 70, 64, 3, 2), pads=((1, 1), (1, 0)))
     kernel = launches(step, target, innermost=True)[-1].kernel
-    assert isinstance(kernel, BlockProduct)
+    assert isinstance(kernel, TileBlocks)
     group = kernel.count if largest else 1
     assert (kernel.group == group) if cached == 1 or largest else 1 < kernel.group < kernel.count
     for threads in (1, 2):
@@ -53,16 +53,16 @@ def test_blocks_in_groups_by_what_is_cached(
         ((7, 7), (1, 16, 40, 3, 3), {"pads": ((1, 1), (1, 1))}, 7, False),
     ],
 )
-def test_short_lines_share_tiles_where_the_copy_pays(
+def test_short_lines_share_tiles_if_the_copy_is_cheaper(
     sizes: tuple[int, ...], weights: tuple[int, ...], how: dict[str, Any], columns: int, by_tap: bool
 ) -> None:
     rng = np.random.default_rng(columns)
     step, arrays = convolution(rng, sizes, weights, **how)
     copy, product = (launch.kernel for launch in launches(step, TILES, innermost=True))
-    assert isinstance(copy, ToBf16)
-    assert isinstance(product, BlockProduct)
+    assert isinstance(copy, Reorder)
+    assert isinstance(product, TileBlocks)
     assert product.columns == columns
-    assert copy.spatial[-1].by_tap == by_tap  # lines of one tap follow each other in any copy
+    assert copy.spatial[-1].by_tap == by_tap  # lines of one tap are consecutive in any copy
     for threads, laid in ((1, channels_last), (2, None)):
         agree(step, arrays, TILES, threads, laid=laid)
 
@@ -74,7 +74,7 @@ def test_samples_and_positions_of_sequences_share_weights(size: int) -> None:
         weights = (1, 128, 64, *kernel)
         step = convolution(np.random.default_rng(0), sizes, weights, pads=((1, 1),) * len(sizes), batch=batch)[0]
         product = launches(step, TILES, innermost=True)[-1].kernel
-        assert isinstance(product, BlockProduct)
+        assert isinstance(product, TileBlocks)
         return product.width
 
     assert len({width((size, size), (3, 3), batch) for batch in (1, 2, 5)}) == 1
@@ -94,11 +94,11 @@ def test_a_new_batch_compiles_nothing(weights: tuple[int, ...]) -> None:
 
 @pytest.mark.usefixtures("everything_pays")
 @pytest.mark.parametrize("seed", range(40))
-def test_what_blocks_read_of_their_data(seed: int) -> None:
-    """No less than the lines of the cache that they touch, and all together little more."""
+def test_the_data_that_blocks_read(seed: int) -> None:
+    """At least the cache lines that they touch, and in total little more."""
     step, _ = random_convolution(np.random.default_rng(seed))
     kernel = launches(step, TILES, innermost=True)[-1].kernel
-    assert isinstance(kernel, BlockProduct)
+    assert isinstance(kernel, TileBlocks)
     own = sum(stride != 0 for stride in kernel.weights)
     outer = [*zip(kernel.outer, kernel.x.outer, strict=True)][own:]
     lines = np.zeros((), np.int64)

@@ -1,4 +1,4 @@
-"""Recurrent networks in bf16 by tiles and by dot products, emulated and where the machine has them."""
+"""Recurrent networks in bf16 with AMX tiles and with dot products, emulated and, if the machine has them, native."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from irload.core.tensor import Array
 from irload.plan.backends.base import Options
 from irload.plan.backends.llvm.compiler import compile_object
 from irload.plan.backends.llvm.executable import LlvmExecutable
+from irload.plan.backends.llvm.kernels.recurrent import Recurrence
 from irload.plan.backends.llvm.loader import load
 from irload.plan.backends.llvm.target import AMX, AVX512_BF16, Target
 from irload.plan.ir.program import Program
-from irload.plan.ir.steps import Recurrent
+from irload.plan.ir.steps import RecurrentStep
 from irload.plan.memory.memory import Memory
 from tests.plan.llvm.harness import BF16, DOTS, TILES, WIDE, run_step
 from tests.plan.llvm.roundings import narrowed
@@ -31,8 +32,8 @@ def sigmoid(x: Array) -> Array:
     return 1 / (1 + np.exp(-x))
 
 
-def rounded_recurrent(step: Recurrent, arrays: list[Array]) -> list[Array]:
-    """The outputs where every product rounds its two operands to bf16, and nothing else is rounded."""
+def rounded_recurrent(step: RecurrentStep, arrays: list[Array]) -> list[Array]:
+    """A reference in f64 that rounds only the two operands of each product to bf16."""
     x, *states = (a.astype(np.float64) for a in arrays)
     w, r, b = (v.source.array for v in step.inputs[-3:] if v.source is not None)
     batch, length, _ = x.shape
@@ -68,16 +69,16 @@ def rounded_recurrent(step: Recurrent, arrays: list[Array]) -> list[Array]:
     return [y, *states]
 
 
-def scaled(step: Recurrent) -> Recurrent:
-    """The same with weights as trained nets have them: their products with the state are of its size."""
+def scaled(step: RecurrentStep) -> RecurrentStep:
+    """The step with constants divided by √(input + hidden), so that products stay as large as the state."""
     x, *states = step.inputs[:-3]
     size = (x.shape[-1] + states[0].shape[-1]) ** 0.5
     constants = [constant(v.source.array / size) for v in step.inputs[-3:] if v.source is not None]
-    return Recurrent([x, *states, *constants], step.outputs, cell=step.cell, backwards=step.backwards)
+    return RecurrentStep([x, *states, *constants], step.outputs, cell=step.cell, backwards=step.backwards)
 
 
-def agree(step: Recurrent, arrays: list[Array], target: Target, threads: int, **how: object) -> None:
-    """Results are those of rounded products, up to numbers that fall on the other side, and within 1 % those of f32."""
+def agree(step: RecurrentStep, arrays: list[Array], target: Target, threads: int, **how: object) -> None:
+    """The outputs are close to the reference with rounded operands (1e-3) and to f32 (1e-2)."""
     step = scaled(step)
     given = dict(zip([v for v in step.inputs if not v.is_constant], arrays, strict=True))
     exact = run([step], given, step.outputs, passes=False)
@@ -104,8 +105,8 @@ def test_random_recurrent(target: Target, seed: int) -> None:
 @pytest.mark.parametrize("target", BF16, ids=lambda t: t.name)
 @pytest.mark.parametrize("cell", list(GATES))
 @pytest.mark.parametrize("hidden", [5, 37])
-def test_what_is_not_finite_stays_in_its_sample(cell: str, hidden: int, target: Target) -> None:
-    """Infinities saturate gates as they do in f32: what fills vectors and tiles up takes no part."""
+def test_nonfinite_values_stay_in_their_sample(cell: str, hidden: int, target: Target) -> None:
+    """Outputs are finite exactly where they are in f32; the padding of vectors and tiles has no effect."""
     step, arrays = recurrent(cell, (False, True), 3, 4, 5, hidden)
     arrays[0][0, 2, 3], arrays[0][1, 2, 3] = np.nan, np.inf
     given = dict(zip([v for v in step.inputs if not v.is_constant], arrays, strict=True))
@@ -114,33 +115,35 @@ def test_what_is_not_finite_stays_in_its_sample(cell: str, hidden: int, target: 
         np.testing.assert_array_equal(np.isfinite(ours), np.isfinite(wanted))
 
 
-@pytest.mark.parametrize(("target", "kind"), [(TILES, "Tile"), (DOTS, "Dot")])
-def test_precision_chooses_kernels(target: Target, kind: str) -> None:
+@pytest.mark.parametrize(("target", "product"), [(TILES, "TileProduct"), (DOTS, "Product")])
+def test_precision_chooses_kernels(target: Target, product: str) -> None:
     step, _ = recurrent("lstm", (False,), 1, 16, 64, 64)
-    short = ["ToBf16", f"{kind}Product", f"{kind}Recurrence"]
+    short = ["Reorder", product, "Recurrence"]
     assert names(step, target) == names(step, target, "auto") == short
     plain = ["Product", "Recurrence"]
     assert names(step, target, "f32") == names(step, target, "auto", precise=True) == names(step, WIDE, "auto") == plain
 
 
 @pytest.mark.parametrize(
-    ("length", "depth", "hidden", "kernel"),
+    ("length", "depth", "hidden", "element"),
     [
-        (16, 64, 63, "TileRecurrence"),
-        (16, 63, 64, "TileRecurrence"),
-        (99, 63, 63, "Recurrence"),
-        (8, 64, 64, "TileRecurrence"),
-        (7, 64, 64, "Recurrence"),
+        (16, 64, 63, "bf16"),
+        (16, 63, 64, "bf16"),
+        (99, 63, 63, "f32"),
+        (8, 64, 64, "bf16"),
+        (7, 64, 64, "f32"),
     ],
 )
-def test_what_is_too_small_stays_in_f32(length: int, depth: int, hidden: int, kernel: str) -> None:
-    assert names(recurrent("lstm", (False,), 1, length, depth, hidden)[0], TILES)[-1] == kernel
+def test_small_networks_stay_in_f32(length: int, depth: int, hidden: int, element: str) -> None:
+    recurrence = launches(recurrent("lstm", (False,), 1, length, depth, hidden)[0], TILES)[-1].kernel
+    assert isinstance(recurrence, Recurrence)
+    assert recurrence.sums.element == element
 
 
 @pytest.mark.parametrize(("target", "way"), [(TILES, "AMX"), (DOTS, "AVX512_BF16")])
 @pytest.mark.parametrize("depth", [4, 300])
-def test_explanations_say_the_precision(target: Target, way: str, depth: int) -> None:
-    """Whichever kernel of the step stands for it."""
+def test_explanations_include_the_precision(target: Target, way: str, depth: int) -> None:
+    """The explanation is the same for every kernel that may be selected for the step."""
     step, _ = recurrent("gru", (False, True), 2, 20, depth, 64)
     executable = LlvmExecutable(
         [step], Memory(Program([step], step.inputs[:2], step.outputs)), target, Options(precision="bf16")

@@ -1,4 +1,4 @@
-"""Kernels that differ only in how much there is to do share their code."""
+"""Kernels that differ only in the amount of work share their code."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from irload.plan.backends.llvm.kernel import Kernel, Launch
 from irload.plan.backends.llvm.launching import launched
 from irload.plan.backends.llvm.runtime import Table
 from irload.plan.ir.program import Step
-from irload.plan.ir.steps import Conv, MatMul, Sample
+from irload.plan.ir.steps import ConvStep, MatMulStep, PoolStep, ResampleStep, SampleStep
 from tests.plan.llvm.convolutions import check_step, convolution
 from tests.plan.llvm.harness import AVX2, GuardedMemory, channels_last
 from tests.plan.programs import constant, value
@@ -29,7 +29,7 @@ Made = tuple[Step, list[Array]]
 def matmul(rows: int) -> Made:
     rng = np.random.default_rng(0)
     weights = rng.standard_normal((40, 70)).astype(np.float32)
-    step = MatMul([value(rows, 40), constant(weights)], [value(rows, 70)])
+    step = MatMulStep([value(rows, 40), constant(weights)], [value(rows, 70)])
     return step, [rng.standard_normal((rows, 40)).astype(np.float32)]
 
 
@@ -41,7 +41,7 @@ def conv(batch: int, groups: int = 1, kernel: int = 3, stride: int = 1, channels
 
 
 def kernels(made: Made, monkeypatch: pytest.MonkeyPatch) -> list[Kernel]:
-    """The kernels that a step is given."""
+    """The kernels of a step."""
     step, _ = made
     found: list[Kernel] = []
 
@@ -57,7 +57,7 @@ def kernels(made: Made, monkeypatch: pytest.MonkeyPatch) -> list[Kernel]:
 
 def sampling(batch: int, channels: int) -> Made:
     rng = np.random.default_rng(0)
-    step = Sample(
+    step = SampleStep(
         [value(batch, channels, 6, 5), value(batch, 7, 3, 2)],
         [value(batch, channels, 7, 3)],
         mode="bilinear",
@@ -65,6 +65,52 @@ def sampling(batch: int, channels: int) -> Made:
         align_corners=False,
     )
     return step, [rng.uniform(-1, 1, v.shape).astype(np.float32) for v in step.inputs]
+
+
+def maps(height: int, width: int, channels: int = 48, batch: int = 1) -> dict[str, Made]:
+    """Steps on maps of a size."""
+    rng = np.random.default_rng(0)
+    near: dict[str, Any] = {"batch": batch, "pads": [(1, 1), (1, 1)]}
+    x, y = (batch, channels, height, width), (batch, channels, (height + 1) // 2, (width + 1) // 2)
+    half: dict[str, Any] = {"kernel": (3, 3), "strides": (2, 2), "dilations": (1, 1), "pads_begin": (1, 1)}
+    index = np.arange(2 * width)[:, None] // 2
+    twice = ResampleStep(
+        [value(*x)], [value(*x[:3], 2 * width)], axis=3, index=index, weight=np.ones(index.shape, np.float32)
+    )
+    data = rng.standard_normal(x).astype(np.float32)
+    return {
+        "depthwise": convolution(rng, (height, width), (channels, 1, 1, 3, 3), **near),
+        "strided depthwise": convolution(rng, (height, width), (channels, 1, 1, 5, 5), strides=(2, 2), **near),
+        "Winograd": convolution(rng, (height, width), (1, 32, 32, 3, 3), **near),
+        "maximum": (PoolStep([value(*x)], [value(*y)], kind="max", divisor="real", **half), [data]),
+        "mean": (PoolStep([value(*x)], [value(*y)], kind="mean", divisor="real", **half), [data]),
+        "resampling": (twice, [data]),
+    }
+
+
+@pytest.mark.parametrize("name", maps(8, 8))
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [((16, 20), (30, 34)), ((22, 40), (40, 22)), ((11, 13), (25, 61)), ((16, 20, 48, 3), (24, 36, 48, 1))],
+)
+def test_sizes_of_maps_share_code(
+    name: str, first: tuple[int, ...], second: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, other = (maps(*size)[name] for size in (first, second))
+    (a,), (b,) = kernels(one, monkeypatch), kernels(other, monkeypatch)
+    assert a != b
+    assert a.code == b.code
+    for step, arrays in (one, other):
+        check_step(step, arrays, AVX2, 2, error=1e-4, laid=channels_last)
+
+
+@pytest.mark.parametrize("name", ["depthwise", "strided depthwise", "maximum", "mean"])
+def test_channels_share_code(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = [maps(16, 20, channels)[name] for channels in (35, 67, 131, 48, 96)]
+    codes = [kernels(each, monkeypatch)[0].code for each in made]
+    assert codes[0] == codes[1] == codes[2] != codes[3] == codes[4]
+    for step, arrays in made:
+        check_step(step, arrays, AVX2, 2, laid=channels_last)
 
 
 @pytest.mark.parametrize(
@@ -90,5 +136,10 @@ def test_sizes_share_code(
         for n in (a, b):
             step, arrays = make(n)
             check_step(
-                step, arrays, AVX2, 2, error=1e-4, laid=channels_last if isinstance(step, Conv | Sample) else None
+                step,
+                arrays,
+                AVX2,
+                2,
+                error=1e-4,
+                laid=channels_last if isinstance(step, ConvStep | SampleStep) else None,
             )

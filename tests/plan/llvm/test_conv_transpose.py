@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from irload.plan.backends.llvm.kernels.conv_transpose import phases
-from irload.plan.backends.llvm.support import supports
+from irload.plan.backends.llvm.selection import TABLE
 from irload.plan.backends.llvm.target import Target
-from irload.plan.ir.steps import ConvTranspose
+from irload.plan.ir.steps import ConvTransposeStep
 from tests.plan.llvm.convolutions import check_step
 from tests.plan.llvm.harness import TARGETS, channels_last
 from tests.plan.programs import constant, random, value
@@ -27,6 +27,7 @@ GEOMETRIES = [
 ]
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("target", TARGETS, ids=lambda t: t.name)
 @pytest.mark.parametrize(("sizes", "kernel", "strides", "dilations", "begin", "more"), GEOMETRIES)
 @pytest.mark.parametrize(("groups", "depth", "channels"), [(1, 5, 20), (2, 3, 4), (17, 1, 1)])
@@ -46,7 +47,7 @@ def test_transposed(
     axes = zip(sizes, kernel, strides, dilations, begin, more, strict=True)
     out = [(n - 1) * s + (k - 1) * d + 1 - b + e for n, k, s, d, b, e in axes]
     weights = constant(random(groups, depth, channels, *kernel, seed=1))
-    step = ConvTranspose(
+    step = ConvTransposeStep(
         [value(*x.shape), weights],
         [value(2, groups * channels, *out)],
         strides=strides,
@@ -66,8 +67,8 @@ def test_every_pair_of_element_and_tap_is_in_one_phase() -> None:
         for phase in phases(count, size, kernel, stride, dilation, begin):
             for q, o in enumerate(range(count)[phase.outputs]):
                 for t, tap in enumerate(phase.taps):
-                    i = q + t * phase.dilation - phase.begin
-                    if 0 <= i < phase.size:
+                    i = q + t * phase.window.dilation - phase.window.begin
+                    if 0 <= i < phase.window.size:
                         assert (i, tap) not in found
                         found[i, tap] = o
         pairs = {(i, k): i * stride + k * dilation - begin for i in range(size) for k in range(kernel)}
@@ -77,13 +78,13 @@ def test_every_pair_of_element_and_tap_is_in_one_phase() -> None:
 @pytest.mark.parametrize(
     ("stride", "dilation", "supported"), [(8, 1, True), (9, 1, False), (1, 2, True), (1, 1 << 40, False)]
 )
-def test_what_is_left_to_others(stride: int, dilation: int, supported: bool) -> None:
+def test_unsupported_strides_are_left_to_numpy(stride: int, dilation: int, supported: bool) -> None:
     size = 3 * stride
-    step = ConvTranspose(
+    step = ConvTransposeStep(
         [value(1, 2, 3, 3), constant(random(1, 2, 2, 2, 2))],
         [value(1, 2, size, size)],
         strides=(stride, stride),
         dilations=(dilation, 1),
         begin=(0, 0),
     )
-    assert supports(step) == supported
+    assert TABLE.supports(step) == supported

@@ -10,11 +10,19 @@ pytest.importorskip("llvmlite")
 from irload.core.tensor import Array
 from irload.plan.backends.llvm.axes import Axis
 from irload.plan.backends.llvm.kernels.transposing import contiguous_axes
-from irload.plan.backends.llvm.support import supports
+from irload.plan.backends.llvm.selection import TABLE
 from irload.plan.backends.llvm.target import AVX2, Target, _flags
-from irload.plan.ir.program import Value
-from irload.plan.ir.steps import Broadcast, Concat, Conv, Relayout, Reshape, Slice, Step, Transpose
-from irload.run import CompiledModel
+from irload.plan.ir.program import Step, Value
+from irload.plan.ir.steps import (
+    BroadcastStep,
+    ConcatStep,
+    ConvStep,
+    RelayoutStep,
+    ReshapeStep,
+    SliceStep,
+    TransposeStep,
+)
+from irload.runtime.compiled_model import CompiledModel
 from tests.plan.graphs import Net, agrees
 from tests.plan.llvm.harness import TARGETS, channels_last, run_step
 from tests.plan.llvm.strides import strided
@@ -27,7 +35,7 @@ def made(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype) -> A
 
 
 def random_view(rng: np.random.Generator, dtype: np.dtype) -> tuple[Step, Array, Array]:
-    """A step that views an array in another way, the array, and the result."""
+    """A step that views an array differently, the array, and the result."""
     rank = int(rng.integers(1, 5))
     shape = tuple(int(n) for n in rng.choice([1, 2, 3, 7, 8, 9, 16, 19, 40], rank))
     x = made(rng, shape, dtype)
@@ -36,7 +44,7 @@ def random_view(rng: np.random.Generator, dtype: np.dtype) -> tuple[Step, Array,
         case 0:
             order = tuple(int(k) for k in rng.permutation(rank))
             wanted = x.transpose(order)
-            return Transpose([source], [Value(wanted.shape, dtype)], order=order), x, wanted
+            return TransposeStep([source], [Value(wanted.shape, dtype)], order=order), x, wanted
         case 1:
             start, step = rng.integers(0, 3, rank), rng.choice([1, 1, 2, -1, -2], rank)
             bounds = [
@@ -44,15 +52,15 @@ def random_view(rng: np.random.Generator, dtype: np.dtype) -> tuple[Step, Array,
             ]
             index = tuple(slice(*b) if n > 3 else slice(None) for b, n in zip(bounds, shape, strict=True))
             wanted = x[index]
-            return Slice([source], [Value(wanted.shape, dtype)], index=index), x, wanted
+            return SliceStep([source], [Value(wanted.shape, dtype)], index=index), x, wanted
         case 2:
             wide = (*rng.choice([1, 2, 3], int(rng.integers(0, 2))), *(5 if n == 1 else n for n in shape))
             wanted = np.broadcast_to(x, [int(n) for n in wide])
-            return Broadcast([source], [Value(wanted.shape, dtype)]), x, wanted
+            return BroadcastStep([source], [Value(wanted.shape, dtype)]), x, wanted
         case _:
             half = [(2, n // 2) if n % 2 == 0 and rng.random() < 0.7 else (n,) for n in shape]
             wanted = x.reshape([n for part in half for n in part][:: int(rng.choice([1, -1]))])
-            return Reshape([source], [Value(wanted.shape, dtype)]), x, wanted
+            return ReshapeStep([source], [Value(wanted.shape, dtype)]), x, wanted
 
 
 @pytest.mark.parametrize("seed", range(100))
@@ -61,7 +69,7 @@ def test_random_views(seed: int) -> None:
     step, x, wanted = random_view(rng, DTYPES[int(rng.integers(len(DTYPES)))] if seed % 2 else DTYPES[0])
     target, threads = TARGETS[seed % len(TARGETS)], int(rng.integers(1, 4))
     lay = strided(rng) if seed % 3 else None
-    assert supports(step)
+    assert TABLE.supports(step)
     (found,) = run_step(step, [x], target, threads, at_end=bool(seed % 2), laid=lay)
     np.testing.assert_array_equal(found, wanted)
 
@@ -76,7 +84,7 @@ targets = pytest.mark.parametrize("target", TARGETS, ids=lambda t: t.name)
 def test_maps_change_their_layout(shape: tuple[int, ...], from_last: bool, dtype: str, target: Target) -> None:
     rng = np.random.default_rng(0)
     x = made(rng, shape, np.dtype(dtype))
-    step = Relayout([Value(shape, x.dtype)], [Value(shape, x.dtype)])
+    step = RelayoutStep([Value(shape, x.dtype)], [Value(shape, x.dtype)])
     turned = step.inputs[0] if from_last else step.output
     (found,) = run_step(step, [x], target, 2, laid=lambda v, a: channels_last(v, a) if v is turned else a)
     np.testing.assert_array_equal(found, x)
@@ -85,11 +93,11 @@ def test_maps_change_their_layout(shape: tuple[int, ...], from_last: bool, dtype
 @targets
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 def test_runs_of_every_length(dtype: np.dtype, target: Target) -> None:
-    """Copies end at the last byte, whatever the length of a run."""
+    """Copies end at the last byte, for every length of a run."""
     rng = np.random.default_rng(0)
     for n in (*(range(1, 36) if dtype.itemsize == 1 else (1, 3)), 100, 257, 40_003):
         x = made(rng, (3, 2, n), dtype)
-        step = Transpose([Value(x.shape, dtype)], [Value((2, 3, n), dtype)], order=(1, 0, 2))
+        step = TransposeStep([Value(x.shape, dtype)], [Value((2, 3, n), dtype)], order=(1, 0, 2))
         (found,) = run_step(step, [x], target, 2)
         np.testing.assert_array_equal(found, x.swapaxes(0, 1))
 
@@ -107,12 +115,12 @@ def test_concat(seed: int, target: Target) -> None:
         shape[axis] = int(rng.integers(1, 20))
         arrays.append(made(rng, tuple(shape), dtype))
     wanted = np.concatenate(arrays, axis)
-    step = Concat([Value(a.shape, dtype) for a in arrays], [Value(wanted.shape, dtype)], axis=axis)
+    step = ConcatStep([Value(a.shape, dtype) for a in arrays], [Value(wanted.shape, dtype)], axis=axis)
     (found,) = run_step(step, arrays, target, 2, laid=strided(rng) if seed % 2 else None)
     np.testing.assert_array_equal(found, wanted)
 
 
-def test_what_is_not_copied() -> None:
+def test_unsupported_copies() -> None:
     for dtype, size, taken in (
         (object, 3, False),
         (np.complex128, 3, False),
@@ -120,7 +128,7 @@ def test_what_is_not_copied() -> None:
         (np.int8, 3, True),
     ):
         kind = np.dtype(dtype)
-        assert supports(Reshape([Value((size, 1), kind)], [Value((1, size), kind)])) is taken
+        assert TABLE.supports(ReshapeStep([Value((size, 1), kind)], [Value((1, size), kind)])) is taken
 
 
 def test_axes_of_a_transposition() -> None:
@@ -132,8 +140,8 @@ def test_axes_of_a_transposition() -> None:
 
 @pytest.mark.skipif(not AVX2.flags <= _flags(), reason="this processor has no compiled kernels")
 @pytest.mark.parametrize("kind", ["conv", "of no work", "of one channel"])
-def test_large_results_are_made_planar_by_a_kernel(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """NumPy copies channels that lie innermost at a tenth of the rate."""
+def test_large_results_are_converted_to_planar_by_a_kernel(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """NumPy copies channels-last data at a tenth of the rate."""
     net, channels = Net(), 1 if kind == "of one channel" else 5
     size = 4 if kind == "of no work" else 40
     y = net.op("ReLU", net.conv(net.input(1, 3, size, size), 3, channels, 3))
@@ -143,6 +151,6 @@ def test_large_results_are_made_planar_by_a_kernel(kind: str, monkeypatch: pytes
     compiled([np.ones(shape, np.float32) for shape in net.shapes])
     ((plan,),) = compiled._pools.values()
     steps = plan.program.steps
-    assert any(isinstance(s, Relayout) for s in steps) == (kind == "conv")
-    assert all(isinstance(s, Conv | Relayout) for s in steps)
+    assert any(isinstance(s, RelayoutStep) for s in steps) == (kind == "conv")
+    assert all(isinstance(s, ConvStep | RelayoutStep) for s in steps)
     agrees(model, net.shapes)

@@ -24,6 +24,7 @@ GEOMETRIES = [
 ]
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("target", TARGETS, ids=lambda t: t.name)
 @pytest.mark.parametrize(("sizes", "kernel", "numbers"), GEOMETRIES)
 @pytest.mark.parametrize("channels", [2, 16, 45])
@@ -34,6 +35,15 @@ def test_depthwise(
     step, arrays = convolution(rng, sizes, (channels, 1, 1, *kernel), batch=2, **numbers)  # pyright: ignore
     for threads, at_end in ((1, False), (1, True), (3, True)):
         check_step(step, arrays, target, threads, at_end=at_end, laid=channels_last)
+
+
+@pytest.mark.parametrize("target", TARGETS, ids=lambda t: t.name)
+@pytest.mark.parametrize(("kernel", "stride", "pads"), [(3, 1, (1, 1)), (5, 2, (2, 1)), (2, 1, (0, 0)), (9, 1, (8, 0))])
+def test_rows_of_any_length(kernel: int, stride: int, pads: tuple[int, int], target: Target) -> None:
+    rng = np.random.default_rng(3)
+    for width in range(max(kernel - sum(pads), 1), 60):
+        step, arrays = convolution(rng, (width,), (19, 1, 1, kernel), pads=(pads,), strides=(stride,))
+        check_step(step, arrays, target, at_end=bool(width % 2), laid=channels_last)
 
 
 @pytest.mark.parametrize("target", TARGETS, ids=lambda t: t.name)

@@ -1,4 +1,4 @@
-"""Compiled Gathers against NumPy: elements of all sizes, axes, strides, negative indices and those outside."""
+"""Compiled Gathers against NumPy: elements of all sizes, axes, strides, negative indices and indices out of range."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ pytest.importorskip("llvmlite")
 from irload.core.tensor import Array
 from irload.plan.backends.llvm.target import Target
 from irload.plan.ir.program import Value
-from irload.plan.ir.steps import Gather
+from irload.plan.ir.steps import GatherStep
 from tests.plan.llvm.harness import TARGETS, channels_last, run_step
 from tests.plan.llvm.strides import strided
 
@@ -18,7 +18,7 @@ DTYPES = [np.dtype(t) for t in ("float32", "int64", "uint8", "float16", "bool", 
 
 
 def gathered(x: Array, indices: Array, axis: int) -> Array:
-    """What the specification says."""
+    """The result according to the specification."""
     at = np.where(indices < 0, indices + x.shape[axis], indices)
     outside = (at < 0) | (at >= x.shape[axis])
     found = np.take(x, np.where(outside, 0, at), axis)
@@ -38,7 +38,9 @@ def test_random_gathers(seed: int) -> None:
     wanted = gathered(x, indices, axis)
     if dtype == np.float16 and seed % 3:
         wanted = wanted.astype(np.float32)
-    step = Gather([Value(shape, dtype), Value(count, indices.dtype)], [Value(wanted.shape, wanted.dtype)], axis=axis)
+    step = GatherStep(
+        [Value(shape, dtype), Value(count, indices.dtype)], [Value(wanted.shape, wanted.dtype)], axis=axis
+    )
     laid = [None, channels_last, strided(rng)][seed % 3]
     (found,) = run_step(
         step, [x, indices], TARGETS[seed % len(TARGETS)], int(rng.integers(1, 4)), at_end=bool(seed % 2), laid=laid
@@ -52,6 +54,6 @@ def test_rows_by_the_least_and_the_greatest_index(target: Target) -> None:
     for dtype in (np.int32, np.int64):
         least, greatest = np.iinfo(dtype).min, np.iinfo(dtype).max
         indices = np.array([least, greatest, -4, -5, 3, 4, least + 3], dtype)
-        step = Gather([Value(x.shape, x.dtype), Value((7,), indices.dtype)], [Value((7, 3), x.dtype)], axis=0)
+        step = GatherStep([Value(x.shape, x.dtype), Value((7,), indices.dtype)], [Value((7, 3), x.dtype)], axis=0)
         (found,) = run_step(step, [x, indices], target)
         np.testing.assert_array_equal(found, [[0] * 3, [0] * 3, x[0], [0] * 3, x[3], [0] * 3, [0] * 3])

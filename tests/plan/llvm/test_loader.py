@@ -1,4 +1,4 @@
-"""Objects: what is damaged is refused, and no page is ever writable and executable."""
+"""Objects: damaged ones are rejected, and no page is ever writable and executable."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ pytest.importorskip("llvmlite")
 
 SECTION, SYMBOL, RELOCATION = 64, 24, 24
 TABLE_AT = 0x28
-"""Where a file says where its table of sections is."""
+"""The offset of the offset of the section table."""
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +41,7 @@ def test_an_object_runs(data: bytes) -> None:
     assert run(load(data), 8).tolist() == [7] * 8
 
 
-def test_what_ends_too_early_is_refused(data: bytes) -> None:
+def test_a_truncated_object_is_rejected(data: bytes) -> None:
     (table,) = struct.unpack_from("<Q", data, TABLE_AT)
     assert table + SECTION < len(data), "the sections are listed at the end"
     for length in range(len(data)):
@@ -50,7 +50,7 @@ def test_what_ends_too_early_is_refused(data: bytes) -> None:
 
 
 def tables(data: bytes) -> list[int]:
-    """The offsets of all that is no code: the head, the table of sections, symbols, names and relocations."""
+    """The offsets of everything except code: header, section table, symbols, names and relocations."""
     file = ObjectFile(data)
     (start,) = struct.unpack_from("<Q", data, TABLE_AT)
     found = [*range(SECTION), *range(start, start + SECTION * len(file.sections))]
@@ -60,8 +60,8 @@ def tables(data: bytes) -> list[int]:
     return sorted(set(found))
 
 
-def test_bytes_that_are_changed_are_refused_or_make_no_difference_to_loading(data: bytes) -> None:
-    """Nothing is run: what a changed addend points to is not known here, and the cache has digests."""
+def test_changed_bytes_are_rejected_or_loaded_equally(data: bytes) -> None:
+    """Nothing is run: the target of a changed addend is not checked here, because the cache has digests."""
     refused = 0
     for at in tables(data):
         for flip in (0x01, 0x80, 0xFF):
@@ -78,7 +78,7 @@ def test_bytes_that_are_changed_are_refused_or_make_no_difference_to_loading(dat
 
 
 def address_of(code: Code) -> int:
-    """Where the pages begin. In the system's list they may be one with those of other code."""
+    """The start of its pages. In /proc/self/maps they may be merged with the pages of other code."""
     return address(np.frombuffer(code.pages, np.uint8))
 
 
@@ -111,7 +111,7 @@ def test_relocations_outside_of_their_section(data: bytes, offset: int) -> None:
         load(bytes(changed))
 
 
-def test_relocations_to_what_the_object_does_not_hold(data: bytes) -> None:
+def test_relocations_to_undefined_symbols_are_rejected(data: bytes) -> None:
     file = ObjectFile(data)
     at = relocations_of_code(file) + 8
     (info,) = struct.unpack_from("<Q", data, at)
@@ -141,11 +141,11 @@ def test_pages_are_never_writable_and_executable(data: bytes, monkeypatch: pytes
         return {int(line.split("-")[0], 16): line.split()[1] for line in lines}
 
     def at(place: int, how: dict[int, str]) -> str:
-        """The protection of a page, which neighbours that are protected alike may lie in one line with."""
+        """The protection of a page, whose entry may include neighbours with the same protection."""
         return how[max(start for start in how if start <= place)]
 
     def both() -> list[int]:
-        """Pages that are writable and executable: ctypes has one of its own."""
+        """Pages that are writable and executable: ctypes has a private one."""
         return [start for start, how in protections().items() if "w" in how and "x" in how]
 
     before_loading = both()
@@ -168,6 +168,6 @@ def test_a_system_that_refuses(data: bytes, monkeypatch: pytest.MonkeyPatch) -> 
         def mprotect(self, *_: object) -> int:
             return -1
 
-    monkeypatch.setattr(loader.ctypes, "CDLL", lambda *_, **__: Refusing())
+    monkeypatch.setattr(loader, "c_library", Refusing)
     with pytest.raises(OSError, match="executable memory"):
         load(data)

@@ -1,4 +1,4 @@
-"""Long sums, which products take in parts, and blocks of tiles that meet the same weights."""
+"""Long sums, which products split into parts, and blocks of tiles that share weights."""
 
 from __future__ import annotations
 
@@ -8,12 +8,14 @@ import pytest
 pytest.importorskip("llvmlite")
 
 from irload.core.tensor import Array
-from irload.plan.backends.llvm.kernels.access import Access
-from irload.plan.backends.llvm.kernels.parts import in_parts
-from irload.plan.backends.llvm.kernels.product import Product
+from irload.ops.sliding import WindowAxis
+from irload.plan.backends.llvm.dot import FMA
+from irload.plan.backends.llvm.kernels.contraction.access import Access
+from irload.plan.backends.llvm.kernels.contraction.parts import in_parts
+from irload.plan.backends.llvm.kernels.contraction.product import Product
 from irload.plan.backends.llvm.tile import Level
 from irload.plan.ir.expression import Expression, Instruction
-from irload.plan.ir.steps import MatMul
+from irload.plan.ir.steps import MatMulStep
 from tests.plan.llvm.convolutions import check_step, convolution
 from tests.plan.llvm.harness import TARGETS, channels_last
 from tests.plan.programs import constant, value
@@ -23,13 +25,15 @@ SLOW = Expression(2, (Instruction("add", (0, 1)), Instruction("tanh", (2,))))
 """An epilogue that runs over the sums once stored."""
 
 
-def matmul(rows: int, channels: int, length: int, epilogue: Expression, *, turned: bool) -> tuple[MatMul, list[Array]]:
+def matmul(
+    rows: int, channels: int, length: int, epilogue: Expression, *, turned: bool
+) -> tuple[MatMulStep, list[Array]]:
     """A matmul with a bias whose sums are about 1."""
     rng = np.random.default_rng(length)
     data = value(length, rows) if turned else value(rows, length)
     weights = (rng.standard_normal((length, channels)) / length**0.5).astype(np.float32)
     bias = constant(rng.standard_normal(channels).astype(np.float32))
-    step = MatMul([data, constant(weights), bias], [value(rows, channels)], transpose_a=turned, epilogue=epilogue)
+    step = MatMulStep([data, constant(weights), bias], [value(rows, channels)], transpose_a=turned, epilogue=epilogue)
     return step, [rng.standard_normal(data.shape).astype(np.float32)]
 
 
@@ -80,15 +84,15 @@ def test_convolutions(kernel: tuple[int, ...], depth: int, stride: int, pads: li
         (64, (Level(1024, 4),), 1),
         (64, (Level(2050, 4),), 1),
         (14, (Level(3072, 4),), 1),
-        (49, (Level(3, 400, 0, size=7), Level(3, 40, -1, size=7), Level(512, 4)), 3),
-        (49, (Level(3, 40, -1, size=7), Level(2048, 4)), 1),
-        (49, (Level(2048, 4), Level(3, 400, size=7)), 1),
+        (49, (Level(3, 400, 0, WindowAxis(7, 7)), Level(3, 40, -1, WindowAxis(7, 7)), Level(512, 4)), 3),
+        (49, (Level(3, 40, -1, WindowAxis(7, 7)), Level(2048, 4)), 1),
+        (49, (Level(2048, 4), Level(3, 400, None, WindowAxis(7, 7))), 1),
     ],
 )
 def test_long_sums_have_parts(rows: int, levels: tuple[Level, ...], parts: int) -> None:
     length = np.prod([level.count for level in levels])
     own = Access((), 4 * int(length), 4)
-    found = in_parts(Product(16, (), rows, 256, levels, own, own, (), Expression(1), 14, 2, 2, ()))
+    found = in_parts(Product(FMA, (), rows, 256, own, own, (), Expression(1), (), 14, levels, 16, 2, 2))
     assert found.split == (parts > 1)
     assert not found.split or found.levels[0].count == parts
     assert np.prod([level.count for level in found.levels]) == length

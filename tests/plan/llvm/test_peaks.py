@@ -1,4 +1,4 @@
-"""The peaks of the machine: measured once, kept, and what a profile makes of them."""
+"""The peaks of the machine: measured once, cached, and related to the times of a profile."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import pytest
 
 import irload
 from irload.plan.backends.llvm import available, peaks, target
+from irload.plan.backends.llvm.dot import PAIRS
 from irload.plan.backends.llvm.peaks import Peaks
 from irload.plan.backends.llvm.target import AVX2, Target, _flags
 from tests.plan.graphs import Net
@@ -29,8 +30,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
 
 
 @pytest.mark.parametrize(("chosen", "threads"), [(AVX2, 1), (AVX2, 2), *((found, 1) for found in BF16)])
-def test_what_is_measured_is_sane(chosen: Target, threads: int) -> None:
-    """The bounds are wide: the machine may be busy with other things."""
+def test_measured_peaks_are_plausible(chosen: Target, threads: int) -> None:
+    """The bounds are wide: the machine may be busy."""
     found = peaks.measure(chosen, threads)
     assert 1e8 < found.flops < 1e13
     assert 1e7 < found.nbytes < 1e13
@@ -38,7 +39,7 @@ def test_what_is_measured_is_sane(chosen: Target, threads: int) -> None:
 
 
 def test_pairs_count_twice() -> None:
-    assert peaks.Multiply(16, pairs=True).operations == 2 * peaks.Multiply(16).operations
+    assert peaks.MultiplyLoop(16, PAIRS).operations == 2 * peaks.MultiplyLoop(16).operations
     assert peaks.MultiplyTiles().operations == peaks.UNITS * peaks.TILE_TURNS * 4 * 2 * 16 * 16 * 32
 
 
@@ -72,14 +73,14 @@ def test_it_is_measured_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> N
         '{"KEY": [1, 1, -1]}',
     ],
 )
-def test_a_damaged_file_is_as_good_as_none(folder: Path, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+def test_a_damaged_file_is_ignored(folder: Path, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
     monkeypatch.setattr(peaks, "measure", lambda target, threads: Peaks(1e9, 5e9, 0))
     key = f"{peaks.processor()}, avx2, 1 threads"
     (folder / "peaks.json").write_text(text.replace("KEY", key), encoding="utf-8")
     assert peaks.peaks(AVX2, 1) == Peaks(1e9, 5e9, 0)
 
 
-def test_a_profile_says_how_far_each_step_reaches(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_profile_relates_steps_to_the_peak(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("IRLOAD_JIT", "avx2")
     monkeypatch.setattr(peaks, "measure", lambda target, threads: Peaks(1e12, 1e12, 2e12))
     net = Net()
@@ -96,12 +97,12 @@ def test_a_profile_says_how_far_each_step_reaches(monkeypatch: pytest.MonkeyPatc
     assert replace(product, reach=None).rate == product.rate
 
 
-def test_products_in_bf16_have_a_peak_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_products_in_bf16_have_a_separate_peak(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(available, "host_target", lambda: DOTS)
     monkeypatch.setattr(target, "host_target", lambda: DOTS)
     monkeypatch.setattr(peaks, "measure", lambda target, threads: Peaks(1, 1e12, 1e15))
     net = Net()
     model = net.model(net.op("MatMul", net.input(64, 64), net.weights(64, 64), transpose_a=False, transpose_b=False))
-    (product,) = irload.compile_model(model, 1, precision="bf16").profile(np.ones((64, 64), np.float32))
-    assert product.kernel == "DotProduct"
+    *_, product = irload.compile_model(model, 1, precision="bf16").profile(np.ones((64, 64), np.float32))
+    assert product.kernel == "Product"
     assert product.reach == pytest.approx(product.flops / product.seconds / 1e15)

@@ -8,13 +8,13 @@ import pytest
 pytest.importorskip("llvmlite")
 
 from irload.core.tensor import Array
-from irload.plan.ir.steps import Conv
+from irload.plan.ir.steps import ConvStep
 from tests.plan.llvm.convolutions import check_step, convolution
 from tests.plan.llvm.harness import TARGETS, channels_last
 from tests.plan.llvm.matmuls import random_matmul
 
 
-def random_convolution(rng: np.random.Generator) -> tuple[Conv, list[Array]]:
+def random_convolution(rng: np.random.Generator) -> tuple[ConvStep, list[Array]]:
     """A convolution of one to three dimensions and its data."""
     dimensions = int(rng.choice([1, 2, 2, 2, 3]))
     groups = int(rng.choice([1, 1, 1, 2, 3]))

@@ -11,7 +11,7 @@ from irload.core.tensor import Array
 from irload.plan.backends.llvm.target import Target
 from irload.plan.ir.expression import Expression, Instruction
 from irload.plan.ir.program import Step, Value
-from irload.plan.ir.steps import GroupNormalize, Normalize, Reduce, RotaryEmbedding, Softmax
+from irload.plan.ir.steps import GroupNormalizeStep, NormalizeStep, ReduceStep, RotaryEmbeddingStep, SoftmaxStep
 from tests.plan.llvm.harness import TARGETS, channels_last, guarded, run_step
 from tests.plan.llvm.strides import strided
 from tests.plan.programs import constant, value
@@ -22,7 +22,7 @@ F32 = np.dtype(np.float32)
 
 
 def checked(step: Step, arrays: list[Array], wanted: Array, seed: int, rtol: float = 1e-5) -> None:
-    """The step on memory of any strides gives this."""
+    """Compare the step on memory of any strides with the expected result."""
     rng = np.random.default_rng([seed, 1])
     target, threads = TARGETS[seed % len(TARGETS)], int(rng.integers(1, 4))
     lay = (None, channels_last, strided(rng))[seed % 3]
@@ -53,7 +53,7 @@ def test_softmax(seed: int) -> None:
     x = numbers(rng, shape)
     if seed % 4 == 0:
         x.reshape(-1)[rng.integers(0, x.size, 3)] = (-np.inf, np.inf, np.nan)[seed // 4 % 3]
-    checked(Softmax([value(*shape)], [value(*shape)], axis=axis), [x], softmax(x, axis), seed)
+    checked(SoftmaxStep([value(*shape)], [value(*shape)], axis=axis), [x], softmax(x, axis), seed)
 
 
 targets = pytest.mark.parametrize("target", TARGETS, ids=lambda t: t.name)
@@ -64,12 +64,12 @@ targets = pytest.mark.parametrize("target", TARGETS, ids=lambda t: t.name)
 def test_softmax_of_masked_scores_has_no_subnormal_results(shape: tuple[int, ...], axis: int, target: Target) -> None:
     x = numbers(np.random.default_rng(1), shape) * 4
     x += np.linspace(-110, 0, shape[axis], dtype=np.float32).reshape([-1 if k == axis else 1 for k in range(2)])
-    (found,) = run_step(Softmax([value(*shape)], [value(*shape)], axis=axis), [x], target, 1)
+    (found,) = run_step(SoftmaxStep([value(*shape)], [value(*shape)], axis=axis), [x], target, 1)
     wanted = softmax(x, axis)
     least = np.finfo(np.float32).tiny
     assert ((wanted > 0) & (wanted < least)).any()
     assert not ((found > 0) & (found < least)).any()
-    # What may have become subnormal is lost, and nothing larger.
+    # Results that may have become subnormal are flushed, and nothing larger.
     np.testing.assert_allclose(found, np.where(found == 0, 0, wanted), rtol=2e-5)  # of x − max at 100
     assert wanted[found == 0].max() <= least * shape[axis]
 
@@ -78,24 +78,25 @@ def test_softmax_of_masked_scores_has_no_subnormal_results(shape: tuple[int, ...
 @pytest.mark.parametrize(("shape", "axis"), [((4, 1001), 1), ((3, 1001, 5), 1), ((2, 16, 4, 80), 1), ((5, 1), 1)])
 def test_softmax_of_long_axes(shape: tuple[int, ...], axis: int, target: Target) -> None:
     x = numbers(np.random.default_rng(0), shape)
-    (found,) = run_step(Softmax([value(*shape)], [value(*shape)], axis=axis), [x], target, 2)
+    (found,) = run_step(SoftmaxStep([value(*shape)], [value(*shape)], axis=axis), [x], target, 2)
     np.testing.assert_allclose(found, softmax(x, axis), rtol=3e-6, atol=1e-9)
-    (found,) = run_step(Softmax([value(*shape)], [value(*shape)], axis=axis), [x * 0 - np.inf], target, 2)
+    (found,) = run_step(SoftmaxStep([value(*shape)], [value(*shape)], axis=axis), [x * 0 - np.inf], target, 2)
     assert np.isnan(found).all()
 
 
+@pytest.mark.one_in(4)
 @targets
 @pytest.mark.parametrize("length", range(1, 18))
 @pytest.mark.parametrize("rows", [(1,), (15,), (16,), (3, 37)])
 @pytest.mark.parametrize("planar", [False, True])
 def test_softmax_of_short_rows(length: int, rows: tuple[int, ...], planar: bool, target: Target) -> None:
-    """Rows one behind the other, as in maps with channels innermost; with `planar` the results lie otherwise."""
+    """Consecutive short rows, as in channels-last maps; with `planar` the results have another layout."""
     rng = np.random.default_rng(length)
     x = numbers(rng, (*rows, length))
     x.reshape(-1)[rng.integers(0, x.size, 3)] = -np.inf, np.inf, np.nan
     x = np.moveaxis(x, -1, -2) if planar else x
     axis = len(rows) - planar
-    step = Softmax([value(*x.shape)], [value(*x.shape)], axis=axis)
+    step = SoftmaxStep([value(*x.shape)], [value(*x.shape)], axis=axis)
 
     def laid(of: Value, array: Array) -> Array:
         return (
@@ -121,7 +122,7 @@ def test_normalize(seed: int) -> None:
     center = bool(rng.random() < 0.6)
     x = numbers(rng, shape)
     if np.prod([shape[a] for a in axes]) < 4:
-        x[...] = np.round(x)  # a variance that is near zero is not to be compared
+        x[...] = np.round(x)  # a variance near zero is not comparable
     outside = bool(rng.integers(2))
     wanted = normalized(x, axes, 0.1, center=center, outside=outside)
     inputs: list[Value] = [value(*shape)]
@@ -134,7 +135,7 @@ def test_normalize(seed: int) -> None:
         arrays.append(shift)
     else:
         wanted = gelu(wanted)
-    step = Normalize(inputs, [value(*shape)], axes=axes, eps=0.1, center=center, outside=outside, epilogue=epilogue)
+    step = NormalizeStep(inputs, [value(*shape)], axes=axes, eps=0.1, center=center, outside=outside, epilogue=epilogue)
     checked(step, arrays, wanted, seed)
 
 
@@ -147,11 +148,11 @@ def gelu(x: Array) -> Array:
 @targets
 @pytest.mark.parametrize("n", [768, 1023, 4096 + 7])
 def test_rows_far_from_zero(n: int, target: Target) -> None:
-    """The variance is that of differences from the mean; of equal numbers it is exactly zero."""
+    """The variance is computed from differences to the mean; for equal numbers it is exactly zero."""
     rng = np.random.default_rng(0)
     x = (1000 + rng.standard_normal((3, n))).astype(np.float32)
     x[2] = 1234.5
-    step = Normalize([value(3, n)], [value(3, n)], axes=(1,), eps=1e-5)
+    step = NormalizeStep([value(3, n)], [value(3, n)], axes=(1,), eps=1e-5)
     (found,) = run_step(step, [x], target)
     np.testing.assert_allclose(found, normalized(x, (1,), 1e-5, center=True), atol=2e-4)
     assert not found[2].any()
@@ -168,7 +169,7 @@ def test_group_normalize(seed: int) -> None:
     column = (-1, *(1,) * (len(shape) - 2))
     wanted = wanted * scale.reshape(column) + bias.reshape(column)
     inputs = [value(*shape), constant(scale), value(*bias.shape)]
-    checked(GroupNormalize(inputs, [value(*shape)], groups=groups, eps=0.1), [x, bias], wanted, seed)
+    checked(GroupNormalizeStep(inputs, [value(*shape)], groups=groups, eps=0.1), [x, bias], wanted, seed)
 
 
 def reduced(kind: str, x: Array, axes: tuple[int, ...], *, keep: bool) -> Array:
@@ -195,14 +196,14 @@ def test_reduce(seed: int, kind: str) -> None:
             seed // 4 % 2
         ]
     wanted = np.asarray(reduced(kind, x, axes, keep=keep))
-    checked(Reduce([value(*shape)], [value(*wanted.shape)], kind=kind, axes=axes), [x], wanted, seed)
+    checked(ReduceStep([value(*shape)], [value(*wanted.shape)], kind=kind, axes=axes), [x], wanted, seed)
 
 
 @targets
 @pytest.mark.parametrize("axes", [(0,), (1,), (0, 1)], ids=str)
 def test_long_sums_keep_their_digits(axes: tuple[int, ...], target: Target) -> None:
     x = np.random.default_rng(0).random((40_000, 20), np.float32)
-    step = Reduce([value(*x.shape)], [value(*np.delete(x.shape, axes))], kind="sum", axes=axes)
+    step = ReduceStep([value(*x.shape)], [value(*np.delete(x.shape, axes))], kind="sum", axes=axes)
     (found,) = run_step(step, [x], target, 2)
     np.testing.assert_allclose(found, x.sum(axes, np.float64), rtol=1e-6)
 
@@ -215,5 +216,5 @@ def test_rotary_embedding(seed: int) -> None:
     x, cosine, sine = (numbers(rng, s) for s in (shape, *narrow))
     first, second = np.split(x, 2, -1)
     wanted = x * cosine + np.concatenate([-second, first], -1) * sine
-    step = RotaryEmbedding([value(*shape), value(*narrow[0]), constant(sine)], [value(*shape)])
+    step = RotaryEmbeddingStep([value(*shape), value(*narrow[0]), constant(sine)], [value(*shape)])
     checked(step, [x, cosine], wanted, seed)

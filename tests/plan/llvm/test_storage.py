@@ -1,4 +1,4 @@
-"""Values stored in bf16 between steps: what each kernel reads and writes, and which values of random programs are."""
+"""Values stored in bf16 between steps: reads and writes of each kernel, and the selected values of random programs."""
 
 from __future__ import annotations
 
@@ -15,13 +15,24 @@ from irload.core.tensor import Array
 from irload.plan.backends.base import Options
 from irload.plan.backends.channels_last import layouts
 from irload.plan.backends.llvm.backend import LlvmBackend
-from irload.plan.backends.llvm.storage import STORAGE, stored_layouts
+from irload.plan.backends.llvm.storage import stored_layouts
 from irload.plan.backends.llvm.target import Target
 from irload.plan.backends.numpy.backend import NumpyBackend
 from irload.plan.executor import Executor
 from irload.plan.ir.expression import Expression, Instruction
 from irload.plan.ir.program import Program, Step, Value
-from irload.plan.ir.steps import Concat, Conv, Elementwise, MatMul, Normalize, Pool, Reduce, Reshape, Slice, Transpose
+from irload.plan.ir.steps import (
+    ConcatStep,
+    ConvStep,
+    ElementwiseStep,
+    MatMulStep,
+    NormalizeStep,
+    PoolStep,
+    ReduceStep,
+    ReshapeStep,
+    SliceStep,
+    TransposeStep,
+)
 from tests.plan.llvm.convolutions import convolution
 from tests.plan.llvm.harness import BF16, DOTS, TILES, channels_last, guarded, run_step
 from tests.plan.llvm.matmuls import random_matmul
@@ -33,7 +44,7 @@ Laid = Callable[[Value, Array], Array]
 
 
 def laid(stored: set[Value], base: Laid) -> Laid:
-    """The layout in which some values are stored in bf16."""
+    """The layout of the values that may be stored in bf16."""
 
     def lay(value: Value, plain: Array) -> Array:
         return base(value, guarded(value.shape, bfloat16) if value in stored else plain)
@@ -52,7 +63,7 @@ def some(rng: np.random.Generator, values: Sequence[Value]) -> set[Value]:
 def check(
     step: Step, arrays: list[Array], stored: set[Value], target: Target, wanted: Array, base: Laid, threads: int = 1
 ) -> None:
-    """The output is what is wanted, rounded where it is stored in bf16."""
+    """The output equals the expected one, rounded if it is stored in bf16."""
     (found,) = run_step(step, arrays, target, threads, precision="bf16", laid=laid(stored, base))
     scale = max(float(np.abs(wanted).max()), 1e-30)
     rounding = 2.0**-8 if step.output in stored else 0.0
@@ -60,7 +71,7 @@ def check(
 
 
 def in_numpy(step: Step, arrays: list[Array], stored: set[Value], *, products: bool = False) -> Array:
-    """The step by NumPy on inputs as they are stored; inputs of products are rounded in any case."""
+    """The step by NumPy on inputs rounded as stored; inputs of products are rounded in any case."""
     values = [v for v in step.inputs if not v.is_constant]
     short = stored | set(step.inputs[:2] if products else ())
     given = {v: narrowed(a) if v in short else a for v, a in zip(values, arrays, strict=True)}
@@ -74,7 +85,7 @@ def in_numpy(step: Step, arrays: list[Array], stored: set[Value], *, products: b
 def test_convolutions(target: Target, seed: int) -> None:
     rng = np.random.default_rng(seed)
     step, arrays = random_convolution(rng)
-    if seed % 2:  # without padding data are read where they lie
+    if seed % 2:  # without padding the data are read in place
         pads = (0,) * len(step.pads_begin)
         spans = [(k - 1) * d + 1 for k, d in zip(step.inputs[1].shape[3:], step.dilations, strict=True)]
         sizes = [max(n, span) for n, span in zip(step.inputs[0].shape[2:], spans, strict=True)]
@@ -138,7 +149,7 @@ def test_poolings(target: Target, kind: str, channels: int) -> None:
     rng = np.random.default_rng(channels)
     x, y = value(2, channels, 11, 13), value(2, channels, 6, 7)
     numbers = {"strides": (2, 2), "dilations": (1, 1), "pads_begin": (1, 1)}
-    step = Pool([x], [y], kind=kind, kernel=(3, 3), **numbers)
+    step = PoolStep([x], [y], kind=kind, kernel=(3, 3), **numbers)
     arrays = [random(*x.shape)]
     for base in (channels_last, as_it_lies):
         stored = some(rng, [x, y])
@@ -151,7 +162,7 @@ def test_poolings(target: Target, kind: str, channels: int) -> None:
 def test_reductions(target: Target, kind: str, axes: tuple[int, ...]) -> None:
     x = value(2, 35, 5, 19)
     y = value(*(1 if k in axes else n for k, n in enumerate(x.shape)))
-    step, arrays = Reduce([x], [y], kind=kind, axes=axes), [random(*x.shape)]
+    step, arrays = ReduceStep([x], [y], kind=kind, axes=axes), [random(*x.shape)]
     for base in (channels_last, as_it_lies):
         check(step, arrays, {x}, target, in_numpy(step, arrays, {x}), base)
 
@@ -175,9 +186,9 @@ class Net:
         for _ in range(10):
             self.add()
         last = self.maps[-1]
-        flat = self.made(Reshape, [last], (1, last.size))
+        flat = self.made(ReshapeStep, [last], (1, last.size))
         weights = constant(self.normal((last.size, 32), last.size))
-        self.outputs = [self.made(MatMul, [flat, weights], (1, 32)), last]
+        self.outputs = [self.made(MatMulStep, [flat, weights], (1, 32)), last]
         if rng.random() < 0.5:
             self.outputs.append(self.maps[int(rng.integers(1, len(self.maps)))])
 
@@ -202,27 +213,27 @@ class Net:
             same = [m for m in self.maps if m.shape == (n, groups * own, h, w) and rng.random() < 0.7]
             how = {"strides": (1, 1), "dilations": (1, 1), "pads_begin": pad, "pads_end": pad}
             epilogue = {"epilogue": ADD} if same else {}
-            made = self.made(Conv, [x, weights, *same[:1]], (n, groups * own, h, w), **how, **epilogue)
+            made = self.made(ConvStep, [x, weights, *same[:1]], (n, groups * own, h, w), **how, **epilogue)
         elif kind == "pool":
             how = {"strides": (1, 1), "dilations": (1, 1), "pads_begin": (1, 1)}
-            made = self.made(Pool, [x], x.shape, kind=str(rng.choice(["max", "mean"])), kernel=(3, 3), **how)
+            made = self.made(PoolStep, [x], x.shape, kind=str(rng.choice(["max", "mean"])), kernel=(3, 3), **how)
         elif kind == "relu":
-            made = self.made(Elementwise, [x], x.shape, expression=RELU)
+            made = self.made(ElementwiseStep, [x], x.shape, expression=RELU)
         elif kind == "sum":
             other = [m for m in self.maps if m.shape == x.shape]
-            made = self.made(Elementwise, [x, other[int(rng.integers(len(other)))]], x.shape, expression=ADD)
+            made = self.made(ElementwiseStep, [x, other[int(rng.integers(len(other)))]], x.shape, expression=ADD)
         elif kind == "concat":
             parts = [m for m in self.maps if m.shape[2:] == (h, w)][-2:]
-            made = self.made(Concat, parts, (n, sum(m.shape[1] for m in parts), h, w), axis=1)
+            made = self.made(ConcatStep, parts, (n, sum(m.shape[1] for m in parts), h, w), axis=1)
         elif kind == "scale":
-            mean = self.made(Reduce, [x], (n, c, 1, 1), kind="mean", axes=(2, 3))
-            made = self.made(Elementwise, [x, mean], x.shape, expression=MULTIPLY)
+            mean = self.made(ReduceStep, [x], (n, c, 1, 1), kind="mean", axes=(2, 3))
+            made = self.made(ElementwiseStep, [x, mean], x.shape, expression=MULTIPLY)
         elif kind == "slice":
-            made = self.made(Slice, [x], (n, c // 2, h, w), index=(slice(None), slice(0, c // 2)))
+            made = self.made(SliceStep, [x], (n, c // 2, h, w), index=(slice(None), slice(0, c // 2)))
         else:
-            turned = self.made(Transpose, [x], (n, h, w, c), order=(0, 2, 3, 1))
-            made = self.made(Elementwise, [turned], turned.shape, expression=RELU)
-            made = self.made(Transpose, [made], x.shape, order=(0, 3, 1, 2))
+            turned = self.made(TransposeStep, [x], (n, h, w, c), order=(0, 2, 3, 1))
+            made = self.made(ElementwiseStep, [turned], turned.shape, expression=RELU)
+            made = self.made(TransposeStep, [made], x.shape, order=(0, 3, 1, 2))
         self.maps.append(made)
 
 
@@ -245,37 +256,37 @@ def test_random_nets(target: Target, seed: int) -> None:
 
 
 def small_net() -> tuple[Program, dict[str, Value]]:
-    """Two convolutions, a residual sum, their mean, and a convolution that no kernel for tiles takes."""
+    """Two convolutions, a residual sum, their mean, and a convolution that no kernel for tiles supports."""
     names = ("x", "a", "b", "s", "mean", "few")
     x, a, b, s = (value(1, 64, 16, 16) for _ in range(4))
     mean, few = value(1, 64, 1, 1), value(1, 4, 16, 16)
     how = {"strides": (1, 1), "dilations": (1, 1), "pads_begin": (0, 0), "pads_end": (0, 0)}
     w, w_few = (constant(np.zeros((1, n, 64, 1, 1), np.float32)) for n in (64, 4))
     steps = [
-        Conv([x, w], [a], **how),
-        Conv([a, w], [b], **how),
-        Elementwise([a, b], [s], expression=ADD),
-        Reduce([s], [mean], kind="mean", axes=(2, 3)),
-        Conv([b, w_few], [few], **how),
+        ConvStep([x, w], [a], **how),
+        ConvStep([a, w], [b], **how),
+        ElementwiseStep([a, b], [s], expression=ADD),
+        ReduceStep([s], [mean], kind="mean", axes=(2, 3)),
+        ConvStep([b, w_few], [few], **how),
     ]
     return Program(steps, [x], [mean, few]), dict(zip(names, (x, a, b, s, mean, few), strict=True))
 
 
 @pytest.mark.parametrize("target", [TILES, DOTS], ids=lambda t: t.name)
-def test_what_is_stored(target: Target) -> None:
+def test_values_stored_in_bf16(target: Target) -> None:
     program, values = small_net()
-    found = stored_layouts(program, program.steps, layouts(program, program.steps), target)
-    stored = {name for name, v in values.items() if v in found and found[v].storage == STORAGE}
-    assert stored == {"a", "s"}  # b is read by a convolution in f32, x is the caller's, the others are returned
+    found = stored_layouts(program, program.steps, layouts(program, program.steps, program.inputs), target)
+    stored = {name for name, v in values.items() if v in found and found[v].storage == bfloat16}
+    assert stored == {"a", "s"}  # b is read by a convolution in f32, x belongs to the caller, the others are returned
 
 
 def test_residual_streams_of_transformers_are_not_stored() -> None:
     x, normal, inner, y = value(1, 32, 64), value(1, 32, 64), value(1, 32, 256), value(1, 32, 64)
     steps = [
-        Normalize([x], [normal], axes=(2,), eps=1e-5),
-        MatMul([normal, constant(np.zeros((64, 256), np.float32))], [inner]),
-        MatMul([inner, constant(np.zeros((256, 64), np.float32)), x], [y], epilogue=ADD),
-        Normalize([y], [z := value(1, 32, 64)], axes=(2,), eps=1e-5),
+        NormalizeStep([x], [normal], axes=(2,), eps=1e-5),
+        MatMulStep([normal, constant(np.zeros((64, 256), np.float32))], [inner]),
+        MatMulStep([inner, constant(np.zeros((256, 64), np.float32)), x], [y], epilogue=ADD),
+        NormalizeStep([y], [z := value(1, 32, 64)], axes=(2,), eps=1e-5),
     ]
     found = stored_layouts(Program(steps, [x], [z]), steps, {}, TILES)
-    assert {v for v, layout in found.items() if layout.storage == STORAGE} == {inner}
+    assert {v for v, layout in found.items() if layout.storage == bfloat16} == {inner}

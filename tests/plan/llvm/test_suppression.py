@@ -1,4 +1,4 @@
-"""Compiled suppression leaves the boxes that `suppress` leaves, number by number."""
+"""Compiled suppression selects the same boxes as `suppress`, bit for bit."""
 
 from __future__ import annotations
 

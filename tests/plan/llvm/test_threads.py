@@ -1,4 +1,4 @@
-"""Compiled kernels among threads: forks, interruptions, requests at a time, more threads than processors."""
+"""Compiled kernels with threads: forks, interruptions, concurrent requests, more threads than processors."""
 
 from __future__ import annotations
 
@@ -9,15 +9,17 @@ import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 import irload
 from irload.batch import predict
-from irload.machine import processors
-from irload.plan.backends.llvm.runtime import library
+from irload.plan.backends.llvm import library as libraries
+from irload.plan.backends.llvm.cache import ObjectCache
 from irload.plan.backends.llvm.target import AVX2, _flags
+from irload.system.machine import processors
 from tests.plan.graphs import Net
 from tests.plan.llvm.tiny import Fill, filled
 
@@ -48,7 +50,7 @@ def close(found: np.ndarray, expected: np.ndarray) -> None:
 
 
 @pytest.mark.parametrize("threads", [1, 2, processors() + 2, 4 * processors()])
-def test_any_number_of_threads_comes_to_an_end(threads: int) -> None:
+def test_any_number_of_threads_terminates(threads: int) -> None:
     model, x, expected = net()
     compiled = irload.compile_model(model, threads, jit=True)
     for _ in range(20):
@@ -60,7 +62,7 @@ def test_any_number_of_threads_comes_to_an_end(threads: int) -> None:
 def test_requests_at_a_time(threads: int) -> None:
     model, x, expected = net()
     compiled = irload.compile_model(model, threads, jit=True)
-    inputs = [x * k for k in range(1, 5)]  # ReLU keeps factors
+    inputs = [x * k for k in range(1, 5)]  # ReLU preserves positive scales
 
     def work(k: int) -> None:
         for _ in range(10):
@@ -71,7 +73,7 @@ def test_requests_at_a_time(threads: int) -> None:
 
 
 def in_child(work) -> None:
-    """Fork, and have the child do it within a minute."""
+    """Fork, and let the child run it within a minute."""
     child = os.fork()
     if child == 0:
         code = 1
@@ -92,7 +94,7 @@ def test_a_forked_child_runs_and_compiles() -> None:
 
     def work() -> None:
         close(compiled(x)[0], expected)
-        assert filled(Fill(os.getpid()))[0] == os.getpid()  # which no cache holds
+        assert filled(Fill(os.getpid()))[0] == os.getpid()  # not in any cache
 
     in_child(work)
     close(compiled(x)[0], expected)
@@ -100,7 +102,7 @@ def test_a_forked_child_runs_and_compiles() -> None:
 
 @pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork.*:DeprecationWarning")
 def test_a_fork_while_others_compile_and_run() -> None:
-    """Locks that another thread of the parent holds at that moment would never be free in the child."""
+    """Locks that another thread of the parent holds at that moment would never be released in the child."""
     model, x, expected = net(64)
     compiled = irload.compile_model(model, 2, jit=True)
     stop = threading.Event()
@@ -124,18 +126,23 @@ def test_a_fork_while_others_compile_and_run() -> None:
             thread.join()
 
 
-def test_no_fork_happens_while_code_is_made() -> None:
-    """LLVM has locks of its own, which a child would find held for ever."""
+def test_no_fork_happens_during_compilation(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """LLVM has internal locks, which a child would inherit locked."""
     forked = threading.Event()
+    compile_object = libraries.compile_object
+
+    def compiling(*arguments: Any) -> bytes:
+        thread.start()
+        assert not forked.wait(0.2)
+        return compile_object(*arguments)
 
     def fork() -> None:
         subprocess.run(["true"], check=True, preexec_fn=lambda: None)
         forked.set()
 
-    with library.lock:
-        thread = threading.Thread(target=fork)
-        thread.start()
-        assert not forked.wait(0.2)
+    thread = threading.Thread(target=fork)
+    monkeypatch.setattr(libraries, "compile_object", compiling)
+    libraries.Library(ObjectCache(tmp_path)).code(Fill(3), AVX2)
     thread.join(30)
     assert forked.is_set()
 
@@ -171,7 +178,7 @@ assert caught == 10
 
 
 def test_batches_run_compiled_kernels() -> None:
-    """Workers are processes of their own; each loads the kernels from the cache."""
+    """Workers are separate processes; each loads the kernels from the cache."""
     images = [np.load(file) for file in sorted((MODELS / "digits").glob("digit_*.npy"))]
     expected = irload.compile_model(MODELS / "digits" / "model.xml", optimize=False)
     for workers in (0, 2):

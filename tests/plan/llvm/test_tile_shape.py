@@ -20,7 +20,7 @@ def test_rows_that_share_sets_of_the_cache_are_few(target: Target, pitch: int, m
     assert rows * vectors >= 10, "too few sums to hide the latency of an FMA"
 
 
-def test_more_rows_share_a_set_that_has_more_places() -> None:
+def test_more_rows_fit_a_cache_set_of_more_ways() -> None:
     assert tile_shape(AVX512, 7, 512, pitch=4096)[0] <= 6
     assert tile_shape(AMX, 7, 512, pitch=4096)[0] == 7
 
@@ -28,7 +28,7 @@ def test_more_rows_share_a_set_that_has_more_places() -> None:
 def test_tiles_are_wide_where_loads_cost() -> None:
     assert tile_shape(AVX512, 196, 1024) == (14, 2)
     assert tile_shape(AMX, 196, 1024) == (6, 4)
-    assert tile_shape(AMX, 1, 1000, 2) == tile_shape(AVX512, 1, 1000, 2), "loads are all that a row takes time for"
+    assert tile_shape(AMX, 1, 1000, 2) == tile_shape(AVX512, 1, 1000, 2), "the time of a row is the time of its loads"
 
 
 def test_few_vectors_are_left_over() -> None:

@@ -58,7 +58,7 @@ FUNCTIONS: list[tuple[str, Reference, float, float]] = [
     ("gelu_tanh", _gelu_tanh, 3.5e-7, -1),
     ("gelu_tanh", _gelu_tanh, 5e-6, -9),
 ]
-"""Opcode, reference, the relative error allowed, from where on: f32 loses bits of what is smaller than it can hold."""
+"""Opcode, reference, the relative error allowed, and the lower bound of its range: below it f32 loses bits."""
 
 targets = pytest.mark.parametrize("target", TARGETS, ids=lambda t: t.name)
 
@@ -101,7 +101,7 @@ ENDS = np.float32(
 @targets
 @pytest.mark.parametrize("opcode", [n for n, o in OPCODES.items() if o.arity == 1 and n in TABLE])
 def test_the_ends_of_the_range(opcode: str, target: Target) -> None:
-    """NaN, infinities and zeros give what NumPy's kernels give."""
+    """NaN, infinities and zeros give the same as NumPy's kernels."""
     numbers = NUMBERS.get(opcode, (0.5,) * OPCODES[opcode].numbers[-1])
     expression = Expression(1, (Instruction(opcode, (0,), numbers),))
     assert supports_expression(expression)
@@ -142,7 +142,7 @@ def test_powers(exponent: float, target: Target) -> None:
     np.testing.assert_allclose(found, wanted, rtol=2e-7, atol=1e-38)
 
 
-def test_what_is_left_to_numpy() -> None:
+def test_instructions_left_to_numpy() -> None:
     for instruction in (
         Instruction("power_number", (0,), (0.3,)),
         Instruction("maximum_number", (0,), (math.nan,)),
@@ -164,7 +164,7 @@ def test_several_results() -> None:
     ("name", "reference", "allowed", "least"),
     [("exp_of_negative", np.exp, 1e-7, -87.0), ("exp2_of_negative", np.exp2, 3.2e-6, -126.0)],
 )
-def test_powers_of_what_is_not_positive(
+def test_powers_of_zero_and_negative_numbers(
     name: str, reference: Reference, allowed: float, least: float, target: Target
 ) -> None:
     x = np.concatenate([-np.abs(every_exponent(64)), np.linspace(least, 0, 1 << 14, dtype=np.float32)])

@@ -1,4 +1,4 @@
-"""Threads that wait for jobs in machine code: what they run, when they return, and that nothing is lost."""
+"""Threads that wait for jobs in machine code: they run each job once, return on demand, and lose none."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tests.plan.llvm.tiny import Fill
 pytestmark = pytest.mark.skipif(not AVX2.flags <= _flags(), reason="this processor has no compiled kernels")
 
 EVER = 1 << 60
-"""Turns that no test lives to see."""
+"""Turns that never elapse during a test."""
 
 
 class Filling:
@@ -40,7 +40,7 @@ class Filling:
         return self.table.job(0, 1, 0, 1)
 
     def filled(self) -> bool:
-        """Whether it is full; empties it."""
+        """Whether it is full; clears it."""
         full = bool((self.out == 5).all())
         self.out[:] = 0
         return full
@@ -55,20 +55,20 @@ def serving(mailbox: SpinMailbox) -> Generator[threading.Thread]:
         yield thread
     finally:
         mailbox.interrupt(True)
-        thread.join(10)
+        thread.join(100)
         assert not thread.is_alive()
 
 
 def submitted(mailbox: SpinMailbox, job: tuple[int, ...]) -> None:
     """Submit as soon as the thread waits."""
-    until = time.monotonic() + 10
+    until = time.monotonic() + 100
     while not mailbox.submit(job):
         assert time.monotonic() < until
         time.sleep(0.001)
     mailbox.finish()
 
 
-def test_a_job_is_run_where_a_thread_waits() -> None:
+def test_a_job_is_run_by_a_waiting_thread() -> None:
     mailbox, filling = SpinMailbox(AVX2, EVER), Filling()
     assert not mailbox.submit(filling.job)
     with serving(mailbox):
@@ -102,7 +102,7 @@ def test_a_thread_that_is_interrupted_before_it_waits_returns_at_once() -> None:
 
 
 def test_the_pool_submits_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
-    """After a run in common the other thread waits, and takes the next one without Python."""
+    """After a shared run the other thread waits, and runs the next one without Python."""
     taken: list[bool] = []
     submit = SpinMailbox.submit
 
@@ -113,7 +113,7 @@ def test_the_pool_submits_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
     pool.forget()
     monkeypatch.setattr(SpinMailbox, "submit", noted)
     monkeypatch.setattr(
-        SpinMailbox, "__init__", lambda self, target, init=SpinMailbox.__init__: init(self, target, EVER)
+        SpinMailbox, "__init__", lambda self, target, sparing, init=SpinMailbox.__init__: init(self, target, EVER)
     )
     monkeypatch.setattr("irload.plan.backends.llvm.kernel.SHARED_CYCLES", 0)
     filling = Filling(threads=2)
@@ -122,7 +122,7 @@ def test_the_pool_submits_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
             filling.table.run(0, 1)
             assert filling.filled()
         assert any(taken)
-        pool.run([[], [(filling.out.fill, (5.0,))]])  # a part in Python, for a thread that would wait for ever
+        pool.run([[], [(filling.out.fill, (5.0,))]])  # a part in Python, for a thread that would otherwise wait forever
         assert filling.filled()
         assert len(pool) == 1
     finally:
@@ -131,7 +131,7 @@ def test_the_pool_submits_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_interpreter_may_end_while_a_thread_waits() -> None:
-    """As it does on a busy machine, where the thread is late: its code has to stay."""
+    """As on a busy machine, where the thread is late: its code has to stay mapped."""
     program = (
         "import sys\n"
         "from irload.plan.backends.llvm import kernel, launching\n"

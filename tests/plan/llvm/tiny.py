@@ -1,10 +1,10 @@
-"""The smallest kernel there is, and libraries and objects of it: for tests of what surrounds kernels."""
+"""A minimal kernel, its output and its compiled object, for tests of loading, caching and running."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from irload.plan.backends.llvm.builder import Function
+from irload.plan.backends.llvm.builder import Function, Int
 from irload.plan.backends.llvm.compiler import compile_object
 from irload.plan.backends.llvm.kernel import Kernel, Launch, address
 from irload.plan.backends.llvm.launching import launched
@@ -13,7 +13,7 @@ from irload.record import record
 
 
 class Units(Kernel):
-    """A kernel of `units`, which threads share however few there are."""
+    """A kernel of `units` units whose cost estimate is high, so that threads share even a few units."""
 
     units: int
 
@@ -28,7 +28,7 @@ class Units(Kernel):
 
 @record()
 class Fill(Units):
-    """Writes a number to as many f32 as there are units. `table`: by way of a constant table of the module."""
+    """Writes a number as f32 to each unit. With `table`, the number is read from a constant table of the module."""
 
     number: int
     units: int = 8
@@ -37,23 +37,23 @@ class Fill(Units):
     def write(self, function: Function) -> None:
         f = function
         out = f.load_pointer(f["arguments"])
-        numbers = f.module.table("numbers", [self.number]) if self.table else None
+        numbers = f.table("numbers", [self.number]) if self.table else None
 
-        def one(index: object, _: object) -> None:
+        def one(index: Int, _: object) -> None:
             number = f.load_int(numbers) if numbers is not None else self.number
             value = f.value("float", f"sitofp i64 {number} to float")
-            f.store_scalar(value, out, f.multiply(index, 4))  # type: ignore[arg-type]
+            f.store_scalar(value, out, index * 4)
 
         f.loop(f["begin"], f["end"], 1, one)  # type: ignore[arg-type]
 
 
 def filled(kernel: Fill, threads: int = 1) -> np.ndarray:
-    """What the kernel writes."""
+    """Return the output of the kernel."""
     out = np.zeros(kernel.units, np.float32)
     launched([Launch(kernel, [address(out)])], AVX2, threads, 0).run(0, 1)
     return out
 
 
 def compiled(kernel: Kernel) -> bytes:
-    """The object of a kernel."""
+    """Return the compiled object of a kernel."""
     return compile_object(kernel.text(AVX2), AVX2)

@@ -1,1 +1,1 @@
-"""Graphs of single operations, and the kernels that their plans have."""
+"""Graphs of single operations, and the expected kernels of their plans."""

@@ -1,4 +1,4 @@
-"""What only moves."""
+"""Operations that only move data."""
 
 from __future__ import annotations
 
@@ -105,9 +105,9 @@ CASES: dict[str, tuple[Build, list[str]]] = {
     "Gather by a step": (gather([-1, 3, 1], 1), []),
     "Gather of one by a vector": (gather([[-2]], 2), []),
     "Gather of a run": (gather([1, 2, 3], 2), []),
-    "Gather of one again and again": (gather([2, 2], 1), ["slices picked"]),
-    "Gather without a rule": (gather([0, 1, 3], 1), ["slices picked"]),
-    "Gather outside": (gather([5, 6], 1), ["slices picked"]),
+    "Gather of one again and again": (gather([2, 2], 1), ["slices selected"]),
+    "Gather without a rule": (gather([0, 1, 3], 1), ["slices selected"]),
+    "Gather outside": (gather([5, 6], 1), ["slices selected"]),
     "Gather of nothing": (gather(np.zeros(0, np.int64), 1), ["compute"]),
     "StridedSlice": (strided([1, 0, -1], [3, 6, 0], [1, 2, -2]), []),
     "StridedSlice with masks": (

@@ -1,4 +1,4 @@
-"""Builders of small graphs: `of("ReLU", 3, 4)(net)` is the result of one operation."""
+"""Builders of small graphs: `of("ReLU", 3, 4)(net)` adds a ReLU of a 3×4 input and returns its output."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ SCALES = np.float32([2.0, 1.5])
 def sequence(
     type: str, gates: int, *, directions: int = 1, lengths: int = 4, bias: int = 0, **attributes: object
 ) -> Build:
-    """A recurrent sequence of 2 samples of 4 steps of 3 numbers, with a state of 5."""
+    """A recurrent sequence: batch 2, up to 4 steps, input size 3, hidden size 5. Returns all outputs in one tensor."""
 
     def build(net: Net) -> ir.Ref:
         x, size = net.input(2, 4, 3), 5
@@ -63,7 +63,7 @@ def sequence(
 
 
 def attention(*more: Callable[[Net], ir.Ref], causal: bool = False, shape: tuple[int, ...] = (2, 3, 4, 8)) -> Build:
-    """ScaledDotProductAttention with a mask and a scale, if they are given."""
+    """ScaledDotProductAttention, optionally with a mask and a scale."""
     return lambda net: net.op(
         "ScaledDotProductAttention", *(net.input(*shape) for _ in range(3)), *(m(net) for m in more),
         version="opset13", causal=causal,
@@ -71,7 +71,7 @@ def attention(*more: Callable[[Net], ir.Ref], causal: bool = False, shape: tuple
 
 
 def batch_norm(version: str, shape: tuple[int, ...], variance: float = 2.0) -> Build:
-    """BatchNormInference, whose inputs stand in another order in opset1."""
+    """BatchNormInference; opset1 orders the inputs differently."""
 
     def build(net: Net) -> ir.Ref:
         x, c = net.input(*shape), shape[1]
@@ -84,7 +84,7 @@ def batch_norm(version: str, shape: tuple[int, ...], variance: float = 2.0) -> B
 
 
 def power(exponent: float, shape: tuple[int, ...] = (1,)) -> Build:
-    """A power of positive numbers."""
+    """Power of a positive input with a constant exponent."""
     return lambda net: net.op(
         "Power", net.op("Exp", net.input(2, 3)), net.constant(np.full(shape, exponent, np.float32))
     )

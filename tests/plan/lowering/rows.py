@@ -1,4 +1,4 @@
-"""Normalisations, reductions, products, attention and sequences."""
+"""Normalization, reductions, MatMul and Einsum, attention, and recurrent sequences."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.plan.lowering.nodes import Build, attention, batch_norm, mvn, of, qua
 
 
 def einsum(equation: str, *shapes: tuple[int, ...], weights: bool = False) -> Build:
-    """An Einsum of inputs, the last one perhaps weights."""
+    """An Einsum of inputs; with `weights`, the last operand is constant."""
 
     def build(net: Net) -> ir.Ref:
         operands = [net.input(*shape) for shape in (shapes[:-1] if weights else shapes)]
@@ -21,18 +21,31 @@ def einsum(equation: str, *shapes: tuple[int, ...], weights: bool = False) -> Bu
     return build
 
 
+def group_norm(*shape: int) -> Build:
+    """A GroupNormalization of six channels in three groups."""
+
+    def build(net: Net) -> ir.Ref:
+        x, scale, bias = net.input(*shape), net.weights(6), net.weights(6)
+        return net.op("GroupNormalization", x, scale, bias, version="opset12", num_groups=3, epsilon=0.01)
+
+    return build
+
+
 CASES: dict[str, tuple[Build, list[str]]] = {
     "MVN": (mvn((2, 3, 5), [-1]), ["rows"]),
     "MVN of two axes": (mvn((2, 3, 5), [2, 1]), ["rows"]),
     "MVN of all axes": (mvn((2, 3), [0, 1]), ["rows"]),
     "MVN of the first axis": (mvn((2, 3, 5), [0]), ["compute"]),
     "MVN of the outer axes": (mvn((2, 3, 5), [0, 2]), ["compute"]),
-    "MVN, mean alone": (mvn((2, 3, 5), [1, 2], normalize_variance=False), ["mean of rows", "tiles"]),
-    "MVN, mean of the outer axes alone": (mvn((2, 3, 5), [0, 2], normalize_variance=False), ["compute"]),
+    "MVN, mean only": (mvn((2, 3, 5), [1, 2], normalize_variance=False), ["mean of rows", "tiles"]),
+    "MVN, mean only, outer axes": (mvn((2, 3, 5), [0, 2], normalize_variance=False), ["compute"]),
     "MVN, eps outside": (mvn((2, 3, 5), [2], eps=0.5, eps_mode="outside_sqrt"), ["rows"]),
     "MVN of opset1": (of("MVN", 2, 3, 4, 5, eps=1e-3, across_channels=False, normalize_variance=True), ["rows"]),
-    "MVN of opset1, channels": (of("MVN", 2, 3, 4, eps=1e-3, across_channels=True, normalize_variance=True), ["rows"]),
-    "MVN of opset1, no axes": (of("MVN", 2, 3, eps=1e-3, across_channels=False, normalize_variance=True), ["compute"]),
+    "MVN of opset1, across channels": (
+        of("MVN", 2, 3, 4, eps=1e-3, across_channels=True, normalize_variance=True),
+        ["rows"],
+    ),
+    "MVN of opset1, rank 2": (of("MVN", 2, 3, eps=1e-3, across_channels=False, normalize_variance=True), ["compute"]),
     "MVN of opset2 with axes": (
         of("MVN", 2, 3, 4, version="opset2", eps=1e-3, reduction_axes="2", normalize_variance=True),
         ["rows"],
@@ -49,19 +62,19 @@ CASES: dict[str, tuple[Build, list[str]]] = {
     ),
     "Einsum of weights first": (einsum("hk,bkd->dbh", (3, 4), (2, 4, 5)), ["copy", "matmul by columns"]),
     "Einsum without a sum": (einsum("i,j->ji", (3,), (4,)), ["matmul by columns"]),
-    "Einsum of no rows": (einsum("bk,bk->b", (3, 4), (3, 4)), ["batched matmul"]),
-    "Einsum of one": (einsum("ijk->kij", (2, 3, 4)), []),
-    "Einsum that sums one": (einsum("ijk->ik", (2, 3, 4)), ["compute"]),
+    "Einsum with only batch and summed axes": (einsum("bk,bk->b", (3, 4), (3, 4)), ["batched matmul"]),
+    "Einsum of one operand": (einsum("ijk->kij", (2, 3, 4)), []),
+    "Einsum that sums an axis": (einsum("ijk->ik", (2, 3, 4)), ["compute"]),
     "Einsum that sums an axis of one operand": (einsum("ij,k->k", (2, 3), (4,)), ["compute"]),
     "Einsum of a diagonal": (einsum("ii,ij->j", (3, 3), (3, 4)), ["compute"]),
     "Einsum with an ellipsis": (einsum("...ij,jk->...ik", (2, 3, 4), (4, 5)), ["compute"]),
     "Einsum that broadcasts": (einsum("ij,jk->ik", (3, 4), (1, 5)), ["compute"]),
-    "Einsum of three": (einsum("ij,jk,kl->il", (2, 3), (3, 4), (4, 5)), ["compute"]),
+    "Einsum of three operands": (einsum("ij,jk,kl->il", (2, 3), (3, 4), (4, 5)), ["compute"]),
     "LogSoftmax": (
         of("LogSoftmax", 2, 7, version="opset5", axis=-1),
         ["max of rows", "tiles", "tiles", "sum of rows", "tiles"],
     ),
-    "LogSoftmax of the middle": (
+    "LogSoftmax of a middle axis": (
         of("LogSoftmax", 2, 3, 5, version="opset5", axis=1),
         ["max of rows", "tiles", "tiles", "sum of rows", "tiles"],
     ),
@@ -70,7 +83,7 @@ CASES: dict[str, tuple[Build, list[str]]] = {
         with_constant("ReduceL2", (2, 3, 5), [1], version="opset4", keep_dims=False),
         ["tiles", "sum of rows", "tiles"],
     ),
-    "ReduceL2 of no axes": (
+    "ReduceL2 without axes": (
         with_constant("ReduceL2", (2, 3), np.zeros(0, np.int64), version="opset4", keep_dims=False),
         ["compute"],
     ),
@@ -83,52 +96,39 @@ CASES: dict[str, tuple[Build, list[str]]] = {
         ["tiles", "sum of rows", "tiles"],
     ),
     "SoftMax": (of("SoftMax", 2, 3, 5, axis=2), ["rows"]),
-    "SoftMax of the middle": (of("SoftMax", 2, 3, 5, axis=1), ["rows, moved"]),
+    "SoftMax of a middle axis": (of("SoftMax", 2, 3, 5, axis=1), ["rows, moved"]),
     "SoftMax-8 from the end": (of("SoftMax", 2, 3, 5, axis=-3, version="opset8"), ["rows, moved"]),
     **{
         f"{type} {axes} {keep}": (with_constant(type, (2, 3, 4, 5), list(axes), keep_dims=keep), [f"{kind} of rows"])
         for type, kind in {"ReduceMean": "mean", "ReduceSum": "sum", "ReduceMax": "max", "ReduceMin": "min"}.items()
         for axes, keep in (((0,), True), ((2, 1), False), ((-1,), False), ((0, 1, 2, 3), False), ((2, 3), True))
     },
-    "ReduceMean of axes that lie apart": (with_constant("ReduceMean", (2, 3, 4), [0, 2], keep_dims=True), ["compute"]),
+    "ReduceMean of non-adjacent axes": (with_constant("ReduceMean", (2, 3, 4), [0, 2], keep_dims=True), ["compute"]),
     "ReduceProd": (with_constant("ReduceProd", (2, 3, 4), [1], keep_dims=True), ["compute"]),
-    "GroupNormalization": (
-        lambda net: net.op(
-            "GroupNormalization",
-            net.input(2, 6, 4, 5),
-            net.weights(6),
-            net.weights(6),
-            version="opset12",
-            num_groups=3,
-            epsilon=0.01,
-        ),
-        ["groups"],
-    ),
-    "GroupNormalization of a plane": (
-        lambda net: net.op(
-            "GroupNormalization",
-            net.input(2, 6),
-            net.weights(6),
-            net.weights(6),
-            version="opset12",
-            num_groups=3,
-            epsilon=0.01,
-        ),
-        ["compute"],
-    ),
+    "GroupNormalization": (group_norm(2, 6, 4, 5), ["groups"]),
+    "GroupNormalization of rank 2": (group_norm(2, 6), ["compute"]),
     "BatchNormInference-1": (batch_norm("opset1", (2, 3, 4)), ["tiles"]),
     "BatchNormInference-5": (batch_norm("opset5", (2, 3, 4, 5)), ["tiles"]),
-    "BatchNormInference-5 of a plane": (batch_norm("opset5", (2, 3)), ["tiles"]),
-    "BatchNormInference of no numbers": (batch_norm("opset5", (2, 3), -1.0), ["compute"]),
+    "BatchNormInference-5 of rank 2": (batch_norm("opset5", (2, 3)), ["tiles"]),
+    "BatchNormInference with a negative variance": (batch_norm("opset5", (2, 3), -1.0), ["compute"]),
     "FakeQuantize": (quantize(-1, 1, -1, 1, levels=17), ["tiles"]),
-    "FakeQuantize of channels": (quantize([[-1], [0], [-2]], [[1], [2], [3]], -1, 1, levels=17), ["tiles"]),
+    "FakeQuantize, input bounds per channel": (
+        quantize([[-1], [0], [-2]], [[1], [2], [3]], -1, 1, levels=17),
+        ["tiles"],
+    ),
     "FakeQuantize from zero": (quantize(0, 1, 0, 2, levels=5), ["tiles"]),
-    "FakeQuantize to channels": (quantize(-1, 1, [[-1], [0], [-2]], [[1], [2], [3]], levels=9), ["tiles"]),
-    "FakeQuantize of a higher rank": (quantize([[[[-1]]]], [[[[1]]]], [[[[0]]]], [[[[1]]]], levels=9), ["tiles"]),
-    "FakeQuantize, a step": (quantize(0.25, 0.25, -1, 1, levels=2), ["compute"]),
-    "FakeQuantize, turned": (quantize(1, -1, -1, 1, levels=9), ["compute"]),
+    "FakeQuantize, output bounds per channel": (
+        quantize(-1, 1, [[-1], [0], [-2]], [[1], [2], [3]], levels=9),
+        ["tiles"],
+    ),
+    "FakeQuantize, bounds of a higher rank": (
+        quantize([[[[-1]]]], [[[[1]]]], [[[[0]]]], [[[[1]]]], levels=9),
+        ["tiles"],
+    ),
+    "FakeQuantize, equal input bounds": (quantize(0.25, 0.25, -1, 1, levels=2), ["compute"]),
+    "FakeQuantize, reversed input bounds": (quantize(1, -1, -1, 1, levels=9), ["compute"]),
     "FakeQuantize, pdpd": (quantize([-1, 0], [1, 2], [-1, -1], [1, 1], levels=9, auto_broadcast="pdpd"), ["compute"]),
-    "FakeQuantize, bounds computed": (
+    "FakeQuantize, computed bounds": (
         lambda net: net.op(
             "FakeQuantize",
             net.input(2, 3),
@@ -152,16 +152,16 @@ CASES: dict[str, tuple[Build, list[str]]] = {
         with_constant("MatMul", (4,), np.ones((4, 2), np.float32), transpose_a=False, transpose_b=False),
         ["compute"],
     ),
-    "MatMul of nothing": (
+    "MatMul with an empty inner axis": (
         with_constant("MatMul", (3, 0), np.ones((0, 2), np.float32), transpose_a=False, transpose_b=False),
         ["compute"],
     ),
     "attention": (attention(), ["head by head"]),
     "attention, causal": (attention(causal=True), ["head by head"]),
     "attention with a mask": (attention(lambda net: net.weights(4, 4)), ["head by head"]),
-    "attention with a mask computed": (attention(lambda net: net.input(2, 1, 4, 4)), ["head by head"]),
+    "attention with a computed mask": (attention(lambda net: net.input(2, 1, 4, 4)), ["head by head"]),
     "attention with a boolean mask": (attention(lambda net: net.constant(np.tri(4, dtype=bool))), ["head by head"]),
-    "attention with a scalar for a mask": (attention(lambda net: net.constant(np.float32(0))), ["head by head"]),
+    "attention with a scalar mask": (attention(lambda net: net.constant(np.float32(0))), ["head by head"]),
     "attention with a mask and a scale": (
         attention(lambda net: net.weights(4, 4), lambda net: net.constant(np.float32(0.3))),
         ["head by head"],
@@ -170,23 +170,26 @@ CASES: dict[str, tuple[Build, list[str]]] = {
         attention(lambda net: net.weights(4, 4), lambda net: net.constant(np.float32([0.3]))),
         ["head by head"],
     ),
-    "attention with a scale computed": (
+    "attention with a computed scale": (
         attention(lambda net: net.weights(4, 4), lambda net: net.input(1)),
         ["compute"],
     ),
-    "LSTMSequence": (sequence("LSTMSequence", 4), ["a product, then step by step", "slices"]),
-    "LSTMSequence, both ways": (sequence("LSTMSequence", 4, directions=2), ["a product, then step by step", "slices"]),
-    "GRUSequence": (sequence("GRUSequence", 3, bias=3), ["a product, then step by step", "slices"]),
-    "GRUSequence, linear": (
-        sequence("GRUSequence", 3, bias=4, linear_before_reset=True),
-        ["a product, then step by step", "slices"],
+    "LSTMSequence": (sequence("LSTMSequence", 4), ["a matmul, then step by step", "slices"]),
+    "LSTMSequence, bidirectional": (
+        sequence("LSTMSequence", 4, directions=2),
+        ["a matmul, then step by step", "slices"],
     ),
-    "RNNSequence": (sequence("RNNSequence", 1), ["a product, then step by step", "slices"]),
-    "RNNSequence, tanh told": (
+    "GRUSequence": (sequence("GRUSequence", 3, bias=3), ["a matmul, then step by step", "slices"]),
+    "GRUSequence, linear_before_reset": (
+        sequence("GRUSequence", 3, bias=4, linear_before_reset=True),
+        ["a matmul, then step by step", "slices"],
+    ),
+    "RNNSequence": (sequence("RNNSequence", 1), ["a matmul, then step by step", "slices"]),
+    "RNNSequence, explicit tanh": (
         sequence("RNNSequence", 1, activations="tanh"),
-        ["a product, then step by step", "slices"],
+        ["a matmul, then step by step", "slices"],
     ),
     "RNNSequence, relu": (sequence("RNNSequence", 1, activations="relu"), ["compute", "slices"]),
     "LSTMSequence, clipped": (sequence("LSTMSequence", 4, clip=0.5), ["compute", "slices"]),
-    "LSTMSequence, short": (sequence("LSTMSequence", 4, lengths=3), ["compute", "slices"]),
+    "LSTMSequence, shorter lengths": (sequence("LSTMSequence", 4, lengths=3), ["compute", "slices"]),
 }

@@ -1,4 +1,4 @@
-"""Rows of a table that the file holds as f16: what is taken is widened, not the table."""
+"""Rows of a table that the file stores as f16: the selected rows are widened, not the table."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from irload.model import Model
-from irload.plan.ir.steps import Compute, Gather
+from irload.plan.ir.steps import ComputeStep, GatherStep
 from tests.plan.exact import plan_of
 from tests.plan.graphs import Net, agrees
 
@@ -23,14 +23,16 @@ def gathering(net: Net, table: np.ndarray, count: int) -> Model:
 
 
 def tables(model: Model, net: Net) -> list[np.dtype[np.generic]]:
-    """The types of the tables that Gathers of the plan take."""
+    """The types of the tables that the plan's Gathers read."""
     steps = plan_of(model, net.shapes).program.steps
     return [
-        s.inputs[0].dtype for s in steps if isinstance(s, Gather) or (isinstance(s, Compute) and s.op.type == "Gather")
+        s.inputs[0].dtype
+        for s in steps
+        if isinstance(s, GatherStep) or (isinstance(s, ComputeStep) and s.op.type == "Gather")
     ]
 
 
-def test_what_is_taken_is_widened() -> None:
+def test_gathered_rows_are_widened() -> None:
     net = Net()
     model = gathering(net, TABLE, 3)
     assert tables(model, net) == [np.float16]

@@ -1,4 +1,4 @@
-"""What becomes of each operation: the kernels of its plan, and the numbers of `compute`."""
+"""The lowering of each operation: the kernels of its plan, and the results of `compute`."""
 
 from __future__ import annotations
 

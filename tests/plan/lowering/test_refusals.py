@@ -1,4 +1,4 @@
-"""What no kernel takes: tensors of no elements, and what no lowering allows. The operation itself computes then."""
+"""Unsupported by kernels or lowering: empty tensors, some attributes. The operation's `compute` runs instead."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ EMPTY = {
 
 
 @pytest.mark.parametrize("name", EMPTY)
-def test_kernels_are_not_for_nothing(name: str) -> None:
+def test_empty_tensors_are_computed_by_the_operation(name: str) -> None:
     net = Exact()
     model = net.model(EMPTY[name](net, net.input(*((1, 2, 0, 4) if name == "pooling" else (0, 2, 4, 4)))))
     assert kernels(model, net.shapes) == ["compute"]

@@ -1,4 +1,4 @@
-"""Scatters at known indices that fill a box become views and concatenations; all others stay as they are."""
+"""Scatters at known indices that fill a box become views and concatenations; all others are unchanged."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import pytest
 
 from irload.core.tensor import Array
 from irload.model import Model
-from irload.plan.ir.steps import Compute
-from irload.plan.lowering.scattering import Box, box_of
+from irload.plan.ir.steps import ComputeStep
+from irload.plan.lowering.scattering import IndexBox, box_of
 from tests.plan.exact import plan_of
 from tests.plan.graphs import Net, agrees
 
@@ -24,7 +24,7 @@ def assigned(net: Net, shape: tuple[int, ...], index: tuple[slice, ...], *, flat
 
 
 def is_planned(model: Model, net: Net) -> bool:
-    return not any(isinstance(s, Compute) for s in plan_of(model, net.shapes).program.steps)
+    return not any(isinstance(s, ComputeStep) for s in plan_of(model, net.shapes).program.steps)
 
 
 @pytest.mark.parametrize("seed", range(60))
@@ -47,7 +47,7 @@ def test_assignments_to_slices(seed: int) -> None:
 def test_any_type_and_blocks_of_the_last_axes(type: str) -> None:
     net = Net()
     x, y = (net.op("Convert", net.input(*shape), destination_type=type) for shape in ((2, 5, 3), (2, 2, 3)))
-    indices = np.stack(np.meshgrid([0, 1], [-4, -3], indexing="ij"), axis=-1)  # counted from the end
+    indices = np.stack(np.meshgrid([0, 1], [-4, -3], indexing="ij"), axis=-1)  # negative indices
     model = net.model(
         net.op(
             "Convert",
@@ -56,7 +56,7 @@ def test_any_type_and_blocks_of_the_last_axes(type: str) -> None:
         )
     )
     steps = plan_of(model, net.shapes).program.steps
-    assert {s.op.type for s in steps if isinstance(s, Compute)} == {"Convert"}
+    assert {s.op.type for s in steps if isinstance(s, ComputeStep)} == {"Convert"}
     agrees(model, net.shapes, tolerance=0)
 
 
@@ -85,7 +85,7 @@ def test_scatter_update(axis: int, indices: list[int], planned: bool) -> None:
     [[[0], [0]], [[1], [0]], [[0], [1], [3]], [[0], [1], [4], [4]], [[2], [3], [8], [9]]],
     ids=["repeated", "backwards", "uneven", "repeated at the end", "across the end of a row"],
 )
-def test_other_places_are_left_to_the_operation(indices: list[list[int]]) -> None:
+def test_other_indices_are_computed_by_the_operation(indices: list[list[int]]) -> None:
     net = Net()
     y = net.op("ScatterNDUpdate", net.input(10), net.constant(indices), net.input(len(indices)), version="opset4")
     model = net.model(y)
@@ -107,14 +107,14 @@ def test_reductions_are_left_to_the_operation(reduction: str) -> None:
 @pytest.mark.parametrize(
     ("places", "total", "box"),
     [
-        ([3], 12, Box((12,), (3,), (1,))),
-        ([3, 4, 5], 12, Box((12,), (3,), (3,))),
-        ([1, 2, 5, 6, 9, 10], 12, Box((3, 4), (0, 1), (3, 2))),
-        ([1, 3, 5], 6, Box((3, 2), (0, 1), (3, 1))),
+        ([3], 12, IndexBox((12,), (3,), (1,))),
+        ([3, 4, 5], 12, IndexBox((12,), (3,), (3,))),
+        ([1, 2, 5, 6, 9, 10], 12, IndexBox((3, 4), (0, 1), (3, 2))),
+        ([1, 3, 5], 6, IndexBox((3, 2), (0, 1), (3, 1))),
         ([1, 3, 5], 7, None),
         ([], 7, None),
     ],
 )
-def test_boxes(places: list[int], total: int, box: Box | None) -> None:
+def test_boxes(places: list[int], total: int, box: IndexBox | None) -> None:
     found: Array = np.array(places, np.int64)
     assert box_of(found, total) == box

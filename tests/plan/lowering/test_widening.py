@@ -1,4 +1,4 @@
-"""Floats of 16 bits: a plan computes in f32 and rounds where its results leave it."""
+"""Floats of 16 bits: a plan computes in f32 and rounds only its results."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import pytest
 
 import irload
 from irload.core.tensor import Array
+from irload.plan.sanitizing import sanitizing
 from tests.plan.graphs import PAIRS, Net
 from tests.plan.lowering.nodes import FOUR, MVN, SCALES
 
@@ -57,7 +58,7 @@ HALF = {
 
 @pytest.mark.parametrize("name", HALF)
 def test_half_runs_on_kernels_of_f32(name: str) -> None:
-    """Each layer is rounded to f16 where all compute themselves; a plan rounds its results alone."""
+    """Plain execution rounds each layer to f16; a plan rounds only its results."""
     net = Net()
     x = net._graph.parameter("x", "f16", (2, 2, 4, 4))
     model = net.model(HALF[name](net, x))
@@ -88,7 +89,7 @@ def test_results_are_rounded_once() -> None:
     np.testing.assert_allclose(found.astype(np.float64), exact, rtol=2.0**-11 * 1.01)
 
 
-def test_what_overflows_f16_on_the_way_stays_finite() -> None:
+def test_intermediates_beyond_f16_stay_finite() -> None:
     net = Net()
     x = net._graph.parameter("x", "f16", (4,))
     y = net.op("Multiply", net.op("Multiply", x, x), net.constant(np.float16(2.0**-16)))
@@ -116,7 +117,7 @@ def test_conversions_and_state_keep_their_types(dtype: str) -> None:
             np.testing.assert_array_equal(a, b)
 
 
-def test_outputs_on_the_way_are_given_in_their_types() -> None:
+def test_intermediate_outputs_have_their_types() -> None:
     net = Net()
     x = net._graph.parameter("x", "f16", (2, 3))
     y = net.op("SoftMax", net.op("Tanh", x), axis=1)
@@ -126,3 +127,25 @@ def test_outputs_on_the_way_are_given_in_their_types() -> None:
     given = f16(np.random.default_rng(0), 2, 3)
     found = list(plan.outputs([given]))
     assert [array.dtype for _, array in found] == [np.float16] * 2
+
+
+@pytest.mark.parametrize("dtype", ["f16", "bf16"])
+def test_values_known_to_inference_are_constants(dtype: str) -> None:
+    """ConvertLike takes 16-bit floats unconverted, while folding computes in f32."""
+    net = Net()
+    x = net._graph.parameter("x", dtype, (3, 5))
+    size = net.op("ShapeOf", x, version="opset3", output_type="i64")
+    half = net.op("Convert", net.constant(np.float32(1)), destination_type=dtype)
+    like = net.op("ConvertLike", net.constant(np.float32([0, -1.5, 2, 0.1, 7])), half)
+    parts = net.ops("Split", net.op("ConvertLike", size, half), net.constant(np.int64(0)), outputs=2, num_splits=2)
+    kept = net.op("ReadValue", like, version="opset3", variable_id="v")
+    stored = net.op("Assign", kept, version="opset3", variable_id="v")
+    model = net.model(net.op("Add", x, like), net.op("Multiply", x, parts[1]), like, *parts, kept, stored)
+    given = np.random.default_rng(0).standard_normal((3, 5)).astype(model.inputs[0].element_type.dtype)
+    plain = irload.compile_model(model, optimize=False)(given).values()
+    for threads in (1, 2):
+        with sanitizing():
+            found = irload.compile_model(model, threads)(given).values()
+        for a, b in zip(found, plain, strict=True):
+            assert a.dtype == b.dtype
+            np.testing.assert_array_equal(a.astype(np.float32), b.astype(np.float32))

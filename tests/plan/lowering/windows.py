@@ -9,7 +9,7 @@ from tests.plan.lowering.nodes import FOUR, SCALES, Build, interpolate, of
 
 
 def adaptive(type: str, shape: tuple[int, ...], counts: tuple[int, ...]) -> Build:
-    """A pooling to so many windows along each axis."""
+    """An adaptive pooling with `counts[i]` windows along spatial axis i."""
     more = {} if type == "AdaptiveAvgPool" else {"outputs": 2, "index_element_type": "i64"}
     return lambda net: net.ops(type, net.input(*shape), net.constant(list(counts)), version="opset8", **more)[0]
 

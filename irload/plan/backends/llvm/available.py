@@ -1,54 +1,83 @@
-"""Whether compiled kernels can be had: llvmlite, a processor they are written for, memory that may be executed."""
+"""The availability of compiled kernels: llvmlite, a processor that they support, memory that may be executed."""
 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from functools import cache
 from typing import TYPE_CHECKING
 
-from irload.errors import InputInvalid
+from irload.errors import InputInvalid, Unsupported
+from irload.plan.backends.llvm.cache import ObjectCache
 from irload.plan.backends.llvm.compiler import is_installed
 from irload.plan.backends.llvm.target import AVX512, VARIABLE, Target, host_target, in_bf16
+from irload.system.machine import turned_off
 
 if TYPE_CHECKING:
+    from irload.options import Options
     from irload.plan.backends.llvm.backend import LlvmBackend
-
-PRECISIONS = ("f32", "bf16", "auto")
-"""What products may be computed in."""
+    from irload.safety.cache_store import CacheStore
 
 
-def compiled_kernels(jit: bool | None, precision: str, *, precise: bool = False) -> LlvmBackend | None:
-    """The back end of compiled kernels, None where they cannot be had or are not wanted. Raises InputInvalid."""
-    target = compiled_target(jit, precision)
-    return None if target is None else _backend(target, in_bf16(target, precision, precise=precise))
+class LlvmProvider:
+    """Compiled kernels as the registry lists them: `Provider` of plan/backends/compiled.py."""
+
+    def backend(self, options: Options) -> LlvmBackend | None:
+        target = compiled_target(options)
+        if target is None:
+            return None
+        return _backend(target, in_bf16(target, options.precision, precise=options.precise))
+
+    def status(self) -> str:
+        from importlib.metadata import version
+
+        reason, target = unavailable(), host_target()
+        if reason is not None or target is None:
+            return f"none: {reason}" + (f" (llvmlite {version('llvmlite')})" if is_installed() else "")
+        return f"llvmlite {version('llvmlite')}, for {target.name}"
+
+    def stores(self) -> Sequence[CacheStore]:
+        from irload.plan.backends.llvm.peaks import peaks_file
+        from irload.safety.cache_store import CacheStore
+
+        return [CacheStore("compiled kernels", ObjectCache()), CacheStore("peaks", peaks_file())]
 
 
-def compiled_target(jit: bool | None, precision: str) -> Target | None:
-    """What kernels are compiled for, None where there are to be none.
+def compiled_target(options: Options) -> Target | None:
+    """The target of kernels for these options; None if they exclude compiled kernels or none are available.
 
-    Raises InputInvalid where `jit` is True or `precision` "bf16" and this machine cannot: the message says why.
+    Raises Unsupported if the options require kernels that this machine cannot run: the message says why. Raises
+    InputInvalid if IRLOAD_JIT disables required kernels.
     """
-    if precision not in PRECISIONS:
-        raise InputInvalid(f"precision must be one of {', '.join(PRECISIONS)}, found '{precision}'")
-    if jit is False:
-        if precision == "bf16":
-            raise InputInvalid("precision bf16 is that of compiled kernels, which jit=False turns off")
+    if options.jit is False:
         return None
     target = host_target()
-    reason = _missing(target)
-    if reason is None and target is not None:
-        if precision == "bf16" and not target.bf16:
-            needed = "AMX or AVX512_BF16"
-            raise InputInvalid(f"precision bf16 needs {needed}, and kernels are for {target.name}; use f32 or auto")
-        return target if precision == "f32" else _checked(target)
-    if jit or precision == "bf16":
-        raise InputInvalid(f"compiled kernels cannot be used: {reason}")
-    return None
+    bf16 = options.precision == "bf16"
+    demanded = "precision bf16 needs" if bf16 else "jit demands" if options.jit else None
+    off = turned_off(VARIABLE) if target is None else None
+    if demanded and off is not None:
+        raise InputInvalid(f"{demanded} compiled kernels, which {off} turns off: unset it, or demand none")
+    reason = unavailable()
+    if demanded and reason is not None:
+        raise Unsupported(f"{demanded} compiled kernels, which cannot run here: {reason}")
+    if target is None or reason is not None:
+        return None
+    if bf16 and not target.bf16:
+        needed = "a processor with AMX or AVX512_BF16"
+        raise Unsupported(f"precision bf16 needs {needed}, and kernels are for {target.name}; use f32 or auto")
+    return target if options.precision == "f32" else _checked(target)
+
+
+def unavailable() -> str | None:
+    """Why there are no compiled kernels, None where there are. Raises InputInvalid for an unknown IRLOAD_JIT."""
+    target = host_target()
+    off = turned_off(VARIABLE) if target is None else None
+    return f"{off} turns them off" if off is not None else _missing(target)
 
 
 @cache
 def _checked(target: Target) -> Target:
-    """The target, or the one below where its tiles do not multiply: products are then those of f32."""
+    """The target, or the next lower one, with products in f32, if its tiles multiply incorrectly."""
     if not target.tiles:
         return target
     from irload.plan.backends.llvm.tile_check import tiles_multiply
@@ -74,7 +103,7 @@ def _backend(target: Target, bf16: bool) -> LlvmBackend:
 def _missing(target: Target | None) -> str | None:
     """Why there are no compiled kernels for this target."""
     if target is None:
-        return f"they are written for x86-64 with AVX2 or AVX-512 on Linux, or {VARIABLE} turns them off"
+        return "they are written for x86-64 with AVX2 or AVX-512 on Linux, and this machine is another"
     if not is_installed():
         return "llvmlite is not installed; pip install 'irload[jit]'"
     from irload.plan.backends.llvm.library import library

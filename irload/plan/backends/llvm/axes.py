@@ -1,25 +1,50 @@
-"""Axes that several tensors share, each with its strides, joined where neighbours lie one behind the other in all."""
+"""Axes that several tensors share, each with its strides, merged if neighbours are contiguous in all tensors."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from math import prod
 
-from irload.plan.backends.llvm.builder import Function, Int
+from irload.plan.backends.llvm.builder import AnyInt, Function
 from irload.record import record
+
+ANY = -1 << 62
+"""In the key of compiled code: a size or stride that the code reads from its arguments."""
+
+SHORT = 8
+"""Vectors of a row up to which its size is compiled in: a loop over a few vectors takes up to twice as long."""
 
 
 @record()
-class Axis:
-    """`size` positions; in each tensor they lie so many bytes apart. `fixed`: it must stay an axis of its own."""
+class Loop:
+    """An axis as code walks it: `size` positions, and for each tensor the bytes between neighbours."""
+
+    size: AnyInt
+    strides: tuple[AnyInt, ...]
+
+
+@record()
+class Axis(Loop):
+    """An axis of known size and strides. A `fixed` one is never merged with its neighbours, nor dropped."""
 
     size: int
     strides: tuple[int, ...]
     fixed: bool = False
 
 
+def axes_of(shape: Sequence[int], *strides: Sequence[int]) -> list[Axis]:
+    """The axes of a shape with the strides of each tensor."""
+    return [Axis(n, tuple(steps)) for n, *steps in zip(shape, *strides, strict=True)]
+
+
+def size_of(axes: Sequence[Axis]) -> int:
+    """The positions of all axes."""
+    return prod(axis.size for axis in axes)
+
+
 def merged(axes: Sequence[Axis]) -> list[Axis]:
-    """The same positions in the same order with as few axes as possible; those of one position are dropped."""
+    """The same positions in the same order along as few axes as possible, none of size 1."""
     found: list[Axis] = []
     for axis in axes:
         if axis.size == 1 and not axis.fixed:
@@ -34,12 +59,17 @@ def merged(axes: Sequence[Axis]) -> list[Axis]:
     return found
 
 
-def offsets(f: Function, index: Int, axes: Sequence[Axis], tensors: int) -> list[Int]:
-    """Where position `index`, counted through all axes, lies in each of the tensors: bytes from its position 0."""
-    found: list[Int] = [0] * tensors
+def by_memory(axes: Sequence[Axis]) -> list[Axis]:
+    """The axes merged, in the order of the first tensor's strides, the largest first."""
+    return merged(sorted(axes, key=lambda axis: -abs(axis.strides[0])))
+
+
+def offsets(f: Function, index: AnyInt, axes: Sequence[Axis], tensors: int) -> list[AnyInt]:
+    """The offset in bytes of position `index`, counted through all axes, in each tensor."""
+    found: list[AnyInt] = [0] * tensors
     for k, axis in reversed(list(enumerate(axes))):
-        index, at = f.divmod(index, axis.size) if k else (0, index)
-        found = [f.add(o, f.multiply(at, s)) for o, s in zip(found, axis.strides, strict=True)]
+        index, at = divmod(index, axis.size) if k else (0, index)
+        found = [o + at * s for o, s in zip(found, axis.strides, strict=True)]
     return found
 
 
@@ -48,6 +78,38 @@ def unbounded(axes: Sequence[Axis]) -> tuple[Axis, ...]:
     return tuple(replace(axis, size=0) if k == 0 else axis for k, axis in enumerate(axes))
 
 
-def by_memory(axes: Sequence[Axis]) -> list[Axis]:
-    """The axes in the order in which the first tensor lies, outermost first, joined."""
-    return merged(sorted(axes, key=lambda axis: -abs(axis.strides[0])))
+def any_sizes(axes: Sequence[Axis]) -> tuple[Axis, ...]:
+    """The key of code that reads all sizes and strides of these axes; which tensors are broadcast is compiled in."""
+    return tuple(Axis(ANY, tuple(ANY if stride else 0 for stride in axis.strides)) for axis in axes)
+
+
+def strides_key(axis: Axis, contiguous: Sequence[int]) -> tuple[int, ...]:
+    """The strides of a key: known for broadcast tensors and for contiguous ones, whose strides `contiguous` lists."""
+    kept = zip(axis.strides, contiguous, strict=True)
+    return tuple(stride if stride in (0, element) else ANY for stride, element in kept)
+
+
+def row_key(row: Axis, lanes: int, contiguous: Sequence[int]) -> Axis:
+    """The key of code with vectors of `lanes` positions along an axis: the size of a row of few vectors is kept."""
+    return Axis(row.size if 0 <= row.size <= SHORT * lanes else ANY, strides_key(row, contiguous))
+
+
+def numbers(axes: Sequence[Axis], code: Sequence[Axis]) -> tuple[int, ...]:
+    """The sizes and strides that are ANY in the key of the code, in the order in which `Arguments.loops` reads them."""
+    return tuple(
+        number
+        for axis, key in zip(axes, code, strict=True)
+        for number, kept in zip((axis.size, *axis.strides), (key.size, *key.strides), strict=True)
+        if kept == ANY
+    )
+
+
+def table(axes: Sequence[Axis], tensors: int) -> tuple[int, ...]:
+    """Any number of axes as `Arguments.table` reads them.
+
+    The strides of the outermost axis, whose size no code needs, how many others there are, and of each, the innermost
+    first, its size and strides.
+    """
+    outermost, *inner = axes or [Axis(1, (0,) * tensors)]
+    listed = [number for axis in reversed(inner) for number in (axis.size, *axis.strides)]
+    return (*outermost.strides, len(inner), *listed)

@@ -1,24 +1,33 @@
-"""The back end of compiled kernels under the contract of plan/backends/base.py."""
+"""The back end of compiled kernels under the contracts of plan/backends/base.py and compiled.py.
+
+Modules that only planning needs are imported with the first step: a plan from the cache runs without them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from copy import copy
 from math import prod
+from typing import TYPE_CHECKING
 
 from irload.core.op import Op
 from irload.ops.detection.boxes import Suppressing
-from irload.plan.backends.base import Executable, Options
-from irload.plan.backends.channels_last import layouts
-from irload.plan.backends.llvm.executable import LlvmExecutable
-from irload.plan.backends.llvm.support import supports
+from irload.plan.backends.llvm.compiler import llvmlite_version
 from irload.plan.backends.llvm.target import Target
-from irload.plan.ir.program import Program, Step, Value
-from irload.plan.memory.memory import Memory
-from irload.plan.memory.requests import MemoryRequests
+from irload.plan.backends.llvm.tuning import LEAST_RELAID
 
-LEAST_RELAID = 4096
-"""Elements of a result that a kernel makes planar: fewer are copied by strides as fast."""
+if TYPE_CHECKING:
+    from irload.options import Options
+    from irload.plan.backends.base import SharedData
+    from irload.plan.backends.compiled import Peaks
+    from irload.plan.backends.llvm.executable import LlvmExecutable
+    from irload.plan.backends.llvm.image import LoadedImage
+    from irload.plan.backends.llvm.relocation import RelocatableSegment
+    from irload.plan.ir.program import Program, Step, Value
+    from irload.plan.memory.aliases import Aliases
+    from irload.plan.memory.layout import Layout
+    from irload.plan.memory.memory import Memory
+    from irload.plan.memory.requests import MemoryRequests
 
 
 def _is_transposed(value: Value) -> bool:
@@ -27,7 +36,7 @@ def _is_transposed(value: Value) -> bool:
 
 
 class LlvmBackend:
-    """Takes most steps on f32; what it leaves runs in NumPy. `bf16`: some values are stored so."""
+    """Runs most steps on f32; NumPy runs the others. `bf16`: some values are stored in bf16."""
 
     name = "llvm"
 
@@ -35,8 +44,18 @@ class LlvmBackend:
         self.target = target
         self.bf16 = bf16
 
+    @property
+    def identity(self) -> str:
+        return f"llvmlite {llvmlite_version()} {self.target!r}"
+
+    @property
+    def precision(self) -> str:
+        return "bf16" if self.bf16 else "f32"
+
     def supports(self, step: Step) -> bool:
-        return supports(step)
+        from irload.plan.backends.llvm.selection import TABLE
+
+        return TABLE.supports(step)
 
     def operation(self, op: Op) -> Op:
         if not isinstance(op, Suppressing):
@@ -51,15 +70,45 @@ class LlvmBackend:
         """Nothing: a kernel may have several results and any expression."""
 
     def requests(self, program: Program, steps: Sequence[Step]) -> MemoryRequests:
-        found = layouts(program, steps, inputs=False)
-        over: dict[Step, tuple[int, ...]] = {}
+        from irload.plan.backends.channels_last import layouts
+        from irload.plan.memory.requests import MemoryRequests
+
+        found = layouts(program, steps)
+        reordered: dict[Step, Layout] = {}
         if self.bf16:
-            from irload.plan.backends.llvm.overwriting import written_over  # with kernels, which only this needs
-            from irload.plan.backends.llvm.storage import stored_layouts
+            from irload.plan.backends.llvm.storage import (  # with kernels, which only this needs
+                reordered_operands,
+                stored_layouts,
+            )
 
-            over = written_over(steps, found, self.target)
             found = stored_layouts(program, steps, found, self.target)
-        return MemoryRequests(found, over, relaid={v for v in found if v in program.returned and _is_transposed(v)})
+            reordered = reordered_operands(steps, found, self.target)
+        relaid = {v for v in found if v in program.returned and _is_transposed(v)}
+        return MemoryRequests(found, relaid, reordered)
 
-    def compile(self, steps: Sequence[Step], memory: Memory, options: Options) -> Executable:
-        return LlvmExecutable(steps, memory, self.target, options)
+    def compile(self, steps: Sequence[Step], memory: Memory, options: Options, shared: SharedData) -> LlvmExecutable:
+        from irload.plan.backends.llvm.executable import LlvmExecutable
+
+        return LlvmExecutable(steps, memory, self.target, options, shared)
+
+    def prepare(
+        self,
+        steps: Sequence[Step],
+        aliases: Aliases,
+        numbering: Mapping[Value, int],
+        options: Options,
+        shared: SharedData,
+    ) -> RelocatableSegment:
+        from irload.plan.backends.llvm.relocation import RelocatableSegment
+
+        return RelocatableSegment(steps, aliases, numbering, self.target, options, shared)
+
+    def peaks(self, threads: int) -> Peaks:
+        from irload.plan.backends.llvm.peaks import peaks
+
+        return peaks(self.target, threads)
+
+    def restore(self, code: bytes) -> LoadedImage:
+        from irload.plan.backends.llvm.image import LoadedImage
+
+        return LoadedImage(code, self.target)

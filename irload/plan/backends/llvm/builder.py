@@ -1,43 +1,40 @@
-"""LLVM IR as text: functions of structured loops over i64 counters, pointers and vectors of f32.
+"""Writes LLVM IR: functions of structured loops over typed values.
 
-Integers that are known are Python's own, and arithmetic on them is done here. Addresses count bytes.
+Integers that are known while the code is written are Python's; arithmetic on them is folded. Addresses count bytes.
 """
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from typing import Any, TypeVar
 
 from irload.plan.backends.llvm.target import LINE, Target
+from irload.plan.backends.llvm.values import (
+    SIZES,
+    AnyBool,
+    AnyInt,
+    Bool,
+    Int,
+    Pointer,
+    Value,
+    Vec,
+    float_bits,
+    literal,
+    parsed,
+    typed,
+    vec_type,
+)
+
+ValueT = TypeVar("ValueT", bound=Value)
+
+__all__ = ["AnyBool", "AnyInt", "Bool", "Function", "Int", "Module", "Pointer", "Value", "Vec"]
 
 PREFETCH = "call void @llvm.prefetch.p0(ptr {}, i32 {}, i32 2, i32 1)"
-"""Into the second level of the cache."""
-
-
-@dataclass(frozen=True, slots=True)
-class Value:
-    """A register or a constant, as it stands in the text, and its type."""
-
-    text: str
-    type: str
-
-    def __str__(self) -> str:
-        return self.text
-
-
-Int = int | Value
-"""An i64, perhaps known."""
-
-
-def float_bits(number: float) -> str:
-    """A float rounded to f32, as LLVM writes it: the bits of the double of the same value."""
-    single = struct.unpack("<f", struct.pack("<f", number))[0]
-    return f"0x{struct.unpack('<Q', struct.pack('<d', single))[0]:016X}"
+"""Into the L2 cache."""
 
 
 def _masked(lanes: int) -> str:
-    """Declarations as LLVM 20 has them; later versions, which have others, translate what is declared."""
+    """Declarations for LLVM 20; later versions upgrade them."""
     vector, mask, halves = f"<{lanes} x float>", f"<{lanes} x i1>", f"<{lanes} x i16>"
     return (
         f"declare {vector} @llvm.masked.load.v{lanes}f32.p0(ptr, i32, {mask}, {vector})\n"
@@ -48,7 +45,7 @@ def _masked(lanes: int) -> str:
 
 
 class Module:
-    """Functions for one target. Those that are not `kernel` are internal."""
+    """The functions of one kernel for one target. All but `kernel` are internal."""
 
     def __init__(self, target: Target) -> None:
         self.target = target
@@ -56,33 +53,35 @@ class Module:
         self._tables: dict[str, str] = {}
 
     def function(self, name: str, parameters: Sequence[str], *, internal: bool = True) -> Function:
-        """A new function. Parameters are `type name`; it returns nothing."""
+        """Add a function. Parameters are `type name`; it returns nothing."""
         made = self._functions[name] = Function(self, name, parameters, internal=internal)
         return made
 
     def has(self, name: str) -> bool:
-        """True where the function exists already."""
+        """True if the function exists."""
         return name in self._functions
 
-    def table(self, name: str, numbers: Sequence[int]) -> Value:
-        """A constant array of i64. What has the same name is the same array."""
+    def add_table(self, name: str, numbers: Sequence[int]) -> None:
+        """Define a constant array of i64. The same name is the same array."""
         listed = ", ".join(f"i64 {n}" for n in numbers)
         self._tables[name] = f"@{name} = internal constant [{len(numbers)} x i64] [{listed}], align 8"
-        return Value(f"@{name}", "ptr")
 
     def text(self) -> str:
-        """The module."""
+        """The module as LLVM IR."""
         wide = self.target.lanes * 32
         attributes = f'nounwind "target-cpu"="{self.target.cpu}" "prefer-vector-width"="{wide}"'
         attributes += f' "min-legal-vector-width"="{wide}"'
         attributes += f' "target-features"="{self.target.features}"' if self.target.features else ""
         functions = [function.text() for function in self._functions.values()]
         head = _masked(self.target.lanes)
+        kind, load = f"<{self.target.lanes} x i8>", f"@llvm.masked.load.v{self.target.lanes}i8.p0"
+        if any(load in text for text in functions):
+            head += f"\ndeclare {kind} {load}(ptr, i32, <{self.target.lanes} x i1>, {kind})"
         return "\n".join([head, *self._tables.values(), *functions, f"attributes #0 = {{ {attributes} }}", ""])
 
 
 class Function:
-    """One function, written from its first instruction to its last. The methods emit and return what they give."""
+    """A function, written from first to last. Methods emit instructions and return their results."""
 
     def __init__(self, module: Module, name: str, parameters: Sequence[str], *, internal: bool) -> None:
         self.module = module
@@ -99,12 +98,12 @@ class Function:
         self._count = 0
         self._block = "entry"
 
-    def __getitem__(self, name: str) -> Value:
+    def __getitem__(self, name: str) -> Any:
         """A parameter."""
-        return next(Value(f"%{n}", t) for t, n in self._parameters if n == name)
+        return next(typed(self, f"%{n}", t) for t, n in self._parameters if n == name)
 
     def text(self) -> str:
-        """The function."""
+        """The function as LLVM IR."""
         parameters = ", ".join(f"{t} %{n}" for t, n in self._parameters)
         head = f"define {'internal fastcc ' if self.internal else ''}void @{self.name}({parameters}) #0 {{"
         return "\n".join([head, "entry:", *self._locals, *self._lines, "  ret void", "}"])
@@ -112,210 +111,212 @@ class Function:
     # Text
 
     def emit(self, text: str) -> None:
-        """An instruction that gives nothing."""
+        """An instruction without a result."""
         self._lines.append(f"  {text}")
 
-    def value(self, type: str, text: str) -> Value:
-        """An instruction that gives a value of this type."""
+    def value(self, type: str, text: str) -> Any:
+        """An instruction with a result of this type."""
         self._count += 1
         self.emit(f"%v{self._count} = {text}")
-        return Value(f"%v{self._count}", type)
+        return typed(self, f"%v{self._count}", type)
 
-    def local(self, nbytes: int) -> Value:
-        """Memory on the stack while the function runs, aligned to cache lines."""
-        place = Value(f"%local{len(self._locals)}", "ptr")
-        self._locals.append(f"  {place} = alloca [{nbytes} x i8], align 64")
-        return place
+    def local(self, nbytes: int) -> Pointer:
+        """Allocate bytes on the stack, aligned to cache lines."""
+        address = Pointer(self, f"%local{len(self._locals)}", "ptr")
+        self._locals.append(f"  {address} = alloca [{nbytes} x i8], align 64")
+        return address
 
-    def call(self, name: str, arguments: Sequence[Int]) -> None:
-        """A call of a function of this module."""
+    def table(self, name: str, numbers: Sequence[int]) -> Pointer:
+        """A constant array of i64 in the module. The same name is the same array."""
+        self.module.add_table(name, numbers)
+        return Pointer(self, f"@{name}", "ptr")
+
+    def constant(self, text: str, type: str) -> Any:
+        """A constant in LLVM's notation."""
+        return typed(self, text, type)
+
+    def call(self, name: str, arguments: Sequence[int | Value]) -> None:
+        """Call a function of this module."""
         convention = "fastcc " if name != "kernel" else ""
         self.emit(f"call {convention}void @{name}({', '.join(self._typed(a) for a in arguments)})")
 
-    def _typed(self, value: Int) -> str:
+    def _typed(self, value: int | Value) -> str:
         return f"i64 {value}" if isinstance(value, int) else f"{value.type} {value}"
 
     # Integers
 
-    def add(self, a: Int, b: Int) -> Int:
-        """A + b."""
-        if isinstance(a, int) and isinstance(b, int):
-            return a + b
-        if a == 0 or b == 0:
-            return b if a == 0 else a
-        return self.value("i64", f"add nsw i64 {a}, {b}")
+    def integer(self, number: AnyInt) -> Int:
+        """An i64 as a value that loops can carry."""
+        return number if isinstance(number, Int) else Int(self, str(number), "i64")
 
-    def subtract(self, a: Int, b: Int) -> Int:
-        """A − b."""
-        if isinstance(a, int) and isinstance(b, int):
-            return a - b
-        return a if b == 0 else self.value("i64", f"sub nsw i64 {a}, {b}")
+    def minimum(self, a: AnyInt, b: AnyInt) -> AnyInt:
+        """The smaller of two integers."""
+        return self._chosen("slt", min, a, b)
 
-    def multiply(self, a: Int, b: Int) -> Int:
-        """A · b."""
-        if isinstance(a, int) and isinstance(b, int):
-            return a * b
-        if a == 0 or b == 0:
-            return 0
-        if a == 1 or b == 1:
-            return b if a == 1 else a
-        return self.value("i64", f"mul nsw i64 {a}, {b}")
+    def maximum(self, a: AnyInt, b: AnyInt) -> AnyInt:
+        """The larger of two integers."""
+        return self._chosen("sgt", max, a, b)
 
-    def divide(self, a: Int, b: Int) -> Int:
-        """A // b of a number that is not negative."""
-        if isinstance(a, int) and isinstance(b, int):
-            return a // b
-        return a if b == 1 else self.value("i64", f"udiv i64 {a}, {b}")
-
-    def remainder(self, a: Int, b: int) -> Int:
-        """A % b of a number that is not negative."""
-        if isinstance(a, int):
-            return a % b
-        return 0 if b == 1 else self.value("i64", f"urem i64 {a}, {b}")
-
-    def divmod(self, a: Int, b: Int) -> tuple[Int, Int]:
-        """A // b and a % b of a number that is not negative."""
-        quotient = self.divide(a, b)
-        return quotient, self.subtract(a, self.multiply(quotient, b)) if b != 1 else 0
-
-    def minimum(self, a: Int, b: Int) -> Int:
-        """The smaller one."""
-        if isinstance(a, int) and isinstance(b, int):
-            return min(a, b)
-        return self.value("i64", f"select i1 {self.compare('slt', a, b)}, i64 {a}, i64 {b}")
-
-    def maximum(self, a: Int, b: Int) -> Int:
-        """The larger one."""
-        if isinstance(a, int) and isinstance(b, int):
-            return max(a, b)
-        return self.value("i64", f"select i1 {self.compare('sgt', a, b)}, i64 {a}, i64 {b}")
-
-    def compare(self, how: str, a: Int, b: Int) -> Value:
-        """An i1: `how` is eq, ne, slt, sle, sgt or sge."""
+    def compare(self, how: str, a: AnyInt, b: AnyInt) -> Bool:
+        """Compare two i64 as LLVM's icmp does: eq, ne, slt, ult and the like."""
         return self.value("i1", f"icmp {how} i64 {a}, {b}")
 
-    def both(self, a: Value, b: Value) -> Value:
-        """An i1: a and b."""
-        return self.value("i1", f"and i1 {a}, {b}")
+    def equal(self, a: AnyInt, b: AnyInt) -> Bool:
+        """True if both are equal when the code runs; `==` compares registers."""
+        return self.compare("eq", a, b)
+
+    def differ(self, a: AnyInt, b: AnyInt) -> Bool:
+        """True if both differ."""
+        return self.compare("ne", a, b)
+
+    def _chosen(self, how: str, known: Callable[[int, int], int], a: AnyInt, b: AnyInt) -> AnyInt:
+        if isinstance(a, int) and isinstance(b, int):
+            return known(a, b)
+        return self.value("i64", f"select i1 {self.compare(how, a, b)}, i64 {a}, i64 {b}")
 
     # Memory
 
-    def at(self, pointer: Value, offset: Int) -> Value:
-        """The pointer, `offset` bytes further on."""
-        return pointer if offset == 0 else self.value("ptr", f"getelementptr i8, ptr {pointer}, i64 {offset}")
+    def load_pointer(self, pointer: Pointer, offset: AnyInt = 0) -> Pointer:
+        """Load a pointer."""
+        return self.value("ptr", f"load ptr, ptr {pointer + offset}, align 8")
 
-    def load_pointer(self, pointer: Value, offset: Int = 0) -> Value:
-        """A pointer that is stored."""
-        return self.value("ptr", f"load ptr, ptr {self.at(pointer, offset)}, align 8")
+    def load_int(self, pointer: Pointer, offset: AnyInt = 0) -> Int:
+        """Load an i64."""
+        return self.value("i64", f"load i64, ptr {pointer + offset}, align 8")
 
-    def load_int(self, pointer: Value, offset: Int = 0) -> Value:
-        """An i64 that is stored."""
-        return self.value("i64", f"load i64, ptr {self.at(pointer, offset)}, align 8")
+    def hidden(self, number: int) -> Int:
+        """A number unknown to the compiler, so that it cannot fold arithmetic on it."""
+        return self.value("i64", f"load volatile i64, ptr {self.table(f'hidden{number}', [number])}, align 8")
 
-    def hidden(self, number: int) -> Value:
-        """A number that the compiler does not know, so that it leaves in place what is computed with it."""
-        return self.value("i64", f"load volatile i64, ptr {self.module.table(f'hidden{number}', [number])}, align 8")
-
-    def load_short_int(self, pointer: Value, offset: Int = 0) -> Value:
-        """An i32 that is stored, as i64."""
-        loaded = self.value("i32", f"load i32, ptr {self.at(pointer, offset)}, align 4")
+    def load_short_int(self, pointer: Pointer, offset: AnyInt = 0) -> Int:
+        """Load an i32 as an i64."""
+        loaded = self.value("i32", f"load i32, ptr {pointer + offset}, align 4")
         return self.value("i64", f"sext i32 {loaded} to i64")
 
-    def load(self, pointer: Value, offset: Int = 0, count: int | None = None, align: int = 4) -> Value:
-        """A vector of f32; of `count` elements, which is less than all, the others 0."""
-        place = self.at(pointer, offset)
-        if count is None or count == self.lanes:
-            return self.value(self.vector, f"load {self.vector}, ptr {place}, align {align}")
-        name = f"@llvm.masked.load.v{self.lanes}f32.p0"
-        arguments = f"ptr {place}, i32 4, {self.booleans} {self.mask(count)}, {self.vector} zeroinitializer"
-        return self.value(self.vector, f"call {self.vector} {name}({arguments})")
+    def load(
+        self,
+        pointer: Pointer,
+        offset: AnyInt = 0,
+        count: AnyInt | None = None,
+        align: int | None = None,
+        element: str = "f32",
+    ) -> Vec:
+        """Load a vector; lanes from `count` on are 0 and not read. A `count` is supported for f32 and i16."""
+        size, kind, address = SIZES[element], vec_type(element, self.lanes), pointer + offset
+        if count is None or (isinstance(count, int) and count >= self.lanes):
+            return self.value(kind, f"load {kind}, ptr {address}, align {align or size}")
+        name = f"@llvm.masked.load.v{self.lanes}{element}.p0"
+        arguments = f"ptr {address}, i32 {size}, {self.booleans} {self.mask(count)}, {kind} zeroinitializer"
+        return self.value(kind, f"call {kind} {name}({arguments})")
 
-    def store(self, value: Value, pointer: Value, offset: Int = 0, count: int | None = None) -> None:
-        """Store a vector of f32, or its first `count` elements."""
-        place = self.at(pointer, offset)
-        if count is None or count == self.lanes:
-            self.emit(f"store {self.vector} {value}, ptr {place}, align 4")
+    def store(self, value: Vec, pointer: Pointer, offset: AnyInt = 0, count: AnyInt | None = None) -> None:
+        """Store a vector, or its first `count` lanes, which is supported for f32 and i16."""
+        size, address = SIZES[value.element], pointer + offset
+        if count is None or (isinstance(count, int) and count >= value.lanes):
+            self.emit(f"store {value.type} {value}, ptr {address}, align {size}")
             return
-        name = f"@llvm.masked.store.v{self.lanes}f32.p0"
-        self.emit(f"call void {name}({self.vector} {value}, ptr {place}, i32 4, {self.booleans} {self.mask(count)})")
+        name = f"@llvm.masked.store.v{value.lanes}{value.element}.p0"
+        mask = f"{self.booleans} {self.mask(count)}"
+        self.emit(f"call void {name}({value.type} {value}, ptr {address}, i32 {size}, {mask})")
 
-    def load_scalar(self, pointer: Value, offset: Int = 0) -> Value:
-        """One f32."""
-        return self.value("float", f"load float, ptr {self.at(pointer, offset)}, align 4")
+    def load_packed(self, pointer: Pointer, offset: AnyInt, element: str, lanes: int) -> Vec:
+        """Load a vector of any number of lanes from any address."""
+        kind = vec_type(element, lanes)
+        return self.value(kind, f"load {kind}, ptr {pointer + offset}, align 1")
 
-    def store_scalar(self, value: Value, pointer: Value, offset: Int = 0) -> None:
-        """Store one f32."""
-        self.emit(f"store float {value}, ptr {self.at(pointer, offset)}, align 4")
+    def load_scalar(self, pointer: Pointer, offset: AnyInt = 0, element: str = "f32") -> Vec:
+        """Load one number."""
+        kind = vec_type(element, 1)
+        return self.value(kind, f"load {kind}, ptr {pointer + offset}, align {SIZES[element]}")
 
-    def mask(self, count: int) -> Value:
+    def store_scalar(self, value: int | Value, pointer: Pointer, offset: AnyInt = 0) -> None:
+        """Store one number or address; a Python number is an i64."""
+        size = SIZES[value.element] if isinstance(value, Vec) else 8
+        self.emit(f"store {self._typed(value)}, ptr {pointer + offset}, align {size}")
+
+    def mask(self, count: AnyInt) -> Bool:
         """The first `count` lanes."""
+        if isinstance(count, Int):
+            return self.lane_numbers().compare("slt", self.splat(count.cast("trunc", "i32")))
         lanes = ", ".join(f"i1 {'true' if k < count else 'false'}" for k in range(self.lanes))
-        return Value(f"<{lanes}>", self.booleans)
+        return Bool(self, f"<{lanes}>", self.booleans)
 
-    def prefetch(self, pointer: Value, offset: Int = 0, *, to_write: bool = False) -> None:
-        """Ask for a cache line that will be read or written later."""
-        self.emit(PREFETCH.format(self.at(pointer, offset), int(to_write)))
+    def lane_numbers(self) -> Vec:
+        """0, 1, 2 … as i32."""
+        return self.numbers(range(self.lanes))
 
-    def prefetch_slowly(self, pointer: Value, lines: int) -> None:
-        """Ask for cache lines that follow each other, each some cycles after the one before.
+    def numbers(self, numbers: Sequence[int], element: str = "i32") -> Vec:
+        """A vector of known integers."""
+        listed = ", ".join(f"{element} {n}" for n in numbers)
+        return Vec(self, f"<{listed}>", vec_type(element, len(numbers)))
 
-        Each address takes two multiplications by 1. Requests in a burst take all buffers for lines that are under way,
-        and loads that miss the first level then wait for the slowest: 25088 × 4096 weights take 15 ms, else 18.
+    def gather(self, base: Pointer, indices: Vec, element: str = "f32", unit: str | None = None) -> Vec:
+        """Load one element per index, counted from `base` in elements or in `unit`s."""
+        kind, pointers = vec_type(element, self.lanes), f"<{self.lanes} x ptr>"
+        counted = vec_type(unit or element, 1)
+        addresses = self.value(pointers, f"getelementptr {counted}, ptr {base}, {indices.type} {indices}")
+        name = f"@llvm.masked.gather.v{self.lanes}{element}.v{self.lanes}p0"
+        every = f"{self.booleans} splat (i1 true), {kind} zeroinitializer"
+        return self.value(kind, f"call {kind} {name}({pointers} {addresses}, i32 {SIZES[element]}, {every})")
+
+    def prefetch(self, pointer: Pointer, offset: AnyInt = 0, *, to_write: bool = False) -> None:
+        """Prefetch a cache line into L2, for reading or for writing."""
+        self.emit(PREFETCH.format(pointer + offset, int(to_write)))
+
+    def prefetch_slowly(self, pointer: Pointer, lines: int) -> None:
+        """Prefetch consecutive cache lines at a limited rate.
+
+        Two dependent multiplications by 1 separate the addresses. A burst of prefetches occupies all line fill buffers,
+        and demand misses of L1 wait for them: 25088 × 4096 weights take 18 ms by bursts, 15 ms by this.
         """
         zero, one = self.hidden(0), self.hidden(1)
-        offset: Int = 0
+        offset: AnyInt = 0
         for line in range(lines):
             self.prefetch(pointer, offset)
             if line + 1 < lines:
                 for _ in range(2):
                     offset = self.value("i64", f"xor i64 {offset}, {zero}")
                     offset = self.value("i64", f"mul i64 {offset}, {one}")
-                offset = self.add(offset, LINE)
+                offset = offset + LINE
 
     # Vectors of f32
 
-    def number(self, x: float) -> Value:
-        """The same number in all lanes."""
-        return Value(f"splat (float {float_bits(x)})", self.vector)
+    def number(self, x: float) -> Vec:
+        """A number in all lanes."""
+        return Vec(self, f"splat (float {float_bits(x)})", self.vector)
 
-    def zero(self) -> Value:
-        """Zeros."""
-        return Value("zeroinitializer", self.vector)
+    def zero(self, element: str = "f32", lanes: int | None = None) -> Vec:
+        """Zeros, by default f32 in as many lanes as the target has."""
+        return Vec(self, "zeroinitializer", vec_type(element, lanes or self.lanes))
 
-    def splat(self, scalar: Value) -> Value:
-        """A scalar in all lanes."""
-        first = self.value(self.vector, f"insertelement {self.vector} poison, {scalar.type} {scalar}, i64 0")
-        text = f"shufflevector {self.vector} {first}, {self.vector} poison, {self.integers} zeroinitializer"
-        return self.value(self.vector, text)
+    def splat(self, scalar: Vec | Int) -> Vec:
+        """Broadcast a scalar."""
+        kind = vec_type(parsed(scalar.type)[0], self.lanes)
+        first = self.value(kind, f"insertelement {kind} poison, {scalar.type} {scalar}, i64 0")
+        return self.value(kind, f"shufflevector {kind} {first}, {kind} poison, {self.integers} zeroinitializer")
 
-    def broadcast(self, pointer: Value, offset: Int = 0) -> Value:
-        """One stored f32 in all lanes."""
+    def shuffle(self, a: Vec, b: Vec, lanes: Sequence[int]) -> Vec:
+        """A vector of these lanes: of `a` from 0 on, of `b` from the number of lanes on."""
+        kind, listed = vec_type(a.element, len(lanes)), ", ".join(f"i32 {n}" for n in lanes)
+        return self.value(kind, f"shufflevector {a.type} {a}, {b.type} {b}, <{len(lanes)} x i32> <{listed}>")
+
+    def broadcast(self, pointer: Pointer, offset: AnyInt = 0) -> Vec:
+        """Load one f32 and broadcast it."""
         return self.splat(self.load_scalar(pointer, offset))
 
-    def arithmetic(self, operation: str, a: Value, b: Value) -> Value:
-        """fadd, fsub, fmul or fdiv."""
-        return self.value(a.type, f"{operation} {a.type} {a}, {b}")
+    def fma(self, a: Vec, b: Vec, c: Vec) -> Vec:
+        """a · b + c, rounded once."""
+        suffix = f"v{a.lanes}{a.element}" if a.lanes > 1 else a.element
+        return self.value(a.type, f"call {a.type} @llvm.fma.{suffix}({a.type} {a}, {a.type} {b}, {a.type} {c})")
 
-    def fma(self, a: Value, b: Value, c: Value) -> Value:
-        """A · b + c, rounded once."""
-        text = f"call {self.vector} @llvm.fma.v{self.lanes}f32({self.vector} {a}, {self.vector} {b}, {self.vector} {c})"
-        return self.value(self.vector, text)
+    def select(self, condition: AnyBool, a: ValueT, b: ValueT) -> ValueT:
+        """a if the condition is true, else b."""
+        if isinstance(condition, bool):
+            return a if condition else b
+        return self.value(a.type, f"select {condition.type} {condition}, {a.type} {a}, {b.type} {b}")
 
-    def unary(self, name: str, a: Value) -> Value:
-        """An intrinsic of one vector: sqrt, rint, floor, ceil, fabs."""
-        return self.value(self.vector, f"call {self.vector} @llvm.{name}.v{self.lanes}f32({self.vector} {a})")
-
-    def compare_floats(self, how: str, a: Value, b: Value) -> Value:
-        """A vector of i1: `how` is oeq, olt, ogt, ole, oge or uno."""
-        return self.value(self.booleans, f"fcmp {how} {self.vector} {a}, {b}")
-
-    def select(self, condition: Value, a: Value, b: Value) -> Value:
-        """A where the condition holds, else b."""
-        text = f"select {condition.type} {condition}, {a.type} {a}, {b.type} {b}"
-        return self.value(a.type, text)
-
-    def reduce(self, operation: str, a: Value) -> Value:
-        """All lanes to one float: fadd (pairwise), fmax or fmin (which drop NaN)."""
+    def reduce(self, operation: str, a: Vec) -> Vec:
+        """Reduce all lanes to one float: fadd (pairwise), fmax or fmin (which ignore NaN)."""
         start = "float -0.0, " if operation == "fadd" else ""
         name = f"@llvm.vector.reduce.{operation}.v{self.lanes}f32"
         flags = "reassoc " if operation == "fadd" else ""
@@ -325,13 +326,13 @@ class Function:
 
     def loop(
         self,
-        start: Int,
-        stop: Int,
-        step: Int,
-        body: Callable[[Value, list[Value]], Sequence[Value] | None],
+        start: AnyInt,
+        stop: AnyInt,
+        step: AnyInt,
+        body: Callable[[Int, list[Any]], Sequence[Value] | None],
         carried: Sequence[Value] = (),
-    ) -> list[Value]:
-        """`for i in range(start, stop, step)`. `body` takes i and what is carried, and gives what is carried on."""
+    ) -> list[Any]:
+        """`for i in range(start, stop, step)`. `body` maps i and the loop-carried values to the next ones."""
         self._count += 1
         n = self._count
         before = self._block
@@ -342,8 +343,8 @@ class Function:
             self.emit(f"br label %loop{n}")
         self._label(f"loop{n}")
         at = len(self._lines)
-        index = Value(f"%i{n}", "i64")
-        values = [Value(f"%c{n}_{k}", v.type) for k, v in enumerate(carried)]
+        index = Int(self, f"%i{n}", "i64")
+        values = [typed(self, f"%c{n}_{k}", v.type) for k, v in enumerate(carried)]
         results = list(body(index, values) or ())
         following = self.value("i64", f"add nsw i64 {index}, {step}")
         self.emit(f"br i1 {self.compare('slt', following, stop)}, label %loop{n}, label %end{n}")
@@ -360,16 +361,16 @@ class Function:
             for first, result in zip(carried, results, strict=True)
         ]
 
-    def loop_until(self, done: Callable[[], Value], body: Callable[[Value, list[Value]], object]) -> None:
-        """Count turns from 0, asking `done` before each."""
+    def loop_until(self, done: Callable[[], AnyBool], body: Callable[[Int, list[Any]], object]) -> None:
+        """Loop until `done`, evaluated before each iteration; the index counts from 0."""
         self._count += 1
         n = self._count
         before = self._block
         self.emit(f"br label %until{n}")
         self._label(f"until{n}")
         at = len(self._lines)
-        turn = Value(f"%i{n}", "i64")
-        self.emit(f"br i1 {done()}, label %end{n}, label %turn{n}")
+        turn = Int(self, f"%i{n}", "i64")
+        self.emit(f"br i1 {literal(done())}, label %end{n}, label %turn{n}")
         self._label(f"turn{n}")
         body(turn, [])
         following = self.value("i64", f"add i64 {turn}, 1")
@@ -377,11 +378,11 @@ class Function:
         self.emit(f"br label %until{n}")
         self._label(f"end{n}")
 
-    def when(self, condition: Value, body: Callable[[], None], otherwise: Callable[[], None] | None = None) -> None:
+    def when(self, condition: AnyBool, body: Callable[[], None], otherwise: Callable[[], None] | None = None) -> None:
         """`if condition: body() else: otherwise()`."""
         self._count += 1
         n = self._count
-        self.emit(f"br i1 {condition}, label %then{n}, label %{'else' if otherwise else 'end'}{n}")
+        self.emit(f"br i1 {literal(condition)}, label %then{n}, label %{'else' if otherwise else 'end'}{n}")
         self._label(f"then{n}")
         body()
         self.emit(f"br label %end{n}")

@@ -1,4 +1,4 @@
-"""LLVM IR → an object file, by llvmlite, which is imported at the first kernel that no cache holds."""
+"""LLVM IR → an object file, by llvmlite, which is imported when the first kernel is missing in the cache."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from irload.plan.backends.llvm.target import TRIPLE, Target
 
 @cache
 def is_installed() -> bool:
-    """True where llvmlite can be imported."""
+    """True if llvmlite can be imported."""
     return find_spec("llvmlite") is not None
 
 
 @cache
 def llvmlite_version() -> str:
-    """Its version as its own file states it: neither it nor importlib.metadata, which takes as long, is imported."""
+    """The version in llvmlite's _version.py; importing llvmlite or importlib.metadata would take longer."""
     spec = find_spec("llvmlite")
     for folder in [] if spec is None else spec.submodule_search_locations or []:
         with suppress(OSError, UnicodeDecodeError):
@@ -29,9 +29,9 @@ def llvmlite_version() -> str:
 
 
 def compile_object(text: str, target: Target) -> bytes:
-    """An ELF object with position-independent code. For one thread at a time, as the library sees to it.
+    """An ELF object with position-independent code. Not thread-safe: the library holds a lock.
 
-    Raises RuntimeError for IR that LLVM refuses: a defect of ours.
+    Raises RuntimeError for IR that LLVM refuses, which is a bug in a kernel.
     """
     binding, machine = _machine(target)
     module: Any = binding.parse_assembly(text)

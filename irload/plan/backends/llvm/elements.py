@@ -1,29 +1,46 @@
-"""The types in which values of f32 are stored between steps."""
+"""The types of elements that kernels read and write."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
+import numpy as np
 from ml_dtypes import bfloat16
 
 from irload.core.tensor import Array
 
-F32, BF16 = "f32", "bf16"
+F32, BF16, F16, I32, I8, U8 = "f32", "bf16", "f16", "i32", "i8", "u8"
 
-SIZES = {F32: 4, BF16: 2}
+SIZES = {F32: 4, BF16: 2, F16: 2, I32: 4, I8: 1, U8: 1}
 """The bytes of each."""
+
+DTYPES: dict[str, np.dtype[Any]] = {
+    F32: np.dtype(np.float32),
+    BF16: np.dtype(bfloat16),
+    F16: np.dtype(np.float16),
+    I32: np.dtype(np.int32),
+    I8: np.dtype(np.int8),
+    U8: np.dtype(np.uint8),
+}
+"""NumPy's dtype of each."""
+
+_OF_DTYPE = {dtype: element for element, dtype in DTYPES.items()}
 
 
 def element_of(array: Array) -> str:
-    """How the elements of an array are stored."""
-    return BF16 if array.dtype == bfloat16 else F32
+    """The type of an array's elements. Raises TypeError for a dtype that no kernel multiplies or stores."""
+    found = _OF_DTYPE.get(array.dtype)
+    if found is None:
+        raise TypeError(f"kernels read and write {', '.join(SIZES)}, found an array of {array.dtype}")
+    return found
 
 
 def elements_of(arrays: Iterable[Array]) -> tuple[str, ...]:
-    """How the elements of each array are stored."""
+    """The types of the elements of several arrays."""
     return tuple(element_of(array) for array in arrays)
 
 
 def is_contiguous(array: Array, axis: int) -> bool:
-    """True where neighbours along an axis lie beside each other."""
+    """True if neighbours along an axis are adjacent in memory."""
     return array.strides[axis] == array.itemsize

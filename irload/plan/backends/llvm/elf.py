@@ -1,4 +1,4 @@
-"""The tables of object files: ELF for x86-64, of which no number is believed before it was checked."""
+"""The tables of object files: ELF for x86-64. Every offset and size is checked before use."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from collections.abc import Iterator
 from irload.record import record
 
 PROGBITS, SYMTAB, RELA, NOBITS = 1, 2, 4, 8
-"""Kinds of sections: with contents in the file, symbols, relocations, zeros."""
+"""Types of sections: contents in the file, symbols, relocations, zeros."""
 ALLOC, EXECUTABLE = 2, 4
-"""Flags of sections: needed while the code runs, code."""
+"""Flags of sections: loaded at run time, code."""
 LARGEST = 64 << 20
-"""Bytes of code and constants beyond which an object is refused."""
+"""The maximum bytes of code and constants."""
 PAGE = 4096
-"""The alignment that memory of the system has for certain."""
+"""The alignment of memory from the system."""
 
 _FILE = struct.Struct("<16sHHIQQQIHHHHHH")
 _SECTION = struct.Struct("<IIQQQQIIQQ")
@@ -25,12 +25,12 @@ _RELOCATABLE, _X86_64 = 1, 62
 
 
 class ObjectInvalid(ValueError):
-    """An object file that is damaged, or holds what is not loaded here."""
+    """An object file that is damaged or has unsupported contents."""
 
 
 @record()
 class Section:
-    """Part of the file. `link`, `info`: numbers of other sections, by kind."""
+    """A section. `link`, `info`: indices of related sections, by type."""
 
     kind: int
     flags: int
@@ -42,13 +42,13 @@ class Section:
 
     @property
     def is_placed(self) -> bool:
-        """True for what must be in memory."""
+        """True for sections that are loaded."""
         return bool(self.flags & ALLOC) and self.kind in (PROGBITS, NOBITS)
 
 
 @record()
 class Symbol:
-    """A place by name: `value` bytes into a section, by its number."""
+    """A symbol: its name and its offset (`value`) in a section."""
 
     name: str
     section: int
@@ -57,7 +57,7 @@ class Symbol:
 
 @record()
 class Relocation:
-    """What is to be written at `offset` of a section: by `kind`, from a symbol and an addend."""
+    """A relocation: the value to write at `offset` of a section, computed from a symbol and an addend by `kind`."""
 
     offset: int
     kind: int
@@ -66,7 +66,7 @@ class Relocation:
 
 
 class ObjectFile:
-    """An object file. Raises ObjectInvalid for tables that do not hold together or reach beyond the file."""
+    """An object file. Raises ObjectInvalid for inconsistent tables and for offsets beyond the file."""
 
     def __init__(self, data: bytes) -> None:
         self.data = data
@@ -82,7 +82,7 @@ class ObjectFile:
         return self.data[section.offset : section.offset + section.size]
 
     def relocations(self, section: Section) -> Iterator[Relocation]:
-        """The relocations that a section lists, each within the section that it is for."""
+        """The relocations in a section, each within the section that it modifies."""
         _require(section.size % _RELOCATION.size == 0, "relocations of a broken size")
         for offset, info, addend in _RELOCATION.iter_unpack(self.contents(section)):
             _require(info >> 32 < len(self.symbols), "a relocation by no symbol")
@@ -91,8 +91,8 @@ class ObjectFile:
 
     def _sections(self) -> list[Section]:
         magic, kind, machine, _, _, _, table, _, _, _, _, size, count, _ = _FILE.unpack_from(self.data)
-        _require(magic.startswith(_MAGIC), "it is no 64-bit ELF file")
-        _require((kind, machine, size) == (_RELOCATABLE, _X86_64, _SECTION.size), "it is no object for x86-64")
+        _require(magic.startswith(_MAGIC), "it is not a 64-bit ELF file")
+        _require((kind, machine, size) == (_RELOCATABLE, _X86_64, _SECTION.size), "it is not an object file for x86-64")
         _require(table + count * size <= len(self.data), "the table of sections reaches beyond the file")
         found: list[Section] = []
         for header in _SECTION.iter_unpack(self.data[table : table + count * size]):

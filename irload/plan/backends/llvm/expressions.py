@@ -1,40 +1,41 @@
-"""Expressions on vectors: each instruction becomes a few of the processor's."""
+"""Expressions on vectors of f32: each instruction becomes a few machine instructions."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from irload.plan.backends.llvm import vector_math as functions
-from irload.plan.backends.llvm.builder import Function, Value
+from irload.plan.backends.llvm.builder import Function, Vec
 from irload.plan.backends.llvm.trigonometry import cos, sin
-from irload.plan.backends.llvm.vectors import Vector
 from irload.plan.ir.expression import Expression, Instruction
 
-Emit = Callable[..., Vector]
+Emit = Callable[..., Vec]
 """(arguments, then numbers) → the result."""
 
 
-def _clamp(x: Vector, low: float, high: float) -> Vector:
+def _clamp(x: Vec, low: float, high: float) -> Vec:
     return x.at_least(low).at_most(high)
 
 
-def _hard_sigmoid(x: Vector, alpha: float, beta: float) -> Vector:
+def _hard_sigmoid(x: Vec, alpha: float, beta: float) -> Vec:
     return _clamp(x.times_plus(alpha, beta), 0.0, 1.0)
 
 
-def _power(x: Vector, exponent: float) -> Vector:
+def _power(x: Vec, exponent: float) -> Vec:
     return _POWERS[exponent](x)
 
 
-def _reciprocal_root(x: Vector) -> Vector:
-    """x^−½, which of both zeros is ∞, and of −∞ is 0."""
+def _reciprocal_root(x: Vec) -> Vec:
+    """x^−½: ∞ for both zeros, 0 for −∞."""
     return (1.0 / (x + 0.0).unary("sqrt")).where(x.compare("une", -math.inf), 0.0)
 
 
-_POWERS: dict[float, Callable[[Vector], Vector]] = {
+_POWERS: dict[float, Callable[[Vec], Vec]] = {
     1.0: lambda x: x,
     2.0: lambda x: x * x,
     3.0: lambda x: x * x * x,
@@ -42,7 +43,7 @@ _POWERS: dict[float, Callable[[Vector], Vector]] = {
     -1.0: lambda x: 1.0 / x,
     -2.0: lambda x: 1.0 / x / x,
 }
-"""The exponents that a few instructions raise to."""
+"""The exponents that multiplications, divisions and square roots compute."""
 
 _TABLE: dict[str, Emit] = {
     "add": lambda x, y: x + y,
@@ -84,18 +85,21 @@ _TABLE: dict[str, Emit] = {
     "mish": functions.mish,
     "softplus": functions.softplus,
 }
-"""All opcodes but powers of any exponent, and those that give other types than f32."""
+"""All opcodes except powers with other exponents and opcodes with results of other types."""
+
+_ARITHMETIC = frozenset({"add_number", "multiply_number", "divide_number", "number_subtract", "number_divide"})
+"""Opcodes with one number that may be a run-time argument."""
 
 _CYCLES: dict[str, float] = {
     "divide": 5, "divide_number": 5, "number_divide": 5, "sqrt": 6, "power_number": 8, "exp": 10, "log": 14,
     "tanh": 15, "sin": 60, "cos": 60, "sigmoid": 15, "swish": 15, "erf": 28, "gelu": 25, "gelu_tanh": 17,
     "elu": 10, "mish": 17, "softplus": 20,
 }  # fmt: skip
-"""Of one vector of 8 lanes, where it is not 1."""
+"""Cycles of one vector of 8 lanes if more than 1."""
 
 
 def supports_expression(expression: Expression) -> bool:
-    """True where every instruction can be computed on vectors."""
+    """True if every instruction can be computed on vectors."""
     return all(_supports(i) for i in expression.instructions)
 
 
@@ -106,19 +110,38 @@ def _supports(instruction: Instruction) -> bool:
     return opcode in _TABLE and not any(math.isnan(n) for n in numbers)
 
 
-def evaluate(function: Function, expression: Expression, operands: Sequence[Value]) -> list[Value]:
-    """The results of an expression of vectors, one for each of its result registers.
+def numbers_of(expression: Expression) -> list[float]:
+    """The numbers of instructions in `_ARITHMETIC`, in order."""
+    with np.errstate(over="ignore"):
+        return [float(np.float32(n)) for i in expression.instructions if i.opcode in _ARITHMETIC for n in i.numbers]
+
+
+def without_numbers(expression: Expression) -> Expression:
+    """The expression with these numbers as run-time arguments."""
+    instructions = (replace(i, numbers=(0.0,)) if i.opcode in _ARITHMETIC else i for i in expression.instructions)
+    return replace(expression, instructions=tuple(instructions))
+
+
+def evaluate(
+    function: Function, expression: Expression, operands: Sequence[Vec], given: Sequence[Vec] | None = None
+) -> list[Vec]:
+    """The results of an expression on vectors, one for each of its result registers.
+
+    `given`: replacements for `numbers_of` the expression.
 
     Raises KeyError for instructions that `supports_expression` does not allow.
     """
-    registers = [Vector(function, operand) for operand in operands]
+    registers = list(operands)
+    vectors = None if given is None else iter(given)
     for i in expression.instructions:
         with np.errstate(over="ignore"):
-            numbers = [float(np.float32(n)) for n in i.numbers]
+            numbers: list[Any] = [float(np.float32(n)) for n in i.numbers]
+        if vectors is not None and i.opcode in _ARITHMETIC:
+            numbers = [next(vectors)]
         registers.append(_TABLE[i.opcode](*(registers[r] for r in i.args), *numbers))
-    return [registers[r].value for r in expression.result_registers]
+    return [registers[r] for r in expression.result_registers]
 
 
 def expression_cycles(expression: Expression) -> float:
-    """An estimate of the cycles that an expression takes for a vector of 8 lanes."""
+    """An estimate of the cycles for a vector of 8 lanes."""
     return sum(_CYCLES.get(i.opcode, 1) for i in expression.instructions)

@@ -1,57 +1,58 @@
-"""A table of kernels as a file can keep it: objects of code, and addresses as places in memory that will lie elsewhere.
+"""The format in which a file stores a table of kernels: object code, and addresses as offsets into memory.
 
-That is all it takes to run a plan again: no graph, no steps, no kernels' descriptions.
+An image runs a plan again without its graph, steps and descriptions of kernels.
 """
 
 from __future__ import annotations
 
+import json
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from ctypes import c_char
+from itertools import accumulate, pairwise
+from typing import Any
 
 import numpy as np
 from numpy.lib.array_utils import byte_bounds
 
 from irload.core.tensor import Array
+from irload.plan.backends.compiled import NotStorable, StoredExecutable, StoredInvalid
 from irload.plan.backends.llvm.kernel import address
-from irload.plan.backends.llvm.loader import Code, load
-from irload.plan.backends.llvm.runtime import Entry, Table
+from irload.plan.backends.llvm.loader import ObjectInvalid, load
+from irload.plan.backends.llvm.runtime import Entry, Table, TableCall, nothing
 from irload.plan.backends.llvm.target import LINE, Target
 from irload.plan.memory.arena import aligned_bytes
 from irload.record import record
 
 NUMBER, ARENA, CONSTANTS, TEMPORARY = range(4)
-"""What a word is: a number as it stands, or a place in one of the three kinds of memory."""
+"""The kinds of words: a number, or an offset into one of three kinds of memory."""
 ENTRY = 6
-"""Of each entry: its object, its words of arguments, of which so many are addresses, its units, whether threads share
-it, and the bytes from one thread's weights ahead to the next one's. A word behind the arguments says where these begin.
+"""The columns of an entry: object, words of arguments, addresses among them, units, whether threads share it, and the
+bytes between the weights that consecutive threads prefetch. A word after the arguments is the address of the first.
 """
 
 
-class NoImage(Exception):
-    """A table that holds an address of memory that is none of the three kinds."""
+_ARRAYS = (("words", np.uint64), ("kinds", np.uint8), ("entries", np.int64))
 
 
 @record(eq=False)
 class Image:
-    """The sizes of the memory, the words of all entries and what each is, the entries, the objects, and the calls.
+    """Sizes of memory, words and their kinds, entries, objects, and calls.
 
     `calls`: the ranges of entries that run as one.
     """
 
-    arena: int
-    constants: int
     temporary: int
     scratch: int
     words: Array
     kinds: Array
     entries: Array
     objects: tuple[bytes, ...]
-    calls: tuple[tuple[int, int], ...]
+    calls: tuple[TableCall, ...]
 
 
 class Constants:
-    """The memory that entries read and nothing writes: where each stretch of it goes, one behind the other."""
+    """The read-only memory of entries: stretches, and their offsets in a file."""
 
     def __init__(self, arrays: Iterable[Array]) -> None:
         self._stretches: list[tuple[int, int]] = []
@@ -64,19 +65,19 @@ class Constants:
         self._places: list[int] = []
         self.nbytes = 0
         for low, high in self._stretches:
-            place = self.nbytes + (low - self.nbytes) % LINE  # in a cache line as it was
+            place = self.nbytes + (low - self.nbytes) % LINE  # keep the alignment to cache lines
             self._places.append(place)
             self.nbytes = place + high - low
 
     def place(self, address: int) -> int | None:
-        """Where the byte at an address goes, None for one of other memory."""
+        """The offset of the byte at an address; None if it belongs to other memory."""
         k = bisect_right(self._lows, address) - 1
         if k < 0 or address >= self._stretches[k][1]:
             return None
         return self._places[k] + address - self._lows[k]
 
     def pieces(self) -> Iterator[bytes | memoryview]:
-        """All of it, in order, what lies between stretches as zeros."""
+        """All stretches in order, with zeros between them."""
         at = 0
         for (low, high), place in zip(self._stretches, self._places, strict=True):
             yield bytes(place - at)
@@ -84,8 +85,14 @@ class Constants:
             at = place + high - low
 
 
-def imaged(table: Table, arena: Array, calls: Sequence[tuple[int, int]]) -> tuple[Image, Constants]:
-    """The image of a table, and the constants that it reads. Raises NoImage."""
+def stored(table: Table, arena: Array, calls: Sequence[TableCall]) -> StoredExecutable:
+    """The image of a table as bytes, and the constants that it reads. Raises NotStorable."""
+    image, constants = imaged(table, arena, calls)
+    return StoredExecutable(packed(image), constants.pieces(), constants.nbytes)
+
+
+def imaged(table: Table, arena: Array, calls: Sequence[TableCall]) -> tuple[Image, Constants]:
+    """The image of a table, and the constants that it reads. Raises NotStorable."""
     constants = Constants(array for entry in table.entries for array in entry.keep if not _within(array, arena))
     regions = ((ARENA, address(arena), arena.size), (TEMPORARY, address(table.temporary), table.temporary.size))
     words, kinds, rows = list[int](), list[int](), list[tuple[int, ...]]()
@@ -99,7 +106,7 @@ def imaged(table: Table, arena: Array, calls: Sequence[tuple[int, int]]) -> tupl
                 return
         found = constants.place(word) if word else 0
         if found is None:
-            raise NoImage("an address of other memory")
+            raise NotStorable("an address of other memory")
         words.append(found)
         kinds.append(CONSTANTS if word else NUMBER)
 
@@ -113,8 +120,6 @@ def imaged(table: Table, arena: Array, calls: Sequence[tuple[int, int]]) -> tupl
         code = objects.setdefault(entry.code.data, len(objects))
         rows.append((code, len(arguments), entry.pointers, entry.units, entry.is_shared, entry.ahead[1]))
     image = Image(
-        arena.size,
-        constants.nbytes,
         table.temporary.size,
         table.stride,
         np.array(words, np.uint64),
@@ -126,26 +131,67 @@ def imaged(table: Table, arena: Array, calls: Sequence[tuple[int, int]]) -> tupl
     return image, constants
 
 
-def loaded(image: Image) -> list[Code]:
-    """The code of an image. Raises ObjectInvalid, or OSError where no page may be executable."""
-    return [load(object) for object in image.objects]
+def packed(image: Image) -> bytes:
+    """An image as bytes: a line of JSON, then its arrays and objects."""
+    arrays = [getattr(image, name).tobytes() for name, _ in _ARRAYS]
+    head = {
+        "memory": [image.temporary, image.scratch],
+        "arrays": [len(a) for a in arrays],
+        "objects": [len(o) for o in image.objects],
+        "calls": image.calls,
+    }
+    return b"".join([json.dumps(head).encode(), b"\n", *arrays, *image.objects])
 
 
-def table_of(
-    image: Image, codes: Sequence[Code], constants: Array, target: Target, threads: int
-) -> tuple[Table, Array]:
-    """The table of an image over memory of its own, and its arena. `constants`: bytes, which several may read."""
-    arena, temporary = aligned_bytes(image.arena), aligned_bytes(image.temporary)
-    starts = np.array([0, address(arena), address(constants), address(temporary)], np.uint64)
-    words = image.words + starts[image.kinds]
-    entries: list[Entry] = []
-    at = 0
-    for code, count, pointers, units, is_shared, stride in image.entries.tolist():
-        end = at + count
-        ahead = int(words[end]), stride
-        entries.append(Entry(codes[code], words[at:end], pointers, units, bool(is_shared), ahead, (constants,)))
-        at = end + 1
-    return Table(entries, target, threads, image.scratch, temporary), arena
+def unpacked(data: bytes) -> Image:
+    """The image that `packed` returned these bytes for."""
+    line, _, rest = data.partition(b"\n")
+    head = json.loads(line)
+    ends = list(accumulate([*head["arrays"], *head["objects"]], initial=0))
+    cut = [rest[begin:end] for begin, end in pairwise(ends)]
+    words, kinds, entries = (np.frombuffer(part, kind) for part, (_, kind) in zip(cut, _ARRAYS, strict=False))
+    calls = tuple((first, last, parts) for first, last, parts in head["calls"])
+    temporary, scratch = head["memory"]
+    return Image(temporary, scratch, words, kinds, entries.reshape(-1, ENTRY), tuple(cut[len(_ARRAYS) :]), calls)
+
+
+class LoadedImage:
+    """An image with its code in memory. Raises StoredInvalid, or OSError if the system forbids executable memory."""
+
+    def __init__(self, data: bytes, target: Target) -> None:
+        self._image = unpacked(data)
+        self._target = target
+        try:
+            self._codes = [load(object) for object in self._image.objects]
+        except ObjectInvalid as error:
+            raise StoredInvalid(str(error)) from None
+
+    def bind(self, arena: Array, constants: Array, threads: int) -> RestoredTable:
+        """The table over an arena and constants."""
+        image = self._image
+        temporary = aligned_bytes(image.temporary)
+        starts = np.array([0, address(arena), address(constants), address(temporary)], np.uint64)
+        words = image.words + starts[image.kinds]
+        entries: list[Entry] = []
+        at = 0
+        for code, count, pointers, units, is_shared, stride in image.entries.tolist():
+            end = at + count
+            ahead, keep = (int(words[end]), stride), (arena, constants)
+            entries.append(Entry(self._codes[code], words[at:end], pointers, units, bool(is_shared), ahead, keep))
+            at = end + 1
+        return RestoredTable(Table(entries, self._target, threads, image.scratch, temporary), image.calls)
+
+
+@record()
+class RestoredTable:
+    """A table of kernels, and the ranges that run as one call."""
+
+    table: Table
+    calls: Sequence[TableCall]
+
+    def run(self, context: Any) -> None:
+        """Run all kernels. Raises LimitExceeded if the time limit of `context` is exceeded."""
+        self.table.run_calls(self.calls, nothing if context is None else context.deadline.check)
 
 
 def _within(array: Array, arena: Array) -> bool:

@@ -1,4 +1,4 @@
-"""What a kernel is: a description that is complete and comparable, the code that it writes, and how work is split."""
+"""The base class of kernels: a comparable description, the code it generates, and how its work is divided."""
 
 from __future__ import annotations
 
@@ -10,20 +10,18 @@ from typing import ClassVar
 from irload.core.tensor import Array
 from irload.plan.backends.llvm.builder import Function, Module
 from irload.plan.backends.llvm.target import Target
+from irload.plan.backends.llvm.tuning import SHARED_CYCLES
 from irload.record import record
 
 PARAMETERS = ("ptr arguments", "i64 begin", "i64 end", "ptr scratch", "ptr ahead")
-"""Of every `kernel`: a table of pointers, the units of work to do, memory of the thread's own, weights to ask for."""
-
-SHARED_CYCLES = 5000
-"""The cycles below which one thread runs a kernel alone: others would cost more than they give (about 1 µs)."""
+"""Of every `kernel`: a table of pointers and numbers, the range of units, scratch memory, weights to prefetch."""
 
 
 @record()
 class Streamed:
-    """Weights that a kernel reads from the first to the last: `nbytes` behind one of its pointers.
+    """Weights that a kernel streams: `nbytes` from one of its pointers.
 
-    `parts`: what threads take parts of; each reads all where that is 1.
+    `parts`: the number of parts that threads share; with 1 each thread reads all.
     """
 
     pointer: int
@@ -33,60 +31,60 @@ class Streamed:
 
 @record()
 class Kernel(ABC):
-    """A kernel for one shape. Its fields, which are all that its code depends on, are its key in the cache.
+    """A kernel. Its fields determine its code completely; their repr is the key in the cache.
 
-    The work is `count` units that may run in any order on any thread.
+    The work consists of `count` units, which may run in any order on any thread.
     """
 
     prepares: ClassVar[bool] = False
-    """True for kernels that only make the data of the next one ready."""
+    """True for kernels that only prepare data for the next kernel."""
 
     @property
     def why(self) -> str:
-        """What explanations say of it."""
+        """The reason for its selection, for explanations."""
         return "compiled"
 
     @property
     def code(self) -> Kernel:
-        """The kernel whose code it runs: the same for all that differ only in what `numbers` say, itself by default."""
+        """The kernel whose code this one runs: equal for all kernels that differ only in `numbers`."""
         return self
 
     @property
     def numbers(self) -> tuple[int, ...]:
-        """What the code reads behind its pointers, as 64-bit integers, since it is written for any of them."""
+        """Run-time arguments, as 64-bit integers after the pointers."""
         return ()
 
     @property
     @abstractmethod
     def count(self) -> int:
-        """The units of work."""
+        """The number of units of work."""
 
     @property
     @abstractmethod
     def cycles(self) -> float:
-        """An estimate of the processor's cycles for all units."""
+        """An estimate of the cycles for all units."""
 
     @property
     def scratch(self) -> int:
-        """The bytes of memory that each thread needs for itself."""
+        """Bytes of scratch memory per thread."""
         return 0
 
     @property
     def asks(self) -> int:
-        """The bytes of weights that it asks for ahead, from `ahead` on, before it ends."""
+        """Bytes of weights that it prefetches from `ahead` on."""
         return 0
 
     @property
     def streamed(self) -> Streamed | None:
-        """The weights that it is worth to ask for before it begins."""
+        """The weights that an earlier kernel should prefetch."""
         return None
 
     @abstractmethod
     def write(self, function: Function) -> None:
-        """Write the body of `kernel`, for the units begin…end."""
+        """Generate the body of `kernel` for the units begin…end."""
 
     def text(self, target: Target) -> str:
-        """The module, in LLVM's language."""
+        """The module as LLVM IR."""
         module = Module(target)
         self.write(module.function("kernel", PARAMETERS, internal=False))
         return module.text()
@@ -94,7 +92,7 @@ class Kernel(ABC):
 
 @record()
 class Standalone(Kernel):
-    """A kernel that no table holds: who calls it says what to do."""
+    """A kernel outside any table; its caller passes the range of units."""
 
     @property
     def count(self) -> int:
@@ -107,14 +105,14 @@ class Standalone(Kernel):
 
 @record()
 class Temporary:
-    """Memory of the plan that one step's kernels share, `offset` bytes into it."""
+    """Temporary memory that the kernels of one step share, `offset` bytes from its start."""
 
     offset: int
 
 
 @record()
 class Launch:
-    """A kernel with the pointers that it gets. `keep`: arrays that must live as long."""
+    """A kernel and the addresses it works on. `keep`: arrays that must outlive it."""
 
     kernel: Kernel
     pointers: Sequence[int | Temporary]
@@ -122,17 +120,10 @@ class Launch:
 
     @property
     def is_shared(self) -> bool:
-        """True where several threads work at it."""
+        """True if several threads share it."""
         return self.kernel.count > 1 and self.kernel.cycles >= SHARED_CYCLES
 
 
 def address(array: Array) -> int:
-    """Where the first element of an array lies."""
+    """The address of the first element of an array."""
     return array.__array_interface__["data"][0]
-
-
-def element_strides(array: Array) -> tuple[int, ...]:
-    """The strides of an array, counted in elements. Raises ValueError where they are no whole numbers."""
-    if any(s % array.itemsize for s in array.strides):
-        raise ValueError(f"strides of {array.strides} bytes for elements of {array.itemsize}")
-    return tuple(s // array.itemsize for s in array.strides)

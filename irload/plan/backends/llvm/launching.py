@@ -1,4 +1,4 @@
-"""Launches → the table that runs them: addresses resolved, what threads share, which weights are asked for ahead."""
+"""Launches → a table of kernels: resolved addresses, division among threads, weights to prefetch."""
 
 from __future__ import annotations
 
@@ -11,16 +11,15 @@ from irload.plan.backends.llvm.kernel import Launch, Temporary
 from irload.plan.backends.llvm.library import library
 from irload.plan.backends.llvm.runtime import Entry, Table
 from irload.plan.backends.llvm.target import Target
+from irload.plan.backends.llvm.tuning import TOGETHER_CYCLES
 from irload.plan.memory.arena import aligned_bytes
 
-TOGETHER_CYCLES = 300_000
-"""The cycles of a table's shared kernels below which one thread runs all: waking another takes up to 0.1 ms."""
 REACH = 2
-"""Kernels among which weights are looked for to be asked for ahead: one that copies data may come between."""
+"""How many of the following kernels are searched for weights to prefetch: a copy may precede their reader."""
 
 
 def launched(launches: Sequence[Launch], target: Target, threads: int, temporary: int) -> Table:
-    """The table of these launches. `temporary`: the bytes that kernels of one step share."""
+    """The table of these launches. `temporary`: bytes that the kernels of one step share."""
     shared = [threads > 1 and launch.is_shared for launch in launches]
     cycles = sum(launch.kernel.cycles for launch, s in zip(launches, shared, strict=True) if s)
     together = cycles >= TOGETHER_CYCLES
@@ -44,13 +43,13 @@ def launched(launches: Sequence[Launch], target: Target, threads: int, temporary
 
 def _resolved(launch: Launch, temporary: int) -> Array:
     found = [temporary + p.offset if isinstance(p, Temporary) else p for p in launch.pointers]
-    return np.array([*found, *launch.kernel.numbers] or [0], np.uint64)
+    return np.array([*found, *launch.kernel.numbers] or [0], np.int64).view(np.uint64)
 
 
 def _ahead(launches: Sequence[Launch], arguments: Sequence[Array], index: int, threads: int) -> tuple[int, int]:
-    """Where the weights begin that are read behind a kernel, and the bytes from one thread's to the next one's.
+    """The address of the weights to prefetch during a kernel, and the bytes from one thread's part to the next.
 
-    Its own where none follow soon that are constant and as large as what it asks for.
+    These are the weights of the next kernel, or of this one if no constant weights of sufficient size follow soon.
     """
     asked = launches[index].kernel.asks
     if not asked:
@@ -62,4 +61,4 @@ def _ahead(launches: Sequence[Launch], arguments: Sequence[Array], index: int, t
         stride = streamed.nbytes // streamed.parts * (streamed.parts // threads)
         if streamed.nbytes - (threads - 1) * stride >= asked:
             return int(arguments[k][streamed.pointer]), stride
-    raise AssertionError("a kernel asks for more than its own weights")
+    raise AssertionError("a kernel prefetches more than its weights")

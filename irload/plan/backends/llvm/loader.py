@@ -1,6 +1,6 @@
-"""Object files → code in memory. All relocations are relative to the instruction pointer.
+"""Loads object files into memory. All relocations are relative to the instruction pointer.
 
-Pages are written first, and executable afterwards: never both at once.
+Pages are written, then protected: executable and read-only.
 """
 
 from __future__ import annotations
@@ -13,18 +13,19 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from irload.plan.backends.llvm.elf import EXECUTABLE, LARGEST, PROGBITS, RELA, ObjectFile, ObjectInvalid, Relocation
+from irload.system.portable import c_library
 
 __all__ = ["Code", "ObjectInvalid", "load"]
 
 _PC32, _PLT32 = 2, 4
 _READ_EXECUTE = 5
 _PRIVATE: int = getattr(mmap, "MAP_PRIVATE", 0) | getattr(mmap, "MAP_ANONYMOUS", 0)
-"""Memory of this process alone; Windows, where nothing is loaded, has no names for it."""
+"""Private anonymous memory. Windows, where nothing is loaded, lacks these flags."""
 
 
 @dataclass(frozen=True, eq=False, slots=True, weakref_slot=True)
 class Code:
-    """A function in memory, which stays for as long as this object lives, and the object file that it came from."""
+    """A function in memory, which stays mapped while this object exists, and its object file."""
 
     address: int
     pages: mmap.mmap
@@ -32,11 +33,14 @@ class Code:
 
 
 def load(data: bytes, entry: str = "kernel") -> Code:
-    """Load an object, and give a function of it. Raises ObjectInvalid, or OSError where no page may be executable."""
+    """Load an object and return one of its functions.
+
+    Raises ObjectInvalid, or OSError if the system forbids executable memory.
+    """
     file = ObjectFile(data)
     start = _entry(file, entry)
     placed, total = _placed(file)
-    pages: mmap.mmap = cast(Any, mmap.mmap)(-1, total, flags=_PRIVATE)  # Windows knows no flags, and has no target
+    pages: mmap.mmap = cast(Any, mmap.mmap)(-1, total, flags=_PRIVATE)  # Windows lacks `flags`, and has no target
     for k, place in placed.items():
         section = file.sections[k]
         if section.kind == PROGBITS:
@@ -52,7 +56,7 @@ def load(data: bytes, entry: str = "kernel") -> Code:
 
 
 def _entry(file: ObjectFile, name: str) -> tuple[int, int]:
-    """The section of a function, and where in it the function begins."""
+    """The section of a function and its offset there."""
     for symbol in file.symbols:
         if symbol.name == name and symbol.section < len(file.sections):
             section = file.sections[symbol.section]
@@ -62,7 +66,7 @@ def _entry(file: ObjectFile, name: str) -> tuple[int, int]:
 
 
 def _placed(file: ObjectFile) -> tuple[dict[int, int], int]:
-    """Where each section that code needs begins, and how many bytes they take together."""
+    """The offset of each loaded section, and the total size."""
     placed: dict[int, int] = {}
     end = 0
     for k, section in enumerate(file.sections):
@@ -89,8 +93,7 @@ def _relocate(
 
 
 def _protect(base: int, size: int) -> None:
-    """Make the pages executable, and not writable any more."""
-    libc = ctypes.CDLL(None, use_errno=True)
+    """Make the pages executable and read-only."""
     pages = -(-size // mmap.PAGESIZE) * mmap.PAGESIZE
-    if libc.mprotect(ctypes.c_void_p(base), ctypes.c_size_t(pages), _READ_EXECUTE) != 0:
+    if c_library().mprotect(ctypes.c_void_p(base), ctypes.c_size_t(pages), _READ_EXECUTE) != 0:
         raise OSError(ctypes.get_errno(), "the system does not allow executable memory")

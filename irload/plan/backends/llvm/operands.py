@@ -1,99 +1,130 @@
-"""Operands of expressions, read for one vector of the output by their own strides."""
+"""Operands of expressions, read for one vector of the output by the strides of each."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from irload.plan.backends.llvm import bfloat16
-from irload.plan.backends.llvm.builder import Function, Int, Value
-from irload.plan.backends.llvm.elements import F32, SIZES
+from irload.plan.backends.llvm.builder import AnyInt, Bool, Function, Int, Pointer, Vec
+from irload.plan.backends.llvm.elements import BF16, F16, F32, I32, SIZES
+from irload.plan.backends.llvm.values import vec_type
 
 
-def read(f: Function, pointer: Value, offset: Int, stride: int, count: int | None = None, element: str = F32) -> Value:
-    """`count` elements (all lanes by default) that lie `stride` bytes apart, as f32: one for all lanes where that is 0.
+def read(
+    f: Function, pointer: Pointer, offset: AnyInt, stride: AnyInt, count: AnyInt | None = None, element: str = F32
+) -> Vec:
+    """`count` elements (all lanes by default) that lie `stride` bytes apart, as f32; stride 0 fills all lanes with one.
 
-    What is beyond `count` is unspecified, and not read.
+    The lanes behind `count` are unspecified, and their memory is not read.
     """
+    start = pointer + offset
     if stride == 0:
-        return f.splat(_scalar(f, f.at(pointer, offset), 0, element))
+        return f.splat(_scalar(f, start, 0, element))
     if stride == SIZES[element]:
-        return f.load(pointer, offset, count) if element == F32 else bfloat16.load(f, pointer, offset, count)
+        return load_lanes(f, start, 0, count, element)
+
+    def lane(at: AnyInt, vector: Vec) -> Vec:
+        return vector.with_lane(at, _scalar(f, start, at * stride, element))
+
+    if isinstance(count, Int):
+        return f.loop(0, count, 1, lambda at, carried: [lane(at, carried[0])], [f.zero()])[0]
     vector = f.zero()
-    place = f.at(pointer, offset)
-    for lane in range(count or f.lanes):
-        scalar = _scalar(f, place, lane * stride, element)
-        vector = f.value(f.vector, f"insertelement {f.vector} {vector}, float {scalar}, i64 {lane}")
+    for at in range(count or f.lanes):
+        vector = lane(at, vector)
+    return vector
+
+
+def load_lanes(f: Function, pointer: Pointer, offset: AnyInt, count: AnyInt | None, element: str) -> Vec:
+    """`count` adjacent elements (all lanes by default) as f32; zeros beyond them, which are not read."""
+    if element == F32:
+        return f.load(pointer, offset, count)
+    bits = f.load(pointer, offset, count, element="i16")
+    return bfloat16.widened(f, bits) if element == BF16 else bits.bitcast(vec_type(F16, f.lanes)).cast("fpext", F32)
+
+
+def load_lines(f: Function, lines: Sequence[Pointer], offset: AnyInt, element: str) -> Vec:
+    """One element of each line as f32."""
+    vector = f.zero()
+    for lane, line in enumerate(lines):
+        vector = vector.with_lane(lane, _scalar(f, line, offset, element))
     return vector
 
 
 def write(
     f: Function,
-    value: Value,
-    pointer: Value,
-    offset: Int,
-    stride: int,
-    count: int | None = None,
+    value: Vec,
+    pointer: Pointer,
+    offset: AnyInt,
+    stride: AnyInt,
+    count: AnyInt | None = None,
     element: str = F32,
 ) -> None:
-    """Store `count` lanes `stride` bytes apart."""
-    if element != F32:
-        bfloat16.write(f, value, pointer, offset, stride, count)
-        return
-    if stride == SIZES[F32]:
-        f.store(value, pointer, offset, count)
-        return
-    place = f.at(pointer, offset)
-    for lane in range(count or f.lanes):
-        f.store_scalar(f.value("float", f"extractelement {f.vector} {value}, i64 {lane}"), place, lane * stride)
+    """Store `count` lanes `stride` bytes apart: of f32, rounded if `element` is bf16, or of i32."""
+    stored = bfloat16.rounded(f, value) if element == BF16 else value.floats() if element == I32 else value
+    start = pointer + offset
+    if stride == SIZES[element]:
+        f.store(stored, start, 0, count)
+    elif isinstance(count, Int):
+        f.loop(0, count, 1, lambda at, _: f.store_scalar(stored.lane(at), start, at * stride))
+    else:
+        for at in range(count or f.lanes):
+            f.store_scalar(stored.lane(at), start, at * stride)
 
 
 def write_row(
-    f: Function, values: Sequence[Value], pointer: Value, offset: Int, stride: int, count: int, element: str
+    f: Function, values: Sequence[Vec], pointer: Pointer, offset: AnyInt, stride: int, count: int, element: str
 ) -> None:
-    """Store `count` lanes of vectors that follow each other. Two that are whole are rounded to bf16 together."""
+    """Store `count` lanes of consecutive vectors. Two whole ones are rounded to bf16 together."""
     for first in range(0, len(values), 2):
         pair, start = values[first : first + 2], first * f.lanes
-        place = f.add(offset, start * stride)
+        place = offset + start * stride
         if element != F32 and stride == SIZES[element] and start + 2 * f.lanes <= count:
-            bfloat16.store(f, bfloat16.rounded_pair(f, *pair), pointer, place)
+            f.store(bfloat16.rounded_pair(f, *pair), pointer, place)
             continue
         for k, value in enumerate(pair):
             left = min(count - start - k * f.lanes, f.lanes)
-            write(f, value, pointer, f.add(place, k * f.lanes * stride), stride, left, element)
+            write(f, value, pointer, place + k * f.lanes * stride, stride, left, element)
 
 
-def read_halves(f: Function, pointer: Value, offset: Int, count: int) -> Value:
-    """`count` elements of f16 that lie beside each other, at any address, as a vector of so many f32."""
-    halves, wide = f"<{count} x half>", f"<{count} x float>"
-    loaded = f.value(halves, f"load {halves}, ptr {f.at(pointer, offset)}, align 1")
-    return f.value(wide, f"fpext {halves} {loaded} to {wide}")
+def read_halves(f: Function, pointer: Pointer, offset: AnyInt, count: int) -> Vec:
+    """`count` contiguous elements of f16, at any address, as a vector of as many f32."""
+    return f.load_packed(pointer, offset, "f16", count).cast("fpext", "f32")
 
 
-def read_rounded(f: Function, pointer: Value, offset: Int, stride: int, count: int, element: str = F32) -> Value:
-    """`count` elements that lie `stride` bytes apart, in bf16; all lanes at most, zeros in those beyond."""
+def read_rounded(f: Function, pointer: Pointer, offset: AnyInt, stride: AnyInt, count: int, element: str = F32) -> Vec:
+    """`count` elements that lie `stride` bytes apart, in bf16; at most all lanes, and zeros in the others."""
     if count <= 0:
-        return bfloat16.zeros(f)
+        return f.zero("i16")
     if element != F32 and stride == SIZES[element]:
-        return bfloat16.load_bits(f, pointer, offset, count)
+        return f.load(pointer, offset, count, element="i16")
     if count >= f.lanes:
         return bfloat16.rounded(f, read(f, pointer, offset, stride, element=element))
     value = read(f, pointer, offset, stride, count, element)
     return bfloat16.rounded(f, f.select(f.mask(count), value, f.zero()))
 
 
-def _scalar(f: Function, pointer: Value, offset: int, element: str) -> Value:
-    return f.load_scalar(pointer, offset) if element == F32 else bfloat16.load_scalar(f, pointer, offset)
+def _scalar(f: Function, pointer: Pointer, offset: AnyInt, element: str) -> Vec:
+    if element == BF16:
+        return bfloat16.load_scalar(f, pointer, offset)
+    scalar = f.load_scalar(pointer, offset, element)
+    return scalar if element == F32 else scalar.cast("fpext", F32)
 
 
-def read_booleans(f: Function, pointer: Value, offset: Int, stride: int, count: int) -> Value:
-    """A vector of i1 from `count` bytes, 0 or 1, that lie `stride` bytes apart; beyond them false."""
-    kind = f"<{f.lanes} x i8>"
-    place = f.at(pointer, offset)
-    if stride == 1 and count == f.lanes:
-        found = f.value(kind, f"load {kind}, ptr {place}, align 1")
-    else:
-        found = Value("zeroinitializer", kind)
-        for lane in range(count):
-            byte = f.value("i8", f"load i8, ptr {f.at(place, lane * stride)}, align 1")
-            found = f.value(kind, f"insertelement {kind} {found}, i8 {byte}, i64 {lane}")
-    return f.value(f.booleans, f"icmp ne {kind} {found}, zeroinitializer")
+def read_booleans(f: Function, pointer: Pointer, offset: AnyInt, stride: int, count: AnyInt | None = None) -> Bool:
+    """A vector of i1 from `count` bytes (all lanes by default), 0 or 1, that lie `stride` bytes apart.
+
+    The lanes behind `count` are unspecified, and their memory is not read.
+    """
+    start = pointer + offset
+    if stride == 1:
+        return f.load(start, count=count, element="i8").compare("ne", 0)
+
+    def lane(at: AnyInt, vector: Vec) -> Vec:
+        return vector.with_lane(at, f.load_scalar(start, at * stride, "i8"))
+
+    if count is not None:
+        return f.loop(0, count, 1, lambda at, carried: [lane(at, carried[0])], [f.zero("i8")])[0].compare("ne", 0)
+    found = f.zero("i8")
+    for at in range(f.lanes):
+        found = lane(at, found)
+    return found.compare("ne", 0)

@@ -1,60 +1,48 @@
-"""What this machine can do at most, measured once: multiplications with additions, and bytes copied."""
+"""The peaks of this machine, measured once: floating-point operations and bytes copied per second."""
 
 from __future__ import annotations
 
-import json
 import math
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from tempfile import NamedTemporaryFile
 from time import perf_counter
+from typing import Any
 
 import numpy as np
 
-from irload.machine import cache_folder, processor
+from irload.plan.backends.compiled import Peaks
 from irload.plan.backends.llvm import tiles
-from irload.plan.backends.llvm.builder import Function, Value
-from irload.plan.backends.llvm.dots import dot
+from irload.plan.backends.llvm.builder import Function, Int, Vec
+from irload.plan.backends.llvm.dot import FMA, PAIRS, Dot
 from irload.plan.backends.llvm.kernel import Kernel, Launch, address
 from irload.plan.backends.llvm.launching import launched
 from irload.plan.backends.llvm.target import Target
 from irload.plan.backends.llvm.tiles import Tiles
-from irload.portable import replace
 from irload.record import record
+from irload.safety.private_json import read_json, write_json
+from irload.system.machine import cache_folder, processor
 
 ROUNDS = 7
-"""How often each kernel is timed; the least counts."""
+"""Runs of each kernel; the fastest counts."""
 UNITS = 64
 """Units of work of each kernel."""
 TURNS = 20_000
-"""Turns of a unit's loop of sums."""
+"""Iterations of a unit's loop of sums."""
 SUMS = 12
-"""Independent sums: enough to hide the latency of an addition, few enough for 16 registers."""
+"""Independent sums: enough to hide the latency of FMA, few enough for 16 registers."""
 TILES, TILE_TURNS = 4, 1250
-"""Tiles of sums, and turns of a unit's loop of them: a product of tiles takes as long as 16 instructions."""
+"""Tiles of sums, and iterations of a unit's loop: a tile product takes as long as 16 instructions."""
 CHUNK = 1 << 20
-"""Bytes that a unit copies; all of them together are more than a cache holds."""
+"""Bytes that a unit copies; all units together exceed the caches."""
 
 
 @record()
-class Peaks:
-    """Floating-point operations in f32, bytes read or written, and operations of products in bf16, per second.
-
-    The last is 0 where the target has no products in bf16.
-    """
-
-    flops: float
-    nbytes: float
-    bf16: float
-
-
-@record()
-class Multiply(Kernel):
-    """Multiplies and adds in registers, in f32 or `pairs` of bf16. Pointers: a vector for each unit, for the result."""
+class MultiplyLoop(Kernel):
+    """Multiplies and adds in registers. Pointers: a vector for each unit, for the result."""
 
     lanes: int
-    pairs: bool = False
+    dot: Dot = FMA
 
     @property
     def count(self) -> int:
@@ -67,23 +55,23 @@ class Multiply(Kernel):
     @property
     def operations(self) -> int:
         """Multiplications and additions of all units."""
-        return UNITS * TURNS * SUMS * self.lanes * (4 if self.pairs else 2)
+        return UNITS * TURNS * SUMS * self.lanes * 2 * self.dot.k
 
     def write(self, function: Function) -> None:
         f = function
         out = f.load_pointer(f["arguments"])
         factor = f.number(0.999)
 
-        def more(total: Value) -> Value:
-            return dot(f, total, factor, factor) if self.pairs else f.fma(total, factor, factor)
+        def more(total: Vec) -> Vec:
+            return self.dot.multiply(f, total, factor, factor)
 
-        def unit(index: Value, _: list[Value]) -> None:
-            place = f.multiply(index, 4 * self.lanes)
+        def unit(index: Int, _: list[Any]) -> None:
+            place = index * (4 * self.lanes)
             start = [f.load(out, place)] * SUMS
             totals = f.loop(0, TURNS, 1, lambda _, sums: [more(s) for s in sums], start)
             total = totals[0]
             for other in totals[1:]:
-                total = f.arithmetic("fadd", total, other)
+                total = total + other
             f.store(total, out, place)
 
         f.loop(f["begin"], f["end"], 1, unit)
@@ -91,7 +79,7 @@ class Multiply(Kernel):
 
 @record()
 class MultiplyTiles(Kernel):
-    """Multiplies tiles of zeros, and adds them. No pointers."""
+    """Multiply and accumulate tiles of zeros. No pointers."""
 
     @property
     def count(self) -> int:
@@ -114,7 +102,7 @@ class MultiplyTiles(Kernel):
         f = function
         registers = Tiles(f, f["scratch"])
 
-        def turn(_: Value, __: list[Value]) -> None:
+        def turn(_: Int, __: list[Any]) -> None:
             for sums in range(TILES):
                 registers.dot(sums, TILES, TILES + 1)
 
@@ -125,7 +113,7 @@ class MultiplyTiles(Kernel):
 
 @record()
 class Move(Kernel):
-    """Copies one block of memory. Pointers: from, to."""
+    """Copy a block of memory. Pointers: from, to."""
 
     lanes: int
 
@@ -141,11 +129,11 @@ class Move(Kernel):
         f = function
         source, target = f.load_pointer(f["arguments"]), f.load_pointer(f["arguments"], 8)
 
-        def unit(index: Value, _: list[Value]) -> None:
-            start = f.multiply(index, CHUNK)
+        def unit(index: Int, _: list[Any]) -> None:
+            start = index * CHUNK
 
-            def vector(at: Value, _: list[Value]) -> None:
-                place = f.add(start, at)
+            def vector(at: Int, _: list[Any]) -> None:
+                place = start + at
                 f.store(f.load(source, place), target, place)
 
             f.loop(0, CHUNK, 4 * self.lanes, vector)
@@ -155,25 +143,28 @@ class Move(Kernel):
 
 @cache
 def peaks(target: Target, threads: int) -> Peaks:
-    """The peaks of so many threads, from the user's cache or measured, which takes a fraction of a second."""
+    """The peaks with this number of threads, from the user's cache or measured in a fraction of a second."""
     key = f"{processor()}, {target.name}, {threads} threads"
     known = _read(peaks_file())
     if key not in known:
         known[key] = measure(target, threads)
-        _write(peaks_file(), known)
+        write_json(peaks_file(), {key: (p.flops, p.nbytes, p.bf16) for key, p in known.items()})
     return known[key]
 
 
 def peaks_file() -> Path:
-    """Where peaks are kept."""
+    """The file in the user's cache."""
     return cache_folder() / "peaks.json"
 
 
 def measure(target: Target, threads: int) -> Peaks:
-    """The peaks as they are now."""
+    """Measure the peaks."""
     out = np.ones(UNITS * target.lanes, np.float32)
     blocks = np.ones((2, UNITS * CHUNK // 4), np.float32)
-    plain, pairs = Multiply(target.lanes), MultiplyTiles() if target.tiles else Multiply(target.lanes, pairs=True)
+    plain, pairs = (
+        MultiplyLoop(target.lanes),
+        MultiplyTiles() if target.tiles else MultiplyLoop(target.lanes, PAIRS),
+    )
     flops = plain.operations / _least(Launch(plain, [address(out)], [out]), target, threads)
     moving = _least(Launch(Move(target.lanes), [address(b) for b in blocks], [blocks]), target, threads)
     bf16 = pairs.operations / _least(Launch(pairs, [address(out)], [out]), target, threads) if target.bf16 else 0.0
@@ -191,22 +182,12 @@ def _least(launch: Launch, target: Target, threads: int) -> float:
 
 
 def _read(file: Path) -> dict[str, Peaks]:
-    """What the file holds; nothing where it is missing or not what it should be."""
-    with suppress(OSError, ValueError, AttributeError, TypeError):
-        found = {str(key): Peaks(*map(float, value)) for key, value in json.loads(file.read_text("utf-8")).items()}
+    """The valid entries of the file; none if it is missing or damaged."""
+    with suppress(ValueError, TypeError, OverflowError):
+        found = {str(key): Peaks(*map(float, value)) for key, value in read_json(file).items()}
         return {key: p for key, p in found.items() if min(p.flops, p.nbytes) > 0 <= p.bf16 and _is_finite(p)}
     return {}
 
 
 def _is_finite(found: Peaks) -> bool:
     return all(math.isfinite(x) for x in (found.flops, found.nbytes, found.bf16))
-
-
-def _write(file: Path, known: dict[str, Peaks]) -> None:
-    """Keep what was measured. That it cannot be written is no reason to fail."""
-    with suppress(OSError):
-        file.parent.mkdir(parents=True, exist_ok=True)
-        text = json.dumps({key: (p.flops, p.nbytes, p.bf16) for key, p in known.items()}, indent=1, sort_keys=True)
-        with NamedTemporaryFile("w", dir=file.parent, prefix=".peaks", delete=False, encoding="utf-8") as stream:
-            stream.write(text)
-        replace(stream.name, file)

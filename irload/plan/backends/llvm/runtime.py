@@ -1,40 +1,48 @@
-"""Running a table of kernels: one call for each thread and inference, in which the threads meet at barriers.
+"""Runs a table of kernels: one call per thread and inference, in which the threads meet at barriers.
 
-A barrier spins for some microseconds, then offers the processor to other threads, then sleeps: so it costs little where
-each thread has a processor of its own, and blocks nobody where it has not.
+A barrier spins for some microseconds, then yields the processor, then sleeps: cheap if each thread has a processor,
+harmless if not.
 """
 
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from itertools import accumulate, pairwise
 from typing import Any
 
 import numpy as np
 
 from irload.core.tensor import Array
-from irload.plan.backends.llvm.builder import Function, Module, Value
+from irload.plan.backends.llvm import intrinsics
+from irload.plan.backends.llvm.builder import AnyInt, Function, Int, Module
 from irload.plan.backends.llvm.kernel import Standalone
-from irload.plan.backends.llvm.library import library
+from irload.plan.backends.llvm.library import kernel_function, library
 from irload.plan.backends.llvm.loader import Code
 from irload.plan.backends.llvm.target import Target
-from irload.plan.backends.llvm.waiting import SpinMailbox, read_shared, system_calls, wait_until
+from irload.plan.backends.llvm.waiting import SpinMailbox, system_calls, wait_until
 from irload.plan.memory.arena import aligned_bytes
-from irload.plan.threads import pool
+from irload.plan.threads import ThreadCalls, pool
 from irload.record import record
+from irload.system.machine import exceeds_quota
 
-_ENTRY = 7
-"""The i64 of one entry: function, arguments, units, whether threads share it, whether they meet afterwards, the weights
-that the first thread asks for ahead, and the bytes from there to those of the next thread."""
+ENTRY = 7
+"""The i64 words of one entry: function, arguments, units, whether threads share it, whether they meet afterwards, the
+weights that the first thread prefetches, and the bytes from there to the next thread's weights.
+"""
+FUNCTION, ARGUMENTS, UNITS, SHARED, MEETING, AHEAD, NEXT = range(ENTRY)
 _SYSTEM = 64
-"""Where the barrier keeps the functions of the system, behind a cache line for its counter."""
+"""The offset of the system's functions in the barrier, a cache line after its counter."""
 
 
 @record()
 class Runner(Standalone):
-    """Walks a table of kernels. Its parameters are its own: they are those of `_call`."""
+    """Runs a table of kernels. It has the parameters of `_call`.
+
+    `sparing`: threads that wait sleep at once.
+    """
+
+    sparing: bool = False
 
     def text(self, target: Target) -> str:
         module = Module(target)
@@ -44,43 +52,40 @@ class Runner(Standalone):
 
     def write(self, function: Function) -> None:
         f = function
-        alone = f.compare("eq", f["thread"], 0)
-        zero = f.value("i64", "add i64 0, 0")
+        alone = f.equal(f["thread"], 0)
 
-        def step(index: Value, carried: list[Value]) -> list[Value]:
-            entry = f.at(f["table"], f.multiply(index, 8 * _ENTRY))
+        def step(index: Int, carried: list[Any]) -> list[Any]:
+            entry = f["table"] + index * (8 * ENTRY)
             kernel, arguments = f.load_pointer(entry), f.load_pointer(entry, 8)
             units, shared, meeting = (f.load_int(entry, 8 * k) for k in (2, 3, 4))
-            is_shared = f.compare("ne", shared, 0)
-            ahead = f.at(f.load_pointer(entry, 40), f.multiply(f.load_int(entry, 48), f["thread"]))
+            is_shared = f.differ(shared, 0)
+            ahead = f.load_pointer(entry, 40) + f.load_int(entry, 48) * f["thread"]
 
-            def call(begin: object, end: object) -> None:
-                f.emit(f"call void {kernel}(ptr {arguments}, i64 {begin}, i64 {end}, ptr {f['scratch']}, ptr {ahead})")
+            def call(begin: AnyInt, end: AnyInt) -> None:
+                intrinsics.call_address(f, kernel, [arguments, begin, end, f["scratch"], ahead])
 
             def part() -> None:
-                begin = f.value("i64", f"udiv i64 {f.multiply(units, f['thread'])}, {f['threads']}")
-                after = f.multiply(units, f.add(f["thread"], 1))
-                end = f.value("i64", f"udiv i64 {after}, {f['threads']}")
-                f.when(f.compare("slt", begin, end), lambda: call(begin, end))
+                begin, end = (units * thread // f["threads"] for thread in (f["thread"], f["thread"] + 1))
+                f.when(begin < end, lambda: call(begin, end))
 
             f.when(is_shared, part, lambda: f.when(alone, lambda: call(0, units)))
-            met = f.value("i64", f"add i64 {carried[0]}, {meeting}")
-            together = f.both(f.compare("ne", meeting, 0), f.compare("sgt", f["threads"], 1))
-            f.when(together, lambda: _meet(f, met))
+            met = carried[0] + meeting
+            together = f.differ(meeting, 0) & (f["threads"] > 1)
+            f.when(together, lambda: _meet(f, met, sparing=self.sparing))
             return [met]
 
-        f.loop(f["first"], f["last"], 1, step, [zero])
+        f.loop(f["first"], f["last"], 1, step, [f.constant("0", "i64")])
 
 
-def _meet(f: Function, times: Value) -> None:
-    """Wait until all threads have come here, for the `times`-th time."""
+def _meet(f: Function, times: AnyInt, *, sparing: bool) -> None:
+    """Wait until all threads have arrived `times` times."""
     barrier = f["barrier"]
-    f.value("i64", f"atomicrmw add ptr {barrier}, i64 1 acq_rel, align 8")
-    wanted = f.multiply(times, f["threads"])
-    wait_until(f, lambda: f.compare("sge", read_shared(f, barrier), wanted), f.at(barrier, _SYSTEM))
+    intrinsics.add_shared(f, barrier, 1)
+    wanted = times * f["threads"]
+    wait_until(f, lambda: intrinsics.load_shared(f, barrier) >= wanted, barrier + _SYSTEM, sparing=sparing)
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class _TableRun:
     """A run of some kernels of a table by several threads: `Together` of plan/threads.py."""
 
@@ -95,18 +100,26 @@ class _TableRun:
         self.table.run_job(job)
 
     def mailbox(self) -> SpinMailbox:
-        return SpinMailbox(self.table.target)
+        return SpinMailbox(self.table.target, sparing=self.table.sparing)
 
     def abandon(self) -> None:
         self.table.abandon()
 
 
+TableCall = tuple[int, int, int]
+"""The kernels first…last−1, and the number of parts of each; with 1 part a kernel runs in one call."""
+
+
+def nothing() -> None:
+    """The default check, a no-op."""
+
+
 @record()
 class Entry:
-    """A kernel of a table: its code, what it is given, and how it is split.
+    """A kernel of a table: its code, arguments and division.
 
-    `arguments`: `pointers` addresses, then numbers; `ahead`: the address of weights to ask for, and the bytes from
-    there to those of the next thread; `keep`: the arrays behind the addresses, which live as long.
+    `arguments`: `pointers` addresses, then numbers. `ahead`: the address of weights to prefetch and the bytes from
+    there to the next thread's weights. `keep`: arrays that must outlive the entry.
     """
 
     code: Code
@@ -119,39 +132,46 @@ class Entry:
 
 
 class Table:
-    """Kernels that run one after the other. `scratch`: the bytes of memory that each thread has for itself.
+    """Kernels that run in order. `scratch`: bytes of memory per thread.
 
-    `temporary`: the memory that kernels of one step share.
+    `temporary`: memory that the kernels of one step share.
     """
 
     def __init__(self, entries: Sequence[Entry], target: Target, threads: int, scratch: int, temporary: Array) -> None:
         self.entries = entries
+        self.stride = -(-scratch // 4096) * 4096
+        rows = np.zeros((max(len(entries), 1), ENTRY), np.int64)
+        for k, entry in enumerate(entries):
+            where = entry.arguments.ctypes.data
+            rows[k] = entry.code.address, where, entry.units, entry.is_shared, 0, *entry.ahead
+        self._set_up(rows, target, threads, aligned_bytes(max(self.stride * threads, 64)), temporary)
+
+    def _set_up(self, rows: Array, target: Target, threads: int, scratch: Array, temporary: Array) -> None:
+        """Set the rows, all but whether threads meet after each, and the memory that they use."""
         self.threads = threads
         self.target = target
         self.temporary = temporary
-        self.stride = -(-scratch // 4096) * 4096
-        self._runner = library.code(Runner(), target)
+        self.sparing = exceeds_quota(threads)
+        self._runner = library.code(Runner(self.sparing), target)
         self._call = _function(self._runner.address)
-        self._scratch = aligned_bytes(max(self.stride * threads, 64))
+        self._scratch = scratch
         self._barrier = aligned_bytes(128)
         self._counter = self._barrier.view(np.int64)
         self._counter[_SYSTEM // 8 : _SYSTEM // 8 + 2] = system_calls()
-        self._before = [0, *accumulate(entry.is_shared for entry in entries)]
-        meeting = [a.is_shared or b.is_shared for a, b in pairwise(entries)] + [False]
-        self._rows = np.zeros((max(len(entries), 1), _ENTRY), np.int64)
-        for k, entry in enumerate(entries):
-            where = entry.arguments.ctypes.data
-            self._rows[k] = entry.code.address, where, entry.units, entry.is_shared, meeting[k], *entry.ahead
-        self._addresses = tuple(a.ctypes.data for a in (self._rows, self._barrier, self._scratch))
+        self.rows = rows
+        shared = rows[:, SHARED]
+        rows[:-1, MEETING] = shared[:-1] | shared[1:]
+        self._before = [0, *accumulate(shared.tolist())]
+        self._addresses = tuple(a.ctypes.data for a in (rows, self._barrier, self._scratch))
 
     @property
     def nbytes(self) -> int:
-        """The bytes of the threads' own memory and of what kernels share."""
+        """Bytes of scratch and temporary memory."""
         return self._scratch.size + self.temporary.size
 
     @property
     def memory(self) -> list[Array]:
-        """All that kernels write to beside values: for tests, which fill it."""
+        """All memory that kernels write to besides values, which tests fill."""
         return [self._scratch, self.temporary]
 
     def run(self, first: int, last: int) -> None:
@@ -164,18 +184,56 @@ class Table:
         self._counter[0] = 0
         pool.run_together(_TableRun(self, first, last), self.threads)
 
+    def run_calls(self, calls: Sequence[TableCall], check: Callable[[], object]) -> None:
+        """Run kernels call by call. `check` is called before each call and between the parts of a kernel."""
+        for first, last, parts in calls:
+            check()
+            if parts == 1:
+                self.run(first, last)
+                continue
+            for index in range(first, last):
+                self._run_in_parts(index, parts, check)
+
+    def _run_in_parts(self, index: int, parts: int, check: Callable[[], object]) -> None:
+        """Run one kernel in `parts` parts, at most its number of units."""
+        code, arguments, units, is_shared, *_ = self.rows[index].tolist()
+        call, scratch = kernel_function(code), self._addresses[2]
+        threads = self.threads if is_shared else 1
+        parts = min(parts, units)
+        for begin, end in pairwise(units * k // parts for k in range(parts + 1)):
+            check()
+            shares = pairwise(begin + (end - begin) * k // threads for k in range(threads + 1))
+            work: list[ThreadCalls] = [
+                [(call, (arguments, low, high, scratch + k * self.stride, None))]
+                for k, (low, high) in enumerate(shares)
+                if low < high
+            ]
+            pool.run(work)
+
     def job(self, first: int, last: int, thread: int, threads: int) -> tuple[int, ...]:
-        """What one of the threads does: a function of machine code, and its arguments."""
+        """The work of one thread: a function of machine code and its arguments."""
         rows, barrier, scratch = self._addresses
         return self._runner.address, rows, first, last, thread, threads, barrier, scratch + thread * self.stride
 
     def run_job(self, job: Sequence[int]) -> None:
-        """Do it in this thread."""
+        """Run it in the calling thread."""
         self._call(*job[1:])
 
     def abandon(self) -> None:
-        """Let all threads pass all barriers: what they make is of no use any more."""
+        """Let all threads pass all barriers; the results are invalid."""
         self._counter[0] = 1 << 62
+
+
+class RowTable(Table):
+    """A table of given rows over given memory, all of which `keep` keeps alive."""
+
+    def __init__(  # pyright: ignore[reportMissingSuperCall]
+        self, rows: Array, target: Target, threads: int, stride: int, scratch: Array, temporary: Array, keep: object
+    ) -> None:
+        self.entries = ()
+        self.stride = stride
+        self._keep = keep
+        self._set_up(rows, target, threads, scratch, temporary)
 
 
 def _function(address: int) -> Any:

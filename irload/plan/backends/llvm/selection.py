@@ -1,70 +1,125 @@
-"""Which kernels run each kind of step: the one table of all selections."""
+"""The steps that compiled kernels run: for each kind the selection of kernels, their limits, and stored types."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import cache
-from importlib import import_module
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+import numpy as np
+from ml_dtypes import bfloat16
+
+from irload.ops.sliding import window_axes
+from irload.plan.backends.llvm.expressions import supports_expression
 from irload.plan.backends.llvm.kernel import Launch
+from irload.plan.backends.llvm.kernels.windows import is_near
 from irload.plan.backends.llvm.selector import Selector
-from irload.plan.ir.program import Step
-from irload.plan.ir.steps import (
-    Attention,
-    Broadcast,
-    Concat,
-    Conv,
-    ConvTranspose,
-    Elementwise,
-    Gather,
-    GroupNormalize,
-    MatMul,
-    Normalize,
-    Pool,
-    Recurrent,
-    Reduce,
-    Relayout,
-    Resample,
-    Reshape,
-    RotaryEmbedding,
-    Sample,
-    Slice,
-    Softmax,
-    Transpose,
+from irload.plan.backends.llvm.target import Target
+from irload.plan.backends.llvm.tuning import MOST_PHASES
+from irload.plan.backends.table import Row, StoredValues, Table
+from irload.plan.ir import steps as ir
+from irload.plan.ir.program import Step, Value
+from irload.plan.memory.layout import Layout
+
+F32, BF16 = np.dtype(np.float32), np.dtype(bfloat16)
+
+Layouts = Mapping[Value, Layout]
+
+
+def _computes(step: Step, masks: Iterable[Value] = ()) -> bool:
+    values = (*step.inputs, *step.outputs)
+    return all(v.size and (v.dtype == F32 or v in masks) for v in values) and supports_expression(step.elementwise_part)
+
+
+def _copies(step: Step) -> bool:
+    return all(v.size and _is_copied(v.dtype) for v in (*step.inputs, *step.outputs))
+
+
+def _is_copied(dtype: np.dtype[Any]) -> bool:
+    return not dtype.hasobject and dtype.itemsize in (1, 2, 4, 8)
+
+
+def _gather(step: ir.GatherStep) -> bool:
+    data, indices = step.inputs
+    return all(v.size for v in step.inputs) and _is_copied(data.dtype) and indices.dtype.name in ir.INDICES
+
+
+def _near(step: ir.ConvStep | ir.PoolStep) -> bool:
+    return all(map(is_near, step.windows))
+
+
+def _conv_transpose(step: ir.ConvTransposeStep) -> bool:
+    from irload.plan.backends.llvm.kernels.conv_transpose import count_phases
+
+    x, w = step.inputs
+    axes = window_axes(x.shape[2:], step.output.shape[2:], w.shape[3:], step.strides, step.dilations, step.begin)
+    return count_phases(step) <= MOST_PHASES and all(map(is_near, axes))
+
+
+def _sample(step: ir.SampleStep) -> bool:
+    from irload.plan.backends.llvm.kernels.grid_points import LONGEST_SIDE
+
+    return max(step.inputs[0].shape[2:]) <= LONGEST_SIDE
+
+
+def _of_matmul(step: ir.MatMulStep, layouts: Layouts, target: Target) -> Iterable[Value]:
+    data = [step.inputs[0]] if _multiplies(step, target) else []
+    return {*data, *step.operands, step.output} - {step.inputs[1]}
+
+
+def _of_conv_transpose(step: ir.ConvTransposeStep, layouts: Layouts, target: Target) -> Iterable[Value]:
+    return (step.inputs[0], step.output) if _multiplies(step, target) else ()
+
+
+def _of_conv(step: ir.ConvStep, layouts: Layouts, target: Target) -> Iterable[Value]:
+    from irload.plan.backends.llvm.kernels.depthwise import is_depthwise
+
+    data, weights = step.inputs[:2]
+    results, multiplies = {*step.operands, step.output}, _multiplies(step, target)
+    if is_depthwise(weights.shape, step.windows[-1]) and data in layouts:
+        return {data, *results}
+    may_be_winograd = weights.shape[3:] == (3, 3) and {*step.strides, *step.dilations} == {1}  # which reads f32
+    if may_be_winograd and (target.dots or not multiplies):
+        return ()
+    return {data, *results} if multiplies else results - {data}
+
+
+def _multiplies(step: ir.ProductStep, target: Target) -> bool:
+    from irload.plan.backends.llvm.kernels.precision import pays_in_bf16
+
+    return pays_in_bf16(step, target)
+
+
+_ALL: StoredValues = {BF16: lambda s, *_: (*s.inputs, *s.outputs)}
+
+TABLE = Table[Callable[[Any, Selector], list[Launch]]](
+    f"{__package__}.kernels",
+    {
+        ir.AttentionStep: Row("attention.select_attention", lambda s: _computes(s, s.inputs[3:])),
+        ir.BroadcastStep: Row("copying.select_view", _copies),
+        ir.ConcatStep: Row("copying.select_concat", _copies),
+        ir.ConvStep: Row("convolution.select_convolution", _computes, _near, {BF16: _of_conv}),
+        ir.ConvTransposeStep: Row(
+            "conv_transpose.select_conv_transpose", _computes, _conv_transpose, {BF16: _of_conv_transpose}
+        ),
+        ir.ElementwiseStep: Row("elementwise.select_elementwise", _computes, stored=_ALL),
+        ir.GatherStep: Row("gathering.select_gather", _gather),
+        ir.GroupNormalizeStep: Row("normalization_selection.select_group_normalize", _computes),
+        ir.MatMulStep: Row("matmul.select_matmul", _computes, stored={BF16: _of_matmul}),
+        ir.NormalizeStep: Row("normalization_selection.select_normalize", _computes),
+        ir.PoolStep: Row("pooling.select_pool", _computes, _near, _ALL),
+        ir.RecurrentStep: Row("recurrent_selection.select_recurrent", _computes),
+        ir.ReduceStep: Row("reduction.select_reduce", _computes, stored={BF16: lambda s, *_: s.inputs}),
+        ir.RelayoutStep: Row("copying.select_relayout", _copies),
+        ir.ResampleStep: Row("resampling.select_resample", _computes),
+        ir.ReshapeStep: Row("copying.select_view", _copies),
+        ir.RotaryEmbeddingStep: Row("rotary.select_rotary_embedding", _computes),
+        ir.SampleStep: Row("grid_sampling.select_sample", _computes, _sample),
+        ir.SliceStep: Row("copying.select_view", _copies),
+        ir.SoftmaxStep: Row("softmax.select_softmax", _computes),
+        ir.TransposeStep: Row("copying.select_view", _copies),
+    },
 )
+"""A selection returns the kernels of a step, which run one after the other; none for a view that needs no copy.
 
-Selection = Callable[[Any, Selector], list[Launch]]
-"""Gives the kernels of a step, which run one after the other; none for a view that needs no copy."""
-
-SELECTIONS: dict[type[Step], str] = {
-    Attention: "attention.select_attention",
-    Broadcast: "copying.select_view",
-    Concat: "copying.select_concat",
-    Conv: "convolution.select_convolution",
-    ConvTranspose: "conv_transpose.select_conv_transpose",
-    Elementwise: "elementwise.select_elementwise",
-    Gather: "gathering.select_gather",
-    GroupNormalize: "normalization.select_group_normalize",
-    MatMul: "matmul.select_matmul",
-    Normalize: "normalization.select_normalize",
-    Pool: "pool_selection.select_pool",
-    Recurrent: "recurrent_selection.select_recurrent",
-    Reduce: "reduction.select_reduce",
-    Relayout: "copying.select_relayout",
-    Resample: "resampling.select_resample",
-    Reshape: "copying.select_view",
-    RotaryEmbedding: "rotary.select_rotary_embedding",
-    Sample: "grid_sampling.select_sample",
-    Slice: "copying.select_view",
-    Softmax: "softmax.select_softmax",
-    Transpose: "copying.select_view",
-}
-"""The module of kernels/ and its function for each kind of step: a module is imported with the first step for it."""
-
-
-@cache
-def selection(kind: type[Step]) -> Selection:
-    """What selects the kernels of steps of this kind."""
-    module, name = SELECTIONS[kind].split(".")
-    return getattr(import_module(f"{__package__}.kernels.{module}"), name)
+Functions of stored types take the step, the layouts of values and the target.
+"""

@@ -1,33 +1,28 @@
-"""Which values are stored in bf16 between steps, where products are computed in it: half the memory to go through.
+"""Selects the values that are stored in bf16 between steps, if products are computed in it: half the memory traffic.
 
-Those are maps of convolutional nets, and what one matmul hands to another. Residual streams of transformers, what is
-normalised, and whatever a kernel takes that reads f32 alone stay as they are.
+These are the maps of convolutional nets, and values passed from one matmul to another. The residual streams of
+transformers, inputs of normalizations, and operands of kernels that only read f32 are not converted.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from math import prod
 
-import numpy as np
-from ml_dtypes import bfloat16
-
-from irload.plan.backends.llvm.kernels.bf16_selection import pays_in_bf16
-from irload.plan.backends.llvm.kernels.depthwise import is_depthwise
-from irload.plan.backends.llvm.kernels.windows import conv_axes
+from irload.plan.backends.llvm.kernels.precision import pays_in_bf16
+from irload.plan.backends.llvm.kernels.reorder import in_chunks
+from irload.plan.backends.llvm.selection import BF16, F32, TABLE
 from irload.plan.backends.llvm.target import Target
 from irload.plan.ir.program import Program, Step, Value
-from irload.plan.ir.steps import Concat, Conv, ConvTranspose, Elementwise, MatMul, Pool, Reduce, ViewOp
+from irload.plan.ir.steps import MatMulStep, ProductStep
 from irload.plan.memory.layout import PLANAR, Layout
-
-STORAGE = np.dtype(bfloat16)
-_F32 = np.dtype(np.float32)
 
 
 def stored_layouts(
     program: Program, steps: Sequence[Step], layouts: Mapping[Value, Layout], target: Target
 ) -> dict[Value, Layout]:
-    """The layouts, and which of the values that these steps make are stored in bf16."""
+    """Return the layouts, with bf16 as the stored type of values that these steps produce and all readers support."""
     own = set(steps)
     found = _candidates(program, steps, layouts, target)
     removed = True
@@ -37,67 +32,51 @@ def stored_layouts(
             values = {v for v in (*step.inputs, *step.outputs) if v in found}
             if not values:
                 continue
-            if isinstance(step, ViewOp | Concat) and step in own:
+            if step in own and step.keeps_elements:
                 alike = all(v in found for v in (*step.inputs, *step.outputs))
                 removed |= set() if alike else values
             else:
-                removed |= values - (_taken(step, layouts, target) if step in own else set())
+                supported = TABLE.rows[type(step)].stored.get(BF16) if step in own else None
+                removed |= values if supported is None else values.difference(supported(step, layouts, target))
         found -= removed
-    return {**layouts, **{v: replace(layouts.get(v, PLANAR), storage=STORAGE) for v in found}}
+    return {**layouts, **{v: replace(layouts.get(v, PLANAR), storage=BF16) for v in found}}
 
 
 def _candidates(program: Program, steps: Sequence[Step], layouts: Mapping[Value, Layout], target: Target) -> set[Value]:
-    """What would be stored so if all steps could read it."""
-    products = [s for s in steps if isinstance(s, Conv | ConvTranspose | MatMul) and pays_in_bf16(s, target)]
+    """Return the values that are stored in bf16 if all steps that read them support it."""
+    products = [s for s in steps if isinstance(s, ProductStep) and pays_in_bf16(s, target)]
     multiplied = {s.inputs[0] for s in products}
     found: set[Value] = set()
     for step in steps if products else ():
         for value in step.outputs:
-            if value.dtype != _F32 or value in program.returned or not value.size:
+            if value.dtype != F32 or value in program.returned or not value.size:
                 continue
-            handed = isinstance(step, MatMul) and _only_multiplied(program, value, multiplied)
-            if isinstance(step, ViewOp) or value in layouts or handed:
+            passed = isinstance(step, MatMulStep) and _is_only_multiplied(program, value, multiplied)
+            if step.view is not None or value in layouts or passed:
                 found.add(value)
     return found
 
 
-def _only_multiplied(program: Program, value: Value, multiplied: set[Value]) -> bool:
-    """True where products alone take a value, as it is or through views."""
+def _is_only_multiplied(program: Program, value: Value, multiplied: set[Value]) -> bool:
+    """True if only products read a value, directly or through views."""
     consumers = program.consumers(value)
     return bool(consumers) and all(
-        _only_multiplied(program, s.output, multiplied)
-        if isinstance(s, ViewOp)
+        _is_only_multiplied(program, s.output, multiplied)
+        if s.view is not None
         else value in multiplied and s.inputs[0] is value and s.inputs.count(value) == 1
         for s in consumers
     )
 
 
-def _taken(step: Step, layouts: Mapping[Value, Layout], target: Target) -> set[Value]:
-    """What the kernels of a step can read or write in bf16."""
-    if isinstance(step, Pool | Elementwise):
-        return {*step.inputs, *step.outputs}
-    if isinstance(step, Reduce):
-        return set(step.inputs)
-    if isinstance(step, MatMul):
-        data = {step.inputs[0]} if pays_in_bf16(step, target) else set[Value]()
-        return (data | {*step.operands, step.output}) - {step.inputs[1]}
-    if isinstance(step, ConvTranspose):
-        return {step.inputs[0], step.output} if pays_in_bf16(step, target) else set()
-    if isinstance(step, Conv):
-        return _taken_by_convolution(step, layouts, target)
-    return set()
-
-
-def _taken_by_convolution(step: Conv, layouts: Mapping[Value, Layout], target: Target) -> set[Value]:
-    data, weights = step.inputs[:2]
-    results = {*step.operands, step.output}
-    if is_depthwise(weights.shape, conv_axes(step)[2]) and data in layouts:
-        return {data, *results}
-    if _may_be_winograd(step) and (target.dots or not pays_in_bf16(step, target)):
-        return set()
-    return {data, *results} if pays_in_bf16(step, target) else results - {data}
-
-
-def _may_be_winograd(step: Conv) -> bool:
-    """True for what Winograd, in f32, may compute."""
-    return step.inputs[1].shape[3:] == (3, 3) and {*step.strides, *step.dilations} == {1}
+def reordered_operands(steps: Sequence[Step], layouts: Mapping[Value, Layout], target: Target) -> dict[Step, Layout]:
+    """The matmuls in bf16 whose data are stored in f32, with the layout of the rounded copy that they read."""
+    found: dict[Step, Layout] = {}
+    for step in steps:
+        if not isinstance(step, MatMulStep) or not pays_in_bf16(step, target):
+            continue
+        data, weights = step.inputs[:2]
+        rounded = not data.is_constant and layouts.get(data, PLANAR).storage is None
+        alike = data.shape[:-1] == step.output.shape[:-1] and prod(weights.shape[:-2]) == 1
+        if rounded and alike and not step.transpose_a:
+            found[step] = Layout(storage=BF16, nbytes=in_chunks(data.shape).nbytes)
+    return found

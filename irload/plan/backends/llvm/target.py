@@ -1,4 +1,4 @@
-"""What kernels are compiled for, as data: a vector's width, the number of registers, instructions beyond them."""
+"""Targets as data: vector width, number of registers, instruction sets, properties of caches."""
 
 from __future__ import annotations
 
@@ -10,26 +10,25 @@ from dataclasses import field, replace
 from functools import cache
 
 from irload.errors import InputInvalid
-from irload.machine import OFF
 from irload.plan.backends.llvm.permission import tiles_are_permitted
 from irload.record import record
+from irload.system.machine import OFF
 
 LINE = 64
 """The bytes of a cache line."""
 VARIABLE = "IRLOAD_JIT"
-"""The environment variable that names a target to compile for, or `off`."""
+"""The environment variable that names a target, or `off`."""
 
 
 @record()
 class Target:
-    """A set of instructions. `lanes`: f32 elements of a vector; `flags`: what the processor must state to have.
+    """An instruction set. `lanes`: f32 elements of a vector; `flags`: flags of /proc/cpuinfo that it requires.
 
-    `cpu`: the name by which LLVM knows the set, and `features` what it has beyond. `tiles`: bf16 products by AMX;
-    `dots`: by AVX512_BF16; `emulated`: either by other instructions, for tests on any machine.
+    `cpu`: LLVM's name; `features`: additional features for LLVM. `tiles`: bf16 products by AMX; `dots`: by AVX512_BF16;
+    `emulated`: either by other instructions, for tests on any machine.
 
-    Of the processors that have the set: `cached`, the bytes of the second level of the cache that data may take while
-    weights go by, of 512 KB or 1 MB at least; `ways`, the places of a set of the first level; `load`, the cycles of
-    multiplications that one load costs.
+    Properties of processors with the instruction set: the bytes of the caches of a core, at least; `ways` of L1;
+    `load`, the cycles that a load takes from multiplications.
     """
 
     name: str
@@ -41,25 +40,36 @@ class Target:
     features: str = ""
     emulated: bool = False
     dots: bool = False
-    cached: int = 192 << 10
+    l1: int = 32 << 10
     ways: int = 8
+    l2: int = 512 << 10
     load: float = 0
 
     @property
     def bf16(self) -> bool:
-        """True where products can be in bf16."""
+        """True if the target multiplies bf16."""
         return self.tiles or self.dots
 
     @property
+    def cached(self) -> int:
+        """Bytes of L2 for data while weights are streamed."""
+        return 3 * self.l2 // 8
+
+    @property
+    def page(self) -> int:
+        """Bytes after which addresses share a set of L1 again."""
+        return self.l1 // self.ways
+
+    @property
     def bytes(self) -> int:
-        """The bytes of a vector of f32."""
+        """Bytes of a vector of f32."""
         return 4 * self.lanes
 
 
 _V3 = frozenset({"avx2", "fma", "f16c", "bmi1", "bmi2", "movbe", "abm"})
 _V4 = _V3 | {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"}
 AVX2 = Target("avx2", 8, 16, "x86-64-v3", _V3)
-AVX512 = Target("avx512", 16, 32, "x86-64-v4", _V4, cached=384 << 10)
+AVX512 = Target("avx512", 16, 32, "x86-64-v4", _V4, l2=1 << 20)
 AVX512_BF16 = replace(AVX512, name="avx512_bf16", flags=_V4 | {"avx512_bf16"}, features="+avx512bf16", dots=True)
 _TILES = {"amx_tile", "amx_bf16", "avx512_bf16", "avx512_vnni"}
 AMX = replace(
@@ -68,27 +78,29 @@ AMX = replace(
     flags=_V4 | _TILES,
     tiles=True,
     features="+amx-tile,+amx-bf16,+avx512bf16,+avx512vnni",
+    l1=48 << 10,
     ways=12,
+    l2=2 << 20,
     load=0.25,
 )
-"""Only Intel's: a load for each two FMAs or more lowers their peak from 217 to 186 GFLOP/s there (Sapphire Rapids)."""
+"""Intel only: a load per two FMAs or more lowers the peak from 217 to 186 GFLOP/s (Sapphire Rapids)."""
 TARGETS = {target.name: target for target in (AMX, AVX512_BF16, AVX512, AVX2)}
-"""The targets there are kernels for, the best first."""
+"""All targets, best first."""
 
 
 def in_bf16(target: Target, precision: str, *, precise: bool) -> bool:
-    """True where products are computed in bf16, and what they take and make may be stored so."""
+    """True if products are computed in bf16, and their operands and results may be stored in it."""
     return target.bf16 and (precision == "bf16" or (precision == "auto" and not precise))
 
 
 TRIPLE = "x86_64-unknown-linux-gnu"
-"""The ABI of the code: that of x86-64 everywhere but on Windows."""
+"""The ABI of x86-64 on all systems except Windows."""
 
 
 def host_target() -> Target | None:
-    """The best target of this machine, or what IRLOAD_JIT names; None where kernels cannot run.
+    """The best target of this machine, or the one that IRLOAD_JIT names; None if kernels cannot run.
 
-    Raises InputInvalid where IRLOAD_JIT names a target that does not exist, or that this processor does not have.
+    Raises InputInvalid if IRLOAD_JIT names an unknown target or one that this processor lacks.
     """
     return _host_target(os.environ.get(VARIABLE, "").strip().lower())
 
@@ -104,11 +116,23 @@ def _host_target(asked: str) -> Target | None:
             raise InputInvalid(f"{VARIABLE} must be off, auto or one of {', '.join(TARGETS)}, found '{asked}'")
         if not target.flags <= flags:
             missing = ", ".join(sorted(target.flags - flags))
-            raise InputInvalid(f"{VARIABLE} asks for {asked}, but this processor has no {missing}")
+            raise InputInvalid(f"{VARIABLE} is {asked}, but this processor has no {missing}")
         if not _is_permitted(target):
-            raise InputInvalid(f"{VARIABLE} asks for {asked}, but the system does not permit AMX; use avx512_bf16")
+            raise InputInvalid(f"{VARIABLE} is {asked}, but the system does not permit AMX; use avx512_bf16")
         return target
     return next((t for t in TARGETS.values() if t.flags <= flags and _is_permitted(t)), None)
+
+
+def runnable(target: Target) -> Target:
+    """Return the target if this processor has its instructions, else the target with instructions that it has.
+
+    The number of lanes and registers, and thus every layout, stays the same.
+    """
+    flags = _flags()
+    host = next((t for t in TARGETS.values() if t.flags <= flags), None)
+    if target.flags <= flags or host is None:
+        return target
+    return replace(target, cpu=host.cpu, features="", flags=host.flags, emulated=True)
 
 
 def _is_permitted(target: Target) -> bool:
@@ -116,7 +140,7 @@ def _is_permitted(target: Target) -> bool:
 
 
 def _flags(cpuinfo: str = "/proc/cpuinfo") -> frozenset[str]:
-    """What the processor states to have, by Linux's names; nothing where that is not known."""
+    """The flags in /proc/cpuinfo; empty if unknown."""
     if sys.platform != "linux" or platform.machine() not in ("x86_64", "AMD64"):
         return frozenset()
     with suppress(OSError), open(cpuinfo, encoding="ascii", errors="replace") as file:

@@ -9,78 +9,58 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 from math import gcd, prod
+from typing import Any
 
-from irload.plan.backends.llvm.builder import Function, Int, Value
-from irload.plan.backends.llvm.dots import dot
+from irload.ops.sliding import WindowAxis
+from irload.plan.backends.llvm.builder import AnyInt, Function, Int, Pointer, Vec
+from irload.plan.backends.llvm.dot import FMA, Dot
 from irload.plan.backends.llvm.target import LINE, Target
+from irload.plan.backends.llvm.tuning import L2_RATE, TAIL_GAIN, UNROLL
 from irload.record import record
-
-UNROLL = 4
-"""Elements of the sum that one turn of the innermost loop takes."""
-
-STREAM = 24
-"""Bytes that a core reads from the second level of its cache in a cycle."""
-REST = 1.03
-"""What tiles must save whose last vectors of a row, which are fewer, take code of their own."""
-PAGE = 4096
-"""Bytes after which addresses share a set of the first level of the cache again."""
 
 
 @record()
 class Level:
     """One loop of the sum: `count` turns, `x` bytes apart in the data.
 
-    `axis`: where turns may fall into padding, the axis of the output that decides it: an outer one by position, −1 for
-    the columns of a tile; None where all turns are within the data. Turn k of output o reads position
-    o·step + k·dilation − begin of `size`.
+    `windows`: for loops over the taps of a convolution, the windows that outputs read. `axis`: where turns may fall
+    into padding, the axis of the output that decides it: an outer one by position, −1 for the columns of a tile; None
+    where all turns are within the data.
     """
 
     count: int
     x: int
     axis: int | None = None
-    step: int = 1
-    dilation: int = 1
-    begin: int = 0
-    size: int = 0
+    windows: WindowAxis | None = None
 
-    def valid(self, o: int) -> tuple[int, int]:
-        """The turns first…last−1 that read data for output o."""
-        found = [k for k in range(self.count) if 0 <= o * self.step + k * self.dilation - self.begin < self.size]
-        return (found[0], found[-1] + 1) if found else (0, 0)
-
-    def bounds(self, f: Function, o: Int) -> tuple[Int, Int]:
-        """`valid` for an output that is known when it runs."""
-        base = f.subtract(f.multiply(o, self.step), self.begin)
-        first, last = f.maximum(f.subtract(0, base), 0), f.maximum(f.subtract(self.size, base), 0)
-        if self.dilation > 1:
-            first = f.divide(f.add(first, self.dilation - 1), self.dilation)
-            last = f.divide(f.add(last, self.dilation - 1), self.dilation)
-        return f.minimum(first, self.count), f.minimum(last, self.count)
+    @property
+    def read(self) -> int:
+        """The turns for one output whose data no neighbouring output reads, about."""
+        return min(self.count, self.windows.stride) if self.windows and self.windows.size else self.count
 
 
 @record()
-class Row:
-    """One row of a tile: the bytes from the tile's data to its own, and its valid turns of the level of columns."""
+class TileRow:
+    """One row of a tile: the offset of its data in bytes, and its valid turns of the level of columns."""
 
     x: int
-    valid: tuple[int, int] | None = None
+    valid: range | None = None
 
 
 @record()
-class Tile:
-    """Rows × `vectors` columns. The weights lie in panels of `panel` vectors, each with all elements of the sum.
+class RegisterTile:
+    """Rows × `vectors` columns. The weights are stored in panels of `panel` vectors, each with all elements of the sum.
 
-    `ahead`: cache lines of each panel needed later that each turn of the innermost loop asks for, a few at a time, or
-    they take all buffers that loads wait for. `pairs`: an element of the sum is two bf16 beside each other, of data and
-    of weights, multiplied by AVX512_BF16.
+    `ahead`: cache lines of each later panel that a turn of the innermost loop prefetches, a few at a time: a burst
+    would occupy all line-fill buffers. An element of the sum is a word of the `dot`.
     """
 
-    rows: tuple[Row, ...]
+    rows: tuple[TileRow, ...]
     vectors: int
     panel: int
     levels: tuple[Level, ...]
     ahead: int = 0
-    pairs: bool = False
+    dot: Dot = FMA
 
     @property
     def length(self) -> int:
@@ -91,20 +71,20 @@ class Tile:
 class _Sum:
     """Emits the loops of one tile."""
 
-    def __init__(self, f: Function, tile: Tile, bounds: dict[int, tuple[Int, Int]]) -> None:
+    def __init__(self, f: Function, tile: RegisterTile, bounds: dict[int, tuple[AnyInt, AnyInt]]) -> None:
         self.f = f
         self.tile = tile
         self.bounds = bounds
-        self.width = tile.panel * f.target.bytes
+        self.width = tile.panel * f.lanes * tile.dot.step
         """The bytes of one element of the sum in a panel."""
 
-    def level(self, k: int, x: Value, w: Value, state: list[Value], rows: Sequence[int]) -> list[Value]:
+    def level(self, k: int, x: Pointer, w: Pointer, state: list[Any], rows: Sequence[int]) -> list[Any]:
         """The pointer to later weights, and the sums of the tile, after the loops from `k` inwards for those rows."""
         levels = self.tile.levels
         if k == len(levels):
             return self._element(x, w, 0, 0, state, rows)
         level = levels[k]
-        if level.axis == -1 and any(self.tile.rows[r].valid != (0, level.count) for r in rows):
+        if level.axis == -1 and any(self.tile.rows[r].valid != range(level.count) for r in rows):
             return self._edge(k, x, w, state, rows)
         whole = k not in self.bounds
         if k == len(levels) - 1 and whole:
@@ -117,25 +97,26 @@ class _Sum:
         return self._turns(k, first, last, x, w, state, rows)
 
     def _turns(
-        self, k: int, first: Int, last: Int, x: Value, w: Value, state: list[Value], rows: Sequence[int]
-    ) -> list[Value]:
+        self, k: int, first: AnyInt, last: AnyInt, x: Pointer, w: Pointer, state: list[Any], rows: Sequence[int]
+    ) -> list[Any]:
         """A loop of level `k`, with all levels within it."""
         step = self.tile.levels[k].x
         inner = prod(each.count for each in self.tile.levels[k + 1 :]) * self.width
-        x, w = self.f.at(x, self.f.multiply(first, step)), self.f.at(w, self.f.multiply(first, inner))
+        x, w = x + first * step, w + first * inner
         if isinstance(first, int) and last == first + 1:
             return self.level(k + 1, x, w, state, rows)
 
-        def body(_: Value, carried: list[Value]) -> list[Value]:
+        def body(_: Int, carried: list[Any]) -> list[Any]:
             xs, ws, *own = carried
-            return [self.f.at(xs, step), self.f.at(ws, inner), *self.level(k + 1, xs, ws, own, rows)]
+            return [xs + step, ws + inner, *self.level(k + 1, xs, ws, own, rows)]
 
         return self.f.loop(first, last, 1, body, [x, w, *state])[2:]
 
-    def _edge(self, k: int, x: Value, w: Value, state: list[Value], rows: Sequence[int]) -> list[Value]:
+    def _edge(self, k: int, x: Pointer, w: Pointer, state: list[Any], rows: Sequence[int]) -> list[Any]:
         """The turns of columns at an edge: each run of turns that the same rows take is a loop."""
         count = self.tile.levels[k].count
-        reading = [[r for r in rows if _within(turn, self.tile.rows[r].valid)] for turn in range(count)]
+        valid = {r: self.tile.rows[r].valid for r in rows}
+        reading = [[r for r, turns in valid.items() if turns is None or turn in turns] for turn in range(count)]
         first = 0
         for last in range(1, count + 1):
             if last == count or reading[last] != reading[first]:
@@ -144,11 +125,11 @@ class _Sum:
                 first = last
         return state
 
-    def _run(self, count: int, stride: int, x: Value, w: Value, state: list[Value], rows: Sequence[int]) -> list[Value]:
+    def _run(self, count: int, stride: int, x: Pointer, w: Pointer, state: list[Any], rows: Sequence[int]) -> list[Any]:
         """The innermost loop: elements of the data `stride` bytes apart."""
         whole = count // UNROLL * UNROLL if count > 2 * UNROLL else 0
 
-        def body(_: Value, carried: list[Value]) -> list[Value]:
+        def body(_: Int, carried: list[Any]) -> list[Any]:
             xs, ws, *own = carried
             asked = [
                 panel * self.tile.length * self.width + LINE * line
@@ -160,8 +141,8 @@ class _Sum:
                     self.f.prefetch(own[0], place)
                 own = self._element(xs, ws, u * stride, u, own, rows)
             if self.tile.ahead:
-                own[0] = self.f.at(own[0], LINE * self.tile.ahead)
-            return [self.f.at(xs, UNROLL * stride), self.f.at(ws, UNROLL * self.width), *own]
+                own[0] = own[0] + LINE * self.tile.ahead
+            return [xs + UNROLL * stride, ws + UNROLL * self.width, *own]
 
         if whole:
             x, w, *state = self.f.loop(0, whole, UNROLL, body, [x, w, *state])
@@ -169,44 +150,37 @@ class _Sum:
             state = self._element(x, w, u * stride, u, state, rows)
         return state
 
-    def _element(self, x: Value, w: Value, offset: int, k: int, state: list[Value], rows: Sequence[int]) -> list[Value]:
+    def _element(self, x: Pointer, w: Pointer, offset: int, k: int, state: list[Any], rows: Sequence[int]) -> list[Any]:
         f, tile = self.f, self.tile
         state = list(state)
         panels = tile.length * self.width
         weights = [
-            f.load(w, v // tile.panel * panels + k * self.width + v % tile.panel * f.target.bytes, align=f.target.bytes)
+            tile.dot.load(f, w, v // tile.panel * panels + k * self.width + v % tile.panel * f.lanes * tile.dot.step)
             for v in range(tile.vectors)
         ]
         for r in rows:
             element = f.broadcast(x, tile.rows[r].x + offset)
             for v in range(tile.vectors):
                 at = 1 + r * tile.vectors + v
-                if tile.pairs:
-                    state[at] = dot(f, state[at], element, weights[v])
-                else:
-                    state[at] = f.fma(weights[v], element, state[at])
+                state[at] = tile.dot.multiply(f, state[at], element, weights[v])
         return state
-
-
-def _within(turn: int, valid: tuple[int, int] | None) -> bool:
-    return valid is None or valid[0] <= turn < valid[1]
 
 
 def write_sums(
     f: Function,
-    tile: Tile,
-    x: Value,
-    w: Value,
-    bounds: dict[int, tuple[Int, Int]],
-    ahead: Value | None = None,
-    start: Sequence[Value] = (),
-) -> list[Value]:
+    tile: RegisterTile,
+    x: Pointer,
+    w: Pointer,
+    bounds: dict[int, tuple[AnyInt, AnyInt]],
+    ahead: Pointer | None = None,
+    start: Sequence[Vec] = (),
+) -> list[Vec]:
     """Emit the sums of a tile: vectors in the order row by row.
 
-    `bounds`: the turns of levels that do not take all of theirs. `ahead`: where the weights lie that are needed later.
-    `start`: what is added to, zeros by default.
+    `bounds`: the turns of levels that do not run completely. `ahead`: the address of the weights to prefetch.
+    `start`: the initial sums, zeros by default.
     """
-    sums = start or [f.zero()] * (len(tile.rows) * tile.vectors)
+    sums = start or [tile.dot.zero(f)] * (len(tile.rows) * tile.vectors)
     return _Sum(f, tile, bounds).level(0, x, w, [ahead or w, *sums], range(len(tile.rows)))[1:]
 
 
@@ -214,12 +188,12 @@ def write_sums(
 def tile_shape(
     target: Target, rows: int, channels: int, panel: int = 1, pitch: int = LINE, widest: int = 32
 ) -> tuple[int, int]:
-    """Rows and vectors of the tiles that take the fewest cycles for so many rows and channels.
+    """Rows and vectors of the tiles that take the fewest cycles for a number of rows and channels.
 
-    An element of the sum takes a cycle for two FMAs or for two loads, and four where fewer than eight sums are under
-    way, as long as one FMA takes, and what the target adds for each load; weights come from the second level of the
-    cache, and so do the data where their rows, `pitch` bytes apart, share too few sets of the first one: weights that
-    go by need two places of a set. Vectors are a multiple of `panel` where there are as many, and `widest` at most.
+    An element of the sum takes one cycle for two FMAs or two loads, plus the `load` of the target, and at least four:
+    the latency of an FMA, for fewer than eight sums. Weights come from the second level of the cache; so do the data if
+    their rows, `pitch` bytes apart, share too few sets of the first level, where streamed weights need two ways of a
+    set. Vectors are a multiple of `panel` if there are enough channels, and `widest` at most.
     """
     vectors = -(-channels // target.lanes)
     panel = min(panel, vectors)
@@ -230,7 +204,7 @@ def tile_shape(
         if r * v + v + 1 <= target.registers or (r == 1 and v + 4 <= target.registers)
     ]
 
-    sets = PAGE // gcd(pitch, PAGE)
+    sets = target.page // gcd(pitch, target.page)
 
     def streamed(height: int, width: int) -> int:
         """Bytes from the second level for an element of the sum."""
@@ -239,7 +213,7 @@ def tile_shape(
     def element(height: int, width: int) -> float:
         """Cycles of an element of the sum."""
         loads = height + width
-        return max(height * width / 2 + loads * target.load, loads / 2, streamed(height, width) / STREAM, 4)
+        return max(height * width / 2 + loads * target.load, loads / 2, streamed(height, width) / L2_RATE, 4)
 
     def cost(shape: tuple[int, int]) -> tuple[float, int]:
         r, v = shape
@@ -253,6 +227,6 @@ def tile_shape(
             for width, times in widths
             if often and width
         )
-        return cycles * (REST if vectors % v else 1), -r * v
+        return cycles * (TAIL_GAIN if vectors % v else 1), -r * v
 
     return min(shapes, key=cost)

@@ -8,7 +8,7 @@ from irload.plan.backends.base import Options
 from irload.plan.backends.llvm.executable import LlvmExecutable
 from irload.plan.backends.llvm.target import Target
 from irload.plan.ir.program import Program, Value
-from irload.plan.ir.steps import MatMul
+from irload.plan.ir.steps import MatMulStep
 from irload.plan.memory.memory import Memory
 
 _ROWS, _LENGTH, _COLUMNS = 41, 100, 70
@@ -20,7 +20,7 @@ def tiles_multiply(target: Target) -> bool:
     rng = np.random.default_rng(0)
     a, b = (rng.integers(-8, 9, shape).astype(np.float32) for shape in ((_ROWS, _LENGTH), (_LENGTH, _COLUMNS)))
     x, y = Value(a.shape, a.dtype), Value((_ROWS, _COLUMNS), a.dtype)
-    step = MatMul([x, Value.of(b)], [y])
+    step = MatMulStep([x, Value.of(b)], [y])
     memory = Memory(Program([step], [x], [y]))
     executable = LlvmExecutable([step], memory, target, Options(precision="bf16"))
     memory.array(x)[...] = a

@@ -1,115 +1,122 @@
-"""The tile registers of AMX, and the few instructions on them; for tests also written in other instructions.
+"""The tile registers of AMX, emulated by vectors for tests on other processors.
 
-A tile is 16 rows of 64 bytes at most. Each thread configures its tiles before it uses them, and releases them.
+A tile has up to 16 rows of up to 64 bytes. Each thread configures its tiles before it uses them, then releases them.
 """
 
 from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
+from typing import Any
 
-from irload.plan.backends.llvm.builder import Function, Int, Value
+from irload.plan.backends.llvm import intrinsics
+from irload.plan.backends.llvm.builder import AnyInt, Function, Int, Pointer, Vec
+from irload.plan.backends.llvm.dot import TILES, Dot
 
 ROWS = 16
-"""The most rows of a tile: outputs of f32 in a row of sums, pairs of bf16 in a row of data."""
+"""The most rows of a tile, and the words of a row: sums, or pairs of bf16."""
 BYTES = 64
-"""Of a row."""
+"""The bytes of a row."""
 NBYTES = ROWS * BYTES
-"""Of a tile."""
+"""The bytes of a tile."""
 DEPTH = 32
-"""The bf16 of a row of data."""
+"""The bf16 of a row of data or of a column of weights."""
 STATE = 64 + 8 * NBYTES
-"""The bytes that hold the tiles of a thread where they are emulated: their configuration, then their rows."""
+"""The bytes of the emulated tiles of a thread: their configuration, then their rows."""
 
 
 def configuration(shapes: Sequence[tuple[int, int]]) -> list[int]:
-    """What the processor reads to configure the first tiles: of each its rows, and their bytes. As eight i64."""
+    """The rows of each tile and their bytes as the processor reads them, as eight i64."""
     rows, widths = ([*numbers, *[0] * (16 - len(shapes))] for numbers in zip(*shapes, strict=True))
     return list(struct.unpack("<8q", struct.pack("<BB14x16H16B", 1, 0, *widths, *rows)))
 
 
 class Tiles:
-    """The tiles as one function uses them. `state`: STATE bytes, which only an emulated target touches."""
+    """The tiles in one function. `state`: STATE bytes of memory, which only an emulated target uses."""
 
-    def __init__(self, f: Function, state: Value) -> None:
+    def __init__(self, f: Function, state: Pointer, dot: Dot = TILES) -> None:
+        if dot.registers is None:
+            raise ValueError(f"{dot.name} does not multiply tiles")
         self._f = f
+        self._multiply, self._multiply_row = dot.registers, dot.multiply
         self._state = state
         self._emulated = f.target.emulated
 
     def configure(self, shapes: Sequence[tuple[int, int]]) -> None:
-        """Set rows, and their bytes, of the first tiles, and all tiles to zero. The same in all of a module."""
-        table = self._f.module.table("configuration", configuration(shapes))
+        """Set the rows and their bytes of the first tiles, and all tiles to zero. The same in all of a module."""
+        self.configure_from(self._f.table("configuration", configuration(shapes)))
+
+    def configure_from(self, table: Pointer) -> None:
+        """Configure the tiles by a `configuration` in memory."""
         if self._emulated:
             self._clear(self._state, STATE)
             self._f.store(self._f.load(table), self._state)
         else:
-            self._f.emit(f"call void @llvm.x86.ldtilecfg(ptr {table})")
+            intrinsics.configure_tiles(self._f, table)
 
     def release(self) -> None:
-        """Give the tiles back: the system then saves no more of them."""
+        """Release the tiles, so that the system saves no more of them."""
         if self._emulated:
             self._clear(self._state, STATE)
         else:
-            self._f.emit("call void @llvm.x86.tilerelease()")
+            intrinsics.release_tiles(self._f)
 
     def zero(self, tile: int) -> None:
         """Set a tile to zero."""
         if self._emulated:
             self._clear(self._tile(tile), NBYTES)
         else:
-            self._f.emit(f"call void @llvm.x86.tilezero(i8 {tile})")
+            intrinsics.zero_tile(self._f, tile)
 
-    def load(self, tile: int, pointer: Value, stride: Int, *, once: bool = False) -> None:
-        """Load a tile from rows `stride` bytes apart. `once`: they need not stay in the first level of the cache."""
+    def load(self, tile: int, pointer: Pointer, stride: AnyInt, *, once: bool = False) -> None:
+        """Load a tile from rows `stride` bytes apart. `once`: they are not read again soon."""
         if self._emulated:
             self._copy(tile, pointer, stride, to_tile=True)
         else:
-            name = "tileloaddt164" if once else "tileloadd64"
-            self._f.emit(f"call void @llvm.x86.{name}(i8 {tile}, ptr {pointer}, i64 {stride})")
+            intrinsics.load_tile(self._f, tile, pointer, stride, once=once)
 
-    def store(self, tile: int, pointer: Value, stride: Int) -> None:
+    def store(self, tile: int, pointer: Pointer, stride: AnyInt) -> None:
         """Store a tile to rows `stride` bytes apart."""
         if self._emulated:
             self._copy(tile, pointer, stride, to_tile=False)
         else:
-            self._f.emit(f"call void @llvm.x86.tilestored64(i8 {tile}, ptr {pointer}, i64 {stride})")
+            intrinsics.store_tile(self._f, tile, pointer, stride)
 
     def dot(self, sums: int, data: int, weights: int) -> None:
-        """sums[r, o] += Σ data[r, k] · weights[k, o]: bf16 to f32, pairs of elements beside each other."""
+        """sums[r, o] += Σ data[r, k] · weights[k, o], the k of a word at once."""
         if self._emulated:
             self._dot(sums, data, weights)
         else:
-            self._f.emit(f"call void @llvm.x86.tdpbf16ps(i8 {sums}, i8 {data}, i8 {weights})")
+            self._multiply(self._f, sums, data, weights)
 
     # Emulation, for vectors as wide as a row
 
-    def _clear(self, pointer: Value, nbytes: int) -> None:
+    def _clear(self, pointer: Pointer, nbytes: int) -> None:
         f = self._f
 
-        def row(at: Value, _: list[Value]) -> None:
+        def row(at: Int, _: list[Any]) -> None:
             f.store(f.zero(), pointer, at)
 
         f.loop(0, nbytes, BYTES, row)
 
-    def _tile(self, tile: int) -> Value:
-        return self._f.value("ptr", f"getelementptr i8, ptr {self._state}, i64 {64 + tile * NBYTES}")
+    def _tile(self, tile: int) -> Pointer:
+        return self._state + (64 + tile * NBYTES)
 
-    def _configured(self, tile: int) -> tuple[Value, Value]:
+    def _configured(self, tile: int) -> tuple[AnyInt, AnyInt]:
         """The rows of a tile, and the bytes of each."""
-        f, state = self._f, self._state
-        rows = f.value("i8", f"load i8, ptr {f.at(state, 48 + tile)}")
-        width = f.value("i16", f"load i16, ptr {f.at(state, 16 + 2 * tile)}")
-        return f.value("i64", f"zext i8 {rows} to i64"), f.value("i64", f"zext i16 {width} to i64")
+        rows: Any = self._f.load_scalar(self._state, 48 + tile, "i8").cast("zext", "i64")
+        width: Any = self._f.load_scalar(self._state, 16 + 2 * tile, "i16").cast("zext", "i64")
+        return rows, width
 
-    def _copy(self, tile: int, pointer: Value, stride: Int, *, to_tile: bool) -> None:
+    def _copy(self, tile: int, pointer: Pointer, stride: AnyInt, *, to_tile: bool) -> None:
         f, own = self._f, self._tile(tile)
         rows, width = self._configured(tile)
 
-        def row(k: Value, _: list[Value]) -> None:
-            inner, outer = f.at(own, f.multiply(k, BYTES)), f.at(pointer, f.multiply(k, stride))
+        def row(k: Int, _: list[Any]) -> None:
+            inner, outer = own + k * BYTES, pointer + k * stride
             target, source = (inner, outer) if to_tile else (outer, inner)
 
-            def word(at: Value, _: list[Value]) -> None:
+            def word(at: Int, _: list[Any]) -> None:
                 f.store_scalar(f.load_scalar(source, at), target, at)
 
             f.loop(0, width, 4, word)
@@ -122,28 +129,14 @@ class Tiles:
         _, width = self._configured(data)
         result, left, right = (self._tile(tile) for tile in (sums, data, weights))
 
-        def widened(words: Value, *, high: bool) -> Value:
-            """One bf16 of each pair."""
-            how = (
-                f"and {f.integers} {words}, splat (i32 -65536)" if high else f"shl {f.integers} {words}, splat (i32 16)"
-            )
-            return f.value(f.vector, f"bitcast {f.integers} {f.value(f.integers, how)} to {f.vector}")
+        def row(r: Int, _: list[Any]) -> None:
+            own, place = left + r * BYTES, result + r * BYTES
 
-        def words(vector: Value) -> Value:
-            return f.value(f.integers, f"bitcast {f.vector} {vector} to {f.integers}")
+            def word(at: Int, carried: list[Vec]) -> list[Vec]:
+                x, w = f.broadcast(own, at), f.load(right, at * (BYTES // 4))
+                return [self._multiply_row(f, carried[0], x, w)]
 
-        def row(r: Value, _: list[Value]) -> None:
-            own = f.at(left, f.multiply(r, BYTES))
-
-            def pair(at: Value, carried: list[Value]) -> list[Value]:
-                x, w = words(f.broadcast(own, at)), words(f.load(right, f.multiply(at, BYTES // 4)))
-                return [
-                    f.fma(widened(x, high=high), widened(w, high=high), total)
-                    for high, total in zip((False, True), carried, strict=True)
-                ]
-
-            even, odd = f.loop(0, width, 4, pair, [f.zero(), f.zero()])
-            place = f.at(result, f.multiply(r, BYTES))
-            f.store(f.arithmetic("fadd", f.load(place), f.arithmetic("fadd", even, odd)), place)
+            (total,) = f.loop(0, width, 4, word, [f.load(place)])
+            f.store(total, place)
 
         f.loop(0, rows, 1, row)

@@ -8,8 +8,8 @@ from __future__ import annotations
 import struct
 from functools import cache
 
-from irload.plan.backends.llvm.builder import Function, Value
-from irload.plan.backends.llvm.vectors import Bits, Vector, polynomial
+from irload.plan.backends.llvm.builder import Function, Vec
+from irload.plan.backends.llvm.vector_math import polynomial
 
 _PI = 0x3243F6A8885A308D313198A2E03707344A4093822299F31D0082EFA98EC4E6C89
 """π · 2²⁵⁶."""
@@ -24,63 +24,45 @@ _COSINE = (0.0416666679084301, -0.0013888883404433727, 2.4799519451335073e-05, -
 """(cos r − 1 + ½ r²) / r⁴ in r² for |r| ≤ π/4: 1e-13."""
 
 
-def sin(x: Vector) -> Vector:
+def sin(x: Vec) -> Vec:
     """The sine; NaN of infinities."""
     return _of_quadrant(*_reduced(x), 0)
 
 
-def cos(x: Vector) -> Vector:
+def cos(x: Vec) -> Vec:
     """The cosine; NaN of infinities."""
     return _of_quadrant(*_reduced(x), 1)
 
 
-def _of_quadrant(r: Vector, quadrant: Bits, shift: int) -> Vector:
+def _of_quadrant(r: Vec, quadrant: Vec, shift: int) -> Vec:
     """sin(r + (quadrant + shift)·π/2)."""
-    f, square = r.function, r * r
+    square = r * r
     sine = (polynomial(square, _SINE) * square).times_plus(r, r)
     cosine = polynomial(square, _COSINE).times_plus(square, -0.5).times_plus(square, 1.0)
     turned = quadrant + shift
-    odd = f.value(f.booleans, f"icmp ne {f.integers} {(turned & 1).value}, zeroinitializer")
-    found = cosine.where(odd, sine).bits().value
-    sign = ((turned & 2) << 30).value
-    return Bits(f, f.value(f.integers, f"xor {f.integers} {found}, {sign}")).floats()
+    odd = (turned & 1).compare("ne", 0)
+    return (cosine.where(odd, sine).bits() ^ (turned & 2) << 30).floats()
 
 
-def _reduced(x: Vector) -> tuple[Vector, Bits]:
+def _reduced(x: Vec) -> tuple[Vec, Vec]:
     """The r and n of x = n·π/2 + r with |r| ≤ π/4; n modulo 4 or more."""
     f, bits = x.function, x.bits()
     k = (bits >> 23 & 0xFF) - 150
-    positive = f.value(f.booleans, f"icmp sgt {f.integers} {k.value}, zeroinitializer")
-    k = Bits(f, f.select(positive, k.value, Value("zeroinitializer", f.integers)))
-    one = Bits(f, Value("splat (i32 127)", f.integers))
-    m = (x * ((one - k) << 23).floats()).value
-    doubles, longs = f"<{f.lanes} x double>", f"<{f.lanes} x i64>"
-
-    def fma(a: Value, b: str | Value, c: Value) -> Value:
-        arguments = f"{doubles} {a}, {doubles} {b}, {doubles} {c}"
-        return f.value(doubles, f"call {doubles} @llvm.fma.v{f.lanes}f64({arguments})")
-
-    wide = f.value(doubles, f"fpext {f.vector} {m} to {doubles}")
+    k = k.where(k.compare("sgt", 0), 0)
+    m = x * ((127 - k) << 23).floats()
+    wide = m.cast("fpext", "f64")
     high, low = (_looked_up(f, name, numbers, k) for name, numbers in zip(("high", "low"), _tables(), strict=True))
-    angle = f.value(doubles, f"fmul {doubles} {wide}, {high}")
-    rounding = Value(f"splat (double {_ROUNDING!r})", doubles)
-    shifted = fma(fma(wide, low, angle), f"splat (double {_hexadecimal(1 / _HALF_PI[0])})", rounding)
-    n = f.value(doubles, f"fsub {doubles} {rounding}, {shifted}")  # negated
-    r = fma(n, f"splat (double {_hexadecimal(_HALF_PI[0])})", angle)
-    r = fma(n, f"splat (double {_hexadecimal(_HALF_PI[1])})", r)
-    r = f.value(f.vector, f"fptrunc {doubles} {fma(wide, low, r)} to {f.vector}")
-    whole = f.value(longs, f"bitcast {doubles} {shifted} to {longs}")
-    return Vector(f, r), Bits(f, f.value(f.integers, f"trunc {longs} {whole} to {f.integers}"))
+    angle = wide * high
+    shifted = wide.times_plus(low, angle).times_plus(1 / _HALF_PI[0], _ROUNDING)
+    n = _ROUNDING - shifted  # negated
+    r = n.times_plus(_HALF_PI[1], n.times_plus(_HALF_PI[0], angle))
+    r = wide.times_plus(low, r).cast("fptrunc", "f32")
+    return r, shifted.bits().cast("trunc", "i32")
 
 
-def _looked_up(f: Function, name: str, numbers: list[int], k: Bits) -> Value:
+def _looked_up(f: Function, name: str, numbers: list[int], k: Vec) -> Vec:
     """For each lane the entry of a table of f64."""
-    doubles, pointers = f"<{f.lanes} x double>", f"<{f.lanes} x ptr>"
-    table = f.module.table(f"powers_{name}", numbers)
-    places = f.value(pointers, f"getelementptr double, ptr {table}, {f.integers} {k.value}")
-    every = f"{f.booleans} splat (i1 true)"
-    name = f"@llvm.masked.gather.v{f.lanes}f64.v{f.lanes}p0"
-    return f.value(doubles, f"call {doubles} {name}({pointers} {places}, i32 8, {every}, {doubles} poison)")
+    return f.gather(f.table(f"powers_{name}", numbers), k, "f64")
 
 
 @cache
@@ -95,7 +77,3 @@ def _tables() -> tuple[list[int], list[int]]:
         for table, number in ((high, first), (low, rest - first)):
             table.append(struct.unpack("<q", struct.pack("<d", number / (1 << 256)))[0])
     return high, low
-
-
-def _hexadecimal(number: float) -> str:
-    return f"0x{struct.unpack('<Q', struct.pack('<d', number))[0]:016X}"

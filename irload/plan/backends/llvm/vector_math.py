@@ -1,13 +1,15 @@
 """Functions of vectors of f32, each accurate to about the last bit. NaN gives NaN.
 
-Errors are relative, the largest found among 2¹⁵ mantissas at every exponent and sign, against f64, of results
-that are no subnormal f32. Where e^−x overflows, quotients by it are 0.
+Errors are relative to f64: the maximum over 2¹⁵ mantissas at every exponent and sign, for normal results. Where e^−x
+overflows, quotients by it are 0.
 The polynomials are minimax fits in f64, rounded to f32.
 """
 
 from __future__ import annotations
 
-from irload.plan.backends.llvm.vectors import Bits, Vector, polynomial
+from collections.abc import Sequence
+
+from irload.plan.backends.llvm.values import Vec
 from irload.plan.ir.powers import SMALLEST_NORMAL
 
 LOG2_E = 1.4426950408889634
@@ -54,12 +56,12 @@ _TAIL_BELOW = (
 # fmt: on
 
 
-def exp(x: Vector) -> Vector:
+def exp(x: Vec) -> Vec:
     """The exponential: error 9e-8. Underflows gradually."""
     return _exp_of_sum(x, None)
 
 
-def _exp_of_sum(x: Vector, low: Vector | None) -> Vector:
+def _exp_of_sum(x: Vec, low: Vec | None) -> Vec:
     """e^(x + low), where `low` is below the last bit of x."""
     some = x.compare("uge", _NOTHING)
     power, r = _reduced(x.at_least(_NOTHING).at_most(89.0))
@@ -69,29 +71,29 @@ def _exp_of_sum(x: Vector, low: Vector | None) -> Vector:
     return (_expm1_of_reduced(r) + 1.0) * first * second
 
 
-def _exp_beside_one(x: Vector) -> Vector:
+def _exp_beside_one(x: Vec) -> Vec:
     """The exponential, where 1 is added to it: no subnormal number."""
     return exp(x.at_least(-80.0))
 
 
-def exp_of_negative(x: Vector) -> Vector:
+def exp_of_negative(x: Vec) -> Vec:
     """The exponential for x ≤ 0, perhaps exceeded by a rounding: error 9e-8. 0 below −87.7."""
     return _exp_from(x.at_least(_LEAST))
 
 
-def exp_or_nothing(x: Vector, least: float) -> Vector:
+def exp_or_nothing(x: Vec, least: Vec | float) -> Vec:
     """The exponential for x ≤ 0, perhaps exceeded by a rounding: error 9e-8. 0 below `least`, which is above −87.4."""
     return _exp_from(x.where(x.compare("uge", least), _LEAST))
 
 
-def _exp_from(x: Vector) -> Vector:
+def _exp_from(x: Vec) -> Vec:
     """The exponential for _LEAST ≤ x ≤ 0, where it is 0 at _LEAST."""
     power, r = _reduced(x)
     scale = ((power << 23) + _ONE).floats()
     return _expm1_of_reduced(r).times_plus(scale, scale)
 
 
-def exp2_of_negative(x: Vector) -> Vector:
+def exp2_of_negative(x: Vec) -> Vec:
     """2^x for x ≤ 0, perhaps exceeded by a rounding, where bf16 is enough: error 3e-6. 0 below −126.5."""
     x = x.at_least(-127.0)
     shifted = x + _ROUNDING
@@ -99,25 +101,25 @@ def exp2_of_negative(x: Vector) -> Vector:
     return polynomial(x - (shifted - _ROUNDING), _EXP2) * scale
 
 
-def expm1_of_negative(x: Vector) -> Vector:
+def expm1_of_negative(x: Vec) -> Vec:
     """e^x − 1 for x ≤ 0: error 1.1e-7."""
     power, r = _reduced(x.at_least(-80.0))
     scale = ((power << 23) + _ONE).floats()
     return _expm1_of_reduced(r).times_plus(scale, scale - 1.0)
 
 
-def _reduced(x: Vector) -> tuple[Bits, Vector]:
+def _reduced(x: Vec) -> tuple[Vec, Vec]:
     """The n and r of x = n·ln 2 + r with |r| ≤ ½ ln 2. Only the lowest bits of the first are n."""
     shifted = x.times_plus(LOG2_E, _ROUNDING)
     n = shifted - _ROUNDING
     return shifted.bits(), n.times_plus(-_LN2_LOW, n.times_plus(-_LN2_HIGH, x))
 
 
-def _expm1_of_reduced(r: Vector) -> Vector:
+def _expm1_of_reduced(r: Vec) -> Vec:
     return polynomial(r, _EXPM1).times_plus(r * r, r)
 
 
-def log(x: Vector) -> Vector:
+def log(x: Vec) -> Vec:
     """The natural logarithm: error 8e-8. −∞ for 0, NaN below."""
     small = x.compare("olt", SMALLEST_NORMAL)
     bits = (x * 2.0**23).where(small, x).bits() - _ROOT_HALF
@@ -134,41 +136,41 @@ def log(x: Vector) -> Vector:
     return result.where(x.compare("uge", 0.0), float("nan"))
 
 
-def tanh(x: Vector) -> Vector:
+def tanh(x: Vec) -> Vec:
     """The hyperbolic tangent: error 1.7e-7."""
     t = expm1_of_negative(abs(x) * -2.0)
     return (t / (t + 2.0)).with_sign_of(x)
 
 
-def sigmoid(x: Vector) -> Vector:
+def sigmoid(x: Vec) -> Vec:
     """The logistic function, 1 / (1 + e^−x): error 1.4e-7."""
     return 1.0 / (_exp_beside_one(-x) + 1.0)
 
 
-def swish(x: Vector, slope: float = 1.0) -> Vector:
+def swish(x: Vec, slope: float = 1.0) -> Vec:
     """Swish, x / (1 + e^(−slope·x)): error 1.5e-7 with slope 1."""
     return x / (_exp_beside_one(x * -slope) + 1.0)
 
 
-def softplus(x: Vector) -> Vector:
+def softplus(x: Vec) -> Vec:
     """Softplus, ln(1 + e^x): error 1.8e-7."""
     u = exp_of_negative(-abs(x))
     return u.times_plus(polynomial(u, _LOG1P), x.at_least(0.0))
 
 
-def mish(x: Vector) -> Vector:
+def mish(x: Vec) -> Vec:
     """Mish, x · tanh(ln(1 + e^x)): error 2.2e-7. That is x·n / (n + 2) with n = e^x·(e^x + 2), and x beyond 20."""
     e = exp(x.at_most(20.0))
     n = e.times_plus(e, e + e)
     return x * (n / (n + 2.0))
 
 
-def elu(x: Vector, alpha: float) -> Vector:
+def elu(x: Vec, alpha: float) -> Vec:
     """ELU, x above zero and alpha · (e^x − 1) below: error 1.5e-7."""
     return x.where(x.compare("oge", 0.0), expm1_of_negative(x.at_most(0.0)) * alpha)
 
 
-def erf(x: Vector) -> Vector:
+def erf(x: Vec) -> Vec:
     """The error function: error 1.8e-7."""
     a = abs(x)
     inner = polynomial((x * x).at_most(1.0), _ERF) * x
@@ -176,7 +178,7 @@ def erf(x: Vector) -> Vector:
     return inner.where(a.compare("olt", 1.0), outer)
 
 
-def gelu(x: Vector) -> Vector:
+def gelu(x: Vec) -> Vec:
     """GELU, x/2 · (1 + erf(x / √2)): error 3e-7, in the lower tail, too, where the sum would cancel."""
     a = abs(x)
     some = a.compare("ult", 13.15)  # beyond, its product with x is subnormal
@@ -184,7 +186,7 @@ def gelu(x: Vector) -> Vector:
     return x * tail.where(x.compare("olt", 0.0), 1.0 - tail)
 
 
-def _upper_tail(a: Vector) -> Vector:
+def _upper_tail(a: Vec) -> Vec:
     """½ erfc(a / √2) for 0 ≤ a ≤ 14.5, the chance that a normal variable exceeds a."""
     a = a.at_least(1e-8)  # below, products are subnormal, and the result is ½ as well
     square = a * a
@@ -193,10 +195,19 @@ def _upper_tail(a: Vector) -> Vector:
     return polynomial(a, _TAIL_ABOVE) / polynomial(a, _TAIL_BELOW) * gauss
 
 
-def gelu_tanh(x: Vector) -> Vector:
+def gelu_tanh(x: Vec) -> Vec:
     """GELU by tanh, x/2 · (1 + tanh u) = x / (1 + e^−2u) with u = √(2/π)·(x + 0.044715·x³).
 
     Error 2.1e-7 for x ≥ −1; in the lower tail it grows to 4e-6 with u.
     """
     root = 2.0 * (2.0 / 3.141592653589793) ** 0.5
     return x / (_exp_beside_one((x * x).times_plus(-0.044715 * root, -root) * x) + 1.0)
+
+
+def polynomial(x: Vec, coefficients: Sequence[float]) -> Vec:
+    """coefficients[0] + coefficients[1]·x + … by Horner's rule. There are at least two."""
+    *rest, second, first = coefficients
+    result = x.times_plus(first, second)
+    for c in reversed(rest):
+        result = result.times_plus(x, c)
+    return result

@@ -1,1 +1,1 @@
-"""The NumPy back end, complete on its own: it selects a kernel for every step and runs them as tables of calls."""
+"""The NumPy back end, which runs every step: it selects kernels and runs them as tables of calls."""

@@ -1,46 +1,39 @@
-"""BLAS at one thread while plans run: their own threads share the work of each step."""
+"""BLAS limited to one thread while plans run, because the threads of the plan share the work of each step."""
 
 from __future__ import annotations
 
 from functools import cache, cached_property
-from threading import Event, Lock, get_ident
-from time import monotonic, sleep
+from threading import Lock, get_ident
 from types import TracebackType
 from typing import Any
 
-from irload.machine import AVX512
-from irload.portable import around_fork
-
-PATIENCE = 10.0
-"""Seconds for which a fork waits for threads in BLAS."""
+from irload.system.forks import unforked
+from irload.system.machine import AVX512
+from irload.system.portable import after_fork_in_child
 
 
 class SingleThreaded:
     """A context in which BLAS uses one thread.
 
-    The number is one of the whole process, so the first to enter sets it and the last to leave puts it back. A fork
-    waits until all other threads have left, as BLAS has locks that its child could never get.
+    The number is global to the process, so the first thread to enter sets it and the last to leave restores it. A fork
+    waits until all other threads have left, because BLAS has locks that the child could never acquire.
     """
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._open = Event()
-        """Not set while a fork is under way."""
-        self._open.set()
         self._inside: list[int] = []
-        """The threads that are inside, as often as they have entered."""
+        """The threads inside, with multiplicity."""
         self._before: list[int] = []
 
     @cached_property
     def libraries(self) -> list[Any]:
-        """The BLAS libraries of the process, as threadpoolctl lists them."""
+        """The BLAS libraries of the process, from threadpoolctl."""
         from threadpoolctl import ThreadpoolController
 
         return list(ThreadpoolController().select(user_api="blas").lib_controllers)
 
     def __enter__(self) -> None:
-        if not self._open.is_set() and get_ident() not in self._inside:
-            self._open.wait(PATIENCE)
+        unforked.__enter__()
         with self._lock:
             if not self._inside:
                 self._before = [library.get_num_threads() for library in self.libraries]
@@ -54,22 +47,11 @@ class SingleThreaded:
             self._inside.remove(get_ident())
             if not self._inside:
                 self._set(self._before)
-
-    def before_fork(self) -> None:
-        """Let no more threads in, and wait for those that are inside."""
-        self._open.clear()
-        end = monotonic() + PATIENCE
-        while any(ident != get_ident() for ident in self._inside) and monotonic() < end:
-            sleep(0.0005)
-
-    def after_fork_in_parent(self) -> None:
-        """Let threads in again."""
-        self._open.set()
+        unforked.__exit__()
 
     def after_fork_in_child(self) -> None:
-        """Leave nothing inside but the calling thread, the only one that a forked child has."""
-        self._lock, self._open = Lock(), Event()
-        self._open.set()
+        """Forget all threads except the calling one, the only one in a forked child."""
+        self._lock = Lock()
         others = len(self._inside)
         self._inside = [ident for ident in self._inside if ident == get_ident()]
         if others and not self._inside:
@@ -83,18 +65,14 @@ class SingleThreaded:
 
 single_threaded_blas = SingleThreaded()
 
-around_fork(
-    single_threaded_blas.before_fork,
-    single_threaded_blas.after_fork_in_parent,
-    single_threaded_blas.after_fork_in_child,
-)
+after_fork_in_child(single_threaded_blas.after_fork_in_child)
 
 
 @cache
 def small_kernels() -> bool:
-    """True where BLAS multiplies small matrices where they lie, as OpenBLAS does on processors with AVX-512.
+    """True if BLAS multiplies small matrices in place, as OpenBLAS does on processors with AVX-512.
 
-    Everywhere else it copies its operands at each call, so that small products are slow ones.
+    Otherwise BLAS packs its operands at each call, and small products are slow.
     """
     libraries = single_threaded_blas.libraries
     return bool(libraries) and all(getattr(one, "architecture", None) in AVX512 for one in libraries)

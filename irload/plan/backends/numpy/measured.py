@@ -1,9 +1,9 @@
-"""Numbers by which kernels are selected and work is cut, as measured on one processor.
+"""Measured thresholds for kernel selection and work division.
 
-How: on two cores of a Xeon with AVX-512, NumPy 2.4 and OpenBLAS 0.3.31 (SkylakeX kernels); sizes of tiles and blocks by
-timing the kernel alone, limits between kernels by timing models with one value and another, interleaved. No systematic
-search was made. They decide about speed alone: results are right with any of them, which tests prove with much smaller
-ones. On another processor `compile_model(..., tune=True)` times kernels instead of trusting them.
+Measured on two cores of a Xeon with AVX-512, NumPy 2.4 and OpenBLAS 0.3.31 (SkylakeX kernels): sizes of tiles and
+blocks by timing the kernel alone, thresholds between kernels by timing models with alternating values. The search was
+not systematic. They affect speed only: results are correct for any values, which tests verify with much smaller ones.
+On another processor, `compile_model(..., tune=True)` times kernels instead.
 """
 
 from __future__ import annotations
@@ -11,97 +11,102 @@ from __future__ import annotations
 # -- tiles and threads -------------------------------------------------------------------------------------------------
 
 TILE = 1 << 15
-"""Elements of a tile: 128 KiB of f32, a few of which stay in the second-level cache. A ufunc call costs 0.5 µs."""
+"""Elements of a tile: 128 KiB of f32, a few of which fit the L2 cache. A ufunc call costs 0.5 µs."""
 
 SHARED = 8 * TILE
-"""Elements of a tile where threads share a step: they also share the interpreter's lock, which costs 6 µs a call."""
+"""Elements of a tile if threads share a step: they contend for the interpreter lock, which costs 6 µs per call."""
 
 ELEMENTS, PRODUCTS, TAPS = 1 << 18, 1 << 23, 1 << 21
-"""What a step must have to do before threads share it: elements to pass over, multiplications in a matmul, or in a sum
-over windows. Below that, handing the interpreter's lock over takes longer than the work."""
+"""Minimum work for threads to share a step: elements, multiplications of a matmul, or of a sum over windows.
+
+Below it, passing the interpreter lock takes longer than the work.
+"""
 
 FEW_ELEMENTS = 1 << 14
-"""Elements of a result below which copies, poolings, resamplings and group norms are left to one thread."""
+"""Elements of a result below which copies, poolings, resamplings and group norms use one thread."""
 
 CHECKED = 1 << 20
-"""Bytes that a step must touch for the time limit to be checked before it; smaller steps take no time."""
+"""Bytes that a step must access for the time limit to be checked before it; smaller steps take negligible time."""
 
 # -- matmul ------------------------------------------------------------------------------------------------------------
 
 WORK = 1_000_000
-"""Multiplications up to which OpenBLAS takes operands where they lie; beyond, it copies them first. Its own limit."""
+"""Multiplications up to which OpenBLAS reads operands in place; above its limit it packs them."""
 
 LANES = 16
-"""Columns that an AVX-512 register holds. Other numbers of columns are slower by half."""
+"""Columns of an AVX-512 register. Other column counts are slower by half."""
 
 HEIGHTS = (32, 16, 8, 4)
-"""Rows of a block, the best first."""
+"""Rows of a block, best first."""
 
 WIDTHS = (64, 128, 96, 80, 112, 48, 32)
-"""Columns of a panel, the best first, where the whole matrix is too wide for one."""
+"""Columns of a panel, best first, if the whole matrix is too wide."""
 
 WHOLE = 256
 """Columns up to which a matrix is one panel."""
 
 RESIDENT = 1 << 18
-"""Elements of a matrix that stays in the second-level cache while every row is multiplied by it."""
+"""Elements of a matrix that stays in the L2 cache while every row is multiplied by it."""
 
 SMALL_M = range(2, 161)
-"""Numbers of rows for which weights are streamed, where BLAS reads them in place …"""
+"""Row counts for which weights are streamed, if BLAS reads them in place …"""
 
 SMALL_M_COPIED = range(32, 161)
-"""… and where it copies them."""
+"""… and if BLAS packs them."""
 
 WAITING = 1 << 16
-"""Elements of a transposed result that are held before they are stored, where weights are streamed."""
+"""Elements of a transposed result that are buffered before they are stored, in weight streaming."""
 
 BLOCK = 4 * TILE
-"""Elements of a result that are made before the epilogue runs over them; as many as a tile has where that is more."""
+"""Elements of a result computed before the epilogue is applied; at least the size of a tile."""
 
 PACK_ROWS, PACK_COLUMNS = 448, 64
-"""The block of the last two axes that is packed at once: a transposed matrix as a whole takes ten times longer."""
+"""The block of the last two axes that is packed at once: transposing a whole matrix takes ten times longer."""
 
 # -- convolutions ------------------------------------------------------------------------------------------------------
 
 CONV_TILE = 98304
 """Elements of an im2col tile that stays in the cache …"""
+LARGEST_TILE = 1 << 24
+"""Elements of the windows of one row of results up to which they are copied at once. Larger ones are many calls."""
 
 POSITIONS = 256
-"""… and the fewest positions that a tile should have: BLAS packs the weights anew for each."""
+"""… and the minimum number of positions of a tile: BLAS packs the weights again for each."""
 
 CONV3D_TILE = 1 << 17
-"""Elements of an im2col tile of three spatial axes."""
+"""Elements of an im2col tile with three spatial axes."""
 
 CONV3D_WORK = 1 << 18
-"""Multiplications below which a convolution of three spatial axes is left to one thread."""
+"""Multiplications below which a convolution with three spatial axes uses one thread."""
 
 FEW_CHANNELS = 192
-"""Channels up to which it pays to repeat depthwise weights along a row."""
+"""Channels up to which repeating depthwise weights along a row pays."""
 
 PANEL = 400_000
-"""Elements of Winograd's transformed tiles that are worked on at once …"""
+"""Elements of Winograd's transformed tiles per panel …"""
 
 TILES = 48
-"""… and the fewest tiles that a panel should have: BLAS packs the weights anew for each."""
+"""… and the minimum number of tiles of a panel: BLAS packs the weights again for each."""
 
 TRANSFORMED = 1 << 13
-"""Filters that Winograd's algorithm transforms at once."""
+"""Filters that Winograd's algorithm transforms at a time."""
 
 WINOGRAD_CHANNELS, WINOGRAD_MAP = 32, 12
-"""The fewest channels, and the smallest map, for which Winograd's algorithm pays."""
+"""Minimum number of channels, and minimum map size, for which Winograd's algorithm pays."""
 
 # -- resampling --------------------------------------------------------------------------------------------------------
 
 BAND = 32
-"""Rows of a resampled axis made at once: with more of them fewer columns of the matrix could be left out."""
+"""Rows of a resampled axis computed at once: with more, fewer zero columns of the matrix could be skipped."""
 
-# -- what kernels leave to the operations ------------------------------------------------------------------------------
+# -- limits of support
+# ---------------------------------------------------------------------------------------------------
 
 LARGEST_MATRIX = 1 << 22
-"""Elements of a matrix for a resampling, beyond which it is not worth its memory."""
+"""Maximum elements of a resampling matrix."""
 
 LONGEST_SEQUENCE = 1 << 10
-"""Steps of a recurrent network, beyond which the table of calls would be too long."""
+"""Maximum length of a recurrent sequence: each step of the sequence adds calls to the table."""
 
 LONGEST_WINDOW = 1 << 10
-"""Elements of a pooling's window along an axis: the kernel takes each for itself."""
+"""Maximum length of a pooling window along an axis: the kernel processes its elements one by one."""

@@ -1,4 +1,4 @@
-"""What NumPy's kernels need rewritten, after the passes that hold for all back ends."""
+"""Rewrites that NumPy's kernels require, after the passes that hold for all back ends."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ from dataclasses import replace
 
 from irload.plan.ir.expression import Expression
 from irload.plan.ir.program import Program, Value
-from irload.plan.ir.steps import IDENTITY, Elementwise
+from irload.plan.ir.steps import IDENTITY, ElementwiseStep
 from irload.plan.passes.scalars import taken_once
 
 
 def split_results(program: Program) -> None:
-    """Expressions of several results → one step for each result, as a tile has one place to write to."""
+    """Split expressions with several results into one step per result, because a tile has one output."""
     for step in program.steps:
-        if isinstance(step, Elementwise) and len(step.outputs) > 1:
+        if isinstance(step, ElementwiseStep) and len(step.outputs) > 1:
             registers = step.expression.result_registers
             parts = [_single(step, *result) for result in zip(step.outputs, registers, strict=True)]
             program.replace([step], parts)
 
 
-def _single(step: Elementwise, output: Value, register: int) -> Elementwise:
-    """The step for one result alone, whose register is then the last one."""
+def _single(step: ElementwiseStep, output: Value, register: int) -> ElementwiseStep:
+    """Return the step for one result, computed by the last register."""
     operands = step.expression.operands
     if register < operands:
         inputs, expression = [step.inputs[register]], IDENTITY

@@ -1,4 +1,4 @@
-"""Why each kernel is selected, in the words of explanations."""
+"""The reason for each kernel's selection, as shown in explanations."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ REASONS = {
     "rows, moved": "the axis is not the last one, so it is moved there and back",
     "halves": "the halves of a row are combined without a copy that exchanges them",
     "separable": "along one axis, then along the other",
-    "copy": "the new order of elements is no view",
-    "slices": "each part is copied to its place",
-    "compute": "by its own readable compute: no kernel takes it",
+    "copy": "the permutation is not a view",
+    "slices": "each part is copied to its position",
+    "compute": "by its readable compute: no kernel supports it",
 }
-"""By the name of the kernel."""
+"""By name of the kernel."""

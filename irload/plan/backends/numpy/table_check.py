@@ -1,7 +1,6 @@
-"""For tests: no call of a table may take an array that lies outside of its step's memory.
+"""For tests: no call of a table may use an array outside its step's memory.
 
-Such an array is a copy that NumPy made in silence when the step was compiled: of what a value held before the first
-run, or a result that is written and lost.
+An array outside it is a silent NumPy copy from compile time: a stale input, or a result that is written and lost.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from irload.plan.memory.memory import Memory
 def check_table(
     step: Step, kernel: str, phases: Phases, memory: Memory, scratch: Scratch, constants: Sequence[Array]
 ) -> None:
-    """Check every array of the step's calls: in the buffers of its values, in scratch, or constant.
+    """Check that every array of the step's calls is in the buffers of its values, in scratch, or constant.
 
     Raises PlanInvalid.
     """
@@ -39,18 +38,18 @@ def check_table(
                 raise PlanInvalid(
                     f"{type(step).__name__} ({step.title}, {kernel}): {name} takes "
                     f"{array.dtype}{list(array.shape)}, which is neither in the buffers of the step's values "
-                    "nor in scratch nor constant: a copy that was made when the step was compiled"
+                    "nor in scratch nor constant: a copy from compile time"
                 )
 
 
 def _is_sealed(array: Array) -> bool:
-    """True for views of memory that may not be written to: tables that kernels make for themselves."""
+    """True for read-only memory: tables that kernels create."""
     owner = owner_of(array)
     return isinstance(owner, bytes) or (isinstance(owner, np.ndarray) and not owner.flags.writeable)
 
 
 def _arrays(found: object) -> Iterator[Array]:
-    """The arrays in nested arguments."""
+    """Yield the arrays in nested arguments."""
     if isinstance(found, np.ndarray):
         yield cast(Array, found)
     elif isinstance(found, list | tuple):

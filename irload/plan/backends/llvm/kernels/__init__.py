@@ -1,1 +1,1 @@
-"""The kernels, one family a file: what it takes, how operands are packed, how threads share it, and its code."""
+"""The kernels, one family per file: selection, packing of operands, division among threads, and code."""

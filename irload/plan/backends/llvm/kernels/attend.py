@@ -1,103 +1,164 @@
-"""Attention in f32: rows of scores stay in the cache from the product with keys to that with values."""
+"""Attention block by block: rows of scores stay in the cache between the products with keys and with values."""
 
 from __future__ import annotations
 
-from math import prod
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import Any
 
-from irload.plan.backends.llvm.builder import Function, Int, Value
-from irload.plan.backends.llvm.kernels.attention_blocks import AttentionBlocks, row_pitch
-from irload.plan.backends.llvm.kernels.score_rows import ScoreRows
+from irload.plan.backends.llvm.arguments import Arguments, float_word
+from irload.plan.backends.llvm.axes import ANY, Axis, size_of, table
+from irload.plan.backends.llvm.builder import AnyInt, Function, Int, Pointer, Vec
+from irload.plan.backends.llvm.elements import F32
+from irload.plan.backends.llvm.kernel import Kernel
+from irload.plan.backends.llvm.kernels.attention_sums import Block, Sums
+from irload.plan.backends.llvm.kernels.loops import repeat
+from irload.plan.backends.llvm.kernels.score_rows import ScoreRows, Scoring
 from irload.plan.backends.llvm.operands import write
-from irload.plan.backends.llvm.tile import LINE, Level, Row, Tile, write_sums
+from irload.plan.ir.powers import least_exponent
 from irload.record import record
 
 
 @record()
-class Attend(AttentionBlocks):
-    """Attention by tiles of vectors; k and v are in panels of them."""
+class Attend(Kernel):
+    """out = softmax(q kᵀ · scale + mask) v. Pointers: q, packed k, packed v, out, and the mask if there is one.
 
-    panels: tuple[int, int]
-    """Vectors of a panel of keys, and of values."""
-    vectors: tuple[int, int]
-    """Vectors of a tile of scores, and of results."""
+    A unit is a block of `block` queries of one matrix, in strips; the last strip overlaps the one before. `outer`: with
+    the bytes between matrices at each pointer; `q`, `out`, `mask`: bytes between rows and between columns.
+
+    Numbers: the outer axes, queries, keys, the block, the rows of a mask that has any. Compiled in: width and depth,
+    whose loops are unrolled or cut into vectors; the rows and columns of q and out and the columns of the mask, which
+    are distances in a tile; the shape of a tile (`sums`), lower for fewer queries than it has rows; scale and kind of
+    the mask.
+    """
+
+    outer: tuple[Axis, ...]
+    shape: tuple[int, int, int, int]
+    """Queries, keys, their width, the depth of values."""
+    q: tuple[int, int]
+    out: tuple[int, int]
+    mask: tuple[int, int] | None
+    scoring: Scoring
+    sums: Sums
+    block: int
 
     @property
-    def _pitch(self) -> int:
-        """Bytes between rows of scores."""
-        return pitch(self.lanes, self.shape[1])
+    def why(self) -> str:
+        return "compiled" if self.sums.element == F32 else f"compiled, {self.sums.element} by AMX"
 
     @property
-    def _rows(self) -> ScoreRows:
-        return self._score_rows(self._pitch)
+    def code(self) -> Attend:
+        mask = None if self.mask is None else (ANY if self.mask[0] else 0, self.mask[1])
+        return replace(self, outer=(), shape=(0, 0, *self.shape[2:]), mask=mask, sums=self.sums.code, block=0)
+
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        queries, keys, *_ = self.shape
+        mask = self.mask[:1] if self.mask is not None and self.mask[0] else ()
+        sizes = (queries, keys, self.block, self._blocks, *mask, float_word(least_exponent(keys)))
+        return (*self.sums.numbers, *sizes, *table(self.outer, self._tensors))
+
+    @property
+    def _tensors(self) -> int:
+        return 4 if self.mask is None else 5
+
+    @property
+    def count(self) -> int:
+        return size_of(self.outer) * self._blocks
+
+    @property
+    def _blocks(self) -> int:
+        return -(-self.shape[0] // self.block)
 
     @property
     def cycles(self) -> float:
-        queries, keys, width, depth = self.shape
-        return prod(self.outer) * queries * keys * ((width + depth) / 2 + 10) / self.lanes
+        _, keys, width, depth = self.shape
+        products = (width + depth) / (2 if self.sums.element == F32 else 32)
+        return self.count * self.block * keys * (products + 10) / self.sums.lanes
 
     @property
     def scratch(self) -> int:
-        return self._rows.nbytes
-
-    def _write_block(self, f: Function) -> None:
-        self._rows.begin(f, f["scratch"])
-        self._write_scores(f)
-        self._rows.finish(f, f["scratch"])
-        self._write_results(f)
-
-    def _write_scores(self, f: Function) -> None:
-        """The scores of all rows of the block."""
         _, keys, width, _ = self.shape
-        wide = self.vectors[0] * self.lanes
+        scores = self.sums.layout(self.block, keys).all_bytes(self.sums.lanes)
+        return self.sums.nbytes + scores + self.sums.copies(self.block, keys, width)
 
-        def group(g: Int, columns: int) -> None:
-            panels = f.at(f["k"], f.multiply(g, wide * width * 4))
-            vectors = -(-columns // self.lanes)
-            tile = Tile(self._tile_rows(self.q.row), vectors, self.panels[0], (Level(width, self.q.column),))
+    def write(self, function: Function) -> None:
+        f, given = function, Arguments(function)
+        pointers, config = given.pointers(self._tensors), f["arguments"] + 8 * self._tensors
+        given.integers(len(self.sums.numbers))
+        queries, keys, block, blocks = given.integers(4)
+        mask_row = given.integer() if self.mask is not None and self.mask[0] else 0
+        (least,), outer = given.vectors(1), given.table(self._tensors)
+        layout, scores = self.sums.layout(block, keys), f["scratch"] + self.sums.nbytes
+        copies = scores + layout.all_bytes(f.lanes)
 
-            def rows(t: Value, _: list[Value]) -> None:
-                found = write_sums(f, tile, f.at(f["q"], f.multiply(t, self.rows * self.q.row)), panels, {})
-                place = f.at(f["scratch"], f.add(f.multiply(t, self.rows * self._pitch), f.multiply(g, wide * 4)))
-                for k, value in enumerate(found):
-                    r, v = divmod(k, vectors)
-                    f.store(value, place, r * self._pitch + v * self.lanes * 4)
-                taken = (f.multiply(t, self.rows), self.rows), (f.multiply(g, wide), columns)
-                self._rows.take(f, f["scratch"], *taken, f["start"], self._mask(f))
+        def unit(index: Int, _: list[Any]) -> None:
+            matrix, b = divmod(index, blocks)
+            q, k, v, out, *mask = outer.pointers(matrix, pointers)
+            first, last = b * block, queries - layout.rows
+            own, mask_of = layout.of(f, queries - first), mask[0] if mask else None
+            rows = ScoreRows(f, self.scoring, own, scores, keys, least, first, last, mask_of, mask_row)
+            self._write_block(Block(f, rows, q, *self.q, self.shape[2], k, v, f["scratch"], copies), out)
 
-            f.loop(0, self.block // self.rows, 1, rows)
+        self.sums.begin(f, config, f["scratch"])
+        f.loop(f["begin"], f["end"], 1, unit)
+        self.sums.end(f, f["scratch"])
 
-        self._each_group(f, keys, wide, group)
+    def _write_block(self, b: Block, out: Pointer) -> None:
+        f, rows, sums = b.f, b.rows, self.sums
+        sums.prepare(b)
+        rows.begin()
 
-    def _write_results(self, f: Function) -> None:
-        """Rows of powers times v, over the sums of the rows."""
-        _, keys, _, depth = self.shape
-        wide = self.vectors[1] * self.lanes
+        def scores(panel: AnyInt, vectors: AnyInt, tail: AnyInt | None) -> None:
+            def strip(s: AnyInt) -> None:
+                place = rows.place(s) + panel * rows.layout.panel
+                self._chosen(f, vectors, lambda count: sums.scores(b, s, panel, count, place))
+                rows.update(s, panel * sums.keys, place, vectors, tail)
 
-        def group(g: Int, columns: int) -> None:
-            panels = f.at(f["v"], f.multiply(g, wide * keys * 4))
-            vectors = -(-columns // self.lanes)
-            tile = Tile(self._tile_rows(self._pitch), vectors, self.panels[1], (Level(keys, 4),))
+            repeat(f, 0, rows.layout.strips, 1, strip)
 
-            def rows(t: Value, _: list[Value]) -> None:
-                first = f.multiply(t, self.rows)
-                found = write_sums(f, tile, f.at(f["scratch"], f.multiply(first, self._pitch)), panels, {})
-                columns_at = f.multiply(g, wide * self.out.column)
-                place = f.at(f["out"], f.add(f.multiply(first, self.out.row), columns_at))
-                for k, value in enumerate(found):
-                    r, v = divmod(k, vectors)
-                    inverse = self._rows.inverse(f, f["scratch"], f.add(first, r))
-                    count = min(self.lanes, columns - v * self.lanes)
-                    at = r * self.out.row + v * self.lanes * self.out.column
-                    write(f, f.arithmetic("fmul", value, inverse), place, at, self.out.column, count)
+        each_panel(f, rows.keys, sums.keys, scores)
+        sums.finish(b)
 
-            f.loop(0, self.block // self.rows, 1, rows)
+        def results(panel: AnyInt, vectors: Any, tail: AnyInt | None) -> None:
+            def strip(s: AnyInt) -> None:
+                def row(r: AnyInt, totals: list[Vec]) -> None:
+                    at = (rows.first(s) + r) * self.out[0] + panel * (sums.values * f.lanes * self.out[1])
+                    inverse = rows.inverse(s * rows.layout.rows + r)
+                    for v, total in enumerate(totals):
+                        count = tail if v == vectors - 1 else None
+                        write(f, total * inverse, out, at + v * f.lanes * self.out[1], self.out[1], count)
 
-        self._each_group(f, depth, wide, group)
+                sums.results(b, s, panel, vectors, row)
 
-    def _tile_rows(self, pitch: int) -> tuple[Row, ...]:
-        return tuple(Row(r * pitch) for r in range(self.rows))
+            repeat(f, 0, rows.layout.strips, 1, strip)
+
+        each_panel(f, self.shape[3], sums.values, results)
+
+    def _chosen(self, f: Function, vectors: AnyInt, products: Callable[[int], None]) -> None:
+        """`products(vectors)`, for the next one of `counts` if the number of vectors is known at run time only."""
+        if isinstance(vectors, int):
+            products(vectors)
+            return
+        counts = self.sums.counts
+
+        def choose(index: int) -> None:
+            body = partial(products, counts[index])
+            if index == len(counts) - 1:
+                body()
+            else:
+                f.when(vectors <= counts[index], body, lambda: choose(index + 1))
+
+        choose(0)
 
 
-def pitch(lanes: int, keys: int) -> int:
-    """Bytes between rows of scores, in whole vectors."""
-    return row_pitch(-(-max(keys, lanes) * 4 // LINE))
+def each_panel(f: Function, columns: AnyInt, most: int, panel: Callable[[AnyInt, AnyInt, AnyInt | None], None]) -> None:
+    """`panel(number, vectors, columns of the last vector)` for all columns, in panels of `most` vectors.
+
+    The last panel may be partial, so it runs separate code.
+    """
+    vectors = (columns + f.lanes - 1) // f.lanes
+    last = (vectors - 1) // most
+    repeat(f, 0, last, 1, lambda number: panel(number, most, None))
+    panel(last, vectors - last * most, columns - (vectors - 1) * f.lanes)

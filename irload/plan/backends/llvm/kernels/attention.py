@@ -3,31 +3,39 @@
 from __future__ import annotations
 
 from math import prod
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from irload.core.tensor import Array
+from irload.plan.backends.llvm.axes import Axis
+from irload.plan.backends.llvm.elements import BF16
 from irload.plan.backends.llvm.kernel import Launch, Temporary
-from irload.plan.backends.llvm.kernels.attend import Attend, pitch
-from irload.plan.backends.llvm.kernels.attention_blocks import Matrices
-from irload.plan.backends.llvm.kernels.matmul import PANEL
-from irload.plan.backends.llvm.kernels.packing import PackPanels
+from irload.plan.backends.llvm.kernels.attend import Attend
+from irload.plan.backends.llvm.kernels.attention_sums import Sums
+from irload.plan.backends.llvm.kernels.packing import Pack
+from irload.plan.backends.llvm.kernels.score_rows import Scoring
+from irload.plan.backends.llvm.packing import Packing
 from irload.plan.backends.llvm.selector import Selector
-from irload.plan.backends.llvm.target import Target
 from irload.plan.backends.llvm.tile import tile_shape
-from irload.plan.ir.steps import Attention
+from irload.plan.backends.llvm.tuning import (
+    ATTENTION_COLUMNS,
+    ATTENTION_ROWS,
+    ATTENTION_WIDEST,
+    LEAST_ATTENTION,
+    LEAST_KEY_WIDTH,
+    LEAST_KEYS,
+    LEAST_QUERIES,
+    PANEL,
+    SCORES,
+    TILE_SCORES,
+)
+from irload.plan.ir.steps import AttentionStep
 
-if TYPE_CHECKING:
-    from irload.plan.backends.llvm.kernels.pack_tiles import PackTiles
-
-CACHED = 96 * 1024
-"""Bytes of scores that one thread works at in f32."""
-LEAST_QUERIES, LEAST_KEYS, LEAST_WIDTH, LEAST_PRODUCTS = 4, 16, 8, 1 << 18
-"""Queries, keys, their width, and multiply-adds, below which tiles of AMX save less than a tenth of the time."""
+TILE = 16
+"""The most rows of a tile of AMX."""
 
 
-def select_attention(step: Attention, selector: Selector) -> list[Launch]:
+def select_attention(step: AttentionStep, selector: Selector) -> list[Launch]:
     """In bf16 by AMX where that pays, else in f32."""
     q, k, v, *masks = (selector.array(value) for value in step.inputs)
     out = selector.array(step.output)
@@ -35,34 +43,24 @@ def select_attention(step: Attention, selector: Selector) -> list[Launch]:
     keys, width = k.shape[-2:]
     q = np.broadcast_to(q, (*lead, queries, width))
     mask = np.broadcast_to(masks[0], (*lead, queries, keys)) if masks else None
-    tiled = selector.bf16 and selector.target.tiles and pays_in_tiles(step)
-    packed_keys, key_strides, key_place = _packed(selector, k.swapaxes(-1, -2), len(lead), tiled=tiled)
-    packed_values, value_strides, value_place = _packed(selector, v, len(lead), tiled=tiled)
-    described = (
-        selector.target.lanes,
-        tuple(lead),
+    sums, block = _sums(step, selector, (queries, keys, width, depth), prod(lead))
+    packed_keys, key_strides, key_place = _packed(selector, k.swapaxes(-1, -2), len(lead), sums, sums.keys)
+    packed_values, value_strides, value_place = _packed(selector, v, len(lead), sums, sums.values)
+    keeps = mask is not None and mask.dtype == np.bool_
+    column = None if mask is None else mask.strides[-1]
+    strides = [q.strides[:-2], key_strides, value_strides, out.strides[:-2]]
+    if mask is not None:
+        strides.append(mask.strides[:-2])
+    attend = Attend(
+        tuple(Axis(n, tuple(along)) for n, *along in zip(lead, *strides, strict=True)),
         (queries, keys, width, depth),
-        Matrices.of(q),
-        Matrices.of(out),
-        None if mask is None else Matrices.of(mask),
-        mask is not None and mask.dtype == np.bool_,
-        key_strides,
-        value_strides,
-        step.scale,
-        step.causal,
+        _matrix(q),
+        _matrix(out),
+        None if mask is None else _matrix(mask),
+        Scoring(step.query_scale * step.scale, column, keeps, step.causal, sums.element == BF16),
+        sums,
+        block,
     )
-    if isinstance(packed_keys, PackPanels) and isinstance(packed_values, PackPanels):
-        rows, block = blocks(selector.target, q.strides[-2], (queries, keys), prod(lead), selector.threads)
-        panels = (packed_keys.panel, packed_values.panel)
-        of_keys, of_values = (
-            tile_shape(selector.target, rows, columns, panel)[1]
-            for columns, panel in zip((keys, depth), panels, strict=True)
-        )
-        attend = Attend(*described, rows, block, panels, (of_keys, of_values))
-    else:
-        from irload.plan.backends.llvm.kernels.attend_tiles import AttendTiles, strips
-
-        attend = AttendTiles(*described, *strips(queries, keys, prod(lead), selector.threads))
     return [
         selector.launch(packed_keys, [k, key_place]),
         selector.launch(packed_values, [v, value_place]),
@@ -70,64 +68,63 @@ def select_attention(step: Attention, selector: Selector) -> list[Launch]:
     ]
 
 
-def pays_in_tiles(step: Attention) -> bool:
+def _matrix(array: Array) -> tuple[int, int]:
+    """Bytes between rows and between columns."""
+    return array.strides[-2], array.strides[-1]
+
+
+def _sums(step: AttentionStep, selector: Selector, shape: tuple[int, int, int, int], matrices: int) -> tuple[Sums, int]:
+    """How to multiply, and the queries of a block."""
+    target, (queries, keys, _, depth) = selector.target, shape
+    if selector.bf16 and target.tiles and pays_in_tiles(step):
+        from irload.plan.backends.llvm.kernels.tile_sums import TileSums
+
+        rows, height = strips(queries, keys, matrices, selector.threads)
+        return TileSums.of(rows, height), rows * height
+    rows, vectors = tile_shape(target, min(queries, ATTENTION_ROWS), ATTENTION_COLUMNS, PANEL, widest=ATTENTION_WIDEST)
+    values = min(vectors, -(-depth // target.lanes))
+    return Sums(target.lanes, rows, vectors, values), rows * strips_of_block(
+        queries, keys, rows, matrices, selector.threads
+    )
+
+
+def pays_in_tiles(step: AttentionStep) -> bool:
     """True where tiles are filled well, and there is work."""
     queries, depth = step.output.shape[-2:]
     keys, width = step.inputs[1].shape[-2:]
     products = step.output.size // depth * keys * (width + depth)
-    filled = queries >= LEAST_QUERIES and keys >= LEAST_KEYS and min(width, depth) >= LEAST_WIDTH
-    return filled and products >= LEAST_PRODUCTS
+    filled = queries >= LEAST_QUERIES and keys >= LEAST_KEYS and min(width, depth) >= LEAST_KEY_WIDTH
+    return filled and products >= LEAST_ATTENTION
 
 
-def blocks(target: Target, stride: int, shape: tuple[int, int], matrices: int, threads: int) -> tuple[int, int]:
-    """The rows of a tile of vectors, and those of a block, such that few rows of the last block are made twice.
+def strips_of_block(queries: int, keys: int, rows: int, matrices: int, threads: int) -> int:
+    """Strips of `rows` queries in a block: their scores fit the cache, and all threads have blocks."""
+    strips = -(-queries // rows)
+    most = max(1, SCORES // (rows * keys * 4))
+    blocks = max(-(-strips // most), min(strips, -(-2 * threads // matrices)))
+    return -(-strips // blocks)
 
-    The cache holds the scores of a block, and there are enough blocks for all threads. `stride`: bytes between queries;
-    `shape`: how many queries and keys there are in each of the matrices.
+
+def strips(queries: int, keys: int, matrices: int, threads: int) -> tuple[int, int]:
+    """Rows of a tile of AMX and tiles of a block that take the fewest cycles.
+
+    Two tiles share each load of keys and values, as long as their scores fit the L2 cache.
     """
-    queries, keys = shape
-    most, _ = tile_shape(target, queries, keys, PANEL, stride)
+    tiles = 2 if queries > TILE and 2 * TILE * keys * 4 <= TILE_SCORES else 1
 
-    def count(rows: int, tiles: int) -> int:
-        return -(-queries // (rows * tiles))
+    def cost(rows: int) -> float:
+        turns = -(-matrices * -(-queries // (rows * tiles)) // threads)
+        return turns * tiles * (max(rows + 1, 9) * 4 + rows * 8)
 
-    def cost(found: tuple[int, int]) -> tuple[int, int]:
-        rows, tiles = found
-        return count(rows, tiles) * tiles * (rows + 1), -tiles
-
-    rows, tiles = min(
-        (
-            (rows, tiles)
-            for rows in range(most // 2 + 1, most + 1)
-            for tiles in range(1, min(queries // rows, max(1, CACHED // (rows * pitch(target.lanes, keys)))) + 1)
-            if tiles == 1 or matrices * count(rows, tiles) >= 2 * threads
-        ),
-        key=cost,
-    )
-    return rows, rows * tiles
+    return min(range(min(TILE, queries // tiles), 0, -1), key=cost), tiles
 
 
 def _packed(
-    selector: Selector, matrix: Array, rank: int, *, tiled: bool
-) -> tuple[PackPanels | PackTiles, tuple[int, ...], Temporary]:
+    selector: Selector, matrix: Array, rank: int, sums: Sums, panel: int
+) -> tuple[Pack, tuple[int, ...], Temporary]:
     """How matrices are packed, the bytes between them along all outer axes of the output, and where."""
-    *lead, length, columns = matrix.shape
-    lanes = selector.target.lanes
-    own = tuple(n if stride else 1 for n, stride in zip(lead, matrix.strides, strict=False))
-    kept = tuple(k for k, n in enumerate(own) if n > 1)
-    matrices = (
-        tuple(own[k] for k in kept),
-        tuple(matrix.strides[k] for k in kept),
-        (length, columns),
-        (matrix.strides[-2], matrix.strides[-1]),
-    )
-    panel = min(PANEL, -(-columns // lanes))
-    if tiled:
-        from irload.plan.backends.llvm.kernels.pack_tiles import PackTiles
-
-        packing = PackTiles(*matrices, width=1)
-    else:
-        packing = PackPanels(lanes, *matrices, panel)
-    each = packing.nbytes // prod(own)
-    strides = tuple(prod(own[k + 1 :]) * each if n > 1 else 0 for k, n in enumerate(own))
-    return packing, (*(0,) * (rank - len(lead)), *strides), selector.temporary(packing.nbytes)
+    own = tuple(n if stride else 1 for n, stride in zip(matrix.shape[:-2], matrix.strides, strict=False))
+    packing = Packing.chunked(panel) if sums.element == BF16 else Packing.panels(selector.target.lanes, panel)
+    pack = Pack.of(packing, matrix[tuple(slice(None) if n > 1 else 0 for n in own)])
+    strides = tuple(prod(own[k + 1 :]) * pack.matrix if n > 1 else 0 for k, n in enumerate(own))
+    return pack, (*(0,) * (rank - len(own)), *strides), selector.temporary(pack.nbytes)

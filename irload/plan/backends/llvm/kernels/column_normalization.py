@@ -1,62 +1,74 @@
-"""Normalisation across the axis on which vectors lie: of each channel, or of groups of neighbouring ones."""
+"""Normalization across the axis on which vectors lie: of each column, or of groups of neighbouring ones."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from math import lcm, prod
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from math import lcm
+from typing import Any
 
-from irload.plan.backends.llvm.axes import Axis, offsets
-from irload.plan.backends.llvm.builder import Function, Value
-from irload.plan.backends.llvm.expressions import evaluate, expression_cycles
+from irload.plan.backends.llvm.arguments import Arguments, float_word, moved, walk_lines
+from irload.plan.backends.llvm.axes import Axis, Loop, any_sizes, numbers, size_of, strides_key, table
+from irload.plan.backends.llvm.builder import AnyInt, Function, Int, Pointer, Vec
+from irload.plan.backends.llvm.elements import F32, SIZES
 from irload.plan.backends.llvm.kernel import Kernel
-from irload.plan.backends.llvm.operands import read, write
-from irload.plan.backends.llvm.spans import added, counts, moved, nested
-from irload.plan.backends.llvm.vectors import Vector
-from irload.plan.ir.expression import Expression
+from irload.plan.backends.llvm.kernels.columns import Columns, added, counts
+from irload.plan.backends.llvm.kernels.normalization import Formula
+from irload.plan.backends.llvm.kernels.spans import nested
+from irload.plan.backends.llvm.tuning import COLUMN_VECTORS, NORMALIZED_COLUMNS
 from irload.record import record
-
-TOGETHER = 4
-"""Vectors that go through all positions at the same time."""
-WIDE = 128
-"""Columns of a band that need not be exceeded to make it fit to cache lines."""
 
 
 @record()
 class ColumnNormalize(Kernel):
-    """(x − mean) / √(variance + eps) over the inner axes and groups of columns, then the epilogue.
+    """Normalizes the inner axes and groups of columns. Pointers: to, from, operands of the epilogue.
 
-    Without `center`: x / √(mean of x² + eps). `outside`: eps is added to the root. Pointers: to, from, operands. A unit
-    is a band of columns, whole groups.
+    A unit is a band of columns, whole groups. The code reads all sizes; the widths of a band and of the last one are
+    compiled in.
     """
 
     lanes: int
     outer: tuple[Axis, ...]
+    inner: tuple[Axis, ...]
+    how: Formula
     columns: Axis
     group: int
-    inner: tuple[Axis, ...]
-    eps: float
-    center: bool
-    outside: bool
-    epilogue: Expression
+
+    @property
+    def code(self) -> ColumnNormalize:
+        return replace(self, outer=(), inner=any_sizes(self.inner), columns=self._key)
+
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        (key,) = keys = [self._key]
+        columns = numbers([replace(self.columns, size=key.size)], keys)
+        inner = numbers(self.inner, any_sizes(self.inner))
+        number = float_word(self.group * size_of(self.inner))
+        return (number, self._bands, *inner, *columns, *table(self.outer, self.how.tensors))
 
     @property
     def count(self) -> int:
-        return prod(axis.size for axis in self.outer) * self._bands
+        return size_of(self.outer) * self._bands
 
     @property
     def cycles(self) -> float:
-        each = 6 + 2 * self.epilogue.operands + expression_cycles(self.epilogue)
-        return prod(axis.size for axis in (*self.outer, self.columns, *self.inner)) / 8 * each
+        return size_of((*self.outer, self.columns, *self.inner)) / 8 * self.how.cycles
 
     @property
     def scratch(self) -> int:
-        return 2 * self._pitch
+        return 2 * self.pitch
+
+    @property
+    def _key(self) -> Axis:
+        """The columns of one band, or of a whole one and the last one."""
+        size = self.columns.size - max(self._bands - 2, 0) * self._width
+        return Axis(size, strides_key(self.columns, [SIZES[F32]] * self.how.tensors))
 
     @property
     def _width(self) -> int:
         """Columns of a band."""
         fitting = lcm(self.group, 16)
-        width = fitting if fitting <= max(WIDE, self.group) else -(-16 // self.group) * self.group
+        width = fitting if fitting <= max(NORMALIZED_COLUMNS, self.group) else -(-16 // self.group) * self.group
         return min(width, self.columns.size)
 
     @property
@@ -64,123 +76,108 @@ class ColumnNormalize(Kernel):
         return -(-self.columns.size // self._width)
 
     @property
-    def _pitch(self) -> int:
+    def pitch(self) -> int:
         """Bytes of one number for each column of a band."""
         return -(-self._width // self.lanes) * self.lanes * 4
 
-    @property
-    def _tensors(self) -> int:
-        return 1 + self.epilogue.operands
-
     def write(self, function: Function) -> None:
-        f = function
-        pointers = [f.load_pointer(f["arguments"], 8 * k) for k in range(self._tensors)]
+        f, given, tensors = function, Arguments(function), self.how.tensors
+        pointers, (number,) = given.pointers(tensors), given.vectors(1)
+        bands, inner = given.integer(), given.loops(any_sizes(self.inner))
+        (columns,) = given.loops([self._key])
+        strides, outer = columns.strides, given.table(tensors)
         rest = self.columns.size - (self._bands - 1) * self._width
 
-        def unit(index: Value, _: list[Value]) -> None:
-            line, band = f.divmod(index, self._bands)
-            places = moved(f, pointers, offsets(f, line, self.outer, self._tensors))
-            places = moved(f, places, [f.multiply(band, self._width * s) for s in self.columns.strides])
+        def band(starts: list[Pointer], at: AnyInt) -> None:
+            places = moved(starts, [at * self._width * s for s in strides])
 
             def part(size: int) -> Callable[[], None]:
-                return lambda: self._write_band(f, places, size)
+                every = counts(size, self.lanes)
+                parts = [
+                    Columns(self.lanes, strides, every[k : k + COLUMN_VECTORS], k * self.lanes)
+                    for k in range(0, len(every), COLUMN_VECTORS)
+                ]
+                return lambda: _Band(f, self, inner, number, parts, size // self.group).write(places)
 
-            if self._bands > 1 and rest < self._width:
-                f.when(f.compare("eq", band, self._bands - 1), part(rest), part(self._width))
+            if rest < self._width:
+                f.when(f.equal(at, bands - 1), part(rest), part(self._width))
             else:
                 part(rest)()
 
-        f.loop(f["begin"], f["end"], 1, unit)
-
-    def _write_band(self, f: Function, places: list[Value], size: int) -> None:
-        """A band of `size` columns: their means, their variances and their results, for some vectors at a time."""
-        means, variances = f["scratch"], f.at(f["scratch"], self._pitch)
-        every = counts(size, self.lanes)
-        parts = [_Part(self.lanes, k, every[k : k + TOGETHER]) for k in range(0, len(every), TOGETHER)]
-        if self.center:
-            for part in parts:
-                part.store(f, means, self._means(f, places, part, None))
-            self._write_group_sums(f, means, size)
-        centers = [part.load(f, means) if self.center else [Vector(f, f.zero())] * len(part.counts) for part in parts]
-        for part, center in zip(parts, centers, strict=True):
-            part.store(f, variances, self._means(f, places, part, center))
-        self._write_group_sums(f, variances, size)
-        for part, center in zip(parts, centers, strict=True):
-            factors = [factor(v, self.eps, outside=self.outside) for v in part.load(f, variances)]
-            self._write_results(f, places, part, center, factors)
-
-    def _means(self, f: Function, places: list[Value], part: _Part, center: list[Vector] | None) -> list[Vector]:
-        """Of each column the sum of x, or of (x − center)², divided by the elements of a group."""
-        stride = self.columns.strides[1]
-
-        def term(at: list[Value], totals: list[Value]) -> list[Value]:
-            found: list[Vector] = []
-            for k, (column, count) in enumerate(zip(part.columns, part.counts, strict=True)):
-                x, total = Vector(f, read(f, at[1], column * stride, stride, count)), Vector(f, totals[k])
-                difference = x if center is None else x - center[k]
-                found.append(total + x if center is None else difference.times_plus(difference, total))
-            return [each.value for each in found]
-
-        start = [f.zero()] * len(part.counts)
-        totals = added(f, self.inner, places, term, start, lambda a, b: f.arithmetic("fadd", a, b))
-        number = self.group * prod(axis.size for axis in self.inner)
-        return [Vector(f, total) / number for total in totals]
-
-    def _write_results(
-        self, f: Function, places: list[Value], part: _Part, centers: list[Vector], factors: list[Vector]
-    ) -> None:
-        strides = self.columns.strides
-
-        def results(at: list[Value], _: list[Value]) -> list[Value]:
-            for column, count, center, factor in zip(part.columns, part.counts, centers, factors, strict=True):
-                x, *operands = (read(f, p, column * s, s, count) for p, s in zip(at[1:], strides[1:], strict=True))
-                normal = (Vector(f, x) - center) * factor
-                (value,) = evaluate(f, self.epilogue, [normal.value, *operands])
-                write(f, value, at[0], column * strides[0], strides[0], count)
-            return []
-
-        nested(f, self.inner, places, results, [])
-
-    def _write_group_sums(self, f: Function, numbers: Value, size: int) -> None:
-        """Replace the numbers of each group by their sum."""
-        if self.group == 1:
-            return
-
-        def group(index: Value, _: list[Value]) -> None:
-            first = f.at(numbers, f.multiply(index, 4 * self.group))
-
-            def add(k: Value, total: list[Value]) -> list[Value]:
-                return [f.arithmetic("fadd", total[0], f.load_scalar(first, f.multiply(k, 4)))]
-
-            (total,) = f.loop(0, self.group, 1, add, [Value("0.0", "float")])
-            f.loop(0, self.group, 1, lambda k, _: f.store_scalar(total, first, f.multiply(k, 4)))
-
-        f.loop(0, size // self.group, 1, group)
+        walk_lines(f, bands, outer, pointers, band)
 
 
 @record()
-class _Part:
-    """Vectors of a band that go together, from the vector `first` on; their counts where they are not whole."""
+class _Band:
+    """Writes the code of a band: means, variances and results, for some vectors of columns at a time.
 
-    lanes: int
-    first: int
-    counts: list[int | None]
+    `number`: the elements of a group.
+    """
 
-    @property
-    def columns(self) -> list[int]:
-        """The first column of each vector."""
-        return [(self.first + k) * self.lanes for k in range(len(self.counts))]
+    f: Function
+    kernel: ColumnNormalize
+    inner: Sequence[Loop]
+    number: Vec
+    parts: Sequence[Columns]
+    groups: int
 
-    def load(self, f: Function, numbers: Value) -> list[Vector]:
-        """Numbers of columns, from scratch."""
-        return [Vector(f, f.load(numbers, 4 * column)) for column in self.columns]
+    def write(self, places: list[Pointer]) -> None:
+        """Write it. `places`: the first column of each tensor."""
+        f, how = self.f, self.kernel.how
+        zeros = [[f.zero()] * len(part.counts) for part in self.parts]
+        centers = self._means(f["scratch"], places, None) if how.center else zeros
+        variances = self._means(f["scratch"] + self.kernel.pitch, places, centers)
+        for part, center, variance in zip(self.parts, centers, variances, strict=True):
+            self._write_results(places, part, center, [how.factor(v) for v in variance])
 
-    def store(self, f: Function, numbers: Value, values: list[Vector]) -> None:
-        """Keep numbers of columns in scratch."""
-        for column, value in zip(self.columns, values, strict=True):
-            f.store(value.value, numbers, 4 * column)
+    def _means(
+        self, scratch: Pointer, places: list[Pointer], centers: Sequence[Sequence[Vec]] | None
+    ) -> list[list[Vec]]:
+        """The means of x or of (x − center)² over groups, for the columns of each part."""
+        f = self.f
+        for k, part in enumerate(self.parts):
+            totals = self._sums(places, part, [None] * len(part.counts) if centers is None else centers[k])
+            for total, position in zip(totals, part.positions, strict=True):
+                f.store(total / self.number, scratch, 4 * position)
+        self._add_groups(scratch)
+        return [[f.load(scratch, 4 * position) for position in part.positions] for part in self.parts]
 
+    def _sums(self, places: list[Pointer], part: Columns, centers: Sequence[Vec | None]) -> list[Vec]:
+        f = self.f
 
-def factor(variance: Vector, eps: float, *, outside: bool) -> Vector:
-    """What numbers of this variance are multiplied by."""
-    return 1.0 / (variance.unary("sqrt") + eps if outside else (variance + eps).unary("sqrt"))
+        def term(at: list[Pointer], totals: list[Vec]) -> list[Vec]:
+            values = zip(part.read(f, at, 1), centers, totals, strict=True)
+            return [self.kernel.how.term(x, center, total) for x, center, total in values]
+
+        zeros = [f.zero()] * len(part.counts)
+        return added(f, self.inner, places, term, zeros, lambda a, b: a + b)
+
+    def _add_groups(self, columns: Pointer) -> None:
+        """Replace the numbers of each group of columns by their sum."""
+        f, group = self.f, self.kernel.group
+        if group == 1:
+            return
+
+        def each(index: Int, _: list[Any]) -> None:
+            first = columns + index * (4 * group)
+
+            def add(k: Int, total: list[Vec]) -> list[Vec]:
+                return [total[0] + f.load_scalar(first, k * 4)]
+
+            (total,) = f.loop(0, group, 1, add, [f.constant("0.0", "float")])
+            f.loop(0, group, 1, lambda k, _: f.store_scalar(total, first, k * 4))
+
+        f.loop(0, self.groups, 1, each)
+
+    def _write_results(
+        self, places: list[Pointer], part: Columns, centers: Sequence[Vec], factors: Sequence[Vec]
+    ) -> None:
+        f, how = self.f, self.kernel.how
+
+        def results(at: list[Pointer], _: list[Any]) -> list[Vec]:
+            x, *operands = (part.read(f, at, tensor) for tensor in range(1, how.tensors))
+            vectors = zip(x, centers, factors, zip(*operands, strict=True) if operands else [()] * len(x), strict=True)
+            part.write(f, [how.result(f, x, c, s, [*others]) for x, c, s, others in vectors], at, 0)
+            return []
+
+        nested(f, self.inner, places, results, [])

@@ -13,81 +13,75 @@ from math import gcd, prod
 import numpy as np
 
 from irload.core.tensor import Array
+from irload.ops.sliding import WindowAxis
+from irload.plan.backends.llvm.dot import FMA
 from irload.plan.backends.llvm.kernel import Launch
-from irload.plan.backends.llvm.kernels.convolution import launch_convolution
-from irload.plan.backends.llvm.kernels.windowed import Windowed
+from irload.plan.backends.llvm.kernels.convolution import contracted, convolution_in_f32
+from irload.plan.backends.llvm.kernels.precision import chosen_dot
+from irload.plan.backends.llvm.kernels.windowed import WindowedKernel
 from irload.plan.backends.llvm.selector import Selector
-from irload.plan.ir.steps import IDENTITY, ConvTranspose
+from irload.plan.ir.steps import IDENTITY, ConvTransposeStep
 from irload.record import record
-
-MOST_PHASES = 64
-"""Phases of a step, of which each is a kernel; with more of them each has little to do."""
 
 
 @record()
-class Phase:
-    """The outputs first, first + stride, … of one axis, as windows of stride 1 over `size` elements.
+class StridePhase:
+    """The outputs first, first + stride, … of one axis, as windows of stride 1.
 
-    `taps` are those of the weights in the order in which they read the data.
+    `taps` of the weights are in the order in which they read the data.
     """
 
     outputs: slice
     taps: tuple[int, ...]
-    dilation: int
-    begin: int
-    size: int
+    window: WindowAxis
 
 
-def phases(count: int, size: int, kernel: int, stride: int, dilation: int, begin: int) -> list[Phase]:
+def phases(count: int, size: int, kernel: int, stride: int, dilation: int, begin: int) -> list[StridePhase]:
     """The phases of an axis of `count` outputs and `size` elements of data."""
-    found: list[Phase] = []
+    found: list[StridePhase] = []
     for first in range(min(stride, count)):
         taps = [k for k in reversed(range(kernel)) if (first + begin - k * dilation) % stride == 0]
-        outputs = slice(first, None, stride)
+        outputs, windows = slice(first, None, stride), len(range(first, count, stride))
         if taps:
             start = (first + begin - taps[0] * dilation) // stride
-            found.append(Phase(outputs, tuple(taps), dilation // gcd(stride, dilation), -start, size))
-        else:  # a tap that lies nowhere in the data: zeros
-            found.append(Phase(outputs, (0,), 1, 0, 0))
+            window = WindowAxis(size, windows, len(taps), 1, dilation // gcd(stride, dilation), -start)
+        else:  # one tap that reads no data: zeros
+            taps, window = [0], WindowAxis(0, windows)
+        found.append(StridePhase(outputs, tuple(taps), window))
     return found
 
 
-def count_phases(step: ConvTranspose) -> int:
+def count_phases(step: ConvTransposeStep) -> int:
     """The phases of all axes together."""
     return prod(min(stride, count) for stride, count in zip(step.strides, step.output.shape[2:], strict=True))
 
 
-def select_conv_transpose(step: ConvTranspose, selector: Selector) -> list[Launch]:
+def select_conv_transpose(step: ConvTransposeStep, selector: Selector) -> list[Launch]:
     """The convolutions of all phases."""
-    convs = _convolutions(step, selector)
-    if selector.bf16:
-        from irload.plan.backends.llvm.kernels.bf16_conv_transpose import bf16_conv_transpose  # which f32 needs not
-        from irload.plan.backends.llvm.kernels.bf16_selection import pays_in_bf16
+    convs, dot = _convolutions(step, selector), chosen_dot(step, selector)
+    if dot.tiled:
+        from irload.plan.backends.llvm.kernels.tile_maps import convolutions_by_tiles  # not needed by f32
 
-        if pays_in_bf16(step, selector.target):
-            return bf16_conv_transpose(convs, selector)
-    return [launch_convolution(conv, selector) for conv in convs]
+        return convolutions_by_tiles(convs, dot, selector)
+    kernels = (convolution_in_f32(conv, selector) if dot is FMA else contracted(conv, dot, selector) for conv in convs)
+    return [launch for each in kernels for launch in each]
 
 
-def _convolutions(step: ConvTranspose, selector: Selector) -> list[Windowed]:
+def _convolutions(step: ConvTransposeStep, selector: Selector) -> list[WindowedKernel]:
     data, out = selector.stored(step.inputs[0]), selector.stored(step.output)
     groups, depth, channels, *kernel = step.inputs[1].shape
-    one = (1,) * len(kernel)
-    convs: list[Windowed] = []
+    convs: list[WindowedKernel] = []
     geometry = zip(out.shape[2:], data.shape[2:], kernel, step.strides, step.dilations, step.begin, strict=True)
     for parts in product(*(phases(*numbers) for numbers in geometry)):
         taps = tuple(part.taps for part in parts)
-        conv = Windowed(
+        conv = WindowedKernel(
             data,
             out[(slice(None), slice(None), *(part.outputs for part in parts))],
             [],
             IDENTITY,
             step.inputs[1],
             (groups, channels, depth, *map(len, taps)),
-            tuple(part.size for part in parts),
-            one,
-            tuple(part.dilation for part in parts),
-            tuple(part.begin for part in parts),
+            tuple(part.window for part in parts),
             lambda weights, taps=taps: _picked(weights, taps),
             taps,
         )

@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import prod
 
 from irload.core.tensor import Array
-from irload.plan.backends.llvm.axes import Axis, by_memory
-from irload.plan.backends.llvm.blocks import Blocks, unrolled
-from irload.plan.backends.llvm.builder import Function, Int, Value
+from irload.plan.backends.llvm.arguments import Arguments
+from irload.plan.backends.llvm.axes import Axis, axes_of, by_memory, row_key, size_of
+from irload.plan.backends.llvm.builder import AnyInt, Function, Pointer
 from irload.plan.backends.llvm.elements import F32
 from irload.plan.backends.llvm.kernel import Kernel, Launch, Temporary, address
+from irload.plan.backends.llvm.kernels.blocks import BlockKernel, RowCode, VectorCode
 from irload.plan.backends.llvm.kernels.elementwise import Pointwise, pointwise
-from irload.plan.backends.llvm.kernels.runs import move, move_rest
+from irload.plan.backends.llvm.kernels.reorder import in_chunks
+from irload.plan.backends.llvm.kernels.runs import move, move_short
 from irload.plan.backends.llvm.kernels.transposing import TransposedCopy, contiguous_axes
 from irload.plan.backends.llvm.selector import Selector
-from irload.plan.ir.steps import IDENTITY, Concat, Relayout, ViewOp
+from irload.plan.backends.llvm.tuning import COPIED_BLOCK
+from irload.plan.ir.steps import IDENTITY, ConcatStep, RelayoutStep, ViewStep
 from irload.plan.ir.strides import Strided, View
 from irload.record import record
 
 
 @record()
-class Place:
+class CopyOperand:
     """A tensor in memory. `strided` counts bytes from the pointer."""
 
     pointer: int | Temporary
@@ -29,45 +31,45 @@ class Place:
     keep: Sequence[Array] = ()
 
     @staticmethod
-    def of(array: Array) -> Place:
-        """An array where it lies."""
-        return Place(address(array), Strided(array.shape, array.strides), [array])
+    def of(array: Array) -> CopyOperand:
+        """An array in its memory."""
+        return CopyOperand(address(array), Strided(array.shape, array.strides), [array])
 
-    def through(self, view: View) -> Place | None:
-        """The tensor through a view, None where no strides give that."""
+    def through(self, view: View) -> CopyOperand | None:
+        """The view of the tensor, None if strides cannot express it."""
         seen = view.of(self.strided)
-        return None if seen is None else Place(self.pointer, seen, self.keep)
+        return None if seen is None else CopyOperand(self.pointer, seen, self.keep)
 
     @property
     def start(self) -> int | Temporary:
-        """Where position 0 lies."""
+        """The address of position 0."""
         pointer, offset = self.pointer, self.strided.offset
         return Temporary(pointer.offset + offset) if isinstance(pointer, Temporary) else pointer + offset
 
 
-def select_view(step: ViewOp, selector: Selector) -> list[Launch]:
-    """Nothing where the output is a view of the input, else a copy."""
+def select_view(step: ViewStep, selector: Selector) -> list[Launch]:
+    """A copy, unless the output is a view of the input in the memory plan."""
     if selector.memory.is_view(step.output):
         return []
     array = selector.stored(step.output)
     itemsize = array.itemsize
-    source, out = Place.of(selector.stored(step.inputs[0])), Place.of(array)
+    source, out = CopyOperand.of(selector.stored(step.inputs[0])), CopyOperand.of(array)
     seen = source.through(step.view)
     if seen is not None:
         return [copy(out, seen, itemsize, selector)]
     shape = source.strided.shape
-    into = out.through(View("reshape", shape))  # a reshape of what does not lie so
+    into = out.through(View("reshape", shape))
     if into is not None:
         return [copy(into, source, itemsize, selector)]
     temporary = selector.temporary(step.output.nbytes)
-    packed, reshaped = (Place(temporary, _dense(s, itemsize)) for s in (shape, out.strided.shape))
+    packed, reshaped = (CopyOperand(temporary, _dense(s, itemsize)) for s in (shape, out.strided.shape))
     return [copy(packed, source, itemsize, selector), copy(out, reshaped, itemsize, selector)]
 
 
-def select_concat(step: Concat, selector: Selector) -> list[Launch]:
-    """The inputs, copied to their places in the output where they do not lie there already."""
+def select_concat(step: ConcatStep, selector: Selector) -> list[Launch]:
+    """Copies of the inputs into slices of the output."""
     array = selector.stored(step.output)
-    out = Place.of(array)
+    out = CopyOperand.of(array)
     launches: list[Launch] = []
     start = 0
     for value in step.inputs:
@@ -75,32 +77,35 @@ def select_concat(step: Concat, selector: Selector) -> list[Launch]:
         ranges[step.axis] = (start, value.shape[step.axis], 1)
         start += value.shape[step.axis]
         target = out.through(View("slice", ranges=tuple(ranges)))
-        if selector.memory.source(value) is not step.output and target is not None:
-            launches.append(copy(target, Place.of(selector.stored(value)), array.itemsize, selector))
+        if target is not None:
+            launches.append(copy(target, CopyOperand.of(selector.stored(value)), array.itemsize, selector))
     return launches
 
 
-def select_relayout(step: Relayout, selector: Selector) -> list[Launch]:
-    """A copy between layouts that strides describe, and between the types in which they are stored."""
+def select_relayout(step: RelayoutStep, selector: Selector) -> list[Launch]:
+    """A copy to another layout or another type of storage."""
     source, out = selector.stored(step.inputs[0]), selector.stored(step.output)
+    chunks = selector.chunks(step.output)
+    if chunks is not None:
+        return [selector.launch(in_chunks(source.shape, source.strides), [source, chunks])]
     if source.dtype != out.dtype:
         return [pointwise(IDENTITY, [out], [source], selector)]
-    return [copy(Place.of(out), Place.of(source), out.itemsize, selector)]
+    return [copy(CopyOperand.of(out), CopyOperand.of(source), out.itemsize, selector)]
 
 
 def _dense(shape: tuple[int, ...], itemsize: int) -> Strided:
     return Strided(shape, tuple(itemsize * s for s in Strided.dense(shape).strides))
 
 
-def copy(target: Place, source: Place, itemsize: int, selector: Selector) -> Launch:
-    """The kernel that copies elements of so many bytes between tensors of one shape."""
-    lengths = zip(target.strided.shape, target.strided.strides, source.strided.strides, strict=True)
-    axes = by_memory([*(Axis(n, (t, s)) for n, t, s in lengths), Axis(itemsize, (1, 1))])
+def copy(target: CopyOperand, source: CopyOperand, itemsize: int, selector: Selector) -> Launch:
+    """The kernel that copies elements of `itemsize` bytes between tensors of one shape."""
+    axes = axes_of(target.strided.shape, target.strided.strides, source.strided.strides)
+    axes = by_memory([*axes, Axis(itemsize, (1, 1))])
     if not axes or axes[-1].strides != (1, 1):
         axes.append(Axis(1, (1, 1)))
     kernel: Kernel = RunCopy(selector.target.lanes, tuple(axes))
     if itemsize == 4 and axes[-1].size == 4:
-        elements = tuple(axes[:-1])
+        elements = tuple(axes[:-1]) or (Axis(1, (4, 4)),)
         ends = contiguous_axes(elements)
         kernel = Pointwise(selector.target.lanes, elements, IDENTITY, (F32, F32))
         if ends is not None:
@@ -109,31 +114,33 @@ def copy(target: Place, source: Place, itemsize: int, selector: Selector) -> Lau
 
 
 @record()
-class RunCopy(Kernel):
-    """Copies runs of bytes, which lie along the last of the axes. Pointers: to, from."""
-
-    lanes: int
-    axes: tuple[Axis, ...]
-
-    @property
-    def count(self) -> int:
-        return self._blocks.count
+class RunCopy(BlockKernel):
+    """Copies runs of bytes, contiguous along the last of the axes. Pointers: to, from."""
 
     @property
     def cycles(self) -> float:
-        rows = prod(axis.size for axis in self.axes[:-1])
-        return rows * (4 + self.axes[-1].size / 16)
+        return size_of(self.axes[:-1]) * (4 + self.axes[-1].size / 16)
 
     @property
-    def _blocks(self) -> Blocks:
-        return Blocks(self.axes, 4 * self.lanes, 2, 16384)
+    def width(self) -> int:
+        return 4 * self.lanes
 
-    def write(self, function: Function) -> None:
-        f, blocks, width = function, self._blocks, 4 * self.lanes
+    @property
+    def block(self) -> int:
+        return COPIED_BLOCK
 
-        def row(places: list[Value], first: Int, last: Int) -> None:
-            unrolled(f, first, last, 4, lambda at: move(f, places, f.multiply(at, width), width))
-            if blocks.rest:
-                blocks.at_end(f, last, lambda: move_rest(f, places, blocks.row.size, width))
+    @property
+    def row(self) -> Axis:
+        return row_key(self.axes[-1], self.width, (1, 1))
 
-        blocks.walk(f, f["begin"], f["end"], [f.load_pointer(f["arguments"], 8 * k) for k in range(2)], row)
+    def row_code(self, f: Function, given: Arguments) -> RowCode:
+        def run(places: list[Pointer], _: tuple[AnyInt, ...]) -> VectorCode:
+            def vector(at: AnyInt, count: AnyInt | None) -> None:
+                if at == 0 and isinstance(count, int):
+                    move_short(f, places, count)
+                else:
+                    move(f, places, at * self.width + (0 if count is None else count - self.width), self.width)
+
+            return vector
+
+        return run

@@ -1,17 +1,28 @@
-"""Gather: rows of a table, or slices along any axis, copied by indices; f16 is widened on its way."""
+"""Gather: rows of a table, or slices along any axis, copied by indices; f16 may be widened."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from math import prod
 
-from irload.plan.backends.llvm.axes import Axis, by_memory, merged, offsets, unbounded
-from irload.plan.backends.llvm.builder import Function, Value
+from irload.plan.backends.llvm.arguments import Arguments, walk_lines
+from irload.plan.backends.llvm.axes import (
+    ANY,
+    Axis,
+    Loop,
+    any_sizes,
+    axes_of,
+    by_memory,
+    merged,
+    numbers,
+    size_of,
+    table,
+)
+from irload.plan.backends.llvm.builder import AnyInt, Function, Pointer, Vec
 from irload.plan.backends.llvm.kernel import Kernel, Launch
 from irload.plan.backends.llvm.kernels.runs import move_run, widen_run
+from irload.plan.backends.llvm.kernels.spans import nested
 from irload.plan.backends.llvm.selector import Selector
-from irload.plan.backends.llvm.spans import moved, nested
-from irload.plan.ir.steps import Gather
+from irload.plan.ir.steps import GatherStep
 from irload.record import record
 
 
@@ -19,16 +30,16 @@ from irload.record import record
 class GatherSlices(Kernel):
     """y[before…, picked…, within…] = x[before…, indices[picked…], within…]. Pointers: x, indices, y.
 
-    A unit is one slice. Strides count bytes: of y and x before and within, of y and the indices for what is picked.
-    `pitch` lies between neighbours along the axis of x, which has `size` of them. An index takes `index` bytes.
-    `widens`: x is f16, y f32.
+    A unit is one slice. Strides are bytes: `before` and `within` of y and x, `picked` of y and the indices. The last
+    axis of `within` counts bytes, or elements if the kernel `widens` f16 to f32. `pitch`: bytes between neighbours
+    along the gathered axis of x, which has `size` of them; `index`: bytes of an index. The code reads all sizes
+    except for runs shorter than a vector.
     """
 
     lanes: int
     before: tuple[Axis, ...]
     picked: tuple[Axis, ...]
     within: tuple[Axis, ...]
-    """The last of these axes counts bytes; elements where these are widened."""
     size: int
     pitch: int
     index: int
@@ -36,57 +47,69 @@ class GatherSlices(Kernel):
 
     @property
     def code(self) -> GatherSlices:
-        return self if self.before else replace(self, picked=unbounded(self.picked))
+        return replace(self, before=(), picked=(), within=self._key, size=0, pitch=0)
+
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        slices = size_of(self.picked)
+        outer = (*table(self.before, 2), *table(self.picked, 2))
+        return (self.size, self.pitch, slices, *numbers(self.within, self._key), *outer)
+
+    @property
+    def _key(self) -> tuple[Axis, ...]:
+        *outer, run = self.within
+        least = self.lanes if self.widens else 4 * self.lanes
+        return (*any_sizes(outer), replace(run, size=run.size if 0 <= run.size < least else ANY))
 
     @property
     def count(self) -> int:
-        return prod(axis.size for axis in (*self.before, *self.picked))
+        return size_of((*self.before, *self.picked))
 
     @property
     def cycles(self) -> float:
-        runs = prod(axis.size for axis in self.within[:-1])
+        runs = size_of(self.within[:-1])
         return self.count * (10 + runs * (4 + self.within[-1].size / 16))
 
     def write(self, function: Function) -> None:
-        f = function
-        x, indices, y = (f.load_pointer(f["arguments"], 8 * k) for k in range(3))
+        f, given = function, Arguments(function)
+        x, indices, y = given.pointers(3)
+        size, pitch, slices = given.integers(3)
+        within = given.loops(self._key)
+        before, picked = given.table(2), given.table(2)
 
-        def unit(at: Value, _: list[Value]) -> None:
-            line, slice_ = f.divmod(at, prod(axis.size for axis in self.picked)) if self.before else (0, at)
-            target, source = moved(f, [y, x], offsets(f, line, self.before, 2))
-            target, place = moved(f, [target, indices], offsets(f, slice_, self.picked, 2))
-            given = f.load_int(place) if self.index == 8 else f.load_short_int(place)
-            index = f.add(given, f.value("i64", f"select i1 {f.compare('slt', given, 0)}, i64 {self.size}, i64 0"))
-            source = f.at(source, f.multiply(index, self.pitch))
+        def slice_(starts: list[Pointer], number: AnyInt) -> None:
+            target, source = starts
+            target, place = picked.pointers(number, [target, indices])
+            signed = f.load_int(place) if self.index == 8 else f.load_short_int(place)
+            index = f.integer(signed + (signed < 0).as_int() * size)
             f.when(
-                f.compare("ult", index, self.size),
-                lambda: self._each_run(f, [target, source]),
-                lambda: self._each_run(f, [target]),
+                index.below(size),
+                lambda: self._each_run(f, within, [target, source + index * pitch]),
+                lambda: self._each_run(f, within, [target]),
             )
 
-        f.loop(f["begin"], f["end"], 1, unit)
+        walk_lines(f, slices, before, [y, x], slice_)
 
-    def _each_run(self, f: Function, places: list[Value]) -> None:
-        """Copy the runs of a slice; set them to zero where there is but the place that they go to."""
-        *outer, run = self.within
+    def _each_run(self, f: Function, within: list[Loop], places: list[Pointer]) -> None:
+        """Copy the runs of a slice, or set them to zero if there is only the target."""
+        *outer, run = within
         move = widen_run if self.widens else move_run
 
-        def each(places: list[Value], carried: list[Value]) -> list[Value]:
+        def each(places: list[Pointer], carried: list[Vec]) -> list[Vec]:
             move(f, places, run.size)
             return carried
 
-        nested(f, [Axis(axis.size, axis.strides[: len(places)]) for axis in outer], places, each, [])
+        nested(f, [Loop(axis.size, axis.strides[: len(places)]) for axis in outer], places, each, [])
 
 
-def select_gather(step: Gather, selector: Selector) -> list[Launch]:
+def select_gather(step: GatherStep, selector: Selector) -> list[Launch]:
     """The kernel of a Gather."""
     data, indices = (selector.array(v) for v in step.inputs)
     out, axis = selector.array(step.output), step.axis
     behind = axis + indices.ndim
-    before = [Axis(n, (out.strides[k], data.strides[k])) for k, n in enumerate(data.shape[:axis])]
-    picked = [Axis(n, (out.strides[axis + k], indices.strides[k])) for k, n in enumerate(indices.shape)]
-    strides = zip(out.shape[behind:], out.strides[behind:], data.strides[axis + 1 :], strict=True)
-    inner = [Axis(n, (a, b)) for n, a, b in strides]
+    before = axes_of(data.shape[:axis], out.strides[:axis], data.strides[:axis])
+    picked = axes_of(indices.shape, out.strides[axis:behind], indices.strides)
+    inner = axes_of(out.shape[behind:], out.strides[behind:], data.strides[axis + 1 :])
     beside = (out.itemsize, data.itemsize) if step.widens else (1, 1)
     if not step.widens:
         inner.append(Axis(data.itemsize, beside))

@@ -1,6 +1,6 @@
-"""The points of a GridSample: which pixels each of them takes, and their weights.
+"""The points of a GridSample: the pixels around each point, and their weights.
 
-Every operation is that of the operation's own `compute`, in the same order.
+All operations and their order are as in `GridSample.compute`.
 """
 
 from __future__ import annotations
@@ -9,51 +9,65 @@ from collections.abc import Sequence
 from functools import reduce
 
 from irload.ops.image.grid_sample import FAR
-from irload.plan.backends.llvm.builder import Function, Value
+from irload.plan.backends.llvm.arguments import Arguments, float_word
+from irload.plan.backends.llvm.builder import AnyInt, Bool, Function, Pointer, Vec
 from irload.plan.backends.llvm.operands import read
 from irload.plan.backends.llvm.shuffles import unzipped
-from irload.plan.backends.llvm.vectors import Vector
 from irload.record import record
 
 LONGEST_SIDE = 1 << 22
-"""Pixels of a side up to which f32 holds twice their number, by which coordinates are reflected."""
+"""Pixels of a side up to which twice their number, the period of reflections, is exact in f32."""
 _TAPS = {"nearest": 1, "bilinear": 2, "bicubic": 4}
 
 
 @record()
 class Tap:
-    """For a vector of points, a pixel each along one axis: elements from pixel 0, whether inside, and weights.
+    """One pixel along one axis for each point of a vector: its offset, whether it is in the image, and its weight.
 
-    None: all of them are inside, or there is but one pixel, without a weight.
+    Offsets count elements from pixel 0. `inside` is None if all pixels are in the image, `weights` if there is one
+    pixel.
     """
 
-    places: Value
-    inside: Value | None
-    weights: Vector | None
+    offsets: Vec
+    inside: Bool | None
+    weights: Vec | None
 
 
-@record()
-class Side:
-    """An axis of the image: its pixels, and the bytes between neighbours."""
+@record(eq=False)
+class ImageAxis:
+    """An axis of the image, as numbers in all lanes of vectors that the code reads.
 
-    size: int
-    stride: int
+    `size`: its pixels; `last`: the coordinate of the last one; `period`: that of reflections, and its `inverse`;
+    `stride`: the elements between neighbours.
+    """
+
+    size: Vec
+    last: Vec
+    period: Vec
+    inverse: Vec
+    stride: Vec
+
+    @staticmethod
+    def read(f: Function, given: Arguments, integer: str) -> ImageAxis:
+        """Read the numbers that `Sampler.numbers` lists, the stride as `integer`."""
+        size, last, period, inverse = given.vectors(4)
+        stride = f.integer(given.integer())
+        elements = f.splat(stride if integer == "i64" else stride.cast("trunc", "i32"))
+        return ImageAxis(size, last, period, inverse, elements)
 
 
 @record()
 class Sampler:
-    """How points are sampled. Strides count bytes: between points of the grid, and between x and y of a point.
+    """How points are sampled.
 
-    `integer`: the type that counts elements of the image; twice as many are gathered at once by 32 bits.
+    `pairs`: the coordinates of all points are contiguous. `integer`: the type of offsets; gathers by i32 load twice as
+    many elements at once.
     """
 
     mode: str
     padding: str
     align_corners: bool
-    height: Side
-    width: Side
-    point: int
-    coordinate: int
+    pairs: bool
     integer: str
 
     @property
@@ -61,34 +75,29 @@ class Sampler:
         """The pixels along each axis."""
         return _TAPS[self.mode]
 
-    def find(self, f: Function, grid: Value, count: int | None) -> tuple[list[Tap], list[Tap]]:
-        """The rows and the columns of `count` points, by default as many as there are lanes.
+    def numbers(self, size: int, stride: int) -> tuple[int, ...]:
+        """The numbers of an axis of the image: its size, and the bytes between neighbours."""
+        period = max(2 * (size - 1), 1) if self.align_corners else 2 * size
+        return (*map(float_word, (size, size - 1, period, 1 / period)), stride // 4)
 
-        Those of lanes beyond `count` are inside, too, so that their pixels may be read.
+    def find(
+        self, f: Function, sides: Sequence[ImageAxis], grid: Pointer, strides: Sequence[AnyInt], count: AnyInt | None
+    ) -> list[list[Tap]]:
+        """The rows and the columns of `count` points, by default of one in each lane.
+
+        `sides`: height and width of the image. `strides`: bytes between points of the grid, and between x and y of a
+        point. Lanes from `count` on have offsets in the image, too, so that they can be read.
         """
-        if (self.point, self.coordinate) == (8, 4):
-            wanted = 2 * (count or f.lanes)
-            pairs = [f.load(grid, 4 * k, min(wanted - k, f.lanes)) if k < wanted else f.zero() for k in (0, f.lanes)]
-            x, y = unzipped(f, pairs)
+        if self.pairs:
+            counts = [None if count is None else f.maximum(2 * count - k, 0) for k in (0, f.lanes)]
+            x, y = unzipped(f, [f.load(grid, 4 * k, n) for k, n in zip((0, f.lanes), counts, strict=True)])
         else:
-            x, y = (read(f, grid, k * self.coordinate, self.point, count) for k in range(2))
-        return self._along(Vector(f, y), self.height), self._along(Vector(f, x), self.width)
+            x, y = (read(f, grid, k * strides[1], strides[0], count) for k in range(2))
+        return [self._along(at, side) for at, side in zip((y, x), sides, strict=True)]
 
-    def pixel(self, f: Function, row: Tap, column: Tap) -> tuple[Value, Value | None]:
-        """The elements from pixel 0 to those where a row and a column meet, and which are inside, None: all of them."""
-        places = self.integers(f, "add", row.places, column.places)
-        if row.inside is None or column.inside is None:
-            return places, None
-        return places, f.value(f.booleans, f"and {f.booleans} {row.inside}, {column.inside}")
-
-    def integers(self, f: Function, operation: str, a: Value, b: Value | int) -> Value:
-        """Arithmetic on vectors of places."""
-        operand = b if isinstance(b, Value) else f"splat ({self.integer} {b})"
-        return f.value(a.type, f"{operation} {a.type} {a}, {operand}")
-
-    def _along(self, at: Vector, side: Side) -> list[Tap]:
+    def _along(self, at: Vec, side: ImageAxis) -> list[Tap]:
         """The pixels around coordinates along one axis."""
-        at = (at + 1.0) * (side.size - 1.0) if self.align_corners else (at + 1.0) * float(side.size) - 1.0
+        at = (at + 1.0) * side.last if self.align_corners else (at + 1.0) * side.size - 1.0
         at = at * 0.5
         if self.mode == "nearest":
             return [self._tap(at.unary("rint"), side, None)]
@@ -97,48 +106,52 @@ class Sampler:
         begin = 0 if self.mode == "bilinear" else -1
         return [self._tap(first + float(k), side, weight) for k, weight in enumerate(weights, begin)]
 
-    def _tap(self, at: Vector, side: Side, weights: Vector | None) -> Tap:
-        """The pixels at whole coordinates, those outside padded. NaN is beyond the last one."""
-        f, last = at.function, float(side.size - 1)
+    def _tap(self, at: Vec, side: ImageAxis, weights: Vec | None) -> Tap:
+        """The pixels at integral coordinates, after padding. NaN is beyond the last pixel."""
         if self.padding == "reflection":
-            at = self._reflected(at, side.size)
-        near = at.where(at.compare("olt", last), last).at_least(0.0)
+            at = self._reflected(at, side)
+        near = at.where(at.compare("olt", side.last), side.last).at_least(0.0)
         inside = near.compare("oeq", at) if self.padding == "zeros" else None
-        kind = f"<{f.lanes} x {self.integer}>"
-        pixels = f.value(kind, f"fptosi {f.vector} {near.value} to {kind}")
-        return Tap(self.integers(f, "mul", pixels, side.stride // 4), inside, weights)
+        return Tap(near.cast("fptosi", self.integer) * side.stride, inside, weights)
 
-    def _reflected(self, at: Vector, size: int) -> Vector:
-        """Coordinates in −1…size: the remainder by a period, and its mirror image in the second half.
+    def _reflected(self, at: Vec, side: ImageAxis) -> Vec:
+        """Coordinates in −1…size: the remainder by the period, mirrored in the second half.
 
         A remainder is off by a few periods where the quotient has more than 24 bits, hence the second one.
         """
-        period = float(max(2 * (size - 1), 1) if self.align_corners else 2 * size)
         at = at.where(at.compare("olt", FAR), FAR).at_least(-FAR)
         for _ in range(2):
-            at = (at * (1 / period)).unary("floor").times_plus(-period, at)
-        mirrored = (period if self.align_corners else period - 1.0) - at
-        return mirrored.where(at.compare("oge", float(size)), at)
+            at = (at * side.inverse).unary("floor").times_plus(-side.period, at)
+        mirrored = (side.period if self.align_corners else side.period - 1.0) - at
+        return mirrored.where(at.compare("oge", side.size), at)
 
 
-def weighted(weights: Sequence[Vector | None], terms: Sequence[Vector]) -> Vector:
+def pixel(row: Tap, column: Tap) -> tuple[Vec, Bool | None]:
+    """The offsets of the pixels at a row and a column, and which are in the image, None if all are."""
+    offsets = row.offsets + column.offsets
+    if row.inside is None or column.inside is None:
+        return offsets, None
+    return offsets, row.inside & column.inside
+
+
+def weighted(weights: Sequence[Vec | None], terms: Sequence[Vec]) -> Vec:
     """The sum of terms, each with its weight."""
     first, *rest = (t if w is None else w * t for w, t in zip(weights, terms, strict=True))
-    return reduce(Vector.__add__, rest, first)
+    return reduce(Vec.__add__, rest, first)
 
 
-def _linear(r: Vector) -> tuple[Vector, ...]:
+def _linear(r: Vec) -> tuple[Vec, ...]:
     return 1.0 - r, r
 
 
-def _cubic(r: Vector) -> tuple[Vector, ...]:
+def _cubic(r: Vec) -> tuple[Vec, ...]:
     """The four weights of cubic convolution with a = −0.75, at distance `r` from the second pixel."""
     a = -0.75
 
-    def near(d: Vector) -> Vector:
+    def near(d: Vec) -> Vec:
         return ((a + 2) * d - (a + 3)) * d * d + 1.0
 
-    def far(d: Vector) -> Vector:
+    def far(d: Vec) -> Vec:
         return ((a * d - 5 * a) * d + 8 * a) * d - 4 * a
 
     return far(r + 1.0), near(r), near(1.0 - r), far(2.0 - r)

@@ -1,93 +1,134 @@
-"""Matmuls as products. Constant weights are packed once, others before each product."""
+"""Matmuls as contractions. Constant weights are packed once, others before each product."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
 
 import numpy as np
 
 from irload.core.tensor import Array
-from irload.plan.backends.llvm.axes import Axis, merged
-from irload.plan.backends.llvm.elements import F32, element_of
-from irload.plan.backends.llvm.kernel import Launch
-from irload.plan.backends.llvm.kernels.access import Access
-from irload.plan.backends.llvm.kernels.packing import PackPanels
-from irload.plan.backends.llvm.kernels.parts import in_parts
-from irload.plan.backends.llvm.kernels.product import Product
-from irload.plan.backends.llvm.kernels.sharing import shared
-from irload.plan.backends.llvm.kernels.weight_panels import weight_panels
+from irload.ops.sliding import WindowAxis
+from irload.plan.backends.llvm.axes import Axis
+from irload.plan.backends.llvm.dot import Dot
+from irload.plan.backends.llvm.elements import element_of
+from irload.plan.backends.llvm.kernel import Launch, Temporary
+from irload.plan.backends.llvm.kernels.contraction.build import (
+    Results,
+    packing_of,
+    register_product,
+    shared,
+    tile_product,
+    tile_width,
+)
+from irload.plan.backends.llvm.kernels.contraction.chunks import Chunks, reads_in_place
+from irload.plan.backends.llvm.kernels.contraction.nest import Contraction
+from irload.plan.backends.llvm.kernels.packing import Pack
+from irload.plan.backends.llvm.kernels.precision import chosen_dot
+from irload.plan.backends.llvm.kernels.weights import pack_weights
+from irload.plan.backends.llvm.kernels.windows import CopiedAxis
+from irload.plan.backends.llvm.packing import Packing
 from irload.plan.backends.llvm.selector import Selector
-from irload.plan.backends.llvm.tile import Level, tile_shape
-from irload.plan.ir.steps import MatMul
+from irload.plan.backends.llvm.tuning import PANEL
+from irload.plan.ir.expression import Expression
+from irload.plan.ir.program import Value
+from irload.plan.ir.steps import MatMulStep
+from irload.record import record
 
-PANEL = 2
-"""Vectors of a panel: the same for any number of rows, so that weights are packed once for all shapes."""
 
-
-def select_matmul(step: MatMul, selector: Selector) -> list[Launch]:
+def select_matmul(step: MatMulStep, selector: Selector) -> list[Launch]:
     """A matmul with leading axes that broadcast."""
-    if selector.bf16:
-        from irload.plan.backends.llvm.kernels.bf16_matmul import bf16_matmul  # with kernels that f32 needs not
-        from irload.plan.backends.llvm.kernels.bf16_selection import pays_in_bf16
-
-        if pays_in_bf16(step, selector.target):
-            return bf16_matmul(step, selector)
-    a, out = selector.array(step.inputs[0]), selector.stored(step.output)
-    operands = [selector.stored(v) for v in step.operands]
-    lanes = selector.target.lanes
-    *batch, m, n = out.shape
+    dot, b = chosen_dot(step, selector), step.inputs[1]
+    a, out = selector.stored(step.inputs[0]), selector.stored(step.output)
+    tensors = [out, *(np.broadcast_to(selector.stored(v), out.shape) for v in step.operands)]
     a = a.swapaxes(-1, -2) if step.transpose_a else a
-    length = a.shape[-1]
-    panel = min(PANEL, -(-n // lanes))
-    matrix = -(-n // (panel * lanes)) * panel * lanes * length * 4
-    b = step.inputs[1]
-    own = (*(1,) * (len(batch) - len(b.shape) + 2), *b.shape[:-2])
-    spread = tuple(0 if size == 1 else prod(own[k + 1 :]) * matrix for k, size in enumerate(own))
-    a = np.broadcast_to(a, (*batch, m, length))
-    tensors = [a, out, *(np.broadcast_to(t, out.shape) for t in operands)]
-    axes = [Axis(size, (spread[k], *(t.strides[k] for t in tensors))) for k, size in enumerate(batch)]
-    axes.append(Axis(m, (0, *(t.strides[-2] for t in tensors)), fixed=any(spread)))
-    kept = merged(axes) or [Axis(1, (0,) * (1 + len(tensors)))]
-    columns = kept[-1].size
-    rows, vectors = tile_shape(selector.target, columns, n, PANEL, kept[-1].strides[1])
-
-    def access(k: int, tensor: Array | None) -> Access:
-        outer = tuple(axis.strides[1 + k] for axis in kept[:-1])
-        channel, element = (0, F32) if tensor is None else (tensor.strides[-1], element_of(tensor))
-        return Access(outer, kept[-1].strides[1 + k], channel, 0, element)
-
-    product = Product(
-        lanes,
-        tuple(axis.size for axis in kept[:-1]),
-        columns,
-        n,
-        (Level(length, a.strides[-1]),),
-        access(0, None),
-        access(1, out),
-        tuple(access(2 + k, t) for k, t in enumerate(tensors[2:])),
-        step.epilogue,
-        rows,
-        vectors,
-        panel,
-        tuple(axis.strides[0] for axis in kept[:-1]),
-        cached=selector.target.cached,
-    )
-    product = shared(in_parts(product), selector.threads, a.nbytes, matrix * prod(own))
+    how = (b.shape[:-2], tensors, step.epilogue, dot, selector)
+    rows = RowContraction.of(step.inputs[0], a, *how, constant=b.is_constant)
     if b.is_constant:
 
         def pack(weights: Array) -> Array:
             moved = weights if step.transpose_b else weights.swapaxes(-1, -2)
-            return weight_panels(moved.reshape(-1, n, length), selector.target, panel, selector.threads)
+            moved = moved.reshape(-1, *moved.shape[-2:])
+            return pack_weights(moved, rows.packing, selector.target, selector.threads)
 
-        packed = selector.packed(b, ("matmul", step.transpose_b, lanes, panel), pack, stored=True)
-        return [selector.launch(product, [a, packed, out, *operands])]
+        packed = selector.packed(b, (rows.packing, step.transpose_b), pack, stored=True)
+        return [*rows.copies, rows.launch(packed, tensors, selector)]
     weights = selector.array(b)
-    weights = weights.swapaxes(-1, -2) if step.transpose_b else weights
-    place = selector.temporary(matrix * prod(own))
-    packing = PackPanels(
-        lanes, weights.shape[:-2], weights.strides[:-2], (length, n), (weights.strides[-2], weights.strides[-1]), panel
-    )
-    return [
-        selector.launch(packing, [weights, place]),
-        selector.launch(product, [a, place, out, *operands]),
-    ]
+    pack_b = Pack.of(rows.packing, weights.swapaxes(-1, -2) if step.transpose_b else weights)
+    place = selector.temporary(pack_b.nbytes)
+    return [*rows.copies, selector.launch(pack_b, [weights, place]), rows.launch(place, tensors, selector)]
+
+
+@record()
+class RowContraction:
+    """The rows of matrices times packed weights, and the copies of the data that it reads, if any."""
+
+    data: Array | Temporary
+    copies: list[Launch]
+    product: Contraction
+    packing: Packing
+
+    @staticmethod
+    def of(
+        value: Value,
+        a: Array,
+        matrices: Sequence[int],
+        tensors: Sequence[Array],
+        epilogue: Expression,
+        dot: Dot,
+        selector: Selector,
+        *,
+        constant: bool = True,
+    ) -> RowContraction:
+        """The contraction of `a`, where `value` is stored, whose result and operands are `tensors` [batch…, m, n].
+
+        `matrices`: the leading axes of the weights, which broadcast to the batch axes.
+        """
+        *batch, m, n = tensors[0].shape
+        lead = (*(1,) * (len(batch) - len(matrices)), *matrices)
+        spread = [0 if size == 1 else prod(lead[k + 1 :]) for k, size in enumerate(lead)]
+        order = sorted(range(len(batch)), key=lambda k: spread[k] == 0)
+        a = np.broadcast_to(a, (*batch, m, a.shape[-1]))
+        own = sum(stride != 0 for stride in spread)
+        data, copies, strides, chunks, nbytes = _read(value, a, order, own, dot, selector, constant=constant)
+        axes = [
+            Axis(batch[k], (spread[k], strides[at], *(t.strides[k] for t in tensors))) for at, k in enumerate(order)
+        ]
+        axes.append(Axis(m, (0, strides[-1], *(t.strides[-2] for t in tensors))))
+        results = Results.of(tensors, -1, n, epilogue)
+        if dot.tiled:
+            product = tile_product(dot, axes, chunks, (0,), results, tile_width(n))
+        else:
+            product = register_product(selector.target, dot, axes, chunks.levels(dot), results, panel=PANEL)
+        product = shared(product, selector.threads, nbytes)
+        return RowContraction(data, copies, product, packing_of(product, chunks))
+
+    def launch(self, packed: Array | Temporary, results: Sequence[Array | Temporary], selector: Selector) -> Launch:
+        """The product, which runs after the `copies`. `results`: y and the operands."""
+        return selector.launch(self.product, [self.data, packed, *results])
+
+
+def _read(
+    value: Value, a: Array, order: Sequence[int], own: int, dot: Dot, selector: Selector, *, constant: bool
+) -> tuple[Array | Temporary, list[Launch], list[int], Chunks, int]:
+    """The data [batch…, rows, length] in place, or a copy; bytes between neighbours; how elements lie; all bytes.
+
+    `order`: of the batch axes; the first `own` have separate weights.
+    """
+    length, copied = a.shape[-1], selector.chunks(value)
+    if copied is None and reads_in_place(a, -1, length, dot):
+        chunks = Chunks.in_place(length, a.strides[-1], dot)
+        if constant or not chunks.overlap:
+            return a, [], [*(a.strides[k] for k in order), a.strides[-2]], chunks, a.nbytes
+    from irload.plan.backends.llvm.kernels.reorder import Reorder, StridedSource  # not needed by f32
+
+    held = [StridedSource(a.shape[k] if a.strides[k] else 1, a.strides[k]) for k in order]
+    rows = CopiedAxis(WindowAxis(a.shape[-2], a.shape[-2]), a.strides[-2])
+    copy = Reorder(tuple(held[:own]), length, a.strides[-1], tuple(held[own:]), (rows,), element_of(a))
+    strides = [*copy.strides[:own], *copy.strides[own + 1 : -2]]
+    outer = [stride if a.strides[k] else 0 for k, stride in zip(order, strides, strict=True)]
+    launches: list[Launch] = []
+    if copied is None:
+        copied = selector.temporary(copy.nbytes)
+        launches = [selector.launch(copy, [a, copied])]
+    return copied, launches, [*outer, copy.strides[-1]], Chunks.copied(length, copy.strides[own]), copy.nbytes

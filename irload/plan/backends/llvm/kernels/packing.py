@@ -1,116 +1,213 @@
-"""Packing matrices that are not constant into panels, as products read their weights."""
+"""Packs matrices of any strides: computed operands at run time, constants when they are loaded."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
 from math import prod
-from typing import ClassVar
+from typing import Any, ClassVar
 
-from irload.plan.backends.llvm.axes import Axis, offsets
-from irload.plan.backends.llvm.builder import Function, Int, Value
+from irload.core.tensor import Array
+from irload.plan.backends.llvm import bfloat16
+from irload.plan.backends.llvm.builder import AnyInt, Function, Int, Pointer, Vec
+from irload.plan.backends.llvm.elements import F32, SIZES
 from irload.plan.backends.llvm.kernel import Kernel
-from irload.plan.backends.llvm.operands import read
+from irload.plan.backends.llvm.kernels.loops import indices, lines_of, offset, repeat
+from irload.plan.backends.llvm.operands import load_lanes, load_lines
+from irload.plan.backends.llvm.packing import WORD, Packing
 from irload.plan.backends.llvm.shuffles import transposed
+from irload.plan.backends.llvm.tuning import PACKED_ROWS
 from irload.record import record
 
 
 @record()
-class PackPanels(Kernel):
-    """Matrices [outer…, K, N] of any strides → panels [outer…, panels, K, panel·lanes]. Pointers: from, to.
+class Pack(Kernel):
+    """Packs matrices [outer…, rows, columns] of f32, bf16 or f16. Pointers: from, to.
 
-    What a panel has beyond the N columns is any number of the matrix, or 0.
-    `strides`: bytes between matrices along each outer axis; `steps`: between rows and between columns of one.
+    `strides`: bytes between matrices along each outer axis; `steps`: between rows and between columns of a matrix. All
+    sizes and strides are numbers. Compiled in: the packing, the type, and whether rows or columns are contiguous.
+
+    With `taps`, for one matrix of contiguous rows of all taps in any order, a third pointer gives the byte offset of
+    each of them in a panel.
     """
 
-    lanes: int
+    packing: Packing
     outer: tuple[int, ...]
     strides: tuple[int, ...]
     shape: tuple[int, int]
     steps: tuple[int, int]
-    panel: int
+    source: str = F32
+    taps: int | None = None
 
     prepares: ClassVar[bool] = True
 
+    @staticmethod
+    def of(packing: Packing, matrices: Array, source: str = F32) -> Pack:
+        """The kernel for matrices as they are stored."""
+        *outer, rows, columns = matrices.shape
+        *strides, row, column = matrices.strides
+        return Pack(packing, tuple(outer), tuple(strides), (rows, columns), (row, column), source)
+
     @property
-    def _width(self) -> int:
-        """The columns of a panel."""
-        return self.panel * self.lanes
+    def code(self) -> Pack:
+        none, size = (0,) * len(self.outer), SIZES[self.source]
+        steps = (0, size) if self.steps[1] == size else (size if self.steps[0] == size else 0, 0)
+        taps = None if self.taps is None else 0
+        return replace(self, outer=none, strides=none, shape=(0, 0), steps=steps, taps=taps)
+
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        rows, columns = self.shape
+        length, panels = rows * (self.taps or 1), self._panels
+        sizes = (length if self.is_scattered else PACKED_ROWS, self._blocks, panels, self.matrix // panels)
+        return (length, columns, *self.steps, *sizes, *self.strides, *self.outer[1:])
+
+    @property
+    def is_scattered(self) -> bool:
+        """True where a table gives the position of each row."""
+        return self.taps is not None
 
     @property
     def _panels(self) -> int:
-        return -(-self.shape[1] // self._width)
+        return -(-self.shape[1] // self.packing.width)
+
+    @property
+    def _blocks(self) -> int:
+        """The units of a panel: one where rows of a word may be far from each other."""
+        return 1 if self.is_scattered else -(-self.shape[0] // PACKED_ROWS)
+
+    @property
+    def matrix(self) -> int:
+        """The bytes of a packed matrix."""
+        return self.packing.nbytes(*self.shape, self.taps or 1)
 
     @property
     def nbytes(self) -> int:
-        """The bytes of all panels."""
-        return self.count * self.shape[0] * self._width * 4
+        """The bytes of all packed matrices."""
+        return prod(self.outer) * self.matrix
 
     @property
     def count(self) -> int:
-        return prod(self.outer) * self._panels
+        return prod(self.outer) * self._panels * self._blocks
 
     @property
     def cycles(self) -> float:
-        each = 2 if self.steps[1] == 4 else 4 if self._turns else 2 * self.lanes
-        return self.count * self.shape[0] * self.panel * each
-
-    @property
-    def _turns(self) -> bool:
-        """True where rows of panels are read along columns of the matrix, square by square."""
-        return self.steps[0] == 4 and self.steps[1] != 4 and self.shape[0] >= self.lanes
+        size = SIZES[self.source]
+        each = 1 / 8 if self.steps[1] == size else 1 / 4 if self.steps[0] == size else 2
+        return self.nbytes / SIZES[self.packing.element] * each
 
     def write(self, function: Function) -> None:
-        f = function
-        source, target = (f.load_pointer(f["arguments"], 8 * k) for k in range(2))
-        axes = [Axis(n, (stride,)) for n, stride in zip(self.outer, self.strides, strict=True)]
-        rest = self.shape[1] - (self._panels - 1) * self._width
-        copy = self._by_squares if self._turns else self._by_rows
+        _Writer(function, self.code).write()
 
-        def unit(index: Value, _: list[Value]) -> None:
-            line, p = f.divmod(index, self._panels)
-            (offset,) = offsets(f, line, axes, 1)
-            start = f.at(source, f.add(offset, f.multiply(p, self._width * self.steps[1])))
-            place = f.at(target, f.multiply(index, self.shape[0] * self._width * 4))
 
-            def part(columns: int) -> Callable[[], None]:
-                return lambda: copy(f, start, place, columns)
+class _Writer:
+    """The code of a `Pack`."""
 
-            if rest < self._width and self._panels > 1:
-                f.when(f.compare("eq", p, self._panels - 1), part(rest), part(self._width))
-            else:
-                part(rest)()
+    def __init__(self, f: Function, kernel: Pack) -> None:
+        self.f, self.kernel, self.packing, self.size = f, kernel, kernel.packing, SIZES[kernel.source]
+        self.pointers = [f.load_pointer(f["arguments"], 8 * k) for k in range(3 if kernel.is_scattered else 2)]
+        start, rank = len(self.pointers), len(kernel.outer)
+        numbers = [f.load_int(f["arguments"], 8 * (start + k)) for k in range(8 + max(2 * rank - 1, 0))]
+        self.rows, self.columns, row, column, self.unit, self.blocks, self.panels, self.panel, *outer = numbers
+        self.row: AnyInt = kernel.steps[0] or row
+        self.column: AnyInt = kernel.steps[1] or column
+        self.strides = outer[:rank]
+        self.sizes: list[AnyInt] = [0, *outer[rank:]] if rank else []
+
+    def write(self) -> None:
+        f = self.f
+
+        def unit(index: Int, _: list[Any]) -> None:
+            rest, block = divmod(index, self.blocks)
+            target = self.pointers[1] + rest * self.panel
+            rest, panel = divmod(rest, self.panels)
+            source = self.pointers[0] + offset(f, self.strides, indices(f, rest, self.sizes))
+            begin = block * self.unit
+            end = f.minimum(begin + self.unit, self.rows)
+            target = target + (0 if self.kernel.is_scattered else begin * self.packing.row)
+
+            def vector(v: Int, _: list[Any]) -> None:
+                first = panel * self.packing.width + v * f.lanes
+                copy = self._by_squares if self.kernel.steps[0] else self._by_rows
+                copy(source, target + v * self.packing.vector(f.lanes), first, begin, end)
+
+            f.loop(0, self.packing.width // f.lanes, 1, vector)
 
         f.loop(f["begin"], f["end"], 1, unit)
 
-    def _by_rows(self, f: Function, start: Value, place: Value, columns: int) -> None:
-        def row(k: Value, _: list[Value]) -> None:
-            for v in range(self.panel):
-                count = max(0, min(self.lanes, columns - v * self.lanes))
-                at = f.add(f.multiply(k, self.steps[0]), v * self.lanes * self.steps[1])
-                value = read(f, start, at, self.steps[1], count) if count else f.zero()
-                f.store(value, place, f.add(f.multiply(k, self._width * 4), v * self.lanes * 4))
+    def _by_squares(self, source: Pointer, target: Pointer, first: AnyInt, begin: AnyInt, end: AnyInt) -> None:
+        """Transpose squares of words in registers: rows are contiguous."""
+        f, members = self.f, 1 if self.kernel.is_scattered else self.packing.word
+        side = members * f.lanes
+        lines = lines_of(f, source, self.column, first, self.columns)
+        whole = begin + (end - begin) // side * side
 
-        f.loop(0, self.shape[0], 1, row)
+        def square(row: AnyInt, *, partly: bool) -> None:
+            rows = [row + k * f.lanes for k in range(members)]
+            for k, word in enumerate(transposed(f, [read(line, rows, partly=partly) for line in lines])):
+                store = partial(self._store, word, target, begin, row, k)
+                if partly and (self.kernel.is_scattered or self.packing.depth < side):
+                    f.when(row + k * members < end, store)
+                else:
+                    store()
 
-    def _by_squares(self, f: Function, start: Value, place: Value, columns: int) -> None:
-        """Squares of `lanes` rows and columns are turned in registers; the last ones overlap."""
-        length = self.shape[0]
-        if not f.module.has("square"):
-            self._write_square(f.module.function("square", ["ptr source", "ptr target", "i64 last"]))
+        def read(line: Pointer, rows: Sequence[AnyInt], *, partly: bool) -> Vec:
+            offsets = [(row * self.size, end - row if partly else None) for row in rows]
+            parts = [load_lanes(f, line, at, count, self.kernel.source) for at, count in offsets]
+            return parts[0] if members == 1 else bfloat16.rounded_pair(f, *parts).bitcast(f.vector)
 
-        def square(index: Value, _: list[Value]) -> None:
-            k: Int = f.minimum(f.multiply(index, self.lanes), length - self.lanes)
-            source, target = f.at(start, f.multiply(k, 4)), f.at(place, f.multiply(k, self._width * 4))
-            for v in range(0, self._width, self.lanes):
-                first = min(v, columns - 1)
-                last = min(columns - 1 - first, self.lanes - 1)
-                f.call("square", [f.at(source, first * self.steps[1]), f.at(target, v * 4), last])
+        f.loop(begin, whole, side, lambda row, _: square(row, partly=False))
+        f.when(whole < end, lambda: square(whole, partly=True))
 
-        f.loop(0, -(-length // self.lanes), 1, square)
+    def _store(self, word: Vec, target: Pointer, begin: AnyInt, row: AnyInt, k: int) -> None:
+        """Store vector `k` of a square whose first row is `row`."""
+        f = self.f
+        if not self.kernel.is_scattered:
+            f.store(word, target, (row - begin) * self.packing.row + k * self.packing.columns * WORD)
+            return
+        at = f.load_int(self.pointers[2], (row + k) * 8)
+        if self.packing.element == F32:
+            f.store(word, target, at)
+            return
+        # The lower half of a word is stored first, with 0 above it, then the upper one.
+        member, bits = at % WORD, bfloat16.rounded(f, word).cast("zext", "i32")
+        upper, at = f.differ(member, 0), at - member
+        stored = f.select(upper, f.load(target, at, element="i32"), f.zero("i32"))
+        f.store(f.select(upper, bits << 16, bits) | stored, target, at)
 
-    def _write_square(self, f: Function) -> None:
-        """Turn a square whose columns lie `steps[1]` bytes apart. Those behind the `last` one are taken for that."""
-        columns = [f.minimum(f["last"], column) for column in range(self.lanes)]
-        lines = [f.load(f["source"], f.multiply(column, self.steps[1])) for column in columns]
-        for k, line in enumerate(transposed(f, lines)):
-            f.store(line, f["target"], k * self._width * 4)
+    def _by_rows(self, source: Pointer, target: Pointer, first: AnyInt, begin: AnyInt, end: AnyInt) -> None:
+        """Copy rows of contiguous columns, or of columns of any stride."""
+        f, element = self.f, self.kernel.source
+        if self.kernel.steps[1]:
+            line, count = source + first * self.size, self.columns - first
+            whole, rest = (partial(load_lanes, f, line, count=n, element=element) for n in (None, count))
+            copy = partial(self._copy_rows, target, begin, end)
+            f.when(count >= f.lanes, lambda: copy(whole), lambda: copy(rest))
+        else:
+            lines = lines_of(f, source, self.column, first, self.columns)
+            self._copy_rows(target, begin, end, lambda offset: load_lines(f, lines, offset, element))
+
+    def _copy_rows(self, target: Pointer, begin: AnyInt, end: AnyInt, read: Callable[[AnyInt], Vec]) -> None:
+        """Copy the rows begin…end−1 in whole chunks. `read` returns a vector of the row at an offset in bytes."""
+        f, depth, members = self.f, self.packing.depth, self.packing.word
+
+        def row_of(row: AnyInt, *, partly: bool) -> Vec:
+            value = read((f.minimum(row, end - 1) if partly else row) * self.row)
+            return f.select(row < end, value, f.zero()) if partly else value
+
+        def chunk(first: AnyInt, *, partly: bool) -> None:
+            def word(index: AnyInt) -> None:
+                values = [row_of(first + index * members + m, partly=partly) for m in range(members)]
+                at = (first - begin) * self.packing.row + index * (self.packing.columns * WORD)
+                if members == 1:
+                    f.store(values[0], target, at)
+                else:
+                    f.store(bfloat16.paired(f, *(bfloat16.rounded(f, v) for v in values)), target, at)
+
+            repeat(f, 0, depth // members, 1, word)
+
+        whole = begin + (end - begin) // depth * depth
+        f.loop(begin, whole, depth, lambda first, _: chunk(first, partly=False))
+        if depth > 1:
+            f.when(whole < end, lambda: chunk(whole, partly=True))

@@ -1,4 +1,4 @@
-"""The cells of recurrent networks: which gates a phase computes together, and what it makes of them."""
+"""The cells of recurrent networks: the gates that a phase computes together, and their expression."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from irload.record import record
 
 
 @record()
-class Phase:
-    """Gates whose products with the state are computed together, and then an expression.
+class CellPhase:
+    """Gates whose products with the state are computed together, and the expression that follows.
 
-    The operands of the expression are the gates, the products of the last one for themselves where they are `apart`
-    (with their own bias), then what is read of the `cell` and the `own` elements of the last state. Its results are
-    the new state (or what the next phase multiplies), and the cell where the phase `stores` it.
+    The operands of the expression are the gates; if the last one is `apart`, its product with the state, with a
+    separate bias; then the cell and the last state, as `reads` names them. The results are the new
+    state, or the operand of the next phase's products, and a new cell if the phase `stores` one.
     """
 
     gates: tuple[int, ...]
@@ -57,9 +57,9 @@ _GRU_STATE = _expression(3, ("tanh", 0), ("subtract", 2, 3), ("multiply", 4, 1),
 _RNN = _expression(1, ("tanh", 0), results=(1,))
 
 PHASES = {
-    "lstm": (Phase((0, 1, 2, 3), _LSTM, ("cell",), stores=True),),
-    "gru_linear": (Phase((0, 1, 2), _GRU_LINEAR, ("own",), apart=True),),
-    "gru": (Phase((0, 1), _GRU_GATES, ("own",), stores=True), Phase((2,), _GRU_STATE, ("cell", "own"))),
-    "rnn": (Phase((0,), _RNN),),
+    "lstm": (CellPhase((0, 1, 2, 3), _LSTM, ("cell",), stores=True),),
+    "gru_linear": (CellPhase((0, 1, 2), _GRU_LINEAR, ("own",), apart=True),),
+    "gru": (CellPhase((0, 1), _GRU_GATES, ("own",), stores=True), CellPhase((2,), _GRU_STATE, ("cell", "own"))),
+    "rnn": (CellPhase((0,), _RNN),),
 }
-"""The phases of each cell. The gates are those of a step: lstm f, i, c, o; gru z, r, h."""
+"""The phases of each cell. The numbers of gates are, as in the step: lstm f, i, c, o; gru z, r, h."""

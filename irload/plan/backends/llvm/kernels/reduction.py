@@ -2,29 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
-from functools import reduce
-from math import prod
+from typing import ClassVar
 
 from irload.core.tensor import Array
-from irload.plan.backends.llvm.axes import Axis, by_memory, offsets, unbounded
-from irload.plan.backends.llvm.blocks import Blocks
-from irload.plan.backends.llvm.builder import Function, Int, Value
-from irload.plan.backends.llvm.elements import element_of
+from irload.plan.backends.llvm.arguments import Arguments, float_word, moved
+from irload.plan.backends.llvm.axes import ANY, Axis, any_sizes, by_memory, numbers, size_of, strides_key
+from irload.plan.backends.llvm.builder import AnyInt, Function, Pointer, Vec
+from irload.plan.backends.llvm.elements import F32, SIZES, element_of
 from irload.plan.backends.llvm.kernel import Kernel, Launch
+from irload.plan.backends.llvm.kernels.blocks import BlockKernel, RowCode, VectorCode
+from irload.plan.backends.llvm.kernels.columns import Columns, added, partial_counts
+from irload.plan.backends.llvm.kernels.spans import Span, SpanCode, SpanKernel
 from irload.plan.backends.llvm.operands import read, write
 from irload.plan.backends.llvm.selector import Selector
-from irload.plan.backends.llvm.shuffles import across
-from irload.plan.backends.llvm.spans import Span, added, counts, moved
-from irload.plan.ir.steps import Reduce
+from irload.plan.backends.llvm.tuning import COLUMN_VECTORS, REDUCED_BLOCK
+from irload.plan.ir.steps import ReduceStep
 from irload.record import record
 
 LARGEST = 3.4028234663852886e38
-TOGETHER = 4
-"""Vectors of a row whose columns are reduced at the same time."""
 
 
-def select_reduce(step: Reduce, selector: Selector) -> list[Launch]:
+def select_reduce(step: ReduceStep, selector: Selector) -> list[Launch]:
     """A reduction over any axes."""
     x, out = selector.stored(step.inputs[0]), selector.array(step.output)
     kept = [k for k in range(x.ndim) if k not in step.axes]
@@ -32,133 +32,124 @@ def select_reduce(step: Reduce, selector: Selector) -> list[Launch]:
     return [selector.launch(_kernel(step, x, kept, strides, selector.target.lanes), [out, x])]
 
 
-def _kernel(step: Reduce, x: Array, kept: list[int], strides: tuple[int, ...], lanes: int) -> Kernel:
+def _kernel(step: ReduceStep, x: Array, kept: list[int], strides: tuple[int, ...], lanes: int) -> Kernel:
     outer = by_memory([Axis(x.shape[k], (s, x.strides[k])) for k, s in zip(kept, strides, strict=True)])
-    inner = by_memory([Axis(x.shape[k], (x.strides[k], 0)) for k in step.axes])
-    inner = [Axis(axis.size, (0, axis.strides[0])) for axis in inner] or [Axis(1, (0, x.itemsize))]
+    inner = by_memory([Axis(x.shape[k], (x.strides[k],)) for k in step.axes])
+    inner = [Axis(axis.size, (0, *axis.strides)) for axis in inner] or [Axis(1, (0, x.itemsize))]
     nearer = [axis for axis in outer if 0 < abs(axis.strides[1]) < abs(inner[-1].strides[1])]
     if not nearer:
-        return RowReduce(lanes, step.kind, tuple(outer), tuple(inner), element_of(x))
+        return RowReduce(lanes, tuple(outer), tuple(inner), step.kind, element_of(x))
     columns = min(nearer, key=lambda axis: abs(axis.strides[1]))
     rows = [axis for axis in outer if axis is not columns]
-    return ColumnReduce(lanes, step.kind, (*rows, columns), tuple(inner), element_of(x))
+    return ColumnReduce(lanes, (*rows, columns), tuple(inner), step.kind, element_of(x))
 
 
-def start(f: Function, kind: str) -> Value:
-    """What a reduction begins with. A maximum is at least the least f32: so is NumPy's where all else is NaN or −∞."""
+def start(f: Function, kind: str) -> Vec:
+    """The start of a reduction. That of a maximum is the lowest finite f32, the result for NaN and −∞ alone."""
     return f.number({"max": -LARGEST, "min": float("inf")}.get(kind, 0.0))
 
 
-def combine(f: Function, kind: str, total: Value, value: Value) -> Value:
-    """The total with one more value. Maxima and minima pass over NaN."""
+def combine(f: Function, kind: str, total: Vec, value: Vec) -> Vec:
+    """The total with one more value. Maxima and minima ignore NaN."""
     if kind in ("sum", "mean"):
-        return f.arithmetic("fadd", total, value)
-    taken = f.compare_floats("ogt" if kind == "max" else "olt", value, total)
+        return total + value
+    taken = value.compare("ogt" if kind == "max" else "olt", total)
     return f.select(taken, value, total)
 
 
-def _finish(f: Function, kind: str, total: Value, size: int) -> Value:
-    return f.arithmetic("fdiv", total, f.number(size)) if kind == "mean" else total
+def _finish(kind: str, total: Vec, size: Vec) -> Vec:
+    return total / size if kind == "mean" else total
 
 
 @record()
-class RowReduce(Kernel):
-    """Reduces the inner axes to one element for each position of the outer ones. Pointers: to, from."""
+class RowReduce(SpanKernel):
+    """Reduces the inner axes for each position of the outer ones, with vectors along the last inner axis.
 
-    lanes: int
+    Pointers: to, from. `element`: how x is stored.
+    """
+
     kind: str
-    outer: tuple[Axis, ...]
-    inner: tuple[Axis, ...]
     element: str
-    """How what is read is stored."""
 
     @property
-    def code(self) -> RowReduce:
-        return replace(self, outer=unbounded(self.outer))
-
-    @property
-    def count(self) -> int:
-        return prod(axis.size for axis in self.outer)
+    def own(self) -> tuple[int, ...]:
+        return (float_word(size_of(self.inner)),)
 
     @property
     def cycles(self) -> float:
-        return self.count * (30 + prod(axis.size for axis in self.inner) / 8)
+        return self.count * (30 + size_of(self.inner) / 8)
 
-    def write(self, function: Function) -> None:
-        f, kind, span = function, self.kind, Span(self.lanes, self.inner)
-        pointers = [f.load_pointer(f["arguments"], 8 * k) for k in range(2)]
-        first = start(f, kind)
+    @property
+    def contiguous(self) -> Sequence[int]:
+        return 0, SIZES[self.element]
 
-        def each(places: list[Value], count: int | None, carried: list[Value]) -> list[Value]:
-            value = read(f, places[1], 0, span.strides[1], count, self.element)
-            value = value if count is None else f.select(f.mask(count), value, first)
-            return [combine(f, kind, carried[0], value)]
+    def span_code(self, f: Function, given: Arguments) -> SpanCode:
+        (size,) = given.vectors(1)
 
-        def unit(index: Value, _: list[Value]) -> None:
-            places = moved(f, pointers, offsets(f, index, self.outer, 2))
-            (chains,) = span.walk(f, places, each, [first])
-            total = reduce(lambda a, b: combine(f, kind, a, b), chains)
-            total = _finish(f, kind, across(f, total, lambda a, b: combine(f, kind, a, b)), span.size)
-            write(f, total, places[0], 0, 0, 1)
+        def code(span: Span, places: list[Pointer]) -> None:
+            def term(at: list[Pointer], count: AnyInt | None, total: Vec) -> Vec:
+                return combine(f, self.kind, total, read(f, at[1], 0, span.strides[1], count, self.element))
 
-        f.loop(f["begin"], f["end"], 1, unit)
+            total = span.fold(f, places, start(f, self.kind), term, lambda a, b: combine(f, self.kind, a, b))
+            write(f, _finish(self.kind, total, size), places[0], 0, 0, 1)
+
+        return code
 
 
 @record()
-class ColumnReduce(Kernel):
-    """Reduces the inner axes for vectors along the last of the outer ones. Pointers: to, from."""
+class ColumnReduce(BlockKernel):
+    """Reduces the inner axes for each position of the axes, with vectors along the last of these.
 
-    lanes: int
-    kind: str
-    outer: tuple[Axis, ...]
+    Pointers: to, from. `element`: how x is stored. All sizes are read.
+    """
+
     inner: tuple[Axis, ...]
+    kind: str
     element: str
-    """How what is read is stored."""
+
+    times: ClassVar[int] = 1
 
     @property
-    def count(self) -> int:
-        return self._blocks.count
+    def code(self) -> ColumnReduce:
+        return replace(self, axes=(self.row,), inner=any_sizes(self.inner))
+
+    @property
+    def own(self) -> tuple[int, ...]:
+        return (float_word(size_of(self.inner)), *numbers(self.inner, any_sizes(self.inner)))
 
     @property
     def cycles(self) -> float:
-        return prod(axis.size for axis in self.outer) * prod(axis.size for axis in self.inner) / 6
+        return size_of(self.axes) * size_of(self.inner) / 6
 
     @property
-    def _blocks(self) -> Blocks:
-        width = self.lanes * TOGETHER
-        size = max(width, 16384 // prod(axis.size for axis in self.inner))
-        return Blocks(self.outer, width, 2, size)
+    def width(self) -> int:
+        return self.lanes * COLUMN_VECTORS
 
-    def write(self, function: Function) -> None:
-        f, blocks = function, self._blocks
-        pointers = [f.load_pointer(f["arguments"], 8 * k) for k in range(2)]
-        strides = blocks.row.strides
+    @property
+    def block(self) -> int:
+        return max(self.width, REDUCED_BLOCK // size_of(self.inner))
 
-        def row(places: list[Value], first: Int, last: Int) -> None:
-            def vectors(at: Int, size: int) -> None:
-                begin = moved(f, places, [f.multiply(at, blocks.lanes * s) for s in strides])
-                totals = self._totals(f, begin, counts(size, self.lanes))
-                for k, (total, count) in enumerate(zip(totals, counts(size, self.lanes), strict=True)):
-                    write(f, total, begin[0], k * self.lanes * strides[0], strides[0], count)
+    @property
+    def row(self) -> Axis:
+        return Axis(ANY, strides_key(self.axes[-1], (SIZES[F32], SIZES[self.element])))
 
-            if blocks.vectors:
-                f.loop(first, last, 1, lambda at, _: vectors(at, blocks.lanes))
-            if blocks.rest:
-                blocks.at_end(f, last, lambda: vectors(blocks.vectors, blocks.rest))
+    def row_code(self, f: Function, given: Arguments) -> RowCode:
+        (size,) = given.vectors(1)
+        inner = given.loops(any_sizes(self.inner))
 
-        blocks.walk(f, f["begin"], f["end"], pointers, row)
+        def row(places: list[Pointer], strides: tuple[AnyInt, ...]) -> VectorCode:
+            def vectors(at: AnyInt, count: AnyInt | None) -> None:
+                begin = moved(places, [at * self.width * s for s in strides])
+                columns = Columns(self.lanes, strides, partial_counts(f, COLUMN_VECTORS, count))
 
-    def _totals(self, f: Function, begin: list[Value], parts: list[int | None]) -> list[Value]:
-        """The results of some vectors next to each other."""
-        along = self.lanes * self.outer[-1].strides[1]
-        zero = [start(f, self.kind)] * len(parts)
+                def term(places: list[Pointer], totals: list[Vec]) -> list[Vec]:
+                    values = columns.read(f, places, 1, self.element)
+                    return [combine(f, self.kind, total, value) for total, value in zip(totals, values, strict=True)]
 
-        def term(places: list[Value], totals: list[Value]) -> list[Value]:
-            values = [
-                read(f, places[1], k * along, self.outer[-1].strides[1], count, self.element)
-                for k, count in enumerate(parts)
-            ]
-            return [combine(f, self.kind, total, value) for total, value in zip(totals, values, strict=True)]
+                starts = [start(f, self.kind)] * COLUMN_VECTORS
+                totals = added(f, inner, begin, term, starts, lambda a, b: combine(f, self.kind, a, b))
+                columns.write(f, [_finish(self.kind, total, size) for total in totals], begin, 0)
 
-        totals = added(f, self.inner, begin, term, zero, lambda a, b: combine(f, self.kind, a, b))
-        return [_finish(f, self.kind, total, prod(axis.size for axis in self.inner)) for total in totals]
+            return vectors
+
+        return row

@@ -1,37 +1,44 @@
-"""Resampling along one axis: sums of weighted elements, whose places and weights stand in tables.
+"""Resampling along one axis: weighted sums of elements, whose offsets and weights are in tables.
 
-Vectors run along an axis whose elements are neighbours in memory, channels or columns. Where that is the resampled axis
-itself, its elements are gathered.
+Vectors follow a contiguous axis, channels or columns. If that is the resampled axis itself, its elements are gathered.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
+from dataclasses import replace
 from math import prod
+from typing import Any
 
 import numpy as np
 
 from irload.core.tensor import Array
 from irload.plan.backends.llvm.axes import Axis, merged
-from irload.plan.backends.llvm.builder import Function, Int, Value
+from irload.plan.backends.llvm.builder import AnyInt, Function, Int, Pointer, Vec
 from irload.plan.backends.llvm.kernel import Kernel, Launch
-from irload.plan.backends.llvm.kernels.loops import accumulate, each_vector
+from irload.plan.backends.llvm.kernels.loops import accumulate, digits, indices, offset
 from irload.plan.backends.llvm.operands import read, write
-from irload.plan.backends.llvm.pack import aligned_f32
 from irload.plan.backends.llvm.selector import Selector
-from irload.plan.ir.steps import Resample
+from irload.plan.backends.llvm.tuning import HELD_TAPS
+from irload.plan.backends.llvm.weight_memory import aligned_f32
+from irload.plan.ir.steps import ResampleStep
 from irload.record import record
 
-HELD = 4
-"""Taps whose places and weights are held in registers; more of them are a loop."""
+VectorAt = Callable[[AnyInt, int | None], Vec]
+"""Gives the vector at an element, or some lanes of it."""
 
 
 @record()
 class Resampling(Kernel):
-    """y[…,j,…,i] = Σ x[…,places[j,tap],…,i] · weights[j,tap]. Pointers: x, places (i64 bytes), weights, y.
+    """y[…,j,…,i] = Σ x[…,offsets[j,tap],…,i] · weights[j,tap]. Pointers: x, offsets (i64 bytes), weights, y.
 
-    `outer` are the sizes of the other axes. Strides count bytes: of x along outer axes and i, of y along outer axes, j
-    and i. A unit is one j of one position of the outer axes.
+    Vectors follow i, an axis of `size` elements. `outer` are the sizes of the other axes. Strides count bytes: of x
+    along outer axes and i, of y along outer axes, j and i. A unit is one j of one position of the outer axes.
+
+    `gathers`: i is the resampled axis, y[…,i] = Σ x[…,offsets[tap,i]] · weights[tap,i], with one j. The tables are
+    padded to whole vectors with offsets that may be read.
+
+    All sizes are read at run time. Compiled in are `taps`, the strides along i, and the tail of `size`.
     """
 
     lanes: int
@@ -41,6 +48,19 @@ class Resampling(Kernel):
     taps: int
     x: tuple[int, ...]
     y: tuple[int, ...]
+    gathers: bool = False
+
+    @property
+    def code(self) -> Resampling:
+        size = self.size % self.lanes + (self.lanes if self.size >= self.lanes else 0)
+        outer, unknown = (0,) * len(self.outer), (0,) * len(self.x[:-1])
+        x, y = (*unknown, self.x[-1]), (*unknown, 0, self.y[-1])
+        return replace(self, outer=outer, positions=0, size=size, x=x, y=y)
+
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        strides = (*self.x[:-1], *self.y[:-1])
+        return (self.positions, self.size, *self.outer, *strides)
 
     @property
     def count(self) -> int:
@@ -48,116 +68,81 @@ class Resampling(Kernel):
 
     @property
     def cycles(self) -> float:
+        vectors = -(-self.size // self.lanes)
+        if self.gathers:
+            return self.count * (10 + vectors * self.taps * 2 * self.lanes)
         slow = 1 if self.x[-1] == self.y[-1] == 4 else self.lanes
-        return self.count * (10 + -(-self.size // self.lanes) * (1 + self.taps) * slow)
+        return self.count * (10 + vectors * (1 + self.taps) * slow)
 
     def write(self, function: Function) -> None:
-        f = function
-        x, places, weights, y = (f.load_pointer(f["arguments"], 8 * k) for k in range(4))
+        f, axes = function, len(self.outer)
+        x, offsets, weights, y = (f.load_pointer(f["arguments"], 8 * k) for k in range(4))
+        positions, size, *rest = (f.load_int(f["arguments"], 8 * (4 + k)) for k in range(3 + 3 * axes))
+        outer, of_x, of_y = rest[:axes], rest[axes : 2 * axes], rest[2 * axes :]
 
-        def unit(index: Value, _: list[Value]) -> None:
-            line, j = f.divmod(index, self.positions)
-            source, target = _lines(f, line, self.outer, (x, y), (self.x, self.y))
-            target = f.at(target, f.multiply(j, self.y[-2]))
-            own_places, own_weights = (f.at(p, f.multiply(j, self.taps * n)) for p, n in ((places, 8), (weights, 4)))
+        def unit(index: Int, _: list[Any]) -> None:
+            line, j = digits(f, index, [positions])
+            at = indices(f, line, outer)
+            source, target = x + offset(f, of_x, at), y + offset(f, of_y, [*at, *j])
+            if self.gathers:
+                vector = self._gathered(f, source, offsets, weights, size)
+            else:
+                row = j[0] * self.taps
+                vector = self._weighted(f, source, offsets + row * 8, weights + row * 4)
 
-            def tap(k: Int) -> tuple[Value, Value]:
-                place = f.at(source, f.load_int(own_places, f.multiply(k, 8)))
-                return place, f.broadcast(own_weights, f.multiply(k, 4))
+            def write_vector(at: AnyInt, count: int | None) -> None:
+                write(f, vector(at, count), target, at * self.y[-1], self.y[-1], count)
 
-            held = [tap(k) for k in range(self.taps)] if self.taps <= HELD else []
-
-            def vector(at: Int, count: int | None) -> None:
-                place = f.multiply(at, self.x[-1])
-
-                def add(k: Int, totals: list[Value]) -> list[Value]:
-                    pointer, weight = held[k] if isinstance(k, int) else tap(k)
-                    return [f.fma(read(f, pointer, place, self.x[-1], count), weight, totals[0])]
-
-                if held:
-                    pointer, weight = held[0]
-                    totals = [f.arithmetic("fmul", read(f, pointer, place, self.x[-1], count), weight)]
-                    for k in range(1, self.taps):
-                        totals = add(k, totals)
-                else:
-                    totals = accumulate(f, (0, self.taps), add, [f.zero()])
-                write(f, totals[0], target, f.multiply(at, self.y[-1]), self.y[-1], count)
-
-            each_vector(f, self.size, vector)
+            whole, tail = size // self.lanes * self.lanes, self.size % self.lanes
+            if self.size >= self.lanes:
+                f.loop(0, whole, self.lanes, lambda at, _: write_vector(at, None))
+            if tail:
+                write_vector(whole, tail)
 
         f.loop(f["begin"], f["end"], 1, unit)
 
+    def _weighted(self, f: Function, source: Pointer, offsets: Pointer, weights: Pointer) -> VectorAt:
+        """The weighted sum of lines of x, whose offsets and weights are in a row of the tables."""
 
-@record()
-class GatheredResampling(Kernel):
-    """y[…,j] = Σ x[…,places[tap,j]] · weights[tap,j]. Pointers and sizes as those of Resampling, without i.
+        def tap(k: AnyInt) -> tuple[Pointer, Vec]:
+            return source + f.load_int(offsets, k * 8), f.broadcast(weights, k * 4)
 
-    The tables are [taps, positions], the latter filled up to whole vectors with places that may be read. A unit is a
-    position of the outer axes.
-    """
+        held = [tap(k) for k in range(self.taps)] if self.taps <= HELD_TAPS else []
 
-    lanes: int
-    outer: tuple[int, ...]
-    positions: int
-    taps: int
-    x: tuple[int, ...]
-    y: tuple[int, ...]
+        def vector(at: AnyInt, count: int | None) -> Vec:
+            def element(pointer: Pointer) -> Vec:
+                return read(f, pointer, at * self.x[-1], self.x[-1], count)
 
-    @property
-    def count(self) -> int:
-        return prod(self.outer)
+            def add(k: AnyInt, totals: list[Vec]) -> list[Vec]:
+                pointer, weight = tap(k)
+                return [f.fma(element(pointer), weight, totals[0])]
 
-    @property
-    def cycles(self) -> float:
-        return self.count * (10 + -(-self.positions // self.lanes) * self.taps * 2 * self.lanes)
+            if not held:
+                return accumulate(f, (0, self.taps), add, [f.zero()])[0]
+            total = element(held[0][0]) * held[0][1]
+            for pointer, weight in held[1:]:
+                total = f.fma(element(pointer), weight, total)
+            return total
 
-    def write(self, function: Function) -> None:
-        f = function
-        x, places, weights, y = (f.load_pointer(f["arguments"], 8 * k) for k in range(4))
-        row = -(-self.positions // self.lanes) * self.lanes
+        return vector
 
-        def unit(line: Value, _: list[Value]) -> None:
-            source, target = _lines(f, line, self.outer, (x, y), (self.x, self.y))
+    def _gathered(self, f: Function, source: Pointer, offsets: Pointer, weights: Pointer, size: Int) -> VectorAt:
+        """The weighted sum of elements, whose offsets and weights are in columns of the tables."""
+        row = (size + (self.lanes - 1)) // self.lanes * self.lanes
 
-            def vector(at: Int, count: int | None) -> None:
-                def add(k: Int, totals: list[Value]) -> list[Value]:
-                    column = f.add(f.multiply(k, row), at)
-                    found = _gather(f, source, f.at(places, f.multiply(column, 8)))
-                    weight = f.load(weights, f.multiply(column, 4))
-                    product = f.fma(found, weight, totals[0]) if totals else f.arithmetic("fmul", found, weight)
-                    return [product]
+        def vector(at: AnyInt, count: int | None) -> Vec:
+            def add(k: AnyInt, totals: list[Vec]) -> list[Vec]:
+                column = k * row + at
+                element = f.gather(source, f.load(offsets, column * 8, element="i64"), unit="i8")
+                weight = f.load(weights, column * 4)
+                return [f.fma(element, weight, totals[0]) if totals else element * weight]
 
-                (total,) = accumulate(f, (1, self.taps), add, add(0, []))
-                write(f, total, target, f.multiply(at, self.y[-1]), self.y[-1], count)
+            return accumulate(f, (1, self.taps), add, add(0, []))[0]
 
-            each_vector(f, self.positions, vector)
-
-        f.loop(f["begin"], f["end"], 1, unit)
+        return vector
 
 
-def _lines(
-    f: Function, line: Int, sizes: Sequence[int], pointers: Sequence[Value], strides: Sequence[Sequence[int]]
-) -> list[Value]:
-    """Where a line of the outer axes begins in each tensor."""
-    found = list(pointers)
-    rest: Int = line
-    for k in reversed(range(len(sizes))):
-        rest, index = f.divmod(rest, sizes[k]) if k else (0, rest)
-        found = [f.at(p, f.multiply(index, s[k])) for p, s in zip(found, strides, strict=True)]
-    return found
-
-
-def _gather(f: Function, source: Value, places: Value) -> Value:
-    """The elements that lie so many bytes from `source`."""
-    kind, lanes = f"<{f.lanes} x i64>", f"<{f.lanes} x ptr>"
-    offsets = f.value(kind, f"load {kind}, ptr {places}, align 8")
-    pointers = f.value(lanes, f"getelementptr i8, ptr {source}, {kind} {offsets}")
-    name = f"@llvm.masked.gather.v{f.lanes}f32.v{f.lanes}p0"
-    all_lanes = f"{f.booleans} splat (i1 true), {f.vector} zeroinitializer"
-    return f.value(f.vector, f"call {f.vector} {name}({lanes} {pointers}, i32 4, {all_lanes})")
-
-
-def select_resample(step: Resample, selector: Selector) -> list[Launch]:
+def select_resample(step: ResampleStep, selector: Selector) -> list[Launch]:
     """The kernel of a resampling."""
     x, y = selector.array(step.inputs[0]), selector.array(step.output)
     lanes, taps = selector.target.lanes, step.index.shape[1]
@@ -170,15 +155,15 @@ def select_resample(step: Resample, selector: Selector) -> list[Launch]:
     inner = axes.pop(best) if best is not None else None
     outer = tuple(axis.size for axis in axes)
     starts = [tuple(axis.strides[k] for axis in axes) for k in range(2)]
-    places, weights = step.index * x.strides[step.axis], step.weight
-    kernel: Kernel
+    offsets, weights = step.index * x.strides[step.axis], step.weight
     if inner is not None:
         strides = (*starts[0], inner.strides[0]), (*starts[1], stride, inner.strides[1])
         kernel = Resampling(lanes, outer, count, inner.size, taps, *strides)
     else:
-        kernel = GatheredResampling(lanes, outer, count, taps, starts[0], (*starts[1], stride))
+        strides = (*starts[0], 0), (*starts[1], 0, stride)
+        kernel = Resampling(lanes, outer, 1, count, taps, *strides, gathers=True)
         filling = ((0, 0), (0, -count % lanes))
-        places, weights = np.pad(places.T, filling), np.pad(weights.T, filling)
-    tables: list[Array] = [np.ascontiguousarray(places, np.int64), aligned_f32(weights.shape)]
+        offsets, weights = np.pad(offsets.T, filling), np.pad(weights.T, filling)
+    tables: list[Array] = [np.ascontiguousarray(offsets, np.int64), aligned_f32(weights.shape)]
     tables[1][...] = weights
     return [selector.launch(kernel, [x, *tables, y])]

@@ -8,7 +8,7 @@ from irload.plan.backends.llvm.kernel import Launch
 from irload.plan.backends.llvm.kernels.elementwise import pointwise
 from irload.plan.backends.llvm.selector import Selector
 from irload.plan.ir.expression import Expression, Instruction
-from irload.plan.ir.steps import RotaryEmbedding
+from irload.plan.ir.steps import RotaryEmbeddingStep
 
 _ROTATION = Expression(
     6,
@@ -25,7 +25,7 @@ _ROTATION = Expression(
 """(x₁, x₂, cos₁, cos₂, sin₁, sin₂) → x₁·cos₁ − x₂·sin₁, x₂·cos₂ + x₁·sin₂."""
 
 
-def select_rotary_embedding(step: RotaryEmbedding, selector: Selector) -> list[Launch]:
+def select_rotary_embedding(step: RotaryEmbeddingStep, selector: Selector) -> list[Launch]:
     """A rotary embedding of rows of any strides."""
     shape, half = step.output.shape, step.output.shape[-1] // 2
     tensors = [selector.array(step.output), *(np.broadcast_to(selector.array(v), shape) for v in step.inputs)]

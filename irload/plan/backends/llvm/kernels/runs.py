@@ -1,65 +1,58 @@
-"""Runs of bytes, copied vector by vector, or of f16, widened. Places: where a run goes to, and where it lies.
+"""Runs of bytes, copied vector by vector, or of f16, widened. `places`: the addresses of the target and of the source.
 
-Where there is but the first of them, the run is set to zero.
+Without a source the run is set to zero. Runs whose length is not known have at least one vector.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from irload.plan.backends.llvm.builder import Function, Int, Value
+from irload.plan.backends.llvm.builder import AnyInt, Function, Pointer
+from irload.plan.backends.llvm.elements import F32
 from irload.plan.backends.llvm.kernels.loops import repeat
 from irload.plan.backends.llvm.operands import read_halves
 
-UNROLLED = 8
-"""Vectors that are copied without a loop."""
 
-
-def move_run(f: Function, places: Sequence[Value], size: int) -> None:
+def move_run(f: Function, places: Sequence[Pointer], size: AnyInt) -> None:
     """Copy `size` bytes, at least one."""
     width = f.target.bytes
-    whole = size // width
-    if whole > UNROLLED:
-        f.loop(0, whole, 1, lambda at, _: move(f, places, f.multiply(at, width), width))
+    if isinstance(size, int) and size < width:
+        move_short(f, places, size)
     else:
-        for k in range(whole):
-            move(f, places, k * width, width)
-    if size % width:
-        move_rest(f, places, size, width)
+        _each_vector(f, size, width, lambda at: move(f, places, at, width))
 
 
-def widen_run(f: Function, places: Sequence[Value], size: int) -> None:
+def widen_run(f: Function, places: Sequence[Pointer], size: AnyInt) -> None:
     """`size` elements of f16, at least one, as f32."""
 
-    def some(at: Int, count: int) -> None:
-        value: Value | str = "zeroinitializer"
-        if len(places) > 1:
-            value = read_halves(f, places[1], f.multiply(at, 2), count)
-        f.emit(f"store <{count} x float> {value}, ptr {f.at(places[0], f.multiply(at, 4))}, align 4")
+    def some(at: AnyInt, count: int) -> None:
+        value = f.zero(F32, count) if len(places) == 1 else read_halves(f, places[1], at * 2, count)
+        f.store(value, places[0], at * 4)
 
-    whole = size // f.lanes * f.lanes
-    repeat(f, 0, whole, f.lanes, lambda at: some(at, f.lanes))
-    if size > whole > 0:
-        some(size - f.lanes, f.lanes)
-    elif size > whole:
+    if isinstance(size, int) and size < f.lanes:
         repeat(f, 0, size, 1, lambda at: some(at, 1))
+    else:
+        _each_vector(f, size, f.lanes, lambda at: some(at, f.lanes))
 
 
-def move(f: Function, places: Sequence[Value], offset: Int, nbytes: int) -> None:
+def move(f: Function, places: Sequence[Pointer], offset: AnyInt, nbytes: int) -> None:
     """Copy a power of two of bytes."""
-    kind = f"<{nbytes} x i8>"
-    value: Value | str = "zeroinitializer"
-    if len(places) > 1:
-        value = f.value(kind, f"load {kind}, ptr {f.at(places[1], offset)}, align 1")
-    f.emit(f"store {kind} {value}, ptr {f.at(places[0], offset)}, align 1")
+    target, *source = places
+    run = f.load_packed(source[0], offset, "i8", nbytes) if source else f.zero("i8", nbytes)
+    f.store(run, target, offset)
 
 
-def move_rest(f: Function, places: Sequence[Value], size: int, width: int) -> None:
-    """Copy the end of a run of `size` bytes, behind whole vectors: by one vector that overlaps, or by two smaller."""
-    if size >= width:
-        move(f, places, size - width, width)
-        return
+def move_short(f: Function, places: Sequence[Pointer], size: int) -> None:
+    """Copy a run that is shorter than a vector, by one power of two of bytes, or two that overlap."""
     half = 1 << (size.bit_length() - 1)
     move(f, places, 0, half)
     if size > half:
         move(f, places, size - half, half)
+
+
+def _each_vector(f: Function, size: AnyInt, width: int, vector: Callable[[AnyInt], None]) -> None:
+    """`vector(position)` for whole vectors of a run; the last one may overlap the one before."""
+    rest = size % width
+    repeat(f, 0, size - rest, width, vector)
+    if rest != 0:
+        f.when(f.differ(rest, 0), lambda: vector(size - width))

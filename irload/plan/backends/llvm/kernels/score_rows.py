@@ -1,215 +1,249 @@
-"""Rows of scores, which the cache holds, become powers; what divides them is kept for whoever multiplies them."""
+"""Rows of scores in the cache: maxima, exponentials and row sums of a block of queries.
+
+Products with the keys write sums, group of columns by group. After each group, scale and mask are applied and the
+running maximum of each row is updated, lane by lane. Once all scores are known, exponentials of the differences from
+the row maximum replace them, and the inverse of each row sum is kept for the products with the values.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
-from irload.plan.backends.llvm import tiles
-from irload.plan.backends.llvm.builder import Function, Int, Value
-from irload.plan.backends.llvm.kernels.loops import repeat
+from irload.plan.backends.llvm.builder import AnyInt, Function, Int, Pointer, Vec
+from irload.plan.backends.llvm.kernels.loops import repeat, unrolled
+from irload.plan.backends.llvm.kernels.row_softmax import added, larger
 from irload.plan.backends.llvm.operands import read, read_booleans
 from irload.plan.backends.llvm.shuffles import folded
+from irload.plan.backends.llvm.tuning import SCORE_ROWS
 from irload.plan.backends.llvm.vector_math import LOG2_E, exp2_of_negative, exp_or_nothing
-from irload.plan.backends.llvm.vectors import Vector
-from irload.plan.ir.powers import least_exponent
 from irload.record import record
 
-TOGETHER = 4
-"""Rows whose largest scores are found at the same time: as many as one comparison takes cycles."""
-
-Keep = Callable[[Value, Value, list[Value]], None]
-"""Stores vectors of powers that lie beside each other: takes the row, the first column, and them."""
+Keep = Callable[[AnyInt, AnyInt, list[Vec]], None]
+"""Stores the exponentials of a turn: row, number of the turn, vectors."""
 
 
 @record()
-class ScoreRows:
-    """`rows` rows of `keys` sums, `pitch` bytes apart → e^(sum · scale + mask − largest) and 1 / Σ of each row.
+class Scoring:
+    """How sums become scores: sum · scale + mask, or −∞ where a boolean mask (`keeps`) is false.
 
-    `mask`: the bytes between its rows and between its columns. With `keeps` it is boolean, and −∞ stands where it is
-    false. With `causal` row i has the keys 0…start + i. `coarse`: powers are to be rounded to bf16. The `padded`
-    columns that are no keys get powers of 0, or NaN where all the row is.
-
-    `scores` of the methods are `nbytes`: the rows, then a vector and two numbers of each. `begin` comes first, then
-    `take` for all sums, and `finish`.
+    `mask`: bytes between columns of the mask. `causal`: query i has the keys 0…i. `coarse`: exponentials are rounded to
+    bf16, so a shorter polynomial suffices.
     """
 
-    lanes: int
-    rows: int
-    keys: int
-    pitch: int
     scale: float
-    mask: tuple[int, int] | None
+    mask: int | None
     keeps: bool
     causal: bool
-    coarse: bool = False
+    coarse: bool
 
     @property
-    def _vectors(self) -> int:
-        """Vectors of powers that are made in one turn."""
-        return tiles.DEPTH // self.lanes if self.coarse else 1
+    def rewrites(self) -> bool:
+        """True if scores replace sums in memory before the maximum is known.
+
+        A scale above 1 may overflow to infinity, and so give NaN; smaller scales apply to differences of scores.
+        """
+        return self.mask is not None or self.causal or not 0 < self.scale <= 1
 
     @property
-    def padded(self) -> int:
-        """The columns with powers."""
-        wide = self._vectors * self.lanes
-        return -(-self.keys // wide) * wide
+    def factor(self) -> float:
+        """The factor from differences of scores to exponents."""
+        return (1.0 if self.rewrites else self.scale) * (LOG2_E if self.coarse else 1.0)
+
+
+@record(eq=False)
+class Layout:
+    """Where scores lie: strips of rows, of each row panels of columns. Distances count bytes.
+
+    Exponentials are computed in turns of `turn` vectors, `step` bytes apart.
+
+    Numbers are known, or registers of a function.
+    """
+
+    strips: Any
+    rows: Any
+    strip: Any
+    row: Any
+    panel: int
+    turn: int
+    step: int
 
     @property
-    def nbytes(self) -> int:
-        """The bytes of the rows, and of what belongs to them."""
-        return self.rows * self.pitch + self._whole * (self.lanes + 2) * 4
+    def nbytes(self) -> Any:
+        """The bytes of the scores."""
+        return self.strips * self.strip
+
+    def all_bytes(self, lanes: int) -> Any:
+        """The bytes of the scores, and of a vector and two numbers for each row."""
+        return self.nbytes + _whole(self.strips * self.rows, lanes) * ((lanes + 2) * 4)
+
+    def of(self, f: Function, queries: AnyInt) -> Layout:
+        """The layout of a block that has `queries` left, at least one."""
+        if self.strips == 1:
+            return self
+        return replace(self, strips=f.minimum(self.strips, (queries + self.rows - 1) // self.rows))
+
+
+@record(eq=False)
+class ScoreRows:
+    """The rows of a block, at `scores` as the layout says.
+
+    Behind them lies a vector for each row, with the running maximum of each lane and later the sum of each lane; then
+    the negated maximum of each row, and the inverse of its sum.
+
+    `least`: the exponent below which exponentials are 0; `start`: the number of the first query, and `last` that of the
+    first query of the last strip of all; `mask`: that of query 0.
+    """
+
+    f: Function
+    scoring: Scoring
+    layout: Layout
+    scores: Pointer
+    keys: AnyInt
+    least: Vec
+    start: AnyInt
+    last: AnyInt
+    mask: Pointer | None
+    mask_row: AnyInt
+
+    def first(self, strip: AnyInt) -> AnyInt:
+        """The number of the first query of a strip."""
+        return self.f.minimum(self.start + strip * self.layout.rows, self.last)
+
+    def place(self, strip: AnyInt) -> Pointer:
+        """The scores of a strip."""
+        return self.scores + strip * self.layout.strip
 
     @property
-    def _whole(self) -> int:
-        """Rows in whole vectors of numbers."""
-        return -(-self.rows // self.lanes) * self.lanes
+    def vectors(self) -> AnyInt:
+        """Vectors of a row that have keys."""
+        return (self.keys + self.f.lanes - 1) // self.f.lanes
 
-    @property
-    def _rewrites(self) -> bool:
-        """True where scale and mask are applied to sums in memory, else as powers are made of them."""
-        return self.mask is not None or self.causal or self.scale <= 0
+    def begin(self) -> None:
+        """Set running maxima to −∞, and scores of the last vector that is rounded with another one."""
+        f, least = self.f, self.f.number(-np.inf)
+        f.loop(0, self.layout.strips * self.layout.rows, 1, lambda i, _: f.store(least, self._lanes, i * (f.lanes * 4)))
+        if self.scoring.coarse:
+            last = (self.vectors - 1) // self.layout.turn * self.layout.step + (self.layout.turn - 1) * f.lanes * 4
+            f.loop(0, self.layout.rows, 1, lambda i, _: f.store(least, self.scores, i * self.layout.row + last))
 
-    @property
-    def _factor(self) -> float:
-        """What scores are multiplied with to be exponents."""
-        return (1.0 if self._rewrites else self.scale) * (LOG2_E if self.coarse else 1.0)
+    def update(self, strip: AnyInt, vector: AnyInt, place: Pointer, vectors: AnyInt, tail: AnyInt | None) -> None:
+        """Sums of some vectors of columns of a strip were stored at `place`, from `vector` on: update its rows.
 
-    def begin(self, f: Function, scores: Value) -> None:
-        """No row has a score yet, and those beyond all keys are −∞."""
-        columns = range(-(-self.keys // self.lanes) * self.lanes, self.padded, self.lanes)
+        `tail`: keys of the last vector, if it may be partial.
+        """
+        f, first, before = self.f, self.first(strip), strip * self.layout.rows
 
-        def row(i: Value, _: list[Value]) -> None:
-            f.store(f.number(-np.inf), self._vectors_of(f, scores), f.multiply(i, self.lanes * 4))
-            for column in columns:
-                f.store(f.number(-np.inf), scores, f.add(f.multiply(i, self.pitch), column * 4))
+        def row(r: AnyInt) -> None:
+            kept, own = self._lanes + (before + r) * (f.lanes * 4), place + r * self.layout.row
 
-        f.loop(0, self.rows, 1, row)
+            def maximum(v: AnyInt, top: Vec, count: AnyInt | None) -> Vec:
+                score = self._score(f.load(own, v * (f.lanes * 4)), first + r, (vector + v) * f.lanes, count)
+                if self.scoring.rewrites or count is not None:
+                    f.store(score, own, v * (f.lanes * 4))
+                return larger(score, top)
 
-    def take(
-        self,
-        f: Function,
-        scores: Value,
-        rows: tuple[Int, int],
-        columns: tuple[Int, int],
-        start: Value,
-        mask: Value | None,
-    ) -> None:
-        """Sums have been stored: of so many rows and columns from the first ones on. `mask`: that of the first row."""
-        first, count = rows
-        whole = count // TOGETHER * TOGETHER
-        for begin, end, together in ((0, whole, TOGETHER), (whole, count, count - whole)):
-
-            def some(i: Int, together: int = together) -> None:
-                for k in range(together):
-                    self._largest(f, scores, f.add(f.add(first, i), k), columns, start, mask)
-
-            repeat(f, begin, end, max(together, 1), some)
-
-    def finish(self, f: Function, scores: Value, keep: Keep | None = None) -> None:
-        """All sums have been taken: powers replace scores, or go where `keep` stores."""
-        self._fold(f, scores, 0, lambda a, b: _larger(f, a, b), lambda top: top * -self._factor)
-        f.loop(0, self.rows, 1, lambda i, _: self._powers(f, scores, i, keep))
-        self._fold(f, scores, 1, lambda a, b: f.arithmetic("fadd", a, b), lambda total: 1.0 / total)
-
-    def inverse(self, f: Function, scores: Value, row: Int) -> Value:
-        """1 / Σ of a row, in all lanes."""
-        return f.broadcast(self._numbers(f, scores, 1), f.multiply(row, 4))
-
-    def _vectors_of(self, f: Function, scores: Value) -> Value:
-        """Where the vector of each row lies: the largest of its scores in each lane, then the sum of its powers."""
-        return f.at(scores, self.rows * self.pitch)
-
-    def _numbers(self, f: Function, scores: Value, k: int) -> Value:
-        """Where the largest scores of all rows lie as exponents, negated (0), and the inverse sums (1)."""
-        return f.at(scores, self.rows * self.pitch + self._whole * (self.lanes + k) * 4)
-
-    def _fold(
-        self,
-        f: Function,
-        scores: Value,
-        k: int,
-        combine: Callable[[Value, Value], Value],
-        finish: Callable[[Vector], Vector],
-    ) -> None:
-        """The vector of each row → its `k`-th number."""
-
-        def group(first: Int) -> None:
-            own = f.at(self._vectors_of(f, scores), f.multiply(first, self.lanes * 4))
-            found = folded(f, [f.load(own, lane * self.lanes * 4) for lane in range(self.lanes)], combine)
-            f.store(finish(Vector(f, found)).value, self._numbers(f, scores, k), f.multiply(first, 4))
-
-        repeat(f, 0, self.rows, self.lanes, group)
-
-    def _largest(
-        self, f: Function, scores: Value, row: Int, columns: tuple[Int, int], start: Value, mask: Value | None
-    ) -> None:
-        """The largest scores of a row in each lane so far, and scores that are ready for powers."""
-        column, size = columns
-        own = f.at(scores, f.add(f.multiply(row, self.pitch), f.multiply(column, 4)))
-        kept = f.at(self._vectors_of(f, scores), f.multiply(row, self.lanes * 4))
-        top = f.load(kept)
-        for lane in range(0, size, self.lanes):
-            rest = min(self.lanes, size - lane)
-            score = self._score(f, f.load(own, lane * 4), row, f.add(column, lane), rest, start, mask)
-            if self._rewrites or rest < self.lanes:
-                f.store(score, own, lane * 4)
-            top = _larger(f, score, top)
-        f.store(top, kept)
-
-    def _score(
-        self, f: Function, total: Value, row: Int, column: Int, size: int, start: Value, mask: Value | None
-    ) -> Value:
-        """A vector of sums with scale and mask, −∞ beyond the keys that a row has."""
-        score = Vector(f, total)
-        if self.mask is not None and mask is not None:
-            at = f.add(f.multiply(row, self.mask[0]), f.multiply(column, self.mask[1]))
-            if self.keeps:
-                score = (score * self.scale).where(read_booleans(f, mask, at, self.mask[1], size), -np.inf)
+            top = f.load(kept)
+            if tail is None and isinstance(vectors, int):
+                for v in range(vectors):
+                    top = maximum(v, top, None)
             else:
-                score = score.times_plus(self.scale, Vector(f, read(f, mask, at, self.mask[1], size)))
-        elif self._rewrites and self.scale != 1:
-            score = score * self.scale
-        if self.causal:
-            score = score.where(self._seen(f, column, f.add(f.add(start, row), 1)), -np.inf)
-        return score.where(f.mask(size), -np.inf).value if size < self.lanes else score.value
+                (top,) = f.loop(0, vectors - 1, 1, lambda v, carried: [maximum(v, carried[0], None)], [top])
+                top = maximum(vectors - 1, top, tail)
+            f.store(top, kept)
 
-    def _seen(self, f: Function, column: Int, limit: Int) -> Value:
-        """The lanes whose column lies below the limit."""
-        count = f.value("i32", f"trunc i64 {f.subtract(limit, column)} to i32")
-        lanes = ", ".join(f"i32 {k}" for k in range(self.lanes))
-        first = f.value(f.integers, f"insertelement {f.integers} poison, i32 {count}, i64 0")
-        text = f"shufflevector {f.integers} {first}, {f.integers} poison, {f.integers} zeroinitializer"
-        return f.value(f.booleans, f"icmp slt {f.integers} <{lanes}>, {f.value(f.integers, text)}")
+        if tail is None:
+            unrolled(f, 0, self.layout.rows, SCORE_ROWS, lambda r, *_: row(r))
+        else:
+            f.loop(0, self.layout.rows, 1, lambda r, _: row(r))
 
-    def _powers(self, f: Function, scores: Value, row: Value, keep: Keep | None) -> None:
-        """The powers of a row, and their sum in each lane."""
-        factor, least = self._factor, least_exponent(self.keys)
-        own = f.at(scores, f.multiply(row, self.pitch))
-        lowered = Vector(f, f.broadcast(self._numbers(f, scores, 0), f.multiply(row, 4)))
+    def finish(self, keep: Keep | None = None) -> None:
+        """All scores are known: exponentials replace them, or go to `keep`; then the sums are inverted."""
+        self._fold(0, larger, lambda maximum: maximum * -1.0)
 
-        def turn(column: Value, carried: list[Value]) -> list[Value]:
-            found: list[Value] = []
-            for k in range(self._vectors):
-                score = Vector(f, f.load(own, f.add(f.multiply(column, 4), k * self.lanes * 4)))
-                score = score.times_plus(factor, lowered) if factor != 1 else score + lowered
-                power = exp2_of_negative(score) if self.coarse else exp_or_nothing(score, least)
-                found.append(power.value)
+        def strip(s: AnyInt) -> None:
+            self.f.loop(0, self.layout.rows, 1, lambda r, _: self._exponentials(s, r, keep))
+
+        repeat(self.f, 0, self.layout.strips, 1, strip)
+        self._fold(1, added, lambda total: 1.0 / total)
+
+    def inverse(self, row: AnyInt) -> Vec:
+        """The inverse of a row sum in all lanes."""
+        return self.f.broadcast(self._numbers(1), row * 4)
+
+    @property
+    def _lanes(self) -> Pointer:
+        return self.scores + self.layout.nbytes
+
+    def _numbers(self, k: int) -> Pointer:
+        """Negated maxima of all rows (0), or inverse sums (1)."""
+        return self._lanes + _whole(self.layout.strips * self.layout.rows, self.f.lanes) * ((self.f.lanes + k) * 4)
+
+    def _fold(self, k: int, combine: Callable[[Vec, Vec], Vec], finish: Callable[[Vec], Vec]) -> None:
+        """The vector of each row → its number `k`."""
+        f = self.f
+
+        def group(first: Int, _: list[Any]) -> None:
+            own = self._lanes + first * (f.lanes * 4)
+            result = folded(f, [f.load(own, lane * f.lanes * 4) for lane in range(f.lanes)], combine)
+            f.store(finish(result), self._numbers(k), first * 4)
+
+        f.loop(0, self.layout.strips * self.layout.rows, f.lanes, group)
+
+    def _score(self, total: Vec, query: AnyInt, column: AnyInt, count: AnyInt | None) -> Vec:
+        """A vector of sums with scale and mask, −∞ beyond the keys that the query has."""
+        f, scoring, mask, score = self.f, self.scoring, self.mask, total
+        if mask is not None and scoring.mask is not None:
+            at = query * self.mask_row + column * scoring.mask
+            if scoring.keeps:
+                score = (score * scoring.scale).where(read_booleans(f, mask, at, scoring.mask, count), -np.inf)
+            else:
+                score = score.times_plus(scoring.scale, read(f, mask, at, scoring.mask, count))
+        elif scoring.rewrites and scoring.scale != 1:
+            score = score * scoring.scale
+        if scoring.causal:
+            score = score.where(f.mask(query + 1 - column), -np.inf)
+        return score if count is None else score.where(f.mask(count), -np.inf)
+
+    def _exponentials(self, strip: AnyInt, r: AnyInt, keep: Keep | None) -> None:
+        """The exponentials of a row, and their sum in each lane."""
+        f, row, nbytes = self.f, strip * self.layout.rows + r, self.f.lanes * 4
+        own = self.place(strip) + r * self.layout.row
+        lowered = f.broadcast(self._numbers(0), row * 4)
+
+        def part(place: Pointer, turn: AnyInt, vectors: int, total: Vec) -> Vec:
+            powers = [self._exponential(f.load(place, k * nbytes) + lowered) for k in range(vectors)]
+            for k, power in enumerate(powers):
+                total = total + power
+                if keep is None:
+                    f.store(power, place, k * nbytes)
             if keep is not None:
-                keep(row, column, found)
-            else:
-                for k, power in enumerate(found):
-                    f.store(power, own, f.add(f.multiply(column, 4), k * self.lanes * 4))
-            (total,) = carried
-            for power in found:
-                total = f.arithmetic("fadd", total, power)
-            return [total]
+                keep(row, turn, powers)
+            return total
 
-        (total,) = f.loop(0, self.padded, self._vectors * self.lanes, turn, [f.zero()])
-        f.store(total, self._vectors_of(f, scores), f.multiply(row, self.lanes * 4))
+        def turn(k: Int, carried: list[Vec]) -> list[Vec]:
+            return [part(own + k * self.layout.step, k, self.layout.turn, carried[0])]
+
+        def single(k: Int, carried: list[Vec]) -> list[Vec]:
+            return [part(own + whole * self.layout.step + k * nbytes, whole, 1, carried[0])]
+
+        padded = self.vectors + (self.layout.turn - 1 if self.scoring.coarse else 0)
+        whole = padded // self.layout.turn
+        total = f.loop(0, whole, 1, turn, [f.zero()])
+        if not self.scoring.coarse:
+            total = f.loop(0, padded - whole * self.layout.turn, 1, single, total)
+        f.store(total[0], self._lanes, row * nbytes)
+
+    def _exponential(self, difference: Vec) -> Vec:
+        """The factor follows the subtraction, since large scores differ by less than a rounding of their products."""
+        factor = self.scoring.factor
+        exponent = difference * factor if factor != 1 else difference
+        return exp2_of_negative(exponent) if self.scoring.coarse else exp_or_nothing(exponent, self.least)
 
 
-def _larger(f: Function, a: Value, b: Value) -> Value:
-    """The larger one; `b` where `a` is NaN: a row with NaN comes out as NaN through its sum."""
-    return f.select(f.compare_floats("ogt", a, b), a, b)
+def _whole(rows: Any, lanes: int) -> Any:
+    """Rows in whole vectors of numbers."""
+    return (rows + lanes - 1) // lanes * lanes

@@ -1,24 +1,24 @@
-"""Copies of 4-byte elements that are contiguous along one axis in one tensor, and along another one in the other."""
+"""Copies of 4-byte elements between tensors that are contiguous along different axes."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import prod
+from dataclasses import replace
+from typing import Any
 
-from irload.plan.backends.llvm.axes import Axis, offsets
-from irload.plan.backends.llvm.builder import Function, Int, Value
+from irload.plan.backends.llvm.arguments import Arguments, moved, walk_lines
+from irload.plan.backends.llvm.axes import Axis, size_of, table
+from irload.plan.backends.llvm.builder import AnyInt, Function, Int, Pointer, Vec
 from irload.plan.backends.llvm.kernel import Kernel
 from irload.plan.backends.llvm.shuffles import transposed
+from irload.plan.backends.llvm.target import LINE
 from irload.record import record
-
-TOGETHER = 64
-"""Bytes of each row of the source that are read together: a cache line."""
 
 
 def contiguous_axes(axes: Sequence[Axis]) -> tuple[tuple[Axis, ...], Axis, Axis] | None:
-    """The outer axes, the one along which the target is contiguous, and that of the source.
+    """The outer axes, the axis along which the target is contiguous, and the one along which the source is.
 
-    None where there are no two such axes. The strides of an axis are those of target and source.
+    None unless these are two axes. The strides of an axis: target, source.
     """
     inner = next((axis for axis in axes if axis.strides[0] == 4), None)
     other = next((axis for axis in axes if axis.strides[1] == 4), None)
@@ -29,10 +29,11 @@ def contiguous_axes(axes: Sequence[Axis]) -> tuple[tuple[Axis, ...], Axis, Axis]
 
 @record()
 class TransposedCopy(Kernel):
-    """Squares of elements, turned in registers. Pointers: to, from.
+    """Squares of elements, transposed in registers. Pointers: to, from.
 
     `rows`: the axis along which the target is contiguous, `columns`: that of the source. A unit is a band of columns,
-    all rows. The last squares overlap those before them.
+    all rows. The last squares overlap their neighbours. The code reads all sizes and strides; sizes below that of a
+    square, or of a cache line of squares, are compiled in.
     """
 
     lanes: int
@@ -41,12 +42,22 @@ class TransposedCopy(Kernel):
     columns: Axis
 
     @property
+    def code(self) -> TransposedCopy:
+        rows, columns = min(self.rows.size, self.lanes), min(self.columns.size, self.lanes * self._most)
+        return replace(self, outer=(), rows=Axis(rows, ()), columns=Axis(columns, ()))
+
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        sizes = self.rows.size, self.columns.size, self._bands
+        return (*sizes, self.rows.strides[1], self.columns.strides[0], *table(self.outer, 2))
+
+    @property
     def count(self) -> int:
-        return prod(axis.size for axis in self.outer) * self._bands
+        return size_of(self.outer) * self._bands
 
     @property
     def cycles(self) -> float:
-        return prod(axis.size for axis in self.outer) * self.rows.size * self.columns.size
+        return size_of((*self.outer, self.rows, self.columns))
 
     @property
     def _height(self) -> int:
@@ -59,55 +70,53 @@ class TransposedCopy(Kernel):
         return min(self.lanes, self.columns.size)
 
     @property
+    def _most(self) -> int:
+        """Squares that read a cache line of each row."""
+        return max(1, LINE // (4 * self.lanes))
+
+    @property
     def _squares(self) -> int:
-        """Squares next to each other in a band."""
-        return min(max(1, TOGETHER // (4 * self.lanes)), -(-self.columns.size // self._width))
+        """Squares side by side in a band."""
+        return min(self._most, -(-self.columns.size // self._width))
 
     @property
     def _bands(self) -> int:
         return -(-self.columns.size // (self._width * self._squares))
 
     def write(self, function: Function) -> None:
-        f = function
-        target, source = (f.load_pointer(f["arguments"], 8 * k) for k in range(2))
+        f, given = function, Arguments(function)
+        pointers = given.pointers(2)
+        rows, columns, bands, down, right = given.integers(5)
 
-        def band(index: Value, _: list[Value]) -> None:
-            line, at = f.divmod(index, self._bands)
-            places = [f.at(p, o) for p, o in zip((target, source), offsets(f, line, self.outer, 2), strict=True)]
-            first = f.multiply(at, self._width * self._squares)
-            columns = [
-                f.minimum(f.add(first, k * self._width), self.columns.size - self._width) for k in range(self._squares)
-            ]
+        def band(places: list[Pointer], number: AnyInt) -> None:
+            first = number * (self._width * self._squares)
+            starts = [f.minimum(first + k * self._width, columns - self._width) for k in range(self._squares)]
 
-            def squares(row: Value, _: list[Value]) -> None:
-                top = f.minimum(f.multiply(row, self._height), self.rows.size - self._height)
-                for column in columns:
-                    self._turn(f, places, top, column)
+            def squares(row: Int, _: list[Any]) -> None:
+                top = f.minimum(row, rows - self._height)
+                for column in starts:
+                    self._transpose(f, moved(places, [top * 4 + column * right, top * down + column * 4]), down, right)
 
-            f.loop(0, -(-self.rows.size // self._height), 1, squares)
+            f.loop(0, rows, self._height, squares)
 
-        f.loop(f["begin"], f["end"], 1, band)
+        walk_lines(f, bands, given.table(2), pointers, band)
 
-    def _turn(self, f: Function, places: list[Value], row: Int, column: Int) -> None:
-        target, source = (
-            f.at(p, f.add(f.multiply(row, r), f.multiply(column, c)))
-            for p, r, c in zip(places, self.rows.strides, self.columns.strides, strict=True)
-        )
-        square = [f.load(source, k * self.rows.strides[1], self._width) for k in range(self._height)]
+    def _transpose(self, f: Function, places: list[Pointer], down: AnyInt, right: AnyInt) -> None:
+        """One square: rows of the source are `down` bytes apart, columns of the target `right`."""
+        target, source = places
+        square = [f.load(source, down * k, self._width) for k in range(self._height)]
         square += [f.zero()] * (self.lanes - self._height)
         for k, line in enumerate(transposed(f, square)[: self._width]):
-            _store_first(f, line, f.at(target, k * self.columns.strides[0]), self._height)
+            _store_first(f, line, target + right * k, self._height)
 
 
-def _store_first(f: Function, value: Value, pointer: Value, count: int) -> None:
+def _store_first(f: Function, value: Vec, pointer: Pointer, count: int) -> None:
     """Store the first elements in pieces, as stores with a mask are slow on some processors."""
-    if count == f.lanes:
-        f.store(value, pointer)
-        return
     done = 0
     while done < count:
         width = 1 << ((count - done).bit_length() - 1)
-        kind, lanes = f"<{width} x float>", ", ".join(f"i32 {k}" for k in range(done, done + width))
-        piece = f.value(kind, f"shufflevector {f.vector} {value}, {f.vector} poison, <{width} x i32> <{lanes}>")
-        f.emit(f"store {kind} {piece}, ptr {f.at(pointer, 4 * done)}, align 4")
+        if width == 1:
+            f.store_scalar(value.lane(done), pointer, 4 * done)
+        else:
+            f.store(f.shuffle(value, value, range(done, done + width)), pointer, 4 * done)
         done += width

@@ -1,123 +1,183 @@
-"""Windows along the spatial axes of maps: which of their elements, the taps, lie in the data."""
+"""Windows along the spatial axes of maps: keys of code, copies for them, and the loops over the windows of a row."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
-from irload.plan.backends.llvm.builder import Function, Int
+from irload.ops.sliding import WindowAxis
+from irload.plan.backends.llvm.builder import AnyInt, Function
 from irload.plan.backends.llvm.kernels.loops import repeat
-from irload.plan.ir.steps import Conv, Pool
 from irload.record import record
 
 FARTHEST = 1 << 31
-"""Elements that all windows of an axis may span, so that no product of addresses overflows."""
+"""Elements that the windows of an axis may span at most, so that offsets do not overflow."""
+
+
+def is_near(axis: WindowAxis) -> bool:
+    """True if offsets within all windows fit into the address arithmetic."""
+    return axis.reach + abs(axis.begin) + axis.size < FARTHEST
+
+
+def is_fixed(axis: WindowAxis) -> bool:
+    """True if fewer than two windows are in the interior: code for the axis has its size and count compiled in."""
+    return len(axis.interior) < 2
+
+
+def axis_key(axis: WindowAxis) -> WindowAxis:
+    """The axis that stands for all axes of the same borders: at most two interior windows, no unread end.
+
+    Code for it reads `size` and `count` at run time, except on axes for which `is_fixed` is true.
+    """
+    if is_fixed(axis):
+        return axis
+    fewer = len(axis.interior) - 2
+    size = min(axis.size, axis.reach - axis.begin) if axis.interior.stop == axis.count else axis.size
+    return replace(axis, size=size - fewer * axis.stride, count=axis.count - fewer)
+
+
+def edges(axis: WindowAxis) -> int:
+    """The number of windows outside the interior."""
+    return axis.count - len(axis.interior)
+
+
+def emit_taps(f: Function, axis: WindowAxis, position: AnyInt, size: AnyInt) -> tuple[AnyInt, AnyInt]:
+    """Emit `WindowAxis.taps`: the first tap, and the one after the last, which may precede the first."""
+    if not axis.is_padded:
+        return 0, axis.kernel
+    start = position * axis.stride - axis.begin
+    first, last = f.maximum(0 - start, 0), f.maximum(size - start, 0)
+    if axis.dilation > 1:
+        first, last = ((n + (axis.dilation - 1)) // axis.dilation for n in (first, last))
+    return f.minimum(first, axis.kernel), f.minimum(last, axis.kernel)
 
 
 @record()
-class WindowAxis:
-    """`count` windows of `kernel` taps over `size` elements. The first window starts `begin` elements before them."""
+class CopiedAxis:
+    """An axis of maps in a copy where each tap of some windows reads contiguous positions.
 
-    size: int
-    count: int
-    kernel: int = 1
-    stride: int = 1
-    dilation: int = 1
-    begin: int = 0
+    `stride`: the bytes between positions of the data. In the copy, positions that differ by a multiple of the windows'
+    stride are contiguous and form a phase. The copy omits the last phases if no tap reads them.
 
-    def taps(self, position: int) -> range:
-        """The taps of a window that lie in the data."""
-        start = position * self.stride - self.begin
-        first = min(max(0, -(start // self.dilation)), self.kernel)
-        return range(first, max(first, min(self.kernel, (self.size - 1 - start) // self.dilation + 1)))
+    `by_tap`: the copy has one phase for each tap, with the positions that it reads. Then outputs of consecutive lines
+    are contiguous, too.
+    """
+
+    windows: WindowAxis
+    stride: int
+    by_tap: bool = False
 
     @property
-    def interior(self) -> range:
-        """The windows of which all taps lie in the data."""
-        reach = self.size - 1 - (self.kernel - 1) * self.dilation + self.begin
-        first = min(-(-max(self.begin, 0) // self.stride), self.count)
-        return range(first, max(first, min(self.count, reach // self.stride + 1)))
+    def phases(self) -> int:
+        """The phases of the copy."""
+        taps = self.windows.kernel
+        return taps if self.by_tap else max(k * self.windows.dilation % self.windows.stride for k in range(taps)) + 1
 
     @property
-    def whole(self) -> tuple[int, int] | None:
-        """The taps of all windows, where none lacks any."""
-        return (0, self.kernel) if self.interior == range(self.count) else None
-
-    def emit_taps(self, f: Function, position: Int) -> tuple[Int, Int, Int]:
-        """The same as `taps`: the first tap and the one after the last; and where in the data the window starts."""
-        start = f.subtract(f.multiply(position, self.stride), self.begin)
-        if self.whole:
-            return *self.whole, start
-        before = f.maximum(f.subtract(0, start), 0)
-        first = f.minimum(f.divide(f.add(before, self.dilation - 1), self.dilation), self.kernel)
-        rest = f.maximum(f.subtract(self.size - 1 + self.dilation, start), 0)
-        last = f.minimum(f.divide(rest, self.dilation), self.kernel)
-        return first, f.maximum(first, last), start
+    def length(self) -> int:
+        """The positions of each phase."""
+        windows = self.windows
+        between = 0 if self.by_tap else (windows.kernel - 1) * windows.dilation // windows.stride
+        return between + windows.count
 
     @property
-    def is_near(self) -> bool:
-        """True where all that the windows span can be counted."""
-        span = (self.count - 1) * self.stride + (self.kernel - 1) * self.dilation + 1
-        return span + abs(self.begin) + self.size < FARTHEST
+    def apart(self) -> int:
+        """The distance between phases, in positions of the data."""
+        return self.windows.dilation if self.by_tap else 1
+
+    @property
+    def is_padded(self) -> bool:
+        """True if some positions of the copy are padding."""
+        last = (self.length - 1) * self.windows.stride + (self.phases - 1) * self.apart
+        return self.windows.begin > 0 or last - self.windows.begin >= self.windows.size
+
+    def tap(self, k: int) -> tuple[int, int]:
+        """The phase that tap k reads, and its position there for output 0."""
+        if self.by_tap:
+            return k, 0
+        position, phase = divmod(k * self.windows.dilation, self.windows.stride)
+        return phase, position
 
 
-def in_blocks(f: Function, axis: WindowAxis, size: int, block: Callable[[Int, list[range]], None]) -> None:
-    """`block(position, taps of its windows)` for blocks of windows: first ones, those that lack no tap, last ones."""
-    left = min(-(-axis.interior.start // size) * size, axis.count)
-    whole = left + max(0, axis.interior.stop - left) // size * size
+WindowAxes = tuple[WindowAxis, WindowAxis, WindowAxis]
+"""Depth, height and width."""
 
-    def ends(start: int, stop: int) -> None:
-        for at in range(start, stop, size):
-            block(at, [axis.taps(k) for k in range(at, min(at + size, stop))])
 
-    ends(0, left)
-    repeat(f, left, whole, size, lambda at: block(at, [range(axis.kernel)] * size))
-    ends(whole, axis.count)
+def in_blocks(
+    f: Function, axis: WindowAxis, count: AnyInt, size: int, block: Callable[[AnyInt, list[range]], None]
+) -> None:
+    """Emit `block(first window, taps of its windows)` for all windows of an axis, at most `size`, a power of two.
+
+    `count` is the number of windows, known at run time unless `is_fixed`. Windows of the interior that do not
+    fill a block are divided into powers of two: the largest one joins the left border, and the smallest the right one.
+    """
+    inner, half = axis.interior, size // 2
+
+    def pieces(at: AnyInt, windows: range) -> None:
+        for k in range(0, len(windows), size):
+            block(at + k, [axis.taps(window) for window in windows[k : k + size]])
+
+    if is_fixed(axis):
+        pieces(0, range(axis.count))
+        return
+    start, stop = max(inner.start - half, 0), min(inner.stop + half, axis.count)
+    left = [axis.taps(k) for k in range(start, inner.start)]
+    right = [axis.taps(k) for k in range(inner.stop, stop)]
+    pieces(0, range(start))
+    end = count - (axis.count - inner.stop)
+    rest = (end - inner.start) % size
+
+    def some(at: AnyInt, windows: int, left: Sequence[range] = (), right: Sequence[range] = ()) -> None:
+        if taps := [*left, *[range(axis.kernel)] * windows, *right]:
+            block(at, taps)
+
+    def leading(power: int) -> None:
+        if power:
+            f.when(rest >= power, lambda: some(start, power, left), lambda: leading(power // 2))
+        else:
+            some(start, 0, left)
+
+    leading(half)
+    taken: AnyInt = 0
+    for power in powers(half):
+        taken = f.maximum(taken, f.minimum(rest // power, 1) * power)
+    rest = rest - taken
+    at = whole = end - rest
+    repeat(f, inner.start + taken, whole, size, lambda at: some(at, size))
+    for power in powers(half // 2):
+        behind = rest % power
+
+        def trailing(at: AnyInt = at, power: int = power, behind: AnyInt = behind) -> None:
+            is_last = f.equal(behind, 0) if power > 1 else True
+            f.when(is_last, lambda: some(at, power, right=right), lambda: some(at, power))
+
+        f.when(rest >= power, trailing)
+        at, rest = at + (rest - behind), behind
+    if right:
+        f.when(f.equal(whole, end), lambda: some(end, 0, right=right))
+    pieces(end + (stop - inner.stop), range(stop, axis.count))
+
+
+def powers(largest: int) -> list[int]:
+    """The powers of two from `largest`, which is one of them or 0, down to 1."""
+    return [largest, *powers(largest // 2)] if largest else []
 
 
 def readers(axis: WindowAxis, taps: Sequence[range]) -> dict[int, list[tuple[int, int]]]:
-    """For each element that neighbouring windows of these taps read: which windows do, each by which tap."""
-    found: dict[int, list[tuple[int, int]]] = {}
-    for window, own in enumerate(taps):
-        for tap in own:
-            found.setdefault(window * axis.stride + tap * axis.dilation, []).append((window, tap))
-    return found
-
-
-def three(values: Sequence[int], missing: int) -> tuple[int, int, int]:
-    """What holds of one to three spatial axes, for three of them: the missing ones come first."""
-    found = (*(missing,) * (3 - len(values)), *values)
-    return found[0], found[1], found[2]
+    """For each element that neighbouring windows read: the pairs (window, tap) that read it."""
+    pairs: dict[int, list[tuple[int, int]]] = {}
+    for window, valid in enumerate(taps):
+        for tap in valid:
+            pairs.setdefault(window * axis.stride + tap * axis.dilation, []).append((window, tap))
+    return pairs
 
 
 def five(strides: Sequence[int]) -> tuple[int, ...]:
-    """Strides of maps [N,C,X…] for three spatial axes."""
-    return (*strides[:2], *three(strides[2:], 0))
+    """Strides of maps [N,C,X…] with three spatial axes."""
+    return (*strides[:2], *(0,) * (5 - len(strides)), *strides[2:])
 
 
-def pool_axes(step: Pool) -> tuple[WindowAxis, WindowAxis, WindowAxis]:
-    """The windows of a pooling along each of three spatial axes."""
-    return _axes(step, step.kernel)
-
-
-def conv_axes(step: Conv) -> tuple[WindowAxis, WindowAxis, WindowAxis]:
-    """The windows of a convolution along each of three spatial axes."""
-    return _axes(step, step.inputs[1].shape[3:])
-
-
-def window_axes(
-    sizes: Sequence[int],
-    counts: Sequence[int],
-    kernel: Sequence[int],
-    strides: Sequence[int],
-    dilations: Sequence[int],
-    begin: Sequence[int],
-) -> tuple[WindowAxis, WindowAxis, WindowAxis]:
-    """The windows along each of three spatial axes, of which one to three are given."""
-    geometry = (three(sizes, 1), three(counts, 1), three(kernel, 1), three(strides, 1), three(dilations, 1))
-    depth, height, width = (WindowAxis(*numbers) for numbers in zip(*geometry, three(begin, 0), strict=True))
+def three_axes(windows: Sequence[WindowAxis]) -> WindowAxes:
+    """The windows along depth, height and width: one tap for a missing axis."""
+    depth, height, width = (*(WindowAxis(1, 1),) * (3 - len(windows)), *windows)
     return depth, height, width
-
-
-def _axes(step: Conv | Pool, kernel: Sequence[int]) -> tuple[WindowAxis, WindowAxis, WindowAxis]:
-    sizes, counts = step.inputs[0].shape[2:], step.output.shape[2:]
-    return window_axes(sizes, counts, kernel, step.strides, step.dilations, step.pads_begin)

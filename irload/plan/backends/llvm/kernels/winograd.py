@@ -1,32 +1,39 @@
 """3×3 convolutions of stride 1 by Winograd's F(4,3): a quarter of the multiplications, ten times the rounding error.
 
-A tile is 4×4 outputs, from 6×6 inputs. Blocks of tiles are transformed into 36 matrices, multiplied by the transformed
-weights and transformed back while they lie in the cache. Where a tile reaches into padding it reads zeros; what it
-makes beyond the map is not stored.
+A tile is 4×4 outputs, computed from 6×6 inputs. Blocks of tiles are transformed into 36 matrices, multiplied by the
+transformed weights and transformed back while they are in the cache. Inputs in the padding are read from a row of
+zeros; outputs beyond the map are not stored.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
-from irload.plan.backends.llvm.builder import Function, Int, Value
+from irload.plan.backends.llvm.builder import AnyInt, Function, Int, Pointer
 from irload.plan.backends.llvm.expressions import evaluate
 from irload.plan.backends.llvm.kernel import Kernel
-from irload.plan.backends.llvm.kernels.loops import each_vector, offset
+from irload.plan.backends.llvm.kernels.loops import digits, each_vector, offset
+from irload.plan.backends.llvm.kernels.winograd_products import WinogradProducts
 from irload.plan.backends.llvm.kernels.winograd_transforms import transform_inputs, transform_outputs
 from irload.plan.backends.llvm.operands import read, write
 from irload.plan.backends.llvm.target import LINE
-from irload.plan.backends.llvm.tile import UNROLL, Level, Row, Tile, write_sums
 from irload.plan.ir.expression import Expression
 from irload.record import record
+
+MATRICES = 36
 
 
 @record()
 class Winograd(Kernel):
     """y = epilogue(conv3x3(x, w), operands). Pointers: x, w, y, then the operands. A unit is a block of tiles.
 
-    `sizes`: height and width of x; `outputs`: of y; `begin`: padding above and left. `depth` and `channels` are those
-    of x and y. Strides of [N,C,H,W] count bytes. `rows` × `vectors`: the tile of registers of the products.
+    `sizes`: height and width of x; `outputs`: of y; `begin`: padding above and left. x has `depth` channels, y has
+    `channels`. Strides of [N,C,H,W] count bytes. `tiles`: the tiles of a block. `rows`, `vectors`, `spread`: see
+    `WinogradProducts`.
+
+    The batch, the sizes of the maps, the strides of samples and rows, and `tiles` are read at run time. Compiled in are
+    the channels, which are the lengths of the inner loops, and `rows`, which unrolls them.
     """
 
     lanes: int
@@ -43,18 +50,23 @@ class Winograd(Kernel):
     tiles: int
     rows: int
     vectors: int
-
-    @property
-    def _all(self) -> int:
-        return count_tiles(self.batch, *self.outputs)
+    spread: int
 
     @property
     def code(self) -> Winograd:
-        return replace(self, batch=0)
+        def known(strides: tuple[int, ...]) -> tuple[int, ...]:
+            return 0, strides[1], 0, strides[3]
+
+        none = (0, 0)
+        operands = tuple(known(strides) for strides in self.operands)
+        return replace(
+            self, batch=0, sizes=none, outputs=none, x=known(self.x), y=known(self.y), operands=operands, tiles=0
+        )
 
     @property
     def numbers(self) -> tuple[int, ...]:
-        return (self._all,)
+        strides = [s for strides in (self.x, self.y, *self.operands) for s in strides[::2]]
+        return (self._all, self.tiles, *self.sizes, *self.outputs, *self._pitches, *strides)
 
     @property
     def count(self) -> int:
@@ -62,123 +74,109 @@ class Winograd(Kernel):
 
     @property
     def cycles(self) -> float:
-        products = 36 * self._all * self.depth * self._wide / self.lanes / 2
-        return products + self._all * 300 * (self.depth + self._wide) / self.lanes
+        products = MATRICES * self._all * self.depth * self._products.wide / self.lanes / 2
+        return products + self._all * 300 * (self.depth + self._products.wide) / self.lanes
 
     @property
-    def _deep(self) -> int:
-        """Floats of a row of transformed inputs."""
-        return -(-self.depth // self.lanes) * self.lanes
+    def _all(self) -> int:
+        return count_tiles(self.batch, *self.outputs)
 
     @property
-    def _wide(self) -> int:
-        """Floats of a row of sums: whole panels."""
-        panel = self.vectors * self.lanes
-        return -(-self.channels // panel) * panel
-
-    @property
-    def _lines(self) -> int:
-        """Tiles of registers that meet the same weights."""
-        return -(-self.tiles // self.rows)
-
-    @property
-    def _ahead(self) -> int:
-        """Cache lines of the next panel of weights that each turn of a tile asks for: all of them by all tiles."""
-        return -(-UNROLL * self.vectors * self.lanes * 4 // (LINE * self._lines))
+    def _products(self) -> WinogradProducts:
+        return WinogradProducts(self.lanes, self.depth, self.channels, self.rows, self.vectors, self.spread)
 
     @property
     def _pitches(self) -> tuple[int, int]:
         """Bytes from one matrix of transformed inputs, and of sums, to the next."""
-        return _pitch(self.tiles * self._deep * 4), _pitch(self.tiles * self._wide * 4)
+        return _pitch(self.tiles * self._products.deep * 4), _pitch(self.tiles * self._products.wide * 4)
 
     @property
-    def _places(self) -> list[int]:
-        """Where scratch has zeros, pointers to inputs, vectors of one tile, transformed inputs, sums, and its end."""
-        parts = [self._deep * 4, 36 * 8, 40 * self.lanes * 4, 36 * self._pitches[0], 36 * self._pitches[1]]
-        found = [0]
-        for nbytes in parts:
-            found.append(found[-1] + -(-nbytes // LINE) * LINE)
-        return found
+    def _offsets(self) -> list[int]:
+        """Offsets in scratch memory of zeros, pointers to inputs, vectors of one tile, and transformed inputs."""
+        zeros, pointers = self._products.deep * 4, -(-MATRICES * 8 // LINE) * LINE
+        return [0, zeros, zeros + pointers, zeros + pointers + 40 * self.lanes * 4]
 
     @property
     def scratch(self) -> int:
-        return self._places[-1]
+        return self._offsets[-1] + MATRICES * sum(self._pitches)
 
     def write(self, function: Function) -> None:
         f = function
-        x, w, y, *operands = (f.load_pointer(f["arguments"], 8 * k) for k in range(3 + len(self.operands)))
-        zeros, table, square, inputs, sums = (f.at(f["scratch"], place) for place in self._places[:-1])
-        count = f.load_int(f["arguments"], 8 * (3 + len(operands)))
+        tensors = 3 + len(self.operands)
+        x, w, y, *operands = (f.load_pointer(f["arguments"], 8 * k) for k in range(tensors))
+        numbers = [f.load_int(f["arguments"], 8 * (tensors + k)) for k in range(8 + 2 * (2 + len(operands)))]
+        count, tiles, *sizes = numbers[:4]
+        outputs, pitches, varying = numbers[4:6], (numbers[6], numbers[7]), iter(numbers[8:])
+        strides = [(next(varying), s[1], next(varying), s[3]) for s in (self.x, self.y, *self.operands)]
+        zeros, table, square, inputs = (f["scratch"] + place for place in self._offsets)
+        sums, products = inputs + pitches[0] * MATRICES, self._products
         self._write_inputs(f)
         self._write_outputs(f)
-        f.loop(0, self._deep, self.lanes, lambda at, _: f.store(f.zero(), zeros, f.multiply(at, 4)))
+        products.write_tiles(f)
+        f.loop(0, products.deep, self.lanes, lambda at, _: f.store(f.zero(), zeros, at * 4))
 
-        def block(index: Value, _: list[Value]) -> None:
-            first = f.multiply(index, self.tiles)
-            last = f.minimum(f.add(first, self.tiles), count)
+        def position(tile: Int) -> tuple[AnyInt, AnyInt, AnyInt]:
+            """The sample of a tile, and its first row and column of outputs."""
+            sample, (down, across) = digits(f, tile, [(n + 3) // 4 for n in outputs])
+            return sample, down * 4, across * 4
 
-            def before(tile: Value, _: list[Value]) -> None:
-                sample, top, left = self._position(f, tile)
-                top, left = f.subtract(top, self.begin[0]), f.subtract(left, self.begin[1])
-                source = f.at(x, offset(f, self.x, (sample, 0, top, left)))
-                target = f.at(inputs, f.multiply(f.subtract(tile, first), self._deep * 4))
-                f.call("inputs", [source, target, zeros, table, square, top, left])
+        def block(index: Int, _: list[Any]) -> None:
+            first = index * tiles
+            last = f.minimum(first + tiles, count)
 
-            def after(tile: Value, _: list[Value]) -> None:
-                sample, top, left = self._position(f, tile)
+            def before(tile: Int, _: list[Any]) -> None:
+                sample, top, left = position(tile)
+                top, left = top - self.begin[0], left - self.begin[1]
+                source = x + offset(f, strides[0], (sample, 0, top, left))
+                target = inputs + (tile - first) * (products.deep * 4)
+                f.call("inputs", [source, target, zeros, table, square, top, left, *sizes, strides[0][2], pitches[0]])
+
+            def after(tile: Int, _: list[Any]) -> None:
+                sample, top, left = position(tile)
                 results = [
-                    f.at(p, offset(f, s, (sample, 0, top, left)))
-                    for p, s in zip((y, *operands), (self.y, *self.operands), strict=True)
+                    p + offset(f, s, (sample, 0, top, left)) for p, s in zip((y, *operands), strides[1:], strict=True)
                 ]
-                height, width = (
-                    f.minimum(f.subtract(n, at), 4) for n, at in zip(self.outputs, (top, left), strict=True)
-                )
-                source = f.at(sums, f.multiply(f.subtract(tile, first), self._wide * 4))
-                f.call("outputs", [source, square, f.minimum(height, 4), f.minimum(width, 4), *results])
+                shape = [f.minimum(n - at, 4) for n, at in zip(outputs, (top, left), strict=True)]
+                source = sums + (tile - first) * (products.wide * 4)
+                f.call("outputs", [source, square, pitches[1], *shape, *results, *(s[2] for s in strides[1:])])
 
             f.loop(first, last, 1, before)
-            self._write_products(f, inputs, w, sums)
+            products.write(f, (inputs, w, sums), pitches, last - first)
             f.loop(first, last, 1, after)
 
         f.loop(f["begin"], f["end"], 1, block)
 
-    def _position(self, f: Function, tile: Value) -> tuple[Int, Int, Int]:
-        """The sample of a tile, and its first row and column of outputs."""
-        line, across = f.divmod(tile, -(-self.outputs[1] // 4))
-        sample, down = f.divmod(line, -(-self.outputs[0] // 4))
-        return sample, f.multiply(down, 4), f.multiply(across, 4)
-
     def _write_inputs(self, caller: Function) -> None:
-        """The inputs of a tile, whose first one stands at top, left, transformed: columns first, then rows."""
+        """The function that transforms the inputs of the tile at row `top` and column `left`: columns, then rows."""
         pointers = ["ptr x", "ptr v", "ptr zeros", "ptr table", "ptr square"]
-        f = caller.module.function("inputs", [*pointers, "i64 top", "i64 left"])
-        height, width = self.sizes
+        numbers = ["top", "left", "height", "width", "stride", "pitch"]
+        f = caller.module.function("inputs", [*pointers, *(f"i64 {name}" for name in numbers)])
 
-        def row(i: Value, _: list[Value]) -> None:
-            on_map = _within(f, f.add(f["top"], i), height)
+        def row(i: Int, _: list[Any]) -> None:
+            on_map = (f["top"] + i).below(f["height"])
 
-            def column(j: Value, _: list[Value]) -> None:
-                inside = f.both(on_map, _within(f, f.add(f["left"], j), width))
-                place = f.select(inside, f.at(f["x"], offset(f, self.x[2:], (i, j))), f["zeros"])
-                f.emit(f"store ptr {place}, ptr {f.at(f['table'], offset(f, (48, 8), (i, j)))}, align 8")
+            def column(j: Int, _: list[Any]) -> None:
+                inside = on_map & (f["left"] + j).below(f["width"])
+                place = f.select(inside, f["x"] + (i * f["stride"] + j * self.x[3]), f["zeros"])
+                f.store_scalar(place, f["table"], offset(f, (48, 8), (i, j)))
 
             f.loop(0, 6, 1, column)
 
         f.loop(0, 6, 1, row)
         nbytes = 4 * self.lanes
 
-        def vector(at: Int, count: int | None) -> None:
-            def column(j: Value, _: list[Value]) -> None:
-                places, made = f.at(f["table"], f.multiply(j, 8)), f.at(f["square"], f.multiply(j, nbytes))
-                data = [f.load(f.load_pointer(places, 48 * i), f.multiply(at, 4), count) for i in range(6)]
-                for i, value in enumerate(transform_inputs(f, data)):
-                    f.store(value, made, 6 * nbytes * i)
+        def vector(at: AnyInt, count: int | None) -> None:
+            def column(j: Int, _: list[Any]) -> None:
+                places, vectors = f["table"] + j * 8, f["square"] + j * nbytes
+                data = [f.load(f.load_pointer(places, 48 * i), at * 4, count) for i in range(6)]
+                for i, value in enumerate(transform_inputs(data)):
+                    f.store(value, vectors, 6 * nbytes * i)
 
-            def row(i: Value, _: list[Value]) -> None:
-                made = f.at(f["square"], f.multiply(i, 6 * nbytes))
-                target = f.at(f["v"], offset(f, (4, 6 * self._pitches[0]), (at, i)))
-                for j, value in enumerate(transform_inputs(f, [f.load(made, nbytes * j) for j in range(6)])):
-                    f.store(value, target, self._pitches[0] * j)
+            def row(i: Int, _: list[Any]) -> None:
+                vectors = f["square"] + i * (6 * nbytes)
+                target = f["v"] + (at * 4 + i * (f["pitch"] * 6))
+                for j, value in enumerate(transform_inputs([f.load(vectors, nbytes * j) for j in range(6)])):
+                    f.store(value, target, f["pitch"] * j)
 
             f.loop(0, 6, 1, column)
             f.loop(0, 6, 1, row)
@@ -186,97 +184,48 @@ class Winograd(Kernel):
         each_vector(f, self.depth, vector)
 
     def _write_outputs(self, caller: Function) -> None:
-        """The outputs of a tile: `rows` × `columns` of them lie on the map."""
+        """The function that transforms the sums of a tile, `rows` × `columns` of whose outputs are on the map."""
         names = ["y", *(f"operand{k}" for k in range(len(self.operands)))]
-        parameters = ["ptr m", "ptr square", "i64 rows", "i64 columns", *(f"ptr {name}" for name in names)]
+        parameters = ["ptr m", "ptr square", "i64 pitch", "i64 rows", "i64 columns"]
+        parameters += [*(f"ptr {name}" for name in names), *(f"i64 stride_{name}" for name in names)]
         f = caller.module.function("outputs", parameters)
         nbytes = 4 * self.lanes
-        line = f.at(f["square"], 36 * nbytes)
+        line = f["square"] + MATRICES * nbytes
 
-        def vector(at: Int, count: int | None) -> None:
-            def column(j: Value, _: list[Value]) -> None:
-                source = f.at(f["m"], offset(f, (4, self._pitches[1]), (at, j)))
-                made = f.at(f["square"], f.multiply(j, nbytes))
-                sums = [f.load(source, 6 * self._pitches[1] * i) for i in range(6)]
-                for i, value in enumerate(transform_outputs(f, sums)):
-                    f.store(value, made, 6 * nbytes * i)
+        def vector(at: AnyInt, count: int | None) -> None:
+            def column(j: Int, _: list[Any]) -> None:
+                source, vectors = f["m"] + (at * 4 + j * f["pitch"]), f["square"] + j * nbytes
+                sums = [f.load(source, f["pitch"] * (6 * i)) for i in range(6)]
+                for i, value in enumerate(transform_outputs(sums)):
+                    f.store(value, vectors, 6 * nbytes * i)
 
-            def row(i: Value, _: list[Value]) -> None:
-                made = f.at(f["square"], f.multiply(i, 6 * nbytes))
-                for j, value in enumerate(transform_outputs(f, [f.load(made, nbytes * j) for j in range(6)])):
+            def row(i: Int, _: list[Any]) -> None:
+                vectors = f["square"] + i * (6 * nbytes)
+                for j, value in enumerate(transform_outputs([f.load(vectors, nbytes * j) for j in range(6)])):
                     f.store(value, line, nbytes * j)
                 f.loop(0, f["columns"], 1, lambda j, _: output(i, j))
 
-            def output(i: Value, j: Value) -> None:
-                values = [f.load(line, f.multiply(j, nbytes))]
-                places = [
-                    f.at(f[name], offset(f, strides[1:], (at, i, j)))
-                    for name, strides in zip(names, (self.y, *self.operands), strict=True)
-                ]
-                for place, strides in zip(places[1:], self.operands, strict=True):
-                    values.append(read(f, place, 0, strides[1], count))
+            def output(i: Int, j: Int) -> None:
+                def place(name: str, strides: tuple[int, ...]) -> Pointer:
+                    return f[name] + (at * strides[1] + i * f[f"stride_{name}"] + j * strides[3])
+
+                values = [f.load(line, j * nbytes)]
+                for name, strides in zip(names[1:], self.operands, strict=True):
+                    values.append(read(f, place(name, strides), 0, strides[1], count))
                 (result,) = evaluate(f, self.epilogue, values)
-                write(f, result, places[0], 0, self.y[1], count)
+                write(f, result, place("y", self.y), 0, self.y[1], count)
 
             f.loop(0, 6, 1, column)
             f.loop(0, f["rows"], 1, row)
 
         each_vector(f, self.channels, vector)
 
-    def _write_products(self, f: Function, x: Value, w: Value, y: Value) -> None:
-        """36 products of [tiles, depth] by the weights."""
-        length, width = self.depth * 4, self.vectors * self.lanes * 4
-        lines = self._lines
-        height, taller = divmod(self.tiles, lines)
-        names = {rows: self._tile(f, rows) for rows in {height, height + 1 if taller else height}}
-        groups = self._wide // (self.vectors * self.lanes)
-
-        def panel(index: Value, _: list[Value]) -> None:
-            matrix, group = f.divmod(index, groups)
-            data = f.at(x, f.multiply(matrix, self._pitches[0]))
-            weights = f.at(w, f.multiply(index, length * self.vectors * self.lanes))
-            target = f.at(y, offset(f, (self._pitches[1], width), (matrix, group)))
-
-            def rows(count: int, first: int, last: int) -> None:
-                def tile(line: Value, _: list[Value]) -> None:
-                    at = f.add(f.multiply(line, count), taller if count == height else 0)
-                    place, result = (
-                        f.at(data, f.multiply(at, self._deep * 4)),
-                        f.at(target, f.multiply(at, self._wide * 4)),
-                    )
-                    ahead = f.at(following, f.multiply(line, self.depth // UNROLL * self._ahead * LINE))
-                    f.call(names[count], [place, weights, ahead, result])
-
-                f.loop(first, last, 1, tile)
-
-            following = f.at(weights, length * self.vectors * self.lanes)
-            if taller:
-                rows(height + 1, 0, taller)
-            rows(height, taller, lines)
-
-        f.loop(0, 36 * groups, 1, panel)
-
-    def _tile(self, caller: Function, rows: int) -> str:
-        """The name of the function for a tile of so many rows."""
-        name = f"product{rows}"
-        f = caller.module.function(name, ["ptr x", "ptr w", "ptr ahead", "ptr y"])
-        data = tuple(Row(k * self._deep * 4) for k in range(rows))
-        tile = Tile(data, self.vectors, self.vectors, (Level(self.depth, 4),), self._ahead)
-        for k, value in enumerate(write_sums(f, tile, f["x"], f["w"], {}, f["ahead"])):
-            row, vector = divmod(k, self.vectors)
-            f.store(value, f["y"], row * self._wide * 4 + vector * f.target.bytes)
-        return name
-
 
 def count_tiles(batch: int, height: int, width: int) -> int:
-    """The tiles of so many outputs."""
+    """The number of tiles that cover a batch of maps."""
     return batch * -(-height // 4) * -(-width // 4)
 
 
-def _within(f: Function, position: Int, size: int) -> Value:
-    return f.both(f.compare("sge", position, 0), f.compare("slt", position, size))
-
-
 def _pitch(nbytes: int) -> int:
-    """An odd number of lines, so that the same place of all matrices falls into different sets of the cache."""
+    """An odd number of cache lines, so that equal positions in all matrices belong to different sets of the cache."""
     return (-(-nbytes // LINE) | 1) * LINE

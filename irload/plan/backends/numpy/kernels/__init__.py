@@ -1,4 +1,4 @@
-"""The NumPy implementations of the plan's steps, each chosen by a rule on shapes and attributes.
+"""NumPy implementations of the plan's steps, each selected by a rule on shapes and attributes.
 
-A kernel does no work itself: it returns calls, pairs of a function and its arguments, bound to fixed views of memory.
+A kernel returns calls, pairs of a function and its arguments, bound to fixed views of memory; it does no work itself.
 """

@@ -1,4 +1,4 @@
-"""Activations on tiles: each is a few ufunc calls with `out=`, temporaries taken from scratch."""
+"""Activations on tiles: each is a few ufunc calls with `out=`, with temporaries from scratch."""
 
 from __future__ import annotations
 
@@ -9,31 +9,31 @@ import numpy as np
 from irload.core.tensor import Array
 from irload.plan.backends.numpy.kernels.calls import INFINITE, clip, maximum, negative
 from irload.plan.backends.numpy.kernels.views import frozen, shaped
-from irload.plan.threads import Part
+from irload.plan.threads import ThreadCalls
 
 Take = Callable[[], Array]
-"""Gives a temporary of the tile's shape."""
+"""Returns a temporary with the tile's shape."""
 
-Emit = Callable[[Sequence[Array], Array, Sequence[np.float32], Take], Part]
+EmitCalls = Callable[[Sequence[Array], Array, Sequence[np.float32], Take], ThreadCalls]
 """(arguments, out, numbers, temporaries) → calls. `out` may be one of the arguments."""
 
 
-def clamp(args: Sequence[Array], out: Array, numbers: Sequence[np.float32], take: Take) -> Part:
-    """X cut to a range."""
+def clamp(args: Sequence[Array], out: Array, numbers: Sequence[np.float32], take: Take) -> ThreadCalls:
+    """x clamped to a range."""
     return [clip(args[0], numbers[0], numbers[1], out)]
 
 
 _ZEROS = frozen(np.zeros(1 << 17, np.float32))
 
 
-def relu(args: Sequence[Array], out: Array, numbers: Sequence[np.float32], take: Take) -> Part:
+def relu(args: Sequence[Array], out: Array, numbers: Sequence[np.float32], take: Take) -> ThreadCalls:
     """max(x, 0)."""
-    # NumPy's maximum takes half the time with an array as with a number.
+    # NumPy's maximum is twice as fast with an array as with a number.
     zero = shaped(_ZEROS[: out.size], *out.shape) if out.size <= _ZEROS.size else np.float32(0)
     return [(maximum, (args[0], zero, out))]
 
 
-def sigmoid(args: Sequence[Array], out: Array, numbers: Sequence[np.float32], take: Take) -> Part:
+def sigmoid(args: Sequence[Array], out: Array, numbers: Sequence[np.float32], take: Take) -> ThreadCalls:
     """1 / (1 + e^−x)."""
     one = np.float32(1)
     return [
@@ -44,8 +44,8 @@ def sigmoid(args: Sequence[Array], out: Array, numbers: Sequence[np.float32], ta
     ]
 
 
-def swish(args: Sequence[Array], out: Array, numbers: Sequence[np.float32], take: Take) -> Part:
-    """X · sigmoid(b·x), where b is the number, or 1."""
+def swish(args: Sequence[Array], out: Array, numbers: Sequence[np.float32], take: Take) -> ThreadCalls:
+    """x · sigmoid(b·x), where b is the number, or 1."""
     t, one = take(), np.float32(1)
     return [
         (np.multiply, (args[0], -numbers[0], t)) if numbers else (negative, (args[0], t)),
@@ -55,8 +55,8 @@ def swish(args: Sequence[Array], out: Array, numbers: Sequence[np.float32], take
     ]
 
 
-def mish(args: Sequence[Array], out: Array, numbers: Sequence[np.float32], take: Take) -> Part:
-    """X · tanh(ln(1 + eˣ)), which is x·n / (n + 2) with n = eˣ·(eˣ + 2); beyond 20 that is x in f32."""
+def mish(args: Sequence[Array], out: Array, numbers: Sequence[np.float32], take: Take) -> ThreadCalls:
+    """x · tanh(ln(1 + eˣ)), which is x·n / (n + 2) with n = eˣ·(eˣ + 2); beyond 20 that is x in f32."""
     t, n, two = take(), take(), np.float32(2)
     return [
         clip(args[0], -INFINITE, np.float32(20), t),
@@ -69,7 +69,7 @@ def mish(args: Sequence[Array], out: Array, numbers: Sequence[np.float32], take:
     ]
 
 
-def softplus(args: Sequence[Array], out: Array, numbers: Sequence[np.float32], take: Take) -> Part:
+def softplus(args: Sequence[Array], out: Array, numbers: Sequence[np.float32], take: Take) -> ThreadCalls:
     """max(x, 0) + ln(1 + e^−|x|), which does not overflow."""
     t = take()
     return [
@@ -82,7 +82,7 @@ def softplus(args: Sequence[Array], out: Array, numbers: Sequence[np.float32], t
     ]
 
 
-def hard_sigmoid(args: Sequence[Array], out: Array, numbers: Sequence[np.float32], take: Take) -> Part:
+def hard_sigmoid(args: Sequence[Array], out: Array, numbers: Sequence[np.float32], take: Take) -> ThreadCalls:
     """min(max(alpha·x + beta, 0), 1)."""
     alpha, beta = numbers
     return [
@@ -92,8 +92,8 @@ def hard_sigmoid(args: Sequence[Array], out: Array, numbers: Sequence[np.float32
     ]
 
 
-def hard_swish(args: Sequence[Array], out: Array, numbers: Sequence[np.float32], take: Take) -> Part:
-    """X · min(max(x/6 + 1/2, 0), 1)."""
+def hard_swish(args: Sequence[Array], out: Array, numbers: Sequence[np.float32], take: Take) -> ThreadCalls:
+    """x · min(max(x/6 + 1/2, 0), 1)."""
     t = take()
     return [*hard_sigmoid(args, t, (np.float32(1 / 6), np.float32(0.5)), take), (np.multiply, (args[0], t, out))]
 
@@ -108,28 +108,28 @@ _ERF = (
 # fmt: on
 
 
-def _erf_of_scaled(x: Array, scale: float, out: Array, square: Array) -> Part:
+def _erf_of_scaled(x: Array, scale: float, out: Array, square: Array) -> ThreadCalls:
     """erf(scale·x): the scale goes into the polynomial. `out` must not be `x`."""
     poly = [np.float32(c * scale ** (2 * k + 1)) for k, c in enumerate(_ERF)]
-    calls: Part = [(np.square, (x, square)), (np.multiply, (square, poly[-1], out))]
+    calls: ThreadCalls = [(np.square, (x, square)), (np.multiply, (square, poly[-1], out))]
     for c in poly[-2:0:-1]:
         calls += [(np.add, (out, c, out)), (np.multiply, (out, square, out))]
     return [*calls, (np.add, (out, poly[0], out)), (np.multiply, (out, x, out)), (np.tanh, (out, out))]
 
 
-def erf(args: Sequence[Array], out: Array, numbers: Sequence[np.float32], take: Take) -> Part:
+def erf(args: Sequence[Array], out: Array, numbers: Sequence[np.float32], take: Take) -> ThreadCalls:
     """The error function."""
     t = take()
     return [*_erf_of_scaled(args[0], 1.0, t, take()), (np.copyto, (out, t))]
 
 
-def gelu(args: Sequence[Array], out: Array, numbers: Sequence[np.float32], take: Take) -> Part:
+def gelu(args: Sequence[Array], out: Array, numbers: Sequence[np.float32], take: Take) -> ThreadCalls:
     """x/2·(1 + erf(x/√2))."""
     t = take()
     return [*_erf_of_scaled(args[0], 0.5**0.5, t, take()), *_half_of_one_more(args[0], t, out)]
 
 
-def gelu_tanh(args: Sequence[Array], out: Array, numbers: Sequence[np.float32], take: Take) -> Part:
+def gelu_tanh(args: Sequence[Array], out: Array, numbers: Sequence[np.float32], take: Take) -> ThreadCalls:
     """x/2·(1 + tanh(√(2/π)·(x + 0.044715·x³)))."""
     t = take()
     root = (2 / np.pi) ** 0.5
@@ -143,16 +143,16 @@ def gelu_tanh(args: Sequence[Array], out: Array, numbers: Sequence[np.float32], 
     ]
 
 
-def _half_of_one_more(x: Array, t: Array, out: Array) -> Part:
+def _half_of_one_more(x: Array, t: Array, out: Array) -> ThreadCalls:
     """x/2·(1 + t)."""
     return [
         (np.add, (t, np.float32(1), t)),
-        (np.multiply, (t, np.float32(0.5), t)),  # before x, which may be too large to be doubled
+        (np.multiply, (t, np.float32(0.5), t)),  # before x, which may overflow if doubled
         (np.multiply, (t, x, out)),
     ]
 
 
-def elu(args: Sequence[Array], out: Array, numbers: Sequence[np.float32], take: Take) -> Part:
+def elu(args: Sequence[Array], out: Array, numbers: Sequence[np.float32], take: Take) -> ThreadCalls:
     """max(x, 0) + alpha·(e^min(x, 0) − 1)."""
     t, zero = take(), np.float32(0)
     return [

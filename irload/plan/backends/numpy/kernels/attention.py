@@ -1,4 +1,4 @@
-"""Attention: two matmuls around a softmax, for as many heads at a time as have scores that stay in the cache."""
+"""Attention: two matmuls around a softmax, over as many heads at a time as keep their scores in cache."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from irload.plan.backends.numpy.kernels.rows import LOWEST, softmax_calls
 from irload.plan.backends.numpy.kernels.tiles import cut, cut_range
 from irload.plan.backends.numpy.kernels.views import frozen, shaped
 from irload.plan.backends.numpy.measured import PRODUCTS, TILE
-from irload.plan.threads import Part
+from irload.plan.threads import ThreadCalls
 
 
 def attention(
@@ -22,15 +22,18 @@ def attention(
     mask: Array | None,
     dropped: Array | None,
     out: Array,
-    scale: float,
+    scales: tuple[float, float],
     scratch: Scratch,
     threads: int,
-) -> list[Part]:
-    """softmax(q kᵀ · scale + mask) v over [heads…, rows, width]. All broadcast to the leading axes of `out`.
+) -> list[ThreadCalls]:
+    """softmax((q · scales[0]) kᵀ · scales[1] + mask) v over [heads…, rows, width].
 
-    Scores are −∞ where the boolean `dropped` says so, whatever they were.
+    All operands broadcast to the leading axes of `out`.
 
-    The rows of q, k, v and out may lie anywhere: heads that share keys share them as views.
+    Scores where the boolean `dropped` is true are −∞. The scales are not combined: q · scale may overflow where q kᵀ
+    does not, and the reverse, and the sign of an infinite score would be wrong.
+
+    The rows of q, k, v and out may have any strides: heads that share keys share them as views.
     """
     lead, rows, keys, width = out.shape[:-2], q.shape[-2], k.shape[-2], q.shape[-1]
     q, k, v = (np.broadcast_to(x, lead + x.shape[-2:]) for x in (q, k, v))
@@ -41,17 +44,23 @@ def attention(
         blocks = [(*at, slice(*r)) for at in np.ndindex(*lead[:-1]) for r in cut_range(0, lead[-1], most)]
         size = (min(most, lead[-1]),)
     ones = frozen(np.ones((keys, 1), np.float32))
-    parts: list[Part] = []
+    parts: list[ThreadCalls] = []
     for start, stop in cut(len(blocks), scratch.share(threads, prod(lead) * rows * keys * width, PRODUCTS)):
-        part: Part = []
-        scores, scaled = scratch.take((*size, rows, keys)), scratch.take((*size, rows, width))
+        part: ThreadCalls = []
+        scores = scratch.take((*size, rows, keys))
         height = prod(size) * rows
         sums, lost = scratch.take((height, 1)), scratch.take((height, keys), np.bool_)
+        scaled = scratch.take((*size, rows, width)) if scales[0] != 1 else scores
         for at in blocks[start:stop]:
             a, b, c, o = q[at], k[at], v[at], out[at]
-            s, t = scores[: len(a)], scaled[: len(a)]
+            s = scores[: len(a)]
             flat = shaped(s, -1, keys)
-            part += [(np.multiply, (a, np.float32(scale), t)), (np.matmul, (t, b.swapaxes(-1, -2), s))]
+            if scales[0] != 1:
+                part.append((np.multiply, (a, np.float32(scales[0]), scaled[: len(a)])))
+                a = scaled[: len(a)]
+            part.append((np.matmul, (a, b.swapaxes(-1, -2), s)))
+            if scales[1] != 1:
+                part.append((np.multiply, (s, np.float32(scales[1]), s)))
             if mask is not None:
                 part.append((np.add, (s, mask[at], s)))
             if dropped is not None:

@@ -1,4 +1,4 @@
-"""What tables of calls are made of: functions that take `out` by position, and working memory."""
+"""Elements of call tables: functions with a positional `out`, and working memory."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from irload.plan.threads import Call
 
 
 def maximum(a: Array, b: Any, out: Array) -> None:
-    """np.maximum, which alone among the ufuncs (with minimum) no longer takes `out` by position."""
+    """np.maximum, which (like minimum) does not accept `out` by position."""
     np.maximum(a, b, out=out)
 
 
 def minimum(a: Array, b: Any, out: Array) -> None:
-    """np.minimum, likewise."""
+    """np.minimum, which does not accept `out` by position."""
     np.minimum(a, b, out=out)
 
 
 def negative(a: Array, out: Array) -> None:
-    """−a, as a product: np.negative of NumPy 2.4 goes wrong where both lie four elements apart."""
+    """−a, as a product: np.negative of NumPy 2.4 is wrong if both arrays have a stride of four elements."""
     np.multiply(a, MINUS_ONE, out)
 
 
@@ -34,12 +34,12 @@ MINUS_ONE = np.float32(-1)
 
 
 def clip(a: Array, low: np.float32, high: np.float32, out: Array) -> Call:
-    """The call that holds `a` between two numbers: the method, as np.clip takes half as long again."""
+    """Return the call that clamps `a`: the method, because np.clip takes 1.5 times as long."""
     return a.clip, (low, high, out)
 
 
 class Scratch:
-    """Working memory of kernels: taken and given back step by step, so that all steps share the same bytes."""
+    """Working memory of kernels: reserved and released step by step, so all steps share the same bytes."""
 
     def __init__(self) -> None:
         self.tile = TILE
@@ -49,21 +49,21 @@ class Scratch:
         self.peak = 0
 
     def reset(self) -> None:
-        """Give everything back: the step that took it is complete."""
+        """Release everything at the end of a step."""
         self._at = (0, 0)
         self.tile = TILE
 
     def share(self, threads: int, work: int, least: int) -> int:
-        """How many threads share a step: all of them where there is work enough, else one.
+        """Return the number of threads that share a step: all if there is enough work, else one.
 
-        Tiles are larger then, as threads also share the interpreter's lock, and ask for it at each call.
+        Tiles are larger with several threads, because threads contend for the interpreter lock at each call.
         """
         shared = threads if work >= least else 1
         self.tile = TILE if shared == 1 else SHARED
         return shared
 
     def take(self, shape: Sequence[int], dtype: Any = np.float32) -> Array:
-        """An array of undefined content that is valid until the end of the step."""
+        """Return an uninitialised array that is valid until the end of the step."""
         size = int(np.prod(tuple(shape), dtype=object)) * np.dtype(dtype).itemsize
         chunk, offset = self._at
         while chunk < len(self.chunks) and self.chunks[chunk].size - offset < size:

@@ -1,26 +1,30 @@
-"""Convolutions on channels-last data. Each thread makes a range of output rows, from a padded copy of what it needs."""
+"""Convolutions on channels-last data. Each thread computes a range of output rows, from a padded copy of its inputs."""
 
 from __future__ import annotations
+
+from itertools import product
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from irload.core.tensor import Array
 from irload.plan.backends.numpy.kernels.calls import Scratch
+from irload.plan.backends.numpy.kernels.copying import dense
 from irload.plan.backends.numpy.kernels.epilogue import Epilogue
 from irload.plan.backends.numpy.kernels.matmul import columns_by_matrix, rows_by_matrix
 from irload.plan.backends.numpy.kernels.packing import WeightOperand, contiguous, pack_matrix
 from irload.plan.backends.numpy.kernels.small_gemm import panel_width, products
 from irload.plan.backends.numpy.kernels.tiles import cut, cut_range
 from irload.plan.backends.numpy.kernels.views import merged, shaped, shaped_constant
-from irload.plan.backends.numpy.measured import BLOCK, CONV_TILE, FEW_CHANNELS, POSITIONS, PRODUCTS, TAPS
-from irload.plan.threads import Part
+from irload.plan.backends.numpy.kernels.windows import fill_band
+from irload.plan.backends.numpy.measured import BLOCK, CONV_TILE, FEW_CHANNELS, LARGEST_TILE, POSITIONS, PRODUCTS, TAPS
+from irload.plan.threads import ThreadCalls
 from irload.record import record
 
 
 @record()
 class Conv2d:
-    """One convolution of two spatial axes: x [N,H,W,C], w [G,O/G,C/G,kh,kw], out [N,OH,OW,O]."""
+    """One convolution with two spatial axes: x [N,H,W,C], w [G,O/G,C/G,kh,kw], out [N,OH,OW,O]."""
 
     x: Array
     w: WeightOperand
@@ -29,9 +33,9 @@ class Conv2d:
     strides: tuple[int, int]
     dilations: tuple[int, int]
     pads: tuple[int, int, int, int]
-    """Before and after the rows, before and after the columns."""
+    """Padding before and after the rows, before and after the columns."""
     padded: Array | None = None
-    """[N,H+pads,W+pads,C] with x in its middle, where x has a border in memory."""
+    """[N,H+pads,W+pads,C] with x in its centre, if x has padding in memory."""
 
     @property
     def kernel(self) -> tuple[int, int]:
@@ -40,27 +44,26 @@ class Conv2d:
 
     @property
     def reach(self) -> tuple[int, int]:
-        """Rows and columns that the dilated kernel covers."""
+        """Rows and columns that the dilated kernel spans."""
         return tuple((k - 1) * d + 1 for k, d in zip(self.kernel, self.dilations, strict=True))  # pyright: ignore
 
 
-def pointwise(conv: Conv2d, scratch: Scratch, threads: int) -> list[list[Part]]:
+def pointwise(conv: Conv2d, scratch: Scratch, threads: int) -> list[list[ThreadCalls]]:
     """1×1 kernels: one matmul over all positions."""
     rows, out, epilogue, phases = positions(conv, scratch, threads)
-    w = conv.w.packed("1x1", lambda w: pack_matrix(shaped_constant(w, *w.shape[1:3]).T))
+    w = _pointwise_weights(conv)
     make = columns_by_matrix if is_small_map(len(rows), threads) else rows_by_matrix
     return phases + make(rows, w, out, epilogue, scratch, threads)
 
 
-def pointwise_lines(conv: Conv2d, scratch: Scratch, threads: int) -> list[list[Part]]:
-    """1×1 kernels whose result is no block of memory: line by line, within a border or for slices of another tensor."""
+def pointwise_lines(conv: Conv2d, scratch: Scratch, threads: int) -> list[list[ThreadCalls]]:
+    """1×1 kernels whose result is not contiguous: row by row, into a padded buffer or slices of another tensor."""
     n, oh, ow, o = conv.out.shape
-    w = conv.w.packed("1x1", lambda w: pack_matrix(shaped_constant(w, *w.shape[1:3]).T))
-    x = conv.x[:, :: conv.strides[0], :: conv.strides[1]][:, :oh, :ow]
+    x, w = _pointwise_data(conv), _pointwise_weights(conv)
     epilogue = conv.epilogue.broadcast(conv.out.shape)
-    parts: list[Part] = []
+    parts: list[ThreadCalls] = []
     for start, stop in cut(oh, scratch.share(threads, conv.out.size * x.shape[3], PRODUCTS)):
-        part: Part = []
+        part: ThreadCalls = []
         for sample in range(n):
             for a, b in cut_range(start, stop, max(1, max(BLOCK, scratch.tile) // (ow * o))):
                 out = conv.out[sample, a:b]
@@ -70,27 +73,34 @@ def pointwise_lines(conv: Conv2d, scratch: Scratch, threads: int) -> list[list[P
     return [parts]
 
 
-def positions(conv: Conv2d, scratch: Scratch, threads: int) -> tuple[Array, Array, Epilogue, list[list[Part]]]:
-    """The positions that a 1×1 kernel takes, as rows; the result and the epilogue likewise; the copies they need."""
+def positions(conv: Conv2d, scratch: Scratch, threads: int) -> tuple[Array, Array, Epilogue, list[list[ThreadCalls]]]:
+    """Return the input positions of a 1×1 kernel as rows, the result and epilogue likewise, and the required copies."""
     n, oh, ow, o = conv.out.shape
-    phases: list[list[Part]] = []
-    x = conv.x[:, :: conv.strides[0], :: conv.strides[1]][:, :oh, :ow]
-    if not x.flags.c_contiguous:
-        dense = scratch.take(x.shape)
-        phases.append([[(np.copyto, (dense[:, a:b], x[:, a:b]))] for a, b in cut(oh, threads)])
-        x = dense
+    phases: list[list[ThreadCalls]] = []
+    x = dense(_pointwise_data(conv), scratch, threads, phases)
     out = shaped(conv.out, n * oh * ow, o)
     epilogue = conv.epilogue.flattened(conv.out.shape, out.shape, scratch, phases)
     return shaped(x, len(out), -1), out, epilogue, phases
 
 
+def _pointwise_data(conv: Conv2d) -> Array:
+    """Return the input positions [N,OH,OW,C] of a 1×1 kernel."""
+    _, oh, ow, _ = conv.out.shape
+    return conv.x[:, :: conv.strides[0], :: conv.strides[1]][:, :oh, :ow]
+
+
+def _pointwise_weights(conv: Conv2d) -> Array:
+    """Return [C, O], or panels."""
+    return conv.w.packed("1x1", lambda w: pack_matrix(shaped_constant(w, *w.shape[1:3]).T))
+
+
 def is_small_map(rows: int, threads: int) -> bool:
-    """True where threads had better share the channels: cut by positions, each would have to pack all the weights."""
+    """True if threads should share the channels: sharing the positions, each would pack all weights."""
     return rows < (32 if threads == 1 else 128 * threads)
 
 
-def im2col(conv: Conv2d, scratch: Scratch, threads: int) -> list[list[Part]]:
-    """Any kernel: windows copied row by row into a tile, then a matmul a group."""
+def im2col(conv: Conv2d, scratch: Scratch, threads: int) -> list[list[ThreadCalls]]:
+    """Any kernel: windows are copied row by row into a tile, then one matmul per group."""
     n, oh, ow, o = conv.out.shape
     groups, per_group, depth = conv.w.shape[:3]
     kh, kw = conv.kernel
@@ -99,35 +109,39 @@ def im2col(conv: Conv2d, scratch: Scratch, threads: int) -> list[list[Part]]:
     w = im2col_weights(conv)
     epilogue = conv.epilogue.broadcast(conv.out.shape)
     rows_at_once = max(1, min(oh, max(CONV_TILE // (ow * k), POSITIONS // ow)))
-    parts: list[Part] = []
+    columns_at_once = ow
+    if ow * k > LARGEST_TILE:  # of one row alone
+        rows_at_once, columns_at_once = 1, max(1, LARGEST_TILE // k)
+    parts: list[ThreadCalls] = []
     for start, stop in cut(oh, threads):
-        part: Part = []
-        tile = scratch.take((rows_at_once, ow, kh, kw, depth))
+        part: ThreadCalls = []
+        tile = scratch.take((rows_at_once, columns_at_once, kh, kw, depth))
         block = groups == 1 and merged(conv.out[0, :rows_at_once], -1, o) is not None
-        narrow = None if block else scratch.take((rows_at_once * ow, per_group))
+        narrow = None if block else scratch.take((rows_at_once * columns_at_once, per_group))
         for sample in range(n):
             band = padded_band(conv, sample, start, stop, scratch, part)
             windows = window_view(conv, band, stop - start)
-            for a, b in cut_range(0, stop - start, rows_at_once):
-                out = conv.out[sample, start + a : start + b]
+            bands = cut_range(0, stop - start, rows_at_once)
+            for (a, b), (c, d) in product(bands, cut_range(0, ow, columns_at_once)):
+                out = conv.out[sample, start + a : start + b, c:d]
                 for g in range(groups):
-                    columns = tile[: b - a]
-                    part.append((np.copyto, (columns, windows[a:b, ..., g * depth : (g + 1) * depth])))
-                    matrix = shaped(columns, (b - a) * ow, k)
+                    columns = tile[: b - a, : d - c]
+                    part.append((np.copyto, (columns, windows[a:b, c:d, ..., g * depth : (g + 1) * depth])))
+                    matrix = shaped(columns, (b - a) * (d - c), k)
                     if narrow is None:
                         part += products(matrix, w[0], shaped(out, -1, o))
                     else:
-                        result = narrow[: (b - a) * ow]
+                        result = narrow[: (b - a) * (d - c)]
                         target = out[..., g * per_group : (g + 1) * per_group]
                         part += products(matrix, w[g], result)
                         part.append((np.copyto, (target, shaped(result, *target.shape))))
-                part += epilogue[sample, start + a : start + b].calls(out, scratch)
+                part += epilogue[sample, start + a : start + b, c:d].calls(out, scratch)
         parts.append(part)
     return [parts]
 
 
 def im2col_weights(conv: Conv2d) -> Array:
-    """[G, kh·kw·C/G, O/G], or each group in panels."""
+    """Return [G, kh·kw·C/G, O/G], or panels of each group."""
     groups, per_group, depth, kh, kw = conv.w.shape
 
     def how(w: Array) -> Array:
@@ -137,11 +151,11 @@ def im2col_weights(conv: Conv2d) -> Array:
     return conv.w.packed("im2col", how)
 
 
-def depthwise(conv: Conv2d, scratch: Scratch, threads: int) -> list[list[Part]]:
+def depthwise(conv: Conv2d, scratch: Scratch, threads: int) -> list[list[ThreadCalls]]:
     """One filter per channel: sums of products over windows, in blocks of rows that stay in cache.
 
-    Where columns are neither strided nor dilated, a row of windows is one long run of memory, and the weights are
-    repeated along it, so that the innermost loop runs over the whole row.
+    If columns are neither strided nor dilated, a row of windows is contiguous, and the weights are repeated along it,
+    so that the inner loop covers the whole row.
     """
     n, oh, ow, channels = conv.out.shape
     kh, kw = conv.kernel
@@ -157,9 +171,9 @@ def depthwise(conv: Conv2d, scratch: Scratch, threads: int) -> list[list[Part]]:
     if runs:
         w = shaped_constant(np.broadcast_to(w[:, :, None], (kh, kw, ow, channels)), *long)
     sum_of = "hijn,ijn->hn" if runs else "hijwc,ijc->hwc"
-    parts: list[Part] = []
+    parts: list[ThreadCalls] = []
     for start, stop in cut(oh, threads):
-        part: Part = []
+        part: ThreadCalls = []
         for sample in range(n):
             band = padded_band(conv, sample, start, stop, scratch, part)
             windows = window_view(conv, band, stop - start).transpose(0, 2, 3, 1, 4)
@@ -175,7 +189,7 @@ def depthwise(conv: Conv2d, scratch: Scratch, threads: int) -> list[list[Part]]:
 
 
 def _lines(a: Array) -> bool:
-    """True where the elements of a line lie one after the other, channels innermost."""
+    """True if the elements of a row are contiguous with channels innermost."""
     return a.strides[3] == a.itemsize and a.strides[2] == a.shape[3] * a.itemsize
 
 
@@ -183,8 +197,8 @@ def _sum_of_products(subscripts: str, windows: Array, weights: Array, out: Array
     np.einsum(subscripts, windows, weights, out=out)
 
 
-def padded_band(conv: Conv2d, sample: int, start: int, stop: int, scratch: Scratch, part: Part) -> Array:
-    """The input rows that output rows start..stop need, with zeros where the padding is. Adds the copying to `part`."""
+def padded_band(conv: Conv2d, sample: int, start: int, stop: int, scratch: Scratch, part: ThreadCalls) -> Array:
+    """Return the input rows for output rows start..stop, zero padded. Appends the copies to `part`."""
     _, height, width, channels = conv.x.shape
     top, _, left, right = conv.pads
     first = start * conv.strides[0] - top
@@ -195,21 +209,15 @@ def padded_band(conv: Conv2d, sample: int, start: int, stop: int, scratch: Scrat
         borders = band[:above], band[max(len(band) - below, 0) :], band[:, :left], band[:, left + width :]
         part += [(border.fill, (0,)) for border in borders if border.size]
         return band
-    begin = max(first, 0)
-    count = max(min(last, height) - begin, 0)  # none where all is padding
-    if count == last - first and left == right == 0:
+    if first >= 0 and last <= height and left == right == 0:
         return conv.x[sample, first:last]
     band = scratch.take((last - first, width + left + right, channels))
-    above = max(-first, 0)
-    for border in (band[:above], band[above + count :], band[:, :left], band[:, width + left :]):
-        if border.size:
-            part.append((border.fill, (0,)))
-    part.append((np.copyto, (band[above : above + count, left : left + width], conv.x[sample, begin : begin + count])))
+    fill_band(band, conv.x[sample], first, left, part)
     return band
 
 
 def window_view(conv: Conv2d, band: Array, rows: int) -> Array:
-    """[rows, OW, kh, kw, C] windows of a band, as a view."""
+    """Return the windows of a band as a view [rows, OW, kh, kw, C]."""
     (sh, sw), (dh, dw), (kh, kw) = conv.strides, conv.dilations, conv.kernel
     r, c, e = band.strides
     shape = (rows, conv.out.shape[2], kh, kw, band.shape[2])

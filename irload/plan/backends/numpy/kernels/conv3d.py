@@ -1,4 +1,4 @@
-"""Convolutions of three spatial axes on channels-last data: windows copied into tiles, then a matmul a group."""
+"""Convolutions with three spatial axes on channels-last data: windows copied into tiles, then one matmul per group."""
 
 from __future__ import annotations
 
@@ -10,14 +10,13 @@ from numpy.lib.stride_tricks import as_strided
 
 from irload.core.tensor import Array
 from irload.plan.backends.numpy.kernels.calls import Scratch
-from irload.plan.backends.numpy.kernels.elementwise import elementwise_parts
 from irload.plan.backends.numpy.kernels.epilogue import Epilogue
 from irload.plan.backends.numpy.kernels.packing import WeightOperand, pack_matrix
 from irload.plan.backends.numpy.kernels.small_gemm import products
 from irload.plan.backends.numpy.kernels.tiles import cut, cut_range
 from irload.plan.backends.numpy.kernels.views import shaped, shaped_constant
 from irload.plan.backends.numpy.measured import CONV3D_TILE, CONV3D_WORK
-from irload.plan.threads import Part
+from irload.plan.threads import ThreadCalls
 from irload.record import record
 
 
@@ -35,13 +34,13 @@ class Conv3d:
 
 
 def _packed(w: Array) -> Array:
-    """[G, K…·C/G, O/G] of [G,O/G,C/G,K…], or each group in panels."""
+    """Return [G, K…·C/G, O/G] from [G,O/G,C/G,K…], or panels of each group."""
     groups, per_group = w.shape[:2]
     return pack_matrix(shaped_constant(np.moveaxis(w, (1, 2), (-1, -2)), groups, -1, per_group))
 
 
-def convolution(conv: Conv3d, scratch: Scratch, threads: int) -> list[list[Part]]:
-    """Threads share the first spatial axis of the result; then the epilogue runs."""
+def convolution(conv: Conv3d, scratch: Scratch, threads: int) -> list[list[ThreadCalls]]:
+    """Threads share the first spatial axis of the result; the epilogue follows."""
     groups, per_group, depth = conv.w.shape[:3]
     w = conv.w.packed("volume", _packed)
     kernel = conv.w.shape[3:]
@@ -57,9 +56,9 @@ def convolution(conv: Conv3d, scratch: Scratch, threads: int) -> list[list[Part]
         *(s * t for s, t in zip(steps[1:-1], conv.dilations, strict=True)),
         steps[-1],
     )
-    parts: list[Part] = []
+    parts: list[ThreadCalls] = []
     for start, stop in cut(counts[0], threads if conv.out.size * k >= CONV3D_WORK else 1):
-        part: Part = []
+        part: ThreadCalls = []
         tile = scratch.take((min(rows, stop - start), *counts[1:], *kernel, depth))
         narrow = scratch.take((tile.shape[0] * plane, per_group))
         for sample in range(len(conv.x)):
@@ -76,15 +75,11 @@ def convolution(conv: Conv3d, scratch: Scratch, threads: int) -> list[list[Part]
                     part += products(shaped(columns, -1, k), w[g], result)
                     part.append((np.copyto, (target, shaped(result, *target.shape))))
         parts.append(part)
-    phases = [*([fill] if fill else []), parts]
-    if conv.epilogue:
-        operands = [conv.out, *conv.epilogue.arrays()]
-        phases.append(elementwise_parts(conv.epilogue.expression, operands, conv.out, scratch, threads))
-    return phases
+    return [*([fill] if fill else []), parts, *conv.epilogue.phases(conv.out, scratch, threads)]
 
 
-def _padded(conv: Conv3d, scratch: Scratch) -> tuple[Array, list[Part]]:
-    """The data with its zeros around it, and the calls that make it; the data itself where there are none."""
+def _padded(conv: Conv3d, scratch: Scratch) -> tuple[Array, list[ThreadCalls]]:
+    """Return the zero-padded data and the calls that fill it; the data itself without padding."""
     if not any(p for pair in conv.pads for p in pair):
         return conv.x, []
     sizes = [b + n + e for n, (b, e) in zip(conv.x.shape[1:-1], conv.pads, strict=True)]

@@ -1,4 +1,4 @@
-"""Convolutions of one sample whose maps are small and whose weights are large: threads share the weights."""
+"""Convolutions of one sample with small maps and large weights: threads share the weights."""
 
 from __future__ import annotations
 
@@ -12,39 +12,39 @@ from irload.plan.backends.numpy.kernels.matmul import columns_by_matrix
 from irload.plan.backends.numpy.kernels.packing import contiguous
 from irload.plan.backends.numpy.kernels.views import shaped
 from irload.plan.backends.numpy.kernels.weight_streaming import stream_weights
-from irload.plan.threads import Part
+from irload.plan.threads import ThreadCalls
 
 
-def pointwise(conv: Conv2d, scratch: Scratch, threads: int) -> list[list[Part]]:
-    """1×1 kernels of many channels: the weights pass through once, as they are stored."""
+def pointwise(conv: Conv2d, scratch: Scratch, threads: int) -> list[list[ThreadCalls]]:
+    """1×1 kernels with many channels: the weights are read once, in stored order."""
     rows, out, epilogue, phases = positions(conv, scratch, threads)
     w = shaped(conv.w.array, *conv.w.shape[1:3])
     return [*phases, *stream_weights(rows, w, out, epilogue, scratch, threads)]
 
 
-def im2col(conv: Conv2d, scratch: Scratch, threads: int) -> list[list[Part]]:
-    """All windows first, then a matmul of which each thread makes a range of channels."""
+def im2col(conv: Conv2d, scratch: Scratch, threads: int) -> list[list[ThreadCalls]]:
+    """All windows first, then a matmul in which each thread computes a range of channels."""
     matrix, out, epilogue, phases = _all_windows(conv, scratch)
     w = im2col_weights(conv)[0]
     return phases + columns_by_matrix(matrix, w, out, epilogue, scratch, threads)
 
 
-def streamed_im2col(conv: Conv2d, scratch: Scratch, threads: int) -> list[list[Part]]:
-    """The same for large weights: all windows first, then the weights pass through once."""
+def streamed_im2col(conv: Conv2d, scratch: Scratch, threads: int) -> list[list[ThreadCalls]]:
+    """All windows first, then the weights are read once, in stored order."""
     matrix, out, epilogue, phases = _all_windows(conv, scratch)
     w = conv.w.packed("im2col, streamed", lambda w: shaped(contiguous(np.moveaxis(w[0], 1, -1)), len(w[0]), -1))
     return [*phases, *stream_weights(matrix, w, out, epilogue, scratch, threads)]
 
 
-def _all_windows(conv: Conv2d, scratch: Scratch) -> tuple[Array, Array, Epilogue, list[list[Part]]]:
-    """The windows of one sample as rows, the result and the epilogue likewise, and the calls that gather them."""
+def _all_windows(conv: Conv2d, scratch: Scratch) -> tuple[Array, Array, Epilogue, list[list[ThreadCalls]]]:
+    """Return the windows of one sample as rows, the result and epilogue likewise, and the calls that gather them."""
     _, oh, ow, o = conv.out.shape
-    gather: Part = []
+    gather: ThreadCalls = []
     band = padded_band(conv, 0, 0, oh, scratch, gather)
     windows = window_view(conv, band, oh)
     columns = scratch.take(windows.shape)
     gather.append((np.copyto, (columns, windows)))
-    phases: list[list[Part]] = [[gather]]
+    phases: list[list[ThreadCalls]] = [[gather]]
     out = shaped(conv.out, oh * ow, o)
     epilogue = conv.epilogue.flattened(conv.out.shape, out.shape, scratch, phases)
     return shaped(columns, oh * ow, -1), out, epilogue, phases

@@ -1,4 +1,4 @@
-"""Transposed convolutions on channels-last data: one matmul gives all taps, which are then added to their places."""
+"""Transposed convolutions on channels-last data: one matmul computes all taps, which are then added up."""
 
 from __future__ import annotations
 
@@ -9,17 +9,19 @@ from math import prod
 import numpy as np
 
 from irload.core.tensor import Array
+from irload.ops.windows import meeting
 from irload.plan.backends.numpy.kernels.calls import Scratch
+from irload.plan.backends.numpy.kernels.copying import dense
 from irload.plan.backends.numpy.kernels.tiles import cut
 from irload.plan.backends.numpy.kernels.views import shaped, shaped_constant
 from irload.plan.backends.numpy.measured import FEW_ELEMENTS
-from irload.plan.threads import Part
+from irload.plan.threads import ThreadCalls
 from irload.record import record
 
 
 @record()
 class TransposedConv:
-    """One transposed convolution: x [N,X…,C], kernel sizes, out [N,Y…,O]; `begin` elements are cropped in front."""
+    """One transposed convolution: x [N,X…,C], kernel sizes, out [N,Y…,O]; `begin` elements are cropped at the start."""
 
     x: Array
     out: Array
@@ -30,31 +32,30 @@ class TransposedConv:
 
 
 def pack_weights(w: Array) -> Array:
-    """[G, C/G, K…·O/G] of [G,C/G,O/G,K…]."""
+    """Return [G, C/G, K…·O/G] from [G,C/G,O/G,K…]."""
     groups, depth, _ = w.shape[:3]
     return np.ascontiguousarray(shaped_constant(np.moveaxis(w, 2, -1), groups, depth, -1))
 
 
-def transposed(conv: TransposedConv, w: Array, scratch: Scratch, threads: int) -> list[list[Part]]:
-    """`w` as pack_weights gives it. Threads share the channels of the result: places overlap, channels do not."""
+def transposed(conv: TransposedConv, w: Array, scratch: Scratch, threads: int) -> list[list[ThreadCalls]]:
+    """`w` is packed by pack_weights. Threads share the channels of the result: positions overlap, channels do not."""
     groups, depth, wide = w.shape
     taps = list(product(*map(range, conv.kernel)))
     per_group = wide // len(taps)
     weights = shaped(w, groups, depth, len(taps), per_group)
     positions = conv.x.shape[1:-1]
-    phases: list[list[Part]] = []
-    x = conv.x
-    if not x.flags.c_contiguous:
-        x = scratch.take(x.shape)
-        phases.append([[(np.copyto, (x, conv.x))]])
+    phases: list[list[ThreadCalls]] = []
+    x = dense(conv.x, scratch, threads, phases)
     jobs = [(g, 0, per_group) for g in range(groups)]
     if groups == 1:
         jobs = [(0, a, b) for a, b in cut(per_group, threads if conv.out.size >= FEW_ELEMENTS else 1)]
-    places = [_places(conv, tap, positions) for tap in taps]
+    geometry = conv.strides, conv.dilations, conv.begin, positions, conv.out.shape[1:-1]
+    overlaps = [[meeting(*numbers) for numbers in zip(tap, *geometry, strict=True)] for tap in taps]
+    places = [(tuple(a for a, _ in pairs), tuple(b for _, b in pairs)) for pairs in overlaps]
     apart = all(s >= (k - 1) * d + 1 for s, k, d in zip(conv.strides, conv.kernel, conv.dilations, strict=True))
-    parts: list[Part] = []
+    parts: list[ThreadCalls] = []
     for first, last in cut(len(jobs), threads):
-        part: Part = []
+        part: ThreadCalls = []
         columns = scratch.take((prod(positions) * len(taps) * max(b - a for _, a, b in jobs[first:last]),))
         for sample, (g, a, b) in product(range(len(x)), jobs[first:last]):
             out = conv.out[sample, ..., g * per_group + a : g * per_group + b]
@@ -68,20 +69,3 @@ def transposed(conv: TransposedConv, w: Array, scratch: Scratch, threads: int) -
                 part.append((np.copyto, (place, values)) if apart else (np.add, (place, values, place)))
         parts.append(part)
     return [*phases, parts]
-
-
-def _places(
-    conv: TransposedConv, tap: Sequence[int], positions: Sequence[int]
-) -> tuple[tuple[slice, ...], tuple[slice, ...]]:
-    """The positions of the data whose element `tap` of the kernel falls inside the result, and where it falls."""
-    sources: list[slice] = []
-    targets: list[slice] = []
-    steps = zip(tap, conv.strides, conv.dilations, conv.begin, positions, conv.out.shape[1:-1], strict=True)
-    for t, stride, dilation, begin, count, size in steps:
-        shift = t * dilation - begin
-        first = max(0, -(shift // stride))
-        last = max(first, min(count, (size - 1 - shift) // stride + 1))
-        sources.append(slice(first, last))
-        at = first * stride + shift
-        targets.append(slice(at, at + (last - first) * stride, stride))
-    return tuple(sources), tuple(targets)

@@ -1,4 +1,4 @@
-"""Copies cut for threads, and views that merge axes where memory allows."""
+"""Copies divided among threads, and views that merge axes if memory allows."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from irload.plan.backends.numpy.kernels.calls import Scratch
 from irload.plan.backends.numpy.kernels.tiles import cut
 from irload.plan.backends.numpy.kernels.views import merged
 from irload.plan.backends.numpy.measured import FEW_ELEMENTS
-from irload.plan.threads import Part
+from irload.plan.threads import ThreadCalls
 
 
-def copy(out: Array, source: Array, threads: int) -> list[list[Part]]:
-    """A copy, cut along the first axis that is long enough."""
+def copy(out: Array, source: Array, threads: int) -> list[list[ThreadCalls]]:
+    """A copy, divided along the first axis that is long enough."""
     axis = next((k for k, n in enumerate(out.shape) if n >= threads), 0)
     if out.size < FEW_ELEMENTS or not out.ndim:
         return [[[(np.copyto, (out, source))]]]
@@ -26,8 +26,8 @@ def copy(out: Array, source: Array, threads: int) -> list[list[Part]]:
     ]
 
 
-def dense(array: Array, scratch: Scratch, threads: int, phases: list[list[Part]]) -> Array:
-    """The array itself where it is contiguous, else a copy of it in scratch; the copying is added to `phases`."""
+def dense(array: Array, scratch: Scratch, threads: int, phases: list[list[ThreadCalls]]) -> Array:
+    """Return the array if it is contiguous, else a copy in scratch; the copy is appended to `phases`."""
     if array.flags.c_contiguous:
         return array
     packed = scratch.take(array.shape, array.dtype)
@@ -37,10 +37,10 @@ def dense(array: Array, scratch: Scratch, threads: int, phases: list[list[Part]]
 
 def dense_target(
     out: Array, scratch: Scratch, threads: int, spare: Array | None = None
-) -> tuple[Array, list[list[Part]]]:
-    """Where to write a result as contiguous memory, and the phases that copy it to `out` then.
+) -> tuple[Array, list[list[ThreadCalls]]]:
+    """Return contiguous memory for a result, and the phases that copy it to `out`.
 
-    That is `out` itself, else `spare` of its shape, else scratch.
+    The memory is `out` itself if possible, else `spare` in its shape, else scratch.
     """
     if out.flags.c_contiguous:
         return out, []
@@ -49,12 +49,12 @@ def dense_target(
 
 
 def as_rows(a: Array) -> Array | None:
-    """[rows, n] of an array whose leading axes merge without a copy."""
+    """Return [rows, n] of an array whose leading axes merge without a copy."""
     return merged(a, -1, a.shape[-1])
 
 
 def stack(a: Array, lead: tuple[int, ...], count: int) -> Array | None:
-    """[count, rows, columns] of an array whose leading axes are `lead` and merge without a copy."""
+    """Return [count, rows, columns] of an array whose leading axes are `lead` and merge without a copy."""
     if a.shape[:-2] != lead:
         return None
     return merged(a, count, *a.shape[-2:])

@@ -12,28 +12,28 @@ from irload.plan.backends.numpy.kernels.instructions import TilePool, expression
 from irload.plan.backends.numpy.kernels.tiles import by_memory, collapse, cut, tiles
 from irload.plan.backends.numpy.measured import ELEMENTS
 from irload.plan.ir.expression import Expression
-from irload.plan.threads import Part
+from irload.plan.threads import ThreadCalls
 
 
 def elementwise_parts(
     expression: Expression, operands: Sequence[Array], out: Array, scratch: Scratch, threads: int
-) -> list[Part]:
-    """The calls, a part for each thread, that compute `expression` of `operands` into `out`."""
+) -> list[ThreadCalls]:
+    """Return the calls, one part per thread, that compute `expression` of `operands` into `out`."""
     views = [np.broadcast_to(o, out.shape) for o in operands]
     arrays = collapse(by_memory([out, *views], out)) if out.ndim else [out, *views]
     if arrays[0].ndim == 0:
         return [expression_calls(expression, arrays[1:], arrays[0], _pool(arrays[0], scratch))]
     rows = arrays[0].shape[0]
-    # A first axis shorter than the number of threads is no use for cutting.
+    # A first axis shorter than the number of threads cannot be divided among them.
     ranges = cut(rows, scratch.share(threads, out.size, ELEMENTS))
     return [tiled_calls(expression, arrays[1:], arrays[0], a, b, scratch) for a, b in ranges]
 
 
 def tiled_calls(
     expression: Expression, operands: Sequence[Array], out: Array, start: int, stop: int, scratch: Scratch
-) -> Part:
-    """The calls for the rows start..stop, in tiles. All arrays have one shape; operands may have strides of zero."""
-    calls: Part = []
+) -> ThreadCalls:
+    """Return the calls for rows start..stop, in tiles. All arrays have one shape; operands may have zero strides."""
+    calls: ThreadCalls = []
     pools: dict[tuple[int, ...], TilePool] = {}
     for tile in tiles([out, *operands], start, stop, scratch.tile):
         shape = tile[0].shape
@@ -49,7 +49,7 @@ def _pool(like: Array, scratch: Scratch) -> TilePool:
 
 
 def _thin(array: Array) -> Array:
-    """A broadcast operand without its repeated rows: NumPy repeats them itself, and faster."""
+    """Return a broadcast operand without repeated rows: NumPy's broadcasting is faster."""
     index = tuple(
         slice(0, 1) if s == 0 and n > 1 else slice(None) for s, n in zip(array.strides, array.shape, strict=True)
     )

@@ -1,4 +1,4 @@
-"""Operands and epilogues: what an expression takes beside the result that a kernel has just made."""
+"""Epilogues: an expression over the result of a kernel and further operands."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ import numpy as np
 
 from irload.core.tensor import Array
 from irload.plan.backends.numpy.kernels.calls import Scratch
-from irload.plan.backends.numpy.kernels.elementwise import tiled_calls
+from irload.plan.backends.numpy.kernels.elementwise import elementwise_parts, tiled_calls
 from irload.plan.backends.numpy.kernels.tiles import collapse
 from irload.plan.backends.numpy.kernels.views import leading, merged, shaped, shaped_constant
 from irload.plan.ir.expression import Expression
-from irload.plan.threads import Part
+from irload.plan.threads import ThreadCalls
 from irload.record import record
 
 
 @record()
-class Operand:
-    """What an epilogue takes beside the result. What is constant may be read, and copied, when calls are made."""
+class EpilogueOperand:
+    """An operand of an epilogue. Constants may be read and copied at compile time."""
 
     array: Array
     is_constant: bool = False
@@ -31,26 +31,26 @@ class Epilogue:
     """An expression over a result (its operand 0) and `operands`, which broadcast to the result's shape."""
 
     expression: Expression
-    operands: tuple[Operand, ...] = ()
+    operands: tuple[EpilogueOperand, ...] = ()
 
     def __bool__(self) -> bool:
         return bool(self.expression.instructions)
 
     def __getitem__(self, index: Any) -> Epilogue:
-        """The same for a part of the result; all operands have its shape already."""
+        """Return the epilogue of a part of the result; all operands already have its shape."""
         return replace(self, operands=tuple(replace(o, array=o.array[index]) for o in self.operands))
 
     def arrays(self) -> list[Array]:
-        """The operands' arrays."""
+        """Return the operands' arrays."""
         return [operand.array for operand in self.operands]
 
     def broadcast(self, shape: Sequence[int]) -> Epilogue:
-        """With all operands in the shape of the result."""
+        """Return the epilogue with all operands in the shape of the result."""
         wide = (replace(o, array=np.broadcast_to(o.array, tuple(shape))) for o in self.operands)
         return replace(self, operands=tuple(wide))
 
     def channels_last(self, rank: int, *, plane: bool = False) -> Epilogue:
-        """For a result [N,X…,C] instead of [N,C,X…] of this rank; `plane`: for [N,1,X,C] instead of [N,C,X]."""
+        """Return the epilogue for [N,X…,C] instead of [N,C,X…]; `plane`: for [N,1,X,C] instead of [N,C,X]."""
 
         def turned(array: Array) -> Array:
             full = leading(array, rank)
@@ -59,26 +59,36 @@ class Epilogue:
         return replace(self, operands=tuple(replace(o, array=turned(o.array)) for o in self.operands))
 
     def flattened(
-        self, full: tuple[int, ...], flat: tuple[int, ...], scratch: Scratch, phases: list[list[Part]]
+        self, full: tuple[int, ...], flat: tuple[int, ...], scratch: Scratch, phases: list[list[ThreadCalls]]
     ) -> Epilogue:
-        """For a result in the shape `flat` instead of `full`. The calls that copy for it are added to `phases`."""
+        """Return the epilogue for the shape `flat` instead of `full`. The required copies are appended to `phases`."""
         return replace(self, operands=tuple(_flattened(o, full, flat, scratch, phases) for o in self.operands))
 
-    def calls(self, out: Array, scratch: Scratch) -> Part:
-        """The calls that change a result, whose shape all operands have."""
+    def calls(self, out: Array, scratch: Scratch) -> ThreadCalls:
+        """Return the calls that apply the epilogue to a result whose shape all operands have."""
         if not self:
             return []
         flat, *operands = collapse([out, *self.arrays()])
         return tiled_calls(self.expression, [flat, *operands], flat, 0, len(flat), scratch)
 
+    def phases(self, out: Array, scratch: Scratch, threads: int) -> list[list[ThreadCalls]]:
+        """Return the phase that applies the epilogue to a whole result, or none."""
+        if not self:
+            return []
+        return [elementwise_parts(self.expression, [out, *self.arrays()], out, scratch, threads)]
+
 
 def _flattened(
-    operand: Operand, full: tuple[int, ...], flat: tuple[int, ...], scratch: Scratch, phases: list[list[Part]]
-) -> Operand:
-    """`operand`, which broadcasts to the shape `full`, as one that broadcasts to `flat`.
+    operand: EpilogueOperand,
+    full: tuple[int, ...],
+    flat: tuple[int, ...],
+    scratch: Scratch,
+    phases: list[list[ThreadCalls]],
+) -> EpilogueOperand:
+    """Return an operand that broadcasts to `flat`, from one that broadcasts to `full`.
 
-    A view wherever memory allows. Elsewhere a constant is copied now, and a value is copied in every run: the call that
-    does it is added to `phases`.
+    A view if memory allows. Otherwise a constant is copied now, and any other value in every run: the copy is appended
+    to `phases`.
     """
     array = operand.array
     if array.size == 1:
@@ -93,4 +103,4 @@ def _flattened(
         return replace(operand, array=shaped_constant(wide, *flat))
     dense = scratch.take(full)
     phases.append([[(np.copyto, (dense, array))]])
-    return Operand(shaped(dense, *flat))
+    return EpilogueOperand(shaped(dense, *flat))

@@ -1,4 +1,4 @@
-"""Slices of an array picked by indices."""
+"""Slices of an array selected by indices."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from irload.core.tensor import Array
 
 
 def take(out: Array, data: Array, indices: Array, axis: int) -> None:
-    """Write the slices to `out`. Negative indices count from the end, what lies outside is zeros.
+    """Write the slices to `out`. Negative indices count from the end, indices out of range give zeros.
 
-    Data of f16 may become f32.
+    f16 data may become f32.
     """
     size = data.shape[axis]
     at = np.where(indices < 0, indices + size, indices)

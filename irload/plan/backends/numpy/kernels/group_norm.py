@@ -9,20 +9,20 @@ from irload.plan.backends.numpy.kernels.calls import Scratch
 from irload.plan.backends.numpy.kernels.tiles import cut, cut_range
 from irload.plan.backends.numpy.kernels.views import frozen, shaped
 from irload.plan.backends.numpy.measured import FEW_ELEMENTS, TILE
-from irload.plan.threads import Part
+from irload.plan.threads import ThreadCalls
 
 
 def group_normalize(
     x: Array, gamma: Array, beta: Array, out: Array, groups: int, eps: float, scratch: Scratch, threads: int
-) -> list[Part]:
-    """X, out [N, positions, channels], contiguous; `out` may be `x`. Threads share the samples."""
+) -> list[ThreadCalls]:
+    """x, out [N, positions, channels], contiguous; `out` may be `x`. Threads share the samples."""
     n, positions, channels = x.shape
     size = channels // groups
     ones = frozen(np.ones((1, positions), np.float32))
     share = np.float32(1 / (positions * size))
-    parts: list[Part] = []
+    parts: list[ThreadCalls] = []
     for start, stop in cut(n, threads if x.size >= FEW_ELEMENTS else 1):
-        part: Part = []
+        part: ThreadCalls = []
         rows = max(1, TILE // channels)
         squares = scratch.take((min(rows, positions), channels))
         sums, total, mean = (scratch.take((1, channels)) for _ in range(3))
@@ -55,8 +55,8 @@ def group_normalize(
     return parts
 
 
-def _averages(sums: Array, share: np.float32, column: Array, out: Array) -> Part:
-    """Sums of channels [groups, size] → the mean of each group for all of its channels."""
+def _averages(sums: Array, share: np.float32, column: Array, out: Array) -> ThreadCalls:
+    """Return the mean of each group for all its channels, from channel sums [groups, size]."""
     return [(_summed, (sums, column)), (np.multiply, (column, share, out))]
 
 

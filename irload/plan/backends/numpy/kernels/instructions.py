@@ -1,4 +1,4 @@
-"""Expressions on tiles: each instruction becomes a few ufunc calls with `out=`, temporaries taken from scratch."""
+"""Expressions on tiles: each instruction becomes a few ufunc calls with `out=`, with temporaries from scratch."""
 
 from __future__ import annotations
 
@@ -8,25 +8,25 @@ import numpy as np
 
 from irload.core.tensor import Array
 from irload.plan.backends.numpy.kernels import activations
-from irload.plan.backends.numpy.kernels.activations import Emit
+from irload.plan.backends.numpy.kernels.activations import EmitCalls
 from irload.plan.backends.numpy.kernels.calls import INFINITE, clip, maximum, minimum, negative
 from irload.plan.ir.expression import Expression
 from irload.plan.threads import Call
 
 
-def _ufunc(function: Callable[..., object]) -> Emit:
+def _ufunc(function: Callable[..., object]) -> EmitCalls:
     return lambda args, out, numbers, take: [(function, (*args, out))]
 
 
-def _with_number(function: Callable[..., object]) -> Emit:
+def _with_number(function: Callable[..., object]) -> EmitCalls:
     return lambda args, out, numbers, take: [(function, (args[0], numbers[0], out))]
 
 
-def _number_first(function: Callable[..., object]) -> Emit:
+def _number_first(function: Callable[..., object]) -> EmitCalls:
     return lambda args, out, numbers, take: [(function, (numbers[0], args[0], out))]
 
 
-TABLE: dict[str, Emit] = {
+TABLE: dict[str, EmitCalls] = {
     "add": _ufunc(np.add),
     "subtract": _ufunc(np.subtract),
     "multiply": _ufunc(np.multiply),
@@ -70,7 +70,7 @@ TABLE: dict[str, Emit] = {
 
 
 class TilePool:
-    """Temporaries of one tile shape. Given back ones are used again, so a chain of any length needs only a few."""
+    """Temporaries of one tile shape. Released ones are reused, so a chain of any length needs only a few."""
 
     def __init__(self, make: Callable[[], Array]) -> None:
         self._make = make
@@ -78,24 +78,24 @@ class TilePool:
         self._free: list[Array] = []
 
     def take(self) -> Array:
-        """A temporary."""
+        """Return a temporary."""
         if self._free:
             return self._free.pop()
         self.all.append(self._make())
         return self.all[-1]
 
     def give(self, array: Array) -> None:
-        """Give a temporary back."""
+        """Release a temporary."""
         if any(array is mine for mine in self.all):
             self._free.append(array)
 
     def restart(self) -> None:
-        """Everything is free again."""
+        """Release all temporaries."""
         self._free = list(self.all)
 
 
 def expression_calls(expression: Expression, operands: Sequence[Array], out: Array, pool: TilePool) -> list[Call]:
-    """The calls that compute an expression on one tile into `out`, which may be one of the operands."""
+    """Return the calls that compute an expression on one tile into `out`, which may be one of the operands."""
     pool.restart()
     if not expression.instructions:
         return [] if operands[0] is out else [(np.copyto, (out, operands[0]))]
@@ -126,7 +126,7 @@ def expression_calls(expression: Expression, operands: Sequence[Array], out: Arr
 def _target(
     args: Sequence[int], registers: Sequence[Array], last_use: dict[int, int], k: int, operands: int, pool: TilePool
 ) -> Array:
-    """Where instruction k writes: over a temporary that ends here, else into a fresh one. Never over an operand."""
+    """Return the output of instruction k: a temporary that is dead afterwards, else a new one. Never an operand."""
     for r in args:
         if r >= operands and last_use[r] == k:
             return registers[r]

@@ -1,4 +1,4 @@
-"""Matmul with an epilogue that runs on blocks of rows while they are in the cache."""
+"""MatMul with an epilogue applied to blocks of rows while they are in cache."""
 
 from __future__ import annotations
 
@@ -6,23 +6,22 @@ import numpy as np
 
 from irload.core.tensor import Array
 from irload.plan.backends.numpy.kernels.calls import Scratch
-from irload.plan.backends.numpy.kernels.elementwise import elementwise_parts
 from irload.plan.backends.numpy.kernels.epilogue import Epilogue
 from irload.plan.backends.numpy.kernels.small_gemm import products
 from irload.plan.backends.numpy.kernels.tiles import cut, cut_range
 from irload.plan.backends.numpy.measured import BLOCK, PRODUCTS
-from irload.plan.threads import Part
+from irload.plan.threads import ThreadCalls
 
 
 def rows_by_matrix(
     a: Array, b: Array, out: Array, epilogue: Epilogue, scratch: Scratch, threads: int
-) -> list[list[Part]]:
-    """out[M,N] = epilogue(a[M,K] @ b), cut by rows; `b` is [K,N] or panels."""
+) -> list[list[ThreadCalls]]:
+    """out[M,N] = epilogue(a[M,K] @ b), divided by rows; `b` is [K,N] or panels."""
     rows, columns = out.shape
     wide = epilogue.broadcast(out.shape)
-    parts: list[Part] = []
+    parts: list[ThreadCalls] = []
     for start, stop in cut(rows, scratch.share(threads, rows * columns * a.shape[1], PRODUCTS)):
-        part: Part = []
+        part: ThreadCalls = []
         step = max(32, max(BLOCK, scratch.tile) // columns) if epilogue else stop - start
         for i, j in cut_range(start, stop, step):
             part += products(a[i:j], b, out[i:j])
@@ -33,11 +32,11 @@ def rows_by_matrix(
 
 def columns_by_matrix(
     a: Array, b: Array, out: Array, epilogue: Epilogue, scratch: Scratch, threads: int
-) -> list[list[Part]]:
-    """The same cut by columns: for few rows, where each thread takes a share of the weights."""
+) -> list[list[ThreadCalls]]:
+    """The same divided by columns: for few rows, where each thread reads a part of the weights."""
     wide = epilogue.broadcast(out.shape)
     pieces, width = (b.shape[1], 1) if b.ndim == 2 else (len(b), b.shape[2])
-    parts: list[Part] = []
+    parts: list[ThreadCalls] = []
     for i, j in cut(pieces, scratch.share(threads, max(len(a), 8) * b.size, PRODUCTS)):
         columns = slice(i * width, j * width)
         target = out[:, columns]
@@ -46,13 +45,12 @@ def columns_by_matrix(
     return [parts]
 
 
-def batched(a: Array, b: Array, out: Array, epilogue: Epilogue, scratch: Scratch, threads: int) -> list[list[Part]]:
-    """Matmul of stacks, cut along the first axis. Two phases: the product, then the epilogue."""
+def batched(
+    a: Array, b: Array, out: Array, epilogue: Epilogue, scratch: Scratch, threads: int
+) -> list[list[ThreadCalls]]:
+    """MatMul of stacks, divided along the first axis. Two phases: the product, then the epilogue."""
     lead = out.shape[:-2]
     a, b = np.broadcast_to(a, lead + a.shape[-2:]), np.broadcast_to(b, lead + b.shape[-2:])
     ranges = cut(lead[0], threads) if out.size * a.shape[-1] >= PRODUCTS else [(0, lead[0])]
-    phases: list[list[Part]] = [[[(np.matmul, (a[i:j], b[i:j], out[i:j]))] for i, j in ranges]]
-    if epilogue:
-        operands = [out, *epilogue.arrays()]
-        phases.append(elementwise_parts(epilogue.expression, operands, out, scratch, threads))
-    return phases
+    parts: list[ThreadCalls] = [[(np.matmul, (a[i:j], b[i:j], out[i:j]))] for i, j in ranges]
+    return [parts, *epilogue.phases(out, scratch, threads)]

@@ -1,4 +1,4 @@
-"""Packing weights for kernels, once, without missing the cache at every element."""
+"""Packing weights for kernels once, with blocked, cache-friendly access."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from irload.plan.memory.arena import aligned_bytes
 from irload.record import record
 
 PackedWeights = WeakValueDictionary[tuple[str, Constant], Array]
-"""Weights as kernels read them, by kind; they live as long as a plan that uses them."""
+"""Packed weights by kind; they live as long as a plan that uses them."""
 
 
 @record()
 class WeightOperand:
-    """Constant weights, and what kernels make of them. `direct` and `held` keep alive what a plan works with."""
+    """Constant weights and their packed forms. `direct` and `held` keep the arrays of a plan alive."""
 
     source: Constant
     packs: PackedWeights
@@ -32,17 +32,17 @@ class WeightOperand:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Their shape; asking does not read them."""
+        """The shape of the weights; does not read them."""
         return self.source.shape
 
     @property
     def array(self) -> Array:
-        """Themselves, as they are stored."""
+        """Return the stored weights."""
         self.direct.append(self.source.array)
         return self.direct[-1]
 
     def packed(self, kind: str, how: Callable[[Array], Array]) -> Array:
-        """The weights packed for a kernel, once for all plans of a model; the original is released."""
+        """Return the weights packed for a kernel, once for all plans of a model; the original is released."""
         found = self.packs.get((kind, self.source))
         if found is None:
             found = self.packs[kind, self.source] = how(self.source.array)
@@ -52,7 +52,7 @@ class WeightOperand:
 
 
 def contiguous(view: Array) -> Array:
-    """A contiguous copy of a transposed view, made block by block."""
+    """Return a contiguous copy of a transposed view, copied block by block."""
     out = aligned(view.shape)
     rows, columns = view.shape[-2:]
     for i in range(0, rows, PACK_ROWS):
@@ -63,9 +63,9 @@ def contiguous(view: Array) -> Array:
 
 
 def pack_matrix(view: Array) -> Array:
-    """Matrices [K,N] as the second operand of products: panels [N/width, K, width] where BLAS reads them in place.
+    """Pack matrices [K,N] as second operands: panels [N/width, K, width] if BLAS reads them in place.
 
-    Leading axes stay.
+    Leading axes are kept.
     """
     *lead, k, n = view.shape
     width = panel_width(k, n) if small_kernels() else None
@@ -80,5 +80,5 @@ def pack_matrix(view: Array) -> Array:
 
 
 def aligned(shape: tuple[int, ...]) -> Array:
-    """An f32 array of undefined content that begins with a cache line."""
+    """Return an uninitialised f32 array aligned to a cache line."""
     return shaped(aligned_bytes(4 * prod(shape)).view(np.float32), *shape)

@@ -1,7 +1,7 @@
-"""Recurrent networks: the inputs of all steps are multiplied at once, then a loop of a dozen small calls a step.
+"""Recurrent networks: one matmul for the inputs of all time steps, then a dozen small calls per time step.
 
-A sigmoid is taken as (1 + tanh(x/2))/2: the half goes into the weights, where it is exact, and one tanh serves all
-gates.
+A sigmoid is computed as (1 + tanh(x/2))/2: the factor 1/2 is folded into the weights, where it is exact, and one tanh
+call covers all gates.
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ import numpy as np
 from irload.core.tensor import Array
 from irload.plan.backends.numpy.kernels.calls import Scratch
 from irload.plan.backends.numpy.kernels.views import shaped
-from irload.plan.threads import Part
+from irload.plan.threads import ThreadCalls
 from irload.record import record
 
 HALF = np.float32(0.5)
 SIGMOIDS = {"lstm": (0, 1, 3), "gru": (0, 1), "gru_linear": (0, 1), "rnn": ()}
-"""The gates that end in a sigmoid; the others in tanh."""
+"""The gates with a sigmoid; the others use tanh."""
 
 ORDER = {"lstm": (0, 1, 3, 2), "gru": (0, 1, 2), "gru_linear": (0, 1, 2), "rnn": (0,)}
-"""The order in which gates are computed: those that end in a sigmoid side by side."""
+"""The order in which gates are computed: gates with a sigmoid are adjacent."""
 
 GATES = {cell: len(order) for cell, order in ORDER.items()}
 
@@ -45,17 +45,17 @@ class Direction:
 
 
 def packed(cell: str, weights: Array) -> Array:
-    """Weights of gates below each other → ordered, halved where a sigmoid follows, and transposed."""
+    """Return the stacked weights of gates reordered, halved before a sigmoid, and transposed."""
     blocks = np.split(weights, GATES[cell])
     scaled = [blocks[g] * (HALF if g in SIGMOIDS[cell] else np.float32(1)) for g in ORDER[cell]]
     return np.ascontiguousarray(np.concatenate(scaled).T)
 
 
-def recurrent(d: Direction, scratch: Scratch) -> Part:
-    """All steps of one direction."""
+def recurrent(d: Direction, scratch: Scratch) -> ThreadCalls:
+    """Return the calls of all time steps of one direction."""
     batch, length, _ = d.x.shape
     size, width = d.r.shape
-    part: Part = []
+    part: ThreadCalls = []
     gates = scratch.take((length, batch, width))
     x = d.x[0]
     if batch > 1:
@@ -79,12 +79,12 @@ def recurrent(d: Direction, scratch: Scratch) -> Part:
     return part
 
 
-def _sigmoid(gates: Array) -> Part:
-    """The rest of a sigmoid, after the tanh of the halved argument."""
+def _sigmoid(gates: Array) -> ThreadCalls:
+    """Complete a sigmoid after the tanh of the halved argument."""
     return [(np.multiply, (gates, HALF, gates)), (np.add, (gates, HALF, gates))]
 
 
-def _lstm(d: Direction, gates: Array, h: Array, cell: Array, product: Array, spare: Array, out: Array) -> Part:
+def _lstm(d: Direction, gates: Array, h: Array, cell: Array, product: Array, spare: Array, out: Array) -> ThreadCalls:
     size = h.shape[1]
     f, i, o, c = (gates[:, k * size : (k + 1) * size] for k in range(4))
     return [
@@ -100,12 +100,12 @@ def _lstm(d: Direction, gates: Array, h: Array, cell: Array, product: Array, spa
     ]
 
 
-def _gru(d: Direction, gates: Array, h: Array, cell: Array, product: Array, spare: Array, out: Array) -> Part:
+def _gru(d: Direction, gates: Array, h: Array, cell: Array, product: Array, spare: Array, out: Array) -> ThreadCalls:
     size = h.shape[1]
     both, (z, r, n) = gates[:, : 2 * size], (gates[:, k * size : (k + 1) * size] for k in range(3))
     inner = product[:, 2 * size :]
     if d.cell == "gru_linear":
-        calls: Part = [
+        calls: ThreadCalls = [
             (np.matmul, (h, d.r, product)),
             (np.add, (both, product[:, : 2 * size], both)),
             (np.tanh, (both, both)),
@@ -132,7 +132,7 @@ def _gru(d: Direction, gates: Array, h: Array, cell: Array, product: Array, spar
     ]
 
 
-def _rnn(d: Direction, gates: Array, h: Array, cell: Array, product: Array, spare: Array, out: Array) -> Part:
+def _rnn(d: Direction, gates: Array, h: Array, cell: Array, product: Array, spare: Array, out: Array) -> ThreadCalls:
     return [(np.matmul, (h, d.r, product)), (np.add, (gates, product, gates)), (np.tanh, (gates, out))]
 
 

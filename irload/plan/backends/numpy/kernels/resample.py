@@ -1,4 +1,4 @@
-"""Resampling along one axis: a matmul with a matrix of which only a band is not zero, or elements taken by index."""
+"""Resampling along one axis: a matmul with a banded matrix, or selection by index."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from irload.core.tensor import Array
 from irload.plan.backends.numpy.kernels.tiles import cut, cut_range
 from irload.plan.backends.numpy.kernels.views import frozen, shaped
 from irload.plan.backends.numpy.measured import BAND
-from irload.plan.threads import Part
+from irload.plan.threads import ThreadCalls
 
 
-def resample(index: Array, weight: Array, x: Array, out: Array, axis: int, threads: int) -> list[Part]:
-    """Sums of the taps `index`, `weight` [new size, taps] of x along `axis`; x and out are contiguous."""
+def resample(index: Array, weight: Array, x: Array, out: Array, axis: int, threads: int) -> list[ThreadCalls]:
+    """Weighted sums of the taps `index`, `weight` [new size, taps] of x along `axis`; x and out are contiguous."""
     lead, trail = prod(x.shape[:axis]), prod(x.shape[axis + 1 :])
     source, target = shaped(x, lead, -1, trail), shaped(out, lead, -1, trail)
     index, weight = frozen(index.copy()), frozen(weight.copy())
@@ -26,9 +26,9 @@ def resample(index: Array, weight: Array, x: Array, out: Array, axis: int, threa
             [(_mixed, (source[a:b, :, 0], turned, target[a:b, :, 0], source[a:b], target[a:b], index, weight))]
             for a, b in cut(lead, threads)
         ]
-    parts: list[Part] = []
+    parts: list[ThreadCalls] = []
     for start, stop in cut(len(index), threads):
-        part: Part = []
+        part: ThreadCalls = []
         for i, j in cut_range(start, stop, BAND):
             first, last = int(index[i:j].min()), int(index[i:j].max()) + 1
             taken, made = source[:, first:last], target[:, i:j]
@@ -39,7 +39,7 @@ def resample(index: Array, weight: Array, x: Array, out: Array, axis: int, threa
 
 
 def _mixed(a: Array, b: Array, out: Array, x: Array, mixed: Array, index: Array, weight: Array) -> None:
-    """`out` = a @ b. What is not finite would spread there: then tap by tap, x [lead, size, trail] into `mixed`."""
+    """out = a @ b. If x has nonfinite values, which would spread: tap by tap, x [lead, size, trail] into `mixed`."""
     if np.isfinite(x.sum()):
         np.matmul(a, b, out)
         return
@@ -49,8 +49,8 @@ def _mixed(a: Array, b: Array, out: Array, x: Array, mixed: Array, index: Array,
     np.copyto(mixed, total, casting="same_kind")
 
 
-def take(indices: Array, x: Array, out: Array, axis: int, threads: int) -> list[Part]:
-    """Out = x[indices] along `axis`; a broadcast copy where every element is repeated equally often."""
+def take(indices: Array, x: Array, out: Array, axis: int, threads: int) -> list[ThreadCalls]:
+    """out = x[indices] along `axis`; a broadcast copy if every element is repeated equally often."""
     times, rest = divmod(len(indices), x.shape[axis])
     if not rest and times and np.array_equal(indices, np.repeat(np.arange(x.shape[axis]), times)):
         source = np.expand_dims(x, axis + 1)

@@ -1,6 +1,6 @@
 """Kernels over rows, the last axes of a tensor: softmax, normalisation, reductions.
 
-Sums over rows are matrix–vector products, which BLAS does several times faster than NumPy reduces.
+Row sums are matrix–vector products, which are several times faster in BLAS than NumPy's reductions.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from irload.plan.backends.numpy.kernels.tiles import cut, cut_range
 from irload.plan.backends.numpy.kernels.views import frozen
 from irload.plan.backends.numpy.measured import ELEMENTS
 from irload.plan.ir.powers import least_exponent
-from irload.plan.threads import Part
+from irload.plan.threads import ThreadCalls
 
 LOWEST = np.float32(-np.inf)
 
 
-def softmax(x: Array, out: Array, scratch: Scratch, threads: int) -> list[Part]:
-    """Over the last axis of [rows, n], in blocks of rows. `out` may be `x`."""
+def softmax(x: Array, out: Array, scratch: Scratch, threads: int) -> list[ThreadCalls]:
+    """Softmax over the last axis of [rows, n], in blocks of rows. `out` may be `x`."""
     rows, n = x.shape
     ones = frozen(np.ones((n, 1), np.float32))
-    parts: list[Part] = []
+    parts: list[ThreadCalls] = []
     for start, stop in cut(rows, scratch.share(threads, x.size, ELEMENTS)):
-        part: Part = []
+        part: ThreadCalls = []
         block = max(1, scratch.tile // n)
         height = min(block, stop - start)
         sums, lost = scratch.take((height, 1)), scratch.take((height, n), np.bool_)
@@ -35,8 +35,8 @@ def softmax(x: Array, out: Array, scratch: Scratch, threads: int) -> list[Part]:
     return parts
 
 
-def softmax_calls(x: Array, out: Array, sums: Array, lost: Array, ones: Array) -> Part:
-    """The calls for one block of rows; `lost` is memory for booleans."""
+def softmax_calls(x: Array, out: Array, sums: Array, lost: Array, ones: Array) -> ThreadCalls:
+    """Return the calls for one block of rows; `lost` is memory for booleans."""
     return [
         (_row_maximum, (x, sums)),
         (np.subtract, (x, sums, out)),
@@ -61,7 +61,7 @@ def normalize(
     epilogue: Epilogue,
     scratch: Scratch,
     threads: int,
-) -> list[Part]:
+) -> list[ThreadCalls]:
     """(x − mean) / sqrt(variance + eps) over the last axis of [rows, n], then the epilogue. `out` may be `x`.
 
     `outside`: / (sqrt(variance) + eps).
@@ -69,9 +69,9 @@ def normalize(
     rows, n = x.shape
     mean = frozen(np.full((n, 1), 1 / n, np.float32))
     wide = epilogue.broadcast(x.shape)
-    parts: list[Part] = []
+    parts: list[ThreadCalls] = []
     for start, stop in cut(rows, scratch.share(threads, x.size, ELEMENTS)):
-        part: Part = []
+        part: ThreadCalls = []
         block = max(1, scratch.tile // n)
         column = scratch.take((min(block, stop - start), 1))
         for a, b in cut_range(start, stop, block):
@@ -92,7 +92,7 @@ def normalize(
     return parts
 
 
-def reduce(kind: str, x: Array, out: Array, threads: int) -> list[Part]:
+def reduce(kind: str, x: Array, out: Array, threads: int) -> list[ThreadCalls]:
     """Sum, mean, maximum or minimum of [rows, n, columns] over its middle axis into [rows, columns]."""
     rows, n, columns = x.shape
     parts = cut(rows, threads if x.size >= ELEMENTS else 1)
@@ -103,9 +103,9 @@ def reduce(kind: str, x: Array, out: Array, threads: int) -> list[Part]:
     return [[(_reduced, (function, start, x[a:b], out[a:b]))] for a, b in parts]
 
 
-def _sums(x: Array, ones: Array, out: Array, count: int | None) -> Part:
-    """Sums by a product with ones, then divided by a count: exact where the sums are, which shares of 1/n are not."""
-    calls: Part = [(np.matmul, (ones, x, out[:, None]) if x.shape[2] > 1 else (x[:, :, 0], ones, out))]
+def _sums(x: Array, ones: Array, out: Array, count: int | None) -> ThreadCalls:
+    """Sum by a product with ones, then divide by a count: exact if the sums are exact, unlike a product with 1/n."""
+    calls: ThreadCalls = [(np.matmul, (ones, x, out[:, None]) if x.shape[2] > 1 else (x[:, :, 0], ones, out))]
     return calls if count is None else [*calls, (np.divide, (out, np.float32(count), out))]
 
 

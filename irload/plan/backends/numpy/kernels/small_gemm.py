@@ -1,8 +1,8 @@
-"""MatMuls whose operands BLAS reads where they lie: one np.matmul over a stack of blocks.
+"""MatMuls whose operands BLAS reads in place: one np.matmul over a stack of blocks.
 
-OpenBLAS first copies the operands of a product into buffers of its own, unless it takes at most WORK multiplications.
-For weights that come from memory, and for a few dozen rows, the copying takes as long as the arithmetic. So a product
-is cut into a stack of blocks below that limit; what comes from memory is then read while others multiply.
+OpenBLAS packs the operands of a product, unless it has at most WORK multiplications. For weights streamed from memory,
+and for a few dozen rows, packing takes as long as the arithmetic. The product is therefore cut into a stack of blocks
+below that limit, and loads from memory overlap with arithmetic.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from numpy.lib.stride_tricks import as_strided
 
 from irload.core.tensor import Array
 from irload.plan.backends.numpy.measured import HEIGHTS, LANES, RESIDENT, WHOLE, WIDTHS, WORK
-from irload.plan.threads import Call, Part
+from irload.plan.threads import Call, ThreadCalls
 
 
 def panel_width(k: int, n: int) -> int | None:
-    """The columns of the panels into which a matrix [K,N] is best cut; None where whole matrices are as fast."""
+    """Return the width of the best panels for a matrix [K,N]; None if whole matrices are as fast."""
     if k * n > RESIDENT or n % LANES:
         return None
     fitting = [w for w in ((n, *WIDTHS) if n <= WHOLE else WIDTHS) if n % w == 0]
@@ -27,8 +27,8 @@ def panel_width(k: int, n: int) -> int | None:
     return None
 
 
-def products(a: Array, b: Array, out: Array) -> Part:
-    """out[…,M,N] = a[…,M,K] @ b, which is […,K,N], or panels […,N/width,K,width]. Rows may lie apart."""
+def products(a: Array, b: Array, out: Array) -> ThreadCalls:
+    """out[…,M,N] = a[…,M,K] @ b, which is […,K,N], or panels […,N/width,K,width]. Rows may be strided."""
     if b.ndim == a.ndim:
         return [(np.matmul, (a, b, out))]
     *_, k, width = b.shape
@@ -36,8 +36,8 @@ def products(a: Array, b: Array, out: Array) -> Part:
     height = block_height(rows, k, width)
     whole = rows // height * height
     if 0 < rows - whole < HEIGHTS[-1] and whole and (height + rows - whole) * k * width <= WORK:
-        whole -= height  # a larger rest is faster than a tiny one
-    part: Part = []
+        whole -= height  # a larger tail is faster than a tiny one
+    part: ThreadCalls = []
     if whole:
         blocks = _blocks(a[..., None, :whole, :], height), b[..., None, :, :]
         part.append((np.matmul, (*blocks, _blocks(_by_panels(out[..., :whole, :], width), height))))
@@ -47,26 +47,26 @@ def products(a: Array, b: Array, out: Array) -> Part:
 
 
 def transform(matrix: Array, x: Array, out: Array) -> Call:
-    """out[…,S,N] = matrix[S,R] @ x[…,R,N] for a tiny matrix: the columns are cut where there are too many."""
+    """out[…,S,N] = matrix[S,R] @ x[…,R,N] for a tiny matrix: the columns are split if there are too many."""
     n = x.shape[-1]
     pieces = next(p for p in range(1, n + 1) if n % p == 0 and matrix.size * (n // p) <= WORK)
     return np.matmul, (matrix, _by_panels(x, n // pieces), _by_panels(out, n // pieces))
 
 
 def block_height(rows: int, k: int, width: int) -> int:
-    """The rows of a block."""
+    """Return the rows of a block."""
     return next((h for h in HEIGHTS if h <= rows and h * k * width <= WORK), min(rows, HEIGHTS[-1]))
 
 
 def _blocks(a: Array, height: int) -> Array:
-    """[…,M/height,height,K] of […,M,K]."""
+    """Return […,M/height,height,K] of […,M,K]."""
     *lead, rows, k = a.shape
     *before, step, element = a.strides
     return as_strided(a, (*lead, rows // height, height, k), (*before, height * step, step, element))
 
 
 def _by_panels(a: Array, width: int) -> Array:
-    """[…,N/width,M,width] of […,M,N]."""
+    """Return […,N/width,M,width] of […,M,N]."""
     *lead, rows, n = a.shape
     *before, step, element = a.strides
     return as_strided(a, (*lead, n // width, rows, width), (*before, width * element, step, element))

@@ -1,4 +1,4 @@
-"""Cutting arrays into tiles that fit the cache, and tiles into parts for threads."""
+"""Division of arrays into tiles that fit the cache, and of tiles into parts for threads."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from irload.core.tensor import Array
 
 
 def collapse(arrays: Sequence[Array]) -> list[Array]:
-    """The same arrays, all of one shape, with neighbouring axes merged wherever every one of them allows it.
+    """Return the arrays, all of one shape, with adjacent axes merged if every array allows it.
 
-    One axis is left at least, be it of one element.
+    At least one axis remains, possibly of length 1.
     """
     shape = arrays[0].shape
     keep = [k for k, n in enumerate(shape) if n != 1] or [0]
@@ -31,20 +31,20 @@ def collapse(arrays: Sequence[Array]) -> list[Array]:
 
 
 def by_memory(arrays: Sequence[Array], like: Array) -> list[Array]:
-    """The arrays with their axes ordered as those of `like` lie in memory, largest stride first."""
+    """Return the arrays with axes in the memory order of `like`, largest stride first."""
     order = sorted(range(like.ndim), key=lambda k: (-abs(like.strides[k]), k))
     return [a.transpose(order) for a in arrays]
 
 
 def cut(count: int, pieces: int) -> list[tuple[int, int]]:
-    """`count` cut into at most `pieces` ranges of nearly equal length."""
+    """Split `count` into at most `pieces` ranges of nearly equal length."""
     pieces = max(1, min(pieces, count))
     edges = [count * k // pieces for k in range(pieces + 1)]
     return [(a, b) for a, b in pairwise(edges) if b > a]
 
 
 def tiles(arrays: Sequence[Array], start: int, stop: int, size: int) -> Iterator[list[Array]]:
-    """Tiles of the range start..stop of the first axis, of about `size` elements each; long rows are cut, too."""
+    """Yield tiles of about `size` elements of the range start..stop of the first axis; long rows are split, too."""
     row = int(np.prod(arrays[0].shape[1:], dtype=object))
     if row > 2 * size and arrays[0].ndim > 1:
         for k in range(start, stop):
@@ -56,6 +56,6 @@ def tiles(arrays: Sequence[Array], start: int, stop: int, size: int) -> Iterator
 
 
 def cut_range(start: int, stop: int, step: int) -> Iterator[tuple[int, int]]:
-    """start..stop in ranges of nearly equal length, none longer than `step`."""
+    """Split start..stop into ranges of nearly equal length, none longer than `step`."""
     for a, b in cut(stop - start, -(-(stop - start) // step)):
         yield start + a, start + b

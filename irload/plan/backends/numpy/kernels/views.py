@@ -1,8 +1,8 @@
-"""Views of bound memory. Calls work on the same memory in every run, so none of their arguments may be a silent copy.
+"""Views of bound memory. Calls use the same memory in every run, so no argument may be a silent copy.
 
-NumPy's own `reshape` copies what cannot be a view: what a value held when the step was compiled, or memory into which a
-result is written and lost. So kernels reshape by these functions alone, which a test holds them to, and table_check.py
-finds whatever else copies.
+NumPy's `reshape` copies if there is no view: the copy holds stale values from compile time, or receives a result that
+is lost. Kernels therefore reshape with these functions only, which a test enforces; table_check.py detects other
+copies.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from irload.plan.ir.strides import View
 
 
 def shaped(array: Array, *shape: int) -> Array:
-    """The view in another shape. Raises ValueError where memory allows none."""
+    """Return the view in another shape. Raises ValueError if memory allows none."""
     return np.reshape(array, _lengths(shape), copy=False)
 
 
 def merged(array: Array, *shape: int) -> Array | None:
-    """The view in another shape, None where memory allows none."""
+    """Return the view in another shape, None if memory allows none."""
     shape = _lengths(shape)
     try:
         return np.reshape(array, shape, copy=False)
@@ -30,14 +30,14 @@ def merged(array: Array, *shape: int) -> Array | None:
 
 
 def _lengths(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """The shape. NumPy takes any negative length for an open one; what is below −1 is a mistake."""
+    """Validate a shape. NumPy accepts any negative length as open; values below −1 are mistakes."""
     if min(shape, default=0) < -1:
-        raise ValueError(f"no shape: {shape}")
+        raise ValueError(f"invalid shape: {shape}")
     return shape
 
 
 def seen(array: Array, view: View) -> Array | None:
-    """The array through a view of the program, None for a reshape where memory allows none."""
+    """Apply a view of the program to an array, None for a reshape without a view."""
     match view.kind:
         case "reshape":
             return merged(array, *view.axes)
@@ -52,26 +52,26 @@ def seen(array: Array, view: View) -> Array | None:
 
 
 def shaped_constant(weights: Array, *shape: int) -> Array:
-    """Constants in another shape, as a read-only copy where no view will do: never for what a step computes."""
+    """Return constants in another shape, as a read-only copy if there is no view: never for results of steps."""
     view = merged(weights, *shape)
     return shaped(frozen(np.array(weights, order="C")), *shape) if view is None else view
 
 
 def frozen(array: Array) -> Array:
-    """An array of constants that owns its memory, read-only from now on."""
-    assert array.base is None, "a view, whose owner may change it"
+    """Return an array of constants that owns its memory, read-only from now on."""
+    assert array.base is None, "a view, whose base may be modified"
     array.flags.writeable = False
     return array
 
 
 def owner_of(array: Array) -> Any:
-    """What holds the memory that an array is a view of: an array, or bytes or a file."""
+    """Return the object that owns an array's memory: an array, bytes or a file."""
     owner: Any = array
-    while getattr(owner, "base", None) is not None:  # the views that as_strided makes hang on an object of its own
+    while getattr(owner, "base", None) is not None:  # views by as_strided have an intermediate base object
         owner = owner.base
     return owner
 
 
 def leading(array: Array, rank: int) -> Array:
-    """The view with axes of length 1 in front, up to a rank."""
+    """Return the view with leading axes of length 1, up to a rank."""
     return array[(None,) * (rank - array.ndim)]

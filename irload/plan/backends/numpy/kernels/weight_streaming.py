@@ -1,7 +1,7 @@
-"""Matmul of a few dozen rows with large weights: outᵀ = weights @ aᵀ, so that the weights pass through once, in order.
+"""MatMul of a few dozen rows with large weights: outᵀ = weights @ aᵀ, which reads the weights once, in order.
 
-The data is turned into columns that stay in cache. Weights that come from memory are read in their own order,
-while others are being multiplied, and need no laying out.
+The data is transposed into columns that stay in cache. Loading the weights, in stored order and unpacked, overlaps with
+arithmetic.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from irload.plan.backends.numpy.measured import (
     WAITING,
     WORK,
 )
-from irload.plan.threads import Part
+from irload.plan.threads import ThreadCalls
 
 
 def suits(rows: int, k: int, n: int) -> bool:
-    """True where it is the fastest way to multiply [rows,K] with constant weights."""
+    """True if this is the fastest way to multiply [rows,K] with constant weights."""
     if not small_kernels():
         return rows in SMALL_M_COPIED
     return rows in SMALL_M and k * n > RESIDENT
@@ -37,8 +37,8 @@ def suits(rows: int, k: int, n: int) -> bool:
 
 def stream_weights(
     a: Array, w: Array, out: Array, epilogue: Epilogue, scratch: Scratch, threads: int
-) -> list[list[Part]]:
-    """out[M,N] = epilogue(a[M,K] @ wᵀ, …) for weights stored [N,K]. Threads share it by rows of the weights."""
+) -> list[list[ThreadCalls]]:
+    """out[M,N] = epilogue(a[M,K] @ wᵀ, …) for weights stored as [N,K]. Threads share the rows of the weights."""
     rows, n = out.shape
     k = w.shape[1]
     lanes = -(-rows // LANES) * LANES if small_kernels() else rows
@@ -46,10 +46,10 @@ def stream_weights(
     pieces = cut(k, -(-HEIGHTS[-1] * k * lanes // WORK) if small_kernels() else 1)
     wide = epilogue.broadcast(out.shape)
     step = max(WAITING // lanes // HEIGHTS[0], 1) * HEIGHTS[0]
-    parts: list[Part] = []
+    parts: list[ThreadCalls] = []
     for start, stop in cut(n, scratch.share(threads, rows * w.size, PRODUCTS)):
-        part: Part = []
-        # A few more elements a row keep the columns, along which they are read, apart in cache.
+        part: ThreadCalls = []
+        # A few padding elements per row avoid cache conflicts between the columns that are read.
         turned, more = scratch.take((2, min(step, stop - start), lanes + LANES))[..., :lanes]
         for i, j in cut_range(start, stop, step):
             block, target = turned[: j - i], out[:, i:j]
@@ -63,13 +63,13 @@ def stream_weights(
     return [fill, parts]
 
 
-def _turned(a: Array, lanes: int, scratch: Scratch, threads: int) -> tuple[Array, list[Part]]:
-    """aᵀ as one panel [1, K, lanes], filled up with zeros, and the calls that make it."""
+def _turned(a: Array, lanes: int, scratch: Scratch, threads: int) -> tuple[Array, list[ThreadCalls]]:
+    """Return aᵀ as one zero-padded panel [1, K, lanes], and the calls that fill it."""
     rows, k = a.shape
     panel = scratch.take((1, k, lanes))
-    parts: list[Part] = []
+    parts: list[ThreadCalls] = []
     for first, last in cut(k, scratch.share(threads, a.size, ELEMENTS)):
-        part: Part = [(panel[0, first:last, rows:].fill, (0,))] if lanes > rows else []
+        part: ThreadCalls = [(panel[0, first:last, rows:].fill, (0,))] if lanes > rows else []
         part.append((np.copyto, (panel[0, first:last, :rows], a[:, first:last].T)))
         parts.append(part)
     return panel, parts

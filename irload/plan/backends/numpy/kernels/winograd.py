@@ -1,7 +1,7 @@
 """Winograd's F(4,3): 3×3 convolutions of stride 1 with a quarter of the multiplications, on channels-last data.
 
-A tile of 6×6 inputs gives 4×4 outputs. The transforms are small matmuls over panels of tiles, the heart of it is 36
-plain matmuls. Errors are about ten times those of the direct sum.
+A tile of 6×6 inputs gives 4×4 outputs. The transforms are small matmuls over panels of tiles, the inner product is 36
+matmuls. Errors are about ten times larger than in the direct sum.
 """
 
 from __future__ import annotations
@@ -17,8 +17,9 @@ from irload.plan.backends.numpy.kernels.packing import aligned
 from irload.plan.backends.numpy.kernels.small_gemm import panel_width, products, transform
 from irload.plan.backends.numpy.kernels.tiles import cut, cut_range
 from irload.plan.backends.numpy.kernels.views import frozen, shaped, shaped_constant
+from irload.plan.backends.numpy.kernels.windows import fill_band
 from irload.plan.backends.numpy.measured import PANEL, PRODUCTS, TILES, TRANSFORMED, WINOGRAD_CHANNELS, WINOGRAD_MAP
-from irload.plan.threads import Part
+from irload.plan.threads import ThreadCalls
 
 # fmt: off
 INPUT = frozen(np.array([
@@ -33,18 +34,18 @@ OUTPUT = frozen(np.array([
 ], np.float32))
 # fmt: on
 def can(conv: Conv2d) -> bool:
-    """True for kernels of 3×3 without strides, dilations and groups."""
+    """True for 3×3 kernels without strides, dilations and groups."""
     return conv.kernel == (3, 3) and conv.strides == conv.dilations == (1, 1) and conv.w.shape[0] == 1
 
 
 def suits(conv: Conv2d) -> bool:
-    """True where it pays: enough channels, and maps large enough that few tiles stick out."""
+    """True if it pays: enough channels, and maps large enough that few tiles cross the edge."""
     _, oh, ow, o = conv.out.shape
     return can(conv) and min(conv.x.shape[3], o) >= WINOGRAD_CHANNELS and min(oh, ow) >= WINOGRAD_MAP
 
 
 def transform_weights(w: Array) -> Array:
-    """[36, C, O] of the weights [1, O, C, 3, 3], in panels where BLAS reads them in place."""
+    """Return [36, C, O] of the weights [1, O, C, 3, 3], in panels if BLAS reads them in place."""
     _, o, channels, *_ = w.shape
     both = np.kron(WEIGHTS, WEIGHTS).astype(np.float32)
     width = panel_width(channels, o) if small_kernels() else None
@@ -56,8 +57,8 @@ def transform_weights(w: Array) -> Array:
     return panels[:, 0] if width is None else panels
 
 
-def winograd(conv: Conv2d, scratch: Scratch, threads: int) -> list[list[Part]]:
-    """The calls of a convolution for which `suits` holds. Threads share it by rows of tiles, or by the 36 matmuls."""
+def winograd(conv: Conv2d, scratch: Scratch, threads: int) -> list[list[ThreadCalls]]:
+    """Return the calls of a convolution for which `suits` is true. Threads share rows of tiles, or the 36 matmuls."""
     n, oh, ow, o = conv.out.shape
     channels = conv.x.shape[3]
     weights = conv.w.packed("winograd", transform_weights)
@@ -69,9 +70,9 @@ def winograd(conv: Conv2d, scratch: Scratch, threads: int) -> list[list[Part]]:
         before, product, after = _panel(conv, 0, 0, tall, weights, _Buffers(scratch, tall, wide, channels, o))
         after += epilogue[0].calls(conv.out[0], scratch)
         return [[before], [products(*(x[a:b] for x in product)) for a, b in cut(36, threads)], [after]]
-    parts: list[Part] = []
+    parts: list[ThreadCalls] = []
     for start, stop in cut(tall, threads):
-        part: Part = []
+        part: ThreadCalls = []
         buffers = _Buffers(scratch, rows, wide, channels, o)
         for sample in range(n):
             for a, b in cut_range(start, stop, rows):
@@ -97,15 +98,15 @@ class _Buffers:
 
 def _panel(
     conv: Conv2d, sample: int, a: int, b: int, weights: Array, buffers: _Buffers
-) -> tuple[Part, tuple[Array, Array, Array], Part]:
-    """Rows a..b of tiles: the calls that gather and transform; what is to be multiplied; those that store."""
+) -> tuple[ThreadCalls, tuple[Array, Array, Array], ThreadCalls]:
+    """For rows a..b of tiles, return the gather and transform calls, the operands of the matmuls, and the stores."""
     channels = conv.x.shape[3]
     _, oh, ow, o = conv.out.shape
     rows, wide = b - a, -(-ow // 4)
     count = rows * wide
     band = buffers.band[: rows * 4 + 2]
-    part: Part = []
-    _fill_band(conv, sample, a * 4, band, part)
+    part: ThreadCalls = []
+    fill_band(band, conv.x[sample], a * 4 - conv.pads[0], conv.pads[2], part)
     st = band.strides
     windows = as_strided(
         band, (6, 6, rows, wide, channels), (st[0], st[1], st[0] * 4, st[1] * 4, st[2]), writeable=False
@@ -117,7 +118,7 @@ def _panel(
     part.append(transform(INPUT, shaped(half, 6, 6, count * channels), shaped(gathered, 6, 6, count * channels)))
     product = shaped(buffers.product[: 36 * count * o], 36, count, o)
     back = shaped(buffers.gathered[: 24 * count * o], 4, 6 * count * o)
-    after: Part = [transform(OUTPUT, shaped(product, 6, -1), back)]
+    after: ThreadCalls = [transform(OUTPUT, shaped(product, 6, -1), back)]
     final = shaped(buffers.product[: 16 * count * o], 4, 4, count * o)
     after.append(transform(OUTPUT, shaped(back, 4, 6, count * o), final))
     fits = ow == wide * 4 and b * 4 <= oh
@@ -129,17 +130,3 @@ def _panel(
         done = conv.out[sample, a * 4 : min(b * 4, oh)]
         after.append((np.copyto, (done, target[: len(done), :ow])))
     return part, (shaped(gathered, 36, count, channels), weights, product), after
-
-
-def _fill_band(conv: Conv2d, sample: int, first_row: int, band: Array, part: Part) -> None:
-    """Copy the input rows that a panel needs; zeros above, below, left and right of the image."""
-    _, height, width, _ = conv.x.shape
-    top, left = first_row - conv.pads[0], conv.pads[2]
-    above = max(-top, 0)
-    count = max(0, min(height, top + len(band)) - max(top, 0))
-    across = min(width, band.shape[1] - left)
-    for border in (band[:above], band[above + count :], band[:, :left], band[:, left + across :]):
-        if border.size:
-            part.append((border.fill, (0,)))
-    source = conv.x[sample, max(top, 0) : max(top, 0) + count, :across]
-    part.append((np.copyto, (band[above : above + count, left : left + across], source)))

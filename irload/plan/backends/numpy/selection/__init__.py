@@ -1,1 +1,1 @@
-"""Which kernel runs each step, by rule on shapes and attributes: a file for each family, and a table of them all."""
+"""Kernel selection for each step, by rule on shapes and attributes: one file per family, and a table of all."""

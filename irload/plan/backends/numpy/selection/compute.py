@@ -1,4 +1,4 @@
-"""What has no kernel: the operation itself computes."""
+"""Steps without a kernel: the operation computes."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ import numpy as np
 from irload.core.op import evaluate, is_builtin
 from irload.core.tensor import Array
 from irload.errors import IRError
-from irload.plan.backends.numpy.selection.selector import RunCell, Selected, Selector
-from irload.plan.ir.steps import Compute, Sample
+from irload.plan.backends.numpy.selection.selector import NumpySelector, RunCell, Selected
+from irload.plan.ir.steps import ComputeStep, SampleStep
 
 if TYPE_CHECKING:
     from irload.ops.image.grid_sample import GridSample
 
 
-def compute(step: Compute, selector: Selector) -> Selected:
-    """The operation's own `compute`, its results copied to their place."""
+def compute(step: ComputeStep, selector: NumpySelector) -> Selected:
+    """Call `compute` of the operation and copy its results to their buffers."""
     inputs, outputs = [selector.array(v) for v in step.inputs], [selector.array(v) for v in step.outputs]
     run = _compute_alone if _is_plain(step) else _compute
     return "compute", [[[(run, (step, inputs, outputs, selector.cell))]]]
 
 
-def sample(step: Sample, selector: Selector) -> Selected:
+def sample(step: SampleStep, selector: NumpySelector) -> Selected:
     """The `compute` of GridSample."""
-    from irload.ops.image.grid_sample import GridSample  # few models sample
+    from irload.ops.image.grid_sample import GridSample  # rarely used, so imported on demand
 
     op = GridSample(align_corners=step.align_corners, mode=step.mode, padding_mode=step.padding)
     data, grid = (selector.array(v) for v in step.inputs)
@@ -37,8 +37,8 @@ def _sample(out: Array, op: GridSample, data: Array, grid: Array) -> None:
     np.copyto(out, op.compute(data, grid))
 
 
-def _is_plain(step: Compute) -> bool:
-    """True where nothing is to be converted, checked or handed over around `compute`."""
+def _is_plain(step: ComputeStep) -> bool:
+    """True if `compute` needs no conversion, check or context."""
     op = step.op
     plain = is_builtin(op) and not op.signature.compute_context and not op.rounds
     tensors = (*step.inputs, *step.outputs)
@@ -50,19 +50,19 @@ def _is_plain(step: Compute) -> bool:
     )
 
 
-def _compute_alone(step: Compute, inputs: Sequence[Array], outputs: Sequence[Array], cell: RunCell) -> None:
-    """The same as `_compute`, a third of the time for small arrays."""
+def _compute_alone(step: ComputeStep, inputs: Sequence[Array], outputs: Sequence[Array], cell: RunCell) -> None:
+    """Like `_compute`, in a third of the time for small arrays."""
     try:
         result = step.op.compute(*inputs)
     except Exception:
-        _compute(step, inputs, outputs, cell)  # which says what went wrong, and where
+        _compute(step, inputs, outputs, cell)  # reports the error with its layer
         return
     results = result if isinstance(result, tuple) else (result,)
     for out, made in zip(outputs, results, strict=True):
         np.copyto(out, made)
 
 
-def _compute(step: Compute, inputs: Sequence[Array], outputs: Sequence[Array], cell: RunCell) -> None:
+def _compute(step: ComputeStep, inputs: Sequence[Array], outputs: Sequence[Array], cell: RunCell) -> None:
     try:
         if cell.context is not None:
             cell.context.outputs = step.types

@@ -13,12 +13,12 @@ from irload.core.tensor import Array
 from irload.plan.backends.numpy.kernels import conv2d, conv3d, conv_small, pooling, weight_streaming, winograd
 from irload.plan.backends.numpy.kernels.conv_transpose import TransposedConv, pack_weights, transposed
 from irload.plan.backends.numpy.measured import SMALL_M
-from irload.plan.backends.numpy.selection.selector import Selected, Selector
-from irload.plan.ir.steps import Conv, ConvTranspose, Pool
+from irload.plan.backends.numpy.selection.selector import NumpySelector, Selected
+from irload.plan.ir.steps import ConvStep, ConvTransposeStep, PoolStep
 
 
-def conv(step: Conv, selector: Selector) -> Selected:
-    """A convolution."""
+def conv(step: ConvStep, selector: NumpySelector) -> Selected:
+    """Select a kernel for a convolution."""
     data, out = selector.array(step.inputs[0]), selector.array(step.output)
     weights, rank = selector.weights(step.inputs[1]), out.ndim
     if rank > 4:
@@ -52,23 +52,23 @@ def conv(step: Conv, selector: Selector) -> Selected:
     )
 
 
-def _padded(step: Conv, selector: Selector) -> Array | None:
-    """[N,H+pads,W+pads,C] with the data in its middle, where it has a border of just this width in memory."""
+def _padded(step: ConvStep, selector: NumpySelector) -> Array | None:
+    """Return [N,H+pads,W+pads,C] around the data, if it has exactly this padding in memory."""
     value, memory = step.inputs[0], selector.memory
     border = ((0, 0), (0, 0), *zip(step.pads_begin, step.pads_end, strict=True))
     padded = memory.with_border(value) if memory.layout(value).border == border else None
     return None if padded is None else np.moveaxis(padded, 1, -1)
 
 
-def writes_lines(step: Conv) -> bool:
-    """True where the rule runs a convolution line by line if its result is no block of memory, as within a border."""
+def writes_lines(step: ConvStep) -> bool:
+    """True if a convolution runs row by row when its result is not contiguous, as in a padded buffer."""
     groups, _, _, *kernel = step.inputs[1].shape
     plain = groups == 1 and not any((*step.pads_begin, *step.pads_end))
     return plain and kernel == [1, 1] and prod(step.output.shape[2:]) not in SMALL_M
 
 
-def conv_transpose(step: ConvTranspose, selector: Selector) -> Selected:
-    """A transposed convolution."""
+def conv_transpose(step: ConvTransposeStep, selector: NumpySelector) -> Selected:
+    """Select a kernel for a transposed convolution."""
     weights = selector.weights(step.inputs[1])
     x, out = (np.moveaxis(selector.array(v), 1, -1) for v in (step.inputs[0], step.output))
     w = weights.packed("transposed", pack_weights)
@@ -76,11 +76,11 @@ def conv_transpose(step: ConvTranspose, selector: Selector) -> Selected:
     return "matmul, then taps", transposed(conv, w, selector.scratch, selector.threads)
 
 
-def pool(step: Pool, selector: Selector) -> Selected:
-    """A pooling."""
-    axes = map(pooling.Axis, step.kernel, step.strides, step.dilations, step.pads_begin)
+def pool(step: PoolStep, selector: NumpySelector) -> Selected:
+    """Select a kernel for a pooling."""
     x, out = (np.moveaxis(selector.array(v), 1, -1) for v in (step.inputs[0], step.output))
-    return "separable", pooling.pool(step.kind, x, out, list(axes), step.divisor, selector.scratch, selector.threads)
+    args = (step.windows, step.divisor, selector.scratch, selector.threads)
+    return "separable", pooling.pool(step.kind, x, out, *args)
 
 
 KERNELS = {
@@ -96,9 +96,9 @@ KERNELS = {
 
 
 def kernels_for(conv: conv2d.Conv2d, threads: int, *, precise: bool = False) -> list[str]:
-    """The kernels that can run a convolution, the best by rule first.
+    """Return the kernels that support a convolution, best first.
 
-    `precise` rules Winograd out, which errs ten times as much as a plain sum.
+    `precise` excludes Winograd, whose error is ten times that of a plain sum.
     """
     n, oh, ow, o = conv.out.shape
     groups, per_group, depth = conv.w.shape[:3]
@@ -121,13 +121,13 @@ def kernels_for(conv: conv2d.Conv2d, threads: int, *, precise: bool = False) -> 
 
 
 def _ordered(*kernels: tuple[str, bool, bool]) -> list[str]:
-    """The names of (name, can it, should it): those that can, and among them first those that should."""
+    """Return the names from (name, is supported, is preferred): supported ones, preferred ones first."""
     able = [(name, should) for name, can, should in kernels if can]
     return [n for n, should in able if should] + [n for n, should in able if not should]
 
 
 def _channels_last(a: Array, one: bool) -> Array:
-    """[N,H,W,C] of a logical [N,C,H,W], or of [N,C,W] with H = 1."""
+    """Return [N,H,W,C] of a logical [N,C,H,W], or of [N,C,W] with H = 1."""
     return np.moveaxis(a[:, :, None] if one else a, 1, -1)
 
 

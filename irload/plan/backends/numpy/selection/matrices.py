@@ -1,4 +1,4 @@
-"""Matmul and attention."""
+"""MatMul and attention."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from irload.plan.backends.numpy.kernels.packing import contiguous, pack_matrix
 from irload.plan.backends.numpy.kernels.views import frozen
 from irload.plan.backends.numpy.kernels.weight_streaming import stream_weights, suits
 from irload.plan.backends.numpy.measured import SMALL_M
-from irload.plan.backends.numpy.selection.selector import Selected, Selector
+from irload.plan.backends.numpy.selection.selector import NumpySelector, Selected
 from irload.plan.backends.numpy.tuning import Phases
-from irload.plan.ir.steps import Attention, MatMul
+from irload.plan.ir.steps import AttentionStep, MatMulStep
 
 
-def matmul(step: MatMul, selector: Selector) -> Selected:
-    """A matmul."""
+def matmul(step: MatMulStep, selector: NumpySelector) -> Selected:
+    """Select a kernel for a matmul."""
     a, out, epilogue = selector.array(step.inputs[0]), selector.array(step.output), selector.epilogue(step)
     a = a.swapaxes(-1, -2) if step.transpose_a else a
     flat = as_rows(a), as_rows(out)
@@ -37,13 +37,13 @@ def matmul(step: MatMul, selector: Selector) -> Selected:
     return "batched matmul", kernels.batched(a, b, out, epilogue, selector.scratch, selector.threads)
 
 
-def _by_matrix(step: MatMul, selector: Selector, a: Array, out: Array, epilogue: Epilogue) -> Selected:
-    """Rows times one matrix: by the number of rows, and the size of the matrix where it is constant."""
+def _by_matrix(step: MatMulStep, selector: NumpySelector, a: Array, out: Array, epilogue: Epilogue) -> Selected:
+    """Return kernels for rows times one matrix: by number of rows, and size of the matrix if it is constant."""
     matrix, turned = step.inputs[1], step.transpose_b
     rows, (n, k) = len(out), matrix.shape if turned else matrix.shape[::-1]
 
     def packed() -> Array:
-        if not matrix.is_constant or rows == 1:  # a matrix–vector product takes weights either way
+        if not matrix.is_constant or rows == 1:  # a matrix–vector product reads weights in either order
             return selector.array(matrix).T if turned else selector.array(matrix)
         kind = "packed, transposed" if turned else "packed"
         return selector.weights(matrix).packed(kind, lambda w: pack_matrix(w.T if turned else w))
@@ -70,7 +70,7 @@ def _by_matrix(step: MatMul, selector: Selector, a: Array, out: Array, epilogue:
     return selector.choose(step, {first: able.pop(first), **able})
 
 
-def attention(step: Attention, selector: Selector) -> Selected:
+def attention(step: AttentionStep, selector: NumpySelector) -> Selected:
     """Attention."""
     q, k, v, *rest = (selector.array(x) for x in step.inputs)
     mask, dropped = rest[0] if rest else None, None
@@ -82,5 +82,6 @@ def attention(step: Attention, selector: Selector) -> Selected:
         dropped = selector.scratch.take(kept.shape, bool)
         phases.append([[(np.logical_not, (kept, dropped))]])
     out = selector.array(step.output)
-    parts = heads.attention(q, k, v, mask, dropped, out, step.scale, selector.scratch, selector.threads)
+    scales = step.query_scale, step.scale
+    parts = heads.attention(q, k, v, mask, dropped, out, scales, selector.scratch, selector.threads)
     return "head by head", [*phases, parts]

@@ -9,13 +9,13 @@ from irload.plan.backends.numpy.kernels import resample as kernels
 from irload.plan.backends.numpy.kernels.copying import dense, dense_target
 from irload.plan.backends.numpy.kernels.views import frozen
 from irload.plan.backends.numpy.measured import FEW_ELEMENTS
-from irload.plan.backends.numpy.selection.selector import Selected, Selector
+from irload.plan.backends.numpy.selection.selector import NumpySelector, Selected
 from irload.plan.backends.numpy.tuning import Phases
-from irload.plan.ir.steps import Resample
+from irload.plan.ir.steps import ResampleStep
 
 
-def resample(step: Resample, selector: Selector) -> Selected:
-    """By indices where every position picks one element, else as matmul."""
+def resample(step: ResampleStep, selector: NumpySelector) -> Selected:
+    """By indices if every position selects one element, else as matmul."""
     x, out, axis = selector.array(step.inputs[0]), selector.array(step.output), step.axis
     if is_channels_last(selector.memory, step.output):
         x, out = np.moveaxis(x, 1, -1), np.moveaxis(out, 1, -1)

@@ -1,4 +1,4 @@
-"""What works on rows: softmax, normalisation, reductions, rotation."""
+"""Steps on rows: softmax, normalisation, reductions, rotary embedding."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from irload.plan.backends.numpy.kernels import group_norm as groups
 from irload.plan.backends.numpy.kernels import rotary, rows
 from irload.plan.backends.numpy.kernels.copying import dense, dense_target
 from irload.plan.backends.numpy.kernels.views import shaped
-from irload.plan.backends.numpy.selection.selector import Selected, Selector
+from irload.plan.backends.numpy.selection.selector import NumpySelector, Selected
 from irload.plan.backends.numpy.tuning import Phases
-from irload.plan.ir.steps import GroupNormalize, Normalize, Reduce, RotaryEmbedding, Softmax
+from irload.plan.ir.steps import GroupNormalizeStep, NormalizeStep, ReduceStep, RotaryEmbeddingStep, SoftmaxStep
 
 
-def reduce(step: Reduce, selector: Selector) -> Selected:
-    """A reduction over neighbouring axes. Data that lies channels last is reduced as it lies."""
+def reduce(step: ReduceStep, selector: NumpySelector) -> Selected:
+    """Select a kernel for a reduction over adjacent axes. Channels-last data is reduced in place."""
     source, out, axes = selector.array(step.inputs[0]), selector.array(step.output), step.axes
     if is_channels_last(selector.memory, step.inputs[0]) and axes[0] >= 2:
         source, out, axes = np.moveaxis(source, 1, -1), np.moveaxis(out, 1, -1), tuple(a - 1 for a in axes)
@@ -30,8 +30,8 @@ def reduce(step: Reduce, selector: Selector) -> Selected:
     return f"{step.kind} of rows", [*phases, rows.reduce(step.kind, cube, flat, selector.threads), *store]
 
 
-def softmax(step: Softmax, selector: Selector) -> Selected:
-    """A softmax; an axis that is not the last one is moved there."""
+def softmax(step: SoftmaxStep, selector: NumpySelector) -> Selected:
+    """Select a kernel for a softmax; an axis other than the last is transposed."""
     source, out = (np.moveaxis(selector.array(v), step.axis, -1) for v in (step.inputs[0], step.output))
     phases: Phases = []
     x = dense(source, selector.scratch, selector.threads, phases)
@@ -41,8 +41,8 @@ def softmax(step: Softmax, selector: Selector) -> Selected:
     return "rows, moved" if store else "rows", phases + store
 
 
-def normalize(step: Normalize, selector: Selector) -> Selected:
-    """A normalisation."""
+def normalize(step: NormalizeStep, selector: NumpySelector) -> Selected:
+    """Select a kernel for a normalisation."""
     source, out = selector.array(step.inputs[0]), selector.array(step.output)
     width = prod(source.shape[-len(step.axes) :])
     phases: Phases = []
@@ -54,8 +54,8 @@ def normalize(step: Normalize, selector: Selector) -> Selected:
     return "rows", [*phases, rows.normalize(x, flat, *args), *store]
 
 
-def group_normalize(step: GroupNormalize, selector: Selector) -> Selected:
-    """A group normalisation; data that does not lie channels last is turned so."""
+def group_normalize(step: GroupNormalizeStep, selector: NumpySelector) -> Selected:
+    """Select a kernel for a group normalisation; other layouts are converted to channels-last."""
     x, gamma, beta = (selector.array(v) for v in step.inputs)
     out = np.moveaxis(selector.array(step.output), 1, -1)
     phases: Phases = []
@@ -67,7 +67,7 @@ def group_normalize(step: GroupNormalize, selector: Selector) -> Selected:
     return "groups", phases + store
 
 
-def rotary_embedding(step: RotaryEmbedding, selector: Selector) -> Selected:
-    """A rotary embedding."""
+def rotary_embedding(step: RotaryEmbeddingStep, selector: NumpySelector) -> Selected:
+    """Select a kernel for a rotary embedding."""
     x, cosine, sine = (selector.array(v) for v in step.inputs)
     return "halves", [rotary.rotate(x, cosine, sine, selector.array(step.output), selector.scratch, selector.threads)]

@@ -1,15 +1,16 @@
-"""What selects kernels work with: memory, working memory, weights and the clock."""
+"""The context of kernel selection: memory, working memory, weights and tuning."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
 from irload.core.tensor import Array
-from irload.plan.backends.base import Options
+from irload.options import Options
 from irload.plan.backends.numpy.kernels.calls import Scratch
-from irload.plan.backends.numpy.kernels.epilogue import Epilogue, Operand
+from irload.plan.backends.numpy.kernels.epilogue import Epilogue, EpilogueOperand
 from irload.plan.backends.numpy.kernels.packing import PackedWeights, WeightOperand
 from irload.plan.backends.numpy.tuning import Phases, Tuner
 from irload.plan.ir.program import Step, Value
@@ -17,24 +18,33 @@ from irload.plan.ir.steps import WithEpilogue
 from irload.plan.memory.memory import Memory
 
 Selected = tuple[str, Phases]
-"""The name of a kernel, and what it does."""
+"""A kernel's name and its phases."""
 
 
 class RunCell:
-    """Holds the inference under way, for the operations that ask their context for something."""
+    """Holds the current inference, for operations that need a context."""
 
     def __init__(self, file: str | None = None) -> None:
         self.file = file
         self.context: Any = None
 
+    @contextmanager
+    def during(self, context: Any) -> Generator[None]:
+        """Hold the inference while it runs, and no longer: it refers to the compiled model, which holds the plan."""
+        self.context = context
+        try:
+            yield
+        finally:
+            self.context = None
+
     def check(self) -> None:
-        """Raise LimitExceeded when the inference has taken too long."""
+        """Raise LimitExceeded if the inference has exceeded its time limit."""
         if self.context is not None:
             self.context.deadline.check()
 
 
-class Selector:
-    """Gives kernels the arrays of a step, and chooses where several would do."""
+class NumpySelector:
+    """Provides kernels with the arrays of a step, and chooses between alternatives."""
 
     def __init__(
         self,
@@ -50,18 +60,18 @@ class Selector:
         self.precise = options.precise
         self.packs = packs
         self.direct: list[Array] = []
-        """The constants that kernels take as they are …"""
+        """Constants that kernels use unpacked …"""
         self.held: list[Array] = []
-        """… and those that are packed."""
+        """… and packed ones."""
         self.scratch = Scratch()
         self.cell = RunCell(options.file)
         self._tuner = tuner
         self._run_phases = run_phases
 
     def choose(self, step: Step, kernels: Mapping[str, Callable[[], Phases]]) -> Selected:
-        """A kernel's name and its phases: the first one, which is the rule's, or the fastest one by tuning.
+        """Return the name and phases of a kernel: the first one, preferred by rule, or the fastest by tuning.
 
-        To be asked before anything else takes working memory.
+        Must be called before any working memory is reserved.
         """
         name = next(iter(kernels))
         if self._tuner is not None and self._run_phases is not None and len(kernels) > 1:
@@ -71,7 +81,7 @@ class Selector:
         return name, kernels[name]()
 
     def _tried(self, kernels: Mapping[str, Callable[[], Phases]]) -> dict[str, Callable[[], Phases]]:
-        """The same kernels, leaving nothing behind but what the last one tried needs while it is tried."""
+        """Try each kernel; afterwards only the memory of the last one remains reserved."""
 
         def tried(make: Callable[[], Phases]) -> Phases:
             direct, held = len(self.direct), len(self.held)
@@ -84,17 +94,17 @@ class Selector:
         return {name: partial(tried, make) for name, make in kernels.items()}
 
     def array(self, value: Value) -> Array:
-        """The array of a value."""
+        """Return the array of a value."""
         array = self.memory.array(value)
         if value.is_constant:
             self.direct.append(array)
         return array
 
     def epilogue(self, step: WithEpilogue) -> Epilogue:
-        """The epilogue of a step with its operands, which broadcast to the output."""
-        return Epilogue(step.epilogue, tuple(Operand(self.array(v), v.is_constant) for v in step.operands))
+        """Return the epilogue of a step with its operands, which broadcast to the output."""
+        return Epilogue(step.epilogue, tuple(EpilogueOperand(self.array(v), v.is_constant) for v in step.operands))
 
     def weights(self, value: Value) -> WeightOperand:
-        """The constant of a value, for a kernel to pack as it likes."""
+        """Return the constant of a value, for a kernel to pack."""
         assert value.source is not None
         return WeightOperand(value.source, self.packs, self.direct, self.held)

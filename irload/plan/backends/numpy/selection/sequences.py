@@ -1,15 +1,15 @@
-"""Recurrent sequences."""
+"""Kernels for recurrent sequences."""
 
 from __future__ import annotations
 
 from irload.plan.backends.numpy.kernels import recurrent as kernels
-from irload.plan.backends.numpy.selection.selector import Selected, Selector
+from irload.plan.backends.numpy.selection.selector import NumpySelector, Selected
 from irload.plan.backends.numpy.tuning import Phases
-from irload.plan.ir.steps import Recurrent
+from irload.plan.ir.steps import RecurrentStep
 
 
-def recurrent(step: Recurrent, selector: Selector) -> Selected:
-    """Each direction a part, as they do not depend on each other."""
+def recurrent(step: RecurrentStep, selector: NumpySelector) -> Selected:
+    """Selects the kernel of a recurrent step, with one part per direction because directions are independent."""
     x, *states = (selector.array(v) for v in step.inputs[:-3])
     w, r, b = (selector.weights(v) for v in step.inputs[-3:])
     inner = b.array
@@ -36,4 +36,4 @@ def recurrent(step: Recurrent, selector: Selector) -> Selected:
         for k, backwards in enumerate(step.backwards)
     ]
     phases: Phases = [parts] if len(parts) <= selector.threads else [[part] for part in parts]
-    return "a product, then step by step", phases
+    return "a matmul, then step by step", phases

@@ -1,69 +1,81 @@
-"""The kernel of each step: the one table of all selections."""
+"""The steps that NumPy kernels run: for each kind the selection of kernels, and their limits."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
-from irload.plan.backends.numpy.selection import (
-    compute,
-    convolutions,
-    elementwise,
-    matrices,
-    movement,
-    resampling,
-    rows,
-    sequences,
-)
-from irload.plan.backends.numpy.selection.selector import Selected, Selector
-from irload.plan.ir.program import Step
-from irload.plan.ir.steps import (
-    Attention,
-    Broadcast,
-    Compute,
-    Concat,
-    Conv,
-    ConvTranspose,
-    Elementwise,
-    Gather,
-    GroupNormalize,
-    MatMul,
-    Normalize,
-    Pool,
-    Recurrent,
-    Reduce,
-    Relayout,
-    Resample,
-    Reshape,
-    RotaryEmbedding,
-    Sample,
-    Slice,
-    Softmax,
-    Transpose,
-)
+import numpy as np
 
-SELECTIONS: dict[type[Step], Callable[[Any, Selector], Selected]] = {
-    Attention: matrices.attention,
-    Broadcast: movement.view_or_copy,
-    Compute: compute.compute,
-    Concat: movement.concat,
-    Conv: convolutions.conv,
-    ConvTranspose: convolutions.conv_transpose,
-    Elementwise: elementwise.elementwise,
-    Gather: movement.gather,
-    GroupNormalize: rows.group_normalize,
-    MatMul: matrices.matmul,
-    Normalize: rows.normalize,
-    Pool: convolutions.pool,
-    Recurrent: sequences.recurrent,
-    Reduce: rows.reduce,
-    Relayout: movement.relayout,
-    Resample: resampling.resample,
-    Reshape: movement.view_or_copy,
-    RotaryEmbedding: rows.rotary_embedding,
-    Sample: compute.sample,
-    Slice: movement.view_or_copy,
-    Softmax: rows.softmax,
-    Transpose: movement.view_or_copy,
-}
-"""What selects a kernel for each type of step: its name, and its calls on the memory of the step."""
+from irload.ops.windows import FAR
+from irload.plan.backends.numpy.kernels.instructions import TABLE as INSTRUCTIONS
+from irload.plan.backends.numpy.measured import LARGEST_MATRIX, LONGEST_SEQUENCE, LONGEST_WINDOW
+from irload.plan.backends.numpy.selection.selector import NumpySelector, Selected
+from irload.plan.backends.table import Row, Table
+from irload.plan.ir import steps as ir
+from irload.plan.ir.program import Step
+
+
+def _elementwise(step: ir.ElementwiseStep) -> bool:
+    return _has_instructions(step) and all(v.dtype == np.float32 for v in (*step.inputs, *step.outputs))
+
+
+def _computes(step: Step) -> bool:
+    return _has_instructions(step) and all(v.size for v in (*step.inputs, *step.outputs))
+
+
+def _has_instructions(step: Step) -> bool:
+    return all(
+        # elu multiplies alpha by zero if its operand is positive
+        i.opcode in INSTRUCTIONS and (i.opcode != "elu" or abs(i.numbers[0]) < float(np.finfo(np.float32).max))
+        for i in step.elementwise_part.instructions
+    )
+
+
+def _is_near(step: ir.ConvStep | ir.PoolStep) -> bool:
+    """True if windows overlap enough that their bounding array is not much larger than data and windows."""
+    return all(axis.reach <= FAR * (axis.size + axis.count * axis.kernel) for axis in step.windows)
+
+
+def _pool(step: ir.PoolStep) -> bool:
+    return max(step.kernel) <= LONGEST_WINDOW and _is_near(step)
+
+
+def _reduce(step: ir.ReduceStep) -> bool:
+    """True for consecutive axes; others would require a transpose."""
+    return all(b == a + 1 for a, b in pairwise(step.axes))
+
+
+def _resample(step: ir.ResampleStep) -> bool:
+    return step.inputs[0].shape[step.axis] * len(step.index) <= LARGEST_MATRIX
+
+
+TABLE = Table[Callable[[Any, NumpySelector], Selected]](
+    f"{__package__}",
+    {
+        ir.AttentionStep: Row("matrices.attention", _computes),
+        ir.BroadcastStep: Row("movement.view_or_copy"),
+        ir.ComputeStep: Row("compute.compute", copies=True),
+        ir.ConcatStep: Row("movement.concat"),
+        ir.ConvStep: Row("convolutions.conv", _computes, _is_near),
+        ir.ConvTransposeStep: Row("convolutions.conv_transpose", _computes),
+        ir.ElementwiseStep: Row("elementwise.elementwise", _elementwise),
+        ir.GatherStep: Row("movement.gather"),
+        ir.GroupNormalizeStep: Row("rows.group_normalize", _computes, lambda s: 3 <= len(s.inputs[0].shape) <= 5),
+        ir.MatMulStep: Row("matrices.matmul", _computes),
+        ir.NormalizeStep: Row("rows.normalize", _computes),
+        ir.PoolStep: Row("convolutions.pool", _computes, _pool),
+        ir.RecurrentStep: Row("sequences.recurrent", _computes, lambda s: s.inputs[0].shape[1] <= LONGEST_SEQUENCE),
+        ir.ReduceStep: Row("rows.reduce", _computes, _reduce),
+        ir.RelayoutStep: Row("movement.relayout"),
+        ir.ResampleStep: Row("resampling.resample", _computes, _resample),
+        ir.ReshapeStep: Row("movement.view_or_copy"),
+        ir.RotaryEmbeddingStep: Row("rows.rotary_embedding", _computes),
+        ir.SampleStep: Row("compute.sample", _computes, copies=True),
+        ir.SliceStep: Row("movement.view_or_copy"),
+        ir.SoftmaxStep: Row("rows.softmax", _computes),
+        ir.TransposeStep: Row("movement.view_or_copy"),
+    },
+)
+"""A selection returns a kernel's name, and its calls on the memory of the step."""

@@ -1,0 +1,88 @@
+"""Colours of the nodes of two graphs: nodes of one colour have equal predecessors, successors or neighbourhoods.
+
+The refinement is Weisfeiler and Lehman's, on directed graphs with numbered ports. Nodes that are already matched have a
+colour that only the two of them share, so each match distinguishes more nodes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+
+from irload.graph import Graph, Node
+
+__all__ = ["Colours", "Palette", "Side"]
+
+Colours = list[int]
+"""The colour of each node, by its position in the graph."""
+
+
+class Palette:
+    """Gives equal keys the same number, in both graphs."""
+
+    def __init__(self) -> None:
+        self._known: dict[Hashable, int] = {}
+
+    def __call__(self, key: Hashable) -> int:
+        return self._known.setdefault(key, len(self._known))
+
+
+class Side:
+    """One of the two graphs, with its edges by position."""
+
+    def __init__(self, graph: Graph, palette: Palette) -> None:
+        self.nodes: Sequence[Node] = graph.nodes
+        self.at = {node: k for k, node in enumerate(graph.nodes)}
+        self.sources = [[(self.at[i.node], i.index) for i in node.inputs] for node in graph.nodes]
+        self.readers: list[list[tuple[int, int, int]]] = [[] for _ in graph.nodes]
+        """The readers of a node: position, port, index of the output."""
+        for k, inputs in enumerate(self.sources):
+            for port, (source, index) in enumerate(inputs):
+                self.readers[source].append((k, port, index))
+        self.pins: list[int | None] = [None] * len(graph.nodes)
+        """Return the index of a node's match."""
+        self._palette = palette
+        self._faces: dict[Callable[[Node], Hashable], Colours] = {}
+
+    def faces(self, face: Callable[[Node], Hashable]) -> Colours:
+        """Return the colours of single nodes, without neighbours."""
+        found = self._faces.get(face)
+        if found is None:
+            found = self._faces[face] = [self._palette(face(node)) for node in self.nodes]
+        return found
+
+    def before(self, faces: Colours) -> Colours:
+        """Return colours of all predecessors, back to the matches and the inputs."""
+        found: Colours = [0] * len(self.nodes)
+        for k, inputs in enumerate(self.sources):
+            found[k] = self._colour(k, "before", faces[k], [(found[s], index) for s, index in inputs])
+        return found
+
+    def behind(self, faces: Colours) -> Colours:
+        """Return colours of all successors, up to the matches and the outputs."""
+        found: Colours = [0] * len(self.nodes)
+        for k in reversed(range(len(self.nodes))):
+            readers = sorted((found[r], port, index) for r, port, index in self.readers[k])
+            found[k] = self._colour(k, "behind", faces[k], readers)
+        return found
+
+    def around(self, faces: Colours, rounds: int) -> list[Colours]:
+        """Yield colours of the neighbourhoods of 1, 2, … edges."""
+        found: list[Colours] = []
+        last = [self._colour(k, "self", face, ()) for k, face in enumerate(faces)]
+        for _ in range(rounds):
+            last = [
+                self._colour(
+                    k,
+                    "around",
+                    last[k],
+                    [(last[s], index) for s, index in inputs],
+                    sorted((last[r], port, index) for r, port, index in self.readers[k]),
+                )
+                for k, inputs in enumerate(self.sources)
+            ]
+            found.append(last)
+        return found
+
+    def _colour(self, k: int, kind: str, face: int, *neighbours: Sequence[object]) -> int:
+        pin = self.pins[k]
+        return self._palette(("pin", pin) if pin is not None else (kind, face, *map(tuple, neighbours)))

@@ -1,0 +1,58 @@
+"""Layers that the other side folds into a later layer, which undoes their errors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from math import inf
+
+from irload.comparison.layer_error import Comparison, LayerError
+from irload.graph import Graph, Node
+
+__all__ = ["clear_folded", "clear_unreturned"]
+
+
+def clear_folded(model: Graph, found: Comparison, nodes: Mapping[str, Node]) -> None:
+    """Mark the layers whose error every reader undoes, for example if a scale is folded into the weights before it.
+
+    A reader undoes it if its error on equal inputs is beyond the tolerance or unknown, and its total error is within.
+    """
+    entries: dict[Node, list[LayerError]] = {}
+    for entry in found.layers:
+        if entry.name in nodes:
+            entries.setdefault(nodes[entry.name], []).append(entry)
+    readers: dict[Node, set[Node]] = {}
+    for node in model.nodes:
+        for source in node.inputs:
+            readers.setdefault(source.node, set()).add(node)
+    undone: dict[Node, bool] = {}
+    for node in reversed(model.nodes):
+        of_node = entries.get(node, [])
+        if of_node and all(_undoes(e) or e.passed for e in of_node):
+            undone[node] = any(map(_undoes, of_node))
+        else:  # without a partner, or with an error that a later layer has to undo
+            behind = readers.get(node, set())
+            undone[node] = bool(behind) and all(undone[r] for r in behind)
+    cleared = {node for node, is_undone in undone.items() if is_undone}
+    found.layers[:] = [
+        replace(e, cleared=True) if not e.passed and nodes.get(e.name) in cleared else e for e in found.layers
+    ]
+
+
+def clear_unreturned(found: Comparison) -> None:
+    """Mark the layers that OpenVINO returns in another shape, or as NaN, while the outputs of the model agree.
+
+    A fused layer has the name of one of the layers it replaces, but returns another value; some kernels do not write an
+    output that is returned besides being read.
+    """
+    if found.outputs and all(e.passed and not e.inherited for e in found.outputs):
+        found.layers[:] = [replace(e, cleared=True) if not e.passed and _is_none(e) else e for e in found.layers]
+
+
+def _is_none(entry: LayerError) -> bool:
+    return bool(entry.problem) or any(e is not None and e.needed == inf for e in (entry.own, entry.total))
+
+
+def _undoes(entry: LayerError) -> bool:
+    own, total = entry.own, entry.total
+    return total is not None and total.passed and (entry.inherited or (own is not None and not own.passed))

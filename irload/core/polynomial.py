@@ -1,0 +1,65 @@
+"""Polynomials with integer coefficients."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+Monomial = tuple[int, ...]
+"""The factors of a term, as sorted indices of variables, with repetition."""
+Terms = Mapping[Monomial, int]
+"""The coefficient of each monomial, none of which is 0."""
+Key = tuple[tuple[Monomial, int], ...]
+"""Equal for equal polynomials, and hashable."""
+
+
+def key_of(terms: Terms) -> Key:
+    """The terms in order."""
+    return tuple(sorted(terms.items()))
+
+
+def add(a: Terms, b: Terms, sign: int = 1) -> dict[Monomial, int]:
+    """a + sign · b."""
+    found = dict(a)
+    for monomial, c in b.items():
+        total = found.get(monomial, 0) + sign * c
+        if total:
+            found[monomial] = total
+        else:
+            del found[monomial]
+    return found
+
+
+def multiply(a: Terms, b: Terms) -> dict[Monomial, int]:
+    """a · b."""
+    found: dict[Monomial, int] = {}
+    for left, c in a.items():
+        for right, d in b.items():
+            monomial = tuple(sorted((*left, *right)))
+            total = found.get(monomial, 0) + c * d
+            if total:
+                found[monomial] = total
+            else:
+                del found[monomial]
+    return found
+
+
+def oriented(terms: Terms) -> Terms:
+    """The polynomial or its negative, so that a == b and b == a are the same guard."""
+    return terms if not terms or min(terms.items())[1] > 0 else {m: -c for m, c in terms.items()}
+
+
+def without(monomial: Monomial, factors: Monomial) -> Monomial | None:
+    """The other factors of a monomial; None unless it has all of these."""
+    left = list(monomial)
+    for k in factors:
+        if k not in left:
+            return None
+        left.remove(k)
+    return tuple(left)
+
+
+def multiple(dividend: Terms, divisor: Terms) -> int | None:
+    """The number by which the divisor is multiplied to give the dividend, None if there is none."""
+    monomial, c = next(iter(divisor.items()))
+    times, rest = divmod(dividend.get(monomial, 0), c)
+    return times if not rest and times and add(dividend, divisor, -times) == {} else None

@@ -1,0 +1,240 @@
+"""Sizes as expressions over the input dims, so that one plan serves many shapes.
+
+A `Trace` plans a model at one shape, whose dynamic dims are symbols. Sizes computed from them are polynomials over
+symbols and floor quotients, together with their value at the traced shape. A comparison that holds for all values of
+the symbols is decided by the polynomials; any other is decided at the traced shape, and recorded as a guard. At
+shapes for which all guards hold, planning would have taken the same branches, so the plan is the same up to the values
+of its sizes.
+
+A size that silently became a plain number would make plans wrong for other shapes. So a `Size` is not an `int`: it has
+no `__index__`, `__int__`, `__float__` or hash, and `range`, `np.empty`, `np.array(…, int64)`, dict keys and
+`functools.cache` raise TypeError for it. Code that requires a number calls `fixed`, which records that the size is
+equal to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from irload.core.polynomial import Key, Monomial, Terms, add, key_of, multiple, multiply, oriented, without
+from irload.core.trace import Trace
+
+
+class _Size:
+    """A polynomial over symbols and quotients of its trace. Results of arithmetic that are constant are plain ints."""
+
+    __array_ufunc__ = None
+    __hash__ = None  # pyright: ignore[reportAssignmentType]
+    __slots__ = ("hint", "terms", "trace")
+
+    def __init__(self, trace: Trace, terms: Terms) -> None:
+        self.trace = trace
+        self.terms = terms
+        self.hint = trace.value(terms)
+
+    @property
+    def key(self) -> Key:
+        """Equal for equal polynomials of one trace."""
+        return key_of(self.terms)
+
+    def __add__(self, other: Any) -> Any:
+        terms = _terms(other)
+        return NotImplemented if terms is None else self._made(add(self.terms, terms, 1))
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Any) -> Any:
+        terms = _terms(other)
+        return NotImplemented if terms is None else self._made(add(self.terms, terms, -1))
+
+    def __rsub__(self, other: Any) -> Any:
+        terms = _terms(other)
+        return NotImplemented if terms is None else self._made(add(terms, self.terms, -1))
+
+    def __mul__(self, other: Any) -> Any:
+        terms = _terms(other)
+        return NotImplemented if terms is None else self._made(multiply(self.terms, terms))
+
+    __rmul__ = __mul__
+
+    def __neg__(self) -> Any:
+        return self * -1
+
+    def __pos__(self) -> Any:
+        return self
+
+    def __abs__(self) -> Any:
+        return -self if self < 0 else self
+
+    def __floordiv__(self, other: Any) -> Any:
+        terms = _terms(other)
+        return NotImplemented if terms is None else self._divided(self.terms, terms)
+
+    def __rfloordiv__(self, other: Any) -> Any:
+        terms = _terms(other)
+        return NotImplemented if terms is None else self._divided(terms, self.terms)
+
+    def __mod__(self, other: Any) -> Any:
+        terms = _terms(other)
+        return NotImplemented if terms is None else self - other * (self // other)
+
+    def __rmod__(self, other: Any) -> Any:
+        terms = _terms(other)
+        return NotImplemented if terms is None else other - self * (other // self)
+
+    def __divmod__(self, other: Any) -> Any:
+        quotient = self // other
+        return quotient, self - other * quotient
+
+    def __rdivmod__(self, other: Any) -> Any:
+        quotient = other // self
+        return quotient, other - self * quotient
+
+    def __bool__(self) -> bool:
+        return not self.trace.holds("==", oriented(self.terms))
+
+    def __eq__(self, other: object) -> bool:
+        terms = _terms(other)
+        if terms is None:
+            return NotImplemented
+        return self.trace.holds("==", oriented(add(self.terms, terms, -1)))
+
+    def __lt__(self, other: Any) -> bool:
+        terms = _terms(other)
+        return NotImplemented if terms is None else self.trace.holds("<", add(self.terms, terms, -1))
+
+    def __gt__(self, other: Any) -> bool:
+        terms = _terms(other)
+        return NotImplemented if terms is None else self.trace.holds("<", add(terms, self.terms, -1))
+
+    def __le__(self, other: Any) -> bool:
+        terms = _terms(other)
+        return NotImplemented if terms is None else not self.trace.holds("<", add(terms, self.terms, -1))
+
+    def __ge__(self, other: Any) -> bool:
+        terms = _terms(other)
+        return NotImplemented if terms is None else not self.trace.holds("<", add(self.terms, terms, -1))
+
+    def __repr__(self) -> str:
+        return f"<{self.trace.text(self.terms)}: {self.hint}>"
+
+    def _made(self, terms: Terms) -> Any:
+        if not terms:
+            return 0
+        return terms[()] if len(terms) == 1 and () in terms else _Size(self.trace, terms)
+
+    def _divided(self, dividend: Terms, divisor: Terms) -> Any:
+        """The floor quotient; the part that the divisor divides is not in a quotient."""
+        if not divisor:
+            raise ZeroDivisionError("division by zero")
+        if self.trace.holds("==", oriented(divisor)):
+            raise ZeroDivisionError("division by zero")
+        exact: dict[Monomial, int] = {}
+        rest = dict(dividend)
+        if len(divisor) == 1:
+            ((factors, by),) = divisor.items()
+            for monomial, c in dividend.items():
+                left = without(monomial, factors)
+                if left is not None and c % by == 0:
+                    exact[left] = c // by
+                    del rest[monomial]
+        elif (times := multiple(dividend, divisor)) is not None:
+            return times
+        if rest:
+            exact = add(exact, {(self.trace.quotient(rest, divisor),): 1}, 1)
+        return self._made(exact)
+
+
+if TYPE_CHECKING:
+    Size = int
+    """Sizes are typed as integers, whose arithmetic and comparisons they have."""
+else:
+    Size = _Size
+
+
+def symbol(trace: Trace, hint: int) -> Size:
+    """A new symbol with this value at the traced shape. Raises ValueError for one below LEAST or above MOST."""
+    made: Any = _Size(trace, trace.variable(hint))
+    return made
+
+
+def is_size(value: object) -> bool:
+    """True for a size that is not a plain number."""
+    return isinstance(value, _Size)
+
+
+def fixed(value: int) -> int:
+    """The number that a size is at the traced shape, to which a guard fixes it."""
+    if not isinstance(value, _Size):
+        return int(value)
+    if value != value.hint:
+        raise AssertionError("a size differs from its value at the traced shape")
+    return value.hint
+
+
+def number(value: Any) -> int:
+    """A plain int of a number of any type; a size unchanged."""
+    return value if is_size(value) else int(value)
+
+
+def hint(value: Any) -> int:
+    """The value at the traced shape, without a guard: for choices that are right at every shape."""
+    return value.hint if isinstance(value, _Size) else int(value)
+
+
+def alike(a: int, b: int) -> bool:
+    """True if two sizes are equal for all shapes. Never records a guard."""
+    if isinstance(a, _Size) or isinstance(b, _Size):
+        return _terms(a) == _terms(b)
+    return a == b
+
+
+def extent(index: slice, size: int) -> tuple[int, int, int]:
+    """The first position, the number of positions and the step of a slice of an axis, as Python resolves it."""
+    if not any(isinstance(n, _Size) for n in (size, index.start, index.stop, index.step)):
+        taken = range(*index.indices(size))
+        return taken.start, len(taken), taken.step
+    step = 1 if index.step is None else index.step
+    least, most = (-1, size - 1) if step < 0 else (0, size)
+
+    def clamped(end: int | None, default: int) -> int:
+        return default if end is None else min(max(end + size if end < 0 else end, least), most)
+
+    start = clamped(index.start, most if step < 0 else least)
+    stop = clamped(index.stop, least if step < 0 else most)
+    return start, max(-((start - stop) // step), 0), step
+
+
+def has_sizes(array: NDArray[Any]) -> bool:
+    """True for an array of objects with sizes."""
+    return array.dtype == object and any(isinstance(v, _Size) for v in array.flat)
+
+
+def array_of(values: Iterable[Any], dtype: Any) -> NDArray[Any]:
+    """A 1-D array of integers of this dtype, or of objects if some of them are sizes."""
+    listed = list(values)
+    if not any(isinstance(v, _Size) for v in listed):
+        return np.array(listed, dtype)
+    found = np.empty(len(listed), object)
+    found[:] = listed
+    return found
+
+
+def terms_of(value: int) -> Terms:
+    """The polynomial of a size or a number."""
+    terms = _terms(value)
+    if terms is None:
+        raise TypeError(f"{value!r} is not an integer")
+    return terms
+
+
+def _terms(value: Any) -> Terms | None:
+    if isinstance(value, _Size):
+        return value.terms
+    if isinstance(value, int | np.integer):
+        return {(): int(value)} if value else {}
+    return None

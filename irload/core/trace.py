@@ -1,0 +1,155 @@
+"""Traces: the symbols of one planning, comparisons of polynomials over them, and the guards of these."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from math import prod
+from typing import Any
+
+from irload.core.polynomial import Key, Terms, key_of
+
+LEAST = 2
+"""The least value of a symbol. Dims of 0 and 1 stay numbers: they decide about emptiness and broadcasting."""
+MOST = 1 << 24
+"""The greatest value of a symbol, so that products of a few are below the limits of 64 bits, for all shapes."""
+
+_RELATIONS: Mapping[str, Callable[[int], bool]] = {"==": lambda n: n == 0, "<": lambda n: n < 0}
+
+
+class TraceEnded(TypeError):
+    """Raised if a closed trace would need a new guard."""
+
+
+class Trace:
+    """The symbols of one planning, the quotients of their polynomials, and the guards recorded so far."""
+
+    def __init__(self) -> None:
+        self.hints: list[int] = []
+        """The values of symbols and quotients at the traced shape."""
+        self.guards: dict[tuple[str, Key], bool] = {}
+        """(relation of a polynomial to 0, its terms) → whether it holds."""
+        self.symbols = 0
+        self.closed = False
+        self._quotients: dict[tuple[Key, Key], int] = {}
+        self._lows: list[int | None] = []
+        self._highs: list[int | None] = []
+
+    def variable(self, hint: int) -> Terms:
+        """A new symbol with this value at the traced shape, from `LEAST` to `MOST`. Symbols precede quotients."""
+        if len(self.hints) != self.symbols or not LEAST <= hint <= MOST:
+            raise ValueError(f"cannot add a symbol for {hint}")
+        self.symbols += 1
+        return {(self._atom(hint, LEAST, MOST),): 1}
+
+    def quotient(self, dividend: Terms, divisor: Terms) -> int:
+        """The index of the floor quotient of two polynomials; the divisor is not 0."""
+        key = (key_of(dividend), key_of(divisor))
+        found = self._quotients.get(key)
+        if found is None:
+            (low, high), (least, most) = self.bounds(dividend), self.bounds(divisor)
+            positive = low is not None and low >= 0 and least is not None and least > 0
+            lower = low // most if positive and low is not None and most else 0 if positive else None
+            upper = high // least if positive and high is not None and least else None
+            if len(key[1]) == 1 and key[1][0][0] == () and key[1][0][1] > 0:  # by a number
+                by = key[1][0][1]
+                lower, upper = (None if n is None else n // by for n in (low, high))
+            hint = self.value(dividend) // self.value(divisor)
+            found = self._quotients[key] = self._atom(hint, lower, upper)
+        return found
+
+    def value(self, terms: Terms) -> int:
+        """The value of a polynomial at the traced shape."""
+        return sum(c * prod([self.hints[k] for k in monomial]) for monomial, c in terms.items())
+
+    def bounds(self, terms: Terms) -> tuple[int | None, int | None]:
+        """Bounds of a polynomial for all values of the symbols; None if unbounded."""
+        low: int | None = 0
+        high: int | None = 0
+        for monomial, c in terms.items():
+            lows, highs = [self._lows[k] for k in monomial], [self._highs[k] for k in monomial]
+            least = most = None
+            if all(n is not None and n >= 0 for n in lows):
+                least = prod([n for n in lows if n is not None])
+                most = None if None in highs else prod([n for n in highs if n is not None])
+            elif len(monomial) == 1:
+                least, most = lows[0], highs[0]
+            if c < 0:
+                least, most = most, least
+            low = None if low is None or least is None else low + c * least
+            high = None if high is None or most is None else high + c * most
+        return low, high
+
+    def holds(self, relation: str, terms: Terms) -> bool:
+        """Whether a polynomial is == 0 or < 0: for all shapes, or else at the traced shape, as a guard."""
+        low, high = self.bounds(terms)
+        if low is not None and low > 0:
+            return False
+        if relation == "<":
+            if high is not None and high < 0:
+                return True
+            if low is not None and low >= 0:
+                return False
+        elif high is not None and (high < 0 or (low == 0 and high == 0)):
+            return high == 0
+        key = relation, key_of(terms)
+        found = self.guards.get(key)
+        if found is None:
+            if self.closed:
+                raise TraceEnded(f"{self.text(terms)} {relation} 0 was not decided while the plan was traced")
+            found = self.guards[key] = _RELATIONS[relation](self.value(terms))
+        return found
+
+    def close(self) -> None:
+        """Allow no further guards."""
+        self.closed = True
+
+    def text(self, terms: Terms) -> str:
+        """A polynomial as Python source over s0, s1, … and the quotients q…."""
+        names = [f"s{k}" if k < self.symbols else f"q{k}" for k in range(len(self.hints))]
+        found = "+".join("*".join([f"({c})", *(names[k] for k in m)]) for m, c in sorted(terms.items()))
+        return found.replace("(1)*", "") or "0"
+
+    def compiled(self, polynomials: Sequence[Terms]) -> Callable[[Sequence[int]], list[int]]:
+        """A function from the values of the symbols to the values of these polynomials."""
+        needed: set[int] = set()
+        for terms in polynomials:
+            self._collect(terms, needed)
+        return self._function(needed, f"return [{', '.join(map(self.text, polynomials))}]")
+
+    def test(self) -> Callable[[Sequence[int]], bool]:
+        """A function from the values of the symbols to whether all guards hold."""
+        needed: set[int] = set()
+        conditions = [f"{LEAST} <= s{k} <= {MOST}" for k in range(self.symbols)]
+        for (relation, key), expected in self.guards.items():
+            self._collect(dict(key), needed)
+            conditions.append(f"({self.text(dict(key))} {relation} 0) is {expected}")
+        plain = [c for c in conditions if "q" not in c]
+        rest = [c for c in conditions if "q" in c]
+        early = f"if not ({' and '.join(plain) or 'True'}): return False\n "
+        return self._function(needed, f"return {' and '.join(rest) or 'True'}", early)
+
+    def _atom(self, hint: int, low: int | None, high: int | None) -> int:
+        self.hints.append(hint)
+        self._lows.append(low)
+        self._highs.append(high)
+        return len(self.hints) - 1
+
+    def _collect(self, terms: Terms, needed: set[int]) -> None:
+        """Add the quotients that a polynomial depends on."""
+        for k in {k for monomial in terms for k in monomial if k >= self.symbols} - needed:
+            needed.add(k)
+            for key in self._operands(k):
+                self._collect(dict(key), needed)
+
+    def _operands(self, quotient: int) -> tuple[Key, Key]:
+        return next(key for key, k in self._quotients.items() if k == quotient)
+
+    def _function(self, needed: Iterable[int], result: str, early: str = "") -> Callable[[Sequence[int]], Any]:
+        lines = [f"[{', '.join(f's{k}' for k in range(self.symbols))}] = s", *([early] if early else [])]
+        for k in sorted(needed):
+            a, b = (self.text(dict(key)) for key in self._operands(k))
+            lines.append(f"q{k} = ({a}) // ({b})")
+        scope: dict[str, Any] = {}
+        body = "\n ".join([*lines, result])
+        exec(f"def f(s):\n {body}", scope)
+        return scope["f"]

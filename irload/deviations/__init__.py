@@ -1,0 +1,1 @@
+"""Differences between OpenVINO and its specification: the list, and their emulation."""

@@ -1,0 +1,91 @@
+"""The configuration that affects speed: processors, threads, NumPy's BLAS, compiled kernels, caches."""
+
+from __future__ import annotations
+
+import os
+import sys
+from functools import cache
+from typing import Any
+
+__all__ = ["blas_hint", "show_config"]
+
+
+def show_config() -> dict[str, Any]:
+    """Print the versions, the threads, the BLAS, the compiled kernels and the caches that will be used; return them.
+
+    `hint` is advice for more speed. Raises InputInvalid for an invalid IRLOAD_NUM_THREADS or IRLOAD_JIT.
+    """
+    found = config()
+    for key, value in found.items():
+        if value is not None:
+            sys.stdout.write(f"{key:16} {value}\n")
+    return found
+
+
+def config() -> dict[str, Any]:
+    """Return the values that `show_config` prints, by name; `hint` is None if there is nothing to improve."""
+    import numpy as np
+    from threadpoolctl import threadpool_info
+
+    from irload import __version__
+    from irload.plan.backends.registry import status
+    from irload.system.machine import AVX512, cache_folder, processors, thread_count
+
+    blas = next((pool for pool in threadpool_info() if pool["user_api"] == "blas"), None)
+    hint = None
+    wanted = blas_hint()
+    if blas is not None and wanted is not None and blas.get("architecture") not in AVX512:
+        hint = (
+            f"set OPENBLAS_CORETYPE={wanted} before Python starts: matmuls take about half the time on this processor"
+        )
+    return {
+        "irload": __version__,
+        "python": sys.version.split()[0],
+        "numpy": np.__version__,
+        "blas": None if blas is None else f"{blas['internal_api']} {blas['version']}",
+        "blas kernels": None if blas is None else blas.get("architecture"),
+        "blas variable": os.environ.get("OPENBLAS_CORETYPE"),
+        "processors": processors(),
+        "threads": thread_count(None),
+        "compiled kernels": status(),
+        "cache": str(cache_folder()),
+        **_caches(),
+        "hint": hint,
+    }
+
+
+def _caches() -> dict[str, str]:
+    """Return the size of each cache of bounded size, and its bound."""
+    from irload.diagnostics.user_cache import kept
+    from irload.model_cache import VARIABLE
+    from irload.system.machine import turned_off
+
+    usage = {
+        entry.what: f"{entry.nbytes / 1e6:.1f} of {entry.largest / 1e6:.0f} MB, {entry.count} files"
+        for entry in kept()
+        if entry.largest is not None
+    }
+    off = turned_off(VARIABLE)
+    return {
+        "kernel cache": usage["compiled kernels"],
+        "model cache": usage["compiled models"] + (f"; {off} turns it off" if off else ""),
+    }
+
+
+@cache
+def blas_hint(cpuinfo: str = "/proc/cpuinfo") -> str | None:
+    """Return the OPENBLAS_CORETYPE that helps on this processor; None if the default is good or unknown.
+
+    On AMD processors with AVX-512 OpenBLAS chooses kernels for AVX2. It reads the variable when NumPy is first
+    imported.
+    """
+    try:
+        with open(cpuinfo, encoding="ascii", errors="replace") as file:
+            head = file.read(8192)
+    except OSError:
+        return None
+    first = dict(line.split(":", 1) for line in head.split("\n\n")[0].splitlines() if ":" in line)
+    fields = {key.strip(): value.split() for key, value in first.items()}
+    flags = set(fields.get("flags", []))
+    needed = {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"}
+    return "SkylakeX" if fields.get("vendor_id") == ["AuthenticAMD"] and needed <= flags else None

@@ -1,0 +1,89 @@
+"""The options of compilation, declared once: as keyword arguments, and as a record with their defaults."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal, TypedDict
+
+from irload.errors import InputInvalid
+from irload.record import record
+from irload.safety.limits import DEFAULT, Limits
+from irload.system.machine import thread_count
+
+__all__ = ["CompileOptions", "Options", "Precision", "require_options"]
+
+Precision = Literal["f32", "bf16", "auto"]
+"""The arithmetic of products; "auto" is the fastest on this machine."""
+PRECISIONS = ("f32", "bf16", "auto")
+
+
+class CompileOptions(TypedDict, total=False):
+    """The keyword arguments of `compile_model`, and of all functions that compile a model, beside `threads`.
+
+    Functions pass them on unchanged; `Options.of` resolves them.
+    """
+
+    optimize: bool
+    precise: bool
+    tune: bool
+    jit: bool | None
+    precision: Precision
+    limits: Limits | None
+    strict: bool
+    cache: bool
+    mmap: bool
+
+
+@record()
+class Options:
+    """Resolved options. Raises InputInvalid for an unknown precision, or one that `jit` excludes.
+
+    `threads`: the maximum per step. `precise`: exclude kernels that round more than a plain sum. `tune`: choose kernels
+    by timing. `jit`: require compiled kernels, or exclude them; None: use them if available. `limits`: of running.
+    `strict`: raise for ports whose declaration differs from the inferred type. `optimize`: False runs each operation by
+    its `compute`. `cache`, `mmap`: for a model given as a path, use the cache of plans, map the weights. `file`: the
+    model's path, for messages.
+    """
+
+    threads: int = 1
+    precise: bool = False
+    tune: bool = False
+    jit: bool | None = None
+    precision: Precision = "f32"
+    limits: Limits = DEFAULT
+    strict: bool = False
+    optimize: bool = True
+    cache: bool = True
+    mmap: bool = False
+    file: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.precision not in PRECISIONS:
+            raise InputInvalid(f"precision must be one of {', '.join(PRECISIONS)}, found '{self.precision}'")
+        if self.precision == "bf16" and self.jit is False:
+            raise InputInvalid("precision bf16 is that of compiled kernels, which jit=False (irrun --no-jit) turns off")
+
+    @classmethod
+    def of(
+        cls,
+        given: CompileOptions,
+        threads: int | None = None,
+        *,
+        limits: Limits = DEFAULT,
+        file: str | None = None,
+    ) -> Options:
+        """Resolve keyword arguments. `threads`: None for the default number; `limits`: unless `given` has some.
+
+        Raises TypeError for an unknown keyword, InputInvalid for an invalid value.
+        """
+        require_options(given)
+        values: dict[str, Any] = {**given, "limits": given.get("limits") or limits}
+        return cls(thread_count(threads), **values, file=file)
+
+
+def require_options(given: Mapping[str, Any]) -> None:
+    """Raise TypeError unless all keys are options."""
+    known = CompileOptions.__optional_keys__
+    unknown = sorted(given.keys() - known)
+    if unknown:
+        raise TypeError(f"unexpected keyword argument '{unknown[0]}'; the options are {', '.join(sorted(known))}")

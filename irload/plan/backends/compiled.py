@@ -1,0 +1,135 @@
+"""The contract of compiled back ends, beyond base.py: for the model cache, profiles and the configuration.
+
+A back end that generates code for this machine provides three objects. Its provider is listed in registry.py and is
+imported early, so it imports no kernels. The provider returns a `CompiledBackend`, whose methods import kernels when
+they are called. The back end compiles `StorableExecutable`s, which it restores in a later process from what `stored`
+returned, without the program and without kernels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+from irload.plan.backends.base import Backend, Executable
+from irload.record import record
+
+if TYPE_CHECKING:
+    from irload.core.tensor import Array
+    from irload.options import Options
+    from irload.safety.cache_store import CacheStore
+
+__all__ = [
+    "CompiledBackend",
+    "NotStorable",
+    "Peaks",
+    "Provider",
+    "RestoredExecutable",
+    "Runnable",
+    "StorableExecutable",
+    "StoredExecutable",
+    "StoredInvalid",
+]
+
+
+@record()
+class Peaks:
+    """Floating-point operations in f32, bytes read or written, and operations of bf16 products, per second.
+
+    The last is 0 if the target has no bf16 products.
+    """
+
+    flops: float
+    nbytes: float
+    bf16: float
+
+
+class NotStorable(Exception):
+    """An executable uses memory that a file cannot represent."""
+
+
+class StoredInvalid(Exception):
+    """Stored code that the back end cannot load."""
+
+
+@record(eq=False)
+class StoredExecutable:
+    """An executable as bytes.
+
+    `code`: in a format of the back end, independent of addresses. `constants`: the `nbytes` bytes that it reads and
+    never writes, in pieces, which are views of the plan's memory.
+    """
+
+    code: bytes
+    constants: Iterable[bytes | memoryview]
+    nbytes: int
+
+
+@runtime_checkable
+class StorableExecutable(Executable, Protocol):
+    """An executable that later processes can run without planning."""
+
+    def stored(self, arena: Array) -> StoredExecutable:
+        """Return the executable as bytes; `arena` is the memory of all values. Raises NotStorable."""
+        ...
+
+
+class Runnable(Protocol):
+    """A restored executable, bound to memory. Runs one inference at a time."""
+
+    def run(self, context: Any) -> None:
+        """Run all kernels, like `Executable.run`."""
+        ...
+
+
+class RestoredExecutable(Protocol):
+    """The loaded code of a stored executable, which any number of runnables share."""
+
+    def bind(self, arena: Array, constants: Array, threads: int) -> Runnable:
+        """Bind the code to an arena and to constants, both bytes, laid out as when it was stored.
+
+        Working memory is allocated here.
+        """
+        ...
+
+
+class CompiledBackend(Backend, Protocol):
+    """A back end that generates code for this machine."""
+
+    @property
+    def identity(self) -> str:
+        """The versions of the code generator and the target, beyond irload's sources: part of the keys of caches."""
+        ...
+
+    @property
+    def precision(self) -> str:
+        """The precision of products: f32 or bf16."""
+        ...
+
+    def peaks(self, threads: int) -> Peaks:
+        """Return the peak rates of this machine, which are measured once and stored in the user's cache."""
+        ...
+
+    def restore(self, code: bytes) -> RestoredExecutable:
+        """Load the code of a stored executable. Raises StoredInvalid, or OSError if code cannot be executed."""
+        ...
+
+
+class Provider(Protocol):
+    """A compiled back end before anything of it is imported."""
+
+    def backend(self, options: Options) -> CompiledBackend | None:
+        """Return the back end for these options; None if they exclude it or this machine does not support it.
+
+        Raises Unsupported if they require compiled kernels or a precision that it cannot provide here, and InputInvalid
+        if they contradict the environment.
+        """
+        ...
+
+    def status(self) -> str:
+        """Describe the compiler and its target in a line, or the reason why it is unavailable; for `show_config`."""
+        ...
+
+    def stores(self) -> Sequence[CacheStore]:
+        """Return its files in the user's cache."""
+        ...

@@ -1,0 +1,124 @@
+"""The arguments of a kernel as its code reads them: pointers, then sizes, strides and other numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from irload.plan.backends.llvm.axes import ANY, Axis, Loop
+from irload.plan.backends.llvm.builder import AnyInt, Function, Int, Pointer, Value, Vec
+from irload.record import record
+
+WORD = 8
+"""Bytes of an argument."""
+
+
+def float_word(number: float) -> int:
+    """A number of f32 as `Kernel.numbers` lists it."""
+    return int(np.float32(number).view(np.uint32))
+
+
+class Arguments:
+    """Reads the arguments of a kernel one after another, in the order in which `Kernel.numbers` lists them."""
+
+    def __init__(self, function: Function) -> None:
+        self._f = function
+        self._next: Pointer = function["arguments"]
+
+    def pointers(self, count: int) -> list[Pointer]:
+        """Pointers, the first arguments of every kernel."""
+        found = [self._f.load_pointer(self._next, WORD * k) for k in range(count)]
+        self._skip(count)
+        return found
+
+    def integers(self, count: int) -> list[AnyInt]:
+        """Numbers of 64 bits."""
+        found: list[AnyInt] = [self._f.load_int(self._next, WORD * k) for k in range(count)]
+        self._skip(count)
+        return found
+
+    def integer(self) -> AnyInt:
+        """One number of 64 bits."""
+        (found,) = self.integers(1)
+        return found
+
+    def vectors(self, count: int) -> list[Vec]:
+        """Numbers of f32, each in all lanes of a vector."""
+        found = [self._f.broadcast(self._next, WORD * k) for k in range(count)]
+        self._skip(count)
+        return found
+
+    def loops(self, axes: Sequence[Axis]) -> list[Loop]:
+        """The axes of a key, with numbers read for ANY."""
+
+        def known(number: int) -> AnyInt:
+            return self.integer() if number == ANY else number
+
+        return [Loop(known(axis.size), tuple(known(s) for s in axis.strides)) for axis in axes]
+
+    def table(self, tensors: int) -> Table:
+        """Any number of axes, listed by `axes.table`."""
+        strides = self.integers(tensors)
+        inner = self.integer()
+        found = Table(self._f, tuple(strides), inner, self._next)
+        self._skip(inner * (1 + tensors))
+        return found
+
+    def _skip(self, count: AnyInt) -> None:
+        self._next = self._next + count * WORD
+
+
+@record()
+class Table:
+    """Axes whose number, sizes and strides the code reads when it runs.
+
+    `strides`: of the outermost axis, one for each tensor; `listed`: the address of the `inner` others.
+    """
+
+    function: Function
+    strides: tuple[AnyInt, ...]
+    inner: AnyInt
+    listed: Pointer
+
+    def pointers(self, index: AnyInt, starts: Sequence[Pointer]) -> list[Pointer]:
+        """Pointers to position `index`, counted through all axes, in each tensor; `starts` point to position 0."""
+        f = self.function
+
+        def axis(number: Int, carried: list[Any]) -> list[Value]:
+            left, *found = carried
+            place = self.listed + number * (WORD * (1 + len(starts)))
+            left, at = divmod(left, f.load_int(place))
+            steps = [at * f.load_int(place, WORD * (1 + k)) for k in range(len(starts))]
+            return [left, *moved(found, steps)]
+
+        first, *found = f.loop(0, self.inner, 1, axis, [f.integer(index), *starts])
+        return moved(found, [first * stride for stride in self.strides])
+
+
+def walk_lines(
+    f: Function,
+    parts: AnyInt,
+    lines: Table,
+    pointers: Sequence[Pointer],
+    part: Callable[[list[Pointer], AnyInt], None],
+) -> None:
+    """Write the code of the units begin…end−1, of which each line has `parts`: `part(pointers to a line, its part)`.
+
+    A unit costs no division.
+    """
+    begin: Int = f["begin"]
+    end: Int = f["end"]
+
+    def line(number: Int, _: list[Any]) -> None:
+        starts, first = lines.pointers(number, pointers), number * parts
+        bounds = f.maximum(begin - first, 0), f.minimum(end - first, parts)
+        f.loop(*bounds, 1, lambda at, _: part(starts, at))
+
+    f.loop(begin // parts, (end + parts - 1) // parts, 1, line)
+
+
+def moved(pointers: Sequence[Pointer], distances: Sequence[AnyInt]) -> list[Pointer]:
+    """Pointers, each moved by a distance in bytes."""
+    return [p + d for p, d in zip(pointers, distances, strict=True)]

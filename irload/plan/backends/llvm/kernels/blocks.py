@@ -1,0 +1,120 @@
+"""Kernels that work row by row: how their positions are divided into units, and the walk along rows."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, ClassVar
+
+from irload.plan.backends.llvm.arguments import Arguments, moved, walk_lines
+from irload.plan.backends.llvm.axes import ANY, Axis, numbers, size_of, table
+from irload.plan.backends.llvm.builder import AnyInt, Function, Int, Pointer
+from irload.plan.backends.llvm.kernel import Kernel
+from irload.plan.backends.llvm.kernels.loops import unrolled
+from irload.plan.backends.llvm.tuning import ROW_BLOCK
+from irload.record import record
+
+VectorCode = Callable[[AnyInt, AnyInt | None], None]
+"""(vector of the row, elements that it has if it is the partial one at the end) → its code."""
+RowCode = Callable[[list[Pointer], tuple[AnyInt, ...]], VectorCode]
+"""(pointers to the first element of a row, its strides) → the code of its vectors."""
+
+
+@record()
+class BlockKernel(Kernel):
+    """A kernel of rows along the last of some axes. Its code reads all sizes except for short rows.
+
+    A unit is a block of neighbouring rows, or a chunk of a long row with several: about `block` positions.
+    """
+
+    lanes: int
+    axes: tuple[Axis, ...]
+
+    times: ClassVar[int] = 4
+    """Vectors that a loop along a row takes in a turn."""
+
+    @property
+    def code(self) -> BlockKernel:
+        return replace(self, axes=(self.row,))
+
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        return (*self.own, *self._division[1])
+
+    @property
+    def count(self) -> int:
+        return self._division[0]
+
+    @property
+    def own(self) -> tuple[int, ...]:
+        """The numbers that `row_code` reads."""
+        return ()
+
+    @property
+    def width(self) -> int:
+        """Positions of a vector."""
+        return self.lanes
+
+    @property
+    def block(self) -> int:
+        """Positions of a unit."""
+        return ROW_BLOCK
+
+    @property
+    @abstractmethod
+    def row(self) -> Axis:
+        """The axis of rows in the key of the code."""
+
+    @abstractmethod
+    def row_code(self, f: Function, given: Arguments) -> RowCode:
+        """Read the kernel's other arguments, if any, and return a writer of the code of a row."""
+
+    @property
+    def _division(self) -> tuple[int, tuple[int, ...]]:
+        """The units, and the other numbers."""
+        *outer, row = self.axes
+        alone = Axis(1, (0,) * len(row.strides))
+        vectors, rest = divmod(row.size, self.width)
+        chunk = max(1, min(self.block // self.width, vectors))
+        if vectors > chunk:  # a line is a row, its parts are chunks
+            rows, height, down, right, parts = alone, 1, 0, chunk, -(-vectors // chunk)
+        else:  # a line is all neighbouring rows, its parts are blocks of them
+            rows = outer.pop() if outer else alone
+            height = min(max(1, self.block // row.size), rows.size)
+            down, right, parts = height, 0, -(-rows.size // height)
+        length = (right, chunk, vectors, vectors if rest else -1, rest) if self.row.size == ANY else ()
+        strides = numbers([Axis(0, row.strides)], [replace(self.row, size=0)])
+        lines = table(outer, len(row.strides))
+        return size_of(outer) * parts, (parts, down, height, rows.size, *length, *strides, *rows.strides, *lines)
+
+    def write(self, function: Function) -> None:
+        f, given, key = function, Arguments(function), self.row
+        pointers = given.pointers(len(key.strides))
+        row = self.row_code(f, given)
+        parts, down, height, rows = given.integers(4)
+        right, chunk, vectors, tail, rest = given.integers(5) if key.size == ANY else self._known_length
+        (along,) = given.loops([replace(key, size=0)])
+        between = given.integers(len(pointers))
+        lines = given.table(len(pointers))
+
+        def part(starts: list[Pointer], number: AnyInt) -> None:
+            first, top = number * right, number * down
+            last, bottom = f.minimum(first + chunk, vectors), f.minimum(top + height, rows)
+
+            def each(at: Int, _: list[Any]) -> None:
+                vector = row(moved(starts, [at * stride for stride in between]), along.strides)
+                unrolled(f, first, last, self.times, lambda k, *_: vector(k, None))
+                if isinstance(rest, Int):
+                    f.when(f.equal(last, tail), lambda: vector(vectors, rest))
+                elif rest:
+                    vector(vectors, rest)
+
+            f.loop(top, bottom, 1, each)
+
+        walk_lines(f, parts, lines, pointers, part)
+
+    @property
+    def _known_length(self) -> list[AnyInt]:
+        vectors, rest = divmod(self.row.size, self.width)
+        return [0, vectors, vectors, vectors, rest]

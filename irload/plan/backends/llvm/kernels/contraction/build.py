@@ -1,0 +1,147 @@
+"""Contractions of strided tensors: from axes to the record of a kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from math import prod
+from typing import TYPE_CHECKING, TypeVar
+
+from irload.core.tensor import Array
+from irload.plan.backends.llvm.axes import Axis, merged
+from irload.plan.backends.llvm.dot import Dot
+from irload.plan.backends.llvm.elements import element_of
+from irload.plan.backends.llvm.kernels.contraction.access import Access
+from irload.plan.backends.llvm.kernels.contraction.chunks import Chunks
+from irload.plan.backends.llvm.kernels.contraction.nest import PANELS, Contraction
+from irload.plan.backends.llvm.kernels.contraction.parts import in_parts
+from irload.plan.backends.llvm.kernels.contraction.product import Product
+from irload.plan.backends.llvm.packing import Packing
+from irload.plan.backends.llvm.target import Target
+from irload.plan.backends.llvm.tile import Level, tile_shape
+from irload.plan.backends.llvm.tiles import ROWS
+from irload.plan.ir.expression import Expression
+from irload.record import record
+
+if TYPE_CHECKING:
+    from irload.plan.backends.llvm.kernels.contraction.tile_product import TileProduct
+
+AnyContraction = TypeVar("AnyContraction", bound=Contraction)
+
+
+@record()
+class Results:
+    """y and the operands of its epilogue: for each the bytes between channels, and the type of its elements."""
+
+    channels: int
+    channel: tuple[int, ...]
+    elements: tuple[str, ...]
+    epilogue: Expression
+
+    @staticmethod
+    def of(tensors: Sequence[Array], axis: int, channels: int, epilogue: Expression) -> Results:
+        """The channels and types of tensors along an axis."""
+        strides = tuple(tensor.strides[axis] for tensor in tensors)
+        return Results(channels, strides, tuple(map(element_of, tensors)), epilogue)
+
+
+def outer_and_columns(axes: Sequence[Axis]) -> list[Axis]:
+    """As few axes as possible; the last one, whose positions share their weights, is that of the columns.
+
+    Strides: of the weights in matrices, then of x, y and the operands in bytes.
+    """
+    kept = merged(axes)
+    if not kept or kept[-1].strides[0]:
+        kept.append(Axis(1, (0,) * len(axes[0].strides)))
+    return kept
+
+
+def tile_width(channels: int) -> int:
+    """Tiles of a panel: the same for any number of rows, so that weights are packed once for all shapes."""
+    return 1 if channels <= ROWS else 2
+
+
+def even_rows(columns: int, most: int) -> int:
+    """The rows of strips that cut a line of columns evenly."""
+    return -(-columns // -(-columns // most))
+
+
+def register_product(
+    target: Target,
+    dot: Dot,
+    axes: Sequence[Axis],
+    levels: Sequence[Level],
+    results: Results,
+    *,
+    start: int = 0,
+    panel: int | None = None,
+) -> Product:
+    """The contraction by register tiles. `panel`: vectors of a panel of weights, by default of a tile."""
+    kept = outer_and_columns(axes)
+    rows, vectors = tile_shape(target, kept[-1].size, results.channels, panel or 1, kept[-1].strides[1])
+    panel = vectors if panel is None else min(panel, -(-results.channels // target.lanes))
+    product = Product(
+        *_described(dot, kept, results, start), rows, tuple(levels), target.lanes, vectors, panel, cached=target.cached
+    )
+    return in_parts(product)
+
+
+def tile_product(
+    dot: Dot,
+    axes: Sequence[Axis],
+    chunks: Chunks,
+    taps: tuple[int, ...],
+    results: Results,
+    width: int,
+) -> TileProduct:
+    """The contraction by tiles of AMX, in panels of `width` tiles."""
+    from irload.plan.backends.llvm.kernels.contraction.tile_product import TileProduct  # not needed by f32
+
+    kept = outer_and_columns(axes)
+    rows = even_rows(kept[-1].size, ROWS)
+    lines = prod(axis.size for axis in kept[:-1] if not axis.strides[0])
+    height = min(4 // width, lines * -(-kept[-1].size // rows))
+    return TileProduct(*_described(dot, kept, results, 0), rows, chunks, taps, height, width)
+
+
+def packing_of(product: Contraction, chunks: Chunks) -> Packing:
+    """The layout in which a contraction reads its weights."""
+    if product.dot.tiled:
+        return Packing.chunked(product.packed_channels // ROWS, overlap=chunks.overlap)
+    return Packing(product.dot.b, product.packed_channels, 1, chunks.rows(product.dot))
+
+
+def _described(
+    dot: Dot, axes: Sequence[Axis], results: Results, start: int
+) -> tuple[Dot, tuple[int, ...], int, int, Access, Access, tuple[Access, ...], Expression, tuple[int, ...]]:
+    """The first fields of a contraction."""
+    *outer, columns = axes
+
+    def access(k: int, channel: int = 0, start: int = 0, element: str = dot.a) -> Access:
+        return Access(tuple(axis.strides[k] for axis in outer), columns.strides[k], channel, start, element)
+
+    y, *operands = (
+        access(2 + k, channel, 0, element)
+        for k, (channel, element) in enumerate(zip(results.channel, results.elements, strict=True))
+    )
+    sizes, weights = tuple(axis.size for axis in outer), tuple(axis.strides[0] for axis in outer)
+    x = access(1, 0, start)
+    return dot, sizes, columns.size, results.channels, x, y, tuple(operands), results.epilogue, weights
+
+
+def shared(product: AnyContraction, threads: int, data: int) -> AnyContraction:
+    """The contraction divided among threads. `data`: the bytes of all data.
+
+    Each thread reads all weights if units are divided, all data if panels are.
+    """
+    if threads == 1:
+        return product
+    panels = replace(product, shared=PANELS)
+    by_units, by_panels = _balance(product.count, threads), _balance(panels.count, threads)
+    better = by_panels > 1.05 * by_units or (product.weight_bytes > data and by_panels >= 0.95 * by_units)
+    return panels if better else product
+
+
+def _balance(count: int, threads: int) -> float:
+    """The share of the time in which all threads work."""
+    return count / (-(-count // threads) * threads)

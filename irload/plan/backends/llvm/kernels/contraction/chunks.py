@@ -1,0 +1,83 @@
+"""The layout of the elements that are summed at one position."""
+
+from __future__ import annotations
+
+from irload.core.tensor import Array
+from irload.plan.backends.llvm import tiles
+from irload.plan.backends.llvm.dot import WORD, Dot
+from irload.plan.backends.llvm.elements import SIZES, element_of, is_contiguous
+from irload.plan.backends.llvm.tile import Level
+from irload.plan.ir.program import PlanInvalid
+from irload.record import record
+
+
+@record()
+class Chunks:
+    """The `depth` elements of a position: in chunks of 32, `stride` bytes apart, or `step` bytes apart.
+
+    The last chunk begins `last` bytes behind the first. If tiles read data in place it overlaps the chunk before; the
+    weights of elements that both hold are 0 in one of them. `nbytes`: the bytes of a row of a tile.
+    """
+
+    depth: int
+    stride: int
+    last: int
+    nbytes: int = tiles.BYTES
+    step: int | None = None
+    """None for a copy, whose chunks are padded with zeros."""
+
+    @staticmethod
+    def copied(depth: int, stride: int) -> Chunks:
+        """The chunks of a copy."""
+        return Chunks(depth, stride, (-(-depth // tiles.DEPTH) - 1) * stride)
+
+    @staticmethod
+    def in_place(depth: int, step: int, dot: Dot) -> Chunks:
+        """The elements of the data, `step` bytes apart."""
+        if not dot.tiled:
+            return Chunks(depth, 0, 0, step=step)
+        size = SIZES[dot.a]
+        nbytes = min(depth * size, tiles.BYTES)
+        return Chunks(depth, tiles.BYTES, depth * size - nbytes, nbytes, step)
+
+    @property
+    def count(self) -> int:
+        """The chunks."""
+        return -(-self.depth // tiles.DEPTH)
+
+    @property
+    def overlap(self) -> bool:
+        """True if the last chunk overlaps the one before."""
+        return self.last != (self.count - 1) * self.stride
+
+    def offset(self, chunk: int) -> int:
+        """The bytes from the first chunk to this one."""
+        return min(chunk * self.stride, self.last)
+
+    def levels(self, dot: Dot) -> tuple[Level, ...]:
+        """The loops of a register tile over the words of a position: chunks of a copy, then words."""
+        if self.step is not None:
+            return (Level(dot.words(self.depth), self.step * dot.k),)
+        if self.count == 1:
+            return (Level(dot.words(self.depth), WORD),)
+        return Level(self.count, self.stride), Level(tiles.DEPTH // dot.k, WORD)
+
+    def rows(self, dot: Dot) -> int:
+        """The elements of the sum that a chunk of packed weights has for these loops."""
+        if self.step is not None:
+            return dot.k
+        return dot.words(self.depth) * dot.k if self.count == 1 else tiles.DEPTH
+
+
+def reads_in_place(data: Array, axis: int, depth: int, dot: Dot) -> bool:
+    """True if a contraction can read `depth` elements along an axis without a copy.
+
+    Words need contiguous elements of the dot's type, and whole words or, for tiles, a whole row of a tile.
+    Raises PlanInvalid for data in another type than f32 if the dot multiplies f32.
+    """
+    alike = element_of(data) == dot.a
+    if dot.k == 1:
+        if not alike:
+            raise PlanInvalid(f"a product in {dot.a} reads data stored in {element_of(data)}")
+        return True
+    return alike and is_contiguous(data, axis) and (depth % dot.k == 0 or (dot.tiled and depth >= tiles.DEPTH))

@@ -1,0 +1,37 @@
+"""The heights of the register tiles of a line of columns."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+
+def even_heights(columns: int, rows: int, *, free: bool = False) -> tuple[int, ...]:
+    """One height, or two that differ by 1, of as few tiles of `rows` at most as possible.
+
+    `free`: the code serves lines of other lengths, so two heights for some tiles of which none is a whole one.
+    """
+    height, taller = divmod(columns, -(-columns // rows))
+    return (height + 1, height) if taller or (free and height == rows - 1) else (height,)
+
+
+def any_heights(rows: int) -> tuple[int, int, int]:
+    """Three heights that cut nearly all lines of MANY_TILES or more. 14, 13 and 7: but for 57, 58, 64 and 71."""
+    return rows, max(rows - 1, 1), max(rows // 2, 1)
+
+
+@lru_cache(1024)
+def counts(columns: int, rows: int) -> tuple[int, int, int] | None:
+    """The tiles of `any_heights` that cut a line of MANY_TILES or more, as few low ones as possible.
+
+    None if they do not cut it, and if the first two do, or the first one: fewer take less time to compile.
+    """
+    tall, middle, low = any_heights(rows)
+    if columns // -(-columns // rows) >= middle:
+        return None
+    for few in range(3):
+        rest = columns - few * low
+        lines = -(-rest // tall)
+        if lines * middle <= rest:
+            taller = rest - lines * middle
+            return taller, lines - taller, few
+    return None

@@ -1,0 +1,152 @@
+"""The loop nest of contractions: blocks of data × panels of weights × units of a block."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import field
+from math import prod
+from typing import Any, ClassVar
+
+from irload.plan.backends.llvm.builder import AnyInt, Bool, Function, Int, Pointer
+from irload.plan.backends.llvm.dot import Dot
+from irload.plan.backends.llvm.kernel import Kernel
+from irload.plan.backends.llvm.kernels.contraction.access import Access
+from irload.plan.ir.expression import Expression
+from irload.record import record
+
+PANELS, ROWS = "panels", "rows"
+"""Threads divide the panels of the weights, or the units of data."""
+
+
+@record()
+class Turn:
+    """One unit of data and one panel of weights, in the innermost loop of the nest."""
+
+    pointers: list[Pointer]
+    numbers: list[Int]
+    """The kernel's `numbers`, as loaded."""
+    start: Int
+    """The first unit of the block."""
+    unit: Int
+    panel: Int
+    part: AnyInt
+    final: Bool | None
+    """An i1: the last panel of the last block. None unless the kernel `reads_beyond`."""
+
+
+@record()
+class Contraction(Kernel):
+    """y[outer…, column, channel] = epilogue(Σ a · b, operands). Pointers: a, packed b, y, then the operands.
+
+    A unit is a tile of neighbouring columns (`rows` of them, or a few strips of as many), a panel a group of channels
+    with its weights. The units of a block consecutively use one panel, so that the panel stays in the first level of
+    the cache, and their data in the second one.
+
+    `weights`: packed matrices between neighbours along the outer axes. `shared`: the units or the panels, which
+    threads divide. The first of `numbers` is the number of units.
+    """
+
+    dot: Dot
+    outer: tuple[int, ...]
+    columns: int
+    channels: int
+    x: Access
+    y: Access
+    operands: tuple[Access, ...]
+    epilogue: Expression
+    weights: tuple[int, ...]
+    rows: int
+    shared: str = field(default=ROWS, kw_only=True)
+
+    reads_beyond: ClassVar[bool] = False
+    """True if the last units prefetch the weights of the next kernel."""
+
+    @property
+    def why(self) -> str:
+        return self.dot.why
+
+    @property
+    @abstractmethod
+    def units(self) -> int:
+        """The units of data."""
+
+    @property
+    @abstractmethod
+    def sizes(self) -> int:
+        """How many `numbers` there are."""
+
+    @property
+    @abstractmethod
+    def panels(self) -> int:
+        """The panels of one matrix of weights."""
+
+    @property
+    @abstractmethod
+    def packed_channels(self) -> int:
+        """The channels of a panel of packed weights."""
+
+    @property
+    @abstractmethod
+    def matrix_bytes(self) -> int:
+        """The bytes of one packed matrix of weights."""
+
+    @property
+    def parts(self) -> int:
+        """The parts of the sum, of which all units of a block take one before the next."""
+        return 1
+
+    @property
+    def count(self) -> int:
+        return self.units if self.shared == ROWS else self.panels
+
+    @property
+    def weight_bytes(self) -> int:
+        """The bytes of all packed weights."""
+        return self.matrix_bytes * prod(size for size, stride in zip(self.outer, self.weights, strict=True) if stride)
+
+    def write(self, function: Function) -> None:
+        f = function
+        pointers = [f.load_pointer(f["arguments"], 8 * k) for k in range(3 + len(self.operands))]
+        numbers = [f.load_int(f["arguments"], 8 * (len(pointers) + k)) for k in range(self.sizes)]
+        begin, end, first, last = f["begin"], f["end"], 0, self.panels
+        if self.shared == PANELS:
+            begin, end, first, last = 0, numbers[0], f["begin"], f["end"]
+        size = self._block_size(f, begin, end, numbers)
+
+        def block(start: Int, _: list[Any]) -> None:
+            stop = f.minimum(start + size, end)
+            ends = stop >= end if self.reads_beyond else None
+
+            def part(k: AnyInt) -> None:
+                def panel(p: Int, _: list[Any]) -> None:
+                    final = None if ends is None else ends & f.equal(p + 1, last)
+
+                    def unit(u: Int, _: list[Any]) -> None:
+                        self._write_unit(f, Turn(pointers, numbers, start, u, p, k, final))
+
+                    f.loop(start, stop, 1, unit)
+
+                f.loop(first, last, 1, panel)
+
+            if self.parts == 1:
+                part(0)
+            else:
+                f.loop(0, self.parts, 1, lambda k, _: part(k))
+
+        self._prepare(f)
+        f.loop(begin, end, size, block)
+        self._complete(f)
+
+    @abstractmethod
+    def _block_size(self, f: Function, begin: AnyInt, end: AnyInt, numbers: list[Int]) -> AnyInt:
+        """The units of a block, of the units begin…end−1 of a thread."""
+
+    @abstractmethod
+    def _write_unit(self, f: Function, turn: Turn) -> None:
+        """Write the results of one unit for one panel."""
+
+    def _prepare(self, f: Function) -> None:
+        """Emit the set-up of a thread, before its first block."""
+
+    def _complete(self, f: Function) -> None:
+        """Emit the end of a thread, after its last block."""

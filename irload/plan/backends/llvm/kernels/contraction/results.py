@@ -1,0 +1,105 @@
+"""Results of a tile: its sums go through the epilogue from the registers that hold them to where results lie."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from irload.plan.backends.llvm.builder import AnyInt, Function, Int, Pointer, Vec
+from irload.plan.backends.llvm.elements import I32, SIZES
+from irload.plan.backends.llvm.expressions import evaluate, expression_cycles
+from irload.plan.backends.llvm.kernels.contraction.access import Access
+from irload.plan.backends.llvm.operands import read, write
+from irload.plan.backends.llvm.target import LINE
+from irload.plan.backends.llvm.tuning import SEPARATE_EPILOGUE
+from irload.plan.ir.expression import Expression
+from irload.record import record
+
+
+@record()
+class TileResults:
+    """y[row, channel] = epilogue(sum, operands). `y` and `operands` point to the tile in each tensor."""
+
+    epilogue: Expression
+    rows: int
+    channels: int
+    y: tuple[Pointer, Access]
+    operands: Sequence[tuple[Pointer, Access]]
+
+    def ask(self, f: Function) -> None:
+        """Prefetch the cache lines of the results, and of operands of their size, before the sums."""
+        for tensor in (self.y, *self.operands):
+            pointer, access = tensor
+            size = SIZES[access.element]
+            if access.column and access.channel == size:
+                for r in range(self.rows):
+                    for at in range(0, size * self.channels, LINE):
+                        f.prefetch(pointer, r * access.column + at, to_write=tensor is self.y)
+
+    def write(self, f: Function, sums: Sequence[Vec]) -> None:
+        """Store the results of sums: vectors row by row."""
+        if expression_cycles(self.epilogue) < SEPARATE_EPILOGUE:
+            self._finish(f, range(self.rows), sums)
+            return
+        width = len(self._lanes(f)) * f.target.bytes
+        memory = f.local(self.rows * width)
+        for k, value in enumerate(sums):
+            f.store(value, memory, k * f.target.bytes)
+
+        def row(r: Int, _: list[Any]) -> None:
+            place = memory + r * width
+            own = [f.load(place, at, align=f.target.bytes) for at in range(0, width, f.target.bytes)]
+            self._finish(f, [r], own)
+
+        f.loop(0, self.rows, 1, row)
+
+    def write_part(self, f: Function, part: Int, parts: int, sums: Callable[[list[Vec]], list[Vec]]) -> None:
+        """Add one part of the sums to the earlier parts, which are stored in y; the last part becomes the results."""
+        zeros = [f.zero()] * (self.rows * len(self._lanes(f)))
+        start = f.loop(0, f.minimum(part, 1), 1, lambda _, __: self._kept(f, range(self.rows)), zeros)
+        found = sums(start)
+        last = f.equal(part, parts - 1)
+        f.when(last, lambda: self.write(f, found), lambda: self.keep(f, found))
+
+    def keep(self, f: Function, sums: Sequence[Vec]) -> None:
+        """Store sums in y, in f32."""
+        for k, value in enumerate(sums):
+            self._store(f, value, *divmod(k, len(self._lanes(f))))
+
+    def _kept(self, f: Function, rows: Sequence[AnyInt]) -> list[Vec]:
+        """The sums of those rows that `keep` stored."""
+        pointer, access = self.y
+        return [
+            read(f, pointer, _offset(f, access, r, v), access.channel, count)
+            for r in rows
+            for v, count in enumerate(self._lanes(f))
+        ]
+
+    def _lanes(self, f: Function) -> list[int]:
+        """The channels of each vector of a row."""
+        return [min(f.lanes, self.channels - first) for first in range(0, self.channels, f.lanes)]
+
+    def _finish(self, f: Function, rows: Sequence[AnyInt], sums: Sequence[Vec]) -> None:
+        left = iter(sums)
+        same: dict[tuple[int, AnyInt], Vec] = {}
+        for r in rows:
+            for v, count in enumerate(self._lanes(f)):
+                values = [next(left)]
+                if values[0].element == I32 != self.y[1].element:
+                    values[0] = values[0].converted()
+                for k, (pointer, access) in enumerate(self.operands):
+                    offset = _offset(f, access, r, v)
+                    if (k, offset) not in same:
+                        same[k, offset] = read(f, pointer, offset, access.channel, count, access.element)
+                    values.append(same[k, offset])
+                (result,) = evaluate(f, self.epilogue, values)
+                self._store(f, result, r, v)
+
+    def _store(self, f: Function, result: Vec, r: AnyInt, v: int) -> None:
+        pointer, access = self.y
+        write(f, result, pointer, _offset(f, access, r, v), access.channel, self._lanes(f)[v], access.element)
+
+
+def _offset(f: Function, access: Access, r: AnyInt, v: int) -> AnyInt:
+    """The bytes from a tile to vector `v` of its row `r`."""
+    return r * access.column + v * f.lanes * access.channel

@@ -1,0 +1,192 @@
+"""Contractions by tiles of AMX: the code."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from irload.plan.backends.llvm import tiles
+from irload.plan.backends.llvm.builder import AnyInt, Function, Int, Pointer
+from irload.plan.backends.llvm.expressions import expression_cycles
+from irload.plan.backends.llvm.kernels.contraction.nest import Turn
+from irload.plan.backends.llvm.kernels.contraction.tile_blocks import TileBlocks
+from irload.plan.backends.llvm.kernels.contraction.tile_results import Results
+from irload.plan.backends.llvm.kernels.loops import indices
+from irload.plan.backends.llvm.target import LINE
+from irload.plan.backends.llvm.tiles import Tiles
+from irload.record import record
+
+_DATA, _WEIGHTS = 4, 6
+"""The first tiles that hold data, and weights; those before hold sums."""
+
+
+@record()
+class _Sizes:
+    """The `numbers` of the kernel."""
+
+    units: Int
+    blocks: Int
+    last_strip: Int
+    last_column: Int
+    """The first column of the last strip of a line."""
+    group: Int
+    lines: Int
+
+
+@record()
+class TileProduct(TileBlocks):
+    """A strip of sums with 16 channels is a tile.
+
+    The results of a block are computed between the products of the next block, so that neither waits for the other.
+    """
+
+    reads_beyond = True
+
+    @property
+    def cycles(self) -> float:
+        blocks = self.units * self.panels * self.height * self.width
+        finish = self.rows * (2 + expression_cycles(self.epilogue))
+        return blocks * max(self.steps * max(self.rows + 1, 9), finish)
+
+    @property
+    def scratch(self) -> int:
+        return self._results.nbytes + tiles.STATE
+
+    @property
+    def _results(self) -> Results:
+        """The epilogue of blocks of sums."""
+        return Results(self.rows, self.height, self.width, self.channels, self.y, self.operands, self.epilogue)
+
+    def _prepare(self, f: Function) -> None:
+        self._results.begin(f, f["scratch"])
+        width = self.chunks.nbytes
+        shapes = [(self.rows, tiles.BYTES)] * _DATA + [(self.rows, width)] * 2 + [(width // 4, tiles.BYTES)] * 2
+        self._registers(f).configure(shapes)
+
+    def _complete(self, f: Function) -> None:
+        results = self._results
+        results.finish(f, f["scratch"], 0, results.waiting(f, f["scratch"]))
+        self._registers(f).release()
+
+    def _registers(self, f: Function) -> Tiles:
+        """The tiles; emulated ones are stored behind the sums."""
+        return Tiles(f, f["scratch"] + self._results.nbytes, self.dot)
+
+    def _block_size(self, f: Function, begin: AnyInt, end: AnyInt, numbers: list[Int]) -> AnyInt:
+        return _Sizes(*numbers).group
+
+    def _write_unit(self, f: Function, turn: Turn) -> None:
+        sizes = _Sizes(*turn.numbers)
+        weights, strips, sources, results = self._places(f, turn, sizes)
+        ahead = self._ahead(f, turn, weights, sizes.lines)
+        weights = weights + turn.panel * self.panel_bytes
+        f.call(self._sum_function(f), [*sources, weights, ahead, sizes.lines, f["scratch"]])
+        self._results.place(f, f["scratch"], turn.panel, strips, results)
+
+    def _places(self, f: Function, turn: Turn, sizes: _Sizes) -> tuple[Pointer, AnyInt, list[Pointer], list[Pointer]]:
+        """The addresses of a block: of its weights, then its strips, of x for each strip, and of y and the operands.
+
+        If the last block has fewer strips, it computes the last one several times.
+        """
+        rest, block = divmod(turn.unit, sizes.blocks) if self.own else (0, turn.unit)
+        strips = f.minimum(sizes.last_strip + 1 - block * self.height, self.height)
+        own = indices(f, rest, self.outer[: self.own])
+        channel = turn.panel * self.packed_channels
+        x, weights, *pointers = turn.pointers
+        for index, stride in zip(own, self.weights, strict=False):
+            weights = weights + index * (stride * self.matrix_bytes)
+        sources: list[Pointer] = []
+        results: list[Pointer] = []
+        for k in range(self.height):
+            strip = f.minimum(block * self.height + k, sizes.last_strip)
+            line, q = divmod(strip, self.line) if self.columns else (0, strip)
+            outer = [*own, *indices(f, line, self.outer[self.own :])]
+            column = f.minimum(q * self.rows, sizes.last_column)
+            accesses = (self.x, self.y, *self.operands)
+            source, *places = (
+                access.place(f, pointer, outer, column, channel)
+                for pointer, access in zip((x, *pointers), accesses, strict=True)
+            )
+            sources.append(source)
+            results += places
+        return weights, strips, sources, results
+
+    def _ahead(self, f: Function, turn: Turn, weights: Pointer, lines: AnyInt) -> Pointer:
+        """The part of the next panel that a block prefetches: the blocks of a group prefetch all of it.
+
+        After the last panel comes the first one, or the first of the next kernel's (`final`). Prefetching an unmapped
+        address costs a walk of the page tables.
+        """
+        block = turn.unit - turn.start
+        part = lines * (self.steps * LINE)
+        following = (turn.panel + 1) % self.panels
+        start = weights + following * self.panel_bytes
+        if turn.final is not None:
+            start = f.select(turn.final, f["ahead"], start)
+        return start + f.minimum(block * part, self.panel_bytes - part)
+
+    def _prefetch(self, f: Function, step: Int) -> None:
+        """Prefetch the lines of this step, in a function with the parameters `w`, `ahead` and `lines`.
+
+        The first steps may prefetch weights of the same panel, the others of the next panel.
+        """
+        if self.is_near:
+            return
+        late, lines = self.steps - self.early, self.lines_fixed or f["lines"]
+        ahead = f["ahead"] + (step - late) * lines * LINE
+        if late:
+            same = f["w"] + (step + self.early) * self.step_bytes
+            ahead = f.select(step < late, same, ahead)
+        if isinstance(lines, Int):
+            f.loop(0, lines, 1, lambda line, _: f.prefetch(ahead, line * LINE))
+        elif self.alone:
+            f.prefetch_slowly(ahead, lines)
+        else:
+            for line in range(lines):
+                f.prefetch(ahead, line * LINE)
+
+    def _offset(self, f: Function, step: Int) -> AnyInt:
+        """The bytes from the row of an output to the row that it multiplies in this step."""
+        if len(self.taps) == 1:
+            place = step * self.chunks.stride
+            return (f.minimum(place, self.chunks.last) if self.chunks.overlap else place) + self.taps[0]
+        offsets = [self.chunks.offset(chunk) + tap for chunk in range(self.chunks.count) for tap in self.taps]
+        return f.load_int(f.table("offsets", offsets), step * 8)
+
+    def _sum_function(self, f: Function) -> str:
+        """The function that sums one block."""
+        name = "sum"
+        if not f.module.has(name):
+            parameters = [*(f"ptr x{k}" for k in range(self.height)), "ptr w", "ptr ahead", "i64 lines", "ptr scratch"]
+            self._write_sum(f.module.function(name, parameters))
+        return name
+
+    def _write_sum(self, f: Function) -> None:
+        memory, results, registers = f["scratch"], self._results, self._registers(f)
+        waiting = results.waiting(f, memory)
+        rows = self.height * self.rows
+        part = -(-rows // self.steps)
+        for sums in range(self.height * self.width):
+            registers.zero(sums)
+
+        def step(k: Int, _: list[Any]) -> None:
+            offset = self._offset(f, k)
+            w = f["w"] + k * self.step_bytes
+            for a in range(self.height):
+                data = _DATA + a % 2
+                registers.load(data, f[f"x{a}"] + offset, self.x.column)
+                for b in range(self.width):
+                    if a == 0:
+                        registers.load(_WEIGHTS + b, w + b * tiles.NBYTES, tiles.BYTES, once=self.alone)
+                    registers.dot(a * self.width + b, data, _WEIGHTS + b)
+            self._prefetch(f, k)
+            first = k * part
+            stop = f.minimum(first + part, waiting)
+            f.when(first < stop, lambda: results.finish(f, memory, first, stop))
+
+        f.loop(0, self.steps, 1, step)
+        free = results.free(f, memory)
+        for a in range(self.height):
+            for b in range(self.width):
+                place = free + (a * self.rows * self.width + b) * tiles.BYTES
+                registers.store(a * self.width + b, place, self.width * tiles.BYTES)
+        results.stored(f, memory)

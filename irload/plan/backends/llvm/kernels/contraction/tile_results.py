@@ -1,0 +1,142 @@
+"""Results of blocks of sums: each row goes through the epilogue while tiles sum the next block."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from irload.plan.backends.llvm import tiles
+from irload.plan.backends.llvm.builder import AnyInt, Function, Int, Pointer, Vec
+from irload.plan.backends.llvm.expressions import evaluate
+from irload.plan.backends.llvm.kernels.contraction.access import Access
+from irload.plan.backends.llvm.operands import read, write_row
+from irload.plan.ir.expression import Expression
+from irload.record import record
+
+_WAITING, _IS_LAST, _SUMS, _FREE, _PLACES = range(0, 40, 8)
+"""Offsets in the record of a thread about the block that waits for its epilogue: the number of rows, whether it is in
+the last panel, its sums; memory for the next sums; the addresses of y and the operands of each row of tiles."""
+
+
+@record()
+class Results:
+    """A block is `height` tiles of `rows` columns by `width` tiles of channels, a panel of all `channels`.
+
+    The memory of a thread, `nbytes` for the methods' `memory`, holds two blocks of sums and the record of one.
+    """
+
+    rows: int
+    height: int
+    width: int
+    channels: int
+    y: Access
+    operands: tuple[Access, ...]
+    epilogue: Expression
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of memory that a thread needs."""
+        record = _PLACES + 8 * self.height * self._tensors
+        return 2 * self._sums + -(-record // 64) * 64
+
+    @property
+    def _sums(self) -> int:
+        """The bytes of a block of sums."""
+        return self.height * self.width * tiles.NBYTES
+
+    @property
+    def _tensors(self) -> int:
+        """The arrays with an address per row of tiles: y and the operands."""
+        return 1 + len(self.operands)
+
+    @property
+    def _lanes(self) -> int:
+        """Channels of a panel."""
+        return self.width * tiles.ROWS
+
+    @property
+    def _panels(self) -> int:
+        return -(-self.channels // self._lanes)
+
+    @property
+    def _rest(self) -> int:
+        """Channels of the last panel."""
+        return self.channels - (self._panels - 1) * self._lanes
+
+    @property
+    def _differ(self) -> bool:
+        """True where the last panel is not as wide as others."""
+        return self._panels > 1 and self._rest < self._lanes
+
+    def begin(self, f: Function, memory: Pointer) -> None:
+        """Nothing waits yet."""
+        for offset, value in ((_WAITING, 0), (_SUMS, memory), (_FREE, memory + self._sums)):
+            f.store_scalar(value, self._record(f, memory), offset)
+
+    def waiting(self, f: Function, memory: Pointer) -> Int:
+        """The rows that are still to be finished."""
+        return f.load_int(self._record(f, memory), _WAITING)
+
+    def free(self, f: Function, memory: Pointer) -> Pointer:
+        """Where the next sums go: row by row, each of all tiles of the width."""
+        return f.load_pointer(self._record(f, memory), _FREE)
+
+    def stored(self, f: Function, memory: Pointer) -> None:
+        """The sums at `free` are whole, and those before are finished."""
+        record = self._record(f, memory)
+        finished, free = f.load_pointer(record, _SUMS), f.load_pointer(record, _FREE)
+        for offset, value in ((_SUMS, free), (_FREE, finished)):
+            f.store_scalar(value, record, offset)
+
+    def place(self, f: Function, memory: Pointer, panel: Int, strips: AnyInt, places: Sequence[Pointer]) -> None:
+        """Keep how many rows of tiles wait, and where results of each go: y, then the operands."""
+        record = self._record(f, memory)
+        f.store_scalar(strips * self.rows, record, _WAITING)
+        if self._differ:
+            is_last = f.equal(panel, self._panels - 1).as_int()
+            f.store_scalar(is_last, record, _IS_LAST)
+        for k, place in enumerate(places):
+            f.store_scalar(place, record, _PLACES + 8 * k)
+
+    def finish(self, f: Function, memory: Pointer, first: AnyInt, stop: AnyInt) -> None:
+        """Store the results of the waiting rows first…stop−1."""
+        record = self._record(f, memory)
+
+        def call(channels: int) -> Callable[[], None]:
+            return lambda: f.call(self._function(f, channels), [record, first, stop])
+
+        if self._differ:
+            f.when(f.differ(f.load_int(record, _IS_LAST), 0), call(self._rest), call(self._lanes))
+        else:
+            call(self._rest)()
+
+    def _record(self, f: Function, memory: Pointer) -> Pointer:
+        return memory + 2 * self._sums
+
+    def _function(self, f: Function, channels: int) -> str:
+        """The function for panels of `channels`."""
+        name = f"finish{channels}"
+        if not f.module.has(name):
+            parameters = ["ptr record", "i64 first", "i64 stop"]
+            self._write(f.module.function(name, parameters), channels)
+        return name
+
+    def _write(self, f: Function, channels: int) -> None:
+        sums = f.load_pointer(f["record"], _SUMS)
+
+        def row(index: Int, _: list[Any]) -> None:
+            tile, r = divmod(index, self.rows)
+            places = f["record"] + (tile * (8 * self._tensors) + _PLACES)
+            y, *operands = (f.load_pointer(places, 8 * k) for k in range(self._tensors))
+            own = sums + index * (self.width * tiles.BYTES)
+            made: list[Vec] = []
+            for v in range(-(-channels // f.lanes)):
+                lane, count = v * f.lanes, min(f.lanes, channels - v * f.lanes)
+                values = [f.load(own, v * f.target.bytes)]
+                for operand, access in zip(operands, self.operands, strict=True):
+                    offset = r * access.column + lane * access.channel
+                    values.append(read(f, operand, offset, access.channel, count, access.element))
+                made += evaluate(f, self.epilogue, values)
+            write_row(f, made, y, r * self.y.column, self.y.channel, channels, self.y.element)
+
+        f.loop(f["first"], f["stop"], 1, row)

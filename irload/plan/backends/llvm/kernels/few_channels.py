@@ -1,0 +1,90 @@
+"""Convolutions of few channels in bf16: the sum goes over windows along columns, channels included."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import prod
+
+import numpy as np
+
+from irload.core.tensor import Array
+from irload.ops.sliding import WindowAxis
+from irload.plan.backends.llvm.dot import FMA, Dot, dots
+from irload.plan.backends.llvm.elements import BF16, F32, SIZES, element_of
+from irload.plan.backends.llvm.expressions import expression_cycles
+from irload.plan.backends.llvm.kernel import Launch
+from irload.plan.backends.llvm.kernels.contraction.chunks import Chunks
+from irload.plan.backends.llvm.kernels.maps import Maps
+from irload.plan.backends.llvm.kernels.reorder import Reorder, StridedSource
+from irload.plan.backends.llvm.kernels.windowed import WindowedKernel
+from irload.plan.backends.llvm.kernels.windowed_contraction import contraction_of, launched
+from irload.plan.backends.llvm.kernels.windows import CopiedAxis
+from irload.plan.backends.llvm.selector import Selector
+from irload.plan.backends.llvm.tuning import FEW_CHANNELS_SHARE
+
+
+def few_channels(conv: WindowedKernel, selector: Selector) -> list[Launch] | None:
+    """The kernels of a convolution, None if f32 is faster."""
+    target = selector.target
+    dot = dots(target)[BF16]
+    groups, _, depth, *kernel = conv.shape
+    if groups > 1 or conv.windows[-1].dilation != 1 or not _reads_lines(conv.data, depth):
+        return None
+    members = _members(depth, kernel[-1])
+    if members > target.lanes:
+        return None
+    copy = _copy(conv, members)
+    maps = _maps(conv, copy, dot)
+    product = contraction_of(conv, maps, dot, target)
+    rate = FMA.rate if dot.tiled else 1  # Zen 4 starts one FMA of 512 bits a cycle
+    plain = conv.out.size * (depth * prod(kernel) / rate + expression_cycles(conv.epilogue)) / target.lanes
+    if copy.cycles + product.cycles > plain / FEW_CHANNELS_SHARE:
+        return None
+    place = selector.temporary(copy.nbytes)
+    maps = replace(maps, data=place, copy=selector.launch(copy, [conv.data, place]))
+    return launched(conv, maps, product, selector)
+
+
+def _copy(conv: WindowedKernel, members: int) -> Reorder:
+    """A copy of all positions that windows read, padding included."""
+    data, depth = conv.data, conv.shape[2]
+    spatial = tuple(
+        CopiedAxis(WindowAxis(w.size, w.reach, begin=w.begin), stride)
+        for w, stride in zip(conv.windows, data.strides[2:], strict=True)
+    )
+    batch = StridedSource(data.shape[0], data.strides[0])
+    return Reorder((batch,), depth, data.strides[1], (), spatial, members=members)
+
+
+def _maps(conv: WindowedKernel, copy: Reorder, dot: Dot) -> Maps:
+    """The maps in the copy: a window along columns is the depth of a sum, so that there is one tap along them."""
+    *lines, columns = (
+        replace(w, size=axis.length, begin=0) for w, axis in zip(conv.windows, copy.spatial, strict=True)
+    )
+    length, depth = copy.members * columns.kernel, conv.shape[2]
+
+    def arrange(weights: Array) -> Array:
+        """[1, O, C, K…] → [1, O, lines of taps…, members of a window]."""
+        turned = np.moveaxis(weights, 2, -1)
+        filled = np.zeros((*turned.shape[:-1], copy.members), turned.dtype)
+        filled[..., :depth] = turned
+        return filled.reshape(*turned.shape[:-2], length)
+
+    steps = copy.strides[-len(copy.spatial) :]
+    windows = (*lines, replace(columns, kernel=1))
+    chunks = Chunks.in_place(length, SIZES[dot.a], dot)
+    return Maps(
+        conv.data, copy.strides[0], 0, steps, windows, chunks, copy.nbytes, few=True, arrange=arrange, key=copy.members
+    )
+
+
+def _reads_lines(data: Array, depth: int) -> bool:
+    """True if the data are f32, and lines of one channel, or of all channels, are contiguous."""
+    steps = (data.strides[1], data.strides[-1])
+    return element_of(data) == F32 and (steps[1] == SIZES[F32] or steps == (SIZES[F32], SIZES[F32] * depth))
+
+
+def _members(depth: int, taps: int) -> int:
+    """The elements of a column of the copy for `depth` channels: a power of 2, with whole words in each window."""
+    members = 1 << (depth - 1).bit_length()
+    return members if members * taps % 2 == 0 else 2

@@ -1,0 +1,142 @@
+"""Maps of convolutions as contractions read them: in place, or a copy rounded to the type of the dot."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable
+from itertools import product
+
+import numpy as np
+
+from irload.core.tensor import Array
+from irload.ops.sliding import WindowAxis
+from irload.plan.backends.llvm.dot import Dot
+from irload.plan.backends.llvm.elements import element_of
+from irload.plan.backends.llvm.kernel import Launch, Temporary
+from irload.plan.backends.llvm.kernels.contraction.chunks import Chunks, reads_in_place
+from irload.plan.backends.llvm.kernels.windowed import WindowedKernel
+from irload.plan.backends.llvm.kernels.windows import CopiedAxis
+from irload.plan.backends.llvm.selector import Selector
+from irload.plan.backends.llvm.tile import Level
+from irload.record import record
+
+
+def _channels_last(weights: Array) -> Array:
+    """Weights [G,O,C,K…] → [G,O,K…,C]."""
+    return np.moveaxis(weights, 2, -1)
+
+
+@record()
+class Maps:
+    """The data of a convolution: bytes between samples, groups, and positions along each spatial axis.
+
+    `windows`: of the outputs, over the data or the copy. `offsets`: the bytes from the data to each tap of
+    output 0, if they do not follow from the windows. `planar`: channels are the outermost loop of the sum. `arrange`
+    orders weights [G,O,C,K…] as the sum is, `key` identifies it.
+    """
+
+    data: Array | Temporary
+    batch: int
+    group: int
+    strides: tuple[int, ...]
+    windows: tuple[WindowAxis, ...]
+    chunks: Chunks
+    nbytes: int
+    copy: Launch | None = None
+    offsets: tuple[int, ...] | None = None
+    planar: bool = False
+    few: bool = False
+    """True for copies in which windows along columns are contiguous."""
+    arrange: Callable[[Array], Array] = _channels_last
+    key: Hashable = None
+
+    @property
+    def steps(self) -> tuple[int, ...]:
+        """The bytes between outputs along each spatial axis."""
+        return tuple(w.stride * stride for w, stride in zip(self.windows, self.strides, strict=True))
+
+    @property
+    def start(self) -> int:
+        """The bytes from the data to the first tap of output 0."""
+        return -sum(w.begin * stride for w, stride in zip(self.windows, self.strides, strict=True))
+
+    @property
+    def taps(self) -> tuple[int, ...]:
+        """The bytes from the data to each tap of output 0."""
+        if self.offsets is not None:
+            return self.offsets
+        along = [
+            [(k * w.dilation - w.begin) * stride for k in range(w.kernel)]
+            for w, stride in zip(self.windows, self.strides, strict=True)
+        ]
+        return each_tap(along)
+
+    def levels(self, dot: Dot, axes: Iterable[int | None]) -> tuple[Level, ...]:
+        """The loops of a register tile. `axes`: for each spatial axis with padding, the axis of the output."""
+        taps = [
+            Level(w.kernel, w.dilation * stride, axis, w)
+            for w, stride, axis in zip(self.windows, self.strides, axes, strict=True)
+        ]
+        channels = self.chunks.levels(dot)
+        outer = len(channels) if self.planar else len(channels) - 1
+        order = [*channels[:outer], *taps, *channels[outer:]]
+        kept = [level for level in order if level.count > 1 or level.axis is not None]
+        return tuple(kept or channels[-1:])
+
+
+def each_tap(along: Iterable[Iterable[int]]) -> tuple[int, ...]:
+    """The bytes to every tap of a window, from those to the taps along each axis."""
+    return tuple(map(sum, product(*along)))
+
+
+def maps_in_place(conv: WindowedKernel, dot: Dot, depth: int) -> Maps | None:
+    """The data themselves, for groups of `depth` channels. None if only a copy can be read."""
+    data = conv.data
+    if not reads_in_place(data, 1, depth, dot):
+        return None
+    planar = data.shape[1] > 1 and data.strides[1] != data.itemsize
+    return Maps(
+        data,
+        data.strides[0],
+        depth * data.strides[1],
+        data.strides[2:],
+        conv.windows,
+        Chunks.in_place(depth, data.strides[1], dot),
+        data.nbytes,
+        planar=planar,
+        arrange=_unchanged if planar else _channels_last,
+        key=planar,
+    )
+
+
+def _unchanged(weights: Array) -> Array:
+    return weights
+
+
+def unpadded_copy(conv: WindowedKernel, selector: Selector) -> Maps:
+    """A copy of the data for register tiles, which skip padding. Positions that no tap reads are left out."""
+    from irload.plan.backends.llvm.kernels.reorder import Reorder, StridedSource  # not needed by f32
+
+    data, (groups, _, depth) = conv.data, conv.shape[:3]
+    spatial: list[CopiedAxis] = []
+    windows: list[WindowAxis] = []
+    for window, stride in zip(conv.windows, data.strides[2:], strict=True):
+        if window.kernel == 1 and not window.is_padded:
+            spatial.append(CopiedAxis(window, stride))
+            windows.append(WindowAxis(window.count, window.count))
+        else:
+            spatial.append(CopiedAxis(WindowAxis(window.size, window.size), stride))
+            windows.append(window)
+    samples = StridedSource(data.shape[0], data.strides[0]), StridedSource(groups, depth * data.strides[1])
+    copy = Reorder(samples, depth, data.strides[1], (), tuple(spatial), element_of(data))
+    batch, group, chunk, *_ = copy.strides
+    place = selector.temporary(copy.nbytes)
+    return Maps(
+        place,
+        batch,
+        group,
+        copy.strides[-len(spatial) :],
+        tuple(windows),
+        Chunks.copied(depth, chunk),
+        copy.nbytes,
+        selector.launch(copy, [data, place]),
+    )

@@ -1,0 +1,248 @@
+"""The products of a recurrence with its state, panel by panel: in vector registers, or in the tiles of AMX."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
+
+from irload.plan.backends.llvm import tiles
+from irload.plan.backends.llvm.builder import AnyInt, Function, Int, Pointer, Vec
+from irload.plan.backends.llvm.dot import vector_dot
+from irload.plan.backends.llvm.elements import F32, SIZES
+from irload.plan.backends.llvm.kernels.recurrent_cells import CellPhase
+from irload.plan.backends.llvm.packing import Packing
+from irload.plan.backends.llvm.target import Target
+from irload.plan.backends.llvm.tile import Level, RegisterTile, TileRow, write_sums
+from irload.plan.backends.llvm.tiles import Tiles
+from irload.plan.backends.llvm.tuning import TILE_LATENCY, TILE_LOAD
+from irload.record import record
+
+OPERANDS = ("gates", "target", "cell", "own", "bias", "y")
+"""A panel reads its gates, cell, state and bias besides the sums; it writes the target, the state, the cell and y."""
+PARAMETERS = (*(f"ptr {p}" for p in OPERANDS), "i64 gates_row", "i64 y_row")
+"""The parameters of a function for a tile of a panel; the rows of gates and of y are numbers."""
+
+MOST_TILES = 6
+"""Tiles of sums of a panel; one more holds the state, and one the weights."""
+_STATE, _WEIGHTS = MOST_TILES, MOST_TILES + 1
+
+WriteRow = Callable[[Function, int, list[Vec]], None]
+"""Computes the state of row `r` of a tile from its sums, in a function with PARAMETERS."""
+
+
+@record()
+class PackedPhase:
+    """A phase with the shape of its products: `rows` samples × `vectors` of the state, for all of its gates."""
+
+    phase: CellPhase
+    rows: int
+    vectors: int
+
+    @property
+    def panel(self) -> int:
+        """Vectors of a panel of weights."""
+        return self.vectors * len(self.phase.gates)
+
+    def panels(self, hidden: int, lanes: int) -> int:
+        """Panels for a state of `hidden` elements."""
+        return -(-hidden // (self.vectors * lanes))
+
+    def width(self, hidden: int, lanes: int) -> int:
+        """Floats of all panels side by side: the gates of one sample and step."""
+        return self.panels(hidden, lanes) * self.panel * lanes
+
+
+@record(eq=False)
+class Panel:
+    """A panel of a phase at one step, for `samples`: the operand of its products, its weights, its other operands.
+
+    `strides`: bytes between samples of each of the OPERANDS.
+    """
+
+    name: str
+    packed: PackedPhase
+    samples: AnyInt
+    source: Pointer
+    weights: Pointer
+    operands: Sequence[Pointer]
+    strides: Sequence[AnyInt]
+    memory: Pointer
+    write_row: WriteRow
+
+    def arguments(self, sample: AnyInt) -> list[Any]:
+        """Arguments for PARAMETERS, from a sample on."""
+        moved = [p + sample * n for p, n in zip(self.operands, self.strides, strict=True)]
+        return [*moved, self.strides[0], self.strides[-1]]
+
+
+@record()
+class StateSums:
+    """Sums of a panel in vector registers. A word of weights is one f32, or two bf16 for AVX512_BF16."""
+
+    element: str
+    hidden: int
+    block: int
+    """The most samples of a block."""
+
+    way: ClassVar[str] = "AVX512_BF16"
+    """The instructions for bf16."""
+
+    def packed(self, target: Target, phase: CellPhase) -> PackedPhase:
+        """The shape of the sums of a phase: eight for one sample, else as many samples as there are registers."""
+        gates = len(phase.gates)
+        vectors = max(1, (8 if self.block == 1 else 4) // gates)
+        vectors = min(vectors, -(-self.hidden // target.lanes))
+        rows = (target.registers - 1) // (vectors * gates) - 1
+        return PackedPhase(phase, max(1, min(rows, self.block)), vectors)
+
+    def packing(self, lanes: int, panel: int) -> Packing:
+        """The layout of the weights of a phase."""
+        return (Packing.panels if self.element == F32 else Packing.pairs)(lanes, panel)
+
+    def cycles(self, batch: int, vectors: int) -> float:
+        """Cycles of the products of one step. `vectors`: of gates."""
+        return batch * vectors * self.hidden / 2
+
+    @property
+    def words(self) -> int:
+        """Words of 4 bytes in a column of packed weights."""
+        return -(-self.hidden * SIZES[self.element] // 4)
+
+    def row(self, pitch: int) -> int:
+        """Bytes between samples of the operand of products, for states `pitch` bytes apart."""
+        return pitch
+
+    @property
+    def memory(self) -> int:
+        """The bytes that a thread needs beside states."""
+        return 0
+
+    def begin(self, f: Function, memory: Pointer) -> None:
+        """Configure the registers of a thread."""
+
+    def end(self, f: Function, memory: Pointer) -> None:
+        """Release them."""
+
+    def write(self, f: Function, panel: Panel, row: int) -> None:
+        """The sums and the new state of a panel. `row`: bytes between samples of the operand."""
+        most = panel.packed.rows
+        whole = panel.samples // most * most
+
+        def tiles_of(rows: int, first: AnyInt, last: AnyInt) -> None:
+            name = self._function(f, panel, rows, row)
+
+            def tile(sample: Int, _: list[Any]) -> None:
+                f.call(name, [panel.source + sample * row, panel.weights, *panel.arguments(sample)])
+
+            f.loop(first, last, rows, tile)
+
+        tiles_of(most, 0, whole)
+        if most > 1:
+            tiles_of(1, whole, panel.samples)
+
+    def _function(self, caller: Function, panel: Panel, rows: int, row: int) -> str:
+        """The name of the function for a tile."""
+        name, width = f"{panel.name}_{rows}", panel.packed.panel
+        if not caller.module.has(name):
+            f = caller.module.function(name, ["ptr h", "ptr w", *PARAMETERS])
+            own = tuple(TileRow(r * row) for r in range(rows))
+            tile = RegisterTile(own, width, width, (Level(self.words, 4),), dot=vector_dot(self.element))
+            sums = write_sums(f, tile, f["h"], f["w"], {})
+            for r in range(rows):
+                panel.write_row(f, r, sums[r * width : (r + 1) * width])
+        return name
+
+
+@record()
+class TileStateSums(StateSums):
+    """All samples of a block are rows of the same tiles of AMX; a panel has one for each gate of each vector.
+
+    Weights are [directions, panels, chunk, tile, 16 pairs, 16, 2]; a chunk is 32 elements of the state.
+    """
+
+    way: ClassVar[str] = "AMX"
+
+    def packed(self, target: Target, phase: CellPhase) -> PackedPhase:
+        """As many vectors of the state as take the fewest cycles."""
+        gates, whole = len(phase.gates), -(-self.hidden // target.lanes)
+
+        def cost(vectors: int) -> int:
+            return -(-whole // vectors) * max(vectors * gates * TILE_LOAD, TILE_LATENCY)
+
+        return PackedPhase(phase, self.block, min(range(1, min(MOST_TILES // gates, whole) + 1), key=cost))
+
+    def cycles(self, batch: int, vectors: int) -> float:
+        return -(-batch // self.block) * vectors * self.chunks * max(self.block + 1, 9)
+
+    def packing(self, lanes: int, panel: int) -> Packing:
+        return Packing.chunked(panel)
+
+    @property
+    def chunks(self) -> int:
+        """Chunks of the state."""
+        return -(-self.hidden // tiles.DEPTH)
+
+    @property
+    def words(self) -> int:
+        return self.chunks * tiles.ROWS
+
+    def row(self, pitch: int) -> int:
+        return self.chunks * tiles.BYTES
+
+    @property
+    def memory(self) -> int:
+        return self._sums + tiles.STATE
+
+    @property
+    def _sums(self) -> int:
+        """The bytes of the sums of a panel."""
+        return self.block * MOST_TILES * tiles.BYTES
+
+    def begin(self, f: Function, memory: Pointer) -> None:
+        shapes = [(self.block, tiles.BYTES)] * _WEIGHTS + [(tiles.ROWS, tiles.BYTES)]
+        self._registers(f, memory).configure(shapes)
+
+    def end(self, f: Function, memory: Pointer) -> None:
+        self._registers(f, memory).release()
+
+    def _registers(self, f: Function, memory: Pointer) -> Tiles:
+        return Tiles(f, memory + self._sums)
+
+    def write(self, f: Function, panel: Panel, row: int) -> None:
+        f.call(self._sum_function(f, panel, row), [panel.source, panel.weights, panel.memory])
+        name = self._state_function(f, panel)
+
+        def state(sample: Int, _: list[Any]) -> None:
+            sums = panel.memory + sample * (panel.packed.panel * tiles.BYTES)
+            f.call(name, [sums, *panel.arguments(sample)])
+
+        f.loop(0, panel.samples, 1, state)
+
+    def _sum_function(self, caller: Function, panel: Panel, row: int) -> str:
+        """The function for the sums of a panel of all samples, the same for all panels of a phase."""
+        name, count = f"sum{panel.packed.panel}", panel.packed.panel
+        if not caller.module.has(name):
+            f = caller.module.function(name, ["ptr h", "ptr w", "ptr sums"])
+            registers = self._registers(f, f["sums"])
+            for tile in range(count):
+                registers.zero(tile)
+
+            def chunk(at: Int, _: list[Any]) -> None:
+                registers.load(_STATE, f["h"] + at * tiles.BYTES, row)
+                for tile in range(count):
+                    # weights bypass the L1 cache: a state of 256 takes 0.53 ms, else 0.56
+                    weights = f["w"] + (at * (count * tiles.NBYTES) + tile * tiles.NBYTES)
+                    registers.load(_WEIGHTS, weights, tiles.BYTES, once=True)
+                    registers.dot(tile, _STATE, _WEIGHTS)
+
+            f.loop(0, self.chunks, 1, chunk)
+            for tile in range(count):
+                registers.store(tile, f["sums"] + tile * tiles.BYTES, count * tiles.BYTES)
+        return name
+
+    def _state_function(self, caller: Function, panel: Panel) -> str:
+        """The function for the new state of one sample."""
+        if not caller.module.has(panel.name):
+            f = caller.module.function(panel.name, ["ptr sums", *PARAMETERS])
+            panel.write_row(f, 0, [f.load(f["sums"], tile * tiles.BYTES) for tile in range(panel.packed.panel)])
+        return panel.name

@@ -1,0 +1,128 @@
+"""Padded copies of data in bf16, in the layouts that contractions read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import ClassVar
+
+from irload.ops.sliding import WindowAxis
+from irload.plan.backends.llvm import bfloat16, tiles
+from irload.plan.backends.llvm.builder import Function
+from irload.plan.backends.llvm.elements import F32, SIZES
+from irload.plan.backends.llvm.kernel import Kernel
+from irload.plan.backends.llvm.kernels.reorder_code import AxisCode, ReorderCode
+from irload.plan.backends.llvm.kernels.windows import CopiedAxis
+from irload.plan.backends.llvm.target import AMX
+from irload.plan.backends.llvm.tuning import REORDERED
+from irload.record import record
+
+
+@record()
+class StridedSource:
+    """An axis of the data: its size, and the bytes between neighbours."""
+
+    size: int
+    stride: int
+
+
+@record()
+class Reorder(Kernel):
+    """Copies data to [front…, chunk, back…, phases…, positions…, member] in bf16. Pointers: from, to.
+
+    A chunk is `members` of the `depth` channels, which are `channel` bytes apart; channels that pad the last chunk are
+    0. The `spatial` axes give phases and positions; positions outside the data are 0. `element`: the type of the data.
+
+    A chunk is a row of a tile, or all channels of an image that has few, padded to a power of 2. Either all channels or
+    all columns of an image are contiguous then, and there is one phase.
+
+    Sizes, strides and padding are numbers. Compiled in: the number of axes, the channels, and for each spatial axis
+    its step, its phases and whether it is padded.
+    """
+
+    front: tuple[StridedSource, ...]
+    depth: int
+    channel: int
+    back: tuple[StridedSource, ...]
+    spatial: tuple[CopiedAxis, ...]
+    element: str = F32
+    members: int = tiles.DEPTH
+
+    prepares: ClassVar[bool] = True
+
+    @property
+    def code(self) -> ReorderCode:
+        axes = tuple(AxisCode(s.windows.stride, s.apart, s.phases, s.is_padded) for s in self.spatial)
+        size = SIZES[self.element]
+        contiguous = self.channel == size, self.spatial[-1].stride == size and self.members < tiles.DEPTH
+        return ReorderCode(len(self.front), len(self.back), axes, self.depth, self.members, self.element, *contiguous)
+
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        strides = (axis.stride for axis in (*self.front, *self.back))
+        sizes = (axis.size for axis in (*self.front[1:], *self.back[1:]))
+        spatial = (n for s in self.spatial for n in (s.windows.size, s.stride, s.windows.begin, s.length))
+        return (self._lines, self._pitch, self.channel, *strides, *sizes, *spatial)
+
+    @property
+    def chunks(self) -> int:
+        """The chunks of the channels."""
+        return -(-self.depth // self.members)
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of the copy."""
+        return prod(s.size for s in self.front) * self.chunks * self._pitch
+
+    @property
+    def _inner(self) -> list[int]:
+        """The sizes of the axes of a chunk."""
+        return [*(s.size for s in self.back), *(s.phases for s in self.spatial), *(s.length for s in self.spatial)]
+
+    @property
+    def _row(self) -> int:
+        """The bytes of a position."""
+        return self.members * bfloat16.BYTES
+
+    @property
+    def _pitch(self) -> int:
+        """The bytes between chunks. A position has different cache sets in several chunks."""
+        dense = prod(self._inner) * self._row
+        compete = self.chunks > 1 and (dense + REORDERED) % AMX.page < 2 * REORDERED
+        return dense + (REORDERED - dense) % AMX.page if compete else dense
+
+    @property
+    def _lines(self) -> int:
+        """The lines of a chunk along the last spatial axis."""
+        return prod(self._inner[:-1])
+
+    @property
+    def count(self) -> int:
+        return prod(s.size for s in self.front) * self.chunks * self._lines
+
+    @property
+    def cycles(self) -> float:
+        if self.members < tiles.DEPTH:
+            each = (2 + self.members) / 4
+        else:
+            each = 8 if self.channel == SIZES[self.element] else 4 * tiles.DEPTH
+        return self.count * self._inner[-1] * each
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """The bytes between neighbours in the copy, along the axes front, chunk, back, phases and positions."""
+        outer, inner = [*(s.size for s in self.front), self.chunks], self._inner
+        return (
+            *(prod(outer[k + 1 :]) * self._pitch for k in range(len(outer))),
+            *(prod(inner[k + 1 :]) * self._row for k in range(len(inner))),
+        )
+
+    def write(self, function: Function) -> None:
+        self.code.write(function)
+
+
+def in_chunks(shape: Sequence[int], strides: Sequence[int] | None = None) -> Reorder:
+    """The copy of f32 values [batch…, row, channel] to [chunk, batch…, row, member]. `strides`: of the values."""
+    *outer, row, channel = strides or (0,) * len(shape)
+    back = tuple(StridedSource(n, stride) for n, stride in zip(shape, outer, strict=False))
+    return Reorder((), shape[-1], channel, back, (CopiedAxis(WindowAxis(shape[-2], shape[-2]), row),))

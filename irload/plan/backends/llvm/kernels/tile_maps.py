@@ -1,0 +1,123 @@
+"""Padded copies of maps for tiles of AMX, in which the outputs of each axis are neighbours.
+
+Transposed convolutions read the data in place for all phases, or one padded copy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from irload.ops.sliding import WindowAxis
+from irload.plan.backends.llvm.dot import Dot
+from irload.plan.backends.llvm.elements import element_of
+from irload.plan.backends.llvm.kernel import Kernel, Launch
+from irload.plan.backends.llvm.kernels.contraction.chunks import Chunks
+from irload.plan.backends.llvm.kernels.contraction.nest import Contraction
+from irload.plan.backends.llvm.kernels.groups import joined, side_by_side
+from irload.plan.backends.llvm.kernels.maps import Maps, each_tap, maps_in_place
+from irload.plan.backends.llvm.kernels.reorder import Reorder, StridedSource
+from irload.plan.backends.llvm.kernels.windowed import WindowedKernel
+from irload.plan.backends.llvm.kernels.windowed_contraction import contraction_of, launched
+from irload.plan.backends.llvm.kernels.windows import CopiedAxis
+from irload.plan.backends.llvm.selector import Selector
+from irload.plan.backends.llvm.target import Target
+from irload.plan.backends.llvm.tiles import ROWS
+
+
+def best_maps(conv: WindowedKernel, dot: Dot, selector: Selector) -> tuple[Maps, Contraction]:
+    """The data in place or the copy that takes the fewest cycles, and the contraction.
+
+    A tile takes as long for fewer rows than half of its rows as for half of them. If lines are that short, a copy with
+    the data of each tap along them lets tiles continue from one line to the next.
+    """
+    target, spatial = selector.target, spatial_axes(conv)
+    in_place = unpadded_in_place(conv, dot, target)
+    ways: list[tuple[Reorder | None, Maps]] = [_copied(conv, spatial, target) if in_place is None else (None, in_place)]
+    if len(spatial) > 1 and conv.windows[-1].count <= ROWS // 2 and conv.windows[-2].count > 1:
+        ways.append(_copied(conv, [*spatial[:-1], replace(spatial[-1], by_tap=True)], target))
+    found = [(copy, maps, contraction_of(conv, maps, dot, target)) for copy, maps in ways]
+    copy, maps, product = min(found, key=lambda way: (way[0].cycles if way[0] else 0) + way[2].cycles)
+    return launch_copy(conv, copy, maps, selector), product
+
+
+def launch_copy(conv: WindowedKernel, copy: Kernel | None, maps: Maps, selector: Selector) -> Maps:
+    """The maps with memory for the copy and the launch that makes it."""
+    if copy is None:
+        return maps
+    place = selector.temporary(maps.nbytes)
+    return replace(maps, data=place, copy=selector.launch(copy, [conv.data, place]))
+
+
+def unpadded_in_place(conv: WindowedKernel, dot: Dot, target: Target) -> Maps | None:
+    """The data in place. None if a copy is needed: for padding, or for chunks that are not contiguous."""
+    if any(axis.is_padded for axis in spatial_axes(conv)):
+        return None
+    return maps_in_place(conv, dot, joined(conv.shape, side_by_side(conv.shape, target))[2])
+
+
+def _copied(conv: WindowedKernel, spatial: Sequence[CopiedAxis], target: Target) -> tuple[Reorder, Maps]:
+    """A copy with its padding."""
+    copy = padded_copy(conv, spatial, target)
+    phases, positions = copy.strides[3 : 3 + len(spatial)], copy.strides[3 + len(spatial) :]
+    along = [
+        [phase * a + position * b for phase, position in map(axis.tap, range(axis.windows.kernel))]
+        for axis, a, b in zip(spatial, phases, positions, strict=True)
+    ]
+    windows = tuple(WindowAxis(axis.count, axis.count) for axis in conv.windows)
+    return copy, maps_of_copy(conv, copy, windows, each_tap(along))
+
+
+def padded_copy(conv: WindowedKernel, spatial: Sequence[CopiedAxis], target: Target) -> Reorder:
+    """A copy of the data: [sample, group, chunk, phases…, positions…, 32]."""
+    groups, _, depth = joined(conv.shape, side_by_side(conv.shape, target))
+    data = conv.data
+    samples = StridedSource(data.shape[0], data.strides[0]), StridedSource(groups, depth * data.strides[1])
+    return Reorder(samples, depth, data.strides[1], (), tuple(spatial), element_of(data))
+
+
+def maps_of_copy(
+    conv: WindowedKernel, copy: Reorder, windows: tuple[WindowAxis, ...], offsets: tuple[int, ...] | None = None
+) -> Maps:
+    """The maps in a padded copy."""
+    batch, group, chunk, *_ = copy.strides
+    chunks = Chunks.copied(copy.depth, chunk)
+    return Maps(conv.data, batch, group, copy.strides[-len(windows) :], windows, chunks, copy.nbytes, offsets=offsets)
+
+
+def spatial_axes(conv: WindowedKernel) -> list[CopiedAxis]:
+    """The spatial axes of a convolution."""
+    return [CopiedAxis(w, stride) for w, stride in zip(conv.windows, conv.data.strides[2:], strict=True)]
+
+
+def convolutions_by_tiles(convs: Sequence[WindowedKernel], dot: Dot, selector: Selector) -> list[Launch]:
+    """Convolutions of stride 1 over the same data that differ in taps, outputs and padding."""
+    target = selector.target
+    launches: list[Launch] = []
+    rest: list[WindowedKernel] = []
+    for conv in convs:
+        maps = unpadded_in_place(conv, dot, target)
+        if maps is None:
+            rest.append(conv)
+        else:
+            launches += launched(conv, maps, contraction_of(conv, maps, dot, target), selector)
+    if not rest:
+        return launches
+    together = [_together(axes) for axes in zip(*map(spatial_axes, rest), strict=True)]
+    copy = padded_copy(rest[0], together, target)
+    place = selector.temporary(copy.nbytes)
+    launches.append(selector.launch(copy, [rest[0].data, place]))
+    for conv in rest:
+        windows = tuple(
+            replace(w, begin=w.begin - t.windows.begin) for w, t in zip(conv.windows, together, strict=True)
+        )
+        maps = replace(maps_of_copy(conv, copy, windows), data=place)
+        launches += launched(conv, maps, contraction_of(conv, maps, dot, target), selector)
+    return launches
+
+
+def _together(axes: Sequence[CopiedAxis]) -> CopiedAxis:
+    """All positions that any of these axes of stride 1 reads, as outputs of one tap."""
+    begin = max(axis.windows.begin for axis in axes)
+    end = max(axis.length - axis.windows.begin for axis in axes)
+    return CopiedAxis(WindowAxis(axes[0].windows.size, begin + end, begin=begin), axes[0].stride)

@@ -1,0 +1,146 @@
+"""The products of attention in bf16 by the tiles of AMX; scores, exponentials and their sums are f32."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, ClassVar
+
+from irload.plan.backends.llvm import bfloat16, tiles
+from irload.plan.backends.llvm.builder import AnyInt, Function, Int, Pointer, Vec
+from irload.plan.backends.llvm.elements import BF16
+from irload.plan.backends.llvm.kernels.attention_sums import Block, StoreRow, Sums
+from irload.plan.backends.llvm.kernels.loops import each_vector
+from irload.plan.backends.llvm.kernels.score_rows import Layout
+from irload.plan.backends.llvm.operands import read_rounded
+from irload.plan.backends.llvm.target import LINE
+from irload.plan.backends.llvm.tiles import Tiles
+from irload.record import record
+
+SUMS, _DATA, _WEIGHTS = 4, 4, 6
+"""Tile registers of sums, then the first ones of data, and of weights."""
+
+
+@record()
+class TileSums(Sums):
+    """A block is one strip: `height` tiles of `rows` queries, whose products with a panel are in SUMS registers.
+
+    `rows` is a number that the code reads, as part of the configuration of the registers.
+    """
+
+    height: int
+
+    element: ClassVar[str] = BF16
+    nbytes: ClassVar[int] = SUMS * tiles.NBYTES + tiles.STATE
+
+    @staticmethod
+    def of(rows: int, height: int) -> TileSums:
+        """The sums of `height` tiles of `rows` queries."""
+        return TileSums(tiles.ROWS, rows, SUMS // height, SUMS // height, height)
+
+    @property
+    def code(self) -> TileSums:
+        return replace(self, rows=0)
+
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        data, weights = (self.rows, tiles.BYTES), (tiles.ROWS, tiles.BYTES)
+        return tuple(tiles.configuration([data] * _WEIGHTS + [weights] * 2))
+
+    @property
+    def counts(self) -> Sequence[int]:
+        return range(1, self.keys + 1)
+
+    def layout(self, block: Any, keys: Any) -> Layout:
+        row = _pitch(2 * _chunks(keys))
+        return Layout(1, block, block * row, row, self.keys * tiles.BYTES, tiles.DEPTH // self.lanes, 2 * tiles.BYTES)
+
+    def copies(self, block: int, keys: int, width: int) -> int:
+        return block * (_pitch(_chunks(width)) + _pitch(_chunks(keys)))
+
+    def begin(self, f: Function, numbers: Pointer, state: Pointer) -> None:
+        self._registers(f, state).configure_from(numbers)
+
+    def end(self, f: Function, state: Pointer) -> None:
+        self._registers(f, state).release()
+
+    def _registers(self, f: Function, sums: Pointer) -> Tiles:
+        return Tiles(f, sums + SUMS * tiles.NBYTES)
+
+    def prepare(self, b: Block) -> None:
+        """Round the queries, padded with zeros to whole chunks."""
+        f, queries = b.f, b.q + b.rows.first(0) * b.row
+
+        def row(i: Int, _: list[Any]) -> None:
+            source, place = queries + i * b.row, b.copies + i * _pitch(_chunks(b.width))
+
+            def vector(column: AnyInt, count: int | None) -> None:
+                value = read_rounded(f, source, column * b.column, b.column, count or f.lanes)
+                f.store(value, place, column * bfloat16.BYTES)
+
+            each_vector(f, b.width, vector)
+            for column in range(-(-b.width // f.lanes) * f.lanes, _chunks(b.width) * tiles.DEPTH, f.lanes):
+                f.store(f.zero("i16"), place, column * bfloat16.BYTES)
+
+        f.loop(0, b.rows.layout.rows, 1, row)
+
+    def finish(self, b: Block) -> None:
+        f, place, pitch = b.f, self._exponentials(b), _pitch(_chunks(b.rows.keys))
+
+        def keep(row: AnyInt, chunk: AnyInt, powers: list[Vec]) -> None:
+            for k, power in enumerate(powers):
+                at = chunk * tiles.BYTES + k * f.lanes * bfloat16.BYTES
+                f.store(bfloat16.rounded(f, power), place + row * pitch, at)
+
+        b.rows.finish(keep)
+
+    def _exponentials(self, b: Block) -> Pointer:
+        return b.copies + b.rows.layout.rows * _pitch(_chunks(b.width))
+
+    def scores(self, b: Block, strip: AnyInt, panel: AnyInt, vectors: int, place: Pointer) -> None:
+        self._sum(b, b.copies, _chunks(b.width), b.keys, panel, vectors)
+        self._store(b, place, b.rows.layout.row, vectors)
+
+    def results(self, b: Block, strip: AnyInt, panel: AnyInt, vectors: int, store: StoreRow) -> None:
+        self._sum(b, self._exponentials(b), _chunks(b.rows.keys), b.values, panel, vectors)
+        f, row = b.f, self.values * tiles.BYTES
+        self._store(b, b.memory, row, vectors)
+
+        def each(i: Int, _: list[Any]) -> None:
+            store(i, [f.load(b.memory, i * row + v * tiles.BYTES) for v in range(vectors)])
+
+        f.loop(0, b.rows.layout.rows, 1, each)
+
+    def _sum(self, b: Block, data: Pointer, chunks: AnyInt, panels: Pointer, panel: AnyInt, count: int) -> None:
+        """The sums of all rows of data by the first tiles of a panel, in registers."""
+        f, registers, pitch, nbytes = b.f, self._registers(b.f, b.memory), _pitch(chunks), self.keys * tiles.NBYTES
+        weights, rows = panels + panel * chunks * nbytes, b.rows.layout.rows // self.height
+        for tile in range(self.height * count):
+            registers.zero(tile)
+
+        def step(chunk: Int, _: list[Any]) -> None:
+            for a in range(self.height):
+                registers.load(_DATA + a, data + chunk * tiles.BYTES + rows * pitch * a, pitch)
+            for k in range(count):
+                registers.load(_WEIGHTS + k % 2, weights + chunk * nbytes + k * tiles.NBYTES, tiles.BYTES)
+                for a in range(self.height):
+                    registers.dot(a * count + k, _DATA + a, _WEIGHTS + k % 2)
+
+        f.loop(0, chunks, 1, step)
+
+    def _store(self, b: Block, place: Pointer, pitch: AnyInt, count: int) -> None:
+        rows = b.rows.layout.rows // self.height
+        for a in range(self.height):
+            for k in range(count):
+                at = place + rows * pitch * a + k * tiles.BYTES
+                self._registers(b.f, b.memory).store(a * count + k, at, pitch)
+
+
+def _chunks(length: Any) -> Any:
+    """Chunks, the rows of tiles, for `length` bf16."""
+    return (length + tiles.DEPTH - 1) // tiles.DEPTH
+
+
+def _pitch(lines: Any) -> Any:
+    """Bytes between rows of `lines` cache lines: an odd number of lines, so that rows share few sets of the cache."""
+    return lines // 2 * (2 * LINE) + LINE

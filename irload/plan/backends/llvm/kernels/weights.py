@@ -1,0 +1,51 @@
+"""Packs constant weights when they are loaded, in one pass over the stored f16 or f32."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+import numpy as np
+
+from irload.core.tensor import Array
+from irload.plan.backends.llvm.elements import F16, F32
+from irload.plan.backends.llvm.kernel import address
+from irload.plan.backends.llvm.kernels.immediate import prepare
+from irload.plan.backends.llvm.kernels.packing import Pack
+from irload.plan.backends.llvm.packing import Packing
+from irload.plan.backends.llvm.target import Target
+from irload.plan.backends.llvm.tuning import NUMPY_PACKED
+
+
+def pack_weights(weights: Array, packing: Packing, target: Target, threads: int, taps: int = 1) -> Array:
+    """Pack weights [group, column, sum…] of f16 or f32: [group, …] as `packing.shape` says, in words.
+
+    The sum is over all axes but the first two, in their order: `taps`, then the rows of the packing.
+    """
+    groups, columns, *axes = weights.shape
+    sums = [n for n in axes if n > 1] or [1]
+    weights = weights.reshape(groups, columns, *sums)
+    if weights.size <= NUMPY_PACKED:
+        return packing.packed(weights, taps)
+    rows = prod(sums) // taps
+    order = sorted(range(len(sums)), key=lambda k: -abs(weights.strides[2 + k]))
+    flat = weights.transpose(0, 1, *(2 + k for k in order)).reshape(groups, columns, -1)
+    scattered = order != sorted(order) or taps > 1 or (packing.overlap and rows % packing.depth)
+    if scattered and flat.strides[2] != flat.itemsize:
+        flat = np.ascontiguousarray(flat)
+    packed = packing.empty(groups, rows, columns, taps)
+    source = F16 if flat.dtype == np.float16 else F32
+    if not scattered:
+        _run(Pack.of(packing, flat.swapaxes(1, 2), source), [flat, packed], target, threads)
+        return packed
+    tap, row = np.divmod(np.arange(taps * rows), rows)
+    places = packing.position((taps, rows), tap, row, np.zeros_like(row)).reshape(sums).transpose(order).ravel()
+    steps = flat.strides[2], flat.strides[1]
+    kernel = Pack(packing, (), (), (rows, columns), steps, source, taps)
+    for group in range(groups):
+        _run(kernel, [flat[group], packed[group], places], target, threads)
+    return packed
+
+
+def _run(kernel: Pack, arrays: Sequence[Array], target: Target, threads: int) -> None:
+    prepare(kernel.code, target, [*map(address, arrays), *kernel.numbers], kernel.count, threads)

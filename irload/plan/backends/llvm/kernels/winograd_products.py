@@ -1,0 +1,97 @@
+"""The 36 products of Winograd's algorithm: [tiles, depth] by [depth, channels], in scratch memory.
+
+They are not `Product` kernels, since a block of tiles is transformed, multiplied and transformed back in the cache.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from irload.plan.backends.llvm.builder import AnyInt, Function, Int, Pointer
+from irload.plan.backends.llvm.target import LINE
+from irload.plan.backends.llvm.tile import Level, RegisterTile, TileRow, write_sums
+from irload.plan.backends.llvm.tuning import UNROLL
+from irload.record import record
+
+
+@record()
+class WinogradProducts:
+    """The products of blocks of any number of tiles, which register tiles of `rows` and `rows` − 1 cover.
+
+    `rows` × `vectors`: the register tile. `spread`: the register tiles, at most two, that prefetch the next panel
+    together; one burst would occupy all line fill buffers.
+    """
+
+    lanes: int
+    depth: int
+    channels: int
+    rows: int
+    vectors: int
+    spread: int
+
+    @property
+    def deep(self) -> int:
+        """Floats of a row of transformed inputs."""
+        return -(-self.depth // self.lanes) * self.lanes
+
+    @property
+    def wide(self) -> int:
+        """Floats of a row of sums: whole panels."""
+        panel = self.vectors * self.lanes
+        return -(-self.channels // panel) * panel
+
+    @property
+    def _ahead(self) -> int:
+        """Cache lines of the next panel that each iteration of a register tile prefetches."""
+        return -(-UNROLL * self.vectors * self.lanes * 4 // (LINE * self.spread))
+
+    def write_tiles(self, caller: Function) -> None:
+        """Write the functions of the register tiles."""
+        for rows in {self.rows, self._lower}:
+            f = caller.module.function(f"product{rows}", ["ptr x", "ptr w", "ptr ahead", "ptr y"])
+            data = tuple(TileRow(k * self.deep * 4) for k in range(rows))
+            tile = RegisterTile(data, self.vectors, self.vectors, (Level(self.depth, 4),), self._ahead)
+            for k, value in enumerate(write_sums(f, tile, f["x"], f["w"], {}, f["ahead"])):
+                row, vector = divmod(k, self.vectors)
+                f.store(value, f["y"], row * self.wide * 4 + vector * f.target.bytes)
+
+    def write(
+        self, f: Function, pointers: tuple[Pointer, Pointer, Pointer], pitches: tuple[AnyInt, AnyInt], count: AnyInt
+    ) -> None:
+        """Multiply the matrices of `count` tiles, `pitches` bytes apart. Pointers: inputs, weights, sums."""
+        x, w, y = pointers
+        width = self.vectors * self.lanes * 4
+        groups, panel_bytes = self.wide * 4 // width, self.depth * width
+        lines = (count + self.rows - 1) // self.rows
+        taller = f.maximum(count - lines * self._lower, 0)
+        prefetched = self.depth // UNROLL * self._ahead * LINE
+
+        def panel(index: Int, _: list[Any]) -> None:
+            matrix, group = divmod(index, groups)
+            data, weights = x + matrix * pitches[0], w + index * panel_bytes
+            target = y + (matrix * pitches[1] + group * width)
+
+            def tiles(rows: int, first: AnyInt, last: AnyInt) -> None:
+                def tile(line: Int, _: list[Any]) -> None:
+                    at = line * rows + (taller if rows < self.rows else 0)
+                    ahead = weights + (line * prefetched + panel_bytes)
+                    result = target + at * (self.wide * 4)
+                    f.call(f"product{rows}", [data + at * (self.deep * 4), weights, ahead, result])
+
+                f.loop(first, last, 1, tile)
+
+            tiles(self.rows, 0, taller)
+            tiles(self._lower, taller, lines)
+
+        f.loop(0, 36 * groups, 1, panel)
+
+    @property
+    def _lower(self) -> int:
+        return max(self.rows - 1, 1)
+
+
+def filled(tiles: int, rows: int) -> int:
+    """The fewest tiles, at least `tiles`, that register tiles of `rows` and `rows` − 1 cover without a remainder."""
+    while -(-tiles // rows) * (rows - 1) > tiles:
+        tiles += 1
+    return tiles

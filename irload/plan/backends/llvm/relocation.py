@@ -1,0 +1,251 @@
+"""Segments of symbolic steps: kernels are selected once for all steps that differ only in their operands.
+
+The steps of a deep network repeat. Steps of equal fields whose operands have equal symbolic shapes, strides and types
+have equal kernels at every shape, whose arguments differ only in addresses. To bind a shape, the kernels of one step of
+each group are selected as for a static plan; pointers for the other steps follow by relocation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import fields
+from typing import Any
+from weakref import WeakValueDictionary
+
+import numpy as np
+
+from irload.core.tensor import Array
+from irload.options import Options
+from irload.plan.backends.base import BoundSizes, SharedData
+from irload.plan.backends.llvm.kernel import Kernel, Launch, Temporary, address
+from irload.plan.backends.llvm.library import library
+from irload.plan.backends.llvm.loader import Code
+from irload.plan.backends.llvm.row_table import BoundTable, Selected
+from irload.plan.backends.llvm.selection import TABLE
+from irload.plan.backends.llvm.selector import PackedConstants, Selector
+from irload.plan.backends.llvm.target import Target
+from irload.plan.ir.program import Step, Value
+from irload.plan.ir.sized import hashable
+from irload.plan.memory.aliases import Aliases
+from irload.record import record
+
+
+@record(eq=False)
+class Group:
+    """Steps with equal kernels: their positions in the segment, and for each its distinct values in one order.
+
+    `numbers`: for each slot the numbers of the values of all steps; 0 for constants.
+    """
+
+    positions: tuple[int, ...]
+    steps: tuple[Step, ...]
+    values: tuple[tuple[Value, ...], ...]
+    numbers: tuple[Array, ...]
+
+
+@record(eq=False)
+class Packed:
+    """Constant weights that a selection packed. `slot`: their index in the values of the step."""
+
+    slot: int
+    how: Hashable
+    pack: Callable[[Array], Array]
+    stored: bool
+    array: Array
+
+
+class RecordingSelector(Selector):
+    """Records which constants the kernels of a step read, and which weights they read packed."""
+
+    slots: Mapping[Value, int]
+    packs: list[Packed]
+    plain: dict[int, Array]
+    """Constants that are read unpacked, by slot."""
+
+    def record(self, step: Step) -> None:
+        """Begin a concrete step."""
+        self.begin()
+        self.slots = {value: k for k, value in enumerate(_distinct(step))}
+        self.packs, self.plain = [], {}
+
+    def stored(self, value: Value) -> Array:
+        found = Selector.stored(self, value)
+        if value.source is not None and value in self.slots:
+            self.plain[self.slots[value]] = found
+        return found
+
+    def packed(self, value: Value, how: Hashable, pack: Callable[[Array], Array], *, stored: bool = False) -> Array:
+        found = Selector.packed(self, value, how, pack, stored=stored)
+        if value in self.slots:
+            self.packs.append(Packed(self.slots[value], how, pack, stored, found))
+        return found
+
+
+class RelocatableSegment:
+    """A segment of symbolic steps in groups."""
+
+    def __init__(
+        self,
+        steps: Sequence[Step],
+        aliases: Aliases,
+        numbering: Mapping[Value, int],
+        target: Target,
+        options: Options,
+        shared: SharedData,
+    ) -> None:
+        self._steps = steps
+        self.target = target
+        self.options = options
+        self._packs: PackedConstants = shared.setdefault("llvm", WeakValueDictionary())
+        found: dict[Hashable, list[int]] = {}
+        for k, step in enumerate(steps):
+            if step.view is not None and aliases.alias(step.output) is not None:
+                continue  # a view of memory has no kernels at any shape
+            found.setdefault(_signature(step, aliases), []).append(k)
+        self._groups = [_group([(k, steps[k]) for k in group], numbering) for group in found.values()]
+        self._codes: dict[Kernel, Code] = {}
+        self._constants: dict[Hashable, tuple[Array, list[Array]]] = {}
+        """The addresses of constants of a group, packed or not, and the arrays."""
+
+    def bind(self, sizes: BoundSizes) -> BoundTable:
+        """The segment for one shape."""
+        selector = RecordingSelector(sizes.memory, self.target, self.options, self._packs)
+        found = [part for k in range(len(self._groups)) for part in self._selected(k, selector, sizes)]
+        keep = [*self._constants.values(), selector.constants, selector.packed_weights, sizes.memory.arena]
+        temporary, threads = selector.temporary_bytes, self.options.threads
+        return BoundTable(self._steps, found, self.target, threads, temporary, sizes, keep, self._code)
+
+    def _code(self, kernel: Kernel) -> Code:
+        """The code of a kernel, looked up in the library once."""
+        found = self._codes.get(kernel)
+        if found is None:
+            found = self._codes[kernel] = library.code(kernel, self.target)
+        return found
+
+    def _selected(self, index: int, selector: RecordingSelector, sizes: BoundSizes) -> Iterator[Selected]:
+        """The kernels of a group; of each step separately if they read memory that cannot be relocated."""
+        group = self._groups[index]
+        first, launches = _select(group.steps[0], selector, sizes)
+        pointers = [self._relocated(index, first, launch, selector, sizes) for launch in launches]
+        known = [p for p in pointers if p is not None]
+        if len(known) == len(pointers):
+            yield Selected(group.positions, first.flops, launches, known)
+            return
+        for k, step in zip(group.positions, group.steps, strict=True):
+            own, launches = _select(step, selector, sizes)
+            yield Selected((k,), own.flops, launches, [_numbers(launch)[None] for launch in launches])
+
+    def _relocated(
+        self, index: int, first: Step, launch: Launch, selector: RecordingSelector, sizes: BoundSizes
+    ) -> Array | None:
+        """The pointers of a launch for each step of a group, one row per step, temporaries as offsets.
+
+        None if one of them is an address in unknown memory.
+        """
+        own = _numbers(launch)
+        count = len(self._groups[index].steps)
+        if count == 1:
+            return own[None]
+        found = np.empty((count, len(own)), np.int64)
+        for k, pointer in enumerate(launch.pointers):
+            column: Any = own[k]
+            if pointer and not isinstance(pointer, Temporary):
+                column = self._addresses(index, first, pointer, selector, sizes)
+                if column is None:
+                    return None
+            found[:, k] = column
+        return found
+
+    def _addresses(
+        self, index: int, first: Step, pointer: int, selector: RecordingSelector, sizes: BoundSizes
+    ) -> Array | None:
+        """For each step of a group the address that corresponds to a pointer of the first step."""
+        group = self._groups[index]
+        for packed in selector.packs:
+            distance = pointer - address(packed.array)
+            if 0 <= distance < max(packed.array.nbytes, 1):
+                return self._packed(index, packed, selector) + distance
+        for slot, array in selector.plain.items():
+            if pointer == address(array):
+                return self._plain(index, slot, array, selector, sizes)
+        for slot, (value, concrete) in enumerate(zip(group.values[0], _distinct(first), strict=True)):
+            if concrete.source is None:
+                start, room = sizes.room(value)
+                if 0 <= pointer - start < room:
+                    addresses = sizes.addresses(group.numbers[slot])
+                    return addresses + (pointer - int(addresses[0]))
+        return None
+
+    def _packed(self, index: int, packed: Packed, selector: Selector) -> Array:
+        """The addresses of weights of each step, packed in the same way."""
+        key = index, packed.slot, packed.how
+        if key not in self._constants:
+            arrays = [
+                selector.packed(values[packed.slot], packed.how, packed.pack, stored=packed.stored)
+                for values in self._groups[index].values
+            ]
+            self._constants[key] = np.array([address(a) for a in arrays], np.int64), arrays
+        return self._constants[key][0]
+
+    def _plain(
+        self, index: int, slot: int, array: Array, selector: RecordingSelector, sizes: BoundSizes
+    ) -> Array | None:
+        """The addresses of constants of each step; None if their strides differ."""
+        key = index, slot
+        if key in self._constants:
+            return self._constants[key][0]
+        values = [values[slot] for values in self._groups[index].values]
+        concrete = [sizes.value(value) for value in values]
+        arrays = [Selector.stored(selector, value) for value in concrete]
+        if any(a.strides != array.strides or a.dtype != array.dtype for a in arrays):
+            return None
+        found = np.array([address(a) for a in arrays], np.int64)
+        if all(a.source is b.source for a, b in zip(values, concrete, strict=True)):  # else they depend on the shape
+            self._constants[key] = found, arrays
+        return found
+
+
+def _select(step: Step, selector: RecordingSelector, sizes: BoundSizes) -> tuple[Step, list[Launch]]:
+    """The concrete step of a symbolic one, and its kernels."""
+    concrete = sizes.step(step)
+    selector.record(concrete)
+    return concrete, TABLE.select(concrete)(concrete, selector)
+
+
+def _numbers(launch: Launch) -> Array:
+    return np.array([p.offset if isinstance(p, Temporary) else p for p in launch.pointers], np.int64)
+
+
+def _group(members: Sequence[tuple[int, Step]], numbering: Mapping[Value, int]) -> Group:
+    positions, steps = zip(*members, strict=True)
+    values = tuple(tuple(_distinct(step)) for step in steps)
+    numbers = (np.array([numbering.get(v, 0) for v in slot], np.int64) for slot in zip(*values, strict=True))
+    return Group(positions, steps, values, tuple(numbers))
+
+
+def _distinct(step: Step) -> list[Value]:
+    return list(dict.fromkeys((*step.inputs, *step.outputs)))
+
+
+def _signature(step: Step, aliases: Aliases) -> Hashable:
+    """Equal for steps whose kernels are equal at every shape, up to addresses."""
+    own = tuple(hashable(getattr(step, f.name)) for f in fields(step) if f.name not in ("inputs", "outputs", "origin"))
+    values = _distinct(step)
+    slots = {value: k for k, value in enumerate(values)}
+    order = tuple(tuple(slots[v] for v in side) for side in (step.inputs, step.outputs))
+    roots: dict[Value, Value] = {}
+    return type(step), own, order, tuple(_described(value, aliases, roots, slots) for value in values)
+
+
+def _described(value: Value, aliases: Aliases, roots: dict[Value, Value], slots: Mapping[Value, int]) -> Hashable:
+    """The properties of a value on which kernels depend. `roots`: the first value of the step in each root."""
+    shape = value.dtype, hashable(value.shape)
+    if value.source is not None:
+        stored = value.source.recipe is not None and value.source.recipe.widens
+        return "constant", *shape, value.source.dtype, stored
+    root, position = aliases.root(value), aliases.strided(value)
+    first = roots.setdefault(root, value)
+    distance = position.offset - aliases.strided(first).offset
+    view = aliases.alias(value) is not None
+    layout = hashable(aliases.layout(value)), hashable(aliases.layout(root)), aliases.stored_dtype(root)
+    return *shape, view, layout, hashable(position.strides), slots[first], hashable(distance)

@@ -1,0 +1,78 @@
+"""Steps that evaluate an expression for each element, and operations without a specific step."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import field
+from typing import ClassVar
+
+from irload.core.op import Op
+from irload.core.tensor import TensorType
+from irload.plan.ir.expression import IDENTITY, Expression
+from irload.plan.ir.program import Step, Value
+from irload.plan.ir.steps import rules
+from irload.record import record
+
+
+@record(frozen=False, eq=False)
+class ComputeStep(Step):
+    """An operation without a specific step, executed by its `compute`."""
+
+    op: Op = field(kw_only=True)
+    types: tuple[TensorType, ...] = field(kw_only=True)
+
+    def check(self) -> None:
+        rules.equal("the number of types", len(self.types), len(self.outputs))
+        for value, tensor in zip(self.outputs, self.types, strict=True):
+            rules.equal("the shape", value.shape, tensor.shape.static)
+            rules.equal("the dtype", value.dtype, tensor.element.dtype)
+
+    @property
+    def calculates(self) -> bool:
+        return self.op.calculates
+
+    @property
+    def has_effect(self) -> bool:
+        return self.op.signature.compute_context
+
+
+@record(frozen=False, eq=False)
+class ElementwiseStep(Step):
+    """An expression over operands that broadcast to the shape of the outputs; each result is an output."""
+
+    adapts_layout = True
+
+    expression: Expression = field(kw_only=True)
+
+    def check(self) -> None:
+        rules.expression(self.expression, [], self.inputs, self.outputs)
+
+    @property
+    def elementwise_part(self) -> Expression:
+        return self.expression
+
+    @property
+    def layout_sources(self) -> Sequence[Value]:
+        return [v for v in self.inputs if v.shape == self.outputs[0].shape]
+
+
+@record(frozen=False, eq=False)
+class WithEpilogue(Step):
+    """Base of steps with an epilogue: an expression applied to the result before it is stored.
+
+    The first `OWN` inputs are operands of the step itself. Operand 0 of the epilogue is the step's result; the other
+    operands are the remaining inputs, which broadcast to the output's shape.
+    """
+
+    OWN: ClassVar[int]
+
+    epilogue: Expression = field(default=IDENTITY, kw_only=True)
+
+    @property
+    def operands(self) -> list[Value]:
+        """The inputs of the epilogue, without the step's result."""
+        return self.inputs[self.OWN :]
+
+    @property
+    def elementwise_part(self) -> Expression:
+        return self.epilogue

@@ -1,0 +1,202 @@
+"""Steps that compute sums of products: convolutions, matmuls, attention, recurrent networks."""
+
+from __future__ import annotations
+
+from dataclasses import field
+from math import prod
+
+import numpy as np
+
+from irload.analysis.macs import attention_macs, convolution_macs, matmul_macs
+from irload.ops.sliding import WindowAxis, window_axes
+from irload.plan.ir.program import Step
+from irload.plan.ir.steps import rules
+from irload.plan.ir.steps.elementwise import WithEpilogue
+from irload.record import record
+
+
+@record(frozen=False, eq=False)
+class ProductStep(Step):
+    """Base of products of two operands, data and weights, with a sum over channels and taps."""
+
+    @property
+    def matrix(self) -> tuple[int, int, int]:
+        """The groups, and each group's channels of the result and of the data."""
+        raise NotImplementedError
+
+    @property
+    def taps(self) -> int:
+        """The number of positions that an element of the result sums over; 0 if some elements sum over none."""
+        return 1
+
+
+@record(frozen=False, eq=False)
+class ConvStep(WithEpilogue, ProductStep):
+    """A convolution. Inputs: data [N,C,X…], constant weights [G,O/G,C/G,K…], then the epilogue's inputs."""
+
+    OWN = 2
+    prefers_channels_last = True
+
+    strides: tuple[int, ...] = field(kw_only=True)
+    dilations: tuple[int, ...] = field(kw_only=True)
+    pads_begin: tuple[int, ...] = field(kw_only=True)
+    pads_end: tuple[int, ...] = field(kw_only=True)
+
+    @property
+    def matrix(self) -> tuple[int, int, int]:
+        groups, channels, depth, *_ = self.inputs[1].shape
+        return groups, channels, depth
+
+    @property
+    def taps(self) -> int:
+        return prod(self.inputs[1].shape[3:])
+
+    @property
+    def flops(self) -> int:
+        return 2 * convolution_macs(self.inputs[1].size, prod((self.output.shape[0], *self.output.shape[2:])))
+
+    @property
+    def needs_channels_last(self) -> bool:
+        return self.matrix[0] > 1 and self.matrix[1:] == (1, 1)
+
+    @property
+    def windows(self) -> tuple[WindowAxis, ...]:
+        """The windows along each spatial axis."""
+        sizes, counts = self.inputs[0].shape[2:], self.output.shape[2:]
+        return window_axes(sizes, counts, self.inputs[1].shape[3:], self.strides, self.dilations, self.pads_begin)
+
+    def check(self) -> None:
+        x, w = self.inputs[:2]
+        rules.f32(x, w, self.output)
+        groups, per_group, depth, *kernel = w.shape
+        rules.constant(w)
+        rules.equal("the channels of the data", x.shape[1], groups * depth)
+        geometry = zip(x.shape[2:], kernel, self.strides, self.dilations, self.pads_begin, self.pads_end, strict=True)
+        sizes = [(n + b + e - (k - 1) * d - 1) // s + 1 for n, k, s, d, b, e in geometry]
+        # Along axes of one output element the step has stride 1, even if the layer has another.
+        sizes = [1 if n == 1 and size > 1 else size for n, size in zip(self.output.shape[2:], sizes, strict=True)]
+        rules.equal("the shape", self.output.shape, (x.shape[0], groups * per_group, *sizes))
+        rules.expression(self.epilogue, [self.output], self.operands, self.outputs)
+
+
+@record(frozen=False, eq=False)
+class ConvTransposeStep(ProductStep):
+    """A transposed convolution. Inputs: data [N,C,X…], constant weights [G,C/G,O/G,K…].
+
+    Element i of the data and element k of the kernel contribute to element i·stride + k·dilation − begin of the output.
+    The output's shape determines how many elements are cropped or filled with zeros at the end.
+    """
+
+    prefers_channels_last = True
+
+    strides: tuple[int, ...] = field(kw_only=True)
+    dilations: tuple[int, ...] = field(kw_only=True)
+    begin: tuple[int, ...] = field(kw_only=True)
+
+    @property
+    def matrix(self) -> tuple[int, int, int]:
+        groups, depth, channels, *_ = self.inputs[1].shape
+        return groups, channels, depth
+
+    @property
+    def taps(self) -> int:
+        kernel = self.inputs[1].shape[3:]
+        covers = all(d == 1 and k >= s for k, s, d in zip(kernel, self.strides, self.dilations, strict=True))
+        return prod(kernel) // prod(self.strides) if covers else 0
+
+    @property
+    def flops(self) -> int:
+        return 2 * convolution_macs(self.inputs[1].size, prod((self.inputs[0].shape[0], *self.inputs[0].shape[2:])))
+
+    def check(self) -> None:
+        rules.counts(self, 2)
+        x, w = self.inputs
+        rules.f32(x, w, self.output)
+        groups, depth, per_group, *kernel = w.shape
+        rules.constant(w)
+        rules.equal("the channels of the data", x.shape[1], groups * depth)
+        rules.equal("batch and channels", self.output.shape[:2], (x.shape[0], groups * per_group))
+        rules.lengths(self, ("strides", "dilations", "begin"), len(kernel))
+        rules.equal("the rank", len(self.output.shape), len(x.shape))
+
+
+@record(frozen=False, eq=False)
+class MatMulStep(WithEpilogue, ProductStep):
+    """A matmul. Inputs: a, b, then the epilogue's inputs. A transpose flag swaps the last two axes of its operand."""
+
+    OWN = 2
+
+    transpose_a: bool = field(default=False, kw_only=True)
+    transpose_b: bool = field(default=False, kw_only=True)
+
+    @property
+    def matrix(self) -> tuple[int, int, int]:
+        return 1, self.output.shape[-1], self.inputs[0].shape[-2 if self.transpose_a else -1]
+
+    @property
+    def flops(self) -> int:
+        return 2 * matmul_macs(self.output.size, self.matrix[2])
+
+    def check(self) -> None:
+        a, b = self.inputs[:2]
+        rules.f32(a, b, self.output)
+        left = (*a.shape[:-2], a.shape[-1], a.shape[-2]) if self.transpose_a else a.shape
+        right = (*b.shape[:-2], b.shape[-1], b.shape[-2]) if self.transpose_b else b.shape
+        rules.equal("the length of the sums", left[-1], right[-2])
+        lead = np.broadcast_shapes(left[:-2], right[:-2])
+        rules.equal("the shape", self.output.shape, (*lead, left[-2], right[-1]))
+        rules.expression(self.epilogue, [self.output], self.operands, self.outputs)
+
+
+@record(frozen=False, eq=False)
+class AttentionStep(Step):
+    """softmax((q · query_scale) kᵀ · scale + mask) v over leading axes that broadcast. Inputs: q, k, v, optional mask.
+
+    An f32 mask is added; a boolean mask keeps the scores at which it is true. With `causal`, row l attends to keys 0…l.
+
+    The scales are separate because of overflow: (q · query_scale) kᵀ may be finite where q kᵀ is not, and the reverse.
+    """
+
+    scale: float = field(kw_only=True)
+    query_scale: float = field(default=1.0, kw_only=True)
+    causal: bool = field(default=False, kw_only=True)
+
+    @property
+    def flops(self) -> int:
+        q, k, v = self.inputs[:3]
+        return 2 * attention_macs(prod(self.output.shape[:-1]), k.shape[-2], q.shape[-1], v.shape[-1])
+
+    def check(self) -> None:
+        q, k, v, *masks = self.inputs
+        rules.equal("the presence of more than one mask", len(masks) > 1, False)
+        rules.f32(q, k, v, self.output)
+        rules.equal("the width of the keys", k.shape[-1], q.shape[-1])
+        rules.equal("the number of values", v.shape[-2], k.shape[-2])
+        lead = np.broadcast_shapes(q.shape[:-2], k.shape[:-2], v.shape[:-2], *(m.shape[:-2] for m in masks))
+        rules.equal("the shape", self.output.shape, (*lead, q.shape[-2], v.shape[-1]))
+        for mask in masks:
+            rules.broadcasts(mask, (*lead, q.shape[-2], k.shape[-2]))
+            rules.equal("whether the mask is f32 or boolean", mask.dtype.name in ("float32", "bool"), True)
+
+
+@record(frozen=False, eq=False)
+class RecurrentStep(Step):
+    """A recurrent network over whole sequences with the default activations sigmoid and tanh.
+
+    Inputs: x [batch, length, input], states [batch, directions, hidden], W, R and B (constant). Outputs: Y [batch,
+    directions, length, hidden] and the last states. `cell` is lstm (gates f, i, c, o), gru (z, r, h), gru_linear (with
+    linear_before_reset) or rnn; `backwards` has one flag per direction.
+    """
+
+    cell: str = field(kw_only=True)
+    backwards: tuple[bool, ...] = field(kw_only=True)
+
+    def check(self) -> None:
+        x, *states = self.inputs[:-3]
+        y, *last = self.outputs
+        rules.f32(x, *states, y, *last)
+        batch, length, _ = x.shape
+        rules.equal("batch, directions, length", y.shape[:3], (batch, len(self.backwards), length))
+        state = (*y.shape[:2], y.shape[3])
+        rules.equal("the states", [s.shape for s in states], [state] * (2 if self.cell == "lstm" else 1))
+        rules.equal("the last states", [prod(s.shape) for s in last], [prod(s.shape) for s in states])

@@ -1,0 +1,186 @@
+"""Steps along rows and over windows: reductions, normalizations, poolings, interpolation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import field
+from itertools import pairwise
+
+from irload.core.tensor import Array
+from irload.ops.sliding import WindowAxis, window_axes
+from irload.plan.ir.program import PlanInvalid, Step, Value
+from irload.plan.ir.steps import rules
+from irload.plan.ir.steps.elementwise import WithEpilogue
+from irload.record import record
+
+
+@record(frozen=False, eq=False)
+class ReduceStep(Step):
+    """Sum, mean, maximum or minimum over axes; the output keeps each reduced axis with length 1, or drops it."""
+
+    kind: str = field(kw_only=True)
+    axes: tuple[int, ...] = field(kw_only=True)
+
+    def check(self) -> None:
+        rules.counts(self, 1)
+        rules.f32(*self.inputs, self.output)
+        shape, axes = self.inputs[0].shape, self.axes
+        if not axes or not all(a < b for a, b in pairwise(axes)) or not 0 <= axes[0] <= axes[-1] < len(shape):
+            raise PlanInvalid(f"axes {axes} are not sorted, or out of range")
+        kept = tuple(1 if k in axes else n for k, n in enumerate(shape))
+        dropped = tuple(n for k, n in enumerate(shape) if k not in axes)
+        if self.output.shape not in (kept, dropped):
+            raise PlanInvalid(f"the shape is {self.output.shape}, expected {kept} or {dropped}")
+
+
+@record(frozen=False, eq=False)
+class SoftmaxStep(Step):
+    """Softmax along one axis."""
+
+    axis: int = field(kw_only=True)
+
+    def check(self) -> None:
+        rules.counts(self, 1)
+        rules.f32(self.output)
+        rules.like(self.output, self.inputs[0])
+        if not 0 <= self.axis < len(self.output.shape):
+            raise PlanInvalid(f"axis {self.axis} is out of range")
+
+
+@record(frozen=False, eq=False)
+class NormalizeStep(WithEpilogue):
+    """(x − mean) / sqrt(variance + eps) over the trailing axes; x / sqrt(mean(x²) + eps) without `center`.
+
+    With `outside`, eps is added to the square root instead. Inputs: x, then the epilogue's inputs.
+    """
+
+    OWN = 1
+
+    axes: tuple[int, ...] = field(kw_only=True)
+    eps: float = field(kw_only=True)
+    center: bool = field(default=True, kw_only=True)
+    outside: bool = field(default=False, kw_only=True)
+
+    def check(self) -> None:
+        rules.f32(self.output)
+        rules.like(self.output, self.inputs[0])
+        rank = len(self.output.shape)
+        rules.equal("the axes", self.axes, tuple(range(rank - len(self.axes), rank)))
+        rules.expression(self.epilogue, [self.output], self.operands, self.outputs)
+
+    @property
+    def layout_sources(self) -> Sequence[Value]:
+        return () if 1 in self.axes else self.inputs[:1]
+
+
+@record(frozen=False, eq=False)
+class GroupNormalizeStep(Step):
+    """Group normalization with scale and shift. Inputs: x [N,C,X…], scale [C], bias [C]."""
+
+    keeps_layout = True
+
+    groups: int = field(kw_only=True)
+    eps: float = field(kw_only=True)
+
+    def check(self) -> None:
+        rules.counts(self, 3)
+        rules.f32(*self.inputs, self.output)
+        rules.like(self.output, self.inputs[0])
+        channels = self.output.shape[1]
+        rules.equal("the number of channels modulo groups", channels % self.groups, 0)
+        for value in self.inputs[1:]:
+            rules.equal("scale and bias", value.shape, (channels,))
+
+
+@record(frozen=False, eq=False)
+class RotaryEmbeddingStep(Step):
+    """Rotary embedding: x·cos + (−x₂, x₁)·sin, where x₁ and x₂ are the halves of x along the last axis.
+
+    Inputs: x, cos, sin; cos and sin broadcast to x.
+    """
+
+    def check(self) -> None:
+        rules.counts(self, 3)
+        rules.f32(*self.inputs, self.output)
+        rules.like(self.output, self.inputs[0])
+        rules.equal("the length of the last axis modulo 2", self.output.shape[-1] % 2, 0)
+        for value in self.inputs[1:]:
+            rules.broadcasts(value, self.output.shape)
+
+
+@record(frozen=False, eq=False)
+class PoolStep(Step):
+    """Maximum or mean over windows. `divisor` of a mean: "real" counts elements of the data, "full" the whole window.
+
+    The padding at the end follows from the output's shape.
+    """
+
+    prefers_channels_last = True
+
+    kind: str = field(kw_only=True)
+    kernel: tuple[int, ...] = field(kw_only=True)
+    strides: tuple[int, ...] = field(kw_only=True)
+    dilations: tuple[int, ...] = field(kw_only=True)
+    pads_begin: tuple[int, ...] = field(kw_only=True)
+    divisor: str = field(default="real", kw_only=True)
+
+    @property
+    def windows(self) -> tuple[WindowAxis, ...]:
+        """The windows along each spatial axis."""
+        sizes, counts = self.inputs[0].shape[2:], self.output.shape[2:]
+        return window_axes(sizes, counts, self.kernel, self.strides, self.dilations, self.pads_begin)
+
+    def check(self) -> None:
+        rules.counts(self, 1)
+        (x,) = self.inputs
+        rules.f32(x, self.output)
+        rules.equal("batch and channels", self.output.shape[:2], x.shape[:2])
+        rules.lengths(self, ("kernel", "strides", "dilations", "pads_begin"), len(x.shape) - 2)
+        rules.equal("the rank", len(self.output.shape), len(x.shape))
+
+
+@record(frozen=False, eq=False)
+class ResampleStep(Step):
+    """Interpolation along one axis: each position is a weighted sum of elements (taps) of the data.
+
+    `index` and `weight` have the shape [new size, taps]; a weight may be 0.
+    """
+
+    keeps_layout = True
+
+    axis: int = field(kw_only=True)
+    index: Array = field(kw_only=True)
+    weight: Array = field(kw_only=True)
+
+    def check(self) -> None:
+        rules.counts(self, 1)
+        (x,), axis = self.inputs, self.axis
+        rules.f32(x, self.output)
+        rules.equal("the weights", self.weight.shape, self.index.shape)
+        rules.equal("the shape", self.output.shape, (*x.shape[:axis], len(self.index), *x.shape[axis + 1 :]))
+        if self.index.min() < 0 or self.index.max() >= x.shape[axis]:
+            raise PlanInvalid(f"taps are out of range for the {x.shape[axis]} elements of axis {axis}")
+
+
+@record(frozen=False, eq=False)
+class SampleStep(Step):
+    """GridSample-9: data at the points (x, y) of a grid. Inputs: data [N,C,H,W], grid [N,H',W',2].
+
+    `mode` is bilinear, bicubic or nearest, `padding` zeros, border or reflection.
+    """
+
+    mode: str = field(kw_only=True)
+    padding: str = field(kw_only=True)
+    align_corners: bool = field(kw_only=True)
+
+    def check(self) -> None:
+        rules.counts(self, 2)
+        data, grid = self.inputs
+        rules.f32(data, grid, self.output)
+        rules.equal("the coordinates of a point", grid.shape[3:], (2,))
+        rules.equal("the batch of the grid", grid.shape[0], data.shape[0])
+        rules.equal("the shape", self.output.shape, (*data.shape[:2], *grid.shape[1:3]))
+
+    @property
+    def layout_sources(self) -> Sequence[Value]:
+        return self.inputs[:1]

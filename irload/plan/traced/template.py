@@ -1,0 +1,132 @@
+"""A plan whose sizes are symbols: its program, the positions of its values, and the data that binding a shape needs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import fields
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+
+from irload.core.size import hint
+from irload.core.tensor import Array
+from irload.core.trace import Trace
+from irload.options import Options
+from irload.plan.backends.base import Preparation, Preparing, SharedData
+from irload.plan.backends.registry import backends, operation
+from irload.plan.ir.program import Program, Step, Value, walk_values
+from irload.plan.ir.strides import Strided
+from irload.plan.lowering.lower import lower
+from irload.plan.memory.aliases import Aliases
+from irload.plan.memory.memory import constant_bytes, lifetimes
+from irload.plan.passes.pipeline import optimize
+from irload.plan.schedule import StaticPart
+from irload.plan.segments import divide
+from irload.plan.traced.late import is_symbolic, take_late
+from irload.plan.traced.numbers import Numbers
+from irload.safety.limits import checkpoint
+
+
+class Template:
+    """A plan for all shapes for which the guards of its trace hold."""
+
+    def __init__(self, part: StaticPart, trace: Trace, options: Options, shared: SharedData) -> None:
+        offered = backends(options)
+        program = lower(part, lambda step: any(b.supports(step) for b in offered), lambda op: operation(op, offered))
+        optimize(program, _check)
+        self.late = take_late(program)
+        """The steps that compute late constants."""
+        owners, requests = divide(program, offered, _check)
+        self.program = program
+        self.options = options
+        self.shared = shared
+        self.aliases = Aliases(program, requests)
+        self.lives = lifetimes(program, self.aliases)
+        self.roots = {root: k for k, root in enumerate(self.lives)}
+        self._constant_bytes = constant_bytes(program)
+        self.values = {value: k for k, value in enumerate(walk_values(program))}
+        """The values that are not constant, numbered."""
+        self.symbolic = [v for v in _constants(program, self.late) if is_symbolic(v)]
+        """The constants that consist of sizes."""
+        self.segments: list[tuple[Any, list[Step]]] = [
+            (backend, list(steps)) for backend, steps in groupby(program.steps, owners.__getitem__)
+        ]
+        self.prepared: list[Preparation | None] = [
+            backend.prepare(steps, self.aliases, self.values, options, shared)
+            if isinstance(backend, Preparing)
+            else None
+            for backend, steps in self.segments
+        ]
+        self.numbers = Numbers(trace)
+        self._register()
+        trace.close()
+        self.numbers.close()
+        self.holds: Callable[[Sequence[int]], bool] = trace.test()
+        """Whether all guards hold for values of the symbols."""
+        self.hints = [hint(life.size) for life in self.lives.values()]
+
+    def root_sizes(self, numbers: Sequence[int]) -> Array:
+        """The bytes of the buffer of each root."""
+        return _filled(self._sizes, numbers)
+
+    def offsets(self, numbers: Sequence[int]) -> Array:
+        """The bytes from the start of its root's buffer to each value."""
+        return _filled(self._offsets, numbers)
+
+    def constant_bytes(self, numbers: Sequence[int]) -> int:
+        """The bytes of all constants."""
+        return self.numbers.replaced(self._constant_bytes, numbers)
+
+    def _register(self) -> None:
+        """Number the sizes that binding needs."""
+        add, form = self.numbers.add, self.numbers.form
+        add(self._constant_bytes)
+        strided: dict[Value, Strided] = {value: self.aliases.strided(value) for value in self.values}
+        self.shapes: dict[Value, int] = {}
+        """The form of the shape of each value."""
+        self.positions = {value: form(position) for value, position in strided.items()}
+        self.layouts = {value: form(self.aliases.layout(value)) for value in strided}
+        self.sized: dict[Step, tuple[str, ...]] = {}
+        """The fields of each step that contain sizes."""
+        self.fields = {type(s): tuple(f.name for f in fields(s)) for s in (*self.late, *self.program.steps)}
+        self.late_values = {*self.symbolic, *(v for step in self.late for v in step.outputs)}
+        for step in (*self.late, *self.program.steps):
+            self.shapes |= {value: form(value.shape) for value in (*step.inputs, *step.outputs)}
+            names = [f.name for f in fields(step) if f.name not in ("inputs", "outputs", "origin")]
+            self.sized[step] = tuple(name for name in names if add(getattr(step, name)))
+            if step in self.late and step.view is not None:
+                add(step.view)
+        self.shapes |= {v: form(v.shape) for v in (*self.program.inputs, *self.program.outputs)}
+        for value in self.symbolic:
+            if value.source is not None:
+                add(list(value.source.array.flat))
+        self._sizes = self._vector([life.size for life in self.lives.values()])
+        items = [self.aliases.stored_dtype(self.aliases.root(v)).itemsize for v in self.values]
+        self._offsets = self._vector([s.offset * n for s, n in zip(strided.values(), items, strict=True)])
+        self.value_roots = np.array([self.roots[self.aliases.root(v)] for v in self.values], np.int64)
+
+    def _vector(self, sizes: Sequence[Any]) -> tuple[Array, list[int], list[int]]:
+        """Numbers, and the positions and the indices of the sizes among them."""
+        positions = [k for k, size in enumerate(sizes) if self.numbers.add(size)]
+        fixed = np.array([0 if k in set(positions) else size for k, size in enumerate(sizes)], np.int64)
+        return fixed, positions, [self.numbers.index(sizes[k]) for k in positions]
+
+
+def _filled(vector: tuple[Array, list[int], list[int]], numbers: Sequence[int]) -> Array:
+    fixed, positions, indices = vector
+    if not positions:
+        return fixed
+    found = fixed.copy()
+    found[positions] = [numbers[k] for k in indices]
+    return found
+
+
+def _constants(program: Program, late: Sequence[Step]) -> list[Value]:
+    steps = (*late, *program.steps)
+    return list(dict.fromkeys(v for step in steps for v in step.inputs if v.is_constant))
+
+
+def _check(program: Program, after: str) -> None:
+    """Check the deadline, after each pass."""
+    checkpoint()

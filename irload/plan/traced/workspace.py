@@ -1,0 +1,89 @@
+"""The memory of a traced plan, in which it is bound to shapes. Serves one inference at a time."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+
+import numpy as np
+
+from irload.core.tensor import Array
+from irload.plan.executor import Executor
+from irload.plan.memory.arena import Lifetime, aligned_bytes, place
+from irload.plan.traced.binding import Binding
+from irload.plan.traced.template import Template
+
+SHAPES = 64
+"""Maximum number of shapes to which the plan stays bound; the least recently used are dropped."""
+
+
+class Workspace:
+    """One arena for all shapes, in which buffers have room for larger shapes than those bound so far.
+
+    Sizes are rounded up, so that offsets are assigned again only when a size has grown by a quarter of an octave.
+    """
+
+    def __init__(self, template: Template) -> None:
+        self.template = template
+        self.capacities: Array = np.zeros(len(template.lives), np.int64)
+        """The bytes of each root's buffer."""
+        self.starts = self.capacities
+        self.arena = aligned_bytes(1)
+        self._bound: OrderedDict[tuple[int, ...], Executor] = OrderedDict()
+        self._working: dict[object, Array] = {}
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of the arena and of working memory."""
+        return self.arena.size + sum(a.size for a in self._working.values())
+
+    def bound(self, symbols: tuple[int, ...]) -> Executor | None:
+        """The plan that was bound to these values of the symbols before, None if there is none."""
+        found = self._bound.get(symbols)
+        if found is not None:
+            self._bound.move_to_end(symbols)
+        return found
+
+    def bind(self, symbols: tuple[int, ...]) -> Executor:
+        """Bind the plan to values of the symbols for which the guards hold. Raises LimitExceeded."""
+        numbers = self.template.numbers.evaluate(symbols)
+        sizes = self.template.root_sizes(numbers)
+        if (sizes > self.capacities).any():
+            self._grow(symbols, numbers, sizes)
+        found = self._bound[symbols] = Binding(self, numbers).plan()
+        if len(self._bound) > SHAPES:
+            self._bound.popitem(last=False)
+        return found
+
+    def working(self, name: object, nbytes: int) -> Array:
+        """At least `nbytes` of memory under a name. A plan keeps the memory that it was bound to."""
+        found = self._working.get(name)
+        if found is None or found.size < nbytes:
+            found = self._working[name] = aligned_bytes(rounded_up(max(nbytes, 64)))
+        return found
+
+    def _grow(self, symbols: Sequence[int], numbers: Sequence[int], sizes: Array) -> None:
+        """Assign offsets again, with room for sizes that are rounded up, as far as the limits allow."""
+        template = self.template
+        larger = template.root_sizes(template.numbers.evaluate([rounded_up(n) for n in symbols]))
+        limits, rest = template.options.limits, template.constant_bytes(numbers)
+        self._bound.clear()  # first, as its memory may be reused
+        self.capacities = np.maximum(np.maximum(sizes, larger), self.capacities)
+        starts, total = self._placed()
+        if limits.peak_bytes is not None and total + rest > limits.peak_bytes:
+            self.capacities = sizes
+            starts, total = self._placed()
+        limits.require("peak_bytes", total + rest, "the plan's constants and activations are too large")
+        self.starts = np.array([starts[k] for k in range(len(starts))], np.int64)
+        if self.arena.size < total:
+            self.arena = aligned_bytes(max(total, 1))
+
+    def _placed(self) -> tuple[dict[int, int], int]:
+        lives = enumerate(zip(self.capacities.tolist(), self.template.lives.values(), strict=True))
+        return place({k: Lifetime(size, life.first, life.last) for k, (size, life) in lives})
+
+
+def rounded_up(size: int) -> int:
+    """The next number with at most three leading bits: 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, …."""
+    step = 1 << max(size.bit_length() - 3, 0)
+    return -(-size // step) * step

@@ -1,0 +1,1 @@
+"""Running a model: `CompiledModel`, infer requests, variables, inputs, results, and observation of layers."""

@@ -1,0 +1,316 @@
+"""Inference on a model: inputs bound to its ports, results in the order of its outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NoReturn, Unpack
+
+import numpy as np
+
+from irload.core.element import dynamic, element_of_dtype
+from irload.core.shape import Shape
+from irload.core.tensor import Array, TensorType
+from irload.errors import (
+    DeclaredDiffers,
+    InputInvalid,
+    LimitExceeded,
+    Where,
+    out_of_memory,
+)
+from irload.graph import Node, Port, with_printable_names
+from irload.model import Model
+from irload.options import CompileOptions, Options
+from irload.plan.interpreter import InterpreterRun
+from irload.plan.schedule import Schedule, State
+from irload.runtime.inputs import Binding
+from irload.runtime.plans import Plans
+from irload.runtime.request import InferRequest, infer_once
+from irload.runtime.requirements import require_known, require_variables
+from irload.runtime.result import Result
+from irload.runtime.traced import BoundShape, NotBound
+from irload.runtime.variables import VariableState, read_nodes
+from irload.validation.differences import RunDifferences, refusal
+
+if TYPE_CHECKING:
+    from irload.plan.profile import StepTime
+    from irload.runtime.observation import Observe
+
+__all__ = ["CompiledModel", "InferRequest", "Result", "VariableState", "compiled_with"]
+
+
+class CompiledModel(Plans):
+    """A compiled model. Call it with an array, a sequence in input order, or a dict by name or position.
+
+    Thread-safe for models without state; each request created by `create_infer_request` has a separate state. Usable in
+    a forked child, too. A copy, deep or not, has separate plans and state and shares the model and its weights.
+    """
+
+    def __init__(self, model: Model, threads: int | None = None, **options: Unpack[CompileOptions]) -> None:
+        """The arguments are the same as for `compile_model` with a Model."""
+        resolved = Options.of(options, threads, limits=model.limits)
+        if resolved.mmap:
+            raise InputInvalid("mmap is for a path; the model is read already")
+        self._set_up(model, resolved)
+
+    def _set_up(self, model: Model, options: Options) -> None:
+        if options.strict and model.differences:
+            raise refusal(model.differences)
+        Plans.__init__(self, model, replace(options, file=model.file))
+        self.inputs = model.inputs
+        self.outputs = model.outputs
+        self.threads = options.threads
+        self._bind = Binding(self.inputs, wide=options.optimize)
+        self._latest: tuple[Sequence[TensorType], RunDifferences | None, Schedule | BoundShape] | None = None
+        """The last run: the types of its inputs, the comparison with the file, the schedule or the traced plan."""
+        self._variables: dict[str, Array] = {}
+        """The variables between calls. A request would refer back to the model and keep it alive."""
+        if options.jit is not None or options.precision != "f32":
+            from irload.plan.backends.registry import compiled_backend
+
+            compiled_backend(options)  # raise now instead of in the first inference
+        self._by_runs = RunDifferences(model, strict=options.strict)
+        require_known(model)
+        require_variables(model)
+
+    def __repr__(self) -> str:
+        return f"<CompiledModel of {self.model!r}, {self.threads} thread{'' if self.threads == 1 else 's'}>"
+
+    def __copy__(self) -> CompiledModel:
+        other = compiled_with(self.model, self._options)
+        other._variables = {name: array.copy() for name, array in self._variables.items()}
+        return other
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> CompiledModel:
+        return self.__copy__()
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(
+            "a CompiledModel cannot be pickled, as its plans are bound to the memory of this process; "
+            "send the path of the model instead, and call compile_model there"
+        )
+
+    @property
+    def differences(self) -> list[DeclaredDiffers]:
+        """The ports whose declaration differs from the inferred type: detected while reading, then by runs."""
+        return [*self.model.differences, *self._by_runs.found]
+
+    @property
+    def warnings(self) -> list[str]:
+        """The warnings of the model, with the `differences` detected by runs."""
+        return [*self.model.warnings, *map(str, self._by_runs.found)]
+
+    def __call__(self, inputs: Any = None) -> Result:
+        """Run once.
+
+        Raises InputInvalid for inputs that do not fit, ExecutionError if an operation fails, and with `strict`
+        DeclaredDiffers if a port contradicts the types inferred from the shapes of these inputs.
+        """
+        result, self._variables = infer_once(self, inputs, self._variables)
+        return result
+
+    def create_infer_request(self) -> InferRequest:
+        """Create a request with a separate state."""
+        return InferRequest(self)
+
+    def input(self, key: str | int = 0) -> Port:
+        """An input by position or name."""
+        return self.model.input(key)
+
+    def output(self, key: str | int = 0) -> Port:
+        """An output by position or name."""
+        return self.model.output(key)
+
+    def prepare(self, inputs: Any = None) -> None:
+        """Create the plan for the shapes of these inputs, so that the first inference on them is as fast as others.
+
+        `inputs` as for a call; without them the plan is for the shapes of the model; nothing is done if these are
+        dynamic, as the first inputs of each shape then create a plan. `compile_model` calls this itself. Raises
+        InputInvalid, LimitExceeded, OutOfMemory, and with `strict` DeclaredDiffers.
+        """
+        given = [p.output.type for p in self.inputs] if inputs is None else self._bound(inputs)[1]
+        if not all(t.is_static for t in given):
+            return
+        with self._errors_located():
+            found = self._traced.find(given, self._differences_for(given)) if self._traced.applies else None
+            if found is not None:
+                with suppress(NotBound):
+                    self._traced.give_back(found, self._traced.take(found)[0])
+                    return
+            schedule = self.scheduled(given)
+            if schedule.part is not None:
+                self.give_back(schedule.part, self.take(schedule.part))
+
+    @contextmanager
+    def _errors_located(self) -> Generator[None]:
+        """Convert MemoryError to OutOfMemory; add the name of the file to it and to LimitExceeded."""
+        try:
+            yield
+        except MemoryError as error:
+            raise out_of_memory("for the model", error).at(Where(self._options.file)) from None
+        except LimitExceeded as error:
+            raise error.at(Where(self._options.file)) from None
+
+    def profile(self, inputs: Any = None, rounds: int = 5) -> list[StepTime]:
+        """The steps of an inference in execution order, each with its median time over `rounds`.
+
+        The inference is the one that would follow the calls so far; states do not change. Operations outside plans are
+        timed one by one. A step that runs bodies lists their steps as `inside`, measured by separate runs, so that
+        timing the steps of bodies does not slow down the step itself.
+        """
+        from irload.plan.profile import of_interpreted, of_plan, with_bodies
+        from irload.plan.timed_run import BodyRun, TimedRun
+
+        arrays, given = self._bound(inputs)
+        schedule = self.scheduled(given)
+        variables = dict(self._variables)
+        arrays = [*arrays, *self._state(variables)[1]]
+        steps: list[StepTime] = []
+        if schedule.part is not None:
+            by_slot = dict(zip(schedule.parameters, arrays, strict=True))
+            taken, plan = [by_slot[k] for k in schedule.part.taken], self.take(schedule.part)
+            contexts = [InterpreterRun(self, variables.copy()) for _ in range(rounds + 1)]
+            steps = of_plan(plan, [plan.profile(taken, context) for context in contexts][1:])
+            self.give_back(schedule.part, plan)
+        if schedule.rest:
+            runs = [TimedRun(self, variables.copy()) for _ in range(rounds)]
+            for run in runs:
+                run.interpret(schedule, arrays)
+            times = np.median([[seconds for *_, seconds in run.timed] for run in runs], 0)
+            steps += [
+                of_interpreted(scheduled, shapes, nbytes, float(seconds))
+                for scheduled, (shapes, nbytes, _), seconds in zip(schedule.rest, runs[0].timed, times, strict=True)
+            ]
+        if any(True for _ in self.model.subgraphs()):
+            inside = [BodyRun(self, variables.copy()) for _ in range(rounds + 1)]
+            for run in inside:
+                run.run(schedule, arrays)
+            steps = with_bodies(steps, self.model, [run.steps for run in inside[1:]])
+        return steps
+
+    def explain(self, inputs: Any = None) -> str:
+        """Describe the plan in words: fusions, the chosen kernels with the reasons, and memory.
+
+        `inputs` as for a call; without them the plan is for the shapes of the model. Raises InputInvalid if these are
+        dynamic.
+        """
+        from irload.plan.explain import explain_interpreted, explain_plan, explain_rest
+
+        given = [p.output.type for p in self.inputs] if inputs is None else self._bound(inputs)[1]
+        if not all(t.is_static for t in given):
+            raise InputInvalid("the model has dynamic inputs; give some, or reshape it first")
+        schedule = self.scheduled(given)
+        if schedule.part is None:
+            return with_printable_names(self.model, explain_interpreted(self.model, schedule, optimize=self.optimize))
+        plan = self.take(schedule.part)
+        self.give_back(schedule.part, plan)
+        text = explain_plan(self.model, schedule, plan)
+        others = self._traced.explained()
+        parts = [text, *([explain_rest(schedule)] if schedule.rest else []), *([others] if others else [])]
+        return with_printable_names(self.model, "\n\n".join(parts))
+
+    def observe(self, inputs: Any, observe: Observe) -> tuple[Array, ...]:
+        """Run every layer by its reference `compute`, bodies included, and pass each to `observe`.
+
+        States do not change. `inputs` as for a call. Returns the results of the graph; raises the errors of a call and
+        of `observe`.
+        """
+        from irload.runtime.observation import ObservedRun
+
+        # Layers that a plan has folded are shown, too.
+        plain = CompiledModel(self.model, self.threads, optimize=False, limits=self.limits) if self.optimize else self
+        arrays, given = plain._bound(inputs)
+        run = ObservedRun(plain, dict(self._variables), observe)
+        with plain._errors_located():
+            return plain.execute(run, given, arrays)
+
+    def intermediates(self, inputs: Any = None, layers: str | Sequence[str] = ()) -> Iterator[tuple[str, Array]]:
+        """Yield the outputs of every layer by name while the model runs, each computed by its reference `compute`.
+
+        `inputs` as for a call; `layers`: patterns of names (`*`, `?`), all by default. `loop/body[2]/add` names a layer
+        of a body in its third iteration, `split:1` the second of several outputs. Arrays are read-only and are not kept
+        for the next item; states do not change. Raises the errors of a call.
+        """
+        from irload.runtime.observation import as_patterns, values
+
+        return values(lambda observe: self.observe(inputs, observe), as_patterns(layers))
+
+    def _bound(self, inputs: Any) -> tuple[list[Array], list[TensorType]]:
+        """The arrays of the inputs in order, converted to the types of the graph, and these types."""
+        return self._bind(inputs)
+
+    def execute(self, run: InterpreterRun, given: Sequence[TensorType], arrays: Sequence[Array]) -> tuple[Array, ...]:
+        """The results of the model's graph: by a plan if every shape is known, else node by node.
+
+        Results of an f16 or bf16 graph that is computed in f32 are f32.
+        """
+        latest = self._latest
+        if self._reads and run.plans and self.optimize:
+            return self._with_state(run, given, arrays)
+        if latest is None or latest[0] is not given:
+            differences = self._differences_for(given)
+            found = self._traced.find(given, differences) if self._traced.applies and run.plans else None
+            latest = self._latest = given, differences, found or self.schedule(self.model, given, differences)
+        run.differences, found = latest[1:]
+        try:
+            return self._run_found(run, found, arrays)
+        except NotBound:
+            found = self.schedule(self.model, given, run.differences)
+            self._latest = given, run.differences, found
+        return self._run_found(run, found, arrays)
+
+    def _with_state(
+        self, run: InterpreterRun, given: Sequence[TensorType], arrays: Sequence[Array]
+    ) -> tuple[Array, ...]:
+        """The results of a model with variables, whose values are inputs of its plan."""
+        run.differences = self._differences_for(given)
+        state, held = self._state(run.variables)
+        found = self._traced.find(given, run.differences, state) if self._traced.applies else None
+        if found is not None:
+            with suppress(NotBound):
+                return self._run_found(run, found, [*arrays, *held])
+        if held and self._traced.applies:  # planning each length takes longer than interpreting
+            return self._run_found(run, self.schedule(self.model, given, run.differences), arrays)
+        return self._run_found(run, self.schedule(self.model, given, run.differences, state), [*arrays, *held])
+
+    def _run_found(
+        self, run: InterpreterRun, found: Schedule | BoundShape, arrays: Sequence[Array]
+    ) -> tuple[Array, ...]:
+        if isinstance(found, BoundShape):
+            shape = found
+            return run.assigning(lambda: self._traced.run(shape, arrays, run, wide=self.optimize))
+        return run.run(found, arrays, wide=self.optimize)
+
+    def scheduled(self, given: Sequence[TensorType]) -> Schedule:
+        """The schedule of the model's graph for inputs of these types, and for the variables between calls."""
+        return self.schedule(self.model, given, self._differences_for(given), self._state(self._variables)[0])
+
+    def _state(self, variables: Mapping[str, Array]) -> tuple[State | None, list[Array]]:
+        """The state that plans depend on, None without variables, and the values of the variables that have one."""
+        values = [variables.get(node.op.attributes["variable_id"]) for node in self._reads]
+        state = {n: None if v is None else _type_of(n, v) for n, v in zip(self._reads, values, strict=True)}
+        return state if state and self.optimize else None, [v for v in values if v is not None]
+
+    @cached_property
+    def _reads(self) -> list[Node]:
+        """The ReadValue nodes whose values are inputs of plans."""
+        return read_nodes(self.model)
+
+    def _differences_for(self, given: Sequence[TensorType]) -> RunDifferences | None:
+        """The comparison of a run on inputs of these types with the file; None if there is nothing to compare."""
+        return self._by_runs if self._by_runs.applies_to(given) else None
+
+
+def _type_of(node: Node, value: Array) -> TensorType:
+    """The type of the value that a ReadValue reads."""
+    element = node.outputs[0].type.element
+    return TensorType(element_of_dtype(value.dtype) if element is dynamic else element, Shape(*value.shape))
+
+
+def compiled_with(model: Model, options: Options) -> CompiledModel:
+    """Compile a model with resolved options. Raises the errors of `CompiledModel`."""
+    compiled = CompiledModel.__new__(CompiledModel)
+    compiled._set_up(model, options)  # pyright: ignore[reportPrivateUsage] - a second constructor
+    return compiled

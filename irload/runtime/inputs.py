@@ -1,0 +1,213 @@
+"""User inputs bound to the ports of a model: counted, named, converted if safe, checked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from irload.core.element import ELEMENTS, ElementType, dynamic, string
+from irload.core.shape import ARRAY_AXES, Shape
+from irload.core.tensor import Array, TensorType
+from irload.errors import InputInvalid
+from irload.graph import Node, Port, position, positions
+from irload.ops.casting import convert
+
+__all__ = ["Binding", "as_element", "bind", "bind_typed"]
+
+FORMS = 64
+"""Maximum number of cached combinations of input dtypes and shapes."""
+_NARROW = frozenset(e.dtype for e in ELEMENTS if e.is_low_precision)
+"""Floats narrower than f32; they include bf16 and f8, whose NumPy kind is not `f`."""
+
+
+def bind(ports: Sequence[Port], inputs: Any) -> list[Array]:
+    """One array for each port, from an array, a sequence in port order, or a dict by name, position or Port.
+
+    Arrays are converted to the element type of the port like in the runtime's Python API: any boolean, integer or float
+    to any other, by the rules of Convert; text parsed as numbers; a number to a tensor of one element; bytes of UTF-8
+    and text to strings. Python numbers must fit. Raises InputInvalid naming the input and both shapes or types.
+    """
+    given = _by_port(ports, inputs)
+    return [_fit(port, given[k]) for k, port in enumerate(ports)]
+
+
+def bind_typed(ports: Sequence[Port], inputs: Any, *, wide: bool = False) -> tuple[list[Array], list[TensorType]]:
+    """The arrays of `bind` in the graph's types for the ports, and these types with their shapes.
+
+    With `wide`, f32 for a graph of f16 or bf16 is not converted, as the graph is computed in it.
+    """
+    elements = [p.output.type.element for p in ports]
+    arrays = [
+        array if wide and array.dtype == np.float32 and element.dtype in _NARROW else as_element(element, array)
+        for element, array in zip(elements, bind(ports, inputs), strict=True)
+    ]
+    return arrays, [TensorType(e, Shape(*a.shape)) for e, a in zip(elements, arrays, strict=True)]
+
+
+class Binding:
+    """`bind_typed` for the ports of one model. Arrays that need no conversion are recognised by dtype and shape."""
+
+    def __init__(self, ports: Sequence[Port], *, wide: bool) -> None:
+        self._ports = ports
+        self._wide = wide
+        self._fitting: dict[tuple[Any, ...], list[TensorType]] = {}
+
+    def __call__(self, inputs: Any) -> tuple[list[Array], list[TensorType]]:
+        form = _form(inputs)
+        known = None if form is None else self._fitting.get(form)
+        if known is not None:
+            return ([inputs] if isinstance(inputs, np.ndarray) else list(inputs)), known
+        arrays, types = bind_typed(self._ports, inputs, wide=self._wide)
+        if form is not None and form == _form(arrays) and all(map(_takes_as_they_are, self._ports)):
+            if len(self._fitting) >= FORMS:
+                self._fitting.clear()
+            self._fitting[form] = types
+        return arrays, types
+
+
+def _form(inputs: Any) -> tuple[Any, ...] | None:
+    """The dtypes and shapes of inputs in port order; None unless all are arrays in C order."""
+    given: Any = (inputs,) if type(inputs) is np.ndarray else inputs if type(inputs) in (list, tuple) else ()
+    found: list[Any] = []
+    for array in given:
+        if type(array) is not np.ndarray or not array.flags.c_contiguous:
+            return None
+        found += array.dtype, array.shape
+    return tuple(found) or None
+
+
+def _takes_as_they_are(port: Port) -> bool:
+    """True if arrays that are not converted are accepted without checking their values."""
+    return not any(
+        element in (dynamic, string) or (element.is_integer and element.bits < 8)
+        for element in (port.element_type, port.output.type.element)
+    )
+
+
+def as_element(element: ElementType, array: Array) -> Array:
+    """The array in the type shown by a port, or in the graph's type for it; unchanged if the two are equal."""
+    if element is dynamic or array.dtype == element.dtype:
+        return array
+    with np.errstate(all="ignore"):
+        return convert(array, element)
+
+
+def _by_port(ports: Sequence[Port], inputs: Any) -> list[Any]:
+    if inputs is None:
+        inputs = []
+    if isinstance(inputs, Mapping):
+        return _from_mapping(ports, inputs)  # pyright: ignore[reportUnknownArgumentType]
+    values: list[Any] = list(inputs) if isinstance(inputs, list | tuple) else [inputs]
+    several = len(values) > 1 and all(isinstance(v, np.ndarray) for v in values)
+    if len(ports) == 1 and len(values) != 1 and inputs and not several:
+        values = [inputs]  # a nested list of numbers for a model of one input
+    if len(values) != len(ports):
+        names = ", ".join(f"'{p.any_name}' {p.type}" for p in ports)
+        hint = "; np.concatenate makes one batch of several arrays" if len(ports) == 1 and several else ""
+        count = f"{len(ports)} input{'' if len(ports) == 1 else 's'}"
+        raise InputInvalid(f"expected {count} ({names or 'none'}), found {len(values) or 'none'}{hint}")
+    return values
+
+
+def _from_mapping(ports: Sequence[Port], inputs: Mapping[Any, Any]) -> list[Any]:
+    found: dict[int, Any] = {}
+    known = positions(ports)
+    for key, value in inputs.items():
+        index = _index(ports, known, key)
+        if index in found:
+            raise InputInvalid(f"input '{ports[index].any_name}' was given twice")
+        found[index] = value
+    missing = [f"'{p.any_name}'" for k, p in enumerate(ports) if k not in found]
+    if missing:
+        raise InputInvalid(f"no value for input {', '.join(missing)}")
+    return [found[k] for k in range(len(ports))]
+
+
+def _index(ports: Sequence[Port], known: Mapping[Node | str, int], key: Any) -> int:
+    found = position(known, key) if isinstance(key, Port | str) else key
+    if isinstance(found, int) and 0 <= found < len(ports):
+        return found
+    names = ", ".join(f"'{p.any_name}'" for p in ports)
+    raise InputInvalid(f"the model has no input {key!r}; it has {names or 'none'}")
+
+
+def _fit(port: Port, value: Any) -> Array:
+    if value is None:
+        raise InputInvalid(f"input '{port.any_name}' is None; the model takes an array {port.type}")
+    try:
+        array = np.asarray(value)
+    except (ValueError, TypeError) as error:
+        raise InputInvalid(f"input '{port.any_name}' is not an array: {error}") from None
+    takes = port.partial_shape
+    if not array.ndim and takes.rank and takes.rank <= ARRAY_AXES and all(d.contains(1) for d in takes):
+        array = array.reshape((1,) * takes.rank)  # a number for a tensor of one element
+    if not isinstance(value, np.ndarray | np.generic):
+        _require_meant(port, array)
+    array = _converted(port, array)
+    shape = Shape(*array.shape)
+    if not takes.contains(shape):
+        raise InputInvalid(f"input '{port.any_name}' has shape {shape}; the model takes {takes}")
+    return array
+
+
+def _require_meant(port: Port, array: Array) -> None:
+    """Raise InputInvalid for Python numbers that the model's integers cannot represent. Arrays are converted."""
+    element = port.element_type
+    if not element.is_integer or not array.size or array.dtype.kind not in "iuf":
+        return
+    info = np.iinfo(element.dtype)
+    if array.dtype.kind == "f" or array.min() < info.min or array.max() > info.max:
+        raise InputInvalid(f"input '{port.any_name}' has numbers that are no {element}; the model takes {element}")
+
+
+def _converted(port: Port, array: Array) -> Array:
+    element = port.element_type
+    if element is dynamic:
+        return array
+    if element is string:
+        return _strings(port, array)
+    if array.dtype != element.dtype:
+        array = convert(_numbers(port, array), element)
+    return _within(port, element, np.ascontiguousarray(array).reshape(array.shape))
+
+
+def _numbers(port: Port, array: Array) -> Array:
+    """The array as booleans, integers or floats in native byte order. Raises InputInvalid."""
+    if array.dtype.kind in "biuf" or array.dtype in _NARROW:
+        return array.astype(array.dtype.newbyteorder("="), copy=False)
+    if array.dtype.kind == "c" and not np.imag(array).any():
+        return np.real(array)
+    if array.dtype.kind in "OUST":
+        try:  # text to parse as numbers, or Python numbers
+            return array.astype(np.int64 if port.element_type.is_integer else np.float64)
+        except (ValueError, TypeError, OverflowError):
+            pass
+    raise InputInvalid(
+        f"input '{port.any_name}' is of dtype {array.dtype}; the model takes {port.element_type} "
+        f"(NumPy {port.element_type.dtype})"
+    )
+
+
+def _within(port: Port, element: ElementType, array: Array) -> Array:
+    """Narrow integers have a wider storage dtype, so their values are checked."""
+    if element.is_integer and element.bits < 8 and array.size:
+        low, high = (-8, 7) if element.is_signed else (0, (1 << element.bits) - 1)
+        if array.min() < low or array.max() > high:
+            raise InputInvalid(f"input '{port.any_name}' has values outside {low}..{high}, the range of {element}")
+    return array
+
+
+def _strings(port: Port, array: Array) -> Array:
+    if array.dtype.kind == "S":
+        array = np.char.decode(array, "utf-8", "replace")
+    if array.dtype.kind not in "UOT":
+        raise InputInvalid(f"input '{port.any_name}' is of dtype {array.dtype}; the model takes strings")
+    found = array.astype(object)
+    for k, item in enumerate(found.flat) if array.dtype.kind == "O" else ():
+        if isinstance(item, bytes):
+            found.flat[k] = item.decode("utf-8", "replace")
+        elif not isinstance(item, str):
+            raise InputInvalid(f"input '{port.any_name}' has {item!r:.40} at index {k}; the model takes strings")
+    return found

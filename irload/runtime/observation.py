@@ -1,0 +1,170 @@
+"""Observation of every layer of a run: its inputs, its outputs, and a name with the path of bodies."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextvars import copy_context
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from queue import SimpleQueue
+from threading import Thread
+
+from irload.core.subgraph import Body
+from irload.core.tensor import Array, TensorType
+from irload.graph import Graph, Node
+from irload.plan.interpreter import InterpreterRun, Scheduler
+from irload.plan.schedule import ScheduledNode
+
+__all__ = ["Observe", "ObservedRun", "Visit", "as_patterns", "chosen", "labels", "matches", "values"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Visit:
+    """One layer that has just run.
+
+    `name` is the layer's name after the path of bodies: `loop/body[2]/add` is in the third iteration,
+    `if/then_body/add` in a branch. `owner` is the name of the layer whose body contains it, "" outside of bodies. The
+    arrays must not be written to.
+    """
+
+    name: str
+    node: Node
+    inputs: Sequence[Array]
+    types: Sequence[TensorType]
+    outputs: Sequence[Array]
+    owner: str = ""
+
+    def named(self) -> Iterator[tuple[str, TensorType, Array]]:
+        """Each output with its name: the layer's name, with `:1` appended if there are several."""
+        several = len(self.outputs) > 1
+        for k, (tensor, array) in enumerate(zip(self.types, self.outputs, strict=False)):
+            yield f"{self.name}:{k}" if several else self.name, tensor, array
+
+
+Observe = Callable[[Visit], Sequence[Array] | None]
+"""Called with each layer, in execution order. Later layers get the returned outputs instead, unless None."""
+
+
+class ObservedRun(InterpreterRun):
+    """A run that shows every layer, including layers of bodies, each after the layers that it runs."""
+
+    plans = False
+
+    def __init__(
+        self,
+        compiled: Scheduler,
+        variables: dict[str, Array],
+        observe: Observe,
+        names: Mapping[Node, str] | None = None,
+    ) -> None:
+        super().__init__(compiled, variables)
+        self._observe = observe
+        self._labels = labels(compiled.model) if names is None else names
+        self._path = self._owner = ""
+        self._running: Node | None = None
+        self._passes = 0
+
+    def run_node(self, scheduled: ScheduledNode, inputs: Sequence[Array]) -> tuple[Array, ...]:
+        """Run one operation and show it."""
+        outer = self._running, self._passes
+        self._running, self._passes = scheduled.node, 0
+        results = super().run_node(scheduled, inputs)
+        self._running, self._passes = outer
+        name = self._path + self._labels[scheduled.node]
+        instead = self._observe(Visit(name, scheduled.node, inputs, self.outputs, results, self._owner))
+        return results if instead is None else tuple(instead)
+
+    def run_body(self, body: Body, inputs: Sequence[Array]) -> tuple[Array, ...]:
+        """Run a body; the names of its layers start with the layer that runs it and the iteration number."""
+        node, outer, iteration = self._running, (self._path, self._owner), self._passes
+        if node is not None:
+            bodies = {name: getattr(getattr(node.op, name), "body", None) for name in node.op.supplied}
+            place = next((name for name, found in bodies.items() if found is body), "body")
+            counted = f"[{iteration}]" if len(bodies) == 1 else ""
+            self._owner = f"{outer[0]}{self._labels[node]}"
+            self._path = f"{self._owner}/{place}{counted}/"
+        self._passes += 1
+        results = super().run_body(body, inputs)
+        self._path, self._owner = outer
+        return results
+
+
+def labels(model: Graph) -> dict[Node, str]:
+    """A unique name for every node of a graph: its name, with `#id` appended if several share it."""
+    found: dict[Node, str] = {}
+    for graph in model.walk():
+        counts = Counter(node.name for node in graph.nodes)
+        for node in graph.nodes:
+            found[node] = node.name if node.name and counts[node.name] == 1 else f"{node.name or node.type}#{node.id}"
+    return found
+
+
+def as_patterns(layers: str | Sequence[str]) -> tuple[str, ...]:
+    """One or several patterns of layer names."""
+    return (layers,) if isinstance(layers, str) else tuple(layers)
+
+
+def matches(name: str, pattern: str) -> bool:
+    """Whether a name equals the pattern or matches its `*` and `?`."""
+    return name == pattern or fnmatchcase(name, pattern)
+
+
+def chosen(visit: Visit, patterns: Sequence[str]) -> bool:
+    """Whether a pattern matches the layer's name with or without its bodies; true without patterns."""
+    return not patterns or any(matches(name, p) for p in patterns for name in (visit.name, visit.node.name))
+
+
+class _Stopped(BaseException):
+    """Ends a run early. Not an Exception, as operations convert those to errors of the model."""
+
+
+def values(
+    run: Callable[[Observe], object], patterns: Sequence[str], *, ahead: int = 0
+) -> Generator[tuple[str, Array]]:
+    """Yield the outputs of the chosen layers by name as they are computed; the run pauses until the next is requested.
+
+    `run` runs a model and calls the observer it is passed. The arrays are read-only. `ahead`: maximum bytes computed
+    before they are requested; waiting for each array takes longer than a small layer.
+    """
+    # The run needs a thread, as operations run bodies and a generator cannot suspend inside them.
+    asked: SimpleQueue[bool] = SimpleQueue()
+    made: SimpleQueue[list[tuple[str, Array]] | BaseException | None] = SimpleQueue()
+    waiting: list[tuple[str, Array]] = []
+    size = 0
+
+    def observe(visit: Visit) -> None:
+        nonlocal waiting, size
+        for name, _, array in visit.named() if chosen(visit, patterns) else ():
+            view = array.view()
+            view.flags.writeable = False
+            waiting.append((name, view))
+            size += array.nbytes
+            if size >= ahead:
+                made.put(waiting)
+                waiting, size = [], 0
+                if not asked.get():
+                    raise _Stopped
+
+    def work() -> None:
+        end: BaseException | None = None
+        try:
+            run(observe)
+        except BaseException as error:
+            end = error
+        made.put(waiting)
+        made.put(end)
+
+    thread = Thread(target=copy_context().run, args=(work,), name="irload-intermediates", daemon=True)
+    thread.start()
+    try:
+        while (found := made.get()) is not None:
+            if isinstance(found, BaseException):
+                raise found
+            while found:
+                yield found.pop(0)
+            del found  # drops all references to the layer's arrays before the next one runs
+            asked.put(True)
+    finally:
+        asked.put(False)
+        thread.join()

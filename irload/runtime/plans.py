@@ -1,0 +1,146 @@
+"""The schedules and plans of a model, created on first use and cached by input shapes."""
+
+from __future__ import annotations
+
+from collections import Counter, OrderedDict
+from collections.abc import Hashable, Sequence
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+from weakref import WeakSet
+
+from irload.core.op import Op
+from irload.core.pause import uncollected
+from irload.core.tensor import Array, TensorType
+from irload.errors import out_of_memory
+from irload.graph import Graph, Node
+from irload.model import Model
+from irload.ops.detection.boxes import Suppressing
+from irload.options import Options
+from irload.plan.backends.base import SharedData
+from irload.plan.folding import Folding
+from irload.plan.interpreter import InterpreterRun
+from irload.plan.schedule import Schedule, State, StaticPart, schedule_graph
+from irload.runtime.traced import TracedPlans
+from irload.safety.limits import bounded
+from irload.system.portable import after_fork_in_child
+from irload.validation.differences import RunDifferences
+
+if TYPE_CHECKING:
+    from irload.plan.executor import Executor
+
+PLANS = 8
+"""Maximum number of cached plans per graph (the model and each body); the least recently used are dropped."""
+SCHEDULES = 64
+"""Maximum number of cached schedules per graph: a body whose shapes grow has one for each iteration."""
+
+
+class Plans:
+    """Provides schedules of graphs, and plans that no other thread is using. Thread-safe."""
+
+    def __init__(self, model: Model, options: Options) -> None:
+        self.model = model
+        self.limits = options.limits
+        self.optimize = options.optimize
+        self._options = options
+        self._shared: SharedData = {}
+        self._folding = Folding()
+        self._schedules: OrderedDict[tuple[Any, ...], Schedule] = OrderedDict()
+        self._pools: OrderedDict[Hashable, list[Executor]] = OrderedDict()
+        self._planned: Counter[Graph] = Counter()
+        """Schedules created for each body; a body whose shapes grow in each iteration soon gets no plans."""
+        self._graphs = sum(1 for _ in model.walk())
+        self._operations: dict[Node, Op] = {}
+        """Replacements of operations that run outside plans."""
+        self._lock = Lock()
+        self._traced = TracedPlans(model, options, self._folding, self._shared)
+        _all.add(self)
+
+    def schedule(
+        self,
+        graph: Graph,
+        given: Sequence[TensorType],
+        differences: RunDifferences | None,
+        state: State | None = None,
+    ) -> Schedule:
+        """The schedule of the model's graph or one of its bodies for inputs of these types, created on first use.
+
+        The types that it infers are passed to `differences`, once. `state`: as for `schedule_graph`.
+        """
+        held = () if state is None else tuple(t and (t.element.name, t.shape) for t in state.values())
+        key = (id(graph), differences is None, state is None, held, *((t.element.name, t.shape) for t in given))
+        with self._lock:
+            found = self._schedules.get(key)
+            if found is None:
+                known = self.model.inferred if graph is self.model and self.limits == self.model.limits else None
+                folding = self._folding if self.optimize else None
+                few = graph is self.model or self._planned[graph] < PLANS
+                with uncollected():
+                    found = schedule_graph(graph, given, folding, self.limits, known, plan=few, state=state)
+                self._planned[graph] += found.part is not None
+                if differences is not None:
+                    differences.compare_graph(graph, given, found.types)
+                self._schedules[key] = found
+                if len(self._schedules) > SCHEDULES * self._graphs:
+                    self._schedules.popitem(last=False)
+            else:
+                self._schedules.move_to_end(key)
+        return found
+
+    def run_part(
+        self, part: StaticPart, arrays: Sequence[Array], run: InterpreterRun, *, wide: bool = False
+    ) -> tuple[Array, ...]:
+        """The results of the plan for a part of a graph; with `wide`, 16-bit floats are f32."""
+        plan = self.take(part)
+        try:
+            results = run.run_plan(plan, arrays, wide=wide)
+        except Exception:
+            self.give_back(part, plan)
+            raise  # only an interrupt may leave a thread that still writes to the plan's memory
+        self.give_back(part, plan)
+        return results
+
+    def take(self, part: StaticPart) -> Executor:
+        """An idle plan, or a new one with separate memory. Raises OutOfMemory."""
+        with self._lock:
+            idle = self._pools.setdefault(part.key, [])
+            self._pools.move_to_end(part.key)
+            if len(self._pools) > PLANS * self._graphs:
+                self._pools.popitem(last=False)
+            if idle:
+                return idle.pop()
+        try:
+            with uncollected(), bounded(self.limits):
+                from irload.plan.executor import make_plan  # imports all kernels, which only planning needs
+
+                return make_plan(part, self._options, self._shared)
+        except MemoryError as error:
+            raise out_of_memory("for the plan", error) from None
+
+    def give_back(self, part: StaticPart, plan: Executor) -> None:
+        """Return a plan to the idle ones."""
+        with self._lock:
+            self._pools.setdefault(part.key, []).append(plan)
+
+    def operation(self, node: Node) -> Op:
+        """The function for a node outside plans: its operation, or one whose inner functions are compiled."""
+        if not self.optimize or not isinstance(node.op, Suppressing):
+            return node.op
+        found = self._operations.get(node)
+        if found is None:
+            from irload.plan.backends.registry import backends, operation
+
+            found = self._operations[node] = operation(node.op, backends(self._options))
+        return found
+
+
+_all: WeakSet[Plans] = WeakSet()
+
+
+def _unlock() -> None:
+    """Recreate the locks after a fork, as other threads of the parent may have held them."""
+    for plans in _all:
+        plans._lock = Lock()  # pyright: ignore[reportPrivateUsage]
+        plans._traced.lock = Lock()  # pyright: ignore[reportPrivateUsage]
+
+
+after_fork_in_child(_unlock)

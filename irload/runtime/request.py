@@ -1,0 +1,63 @@
+"""Requests: inferences that share one state."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from irload.core.tensor import Array
+from irload.errors import printable
+from irload.graph import Node
+from irload.plan.interpreter import InterpreterRun, apart
+from irload.runtime.inputs import as_element
+from irload.runtime.result import Result, owned
+from irload.runtime.variables import VariableState
+
+if TYPE_CHECKING:
+    from irload.runtime.compiled_model import CompiledModel
+
+__all__ = ["InferRequest", "infer_once"]
+
+
+def infer_once(compiled: CompiledModel, inputs: Any, variables: Mapping[str, Array]) -> tuple[Result, dict[str, Array]]:
+    """The results of one inference that starts with these variables, and the variables after it."""
+    arrays, given = compiled._bound(inputs)  # pyright: ignore[reportPrivateUsage]
+    run = InterpreterRun(compiled, dict(variables))
+    with run.deadline.current(), compiled._errors_located():  # pyright: ignore[reportPrivateUsage]
+        taken = set(map(id, arrays))
+        results: list[Array] = []
+        for port, array in zip(compiled.outputs, compiled.execute(run, given, arrays), strict=True):
+            results.append(owned(as_element(port.element_type, array), taken))
+            taken.add(id(results[-1]))
+    # The caller may change these arrays; the variables must not change with them.
+    return Result(compiled.outputs, results), apart(run.variables, (*arrays, *results))
+
+
+class InferRequest:
+    """Inferences that share one state."""
+
+    def __init__(self, compiled: CompiledModel) -> None:
+        self.compiled = compiled
+        self.variables: dict[str, Array] = {}
+
+    def __repr__(self) -> str:
+        held = ", ".join(f"{name} {list(array.shape)}" for name, array in self.variables.items())
+        return printable(f"<InferRequest of {self.compiled.model!r}{f', state {held}' if held else ''}>")
+
+    def infer(self, inputs: Any = None) -> Result:
+        """Run once and keep the assigned variables for the next inference."""
+        result, self.variables = infer_once(self.compiled, inputs, self.variables)
+        return result
+
+    def query_state(self) -> list[VariableState]:
+        """The variables of the model, in file order."""
+        found: dict[str, Node] = {}
+        for graph in self.compiled.model.walk():
+            for node in graph.nodes:
+                if node.type == "ReadValue" and node.reachable:
+                    found.setdefault(node.op.attributes["variable_id"], node)
+        return [VariableState(self, node) for node in found.values()]
+
+    def reset_state(self) -> None:
+        """Reset all variables."""
+        self.variables = {}

@@ -1,0 +1,262 @@
+"""Plans of a model's graph for many shapes: traced with symbols for the input dims, bound to each shape."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Hashable, Sequence
+from dataclasses import field
+from threading import Lock
+from typing import TYPE_CHECKING
+
+from irload.core.pause import uncollected
+from irload.core.tensor import Array, TensorType
+from irload.core.trace import Trace
+from irload.errors import IRError, LimitExceeded, OutOfMemory, out_of_memory
+from irload.model import Model
+from irload.options import Options
+from irload.plan.backends.base import SharedData
+from irload.plan.folding import Folding
+from irload.plan.interpreter import InterpreterRun
+from irload.plan.sanitizing import is_on
+from irload.plan.schedule import State, schedule_graph
+from irload.record import record
+from irload.runtime.variables import read_nodes
+from irload.safety.limits import bounded
+from irload.validation.differences import RunDifferences
+
+if TYPE_CHECKING:
+    from irload.plan.executor import Executor
+    from irload.plan.traced.pattern import Symbols
+    from irload.plan.traced.template import Template
+    from irload.plan.traced.workspace import Workspace
+
+VARIANTS = 8
+"""Maximum number of traced plans of a model; the least recently used are dropped."""
+REUSE = 4
+"""Shapes per traced plan below which, after `VARIANTS` of one pattern, shapes are planned separately."""
+SHAPES = 256
+"""Maximum number of shapes for which the traced plan is looked up by shape."""
+ENDS = (ArithmeticError, AssertionError, AttributeError, IRError, LookupError, TypeError, ValueError)
+"""Errors that end a trace: of planning, which is repeated without symbols, or of code that does not support sizes."""
+
+
+class NotBound(Exception):
+    """A traced plan cannot be bound to a shape for which its guards hold."""
+
+
+@record(eq=False)
+class Variant:
+    """A traced plan, and its idle workspaces."""
+
+    template: Template
+    idle: list[Workspace] = field(default_factory=list["Workspace"])
+
+
+@record(eq=False)
+class BoundShape:
+    """A traced plan for the shapes of an inference."""
+
+    variant: Variant
+    values: tuple[int, ...]
+
+
+@record(frozen=False, eq=False)
+class _Family:
+    """The traced plans of one pattern of inputs. `bound`: shapes that use one of them; `reason`: of a failure."""
+
+    variants: list[Variant] = field(default_factory=list[Variant])
+    traced: int = 0
+    bound: int = 0
+    failed: int = 0
+    reason: str = ""
+
+
+class TracedPlans:
+    """Traced plans of a model, created for the second shape. Thread-safe."""
+
+    def __init__(self, model: Model, options: Options, folding: Folding, shared: SharedData) -> None:
+        self._model = model
+        self._options = options
+        self._folding = folding
+        self._shared = shared
+        self._declared = [p.outputs[0].type.shape for p in model.parameters]
+        self._variables = {n: n.outputs[0].type.shape for n in read_nodes(model)}
+        self._families: dict[Hashable, _Family] = {}
+        self._recent: OrderedDict[Variant, _Family] = OrderedDict()
+        self._shapes: OrderedDict[Hashable, BoundShape | None] = OrderedDict()
+        """By shape; None for the first one, which is planned alone."""
+        self.lock = Lock()
+
+    @property
+    def applies(self) -> bool:
+        """False if every shape is planned alone: no dim is dynamic, or the options exclude traced plans."""
+        options = self._options
+        dynamic = any(not shape.is_static for shape in (*self._declared, *self._variables.values()))
+        return dynamic and options.optimize and not options.tune and not is_on()
+
+    def find(
+        self, given: Sequence[TensorType], differences: RunDifferences | None, state: State | None = None
+    ) -> BoundShape | None:
+        """The traced plan for inputs and variables of these types; None if this shape is planned alone."""
+        held = () if state is None else state.values()
+        key = differences is None, state is None, *(t and (t.element.name, t.shape) for t in (*given, *held))
+        with self.lock:
+            found = self._shapes.get(key)
+            if found is None:
+                if not self._shapes:
+                    self._shapes[key] = None
+                    return None
+                if key in self._shapes and not self._recent:
+                    return None
+                found = self._found(given, differences, state)
+                if found is None:
+                    return None
+                self._shapes[key] = found
+                if len(self._shapes) > SHAPES:
+                    self._shapes.popitem(last=False)
+            else:
+                self._shapes.move_to_end(key)
+                if found.variant in self._recent:
+                    self._recent.move_to_end(found.variant)
+            return found
+
+    def take(self, shape: BoundShape) -> tuple[Workspace, Executor]:
+        """An idle workspace, and in it the plan for a shape. Raises LimitExceeded and OutOfMemory."""
+        from irload.plan.traced.workspace import Workspace
+
+        with self.lock:
+            workspace = shape.variant.idle.pop() if shape.variant.idle else Workspace(shape.variant.template)
+        plan = workspace.bound(shape.values)
+        if plan is None:
+            try:
+                with uncollected(), bounded(self._options.limits):
+                    plan = workspace.bind(shape.values)
+            except MemoryError as error:
+                raise out_of_memory("for the plan", error) from None
+            except (LimitExceeded, OutOfMemory):
+                self.give_back(shape, workspace)
+                raise
+            except ENDS as error:
+                self._drop(shape.variant, error)
+                raise NotBound(f"{type(error).__name__}: {error}") from error
+        return workspace, plan
+
+    def _drop(self, variant: Variant, error: Exception) -> None:
+        """Plan the shapes of a plan that cannot be bound separately from now on."""
+        with self.lock:
+            family = self._recent.pop(variant, None)
+            if family is not None:
+                family.variants.remove(variant)
+                family.failed, family.reason = VARIANTS, f"{type(error).__name__}: {error}"
+            self._shapes = OrderedDict((key, None) for key in list(self._shapes)[:1])
+
+    def give_back(self, shape: BoundShape, workspace: Workspace) -> None:
+        """Return a workspace to the idle ones."""
+        with self.lock:
+            shape.variant.idle.append(workspace)
+
+    def run(
+        self, shape: BoundShape, arrays: Sequence[Array], run: InterpreterRun, *, wide: bool = False
+    ) -> tuple[Array, ...]:
+        """The results of the plan for a shape."""
+        workspace, plan = self.take(shape)
+        try:
+            results = run.run_plan(plan, arrays, wide=wide)
+        except Exception:
+            self.give_back(shape, workspace)
+            raise  # only an interrupt may leave a thread that still writes to the memory
+        self.give_back(shape, workspace)
+        return results
+
+    def explained(self) -> str:
+        """How shapes are planned, for explanations; empty if this is not known yet."""
+        if self._recent:
+            return "other shapes: one plan, whose sizes are computed when a shape is bound"
+        reasons = [family.reason for family in self._families.values() if family.reason]
+        return f"other shapes: planned separately, because {reasons[0]}" if reasons else ""
+
+    def _found(
+        self, given: Sequence[TensorType], differences: RunDifferences | None, state: State | None
+    ) -> BoundShape | None:
+        """A traced plan whose guards hold, else a new one."""
+        from irload.plan.traced.pattern import Symbols
+
+        held = {} if state is None else {n: t for n, t in state.items() if t is not None}
+        declared = [*self._declared, *(self._variables[n] for n in held)]
+        types = [*given, *held.values()]
+        symbols = Symbols.of(declared, [t.shape.static for t in types])
+        elements = None if state is None else tuple(held), *(t.element.name for t in types)
+        family = self._families.setdefault((symbols.pattern, elements, differences is None), _Family())
+        found = next((v for v in family.variants if v.template.holds(symbols.values)), None)
+        if found is None:
+            if not self._is_worthwhile(family, symbols):
+                return None
+            found = self._traced(family, symbols, types, differences, state)
+            if found is None:
+                return None
+        family.bound += 1
+        self._recent.move_to_end(found)
+        return BoundShape(found, symbols.values)
+
+    @staticmethod
+    def _is_worthwhile(family: _Family, symbols: Symbols) -> bool:
+        """False if tracing these shapes has failed before, or created a plan for few shapes only."""
+        if not symbols.values or (family.failed and not family.traced) or family.failed >= VARIANTS:
+            return False
+        if family.traced >= VARIANTS and family.bound < REUSE * family.traced:
+            family.reason = "plans depend on the sizes"
+            return False
+        return True
+
+    def _traced(
+        self,
+        family: _Family,
+        symbols: Symbols,
+        types: Sequence[TensorType],
+        differences: RunDifferences | None,
+        state: State | None,
+    ) -> Variant | None:
+        """Trace a plan. None if planning ends at code that requires numbers, or fails."""
+        try:
+            with uncollected(), bounded(self._options.limits):
+                template = self._template(symbols, types, differences, state)
+        except (LimitExceeded, OutOfMemory, MemoryError) as error:
+            family.reason = str(error)
+            family.failed += 1
+            return None
+        except ENDS as error:
+            family.reason = f"{type(error).__name__}: {error}"
+            family.failed += 1
+            return None
+        found = Variant(template)
+        family.variants.insert(0, found)
+        family.traced += 1
+        self._recent[found] = family
+        if len(self._recent) > VARIANTS:
+            dropped, other = self._recent.popitem(last=False)
+            other.variants.remove(dropped)
+        return found
+
+    def _template(
+        self,
+        symbols: Symbols,
+        types: Sequence[TensorType],
+        differences: RunDifferences | None,
+        state: State | None,
+    ) -> Template:
+        from irload.plan.traced.template import Template
+
+        trace, limits = Trace(), self._options.limits
+        known = self._model.inferred if limits == self._model.limits else None
+        traced = iter(symbols.traced(types, trace))
+        given = [next(traced) for _ in self._declared]
+        state = None if state is None else {n: t and next(traced) for n, t in state.items()}
+        schedule = schedule_graph(self._model, given, self._folding, limits, known, state=state)
+        if differences is not None:
+            differences.require_none(self._model, given, schedule.types)
+        if schedule.part is None or not schedule.is_static:
+            raise ValueError("some shapes depend on values")
+        template = Template(schedule.part, trace, self._options, self._shared)
+        if not template.holds(symbols.values):
+            raise AssertionError("the guards do not hold for the traced shape")
+        return template

@@ -1,0 +1,50 @@
+"""The variables of a request: the state of ReadValue and Assign between inferences."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+
+from irload.core.tensor import Array
+from irload.graph import Node, Port
+from irload.model import Model
+from irload.runtime.inputs import bind
+
+__all__ = ["VariableState"]
+
+
+def read_nodes(model: Model) -> list[Node]:
+    """The ReadValue nodes whose values are known before an inference, in order: bodies assign no such variable."""
+    inner = {n.op.attributes.get("variable_id") for graph in model.walk() if graph is not model for n in graph.nodes}
+    reads = [node for node in model.nodes if node.type == "ReadValue" and node.reachable]
+    return [node for node in reads if node.op.attributes["variable_id"] not in inner]
+
+
+class HasVariables(Protocol):
+    """The interface of a request that variables use."""
+
+    variables: dict[str, Array]
+
+
+class VariableState:
+    """One variable of a request: `name`, `state` (its value; assign to set it) and `reset`."""
+
+    def __init__(self, request: HasVariables, node: Node) -> None:
+        self._request = request
+        self._node = node
+        self.name: str = node.op.attributes["variable_id"]
+
+    @property
+    def state(self) -> Array | None:
+        """The value, or None before the first assignment."""
+        return self._request.variables.get(self.name)
+
+    @state.setter
+    def state(self, value: Any) -> None:
+        port = Port(self._node, self._node.outputs[0], 0, frozenset({self.name}))
+        self._request.variables[self.name] = np.array(bind([port], {self.name: value})[0])
+
+    def reset(self) -> None:
+        """Delete the value; the next inference starts from the initial one."""
+        self._request.variables.pop(self.name, None)

@@ -1,0 +1,75 @@
+"""Keyed digests that no other user can forge: the key is a file of random bytes with mode 600 in the user's cache."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+from contextlib import suppress
+from pathlib import Path
+
+from irload.safety.private_folder import PrivateFolder
+
+__all__ = ["DIGEST", "kept_secret", "keyed_digest"]
+
+DIGEST = 32
+"""Bytes of a digest and of the secret."""
+_OTHERS = stat.S_IRWXG | stat.S_IRWXO
+_known: dict[Path, bytes] = {}
+_of_this_process = os.urandom(DIGEST)
+
+
+def keyed_digest(*parts: bytes) -> bytes:
+    """The keyed digest of the parts and their lengths. Without a stored secret the key is random for each process."""
+    digest = hashlib.blake2b(key=kept_secret() or _of_this_process, digest_size=DIGEST)
+    for part in parts:
+        digest.update(len(part).to_bytes(8, "little"))
+        digest.update(part)
+    return digest.digest()
+
+
+def kept_secret() -> bytes | None:
+    """The secret, created on first use; None if the cache is read-only or unsafe."""
+    folder = _folder().folder
+    if folder not in _known:
+        found = _read() or _made()
+        if found is None:
+            return None
+        _known[folder] = found
+    return _known[folder]
+
+
+def _folder() -> PrivateFolder:
+    return PrivateFolder("", ".key")
+
+
+def _read() -> bytes | None:
+    file = _folder().open("secret")
+    if file is not None:
+        with suppress(OSError), file:
+            status = os.fstat(file.fileno())
+            others = status.st_mode & _OTHERS if hasattr(os, "geteuid") else 0
+            found = file.read(DIGEST + 1)
+            if len(found) == DIGEST and not others:
+                return found
+    return None
+
+
+def _made() -> bytes | None:
+    """Store a new secret and return it, or the secret of a process that was faster."""
+    folder = _folder()
+    name = f"new-{os.urandom(8).hex()}"
+    if not folder.write(name, [os.urandom(DIGEST)]):
+        return None
+    made, secret = folder.folder / f"{name}.key", folder.folder / "secret.key"
+    with suppress(OSError):
+        try:
+            os.link(made, secret)
+        except FileExistsError:
+            if _read() is None:  # cut off, or others could read it
+                os.replace(made, secret)
+        except OSError:  # a file system without links
+            os.replace(made, secret)
+    with suppress(OSError):
+        os.unlink(made)
+    return _read()

@@ -1,0 +1,67 @@
+"""Sections of code during which other threads must not fork.
+
+A forked child has only the forking thread. The state left by other threads is frozen there: a lock of an import, of
+LLVM or of BLAS is never released, and a disabled garbage collector stays off.
+"""
+
+from __future__ import annotations
+
+from contextlib import ContextDecorator, suppress
+from threading import Condition, Lock, get_ident
+from time import monotonic
+
+from irload.system.portable import around_fork
+
+PATIENCE = 30
+"""Maximum seconds that a fork waits: the forking thread might hold a lock that the other threads wait for."""
+
+
+class Unforked(ContextDecorator):
+    """A context, or decorator, whose end a fork waits for. Threads may nest it, and may fork inside it."""
+
+    def __init__(self) -> None:
+        self._changed = Condition(Lock())
+        self._forks = 0
+        """Threads that are about to fork."""
+        self._inside: list[int] = []
+        """The threads inside, once per entry."""
+
+    def __enter__(self) -> None:
+        ident = get_ident()
+        with self._changed:
+            while self._forks and ident not in self._inside:
+                self._changed.wait()
+            self._inside.append(ident)
+
+    def __exit__(self, *_: object) -> None:
+        with self._changed:
+            self._inside.remove(get_ident())
+            if self._forks:
+                self._changed.notify_all()
+
+    def before_fork(self) -> None:
+        """Block further entries, and wait for the threads inside. The fork happens with the lock held."""
+        self._changed.acquire()
+        self._forks += 1
+        end = monotonic() + PATIENCE
+        while any(ident != get_ident() for ident in self._inside) and (left := end - monotonic()) > 0:
+            self._changed.wait(left)
+
+    def after_fork_in_parent(self) -> None:
+        """Allow entries again."""
+        self._forks -= 1
+        self._changed.notify_all()
+        with suppress(RuntimeError):  # Ctrl-C interrupted the wait
+            self._changed.release()
+
+    def after_fork_in_child(self) -> None:
+        """Remove all threads except the calling one."""
+        self._changed = Condition(Lock())
+        self._forks = 0
+        self._inside = [ident for ident in self._inside if ident == get_ident()]
+
+
+unforked = Unforked()
+"""The instance of this process."""
+
+around_fork(unforked.before_fork, unforked.after_fork_in_parent, unforked.after_fork_in_child)

@@ -1,0 +1,78 @@
+"""The share of processors that Linux control groups grant this process: `docker --cpus`, limits in Kubernetes.
+
+A group may use its quota of processor time in each period, regardless of the number of processors: more threads than
+the quota exhaust it early, and all of them stall until the next period.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import suppress
+from functools import cache
+from pathlib import Path, PurePosixPath
+
+_OCTAL = re.compile(r"\\([0-7]{3})")
+
+
+@cache
+def processor_quota(root: str = "/") -> float | None:
+    """The processors granted by the tightest quota of the group and its ancestors; None if there is no quota.
+
+    `root`: the folder that contains `proc` and the control groups. The result of the first call is cached.
+    """
+    found = [quota for folder in _folders(Path(root)) for quota in (_v2(folder), _v1(folder)) if quota is not None]
+    return min(found, default=None)
+
+
+def _folders(root: Path) -> Iterator[Path]:
+    """The folder of each group of the process, and of its ancestors as far as they are mounted."""
+    groups = _groups(root)
+    for point, mounted, kind, options in _mounts(root):
+        group = groups.get("" if kind == "cgroup2" else "cpu" if "cpu" in options else "none")
+        if group is None:
+            continue
+        folder = root / point.lstrip("/")
+        inside = PurePosixPath(group)
+        # The mounted group may be a descendant of the first group of the path, or a sibling.
+        parts = inside.relative_to(mounted).parts if inside.is_relative_to(mounted) else ()
+        for k in range(0 if ".." in parts else len(parts), -1, -1):
+            yield folder.joinpath(*parts[:k])
+
+
+def _groups(root: Path) -> dict[str, str]:
+    """The path of the process's group by controller; the controller of version 2 is ``."""
+    found: dict[str, str] = {}
+    for line in _lines(root / "proc/self/cgroup"):
+        _, controllers, path = (*line.split(":", 2), "", "")[:3]
+        found.update(dict.fromkeys(controllers.split(","), path))
+    return found
+
+
+def _mounts(root: Path) -> Iterator[tuple[str, str, str, list[str]]]:
+    """The mounts of control groups: folder, group, file system type, options."""
+    for line in _lines(root / "proc/self/mountinfo"):
+        place, sign, system = line.partition(" - ")
+        fields, kinds = place.split(" "), system.split(" ")
+        if sign and len(fields) > 4 and len(kinds) > 2 and kinds[0] in ("cgroup", "cgroup2"):
+            mounted, point = (_OCTAL.sub(lambda m: chr(int(m[1], 8)), text) for text in fields[3:5])
+            yield point, mounted, kinds[0], kinds[2].split(",")
+
+
+def _v2(folder: Path) -> float | None:
+    return _share(*[*" ".join(_lines(folder / "cpu.max")).split(), "", ""][:2])
+
+
+def _v1(folder: Path) -> float | None:
+    return _share(*("".join(_lines(folder / f"cpu.cfs_{what}_us")) for what in ("quota", "period")))
+
+
+def _share(quota: str, period: str) -> float | None:
+    """`max`, −1 or an empty text mean unlimited."""
+    return int(quota) / int(period) if quota.isdecimal() and period.isdecimal() and int(period) else None
+
+
+def _lines(file: Path) -> list[str]:
+    with suppress(OSError):
+        return file.read_text(encoding="utf-8", errors="replace").splitlines()
+    return []

@@ -1,0 +1,57 @@
+"""Matmuls of any number of rows by the same code."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+pytest.importorskip("llvmlite")
+
+from irload.plan.backends.llvm.axes import Axis
+from irload.plan.backends.llvm.dot import FMA
+from irload.plan.backends.llvm.elements import F32
+from irload.plan.backends.llvm.kernel import Kernel
+from irload.plan.backends.llvm.kernels.contraction.build import Results, register_product
+from irload.plan.backends.llvm.kernels.contraction.heights import any_heights, counts
+from irload.plan.backends.llvm.target import AVX2, AVX512, Target
+from irload.plan.backends.llvm.tile import Level
+from irload.plan.backends.llvm.tuning import MANY_TILES
+from irload.plan.ir.steps import IDENTITY, MatMulStep
+from tests.plan.llvm.convolutions import check_step
+from tests.plan.llvm.harness import TARGETS
+from tests.plan.programs import constant, value
+
+
+@pytest.mark.parametrize("rows", [1, 2, 3, 6, 12, 13, 14])
+def test_tiles_cut_a_line_exactly(rows: int) -> None:
+    heights = any_heights(rows)
+    for columns in range(MANY_TILES * rows, 40 * rows):
+        tiles = counts(columns, rows)
+        if tiles is not None:
+            assert min(tiles) >= 0
+            assert sum(n * height for n, height in zip(tiles, heights, strict=True)) == columns
+
+
+def code(target: Target, columns: int, length: int) -> Kernel:
+    axes = [Axis(columns, (0, 4 * length, 4 * 768))]
+    results = Results(768, (4,), (F32,), IDENTITY)
+    return register_product(target, FMA, axes, [Level(length, 4)], results, panel=2).code
+
+
+@pytest.mark.parametrize("target", [AVX2, AVX512], ids=lambda t: t.name)
+@pytest.mark.parametrize("length", [64, 768, 3072])
+def test_nearly_all_lengths_share_three_codes(target: Target, length: int) -> None:
+    lengths = [m for m in range(60, 600) if m not in (64, 71)]
+    assert len({code(target, m, length) for m in lengths}) <= 3
+    assert code(target, 183, length) == code(target, 517, length)
+
+
+@pytest.mark.parametrize("rows", [57, 59, 60, 63, 64, 65, 72, 84, 100, 113])
+@pytest.mark.parametrize(("length", "columns"), [(33, 40), (2048, 20)])
+def test_rows_of_three_heights(rows: int, length: int, columns: int) -> None:
+    rng = np.random.default_rng(rows)
+    weights = (rng.standard_normal((length, columns)) / length**0.5).astype(np.float32)
+    step = MatMulStep([value(rows, length), constant(weights)], [value(rows, columns)])
+    data = rng.standard_normal((rows, length)).astype(np.float32)
+    for k, target in enumerate(TARGETS):
+        check_step(step, [data], target, 1 + k % 2)

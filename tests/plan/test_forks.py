@@ -1,0 +1,130 @@
+"""A child forked while another thread reads or plans can read and plan, too."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from irload.system import forks
+from irload.system.forks import Unforked
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="no forks")
+DIGITS = Path(__file__).parents[2] / "models" / "digits"
+CODE = """
+import os, signal, sys, threading, time, warnings
+import numpy as np
+import irload
+warnings.simplefilter("ignore")
+importing = threading.Event()
+class Slow:
+    def find_spec(self, name, *_):
+        if name == {module!r} and not importing.is_set():
+            importing.set()
+            time.sleep(1)
+sys.meta_path.insert(0, Slow())
+def infer():
+    irload.compile_model({model!r}, 2, jit=False, cache=False)(np.load({input!r}))
+thread = threading.Thread(target=infer)
+thread.start()
+assert importing.wait(200)
+child = os.fork()
+if not child:
+    signal.alarm(200)
+    infer()
+    os._exit(0)
+thread.join()
+assert os.waitpid(child, 0)[1] == 0
+"""
+
+
+@pytest.mark.parametrize("module", ["irload.compiling", "irload.read.xml", "irload.plan.executor"])
+def test_while_another_thread_imports(module):
+    code = CODE.format(module=module, model=str(DIGITS / "model.xml"), input=str(DIGITS / "input_0.npy"))
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=300)
+
+
+def forked(gate: Unforked) -> float:
+    """Seconds by which a fork is delayed."""
+    start = time.monotonic()
+    gate.before_fork()
+    held = time.monotonic() - start
+    gate.after_fork_in_parent()
+    return held
+
+
+def test_a_fork_waits_only_for_other_threads():
+    gate, entered = Unforked(), threading.Event()
+
+    def work() -> None:
+        with gate, gate:
+            entered.set()
+            time.sleep(1)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    entered.wait()
+    with gate:
+        assert forked(gate) > 0.5
+        thread.join()
+        assert forked(gate) < 0.5  # the forking thread itself is inside
+
+
+def test_no_thread_enters_during_a_fork():
+    gate = Unforked()
+    gate.before_fork()
+    entered = threading.Event()
+
+    def work() -> None:
+        with gate:
+            entered.set()
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    assert not entered.wait(0.1)
+    gate.after_fork_in_parent()
+    assert entered.wait(30)
+    thread.join()
+
+
+def inside(gate: Unforked, left: threading.Event) -> threading.Thread:
+    """A thread that has passed the gate and waits for the event."""
+    entered = threading.Event()
+
+    def work() -> None:
+        with gate:
+            entered.set()
+            left.wait()
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    assert entered.wait(30)
+    return thread
+
+
+def test_it_does_not_wait_for_ever(monkeypatch):
+    """The forking thread may hold a lock for which the other one waits."""
+    monkeypatch.setattr(forks, "PATIENCE", 0.2)
+    gate, left = Unforked(), threading.Event()
+    thread = inside(gate, left)
+    assert 0.1 < forked(gate) < 10
+    left.set()
+    thread.join()
+    with gate:
+        pass
+
+
+def test_a_child_has_no_thread_inside():
+    gate, left = Unforked(), threading.Event()
+    thread = inside(gate, left)
+    gate.after_fork_in_child()
+    assert forked(gate) < 0.5
+    left.set()
+    gate._inside.append(thread.ident or 0)  # left by the thread of this process
+    thread.join()
+    assert not gate._inside

@@ -1,0 +1,1 @@
+"""The language of the project: the terms to use, and the phrases that they replace."""

@@ -1,0 +1,64 @@
+"""Small models with dynamic dims."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from irload.model import Model
+from models.ir import Ref
+from tests.plan.graphs import Net
+
+
+def encoder(layers: int = 2, width: int = 32, heads: int = 4) -> Model:
+    """Layers of a text encoder on [batch, length, width], whose shape arithmetic is that of exporters."""
+    net = Net()
+    x = net.input(-1, -1, width)
+    sizes = net.op("ShapeOf", x, version="opset3", output_type="i64")
+    length = net.op("Gather", sizes, net.constant([1]), net.constant(0), version="opset8", batch_dims=0)
+    table = net.weights(64, width)
+    zero, one = net.constant([0]), net.constant([1])
+    x = net.op("Add", x, net.op("Slice", table, zero, length, one, zero, version="opset8"))
+    split = net.constant([0, 0, heads, width // heads])
+    for _ in range(layers):
+        q, k, v = (
+            net.transpose(net.op("Reshape", linear(net, x, width, width), split, special_zero=True), 0, 2, 1, 3)
+            for _ in range(3)
+        )
+        found = net.op("ScaledDotProductAttention", q, k, v, version="opset13", causal=False)
+        batch = net.op("Gather", sizes, net.constant([0]), net.constant(0), version="opset8", batch_dims=0)
+        target = net.concat(batch, length, net.constant([width]), axis=0)
+        joined = net.op("Reshape", net.transpose(found, 0, 2, 1, 3), target, special_zero=False)
+        x = normalized(net, net.op("Add", x, linear(net, joined, width, width)))
+        inner = net.op("Gelu", linear(net, x, width, 2 * width), version="opset7", approximation_mode="ERF")
+        x = normalized(net, net.op("Add", x, linear(net, inner, 2 * width, width)))
+    return net.model(x)
+
+
+def linear(net: Net, x: Ref, inner: int, outer: int) -> Ref:
+    """A MatMul by constant weights."""
+    weights = net.op("Multiply", net.weights(outer, inner), net.constant(np.float32(inner**-0.5)))
+    return net.op("MatMul", x, weights, transpose_a=False, transpose_b=True)
+
+
+def normalized(net: Net, x: Ref) -> Ref:
+    """A layer norm."""
+    options = {"eps": 1e-5, "eps_mode": "inside_sqrt", "normalize_variance": True}
+    return net.op("MVN", x, net.constant([-1]), version="opset6", **options)
+
+
+def fully_convolutional() -> Model:
+    """A small U-Net on [batch, 3, height, width]."""
+    net = Net()
+    x = net.input(-1, 3, -1, -1)
+    pads = {"pads_begin": "1,1", "pads_end": "1,1"}
+    first = net.op("ReLU", net.conv(x, 3, 8, 3, **pads))
+    pooling = {"strides": "2,2", "kernel": "2,2", "pads_begin": "0,0", "pads_end": "0,0", "rounding_type": "floor"}
+    inner = net.op("ReLU", net.conv(net.op("MaxPool", first, **pooling), 8, 16, 3, **pads))
+    sizes = net.op("ShapeOf", first, version="opset3", output_type="i64")
+    space = net.op("Slice", sizes, *(net.constant([k]) for k in (2, 4, 1, 0)), version="opset8")
+    how = {"mode": "nearest", "shape_calculation_mode": "sizes", "coordinate_transformation_mode": "asymmetric"}
+    how |= {"nearest_mode": "floor", "antialias": False, "pads_begin": "0", "pads_end": "0", "cube_coeff": -0.75}
+    wide = net.op(
+        "Interpolate", inner, space, net.constant(np.ones(2, np.float32)), net.constant([2, 3]), version="opset4", **how
+    )
+    return net.model(net.conv(net.concat(first, wide), 24, 4, 1))

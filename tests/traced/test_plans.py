@@ -1,0 +1,208 @@
+"""Traced plans give the results of plain execution, at every shape, with and without compiled kernels."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import pytest
+
+import irload
+from irload.core.tensor import Array
+from irload.model import Model
+from irload.runtime.compiled_model import CompiledModel
+from irload.runtime.traced import REUSE, VARIANTS
+from tests.plan.graphs import Net
+from tests.traced.nets import encoder, fully_convolutional, linear
+
+MODELS: dict[str, tuple[Callable[[], Model], Callable[[np.random.Generator], tuple[int, ...]]]] = {
+    "encoder": (encoder, lambda r: (int(r.integers(1, 4)), int(r.integers(1, 60)), 32)),
+    "fully_convolutional": (
+        fully_convolutional,
+        lambda r: (int(r.integers(1, 4)), 3, 2 * int(r.integers(2, 20)), 2 * int(r.integers(2, 20))),
+    ),
+}
+
+
+def values(*shape: int, seed: int = 0) -> Array:
+    return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
+
+
+def variants(compiled: CompiledModel) -> int:
+    return len(compiled._traced._recent)
+
+
+def agrees(compiled: CompiledModel, plain: CompiledModel, x: Array) -> None:
+    for found, expected in zip(compiled(x).values(), plain(x).values(), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5 * float(np.abs(expected).max()))
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("options", [{}, {"jit": False}, {"threads": 2}], ids=str)
+def test_results_at_random_shapes(name: str, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("IRLOAD_JIT", "auto")
+    make, shape = MODELS[name]
+    model = make()
+    compiled = irload.compile_model(model, **{"threads": 1, **options})
+    plain = irload.compile_model(model, 1, optimize=False)
+    rng = np.random.default_rng(3)
+    for seed in range(12):
+        agrees(compiled, plain, values(*shape(rng), seed=seed))
+    assert 1 <= variants(compiled) <= VARIANTS
+
+
+def test_one_plan_serves_all_lengths() -> None:
+    compiled = irload.compile_model(encoder(), 1)
+    plain = irload.compile_model(encoder(), 1, optimize=False)
+    for length in (20, 30, 5, 60, 41, 2, 33, 30):
+        agrees(compiled, plain, values(1, length, 32))
+    assert variants(compiled) == 1
+    assert len(compiled._pools) == 1, "only the first shape is planned alone"
+    assert "one plan" in compiled.explain(values(1, 20, 32))
+
+
+def test_shapes_that_the_plan_does_not_fit_are_refused_as_before() -> None:
+    compiled = irload.compile_model(encoder(), 1)
+    for length in (20, 30):
+        compiled(values(1, length, 32))
+    with pytest.raises(irload.IRError, match="cannot broadcast"):
+        compiled(values(1, 65, 32))  # the table has 64 positions
+    compiled(values(1, 40, 32))
+    assert variants(compiled) == 1
+
+
+def test_memory_is_that_of_the_largest_shape() -> None:
+    model = encoder()
+    compiled = irload.compile_model(model, 1)
+    rng = np.random.default_rng(0)
+    for length in rng.permutation(np.arange(3, 64)).tolist():
+        compiled(values(2, length, 32))
+    (variant,) = compiled._traced._recent
+    (workspace,) = variant.idle
+    alone = irload.compile_model(model, 1)
+    alone(values(2, 63, 32))
+    ((plan,),) = alone._pools.values()
+    assert workspace.arena.size < 1.3 * plan.nbytes["values"] + 4096
+
+
+def test_results_do_not_depend_on_other_shapes() -> None:
+    model = encoder()
+    used, fresh = irload.compile_model(model, 1), irload.compile_model(model, 1)
+    for length in (9, 60, 3, 17):
+        used(values(1, length, 32))
+    for length in (8, 17):
+        fresh(values(1, length, 32))
+    x = values(1, 17, 32, seed=5)
+    np.testing.assert_array_equal(used(x)[0], fresh(x)[0])
+
+
+def test_callers_in_many_threads() -> None:
+    model = encoder()
+    compiled = irload.compile_model(model, 1)
+    plain = irload.compile_model(model, 1, optimize=False)
+    inputs = [values(1, 2 + (7 * k) % 50, 32, seed=k) for k in range(40)]
+    expected = [plain(x)[0] for x in inputs]
+    with ThreadPoolExecutor(6) as callers:
+        found = list(callers.map(lambda x: compiled(x)[0], inputs))
+    for a, b in zip(found, expected, strict=True):
+        np.testing.assert_allclose(a, b, rtol=2e-4, atol=2e-5)
+    assert sum(len(v.idle) for v in compiled._traced._recent) <= 6
+
+
+def test_limits_hold_for_every_shape() -> None:
+    limits = irload.Limits(peak_bytes=300_000)
+    compiled = irload.compile_model(encoder(1), 1, limits=limits)
+    for length in (10, 20, 30):
+        compiled(values(1, length, 32))
+    with pytest.raises(irload.LimitExceeded):
+        compiled(values(60, 50, 32))
+    compiled(values(1, 25, 32))
+
+
+def test_plans_that_depend_on_the_sizes_are_traced_a_few_times_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    net = Net()
+    x = net.input(-1, -1, 16)
+    model = net.model(linear(net, x, 16, 16))
+    compiled = irload.compile_model(model, 1)
+    plain = irload.compile_model(model, 1, optimize=False)
+    from irload.plan.traced.template import Template
+
+    monkeypatch.setattr(Template, "__init__", _specialised(Template.__init__))
+    for length in range(2, 2 + 3 * VARIANTS):
+        agrees(compiled, plain, values(1, length, 16))
+    (family,) = [f for f in compiled._traced._families.values() if f.traced]
+    assert family.traced == VARIANTS
+    assert family.bound < REUSE * VARIANTS
+    assert "depend on the sizes" in compiled._traced.explained() or variants(compiled)
+
+
+def _specialised(create: Callable[..., None]) -> Callable[..., None]:
+    """Fixes every symbol, as a kernel does in which sizes are compiled in."""
+
+    def created(self: Any, part: Any, trace: Any, *arguments: Any) -> None:
+        for k, hint in enumerate(trace.hints[: trace.symbols]):
+            trace.holds("==", {(k,): 1, (): -hint})
+        create(self, part, trace, *arguments)
+
+    return created
+
+
+def test_a_trace_that_fails_leaves_the_static_plan(monkeypatch: pytest.MonkeyPatch) -> None:
+    from irload.plan.traced import template
+
+    monkeypatch.setattr(template, "lower", lambda part, *_: range(part.types[part.parameters[0]].shape[1].lo))
+    compiled = irload.compile_model(encoder(), 1)
+    plain = irload.compile_model(encoder(), 1, optimize=False)
+    for length in (5, 6, 7):
+        agrees(compiled, plain, values(1, length, 32))
+    assert not variants(compiled)
+    assert "planned separately, because TypeError" in compiled.explain(values(1, 7, 32))
+
+
+@pytest.mark.parametrize("jit", [None, False])
+def test_memory_is_released_with_the_model(jit: bool | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("IRLOAD_JIT", "auto")
+    compiled = irload.compile_model(encoder(), 1, jit=jit)
+    for length in (5, 20, 30):
+        compiled(values(1, length, 32))
+    (variant,) = compiled._traced._recent
+    (workspace,) = variant.idle
+    kept = weakref.ref(workspace)
+    gc.disable()
+    try:
+        del compiled, variant, workspace
+        assert kept() is None
+    finally:
+        gc.enable()
+
+
+def test_a_plan_that_cannot_be_bound_is_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled = irload.compile_model(encoder(), 1)
+    plain = irload.compile_model(encoder(), 1, optimize=False)
+    for length in (5, 6):
+        agrees(compiled, plain, values(1, length, 32))
+    assert variants(compiled) == 1
+
+    def bind(*_: object) -> None:
+        raise KeyError("defect")
+
+    monkeypatch.setattr("irload.plan.traced.workspace.Workspace.bind", bind)
+    for length in (7, 6, 5, 7):
+        agrees(compiled, plain, values(1, length, 32))
+    compiled.prepare(values(1, 9, 32))
+    assert not variants(compiled)
+    assert "KeyError" in compiled.explain(values(1, 7, 32))
+
+
+def test_a_product_whose_data_are_constant(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("IRLOAD_JIT", "auto")
+    net = Net()
+    model = net.model(net.op("MatMul", net.weights(5, 4), net.input(-1, 4, -1), transpose_a=False, transpose_b=False))
+    compiled, plain = irload.compile_model(model, 1), irload.compile_model(model, 1, optimize=False)
+    for size in (3, 4, 9):
+        agrees(compiled, plain, values(2, 4, size))
+    assert variants(compiled) == 1
