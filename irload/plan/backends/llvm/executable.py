@@ -50,7 +50,7 @@ class LlvmExecutable:
             if found:
                 own = [launch.kernel for launch in found]
                 main = max(own, key=lambda kernel: (not kernel.prepares, kernel.cycles))
-                self.kernels.append(StepKernel(step, type(main).__name__, main.why))
+                self.kernels.append(StepKernel(step, main.name, main.why))
                 self._ranges.append((len(launches), len(launches) + len(found)))
                 launches += found
         self.table = launched(launches, target, options.threads, selector.temporary_bytes)

@@ -40,6 +40,11 @@ class Kernel(ABC):
     """True for kernels that only prepare data for the next kernel."""
 
     @property
+    def name(self) -> str:
+        """Its name in explanations."""
+        return type(self).__name__
+
+    @property
     def why(self) -> str:
         """The reason for its selection, for explanations."""
         return "compiled"

@@ -68,7 +68,7 @@ class BoundTable:
         for part in self._found:
             if part.launches:
                 main = max((launch.kernel for launch in part.launches), key=lambda k: (not k.prepares, k.cycles))
-                named |= {k: StepKernel(self._steps[k], type(main).__name__, main.why) for k in part.positions}
+                named |= {k: StepKernel(self._steps[k], main.name, main.why) for k in part.positions}
         return [named[k] for k in sorted(named)]
 
     @property

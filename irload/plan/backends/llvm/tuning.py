@@ -24,8 +24,8 @@ COPIED_BLOCK = AVX2.l1 // 2
 """Bytes of a unit of a copy: half of L1."""
 REDUCED_BLOCK = AVX2.l1 // 2
 """f32 of a unit of a reduction across columns: twice L1, as each is read once."""
-SOFTMAX_BLOCK = AVX2.l1 // 8
-"""f32 of a unit of a softmax across columns, which are read three times: half of L1."""
+COLUMN_BLOCK = AVX2.l1 // 8
+"""f32 of a unit of a softmax or a normalization across columns, which are read three times: half of L1."""
 PACKED_ROWS = 128
 """Rows of a unit of packing, a multiple of the rows of a chunk and of a square."""
 NUMPY_PACKED = 1 << 12
@@ -142,7 +142,6 @@ More of them are not faster (Zen 4), and most numbers of tiles are sums of this 
 """
 
 # Normalization
-
 NORMALIZED_COLUMNS = 128
 """Columns up to which a band takes whole cache lines of whole groups; beyond, there would be too few bands."""
 FEW_GROUPED = 4

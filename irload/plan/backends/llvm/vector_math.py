@@ -56,6 +56,11 @@ _TAIL_BELOW = (
 # fmt: on
 
 
+def larger(a: Vec, b: Vec) -> Vec:
+    """The larger one, for the running maximum of a softmax: `b` if `a` is NaN, since the row sum is NaN then, too."""
+    return a.where(a.compare("ogt", b), b)
+
+
 def exp(x: Vec) -> Vec:
     """The exponential: error 9e-8. Underflows gradually."""
     return _exp_of_sum(x, None)

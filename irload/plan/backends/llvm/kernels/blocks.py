@@ -57,6 +57,11 @@ class BlockKernel(Kernel):
         return self.lanes
 
     @property
+    def has_tail(self) -> bool:
+        """False if rows of any length consist of whole vectors."""
+        return True
+
+    @property
     def block(self) -> int:
         """Positions of a unit."""
         return ROW_BLOCK
@@ -105,6 +110,8 @@ class BlockKernel(Kernel):
             def each(at: Int, _: list[Any]) -> None:
                 vector = row(moved(starts, [at * stride for stride in between]), along.strides)
                 unrolled(f, first, last, self.times, lambda k, *_: vector(k, None))
+                if not self.has_tail:
+                    return
                 if isinstance(rest, Int):
                     f.when(f.equal(last, tail), lambda: vector(vectors, rest))
                 elif rest:

@@ -19,8 +19,8 @@ from irload.plan.backends.llvm.axes import (
 )
 from irload.plan.backends.llvm.builder import AnyInt, Function, Pointer, Vec
 from irload.plan.backends.llvm.kernel import Kernel, Launch
+from irload.plan.backends.llvm.kernels.loops import nested
 from irload.plan.backends.llvm.kernels.runs import move_run, widen_run
-from irload.plan.backends.llvm.kernels.spans import nested
 from irload.plan.backends.llvm.selector import Selector
 from irload.plan.ir.steps import GatherStep
 from irload.record import record

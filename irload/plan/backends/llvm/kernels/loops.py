@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from irload.plan.backends.llvm.arguments import moved
+from irload.plan.backends.llvm.axes import Loop
 from irload.plan.backends.llvm.builder import AnyInt, Function, Int, Pointer, Value, Vec
 
 
@@ -41,6 +43,24 @@ def unrolled(
     for k in range(rest):
         state = list(body(middle + k, state, k) or ())
     return state
+
+
+def nested(
+    f: Function,
+    axes: Sequence[Loop],
+    places: list[Pointer],
+    body: Callable[[list[Pointer], list[Any]], list[Any]],
+    carried: list[Vec],
+) -> list[Vec]:
+    """`body(pointers, carried)` at every position of the axes, in loops; returns the values carried at the end."""
+    if not axes:
+        return body(places, carried)
+    axis, *inner = axes
+
+    def turn(at: AnyInt, carried: list[Vec]) -> list[Vec]:
+        return nested(f, inner, moved(places, [at * s for s in axis.strides]), body, carried)
+
+    return f.loop(0, axis.size, 1, turn, carried)
 
 
 def digits(f: Function, index: AnyInt, sizes: Sequence[AnyInt]) -> tuple[AnyInt, list[AnyInt]]:

@@ -1,26 +1,81 @@
-"""Normalization of rows: each span of some axes to mean 0 and variance 1, then an epilogue."""
+"""Normalization to mean 0 and variance 1, of trailing axes or of groups of channels, then an epilogue."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import ClassVar
 
-from irload.plan.backends.llvm.arguments import Arguments, float_word
-from irload.plan.backends.llvm.axes import size_of
-from irload.plan.backends.llvm.builder import AnyInt, Function, Pointer, Vec
+import numpy as np
+
+from irload.plan.backends.llvm.axes import Axis, axes_of, by_memory, size_of
+from irload.plan.backends.llvm.builder import Function, Vec
 from irload.plan.backends.llvm.elements import F32, SIZES
 from irload.plan.backends.llvm.expressions import evaluate, expression_cycles
-from irload.plan.backends.llvm.kernels.spans import Span, SpanCode, SpanKernel
-from irload.plan.backends.llvm.operands import read, write
-from irload.plan.ir.expression import Expression
+from irload.plan.backends.llvm.kernel import Kernel, Launch
+from irload.plan.backends.llvm.kernels.formulas import ColumnFormula, Formula, RowFormula
+from irload.plan.backends.llvm.kernels.positions import Positions, Vectors
+from irload.plan.backends.llvm.selector import Selector
+from irload.plan.backends.llvm.target import LINE
+from irload.plan.backends.llvm.tuning import FEW_GROUPED, NORMALIZED_COLUMNS
+from irload.plan.ir.expression import Expression, Instruction
+from irload.plan.ir.steps import GroupNormalizeStep, NormalizeStep
 from irload.record import record
+
+_SCALE_AND_SHIFT = Expression(3, (Instruction("multiply", (0, 1)), Instruction("add", (3, 2))))
+
+
+def select_normalize(step: NormalizeStep, selector: Selector) -> list[Launch]:
+    """A normalization over trailing axes."""
+    x, out = selector.array(step.inputs[0]), selector.array(step.output)
+    operands = [selector.array(v) for v in step.operands]
+    axes = axes_of(out.shape, out.strides, x.strides, *(np.broadcast_to(a, out.shape).strides for a in operands))
+    outer = by_memory([axis for k, axis in enumerate(axes) if k not in step.axes])
+    inner = by_memory([axes[k] for k in step.axes])
+    how = Normalization(step.eps, step.center, step.outside, step.epilogue)
+    return [selector.launch(_kernel(selector.target.lanes, outer, inner, how), [out, x, *operands])]
+
+
+def _kernel(lanes: int, outer: list[Axis], inner: list[Axis], how: Normalization) -> Kernel:
+    """The kernel with vectors along the axis on which x is contiguous."""
+    inner = inner or [Axis(1, (SIZES[F32],) * len(how.elements))]
+    nearest = min(abs(axis.strides[1]) for axis in inner)
+    columns = next((axis for axis in outer if 0 < abs(axis.strides[1]) < nearest), None)
+    if columns is None:
+        return RowFormula(lanes, tuple(outer), tuple(inner), how)
+    rest = [axis for axis in outer if axis is not columns]
+    return ColumnFormula(lanes, (*rest, columns), tuple(inner), how)
+
+
+def select_group_normalize(step: GroupNormalizeStep, selector: Selector) -> list[Launch]:
+    """A normalization over groups of channels, whose scale and shift are an epilogue."""
+    x, scale, bias = (selector.array(v) for v in step.inputs)
+    out, lanes = selector.array(step.output), selector.target.lanes
+    columns = [np.broadcast_to(a.reshape(-1, *(1,) * (x.ndim - 2)), x.shape).strides for a in (scale, bias)]
+    batch, channels, *positions = axes_of(x.shape, out.strides, x.strides, *columns)
+    each = channels.size // step.groups
+    groups = Axis(step.groups, tuple(each * s for s in channels.strides))
+    outer, inner = [batch, groups], [Axis(each, channels.strides), *positions]
+    how = Normalization(step.eps, True, False, _SCALE_AND_SHIFT)
+    kernel = _kernel(lanes, by_memory(outer), by_memory(inner), how)
+    if channels.strides[1] == SIZES[F32] and 1 < each < FEW_GROUPED * lanes and size_of(positions) > 1:
+        rest, inside = by_memory([batch]), tuple(by_memory(positions))
+        kernel = ColumnFormula(lanes, (*rest, channels), inside, how, each, _band(each, step.groups))
+    return [selector.launch(kernel, [out, x, scale, bias])]
+
+
+def _band(each: int, groups: int) -> int:
+    """Columns of a band, of whole groups of `each`: whole cache lines if few groups have them, else about a line."""
+    line = LINE // SIZES[F32]
+    bands = [each * n for n in range(1, groups + 1) if groups % n == 0]
+    few = [band for band in bands if band <= max(NORMALIZED_COLUMNS, each)]
+    return min(few, key=lambda band: (band % line != 0, band < line, band))
 
 
 @record()
-class Formula:
+class Normalization(Formula):
     """(x − mean) / √(variance + eps), or x / √(mean of x² + eps) without `center`, then the epilogue.
 
-    `outside`: eps is added to the root.
+    `outside`: eps is added to the root. The number is that of the elements.
     """
 
     eps: float
@@ -28,77 +83,42 @@ class Formula:
     outside: bool
     epilogue: Expression
 
+    name: ClassVar[str] = "Normalize"
+
     @property
-    def tensors(self) -> int:
-        """The result, x and the other operands of the epilogue."""
-        return 1 + self.epilogue.operands
+    def elements(self) -> Sequence[str]:
+        return [F32] * (1 + self.epilogue.operands)
 
     @property
     def cycles(self) -> float:
-        """An estimate for a vector of 8 lanes."""
         return 6 + 2 * self.epilogue.operands + expression_cycles(self.epilogue)
 
-    def term(self, x: Vec, center: Vec | None, total: Vec) -> Vec:
-        """The total with x, or with (x − center)²."""
-        if center is None:
-            return total + x
-        difference = x - center
-        return difference.times_plus(difference, total)
+    def number(self, size: int) -> float:
+        return size
 
-    def factor(self, variance: Vec) -> Vec:
+    def write(self, f: Function, positions: Positions, number: Vec) -> None:
+        def means(values: Callable[[Vectors], list[Vec]], term: Callable[[Vec, Vec], Vec]) -> list[Vec]:
+            def more(vectors: Vectors, totals: list[Vec]) -> list[Vec]:
+                return [term(x, total) for x, total in zip(values(vectors), totals, strict=True)]
+
+            return [total / number for total in positions.fold(f.zero(), more, Vec.__add__)]
+
+        centers = means(lambda vectors: vectors.read(1), lambda x, total: total + x) if self.center else None
+
+        def centered(vectors: Vectors) -> list[Vec]:
+            x = vectors.read(1)
+            return x if centers is None else [a - b for a, b in zip(x, vectors.of(centers), strict=True)]
+
+        factors = [self._factor(v) for v in means(centered, lambda x, total: x.times_plus(x, total))]
+
+        def results(vectors: Vectors) -> None:
+            scaled = [x * factor for x, factor in zip(centered(vectors), vectors.of(factors), strict=True)]
+            operands = [vectors.read(tensor) for tensor in range(2, len(self.elements))]
+            vectors.write(0, [evaluate(f, self.epilogue, own)[0] for own in zip(scaled, *operands, strict=True)])
+
+        positions.walk(results)
+
+    def _factor(self, variance: Vec) -> Vec:
         """The factor that gives x − mean the variance 1."""
         root = variance.unary("sqrt") + self.eps if self.outside else (variance + self.eps).unary("sqrt")
         return 1.0 / root
-
-    def result(self, f: Function, x: Vec, center: Vec, factor: Vec, operands: list[Vec]) -> Vec:
-        """A vector of the output."""
-        (value,) = evaluate(f, self.epilogue, [(x - center) * factor, *operands])
-        return value
-
-
-@record()
-class RowNormalize(SpanKernel):
-    """Normalizes the inner axes, with vectors along the last of them. Pointers: to, from, operands of the epilogue."""
-
-    how: Formula
-
-    @property
-    def own(self) -> tuple[int, ...]:
-        return (float_word(size_of(self.inner)),)
-
-    @property
-    def cycles(self) -> float:
-        return self.count * (80 + size_of(self.inner) / 8 * self.how.cycles)
-
-    @property
-    def contiguous(self) -> Sequence[int]:
-        return [SIZES[F32]] * self.how.tensors
-
-    def span_code(self, f: Function, given: Arguments) -> SpanCode:
-        (size,) = given.vectors(1)
-
-        def code(span: Span, places: list[Pointer]) -> None:
-            strides = span.strides
-
-            def value(at: list[Pointer], count: AnyInt | None, tensor: int = 1) -> Vec:
-                return read(f, at[tensor], 0, strides[tensor], count)
-
-            def mean_of(center: Vec | None) -> Vec:
-                """The mean of x, or of (x − center)²."""
-
-                def term(at: list[Pointer], count: AnyInt | None, total: Vec) -> Vec:
-                    return self.how.term(value(at, count), center, total)
-
-                return span.fold(f, places, f.zero(), term, lambda a, b: a + b) / size
-
-            center = mean_of(None) if self.how.center else f.zero()
-            scale = self.how.factor(mean_of(center))
-
-            def result(at: list[Pointer], count: AnyInt | None, _: list[Any]) -> list[Vec]:
-                x, *operands = (value(at, count, tensor) for tensor in range(1, self.how.tensors))
-                write(f, self.how.result(f, x, center, scale, operands), at[0], 0, strides[0], count)
-                return []
-
-            span.walk(f, places, result)
-
-        return code

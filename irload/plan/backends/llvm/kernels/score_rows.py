@@ -15,11 +15,10 @@ import numpy as np
 
 from irload.plan.backends.llvm.builder import AnyInt, Function, Int, Pointer, Vec
 from irload.plan.backends.llvm.kernels.loops import repeat, unrolled
-from irload.plan.backends.llvm.kernels.row_softmax import added, larger
 from irload.plan.backends.llvm.operands import read, read_booleans
 from irload.plan.backends.llvm.shuffles import folded
 from irload.plan.backends.llvm.tuning import SCORE_ROWS
-from irload.plan.backends.llvm.vector_math import LOG2_E, exp2_of_negative, exp_or_nothing
+from irload.plan.backends.llvm.vector_math import LOG2_E, exp2_of_negative, exp_or_nothing, larger
 from irload.record import record
 
 Keep = Callable[[AnyInt, AnyInt, list[Vec]], None]
@@ -168,7 +167,7 @@ class ScoreRows:
             self.f.loop(0, self.layout.rows, 1, lambda r, _: self._exponentials(s, r, keep))
 
         repeat(self.f, 0, self.layout.strips, 1, strip)
-        self._fold(1, added, lambda total: 1.0 / total)
+        self._fold(1, Vec.__add__, lambda total: 1.0 / total)
 
     def inverse(self, row: AnyInt) -> Vec:
         """The inverse of a row sum in all lanes."""

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from irload.plan.backends.llvm.arguments import Arguments, float_word, moved, walk_lines
-from irload.plan.backends.llvm.axes import ANY, Axis, any_sizes, axes_of, by_memory, numbers, size_of, table
+from irload.plan.backends.llvm.arguments import Arguments, moved, walk_lines
+from irload.plan.backends.llvm.axes import ANY, Axis, axes_of, by_memory, size_of, table
 from irload.plan.backends.llvm.builder import AnyInt, Function, Pointer, Vec
+from irload.plan.backends.llvm.elements import F32
 from irload.plan.backends.llvm.kernel import Kernel, Launch
-from irload.plan.backends.llvm.kernels.blocks import BlockKernel, RowCode, VectorCode
-from irload.plan.backends.llvm.kernels.columns import Columns, partial_counts
-from irload.plan.backends.llvm.kernels.row_softmax import added, larger
-from irload.plan.backends.llvm.kernels.spans import Span, SpanCode, SpanKernel, nested
-from irload.plan.backends.llvm.operands import read, write
+from irload.plan.backends.llvm.kernels.formulas import ColumnFormula, Formula, RowFormula
+from irload.plan.backends.llvm.kernels.positions import Positions, Vectors
 from irload.plan.backends.llvm.selector import Selector
 from irload.plan.backends.llvm.shuffles import across, unzipped
-from irload.plan.backends.llvm.tuning import SOFTMAX_BLOCK, SOFTMAX_VECTORS
-from irload.plan.backends.llvm.vector_math import exp_or_nothing
+from irload.plan.backends.llvm.tuning import SOFTMAX_VECTORS
+from irload.plan.backends.llvm.vector_math import exp_or_nothing, larger
 from irload.plan.ir.powers import least_exponent
 from irload.plan.ir.steps import SoftmaxStep
 from irload.record import record
@@ -38,9 +36,10 @@ def select_softmax(step: SoftmaxStep, selector: Selector) -> list[Launch]:
         return [selector.launch(short, [out, x])]
     columns = next((axis for axis in reversed(others) if axis.strides == (4, 4)), None)
     if columns is None or row.strides == (4, 4):
-        return [selector.launch(RowSoftmax(selector.target.lanes, tuple(others), (row,)), [out, x])]
+        return [selector.launch(RowFormula(selector.target.lanes, tuple(others), (row,), Softmax()), [out, x])]
     others.remove(columns)
-    return [selector.launch(ColumnSoftmax(selector.target.lanes, (*others, columns), row), [out, x])]
+    kernel = ColumnFormula(selector.target.lanes, (*others, columns), (row,), Softmax())
+    return [selector.launch(kernel, [out, x])]
 
 
 def _short(lanes: int, others: Sequence[Axis], row: Axis) -> ShortSoftmax | None:
@@ -145,7 +144,7 @@ class ShortSoftmax(Kernel):
             x = f.shuffle(x, f.number(float("-inf")), lanes)
         top = across(f, x, larger, together)
         e = exp_or_nothing(x - top, least_exponent(self.length))
-        total = across(f, e, added, together)
+        total = across(f, e, Vec.__add__, together)
         return e * (1.0 / total)
 
     def _contiguous(self, f: Function, x: Vec) -> Vec:
@@ -155,110 +154,39 @@ class ShortSoftmax(Kernel):
 
 
 @record()
-class RowSoftmax(SpanKernel):
-    """e^(x − max) / Σ of each row, the inner axis. Pointers: to, from."""
+class Softmax(Formula):
+    """e^(x − max) / Σ. The number is the exponent below which exponentials are 0."""
+
+    name: ClassVar[str] = "Softmax"
+    vectors: ClassVar[int] = SOFTMAX_VECTORS
 
     @property
-    def own(self) -> tuple[int, ...]:
-        return (float_word(least_exponent(size_of(self.inner))),)
-
-    @property
-    def cycles(self) -> float:
-        return self.count * (60 + size_of(self.inner) / 8 * CYCLES)
-
-    @property
-    def contiguous(self) -> Sequence[int]:
-        return 4, 4
-
-    def span_code(self, f: Function, given: Arguments) -> SpanCode:
-        (least,) = given.vectors(1)
-
-        def code(span: Span, places: list[Pointer]) -> None:
-            to, source = span.strides
-
-            def maximum(at: list[Pointer], count: AnyInt | None, top: Vec) -> Vec:
-                return larger(read(f, at[1], 0, source, count), top)
-
-            top = span.fold(f, places, f.number(float("-inf")), maximum, larger)
-
-            def exponential(at: list[Pointer], count: AnyInt | None, total: Vec) -> Vec:
-                e = exp_or_nothing(read(f, at[1], 0, source, count) - top, least)
-                write(f, e, at[0], 0, to, count)
-                return total + e
-
-            scale = 1.0 / span.fold(f, places, f.zero(), exponential, added)
-
-            def scaled(at: list[Pointer], count: AnyInt | None, _: list[Any]) -> list[Vec]:
-                write(f, read(f, at[0], 0, to, count) * scale, at[0], 0, to, count)
-                return []
-
-            span.walk(f, places, scaled)
-
-        return code
-
-
-@record()
-class ColumnSoftmax(BlockKernel):
-    """e^(x − max) / Σ along `along`, for vectors along the last of the axes. Pointers: to, from. All sizes are read."""
-
-    along: Axis
-
-    times: ClassVar[int] = 1
-
-    @property
-    def code(self) -> ColumnSoftmax:
-        return replace(self, axes=(self.row,), along=any_sizes([self.along])[0])
-
-    @property
-    def own(self) -> tuple[int, ...]:
-        own = numbers([self.along], any_sizes([self.along]))
-        return (float_word(least_exponent(self.along.size)), *own)
+    def elements(self) -> Sequence[str]:
+        return F32, F32
 
     @property
     def cycles(self) -> float:
-        return size_of(self.axes) * self.along.size / 8 * CYCLES
+        return CYCLES
 
-    @property
-    def width(self) -> int:
-        return self.lanes * SOFTMAX_VECTORS
+    def number(self, size: int) -> float:
+        return least_exponent(size)
 
-    @property
-    def block(self) -> int:
-        return max(self.width, SOFTMAX_BLOCK // self.along.size)
+    def write(self, f: Function, positions: Positions, number: Vec) -> None:
+        def maximum(vectors: Vectors, tops: list[Vec]) -> list[Vec]:
+            return [larger(x, top) for x, top in zip(vectors.read(1), tops, strict=True)]
 
-    @property
-    def row(self) -> Axis:
-        return Axis(ANY, (4, 4))
+        tops = positions.fold(f.number(float("-inf")), maximum, larger)
 
-    def row_code(self, f: Function, given: Arguments) -> RowCode:
-        (least,) = given.vectors(1)
-        along = given.loops(any_sizes([self.along]))
+        def exponential(vectors: Vectors, totals: list[Vec]) -> list[Vec]:
+            lowered = [x - top for x, top in zip(vectors.read(1), vectors.of(tops), strict=True)]
+            exponentials = [exp_or_nothing(x, number) for x in lowered]
+            vectors.write(0, exponentials)
+            return [total + e for total, e in zip(totals, exponentials, strict=True)]
 
-        def row(places: list[Pointer], strides: tuple[AnyInt, ...]) -> VectorCode:
-            def vectors(at: AnyInt, count: AnyInt | None) -> None:
-                begin = moved(places, [at * self.width * stride for stride in strides])
-                columns = Columns(self.lanes, strides, partial_counts(f, SOFTMAX_VECTORS, count))
+        scales = [1.0 / total for total in positions.fold(f.zero(), exponential, Vec.__add__)]
 
-                def maximum(at: list[Pointer], tops: list[Vec]) -> list[Vec]:
-                    return [larger(x, top) for x, top in zip(columns.read(f, at, 1), tops, strict=True)]
+        def scaled(vectors: Vectors) -> None:
+            exponentials = zip(vectors.read(0), vectors.of(scales), strict=True)
+            vectors.write(0, [e * scale for e, scale in exponentials])
 
-                tops = nested(f, along, begin, maximum, [f.number(float("-inf"))] * SOFTMAX_VECTORS)
-
-                def exponential(at: list[Pointer], totals: list[Vec]) -> list[Vec]:
-                    lowered = [x - top for x, top in zip(columns.read(f, at, 1), tops, strict=True)]
-                    exponentials = [exp_or_nothing(x, least) for x in lowered]
-                    columns.write(f, exponentials, at, 0)
-                    return [e + total for e, total in zip(exponentials, totals, strict=True)]
-
-                scales = [1.0 / total for total in nested(f, along, begin, exponential, [f.zero()] * SOFTMAX_VECTORS)]
-
-                def scaled(at: list[Pointer], _: list[Any]) -> list[Vec]:
-                    exponentials = zip(columns.read(f, at, 0), scales, strict=True)
-                    columns.write(f, [e * scale for e, scale in exponentials], at, 0)
-                    return []
-
-                nested(f, along, begin, scaled, [])
-
-            return vectors
-
-        return row
+        positions.walk(scaled)

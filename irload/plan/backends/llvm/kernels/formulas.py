@@ -1,0 +1,176 @@
+"""The kernels that compute a formula of all elements of a row, or of a column: reductions, softmax, normalization."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import ClassVar
+
+from irload.plan.backends.llvm.arguments import Arguments, float_word, moved, walk_lines
+from irload.plan.backends.llvm.axes import ANY, Axis, any_sizes, numbers, row_key, size_of, strides_key, table
+from irload.plan.backends.llvm.builder import AnyInt, Function, Pointer, Vec
+from irload.plan.backends.llvm.elements import SIZES
+from irload.plan.backends.llvm.kernel import Kernel
+from irload.plan.backends.llvm.kernels.blocks import BlockKernel, RowCode, VectorCode
+from irload.plan.backends.llvm.kernels.positions import (
+    ColumnPositions,
+    Positions,
+    RowPositions,
+    counts,
+    partial_counts,
+)
+from irload.plan.backends.llvm.tuning import COLUMN_BLOCK, COLUMN_VECTORS
+from irload.record import record
+
+
+@record()
+class Formula(ABC):
+    """A function of all elements that share a result. Tensor 0 is the result, tensor 1 the data."""
+
+    name: ClassVar[str]
+    vectors: ClassVar[int] = COLUMN_VECTORS
+    """Vectors of columns whose independent operations keep the processor busy."""
+    block: ClassVar[int] = COLUMN_BLOCK
+    """f32 that a unit reads, across columns."""
+
+    @property
+    @abstractmethod
+    def elements(self) -> Sequence[str]:
+        """The stored type of each tensor."""
+
+    @property
+    @abstractmethod
+    def cycles(self) -> float:
+        """An estimate for 8 elements."""
+
+    @abstractmethod
+    def number(self, size: int) -> float:
+        """The number that the code reads, for `size` elements."""
+
+    @abstractmethod
+    def write(self, f: Function, positions: Positions, number: Vec) -> None:
+        """Write the code for all elements of a row, or of some columns."""
+
+
+@record()
+class RowFormula(Kernel):
+    """A formula of all positions of the inner axes, for each position of the outer ones. Vectors follow the last axis.
+
+    Pointers: the tensors of the formula. A unit is a position of the outer axes. The code reads all sizes except for
+    short rows.
+    """
+
+    lanes: int
+    outer: tuple[Axis, ...]
+    inner: tuple[Axis, ...]
+    how: Formula
+
+    @property
+    def name(self) -> str:
+        return f"Row{self.how.name}"
+
+    @property
+    def code(self) -> RowFormula:
+        return replace(self, outer=(), inner=self._key)
+
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        tensors, number = len(self.how.elements), self.how.number(size_of(self.inner))
+        *outer, rows = self.outer or [Axis(1, (0,) * tensors)]
+        inner = numbers(self.inner, self._key)
+        return (float_word(number), *inner, rows.size, *rows.strides, *table(outer, tensors))
+
+    @property
+    def count(self) -> int:
+        return size_of(self.outer)
+
+    @property
+    def cycles(self) -> float:
+        return self.count * (60 + size_of(self.inner) / 8 * self.how.cycles)
+
+    @property
+    def _key(self) -> tuple[Axis, ...]:
+        """The inner axes in the key of the code."""
+        *axes, row = self.inner
+        return (*any_sizes(axes), row_key(row, self.lanes, [SIZES[e] for e in self.how.elements]))
+
+    def write(self, function: Function) -> None:
+        f, given, tensors = function, Arguments(function), len(self.how.elements)
+        pointers, (number,) = given.pointers(tensors), given.vectors(1)
+        inner = given.loops(self._key)
+        rows, strides, lines = given.integer(), given.integers(tensors), given.table(tensors)
+
+        def row(starts: list[Pointer], at: AnyInt) -> None:
+            places = moved(starts, [at * stride for stride in strides])
+            self.how.write(f, RowPositions(f, inner, places), number)
+
+        walk_lines(f, rows, lines, pointers, row)
+
+
+@record()
+class ColumnFormula(BlockKernel):
+    """A formula of all positions of the inner axes, for each position of the axes. Vectors follow the last of these.
+
+    Pointers: the tensors of the formula. `group`: neighbouring columns that share a result. If more than one, all
+    columns consist of bands of `band` columns, each of whole groups. All sizes but these are read.
+    """
+
+    inner: tuple[Axis, ...]
+    how: Formula
+    group: int = 1
+    band: int = 0
+
+    times: ClassVar[int] = 1
+
+    @property
+    def name(self) -> str:
+        return f"Column{self.how.name}"
+
+    @property
+    def code(self) -> ColumnFormula:
+        return replace(self, axes=(self.row,), inner=any_sizes(self.inner))
+
+    @property
+    def own(self) -> tuple[int, ...]:
+        number = self.how.number(self.group * size_of(self.inner))
+        return (float_word(number), *numbers(self.inner, any_sizes(self.inner)))
+
+    @property
+    def cycles(self) -> float:
+        return size_of(self.axes) * size_of(self.inner) / 8 * self.how.cycles
+
+    @property
+    def scratch(self) -> int:
+        return -(-self.band // self.lanes) * self.lanes * 4
+
+    @property
+    def width(self) -> int:
+        return self.band or self.lanes * self.how.vectors
+
+    @property
+    def has_tail(self) -> bool:
+        return not self.band
+
+    @property
+    def block(self) -> int:
+        return max(self.width, self.how.block // size_of(self.inner))
+
+    @property
+    def row(self) -> Axis:
+        return Axis(ANY, strides_key(self.axes[-1], [SIZES[e] for e in self.how.elements]))
+
+    def row_code(self, f: Function, given: Arguments) -> RowCode:
+        (number,) = given.vectors(1)
+        inner = given.loops(any_sizes(self.inner))
+
+        def row(places: list[Pointer], strides: tuple[AnyInt, ...]) -> VectorCode:
+            def vectors(at: AnyInt, rest: AnyInt | None) -> None:
+                begin = moved(places, [at * self.width * s for s in strides])
+                sizes = counts(self.width, f.lanes) if rest is None else partial_counts(f, self.how.vectors, rest)
+                columns = (strides, sizes, self.how.vectors, self.group, f["scratch"])
+                self.how.write(f, ColumnPositions(f, inner, begin, *columns), number)
+
+            return vectors
+
+        return row
