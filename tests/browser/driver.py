@@ -18,8 +18,11 @@ FLAGS = (
     *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--hide-scrollbars"),
     *("--disable-background-networking", "--disable-component-update", "--disable-sync", "--window-size=1440,900"),
 )
-PATIENCE = 30.0
-"""The timeout, in seconds, for a change of the page on a slow machine."""
+PATIENCE = 120.0
+"""The timeout, in seconds, for a change of the page on a busy machine."""
+READY = """return document.readyState === 'complete' && location.protocol === 'file:' && !window.stale
+    && R.graph.element.dataset.ready !== undefined"""
+"""True once the page is loaded and the graph drawn; `get` and `refresh` may return while the previous page is shown."""
 
 
 def browser(profile: Path) -> webdriver.Chrome:
@@ -31,8 +34,11 @@ def browser(profile: Path) -> webdriver.Chrome:
     options.binary_location = binary
     for flag in (*FLAGS, f"--user-data-dir={profile}"):
         options.add_argument(flag)
+    options.page_load_strategy = "none"  # on a busy machine `get` may return early in any case; READY waits instead
     options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    return webdriver.Chrome(options, Service(driver))
+    started = webdriver.Chrome(options, Service(driver))
+    started.set_script_timeout(PATIENCE)
+    return started
 
 
 def open_report(driver: webdriver.Chrome, path: Path, link: str = "") -> webdriver.Chrome:
@@ -43,14 +49,22 @@ def open_report(driver: webdriver.Chrome, path: Path, link: str = "") -> webdriv
     for log in ("browser", "performance"):
         driver.get_log(log)
     driver.get(path.as_uri() + link)
-    until(driver, "return document.querySelector('.graph svg .node') !== null || !document.querySelector('.graph')")
+    until(driver, READY)
     return driver
+
+
+def reload(driver: webdriver.Chrome) -> None:
+    """Reloads the page and waits until it is drawn."""
+    driver.execute_script("window.stale = true")
+    driver.refresh()
+    until(driver, READY)
 
 
 def resize(driver: webdriver.Chrome, width: int, height: int) -> None:
     """Resizes the window to a size in CSS pixels."""
     size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
     driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    until(driver, f"return innerWidth === {width} && innerHeight === {height}")
 
 
 def view(driver: webdriver.Chrome) -> dict[str, float]:
@@ -59,12 +73,9 @@ def view(driver: webdriver.Chrome) -> dict[str, float]:
 
 
 def still(driver: webdriver.Chrome) -> dict[str, float]:
-    """The transform of the drawing once its animation has ended."""
-    before, now = None, view(driver)
-    while now != before:
-        time.sleep(0.15)
-        before, now = now, view(driver)
-    return now
+    """The transform of the drawing once layout and animation have ended."""
+    until(driver, "return document.querySelector('.busy').hidden && !R.graph.svg.__transition")
+    return view(driver)
 
 
 def smallest_text(driver: webdriver.Chrome) -> float:

@@ -45,7 +45,7 @@ def test_the_panel_of_a_layer_leads_to_the_fault_inside(session, faulty):
     until(
         session,
         "return document.querySelector('.node.selected')?.textContent",
-        lambda t: t.startswith("Multiplyhalved"),
+        lambda t: t and t.startswith("Multiplyhalved"),
     )
     assert session.execute_script("return document.querySelector('.cluster.body.fault') !== null")
 

@@ -6,7 +6,7 @@ from urllib.parse import unquote
 
 from selenium.webdriver.common.by import By
 
-from tests.browser.driver import find, open_report, panel, until
+from tests.browser.driver import find, open_report, panel, reload, until
 
 LINK = "return decodeURIComponent(location.hash)"
 NAME = "encoder/layer_5/attention/probabilities"
@@ -17,7 +17,7 @@ def test_the_address_follows_the_selection(session, sound):
     assert session.execute_script(LINK) == ""
     find(session, NAME)
     assert session.execute_script(LINK) == f"#graph/layer={NAME}"
-    session.refresh()
+    reload(session)
     until(
         session, "return document.querySelector('.node.selected')?.textContent", lambda t: t and t.startswith("SoftMax")
     )

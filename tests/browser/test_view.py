@@ -8,7 +8,7 @@ import pytest
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
-from tests.browser.driver import open_report, panel, resize, smallest_text, still, until, view
+from tests.browser.driver import open_report, panel, reload, resize, smallest_text, still, until, view
 
 READABLE = 9 - 1e-6
 """Minimum height of letters in pixels."""
@@ -45,6 +45,16 @@ def test_it_opens_on_the_first_fault(session, faulty):
     assert "cannot broadcast" in panel(session)
     assert smallest_text(session) >= READABLE
     assert view(session)["k"] >= 0.9
+
+
+def test_the_graph_opens_on_the_input_after_another_view(session, sound):
+    """The initial view depends on the size of the drawing, which is zero until its tab is shown."""
+    open_report(session, sound)
+    wanted = view(session)
+    open_report(session, sound, "#memory")
+    session.find_element(By.ID, "tab-graph").click()
+    until(session, "return R.graph.svg.dataset.detail")
+    assert view(session) == wanted
 
 
 @pytest.mark.parametrize("zoom", [0.001, 0.05, 0.2, 0.44, 0.46, 0.7, 0.89, 1.5])
@@ -152,8 +162,7 @@ def test_zoom_has_buttons(session, sound):
 def test_a_narrow_screen_is_enough(session, sound):
     open_report(session, sound)
     resize(session, 420, 820)
-    session.refresh()
-    until(session, "return document.querySelector('.graph svg .node') !== null")
+    reload(session)
     assert session.execute_script("return document.documentElement.scrollWidth") <= 420
     assert not session.find_element(By.ID, "panel").is_displayed()  # which would cover half of the graph
     assert session.execute_script("return document.querySelector('.graph').clientHeight") > 500

@@ -5,6 +5,7 @@
     request = 0,
     pending = null,
     drawn = null,
+    opened = false,
     colour = "kind",
     group = null,
     camera = null,
@@ -42,7 +43,7 @@
       if (drawn && element.isConnected) {
         camera.bounds(drawn.extent);
         showMap();
-        look();
+        opened ? look() : openCamera();
       }
     }).observe(svg);
     element.prepend(R.bar());
@@ -74,8 +75,7 @@
   };
 
   function draw(places) {
-    const first = drawn === null,
-      { found, after, keep } = pending;
+    const { found, after, keep } = pending;
     drawn = { ...found, places, extent: R.extentOf(places), frames: R.framesOf(found, places) };
     const clusters = drawn.frames
       .filter((f) => f.container)
@@ -102,11 +102,19 @@
     mark();
     camera.bounds(drawn.extent);
     const now = keep && placeOf(keep.key);
-    if (first) camera.open(drawn.extent, beginning(), R.selected !== null);
+    if (!opened) openCamera();
     else if (now) camera.shift(keep.at[0] - now[0], keep.at[1] - now[1]);
     else look();
     element.dataset.ready = String(request);
     after?.();
+  }
+
+  // Sets the initial view. Deferred while the drawing has no size: in another tab, or in a hidden frame.
+  function openCamera() {
+    const { width, height } = svg.getBoundingClientRect();
+    if (!width || !height) return;
+    opened = true;
+    camera.open(drawn.extent, beginning(), R.selected !== null);
   }
 
   const placeOf = (key) => drawn.places.nodes[key] ?? drawn.places.clusters[key];
