@@ -27,7 +27,7 @@ def read_model(
     mmap: bool = False,
     sha256: str | Mapping[str, str] | None = None,
 ) -> Model:
-    """Read an OpenVINO IR (v10, v11) and infer every type and shape in it.
+    """Read an OpenVINO IR (v2 to v7, v10, v11) and infer every type and shape in it.
 
     `model`: path of the XML file, or its bytes. `weights`: path or bytes of the .bin file; by default the file beside
     the XML with the suffix .bin. `limits`: bounds on sizes, counts, memory and time for reading and running the model.
@@ -37,7 +37,7 @@ def read_model(
     `Model.warnings`, including every port whose declaration differs from the inferred type (`Model.differences`).
     Raises ReadError if the file is not an IR or does not match the digest, LimitExceeded if it exceeds a limit, and the
     error of the first invalid layer; `irload.check` and `irrun check` report all of them. Layers of unknown type do not
-    fail: their outputs get the declared types.
+    fail: their outputs get the declared types. Layers of IR v2 to v7 become operations, which `Model.rewritten` lists.
     """
     return _inferred(model, weights, limits, mmap=mmap, sha256=sha256)
 

@@ -38,6 +38,8 @@ class Model(Graph):
     weights_file: str | None = None
     limits: Limits = DEFAULT
     """Limits for reading, inferring and running the model."""
+    rewritten: list[str] = field(default_factory=list[str])
+    """IR v2 to v7: the layers that became other operations, as `ScaleShift 'scale1' → Multiply, Add`."""
     digests: Digests | None = None
     """Digests of the files, if they were hashed while reading."""
     inferred: Inferred | None = field(default=None, init=False, repr=False)

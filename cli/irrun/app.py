@@ -21,6 +21,7 @@ COMMANDS = {
     "infer": "Infer every layer's outputs and compare them with the declared ones.",
     "report": "Write an HTML page that shows a model.",
     "cache": "Show or clear the user's cache: compiled models, kernels, tuning results.",
+    "upgrade": "Rewrite a model of IR v2 to v10 as IR v11, and list the rewritten layers.",
     "save": "Rewrite a model: as IR v11, for other shapes, with constants of f16.",
 }
 PIPE_CLOSED = 141

@@ -42,7 +42,7 @@ def command(source: Source, target: Path, fp16: bool, strip_rt_info: bool, force
     from irrun.render import progress, safe, stderr
 
     files = [target, target.with_suffix(".bin")]
-    _require_free(files, source.model, source.weights, force=force)
+    require_free(files, source.model, source.weights, force=force)
     with progress("reading the model"):
         loaded = source.read()
     Notice()(loaded.differences)
@@ -55,7 +55,7 @@ def command(source: Source, target: Path, fp16: bool, strip_rt_info: bool, force
     return 0
 
 
-def _require_free(files: list[Path], model: Path, weights: Path | None, *, force: bool) -> None:
+def require_free(files: list[Path], model: Path, weights: Path | None, *, force: bool) -> None:
     """Raise UsageError for a target that exists, is not an .xml, or is MODEL."""
     if files[0].suffix.lower() != ".xml":
         raise click.UsageError(f"TARGET must end in .xml, found {files[0].name}")

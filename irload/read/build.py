@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from irload.core.element import element_of_precision
 from irload.core.op import Op
 from irload.core.pause import uncollected
@@ -33,6 +35,7 @@ def build(
     """Build the Model of a raw net. If `report` collects faults, faulty layers become unknown operations."""
     model = Model([], [], [], [], file, name=net.name, ir_version=net.version, rt_info=net.rt_info, limits=limits)
     model.warnings += net.warnings
+    model.rewritten = net.rewritten
     model.weights_file = weights.path
     builder = _Builder(weights, counted(report), model)
     with uncollected():
@@ -102,9 +105,10 @@ class _Builder:
         node.text = layer.data
         node.rt_info = layer.rt_info
         node.output_names = None if layer.output_names is None else frozenset(layer.output_names)
-        node.declared_inputs = [self.declared(p, layer) for p in layer.inputs]
+        if all(p.is_declared for p in layer.inputs):
+            node.declared_inputs = [self.declared(p, layer) for p in layer.inputs]
         node.outputs = [
-            Output(node, k, frozenset(p.names), self.declared(p, layer), rt_info=p.rt_info)
+            Output(node, k, frozenset(p.names), self.declared(p, layer) if p.is_declared else None, rt_info=p.rt_info)
             for k, p in enumerate(layer.outputs)
         ]
         if layer.type == "Result":
@@ -132,7 +136,9 @@ class _Builder:
         """Attach the parts of a layer outside `data`."""
         found: dict[str, Any] = {}
         for name, declaration in cls.declared.items():
-            if declaration.supplied and name == "data":
+            if declaration.supplied and name == "data" and layer.values is not None:
+                found[name] = partial(np.copy, layer.values)
+            elif declaration.supplied and name == "data":
                 found[name] = constant(layer, self.weights, self.limits, partial(self.warn, layer))
             elif declaration.supplied and name in layer.bodies:
                 found[name] = self.subgraph(layer, name)

@@ -52,8 +52,10 @@ class Elements:
         self.require_length(element, (name, type))
         if identity is None:
             return None
-        self.warn_of_unknown(element)
+        if not self.net.is_legacy:
+            self.warn_of_unknown(element)
         layer = RawLayer(identity, name, type, element.get("version", ""), element.sourceline, bodies=bodies)
+        layer.precision = element.get("precision")
         names = element.get("output_names")
         layer.output_names = None if names is None else self.names(element, names)
         for child in element:
@@ -68,6 +70,8 @@ class Elements:
                 self.runtime_attributes(layer, child)
             elif tag in MAPS:
                 layer.maps[tag] = [{**self.attributes(e), "tag": e.tag, "line": str(e.sourceline)} for e in child]
+            elif self.net.is_legacy and self.legacy(layer, child):
+                continue
             elif tag not in BODIES:
                 self.warn(f"line {child.sourceline}: unknown element <{tag}> in layer '{layer.name}'")
         if not layer.version and any(key in layer.data for key in _PROFILED):
@@ -77,6 +81,28 @@ class Elements:
                 self.where(element),
             )
         return layer
+
+    def legacy(self, layer: RawLayer, child: Element) -> bool:
+        """Read an element that only layers of IR v2 to v7 have: `blobs`, `weights`, `biases`, `convolution_data`.
+
+        False for any other element.
+        """
+        if child.tag == "blobs":
+            for blob in child:
+                self.blob(layer, blob)
+        elif child.tag in ("weights", "biases"):
+            self.blob(layer, child)
+        elif child.tag.endswith(("_data", "-data")):
+            layer.data.update(self.attributes(child))
+        else:
+            return False
+        return True
+
+    def blob(self, layer: RawLayer, element: Element) -> None:
+        """Read the offset and the size of weights in the .bin file."""
+        offset, size = self.natural(element, "offset"), self.natural(element, "size")
+        if offset is not None and size is not None:
+            layer.blobs[element.tag] = offset, size
 
     def ports(self, element: Element, ports: list[RawPort], *, is_output: bool) -> None:
         """Append the ports of an `input` or `output` element."""
@@ -90,7 +116,7 @@ class Elements:
             self.warn_of_unknown(child)
             identity = self.natural(child, "id")
             precision = child.get("precision")
-            if precision is None and is_output:
+            if precision is None and is_output and not self.net.is_legacy:
                 self.report(ReadError("an output port has no precision", self.where(child)))
             dims = tuple([self.dim(d) for d in child if d.tag == "dim"])
             info = child.find("rt_info") if len(child) > len(dims) and not self.net.is_v10 else None

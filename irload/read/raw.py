@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from irload.core.tensor import Array
 from irload.record import record
 
 
@@ -18,6 +19,8 @@ class RawPort:
     names: tuple[str, ...]
     line: int | None
     rt_info: list[dict[str, Any]]
+    is_declared: bool = True
+    """False for a port that is not in the file."""
 
 
 @dataclass(slots=True)
@@ -36,6 +39,12 @@ class RawLayer:
     rt_info: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     bodies: dict[str, RawGraph] = field(default_factory=dict[str, "RawGraph"])
     maps: dict[str, list[dict[str, str]]] = field(default_factory=dict[str, list[dict[str, str]]])
+    values: Array | None = None
+    """The values of a Const that is not in the .bin file."""
+    precision: str | None = None
+    """IR v2 to v7: the precision of the layer."""
+    blobs: dict[str, tuple[int, int]] = field(default_factory=dict[str, tuple[int, int]])
+    """IR v2 to v7: the offset and the size of the weights in the .bin file, by name."""
 
 
 @dataclass(slots=True)
@@ -81,8 +90,15 @@ class RawNet:
     rt_info: dict[str, Any] = field(default_factory=dict[str, Any])
     preprocess: RawPreprocess | None = None
     warnings: list[str] = field(default_factory=list[str])
+    rewritten: list[str] = field(default_factory=list[str])
+    """The layers of IR v2 to v7 that became other operations, a line each."""
 
     @property
     def is_v10(self) -> bool:
-        """Whether the file is IR v10, which has neither tensor names nor runtime attributes of layers and ports."""
-        return self.version == 10
+        """Whether the file is IR v10 or older, with neither tensor names nor runtime attributes of layers and ports."""
+        return self.version <= 10
+
+    @property
+    def is_legacy(self) -> bool:
+        """Whether the file is IR v2 to v7, whose layers are rewritten."""
+        return self.version < 10

@@ -24,6 +24,7 @@ __all__ = ["OnFault", "raise_first", "read_xml"]
 # Only the number of calls of the parser depends on it.
 CHUNK = 1 << 16  # pragma: no mutate
 _PARTS = ("layers", "edges", "rt_info", *OLD, "pre-process", "statistics")
+VERSIONS = (*range(2, 8), 10, 11)
 _TAGS = ("layer", "edge", *BODIES, "rt_info", *OLD, "pre-process")
 
 
@@ -116,6 +117,10 @@ class _Reader:
             self.net.rt_info = self.old
         for child in self.root:
             self.pass_over(child)
+        if self.net.is_legacy:
+            from irload.read.legacy import modernize
+
+            modernize(self.net, self.file, self.elements.report)
         return self.net
 
     def feed(self, parser: Any, head: bytes, stream: BinaryIO) -> None:
@@ -234,14 +239,10 @@ class _Reader:
         version = int(text) if text.isascii() and text.isdigit() and len(text) < 9 else None
         if version is None:
             raise ReadError(f"has version '{text[:40]}' on <net>; an IR states 10 or 11", where)
-        if version < 10:
-            raise ReadError(
-                f"is IR version {version}, which OpenVINO wrote until 2020 and itself no longer reads; versions 10 and "
-                "11 can be read. Convert the model again from its original framework (openvino.convert_model)",
-                where,
-            )
-        if version > 11:
+        if version > VERSIONS[-1]:
             raise ReadError(f"is IR version {version}, newer than the versions 10 and 11 that are known", where)
+        if version not in VERSIONS:
+            raise ReadError(f"is IR version {version}, which does not exist; an IR states 2 to 7, 10 or 11", where)
         self.net.name, self.net.version = root.get("name", ""), version
 
     def metadata(self, tag: str, element: Element) -> None:

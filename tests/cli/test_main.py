@@ -67,7 +67,7 @@ def layer(type: str, data: str = "") -> str:
     [
         ("<foo/>", (), main.UNREADABLE, "expected <net>"),
         ("", (), main.UNREADABLE, ""),
-        (XML.replace('"11"', '"7"').format("", ""), (), main.UNREADABLE, "version 7"),
+        (XML.replace('"11"', '"9"').format("", ""), (), main.UNREADABLE, "version 9"),
         (XML.format(PARAMETER + layer("FooBar") + RESULT, EDGES), ("--random", "1"), main.UNSUPPORTED, "FooBar"),
         (XML.format(PARAMETER + layer("Add") + RESULT, EDGES), ("--random", "1"), main.FINDINGS, "'[red]odd'"),
         (XML.format(PARAMETER + layer("ReLU") + RESULT, EDGES), (), main.USAGE, "--random SEED"),

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 import irload
-from irrun.main import OK, UNREADABLE, USAGE
+from irrun.main import FINDINGS, OK, UNREADABLE, USAGE
 from tests.cli.conftest import MODELS
 from tests.harness.runtime import core
+from tests.read.legacy import legacy_net
 
 DIGITS = MODELS / "digits" / "model.xml"
 IMAGE = np.load(MODELS / "digits" / "digit_7_0.npy")
@@ -89,3 +90,24 @@ def test_targets_that_are_rejected(target: str, words: str, irrun, tmp_path: Pat
 def test_a_model_that_cannot_be_read(irrun, tmp_path: Path) -> None:
     assert irrun("save", tmp_path / "none.xml", tmp_path / "x.xml").code == UNREADABLE
     assert not list(tmp_path.iterdir())
+
+
+def test_upgrade_writes_version_11_and_lists_the_rewritten_layers(irrun, tmp_path: Path) -> None:
+    text, blob = legacy_net("ScaleShift", "", [(1, 3)], [(1, 3)], {"weights": np.array([1, 2, 3], np.float32)})
+    (tmp_path / "old.xml").write_bytes(text)
+    (tmp_path / "old.bin").write_bytes(blob)
+    found = irrun("upgrade", tmp_path / "old.xml", "-o", tmp_path / "new.xml", "--json")
+    assert found.code == OK
+    assert found.json["ir_version"] == 6
+    assert found.json["rewritten"] == ["Input 'in0' → Parameter", "ScaleShift 'layer' → Multiply"]
+    assert found.json["unknown"] == []
+    x = np.array([[5, 6, 7]], np.float32)
+    assert core().compile_model(str(tmp_path / "new.xml"), "CPU")(x)[0].tolist() == [[5, 12, 21]]
+    assert irrun("upgrade", tmp_path / "old.xml", "-o", tmp_path / "old.xml").code == USAGE
+
+
+def test_upgrade_reports_layers_without_an_equivalent(irrun, tmp_path: Path) -> None:
+    (tmp_path / "old.xml").write_bytes(legacy_net("Oddity", "", [(1, 3)], [(1, 3)])[0])
+    found = irrun("upgrade", tmp_path / "old.xml", "-o", tmp_path / "new.xml")
+    assert found.code == FINDINGS
+    assert "Oddity" in found.out

@@ -123,7 +123,7 @@ OUTPUT_PORT = RELU.split("<output>")[1].split("</output>")[0]
 FUSED = '<attribute name="fused_names" version="0" value="a"/>'
 
 REFUSED = {
-    "version 7": net(version="7"),
+    "version 9": net(version="9"),
     "no layer id": changed('<layer id="1"', "<layer"),
     "id with letters": changed('id="2"', 'id="2x"'),
     "negative id": changed('id="2"', 'id="-2"'),

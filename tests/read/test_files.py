@@ -46,7 +46,7 @@ CONTENTS = {
     "a DOCTYPE": (changed("<net", "<!DOCTYPE net><net").encode(), "DOCTYPE"),
     "a DOCTYPE after comments": (changed("<net", "<!-- a --> <?b c?>\n<!DOCTYPE net []><net").encode(), "DOCTYPE"),
     "no version": (BASE.replace(' version="11"', "").encode(), "10 or 11"),
-    "version 7": (net(version="7").encode(), "IR version 7.*original framework"),
+    "version 9": (net(version="9").encode(), "IR version 9, which does not exist"),
     "version 12": (net(version="12").encode(), "newer"),
     "version x": (net(version="x").encode(), "10 or 11"),
     "an execution graph": (

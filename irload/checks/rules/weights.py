@@ -21,7 +21,7 @@ _FEW = 16
 
 
 def constants(subject: Subject) -> list[ConstantRange]:
-    """(layer, element type, shape, offset, size) of every Const whose attributes can be read, bodies included."""
+    """(layer, element type, shape, offset, size) of every Const in the .bin file whose attributes can be read."""
     if subject.constants is None:
         subject.constants = list(_constants(subject))
     return subject.constants
@@ -30,7 +30,7 @@ def constants(subject: Subject) -> list[ConstantRange]:
 def _constants(subject: Subject) -> Iterator[ConstantRange]:
     for scope in subject.scopes:
         for layer in scope.layers.values():
-            if layer.type != "Const":
+            if layer.type != "Const" or layer.values is not None:
                 continue
             offset, size = layer.data.get("offset", ""), layer.data.get("size", "")
             try:

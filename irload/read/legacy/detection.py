@@ -1,0 +1,95 @@
+"""Layers of detectors: prior boxes, DetectionOutput, Proposal, YOLO."""
+
+from __future__ import annotations
+
+from irload.read.legacy.layer import LegacyLayer, Wire
+from irload.read.legacy.table import rewrites
+
+_BOXES = ("min_size", "max_size", "aspect_ratio", "density", "fixed_ratio", "fixed_size")
+_FLAGS = frozenset(
+    {
+        *("clip", "flip", "scale_all_sizes", "share_location", "variance_encoded_in_target", "clip_before_nms"),
+        *("clip_after_nms", "decrease_label_id", "normalized", "normalize"),
+    }
+)
+
+_SIZES = ("input_height", "input_width")
+"""Attributes that files state as −1 where the boxes are normalized."""
+
+
+@rewrites("PriorBox")
+def prior_box(layer: LegacyLayer) -> Wire:
+    """PriorBox; the declared dims of the inputs are the sizes of the feature map and of the image."""
+    data = _flags(layer, layer.kept(*_BOXES, "clip", "flip", "scale_all_sizes", "step", "offset", "variance"))
+    return _priors(layer, "PriorBox", data)
+
+
+@rewrites("PriorBoxClustered")
+def prior_box_clustered(layer: LegacyLayer) -> Wire:
+    """PriorBoxClustered of the declared dims, or of the image size in the attributes."""
+    data = layer.kept("width", "height", "clip", "step", "step_w", "step_h", "offset", "variance")
+    return _priors(layer, "PriorBoxClustered", _flags(layer, data))
+
+
+def _priors(layer: LegacyLayer, type: str, data: dict[str, str]) -> Wire:
+    image = list(layer.input_dims(1)[2:])
+    for axis, names in enumerate((("img_h", "img_size"), ("img_w", "img_size"))):
+        stated = next((layer.integer(name) for name in names if layer.has(name)), 0)
+        image[axis] = stated or image[axis]
+    sizes = layer.constant("grid", list(layer.input_dims()[2:])), layer.constant("image", image)
+    boxes = layer.op(type, *sizes, data=data)
+    return layer.reshaped(boxes, layer.output_dims())
+
+
+@rewrites("DetectionOutput")
+def detection_output(layer: LegacyLayer) -> Wire:
+    """DetectionOutput."""
+    names = ("num_classes", "background_label_id", "top_k", "keep_top_k", "code_type", "nms_threshold")
+    names += ("confidence_threshold", "input_height", "input_width", "objectness_score", "share_location")
+    names += ("variance_encoded_in_target", "clip_before_nms", "clip_after_nms", "decrease_label_id", "normalized")
+    data = {"confidence_threshold": "-1"} | _flags(layer, layer.kept(*names))
+    data = {"keep_top_k": "-1"} | {k: v for k, v in data.items() if k not in _SIZES or layer.integer(k) > 0}
+    return layer.op("DetectionOutput", *layer.inputs, data=data)
+
+
+@rewrites("Proposal")
+def proposal(layer: LegacyLayer) -> list[Wire]:
+    """Proposal; the sizes of the image have one axis."""
+    names = ("base_size", "pre_nms_topn", "post_nms_topn", "nms_thresh", "feat_stride", "min_size", "ratio", "scale")
+    names += ("clip_before_nms", "clip_after_nms", "normalize", "box_size_scale", "box_coordinate_scale", "framework")
+    size = layer.input(2)
+    if len(layer.input_dims(2)) > 1:
+        size = layer.reshaped(size, [layer.input_dims(2)[-1]], "image")
+    data, count = _flags(layer, layer.kept(*names)), len(layer.raw.outputs)
+    opset = "opset4" if count > 1 else "opset1"
+    found = layer.op("Proposal", layer.input(), layer.input(1), size, data=data, opset=opset, outputs=count)
+    return [Wire(found.source, k) for k in range(count)]
+
+
+@rewrites("RegionYolo")
+def region_yolo(layer: LegacyLayer) -> Wire:
+    """RegionYolo. All anchors are used if there is a SoftMax."""
+    names = ("anchors", "axis", "coords", "classes", "end_axis", "num", "mask")
+    softmax = layer.flag("do_softmax", True)
+    data = {"axis": "1", "end_axis": "3"} | layer.kept(*names) | {"do_softmax": str(softmax).lower()}
+    found = layer.op("RegionYolo", layer.input(), data=data)
+    return found if softmax and len(layer.output_dims()) < 4 else layer.reshaped(found, layer.output_dims())
+
+
+@rewrites("ReorgYolo")
+def reorg_yolo(layer: LegacyLayer) -> Wire:
+    """ReorgYolo."""
+    return layer.op("ReorgYolo", layer.input(), data={"stride": layer.text("stride")}, opset="opset2")
+
+
+@rewrites("CTCGreedyDecoder")
+def ctc_greedy_decoder(layer: LegacyLayer) -> Wire:
+    """CTCGreedyDecoder, which merges repeated classes by default."""
+    data = {"ctc_merge_repeated": str(layer.flag("ctc_merge_repeated", True)).lower()}
+    return layer.op("CTCGreedyDecoder", *layer.inputs, data=data)
+
+
+def _flags(layer: LegacyLayer, data: dict[str, str]) -> dict[str, str]:
+    """The attributes with booleans as `true` and `false`."""
+    flags = {name: str(layer.flag(name, False)).lower() for name in data if name in _FLAGS}
+    return data | flags

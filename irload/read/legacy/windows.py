@@ -1,0 +1,110 @@
+"""The windows of legacy convolutions and poolings, in both spellings of their attributes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from irload.errors import AttributeInvalid, ShapeMismatch
+from irload.read.legacy.layer import LegacyLayer, listed
+from irload.record import record
+
+Pads = tuple[Sequence[int], Sequence[int]]
+_AXES = ("z", "y", "x")
+_ENDS = {"x": "pad-r", "y": "pad-b", "z": "pad-back"}
+
+
+@record()
+class Windows:
+    """Kernel, strides, dilations and pads by axis. `auto_pad` overrides the pads."""
+
+    kernel: tuple[int, ...]
+    strides: tuple[int, ...]
+    dilations: tuple[int, ...]
+    pads_begin: tuple[int, ...]
+    pads_end: tuple[int, ...]
+    auto_pad: str
+
+    @staticmethod
+    def of(layer: LegacyLayer) -> Windows:
+        """Read the lists `kernel`, `strides` …, or `kernel-y`, `kernel-x`, `stride-y` …."""
+        rank = len(layer.input_dims()) - 2
+        if not 1 <= rank <= 3:
+            raise ShapeMismatch(f"has an input of rank {rank + 2}, expected 3 to 5")
+        begin = _by_axis(layer, rank, "pads_begin", "pad", 0)
+        return Windows(
+            _by_axis(layer, rank, "kernel", "kernel", None),
+            _by_axis(layer, rank, "strides", "stride", 1),
+            _by_axis(layer, rank, "dilations", "dilation", 1),
+            begin,
+            _ends(layer, rank, begin),
+            layer.text("auto_pad", "explicit"),
+        )
+
+    def attributes(self, pads: Pads) -> dict[str, str]:
+        """The attributes of a convolution."""
+        begin, end = pads
+        return {
+            "strides": listed(self.strides),
+            "dilations": listed(self.dilations),
+            "pads_begin": listed(begin),
+            "pads_end": listed(end),
+            "auto_pad": "explicit",
+        }
+
+    def convolved_pads(self, data: Sequence[int], outputs: Sequence[int]) -> Pads:
+        """The pads with which a convolution of this data has the declared outputs."""
+        total = [
+            (out - 1) * s + d * (k - 1) + 1 - n
+            for n, out, k, s, d in zip(data, outputs, self.kernel, self.strides, self.dilations, strict=True)
+        ]
+        return self._pads(total, data, outputs)
+
+    def transposed_pads(self, data: Sequence[int], outputs: Sequence[int]) -> Pads:
+        """The pads with which a transposed convolution has the declared outputs; negative ends add outputs."""
+        total = [
+            (n - 1) * s + d * (k - 1) + 1 - out
+            for n, out, k, s, d in zip(data, outputs, self.kernel, self.strides, self.dilations, strict=True)
+        ]
+        begin = self._begin(total)
+        return begin, [t - b for t, b in zip(total, begin, strict=True)]
+
+    def _begin(self, total: Sequence[int]) -> Sequence[int]:
+        if self.auto_pad == "same_upper":
+            return [max(t, 0) // 2 for t in total]
+        if self.auto_pad == "same_lower":
+            return [max(t, 0) - max(t, 0) // 2 for t in total]
+        return [0] * len(total) if self.auto_pad == "valid" else self.pads_begin
+
+    def _pads(self, total: Sequence[int], data: Sequence[int], outputs: Sequence[int]) -> Pads:
+        """Pads as stated where they give the declared outputs, else ends that do."""
+        begin = self._begin(total)
+        stated = self.pads_end if self.auto_pad == "explicit" else [0] * len(total)
+        ends = [
+            end if (n + b + end - d * (k - 1) - 1) // s + 1 == out else t - b
+            for n, out, t, b, end, k, s, d in zip(
+                data, outputs, total, begin, stated, self.kernel, self.strides, self.dilations, strict=True
+            )
+        ]
+        return begin, ends
+
+
+def _by_axis(layer: LegacyLayer, rank: int, name: str, short: str, default: int | None) -> tuple[int, ...]:
+    """A list, or one attribute per axis; one value serves all axes."""
+    for spelling in (name, name.removesuffix("s")):
+        if layer.has(spelling):
+            found = layer.integers(spelling)
+            break
+    else:
+        found = tuple(layer.integer(f"{short}-{axis}", default) for axis in _AXES[-rank:])
+    if len(found) == 1:
+        found *= rank
+    if len(found) != rank:
+        raise AttributeInvalid(f"attribute {name} must have {rank} values, found {len(found)}")
+    return found
+
+
+def _ends(layer: LegacyLayer, rank: int, begin: Sequence[int]) -> tuple[int, ...]:
+    if layer.has("pads_end"):
+        return _by_axis(layer, rank, "pads_end", "", 0)
+    axes = _AXES[-rank:]
+    return tuple(layer.integer(_ENDS[axis], start) for axis, start in zip(axes, begin, strict=True))

@@ -1,0 +1,54 @@
+"""Small files of IR v2 to v7: one layer between inputs and results, its weights in a .bin."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from irload.core.tensor import Array
+
+Dims = Sequence[int]
+
+
+def ports(dims: Sequence[Dims], first: int, precision: str = "") -> str:
+    """The ports of a layer, numbered from `first`."""
+    kind = f' precision="{precision}"' if precision else ""
+    listed = ["".join(f"<dim>{d}</dim>" for d in shape) for shape in dims]
+    return "".join(f'<port id="{k}"{kind}>{text}</port>' for k, text in enumerate(listed, first))
+
+
+def legacy_net(
+    type: str,
+    data: str,
+    inputs: Sequence[Dims],
+    outputs: Sequence[Dims],
+    blobs: Mapping[str, Array] | None = None,
+    version: int = 6,
+    constants: Mapping[int, Array] | None = None,
+    precision: str = "FP32",
+) -> tuple[bytes, bytes]:
+    """The XML and the weights of a file with one layer. `constants`: inputs that are Const layers of i32."""
+    blob, places = b"", ""
+    for name, values in (blobs or {}).items():
+        places += f'<{name} offset="{len(blob)}" size="{values.nbytes}"/>'
+        blob += values.tobytes()
+    layers, edges = "", ""
+    for k, dims in enumerate(inputs):
+        type_, extra, kind = "Input", "", precision
+        if constants and k in constants:
+            values = constants[k]
+            extra = f'<blobs><custom offset="{len(blob)}" size="{values.nbytes}"/></blobs>'
+            blob += values.tobytes()
+            type_, kind = "Const", "I32" if values.dtype == np.int32 else precision
+        layers += (
+            f'<layer id="{k}" name="in{k}" type="{type_}" precision="{kind}">'
+            f"<output>{ports([dims], 0)}</output>{extra}</layer>"
+        )
+        edges += f'<edge from-layer="{k}" from-port="0" to-layer="50" to-port="{k}"/>'
+    layers += (
+        f'<layer id="50" name="layer" type="{type}" precision="{precision}">{data}<input>{ports(inputs, 0)}</input>'
+        f"<output>{ports(outputs, len(inputs))}</output>{f'<blobs>{places}</blobs>' if places else ''}</layer>"
+    )
+    text = f'<net name="m" version="{version}" batch="1"><layers>{layers}</layers><edges>{edges}</edges></net>'
+    return text.encode(), blob

@@ -1,0 +1,385 @@
+"""IR v2 to v7: each layer type against its definition in NumPy, state, bodies, and faults."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from itertools import product
+from math import ceil
+from typing import Any
+
+import numpy as np
+import pytest
+
+import irload
+from irload.core.tensor import Array
+from irload.errors import IRError
+from irload.graph import UnknownOp
+from tests.harness.runtime import core
+from tests.read.legacy import Dims, legacy_net, ports
+
+rng = np.random.default_rng(7)
+
+
+def weights(*dims: int) -> Array:
+    return rng.standard_normal(dims).astype(np.float32)
+
+
+@dataclass
+class Row:
+    """A layer, and its definition: a function of the inputs that are not constants."""
+
+    type: str
+    data: str
+    inputs: Sequence[Dims]
+    outputs: Sequence[Dims]
+    expected: Callable[..., Any]
+    blobs: dict[str, Array] = field(default_factory=dict)
+    constants: dict[int, Array] = field(default_factory=dict)
+    version: int = 6
+
+
+def conv(x: Array, w: Array, stride: int = 1, pad: int = 0, groups: int = 1, dilation: int = 1) -> Array:
+    """A convolution of squares by its definition."""
+    x = np.pad(x, [(0, 0), (0, 0), (pad, pad), (pad, pad)])
+    reach = dilation * (w.shape[2] - 1) + 1
+    size = [(n - reach) // stride + 1 for n in x.shape[2:]]
+    out = np.zeros((x.shape[0], w.shape[0], *size), np.float32)
+    per = w.shape[0] // groups
+    for o, (i, j) in product(range(w.shape[0]), np.ndindex(*size)):
+        c = o // per * w.shape[1]
+        window = x[0, c : c + w.shape[1], i * stride :, j * stride :][:, :reach:dilation, :reach:dilation]
+        out[0, o, i, j] = (window * w[o]).sum()
+    return out
+
+
+def pooled(x: Array, kernel: int, stride: int, size: int, how: Callable[[Array], Any], pad: int = 0) -> Array:
+    out = np.zeros((*x.shape[:2], size, size), np.float32)
+    filler = np.nan
+    padded = np.pad(x, [(0, 0), (0, 0), (pad, pad + kernel), (pad, pad + kernel)], constant_values=filler)
+    for c, i, j in product(range(x.shape[1]), range(size), range(size)):
+        window = padded[0, c, i * stride : i * stride + kernel, j * stride : j * stride + kernel]
+        out[0, c, i, j] = how(window)
+    return out
+
+
+def spread(x: Array, values: Array) -> Array:
+    return x * values.reshape(1, -1, *[1] * (x.ndim - 2))
+
+
+W, B = weights(4, 3, 3, 3), weights(4)
+GROUPED, FC, SCALE, SHIFT, SLOPES = weights(4, 2, 3, 3), weights(5, 12), weights(3), weights(3), weights(3)
+DECONV = weights(3, 2, 2, 2)
+KERNEL = 'kernel="3,3" output="4" strides="{s}" pads_begin="{p}" pads_end="{p}" dilations="{d}" group="{g}"'
+
+
+def kernel(s: str = "1,1", p: str = "0,0", d: str = "1,1", g: int = 1) -> str:
+    return f"<data {KERNEL.format(s=s, p=p, d=d, g=g)}/>"
+
+
+def deconvolved(x: Array) -> Array:
+    out = np.zeros((1, 2, 2 * x.shape[2], 2 * x.shape[3]), np.float32)
+    for c, i, j in product(range(3), range(x.shape[2]), range(x.shape[3])):
+        out[0, :, 2 * i : 2 * i + 2, 2 * j : 2 * j + 2] += x[0, c, i, j] * DECONV[c]
+    return out
+
+
+def across(x: Array) -> Array:
+    total = np.stack([(x[:, max(c - 1, 0) : c + 2] ** 2).sum(1) for c in range(x.shape[1])], 1)
+    return x / (2 + 0.5 / 3 * total) ** 0.75
+
+
+def softmax(x: Array, axis: int) -> Array:
+    e = np.exp(x - x.max(axis, keepdims=True))
+    return e / e.sum(axis, keepdims=True)
+
+
+NCHW = (1, 3, 6, 6)
+ROWS = [
+    Row("Convolution", kernel(p="1,1"), [NCHW], [(1, 4, 6, 6)], lambda x: conv(x, W, pad=1), {"weights": W}),
+    Row(
+        "Convolution",
+        '<data kernel-x="3" kernel-y="3" stride-x="2" stride-y="2" pad-x="1" pad-y="1" output="4" group="1"/>',
+        [NCHW],
+        [(1, 4, 3, 3)],
+        lambda x: conv(x, W, stride=2, pad=1) + B.reshape(1, 4, 1, 1),
+        {"weights": W, "biases": B},
+        version=2,
+    ),
+    Row(
+        "Convolution",
+        kernel(s="1,1", d="2,2", g=2),
+        [(1, 4, 7, 7)],
+        [(1, 4, 3, 3)],
+        lambda x: conv(x, GROUPED, groups=2, dilation=2),
+        {"weights": GROUPED},
+    ),
+    Row(
+        "Deconvolution",
+        '<data kernel="2,2" strides="2,2" pads_begin="0,0" pads_end="0,0" output="2" group="1"/>',
+        [(1, 3, 3, 4)],
+        [(1, 2, 6, 8)],
+        deconvolved,
+        {"weights": DECONV},
+    ),
+    Row(
+        "Pooling",
+        '<data kernel="3,3" strides="2,2" pads_begin="0,0" pads_end="0,0" pool-method="max" rounding_type="ceil"/>',
+        [NCHW],
+        [(1, 3, 3, 3)],
+        lambda x: pooled(x, 3, 2, ceil(3 / 2) + 1, np.nanmax),
+    ),
+    Row(
+        "Pooling",
+        '<data kernel="2,2" strides="2,2" pads_begin="1,1" pads_end="1,1" pool-method="avg" exclude-pad="true"/>',
+        [NCHW],
+        [(1, 3, 4, 4)],
+        lambda x: pooled(x, 2, 2, 4, np.nanmean, 1),
+    ),
+    Row(
+        "Pooling",
+        '<pooling_data kernel-x="2" kernel-y="2" stride-x="2" stride-y="2" pool-method="avg" exclude-pad="false" '
+        'pad-x="1" pad-y="1"/>',
+        [NCHW],
+        [(1, 3, 4, 4)],
+        lambda x: pooled(np.nan_to_num(x), 2, 2, 4, lambda w: np.nansum(w) / 4, 1),
+        version=2,
+    ),
+    Row(
+        "FullyConnected",
+        '<data out-size="5"/>',
+        [(1, 3, 2, 2)],
+        [(1, 5)],
+        lambda x: x.reshape(1, 12) @ FC.T,
+        {"weights": FC},
+    ),
+    Row("ScaleShift", "", [NCHW], [NCHW], lambda x: spread(x, SCALE), {"weights": SCALE}),
+    Row(
+        "ScaleShift",
+        '<data broadcast="0"/>',
+        [NCHW],
+        [NCHW],
+        lambda x: spread(x, SCALE) + spread(np.ones_like(x), SHIFT),
+        {"weights": SCALE, "biases": SHIFT},
+    ),
+    Row(
+        "BatchNormalization",
+        '<data epsilon="0.5"/>',
+        [NCHW],
+        [NCHW],
+        lambda x: spread(x - spread(np.ones_like(x), SHIFT), 1 / np.sqrt(SCALE**2 + 0.5)),
+        {"weights": SCALE**2, "biases": SHIFT},
+    ),
+    Row("ReLU", '<data negative_slope="0.1"/>', [NCHW], [NCHW], lambda x: np.where(x > 0, x, x * np.float32(0.1))),
+    Row("PReLU", "", [NCHW], [NCHW], lambda x: np.where(x > 0, x, spread(x, SLOPES)), {"weights": SLOPES}),
+    Row("Clamp", '<data min="-0.5" max="0.25"/>', [NCHW], [NCHW], lambda x: np.clip(x, -0.5, 0.25)),
+    Row("ReLU6", "", [NCHW], [NCHW], lambda x: np.clip(x, 0, 6)),
+    Row("Activation", '<data type="sigmoid"/>', [NCHW], [NCHW], lambda x: 1 / (1 + np.exp(-x))),
+    Row("TanH", "", [NCHW], [NCHW], np.tanh),
+    Row("SoftMax", '<data axis="3"/>', [NCHW], [NCHW], lambda x: softmax(x, 3)),
+    Row("Power", '<data power="2" scale="3" shift="1"/>', [NCHW], [NCHW], lambda x: (3 * x + 1) ** 2),
+    Row("Eltwise", '<data operation="sum" coeff="2,-1"/>', [NCHW, NCHW], [NCHW], lambda x, y: 2 * x - y),
+    Row("Eltwise", '<data operation="mul"/>', [NCHW, NCHW, NCHW], [NCHW], lambda x, y, z: x * y * z),
+    Row("Eltwise", '<data operation="max"/>', [NCHW, NCHW], [NCHW], np.maximum),
+    Row("Eltwise", '<data operation="less"/>', [NCHW, NCHW], [NCHW], lambda x, y: (x < y).astype(np.float32)),
+    Row(
+        "Norm",
+        '<data alpha="0.5" beta="0.75" k="2" local-size="3" region="across"/>',
+        [(1, 5, 2, 2)],
+        [(1, 5, 2, 2)],
+        across,
+    ),
+    Row(
+        "Normalize",
+        '<data across_spatial="0" channel_shared="0" eps="0.001"/>',
+        [NCHW],
+        [NCHW],
+        lambda x: spread(x / np.sqrt((x**2).sum(1, keepdims=True) + 0.001), SCALE),
+        {"weights": SCALE},
+    ),
+    Row("Permute", '<data order="0,2,3,1"/>', [NCHW], [(1, 6, 6, 3)], lambda x: x.transpose(0, 2, 3, 1)),
+    Row("Flatten", '<data axis="1"/>', [NCHW], [(1, 108)], lambda x: x.reshape(1, 108)),
+    Row("Reshape", '<data dim="0,-1,6" axis="0" num_axes="-1"/>', [NCHW], [(1, 18, 6)], lambda x: x.reshape(1, 18, 6)),
+    Row("Concat", '<data axis="2"/>', [NCHW, (1, 3, 2, 6)], [(1, 3, 8, 6)], lambda x, y: np.concatenate([x, y], 2)),
+    Row("Slice", '<data axis="1"/>', [NCHW], [(1, 1, 6, 6), (1, 2, 6, 6)], lambda x: (x[:, :1], x[:, 1:])),
+    Row("Crop", '<data axis="2,3" offset="1,2"/>', [NCHW], [(1, 3, 4, 3)], lambda x: x[:, :, 1:5, 2:5]),
+    Row("Tile", '<data axis="1" tiles="2"/>', [NCHW], [(1, 6, 6, 6)], lambda x: np.tile(x, (1, 2, 1, 1))),
+    Row("Copy", "", [NCHW], [NCHW], lambda x: x),
+    Row(
+        "Pad",
+        '<data pads_begin="0,0,1,0" pads_end="0,0,0,2" pad_mode="constant" pad_value="3"/>',
+        [NCHW],
+        [(1, 3, 7, 8)],
+        lambda x: np.pad(x, [(0, 0), (0, 0), (1, 0), (0, 2)], constant_values=3),
+    ),
+    Row(
+        "StridedSlice",
+        '<data begin_mask="0,1,1,1" end_mask="0,0,1,1" new_axis_mask="0" shrink_axis_mask="0" ellipsis_mask="0"/>',
+        [NCHW, (4,), (4,), (4,)],
+        [(1, 2, 3, 2)],
+        lambda x: x[:, 1:, 0:6:2, 1:5:2],
+        constants={
+            1: np.array([5, 1, 0, 1], np.int32),
+            2: np.array([0, 0, 6, 5], np.int32),
+            3: np.array([1, 1, 2, 2], np.int32),
+        },
+    ),
+    Row(
+        "Gather",
+        '<data axis="1"/>',
+        [NCHW, (2,)],
+        [(1, 2, 6, 6)],
+        lambda x: x[:, [2, 0]],
+        constants={1: np.array([2, 0], np.int32)},
+    ),
+    Row("ArgMax", '<data axis="1" top_k="1"/>', [NCHW], [(1, 1, 6, 6)], lambda x: x.argmax(1)[:, None]),
+    Row(
+        "Resample",
+        '<data type="caffe.ResampleParameter.NEAREST" factor="2" antialias="0"/>',
+        [NCHW],
+        [(1, 3, 12, 12)],
+        lambda x: x.repeat(2, 2).repeat(2, 3),
+    ),
+    Row(
+        "Interp",
+        '<data align_corners="1" pad_beg="0" pad_end="0"/>',
+        [(1, 1, 2, 2)],
+        [(1, 1, 3, 3)],
+        lambda x: np.array([[1, 0], [0.5, 0.5], [0, 1]]) @ x @ np.array([[1, 0.5, 0], [0, 0.5, 1]]),
+    ),
+    Row(
+        "MVN",
+        '<data across_channels="0" normalize_variance="0" eps="1e-9"/>',
+        [NCHW],
+        [NCHW],
+        lambda x: x - x.mean((2, 3), keepdims=True),
+    ),
+]
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda r: f"{r.type}-{r.data[:40]}")
+@pytest.mark.parametrize("half", [False, True], ids=["f32", "f16"])
+def test_layers(row: Row, half: bool) -> None:
+    kind = np.float16 if half else np.float32
+    blobs = {name: values.astype(kind) for name, values in row.blobs.items()}
+    text, blob = legacy_net(
+        row.type, row.data, row.inputs, row.outputs, blobs, row.version, row.constants, "FP16" if half else "FP32"
+    )
+    model = irload.read_model(text, blob)
+    assert model.warnings == []
+    given = [weights(*dims) for k, dims in enumerate(row.inputs) if k not in row.constants]
+    found = irload.compile_model(model, jit=False)(given)
+    expected = row.expected(*given)
+    expected = expected if isinstance(expected, tuple) else (expected,)
+    assert len(found) == len(expected)
+    for k, values in enumerate(expected):
+        np.testing.assert_allclose(found[k], values, rtol=2e-3 if half else 2e-5, atol=2e-3 if half else 2e-5)
+
+
+def test_a_saved_file_is_read_by_the_runtime(tmp_path) -> None:
+    text, blob = legacy_net("ScaleShift", "", [NCHW], [NCHW], {"weights": SCALE.astype(np.float16)}, precision="FP16")
+    model = irload.read_model(text, blob)
+    irload.save_model(model, tmp_path / "new.xml")
+    x = weights(*NCHW)
+    theirs = core().compile_model(str(tmp_path / "new.xml"), "CPU", {"INFERENCE_PRECISION_HINT": "f32"})(x)[0]
+    np.testing.assert_allclose(irload.compile_model(model, jit=False)(x)[0], theirs, rtol=1e-6)
+
+
+def test_rewritten_layers_are_listed() -> None:
+    text, blob = legacy_net("ScaleShift", "", [NCHW], [NCHW], {"weights": SCALE, "biases": SHIFT})
+    model = irload.read_model(text, blob)
+    assert model.ir_version == 6
+    assert model.rewritten == ["Input 'in0' → Parameter", "ScaleShift 'layer' → Multiply, Add"]
+    assert [o.any_name for o in model.outputs] == ["layer"]
+
+
+def test_an_unknown_layer_stays_unknown() -> None:
+    model = irload.read_model(*legacy_net("Oddity", "", [NCHW], [NCHW]))
+    assert [type(n.op) for n in model.nodes if n.name == "layer"] == [UnknownOp]
+    assert "Oddity" in model.warnings[0]
+
+
+FAULTS = [
+    ("Convolution", kernel(g=2), [NCHW], [(1, 4, 4, 4)], {"weights": W}, "group 2 does not divide"),
+    ("Convolution", kernel(), [NCHW], [(1, 4, 4, 4)], {"weights": W[:3]}, r"weights have 324 bytes.*432 in f32"),
+    ("Convolution", '<data kernel="3,3,3" output="4"/>', [NCHW], [(1, 4, 4, 4)], {"weights": W}, "must have 2 values"),
+    ("Convolution", '<data kernel="3,a" output="4"/>', [NCHW], [(1, 4, 4, 4)], {}, "must consist of numbers"),
+    ("Pooling", '<data kernel="2,2" pool-method="sum"/>', [NCHW], [(1, 3, 5, 5)], {}, "must be max or avg"),
+    ("Eltwise", '<data operation="fold"/>', [NCHW, NCHW], [NCHW], {}, "operation is 'fold'"),
+    ("Crop", '<data axis="7" offset="1"/>', [NCHW], [NCHW], {}, "do not fit a rank of 4"),
+    ("FullyConnected", "", [NCHW], [(1, 5)], {}, "out-size is missing"),
+]
+
+
+@pytest.mark.parametrize(("type", "data", "inputs", "outputs", "blobs", "said"), FAULTS)
+def test_faults_name_the_layer(type, data, inputs, outputs, blobs, said) -> None:
+    with pytest.raises(IRError, match=said) as caught:
+        irload.read_model(*legacy_net(type, data, inputs, outputs, blobs))
+    assert caught.value.where is not None
+    assert caught.value.where.layer_name == "layer"
+
+
+def test_state() -> None:
+    """Memory: a running sum."""
+    text = f"""<net name="m" version="5" batch="1"><layers>
+      <layer id="0" name="x" type="Input" precision="FP32"><output>{ports([(1, 3)], 0)}</output></layer>
+      <layer id="1" name="r" type="Memory" precision="FP32"><data id="v" index="1" size="2"/>
+        <output>{ports([(1, 3)], 0)}</output></layer>
+      <layer id="2" name="sum" type="Eltwise" precision="FP32"><data operation="sum"/>
+        <input>{ports([(1, 3), (1, 3)], 0)}</input><output>{ports([(1, 3)], 2)}</output></layer>
+      <layer id="3" name="w" type="Memory" precision="FP32"><data id="v" index="0" size="2"/>
+        <input>{ports([(1, 3)], 0)}</input></layer>
+      <layer id="4" name="out" type="Copy" precision="FP32"><input>{ports([(1, 3)], 0)}</input>
+        <output>{ports([(1, 3)], 1)}</output></layer></layers>
+      <edges><edge from-layer="0" from-port="0" to-layer="2" to-port="0"/>
+      <edge from-layer="1" from-port="0" to-layer="2" to-port="1"/>
+      <edge from-layer="2" from-port="2" to-layer="3" to-port="0"/>
+      <edge from-layer="2" from-port="2" to-layer="4" to-port="0"/></edges></net>"""
+    request = irload.compile_model(irload.read_model(text.encode()), jit=False).create_infer_request()
+    step = np.array([[1, 2, 3]], np.float32)
+    request.infer(step)
+    assert request.infer(step)[0].tolist() == [[2, 4, 6]]
+
+
+def test_a_body() -> None:
+    """TensorIterator: a running sum over the second axis, whose body has neither inputs nor results."""
+    text = f"""<net name="m" version="6" batch="1"><layers>
+      <layer id="0" name="x" type="Input" precision="FP32"><output>{ports([(1, 4, 2)], 0)}</output></layer>
+      <layer id="1" name="start" type="Input" precision="FP32"><output>{ports([(1, 1, 2)], 0)}</output></layer>
+      <layer id="2" name="loop" type="TensorIterator" precision="FP32">
+        <input>{ports([(1, 4, 2), (1, 1, 2)], 0)}</input><output>{ports([(1, 4, 2)], 2)}</output>
+        <port_map>
+          <input axis="1" external_port_id="0" internal_layer_id="0" internal_port_id="0"/>
+          <input external_port_id="1" internal_layer_id="0" internal_port_id="1"/>
+          <output axis="1" external_port_id="2" internal_layer_id="0" internal_port_id="2"/>
+        </port_map>
+        <back_edges><edge from-layer="0" from-port="2" to-layer="0" to-port="1"/></back_edges>
+        <body><layers><layer id="0" name="add" type="Eltwise" precision="FP32"><data operation="sum"/>
+          <input>{ports([(1, 1, 2), (1, 1, 2)], 0)}</input><output>{ports([(1, 1, 2)], 2)}</output></layer></layers>
+          <edges/></body></layer></layers>
+      <edges><edge from-layer="0" from-port="0" to-layer="2" to-port="0"/>
+      <edge from-layer="1" from-port="0" to-layer="2" to-port="1"/></edges></net>"""
+    model = irload.read_model(text.encode())
+    assert model.warnings == []
+    x = weights(1, 4, 2)
+    found = irload.compile_model(model, jit=False)([x, np.zeros((1, 1, 2), np.float32)])[0]
+    np.testing.assert_allclose(found, x.cumsum(1), rtol=1e-6)
+
+
+def test_a_cell() -> None:
+    """LSTMCell: the weights of input and hidden state are side by side, the gates in the order f, i, c, o."""
+    both, biases = weights(8, 5), weights(8)
+    text, blob = legacy_net(
+        "LSTMCell",
+        '<data hidden_size="2"/>',
+        [(1, 3), (1, 2), (1, 2)],
+        [(1, 2), (1, 2)],
+        {"weights": both, "biases": biases},
+    )
+    x, h, c = weights(1, 3), weights(1, 2), weights(1, 2)
+    f, i, g, o = np.split(np.concatenate([x, h], 1) @ both.T + biases, 4, 1)
+    sigmoid = lambda v: 1 / (1 + np.exp(-v))  # noqa: E731
+    after = sigmoid(f) * c + sigmoid(i) * np.tanh(g)
+    found = irload.compile_model(irload.read_model(text, blob), jit=False)([x, h, c])
+    np.testing.assert_allclose(found[0], sigmoid(o) * np.tanh(after), rtol=1e-5)
+    np.testing.assert_allclose(found[1], after, rtol=1e-5)
