@@ -112,16 +112,22 @@ class RowFormula(Kernel):
 class ColumnFormula(BlockKernel):
     """A formula of all positions of the inner axes, for each position of the axes. Vectors follow the last of these.
 
-    Pointers: the tensors of the formula. `group`: neighbouring columns that share a result. If more than one, all
-    columns consist of bands of `band` columns, each of whole groups. All sizes but these are read.
+    Pointers: the tensors of the formula. `band`: columns that are computed together. `group`: neighbouring columns that
+    share a result; if more than one, bands are of whole groups, and all columns of whole bands. Other sizes are read.
     """
 
     inner: tuple[Axis, ...]
     how: Formula
+    band: int
     group: int = 1
-    band: int = 0
 
     times: ClassVar[int] = 1
+
+    @staticmethod
+    def of(lanes: int, axes: tuple[Axis, ...], inner: tuple[Axis, ...], how: Formula) -> ColumnFormula:
+        """The kernel for separate columns, with bands of whole vectors if there are enough columns."""
+        vectors = max(1, min(how.vectors, axes[-1].size // lanes))
+        return ColumnFormula(lanes, axes, inner, how, vectors * lanes)
 
     @property
     def name(self) -> str:
@@ -142,15 +148,15 @@ class ColumnFormula(BlockKernel):
 
     @property
     def scratch(self) -> int:
-        return -(-self.band // self.lanes) * self.lanes * 4
+        return -(-self.band // self.lanes) * self.lanes * 4 if self.group > 1 else 0
 
     @property
     def width(self) -> int:
-        return self.band or self.lanes * self.how.vectors
+        return self.band
 
     @property
     def has_tail(self) -> bool:
-        return not self.band
+        return self.group == 1
 
     @property
     def block(self) -> int:
@@ -167,7 +173,7 @@ class ColumnFormula(BlockKernel):
         def row(places: list[Pointer], strides: tuple[AnyInt, ...]) -> VectorCode:
             def vectors(at: AnyInt, rest: AnyInt | None) -> None:
                 begin = moved(places, [at * self.width * s for s in strides])
-                sizes = counts(self.width, f.lanes) if rest is None else partial_counts(f, self.how.vectors, rest)
+                sizes = counts(self.width, f.lanes) if rest is None else partial_counts(f, self.band // f.lanes, rest)
                 columns = (strides, sizes, self.how.vectors, self.group, f["scratch"])
                 self.how.write(f, ColumnPositions(f, inner, begin, *columns), number)
 

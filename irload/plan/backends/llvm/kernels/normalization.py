@@ -43,7 +43,7 @@ def _kernel(lanes: int, outer: list[Axis], inner: list[Axis], how: Normalization
     if columns is None:
         return RowFormula(lanes, tuple(outer), tuple(inner), how)
     rest = [axis for axis in outer if axis is not columns]
-    return ColumnFormula(lanes, (*rest, columns), tuple(inner), how)
+    return ColumnFormula.of(lanes, (*rest, columns), tuple(inner), how)
 
 
 def select_group_normalize(step: GroupNormalizeStep, selector: Selector) -> list[Launch]:
@@ -59,7 +59,7 @@ def select_group_normalize(step: GroupNormalizeStep, selector: Selector) -> list
     kernel = _kernel(lanes, by_memory(outer), by_memory(inner), how)
     if channels.strides[1] == SIZES[F32] and 1 < each < FEW_GROUPED * lanes and size_of(positions) > 1:
         rest, inside = by_memory([batch]), tuple(by_memory(positions))
-        kernel = ColumnFormula(lanes, (*rest, channels), inside, how, each, _band(each, step.groups))
+        kernel = ColumnFormula(lanes, (*rest, channels), inside, how, _band(each, step.groups), each)
     return [selector.launch(kernel, [out, x, scale, bias])]
 
 

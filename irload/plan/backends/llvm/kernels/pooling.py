@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 
 from irload.plan.backends.llvm.builder import AnyInt, Function, Vec
-from irload.plan.backends.llvm.elements import elements_of, is_contiguous
 from irload.plan.backends.llvm.kernel import Launch
-from irload.plan.backends.llvm.kernels.sliding_windows import SlidingWindows, share_of, tile_of
-from irload.plan.backends.llvm.kernels.windows import edges, five, three_axes
+from irload.plan.backends.llvm.kernels.sliding_windows import SlidingWindows, WindowFormula
 from irload.plan.backends.llvm.selector import Selector
-from irload.plan.backends.llvm.tuning import WIDEST
 from irload.plan.ir.steps import PoolStep
 from irload.record import record
 
@@ -23,38 +22,22 @@ LONG = 16
 
 def select_pool(step: PoolStep, selector: Selector) -> list[Launch]:
     """The kernel of a pooling."""
-    x, out, target = selector.stored(step.inputs[0]), selector.stored(step.output), selector.target
-    axes, (batch, channels) = three_axes(step.windows), x.shape[:2]
-    is_dense = is_contiguous(x, 1) and is_contiguous(out, 1)
-    unrolled = is_dense and max(axes[2].kernel, edges(axes[2])) <= WIDEST
-    vectors, columns = tile_of(target, channels, axes[2], unrolled=unrolled) if is_dense else (1, 1)
-    pooling = Pooling(
-        target.lanes,
-        batch,
-        channels,
-        axes,
-        (five(x.strides), five(out.strides)),
-        elements_of((x, out)),
-        share_of(target, selector.threads, channels, batch * axes[0].count * axes[1].count, vectors),
-        vectors,
-        columns,
-        unrolled,
-        step.kind,
-        full=step.divisor == "full",
-    )
-    return [selector.launch(pooling, [x, out])]
+    tensors = [selector.stored(step.inputs[0]), selector.stored(step.output)]
+    how = Pooling(step.kind, full=step.divisor == "full")
+    return [selector.launch(SlidingWindows.of(how, step.windows, tensors, selector), tensors)]
 
 
 @record()
-class Pooling(SlidingWindows):
-    """Maxima or means (`kind`). Pointers: x, y. `full`: divisors count the padding, too."""
+class Pooling(WindowFormula):
+    """Maxima or means (`kind`). `full`: divisors count the padding, too."""
 
     kind: str
     full: bool
 
-    @property
-    def sums_rows(self) -> bool:
-        return self.kind == "mean" and self.axes[2].kernel >= LONG
+    name: ClassVar[str] = "Pooling"
+
+    def sums_rows(self, taps: int) -> bool:
+        return self.kind == "mean" and taps >= LONG
 
     def neutral(self, f: Function) -> Vec:
         return f.zero() if self.kind == "mean" else f.number(LOWEST)
@@ -62,10 +45,10 @@ class Pooling(SlidingWindows):
     def combined(self, f: Function, total: Vec, element: Vec, factor: Vec | None) -> Vec:
         return total + element if self.kind == "mean" else f.select(element.compare("ogt", total), element, total)
 
-    def result(self, f: Function, values: list[Vec], elements: AnyInt) -> Vec:
+    def result(self, f: Function, values: list[Vec], elements: AnyInt, taps: int) -> Vec:
         if self.kind == "max":
             return values[0]
-        divisor = self.taps if self.full else f.maximum(elements, 1)
+        divisor = taps if self.full else f.maximum(elements, 1)
         if isinstance(divisor, int):
             return values[0] * (1 / divisor)
         return values[0] * f.splat(1.0 / divisor.cast("sitofp", "f32"))

@@ -38,7 +38,7 @@ def _kernel(step: ReduceStep, x: Array, kept: list[int], strides: tuple[int, ...
         return RowFormula(lanes, tuple(outer), tuple(inner), how)
     columns = min(nearer, key=lambda axis: abs(axis.strides[1]))
     rows = [axis for axis in outer if axis is not columns]
-    return ColumnFormula(lanes, (*rows, columns), tuple(inner), how)
+    return ColumnFormula.of(lanes, (*rows, columns), tuple(inner), how)
 
 
 @record()

@@ -38,7 +38,7 @@ def select_softmax(step: SoftmaxStep, selector: Selector) -> list[Launch]:
     if columns is None or row.strides == (4, 4):
         return [selector.launch(RowFormula(selector.target.lanes, tuple(others), (row,), Softmax()), [out, x])]
     others.remove(columns)
-    kernel = ColumnFormula(selector.target.lanes, (*others, columns), (row,), Softmax())
+    kernel = ColumnFormula.of(selector.target.lanes, (*others, columns), (row,), Softmax())
     return [selector.launch(kernel, [out, x])]
 
 

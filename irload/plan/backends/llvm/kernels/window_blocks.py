@@ -1,0 +1,148 @@
+"""The code of neighbouring windows along a row, for a range of the channels: taps, then results."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from irload.ops.sliding import WindowAxis
+from irload.plan.backends.llvm.builder import AnyInt, Function, Pointer, Vec
+from irload.plan.backends.llvm.kernels.loops import accumulate
+from irload.plan.backends.llvm.kernels.windows import readers
+from irload.plan.backends.llvm.operands import read, write
+
+if TYPE_CHECKING:
+    from irload.plan.backends.llvm.kernels.sliding_windows import SlidingWindows
+
+
+class WindowBlock:
+    """The function that writes neighbouring windows for a range of the channels.
+
+    `taps`: of each window along the columns; None for one window whose taps are known at run time. `tail`: the channels
+    of the last vectors, 0 for whole vectors.
+    """
+
+    def __init__(self, kernel: SlidingWindows, taps: Sequence[range] | None, tail: int) -> None:
+        self._kernel = kernel
+        self._taps = taps
+        self._tail = tail
+        self._windows = 1 if taps is None else len(taps)
+
+    def function(self, caller: Function) -> str:
+        """The name of the function, written when it is first needed."""
+        taps, kernel = self._taps, self._kernel
+        name = "tail" if self._tail else "windows"
+        name += "" if taps is None else "".join(f"_{valid.start}_{valid.stop}" for valid in taps)
+        if not caller.module.has(name):
+            pointers = [f"ptr tensor{k}" for k in range(len(kernel.strides))] + ["ptr table"] * kernel.how.has_table
+            bounds = ["plane", "planes", "row", "rows", "channel", "channels", "down", "across"]
+            bounds += [f"column{k}" for k in range(len(kernel.strides))]
+            bounds += ["tap", "taps"] if taps is None else []
+            self._write(caller.module.function(name, [*pointers, *(f"i64 {bound}" for bound in bounds)]))
+        return name
+
+    def _write(self, f: Function) -> None:
+        kernel = self._kernel
+        tensors = [f[f"tensor{k}"] for k in range(len(kernel.strides))]
+
+        def channels(channel: AnyInt, count: int) -> None:
+            places = [p + channel * s[1] for p, s in zip(tensors, kernel.strides, strict=True)]
+            table = f["table"] + channel * (4 * kernel.taps) if kernel.how.has_table else None
+            self._store(f, self._totals(f, places[0], table, count), places, count)
+
+        if self._tail:
+            channels(f["channel"], self._tail)
+        else:
+            step = kernel.vectors * kernel.lanes
+            f.loop(f["channel"], f["channels"], step, lambda at, _: channels(at, step))
+
+    def _bounds(self, f: Function) -> tuple[tuple[AnyInt, AnyInt], tuple[AnyInt, AnyInt]]:
+        def emitted(axis: WindowAxis, name: str) -> tuple[AnyInt, AnyInt]:
+            return (f[name], f[f"{name}s"]) if axis.is_padded else (0, axis.kernel)
+
+        depth, height, _ = self._kernel.axes
+        return emitted(depth, "plane"), emitted(height, "row")
+
+    def _totals(self, f: Function, x: Pointer, table: Pointer | None, count: int) -> list[Vec]:
+        """The totals of `count` channels, vector by vector of each window."""
+        kernel, windows = self._kernel, self._windows
+        _, height, width = kernel.axes
+        vectors = -(-count // kernel.lanes)
+        planes, rows = self._bounds(f)
+        neutral = [kernel.how.neutral(f)] * (windows * vectors)
+        channel, column, nbytes = kernel.strides[0][1], f["column0"], f.target.bytes
+
+        def element(place: Pointer, at: AnyInt, v: int) -> Vec:
+            lanes = min(count - v * kernel.lanes, kernel.lanes)
+            return read(f, place, at + v * kernel.lanes * channel, channel, lanes, kernel.elements[0])
+
+        def factor(factors: Pointer | None, tap: AnyInt, v: int) -> Vec | None:
+            return None if factors is None else f.load(factors, (tap + v * kernel.taps) * nbytes, align=nbytes)
+
+        def unrolled(place: Pointer, factors: Pointer | None, totals: list[Vec]) -> list[Vec]:
+            loaded: dict[tuple[int, int], Vec | None] = {}
+            for at, pairs in sorted(readers(width, self._taps or ()).items()):
+                for v in range(vectors):
+                    x = element(place, column * at, v)
+                    for window, tap in pairs:
+                        if (tap, v) not in loaded:
+                            loaded[tap, v] = factor(factors, tap, v)
+                        k = window * vectors + v
+                        totals[k] = kernel.how.combined(f, totals[k], x, loaded[tap, v])
+            return totals
+
+        def looped(place: Pointer, factors: Pointer | None, totals: list[Vec]) -> list[Vec]:
+            def one(tap: AnyInt, totals: list[Vec]) -> list[Vec]:
+                at = tap * width.dilation * column
+                return [
+                    kernel.how.combined(f, total, element(place, at, v), factor(factors, tap, v))
+                    for v, total in enumerate(totals)
+                ]
+
+            return accumulate(f, (f["tap"], f["taps"]), one, totals)
+
+        def in_row(place: Pointer, factors: Pointer | None, totals: list[Vec]) -> list[Vec]:
+            combine = looped if self._taps is None else unrolled
+            if not kernel.how.sums_rows(width.kernel):
+                return combine(place, factors, list(totals))
+            sums = combine(place, factors, list(neutral))
+            return [total + x for total, x in zip(totals, sums, strict=True)]
+
+        def moved(factors: Pointer | None, index: AnyInt, taps: int) -> Pointer | None:
+            return None if factors is None else factors + index * (taps * nbytes)
+
+        def in_plane(plane: AnyInt, totals: list[Vec]) -> list[Vec]:
+            place, factors = x + plane * f["down"], moved(table, plane, height.kernel * width.kernel)
+
+            def row(index: AnyInt, totals: list[Vec]) -> list[Vec]:
+                return in_row(place + index * f["across"], moved(factors, index, width.kernel), totals)
+
+            return accumulate(f, rows, row, totals)
+
+        return accumulate(f, planes, in_plane, neutral)
+
+    def _store(self, f: Function, totals: list[Vec], places: list[Pointer], count: int) -> None:
+        """Store the results. Operands that are the same for all windows are read once."""
+        kernel, lanes = self._kernel, self._kernel.lanes
+        vectors = len(totals) // self._windows
+        (plane, planes), (row, rows) = self._bounds(f)
+        column = f.maximum(planes - plane, 0) * f.maximum(rows - row, 0)
+        same: dict[tuple[int, int, int], Vec] = {}
+
+        def place(k: int, window: int, v: int) -> AnyInt:
+            strides = kernel.strides[k]
+            return (f[f"column{k}"] * window if strides[4] else 0) + v * lanes * strides[1]
+
+        for window in range(self._windows):
+            taps = f.maximum(f["taps"] - f["tap"], 0) if self._taps is None else len(self._taps[window])
+            for v in range(vectors):
+                some = min(count - v * lanes, lanes)
+                values = [totals[window * vectors + v]]
+                for k in range(2, len(places)):
+                    strides = kernel.strides[k]
+                    key = (k, window if strides[4] else 0, v if strides[1] else 0)
+                    if key not in same:
+                        same[key] = read(f, places[k], place(k, window, v), strides[1], some, kernel.elements[k])
+                    values.append(same[key])
+                result = kernel.how.result(f, values, column * taps, kernel.taps)
+                write(f, result, places[1], place(1, window, v), kernel.strides[1][1], some, kernel.elements[1])
