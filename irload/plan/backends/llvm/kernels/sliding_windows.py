@@ -165,8 +165,8 @@ class SlidingWindows(Kernel):
         def unit(index: Int, _: list[Any]) -> None:
             sample, (part, u, v) = digits(f, index, (shares, sizes[0][1], sizes[1][1]))
             taps: list[AnyInt] = []
-            for axis, at, (size, _) in zip(self.axes[:2], (u, v), sizes[:2], strict=True):
-                taps += emit_taps(f, axis, at, size)
+            for axis, at, size in zip(self.axes, (u, v), sizes, strict=False):
+                taps += emit_taps(f, axis, at, size[0])
             first_tap = [at * axis.stride - axis.begin for axis, at in zip(self.axes, (u, v, 0), strict=True)]
             places = [(sample, 0, *first_tap)] + [(sample, 0, u, v, 0)] * (tensors - 1)
             rows = [p + offset(f, s, at) for p, s, at in zip(pointers, strides, places, strict=False)]
