@@ -244,17 +244,24 @@ class _Worker(Thread):
                     return
                 if self.mailbox is not None:
                     self.mailbox.interrupt(False)
-                try:
-                    for function, arguments in self._part:
-                        if self._ending:  # the phase that hired it failed or was interrupted
-                            break
-                        function(*arguments)
-                except BaseException as error:
-                    self._failure = error
-                self._part = []  # releases the arrays of a plan that may be deleted
+                self._run_part()
                 self._done.release()
                 if self.mailbox is not None:
                     self.mailbox.serve()
+
+    def _run_part(self) -> None:
+        """Make the calls of the part.
+
+        No reference to a call remains while the thread waits: calls refer to the memory of a plan that may be deleted.
+        """
+        calls, self._part = self._part, []
+        try:
+            for function, arguments in calls:
+                if self._ending:  # the phase that hired it failed or was interrupted
+                    break
+                function(*arguments)
+        except BaseException as error:
+            self._failure = error
 
 
 pool = ThreadPool()

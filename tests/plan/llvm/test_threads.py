@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import subprocess
@@ -18,7 +19,9 @@ import irload
 from irload.batch import predict
 from irload.plan.backends.llvm import library as libraries
 from irload.plan.backends.llvm.cache import ObjectCache
+from irload.plan.backends.llvm.runtime import Table
 from irload.plan.backends.llvm.target import AVX2, _flags
+from irload.plan.threads import ThreadPool
 from irload.system.machine import processors
 from tests.plan.graphs import Net
 from tests.plan.llvm.tiny import Fill, filled
@@ -187,3 +190,20 @@ def test_batches_run_compiled_kernels() -> None:
         by_input = {prediction.input: prediction.outputs for prediction in found}
         for k, image in enumerate(images):
             close(by_input[str(k)]["probabilities"], expected(image)[0])
+
+
+def test_waiting_threads_do_not_keep_a_deleted_model(
+    monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
+    pool = ThreadPool()  # whose threads receive their first job
+    monkeypatch.setattr("irload.plan.backends.llvm.runtime.pool", pool)
+    request.addfinalizer(lambda: pool._end(list(pool._threads)))
+    gc.collect()
+    gc.disable()
+    request.addfinalizer(gc.enable)
+    before = {id(o) for o in gc.get_objects() if isinstance(o, Table)}
+    model, x, _ = net()
+    compiled = irload.compile_model(model, 2, jit=True)
+    compiled(x)
+    del compiled
+    assert not [o for o in gc.get_objects() if isinstance(o, Table) and id(o) not in before]
