@@ -13,6 +13,7 @@ from irload.safety.files import open_regular
 from irload.safety.fingerprint import BLOCK
 from irload.safety.limits import Limits
 from irload.safety.opened import WeightsFile
+from irload.system.forks import unforked
 
 
 class SealedWeights(Weights):
@@ -31,7 +32,7 @@ class SealedWeights(Weights):
     def _read(self, offset: int, size: int) -> Array:
         first = offset // BLOCK * BLOCK
         last = min(-(-(offset + size) // BLOCK) * BLOCK, self.size)
-        with self._reading:
+        with unforked, self._reading:
             blocks = super()._read(first, last - first)
         if not self._file.seal.holds(first, blocks.data):
             raise self._changed()

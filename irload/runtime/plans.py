@@ -22,6 +22,7 @@ from irload.plan.interpreter import InterpreterRun
 from irload.plan.schedule import Schedule, State, StaticPart, schedule_graph
 from irload.runtime.traced import TracedPlans
 from irload.safety.limits import bounded
+from irload.system.forks import unforked
 from irload.system.portable import after_fork_in_child
 from irload.validation.differences import RunDifferences
 
@@ -70,20 +71,22 @@ class Plans:
         key = (id(graph), differences is None, state is None, held, *((t.element.name, t.shape) for t in given))
         with self._lock:
             found = self._schedules.get(key)
+            if found is not None:
+                self._schedules.move_to_end(key)
+                return found
+        with uncollected(), self._lock:  # in this order: a fork waits for the threads inside, which may need the lock
+            found = self._schedules.get(key)
             if found is None:
                 known = self.model.inferred if graph is self.model and self.limits == self.model.limits else None
                 folding = self._folding if self.optimize else None
                 few = graph is self.model or self._planned[graph] < PLANS
-                with uncollected():
-                    found = schedule_graph(graph, given, folding, self.limits, known, plan=few, state=state)
+                found = schedule_graph(graph, given, folding, self.limits, known, plan=few, state=state)
                 self._planned[graph] += found.part is not None
                 if differences is not None:
                     differences.compare_graph(graph, given, found.types)
                 self._schedules[key] = found
                 if len(self._schedules) > SCHEDULES * self._graphs:
                     self._schedules.popitem(last=False)
-            else:
-                self._schedules.move_to_end(key)
         return found
 
     def run_part(
@@ -127,9 +130,10 @@ class Plans:
             return node.op
         found = self._operations.get(node)
         if found is None:
-            from irload.plan.backends.registry import backends, operation
+            with unforked:
+                from irload.plan.backends.registry import backends, operation
 
-            found = self._operations[node] = operation(node.op, backends(self._options))
+                found = self._operations[node] = operation(node.op, backends(self._options))
         return found
 
 

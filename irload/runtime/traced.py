@@ -22,6 +22,7 @@ from irload.plan.schedule import State, schedule_graph
 from irload.record import record
 from irload.runtime.variables import read_nodes
 from irload.safety.limits import bounded
+from irload.system.forks import unforked
 from irload.validation.differences import RunDifferences
 
 if TYPE_CHECKING:
@@ -102,30 +103,33 @@ class TracedPlans:
         key = differences is None, state is None, *(t and (t.element.name, t.shape) for t in (*given, *held))
         with self.lock:
             found = self._shapes.get(key)
-            if found is None:
-                if not self._shapes:
-                    self._shapes[key] = None
-                    return None
-                if key in self._shapes and not self._recent:
-                    return None
-                found = self._found(given, differences, state)
-                if found is None:
-                    return None
-                self._shapes[key] = found
-                if len(self._shapes) > SHAPES:
-                    self._shapes.popitem(last=False)
-            else:
+            if found is not None:
                 self._shapes.move_to_end(key)
                 if found.variant in self._recent:
                     self._recent.move_to_end(found.variant)
+                return found
+            if not self._shapes:
+                self._shapes[key] = None
+                return None
+            if key in self._shapes and not self._recent:
+                return None
+        with unforked, self.lock:  # in this order: a fork waits for the threads inside, which may need the lock
+            found = self._shapes.get(key) or self._found(given, differences, state)
+            if found is not None:
+                self._shapes[key] = found
+                if len(self._shapes) > SHAPES:
+                    self._shapes.popitem(last=False)
             return found
 
     def take(self, shape: BoundShape) -> tuple[Workspace, Executor]:
         """An idle workspace, and in it the plan for a shape. Raises LimitExceeded and OutOfMemory."""
-        from irload.plan.traced.workspace import Workspace
-
         with self.lock:
-            workspace = shape.variant.idle.pop() if shape.variant.idle else Workspace(shape.variant.template)
+            workspace = shape.variant.idle.pop() if shape.variant.idle else None
+        if workspace is None:
+            with unforked:
+                from irload.plan.traced.workspace import Workspace
+
+                workspace = Workspace(shape.variant.template)
         plan = workspace.bound(shape.values)
         if plan is None:
             try:

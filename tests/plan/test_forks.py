@@ -15,7 +15,7 @@ from irload.system import forks
 from irload.system.forks import Unforked
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="no forks")
-DIGITS = Path(__file__).parents[2] / "models" / "digits"
+MODELS = Path(__file__).parents[2] / "models"
 CODE = """
 import os, signal, sys, threading, time, warnings
 import numpy as np
@@ -28,14 +28,17 @@ class Slow:
             importing.set()
             time.sleep(1)
 sys.meta_path.insert(0, Slow())
+x = np.load({input!r})
 def infer():
-    irload.compile_model({model!r}, 2, jit=False, cache=False)(np.load({input!r}))
+    compiled = irload.compile_model({model!r}, 2, jit=False, cache=False)
+    for size in {sizes!r}:
+        compiled(np.resize(x, (size, *x.shape[1:])))
 thread = threading.Thread(target=infer)
 thread.start()
 assert importing.wait(200)
 child = os.fork()
 if not child:
-    signal.alarm(200)
+    signal.alarm(60)
     infer()
     os._exit(0)
 thread.join()
@@ -43,9 +46,16 @@ assert os.waitpid(child, 0)[1] == 0
 """
 
 
-@pytest.mark.parametrize("module", ["irload.compiling", "irload.read.xml", "irload.plan.executor"])
+@pytest.mark.parametrize(
+    "module",
+    [
+        *("irload.compiling", "irload.read.xml", "irload.plan.executor"),
+        *("irload.plan.traced.pattern", "irload.plan.traced.template", "irload.plan.traced.workspace"),
+    ],
+)
 def test_while_another_thread_imports(module):
-    code = CODE.format(module=module, model=str(DIGITS / "model.xml"), input=str(DIGITS / "input_0.npy"))
+    folder, sizes = (MODELS / "dynamic", (1, 2, 3)) if ".traced." in module else (MODELS / "digits", (1,))
+    code = CODE.format(module=module, model=str(folder / "model.xml"), input=str(folder / "input_0.npy"), sizes=sizes)
     subprocess.run([sys.executable, "-c", code], check=True, timeout=300)
 
 
