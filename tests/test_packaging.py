@@ -45,7 +45,7 @@ def test_command_licence_and_pythons(wheel):
         next(wheel.read(n).decode() for n in wheel.namelist() if n.endswith(suffix))
         for suffix in ("entry_points.txt", "/METADATA")
     )
-    assert "irrun = irrun.main:main" in entry
+    assert "irrun = irrun.start:main" in entry
     assert "License-Expression: Apache-2.0" in metadata
     assert "Requires-Python: >=3.11" in metadata
     assert any(n.endswith("licenses/LICENSE") for n in wheel.namelist())

@@ -2,6 +2,6 @@
 
 import sys
 
-from irrun.main import main
+from irrun.start import main
 
 sys.exit(main())

@@ -1,6 +1,6 @@
 """Ctrl-C at any time ends the process with exit code 130 and without a traceback.
 
-This module imports only modules that the interpreter loads at startup, so that `main` can install the handler first.
+`irrun.start` handles interrupts before this module is imported.
 """
 
 from __future__ import annotations
@@ -26,9 +26,12 @@ class Interrupts:
     def __init__(self) -> None:
         self.noted = False
 
-    def install(self) -> None:
-        """Install the handler. A no-op if SIGINT is ignored, as for a process that a shell starts in the background."""
-        if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+    def install(self, early: object = None) -> None:
+        """Install the handler in place of Python's or of `early`.
+
+        A no-op if SIGINT is ignored, as for a process that a shell starts in the background.
+        """
+        if signal.getsignal(signal.SIGINT) not in (signal.default_int_handler, early):
             return
         signal.signal(signal.SIGINT, self._raise)
         sys.unraisablehook = self._swallowed

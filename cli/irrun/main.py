@@ -8,6 +8,7 @@ import gc
 import os
 import sys
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from irrun.failures import (
     FINDINGS,
@@ -22,7 +23,6 @@ from irrun.failures import (
 )
 from irrun.interrupts import interrupts
 
-TYPE_CHECKING = False  # importing it from typing takes 10 ms, during which Ctrl-C is not handled
 if TYPE_CHECKING:
     from collections.abc import Sequence
 

@@ -27,7 +27,7 @@ class Interrupting:
 def interrupt_at(name, kind=KeyboardInterrupt):
     sys.meta_path.insert(0, Interrupting(name, kind))
 """
-RUN = "\nfrom irrun.main import main\nsys.exit(main())\n"
+RUN = "\nfrom irrun.start import main\nsys.exit(main())\n"
 
 
 def ended(text: str) -> tuple[int, str]:
@@ -38,7 +38,10 @@ def ended(text: str) -> tuple[int, str]:
     return done.returncode, "\n".join(said)
 
 
-@pytest.mark.parametrize("module", ["click", "irrun.app", "irrun.run", "numpy", "lxml", "irload.plan.executor"])
+@pytest.mark.parametrize(
+    "module",
+    ["irrun.main", "irrun.failures", "click", "irrun.app", "irrun.run", "numpy", "lxml", "irload.plan.executor"],
+)
 def test_an_interrupt_during_imports(module):
     assert ended(f"interrupt_at({module!r})") == (130, "irrun: interrupted")
 
@@ -94,3 +97,15 @@ last.itself = last
 def test_an_interrupt_after_the_command():
     text = "import threading; threading._register_atexit(signal.raise_signal, signal.SIGINT)"
     assert ended(text) == (130, "")
+
+
+def test_the_entry_point_imports_nothing_before_the_handler():
+    """Otherwise Ctrl-C gives a traceback meanwhile."""
+    code = """
+import sys
+before = set(sys.modules)
+import irrun.start
+print(sorted(set(sys.modules) - before - {"__future__"}))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300, check=True)
+    assert done.stdout.strip() == "['irrun', 'irrun.start']"
