@@ -21,6 +21,7 @@ from irload.inference import Inference
 from irload.model import Model
 from irload.plan.memory_tracker import MemoryTracker
 from irload.plan.schedule import Schedule, ScheduledNode, StaticPart, require_size
+from irload.plan.variables import GrownRows, Variables
 from irload.plan.wide import rounded_array, takes_its_own_types, wide_type, widened_array
 from irload.safety.limits import Deadline, Limits
 from irload.validation.differences import RunDifferences
@@ -61,9 +62,9 @@ class InterpreterRun:
     plans: ClassVar[bool] = True
     """Whether plans are used. Otherwise every node runs separately."""
 
-    def __init__(self, compiled: Scheduler, variables: dict[str, Array]) -> None:
+    def __init__(self, compiled: Scheduler, variables: Mapping[str, Array]) -> None:
         self.compiled = compiled
-        self.variables = variables
+        self.variables = variables.copy() if isinstance(variables, Variables) else Variables(variables)
         self.limits = compiled.limits
         self.deadline = Deadline(compiled.limits)
         self.tracker = MemoryTracker(compiled.limits)
@@ -71,7 +72,7 @@ class InterpreterRun:
         self.differences: RunDifferences | None = None
         """Compares types that are inferred only at run time with the declarations of the file."""
         self.iterations = 0
-        self._assigned: dict[str, Array] = {}
+        self._assigned = Variables()
         self._schedules: dict[Graph, tuple[tuple[tuple[Any, ...], ...], Schedule]] = {}
         """The schedule of each body for the dtypes and shapes of its last call."""
 
@@ -91,9 +92,11 @@ class InterpreterRun:
 
     def assigning(self, graph: Callable[[], tuple[Array, ...]]) -> tuple[Array, ...]:
         """Run a graph; its assignments to variables take effect at the end."""
-        outer, self._assigned = self._assigned, {}
+        outer, self._assigned = self._assigned, Variables()
         results = graph()
-        self.variables.update(self._assigned)
+        self.variables.update(self._assigned.separate)
+        if self._assigned.rows is not None:
+            self.variables.hold(self._assigned.rows)
         self._assigned = outer
         return results
 
@@ -217,27 +220,34 @@ class InterpreterRun:
         """The value of a variable, None before it has one."""
         return self.variables.get(name)
 
+    def grow_variables(self, rows: GrownRows) -> None:
+        """Set the variables that a plan has extended, for the next inference."""
+        self._assigned.hold(rows)
+
     def write_variable(self, name: str, value: Array) -> None:
         """Set a variable for the next inference, or for the next iteration of the body that contains the Assign."""
         # Copied if it is a view of a plan's memory, which the next step and the next inference overwrite.
         self._assigned[name] = value.copy() if isinstance(value.base, np.ndarray) else value
 
 
-def apart(arrays: Mapping[str, Array], others: Sequence[Array]) -> dict[str, Array]:
-    """The arrays, copied if they share memory with one of the others."""
+def apart(variables: Variables, others: Sequence[Array]) -> Variables:
+    """The variables, copied if they share memory with one of the other arrays."""
     ends: list[int] = []  # disjoint memory ranges: begin, end, begin, end …
+    arrays = variables.separate
     for low, high in sorted(map(byte_bounds, others)) if arrays else ():
         if ends and low <= ends[-1]:
             ends[-1] = max(ends[-1], high)
         else:
             ends += [low, high]
     found: dict[str, Array] = {}
-    for name, array in arrays.items():
+    for name, array in list(arrays.items()):
         low, high = byte_bounds(array)
         at = bisect_right(ends, low)
         shared = at % 2 or (at < len(ends) and ends[at] < high)
-        found[name] = array.copy() if shared else array
-    return found
+        if shared:
+            found[name] = array.copy()
+    variables.update(found)
+    return variables
 
 
 def _element(tensor: TensorType, array: Array) -> ElementType:

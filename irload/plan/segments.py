@@ -16,18 +16,25 @@ Owners = dict[Step, Backend]
 
 
 def divide(
-    program: Program, backends: Sequence[Backend], check: Callable[[Program, str], None]
+    program: Program,
+    backends: Sequence[Backend],
+    check: Callable[[Program, str], None],
+    arrange: Callable[[Program, Owners], None] | None = None,
 ) -> tuple[Owners, MemoryRequests]:
     """Let all back ends rewrite the program, then assign every step to the first one that supports it.
 
     Layouts with a stored type are private to the back end that requests them. If steps of other back ends, or the
     caller, read a value in a private layout, a Relayout step of the owning back end is inserted; likewise for
     results that a back end converts to a planar layout itself, and for the copies that steps read.
+
+    `arrange` may reorder the steps and assign them to other back ends that support them.
     """
     for backend in backends:
         backend.fuse(program)
         check(program, f"the passes of {backend.name}")
     owners = {step: next(b for b in backends if b.supports(step)) for step in program.steps}
+    if arrange is not None:
+        arrange(program, owners)
     found = _requests(program, backends, owners)
     private = {v for v, layout in found.layouts.items() if layout.is_private} | found.relaid
     if _insert_relayouts(program, owners, private):

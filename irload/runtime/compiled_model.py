@@ -25,6 +25,7 @@ from irload.model import Model
 from irload.options import CompileOptions, Options
 from irload.plan.interpreter import InterpreterRun
 from irload.plan.schedule import Schedule, State
+from irload.plan.variables import Variables
 from irload.runtime.inputs import Binding
 from irload.runtime.plans import Plans
 from irload.runtime.request import InferRequest, infer_once
@@ -65,7 +66,7 @@ class CompiledModel(Plans):
         self._bind = Binding(self.inputs, wide=options.optimize)
         self._latest: tuple[Sequence[TensorType], RunDifferences | None, Schedule | BoundShape] | None = None
         """The last run: the types of its inputs, the comparison with the file, the schedule or the traced plan."""
-        self._variables: dict[str, Array] = {}
+        self._variables = Variables()
         """The variables between calls. A request would refer back to the model and keep it alive."""
         if options.jit is not None or options.precision != "f32":
             from irload.plan.backends.registry import compiled_backend
@@ -80,7 +81,7 @@ class CompiledModel(Plans):
 
     def __copy__(self) -> CompiledModel:
         other = compiled_with(self.model, self._options)
-        other._variables = {name: array.copy() for name, array in self._variables.items()}
+        other._variables = Variables({name: array.copy() for name, array in self._variables.items()})
         return other
 
     def __deepcopy__(self, memo: dict[int, Any]) -> CompiledModel:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from irload.core.tensor import Array
 from irload.errors import printable
 from irload.graph import Node
 from irload.plan.interpreter import InterpreterRun, apart
+from irload.plan.variables import Variables
 from irload.runtime.inputs import as_element
 from irload.runtime.result import Result, owned
 from irload.runtime.variables import VariableState
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 __all__ = ["InferRequest", "infer_once"]
 
 
-def infer_once(compiled: CompiledModel, inputs: Any, variables: Mapping[str, Array]) -> tuple[Result, dict[str, Array]]:
+def infer_once(compiled: CompiledModel, inputs: Any, variables: Variables) -> tuple[Result, Variables]:
     """The results of one inference that starts with these variables, and the variables after it."""
     arrays, given = compiled._bound(inputs)  # pyright: ignore[reportPrivateUsage]
-    run = InterpreterRun(compiled, dict(variables))
+    run = InterpreterRun(compiled, variables)
     with run.deadline.current(), compiled._errors_located():  # pyright: ignore[reportPrivateUsage]
         taken = set(map(id, arrays))
         results: list[Array] = []
@@ -38,7 +38,7 @@ class InferRequest:
 
     def __init__(self, compiled: CompiledModel) -> None:
         self.compiled = compiled
-        self.variables: dict[str, Array] = {}
+        self.variables = Variables()
 
     def __repr__(self) -> str:
         held = ", ".join(f"{name} {list(array.shape)}" for name, array in self.variables.items())
@@ -60,4 +60,4 @@ class InferRequest:
 
     def reset_state(self) -> None:
         """Reset all variables."""
-        self.variables = {}
+        self.variables = Variables()

@@ -20,6 +20,7 @@ from irload.plan.interpreter import InterpreterRun
 from irload.plan.sanitizing import is_on
 from irload.plan.schedule import State, schedule_graph
 from irload.record import record
+from irload.runtime.growing import extended
 from irload.runtime.variables import read_nodes
 from irload.safety.limits import bounded
 from irload.system.forks import unforked
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from irload.plan.traced.pattern import Symbols
     from irload.plan.traced.template import Template
     from irload.plan.traced.workspace import Workspace
+    from irload.plan.variables import GrownRows
 
 VARIANTS = 8
 """Maximum number of traced plans of a model; the least recently used are dropped."""
@@ -121,8 +123,11 @@ class TracedPlans:
                     self._shapes.popitem(last=False)
             return found
 
-    def take(self, shape: BoundShape) -> tuple[Workspace, Executor]:
-        """An idle workspace, and in it the plan for a shape. Raises LimitExceeded and OutOfMemory."""
+    def take(self, shape: BoundShape, rows: GrownRows | None = None) -> tuple[Workspace, Executor]:
+        """An idle workspace, and in it the plan for a shape and variables that grow.
+
+        Raises LimitExceeded and OutOfMemory.
+        """
         with self.lock:
             workspace = shape.variant.idle.pop() if shape.variant.idle else None
         if workspace is None:
@@ -130,11 +135,12 @@ class TracedPlans:
                 from irload.plan.traced.workspace import Workspace
 
                 workspace = Workspace(shape.variant.template)
-        plan = workspace.bound(shape.values)
+        external = () if rows is None else rows.room.addresses
+        plan = workspace.bound(shape.values, external)
         if plan is None:
             try:
                 with uncollected(), bounded(self._options.limits):
-                    plan = workspace.bind(shape.values)
+                    plan = workspace.bind(shape.values, external)
             except MemoryError as error:
                 raise out_of_memory("for the plan", error) from None
             except (LimitExceeded, OutOfMemory):
@@ -163,13 +169,20 @@ class TracedPlans:
         self, shape: BoundShape, arrays: Sequence[Array], run: InterpreterRun, *, wide: bool = False
     ) -> tuple[Array, ...]:
         """The results of the plan for a shape."""
-        workspace, plan = self.take(shape)
+        template = shape.variant.template
+        rows = None
+        if template.growth is not None:
+            rows = extended(template.growth, template.numbers.evaluate(shape.values), arrays, run)
+            arrays = [arrays[k] for k in template.growth.filled]
+        workspace, plan = self.take(shape, rows)
         try:
             results = run.run_plan(plan, arrays, wide=wide)
         except Exception:
             self.give_back(shape, workspace)
             raise  # only an interrupt may leave a thread that still writes to the memory
         self.give_back(shape, workspace)
+        if rows is not None:
+            run.grow_variables(rows)
         return results
 
     def explained(self) -> str:

@@ -9,6 +9,7 @@ import numpy as np
 from irload.core.tensor import Array
 from irload.graph import Node, Port
 from irload.model import Model
+from irload.plan.variables import Variables
 from irload.runtime.inputs import bind
 
 __all__ = ["VariableState"]
@@ -24,7 +25,7 @@ def read_nodes(model: Model) -> list[Node]:
 class HasVariables(Protocol):
     """The interface of a request that variables use."""
 
-    variables: dict[str, Array]
+    variables: Variables
 
 
 class VariableState:
@@ -37,8 +38,9 @@ class VariableState:
 
     @property
     def state(self) -> Array | None:
-        """The value, or None before the first assignment."""
-        return self._request.variables.get(self.name)
+        """A copy of the value, or None before the first assignment."""
+        value = self._request.variables.get(self.name)
+        return None if value is None else np.array(value, order="C")
 
     @state.setter
     def state(self, value: Any) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,11 +17,14 @@ from irload.options import Options
 from irload.plan.backends.compiled import CompiledBackend
 from irload.plan.backends.registry import compiled_backend
 from irload.plan.folding import Folding
+from irload.plan.memory.arena import aligned_bytes
 from irload.plan.schedule import schedule_graph
 from irload.plan.traced.binding import Binding
 from irload.plan.traced.pattern import Symbols
 from irload.plan.traced.template import Template
 from irload.plan.traced.workspace import Workspace
+from irload.runtime.variables import read_nodes
+from tests.plan.test_variables import WIDTH, decoder
 from tests.traced.nets import encoder, fully_convolutional
 
 ENTRY = 7
@@ -65,12 +68,46 @@ def test_relocated_tables(
 ) -> None:
     options = Options(threads=threads)
     template, symbols = template_of(make(), options, shape)
+    rng = np.random.default_rng(threads)
+    turns = [*others, *(others[k] for k in rng.integers(len(others), size=4))]
+    assert _compared(template, options, [(values, ()) for values in turns]) > 6 * len(turns)
+    assert symbols.values
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_relocated_tables_of_a_decoder(threads: int, backend: CompiledBackend) -> None:
+    """Lengths of the past that grow, jump and return, in memory that moves at times."""
+    options = Options(threads=threads)
+    model = decoder()
+    (node,) = read_nodes(model)
+    shapes = [p.output.type.shape for p in model.inputs], [Shape(None, None, WIDTH)]
+    symbols = Symbols.of([*shapes[0], *shapes[1]], [(2, 1, WIDTH), (2,), (2, 9, WIDTH)])
+    types = [*(p.output.type.element for p in model.inputs), node.outputs[0].type.element]
+    trace = Trace()
+    *given, past = symbols.traced([TensorType(e, Shape(2)) for e in types], trace)
+    schedule = schedule_graph(model, given, Folding(), state={node: past})
+    assert schedule.part is not None
+    template = Template(schedule.part, trace, options, {})
+    assert template.growth is not None
+    rng = np.random.default_rng(threads)
+    memory = aligned_bytes(1 << 20)
+    turns: list[tuple[tuple[int, ...], Sequence[int]]] = []
+    length, start = 9, 0
+    for _ in range(30):
+        length = length + 1 if rng.random() < 0.7 else int(rng.integers(3, 90))
+        start = int(rng.integers(8)) << 16 if rng.random() < 0.2 else start
+        turns.append(((2, length), [memory.ctypes.data + start]))
+    assert _compared(template, options, turns) > 3 * len(turns)
+
+
+def _compared(template: Template, options: Options, turns: Sequence[tuple[tuple[int, ...], Sequence[int]]]) -> int:
+    """Bind a plan to values of the symbols and addresses, in turn. Returns the number of compared rows."""
     workspace = Workspace(template)
     compared = 0
-    for values in others:
+    for values, external in turns:
         assert template.holds(values)
-        plan = workspace.bind(values)
-        binding = Binding(workspace, template.numbers.evaluate(values))
+        plan = workspace.bind(values, external)
+        binding = Binding(workspace, template.numbers.evaluate(values), external)
         for (owner, steps), segment in zip(template.segments, plan.segments, strict=True):
             if segment.backend == "llvm":
                 concrete = [binding.step(step) for step in steps]
@@ -78,8 +115,7 @@ def test_relocated_tables(
                 assert [k.name for k in one_by_one.kernels] == [k.name for k in segment.executable.kernels]
                 assert one_by_one.calls == segment.executable.calls
                 compared += _equal_tables(one_by_one.table, segment.executable.table)
-    assert symbols.values
-    assert compared > 8
+    return compared
 
 
 def _equal_tables(expected: Any, found: Any) -> int:

@@ -107,6 +107,11 @@ class BoundSizes(Protocol):
         """The memory of the concrete values."""
         ...
 
+    @property
+    def moved(self) -> bool:
+        """True if memory outside the arena is at other addresses than in the previous binding."""
+        ...
+
     def value(self, value: Value) -> Value:
         """Return the concrete value of a symbolic one."""
         ...
@@ -123,6 +128,10 @@ class BoundSizes(Protocol):
         """Return the address and the bytes of the buffer in which a symbolic value is, which no other root shares."""
         ...
 
+    def changes(self, step: Step) -> bool:
+        """True if the concrete step may differ from that of the previous binding in more than addresses."""
+        ...
+
     def working(self, name: object, nbytes: int) -> Array:
         """Return at least `nbytes` of working memory, which all shapes of the plan share under this name."""
         ...
@@ -131,8 +140,11 @@ class BoundSizes(Protocol):
 class Preparation(Protocol):
     """A segment of symbolic steps, prepared to be bound to shapes."""
 
-    def bind(self, sizes: BoundSizes) -> Executable:
-        """Return the segment for one shape."""
+    def bind(self, sizes: BoundSizes, previous: Executable | None) -> Executable:
+        """Return the segment for one shape. `previous`: the segment for another shape in the same memory.
+
+        Steps that do not change keep the kernels of `previous`.
+        """
         ...
 
 

@@ -31,6 +31,12 @@ class Aliases:
         self.uses = _uses(program)
         """The distinct steps that read each value."""
         self._aliases: dict[Value, Alias] = {}
+        self.external = {step.inputs[0] for step in requests.extended}
+        """The roots whose buffers are not in the arena."""
+        for step in requests.extended:
+            source, joined = step.inputs[0], step.output
+            seen = self.strided(source)
+            self._aliases[joined] = Alias(source, source, Strided(joined.shape, seen.strides, seen.offset))
         self._find_views(program)
         self._grant_borders(program, requests)
 

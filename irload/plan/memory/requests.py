@@ -18,12 +18,14 @@ class MemoryRequests:
     and a separate buffer. A layout with a stored type is read only by the back end that requested it; for other
     readers, a Relayout step of this back end is inserted. `relaid`: results of the program that a Relayout step makes
     row-major faster than a strided copy. `reordered`: steps that read their first input from a copy in another layout.
-    Steps that read the same copy share it.
+    Steps that read the same copy share it. `extended`: Concats whose output is in the buffer of the first input, which
+    has room for it and in which the axis of the Concat is outermost; this buffer is not in the arena.
     """
 
     layouts: dict[Value, Layout] = field(default_factory=dict[Value, Layout])
     relaid: set[Value] = field(default_factory=set[Value])
     reordered: dict[Step, Layout] = field(default_factory=dict[Step, Layout])
+    extended: set[Step] = field(default_factory=set[Step])
 
     @staticmethod
     def together(requests: Iterable[MemoryRequests]) -> MemoryRequests:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import ctypes
+from collections.abc import Mapping, Sequence
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,43 +20,68 @@ from irload.plan.traced.late import computed
 
 if TYPE_CHECKING:
     from irload.options import Options
+    from irload.plan.traced.numbers import Items
     from irload.plan.traced.template import Template
     from irload.plan.traced.workspace import Workspace
 
 
 class Binding:
-    """`BoundSizes` of a workspace and the numbers of a shape."""
+    """`BoundSizes` of a workspace and the numbers of a shape.
 
-    def __init__(self, workspace: Workspace, numbers: Sequence[int]) -> None:
+    `previous`: the plan bound to another shape in the same arena, whose kernels are kept for steps that do not change.
+    """
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        numbers: Sequence[int],
+        external: Sequence[int] | Array = (),
+        previous: BoundPlan | None = None,
+    ) -> None:
         self._workspace = workspace
         self._template = template = workspace.template
         self._numbers = numbers
-        self.items = template.numbers.items(numbers)
+        self._previous = previous
+        before = () if previous is None else previous.numbers
+        self._changed = {k for k, (a, b) in enumerate(zip(before, numbers, strict=False)) if a != b}
+        self.items = template.numbers.items(numbers, None if previous is None else previous.items, self._changed)
         """Shapes, positions and layouts by their forms."""
         self._values: dict[Value, Value] = {}
-        start = workspace.arena.ctypes.data
-        offsets = template.offsets(numbers)
-        self._addresses: Array = start + workspace.starts[template.value_roots] + offsets
+        self.external = np.array(external, np.int64)
+        """The addresses of the roots outside the arena."""
+        self.moved = previous is not None and not np.array_equal(previous.external, self.external)
+        """True if these addresses differ from the addresses of the previous binding."""
+        self._starts: Array = np.concatenate([workspace.arena.ctypes.data + workspace.starts, self.external])
+        self._addresses: Array = self._starts[template.value_roots] + template.offsets(numbers)
         self.memory = BoundMemory(self, template, workspace)
-        self._late()
+        self._late: dict[Value, Constant] = {}
+        self._compute_late()
 
-    def plan(self) -> Executor:
+    def plan(self) -> BoundPlan:
         """Bind every segment."""
-        template = self._template
+        template, previous = self._template, self._previous
         segments: list[Segment] = []
-        for (backend, steps), prepared in zip(template.segments, template.prepared, strict=True):
+        for k, ((backend, steps), prepared) in enumerate(zip(template.segments, template.prepared, strict=True)):
             if prepared is not None:
-                segments.append(Segment(backend.name, prepared.bind(self)))
+                before = None if previous is None else previous.segments[k].executable
+                segments.append(Segment(backend.name, prepared.bind(self, before)))
                 continue
             concrete = [self.step(step) for step in steps]
             executable = backend.compile(concrete, self.memory, template.options, template.shared)
             segments.append(Segment(backend.name, executable))
-        inputs = [self.value(v) for v in template.program.inputs]
+        inputs = [self.value(v) for v in template.program.inputs if v not in template.aliases.external]
         outputs = [self.value(v) for v in template.program.outputs]
         made = BoundPlan(Program([], inputs, outputs), template.options, self.memory, segments)
+        made.numbers, made.items, made.late = self._numbers, self.items, self._late
+        made.external = self.external
         self._values = {}
+        self._previous = None
         self.memory.forget()
         return made
+
+    def changes(self, step: Step) -> bool:
+        """True if the concrete step may differ from that of the previous binding in more than addresses."""
+        return self._previous is None or not self._changed.isdisjoint(self._template.dependencies[step])
 
     def replaced(self, item: Any) -> Any:
         """The object with numbers instead of sizes."""
@@ -65,8 +92,9 @@ class Binding:
         found = self._values.get(value)
         if found is None:
             shape = self.items[self._template.shapes[value]]
-            same = shape is value.shape and not (value.source is not None and value in self._template.late_values)
-            found = value if same else Value(shape, value.dtype, value.source, value.name, value.used, value.origin)
+            source = self._late.get(value, value.source)
+            same = shape is value.shape and source is value.source
+            found = value if same else Value(shape, value.dtype, source, value.name, value.used, value.origin)
             self._values[value] = found
             self.memory.symbolic[found] = value
         return found
@@ -87,26 +115,36 @@ class Binding:
     def room(self, value: Value) -> tuple[int, int]:
         """The address and the bytes of the buffer in which a symbolic value is."""
         root, workspace = self._template.roots[self._template.aliases.root(value)], self._workspace
-        return workspace.arena.ctypes.data + int(workspace.starts[root]), int(workspace.capacities[root])
+        inside = root < len(workspace.capacities)
+        return int(self._starts[root]), int(workspace.capacities[root]) if inside else self.memory.outside[root].size
 
     def working(self, name: object, nbytes: int) -> Array:
         """Working memory that all shapes share."""
         return self._workspace.working(name, nbytes)
 
-    def _late(self) -> None:
-        """Compute the late constants."""
-        arrays: dict[Value, Array] = {}
-        for value in self._template.symbolic:
-            if value.source is not None:
+    def _compute_late(self) -> None:
+        """Compute the late constants that depend on changed sizes."""
+        template, late = self._template, self._late
+        before = {} if self._previous is None else self._previous.late
+        for value in template.symbolic:
+            if not self._kept(value, before) and value.source is not None:
                 whole = value.source.array
                 numbers = [self.replaced(n) for n in whole.flat]
-                arrays[value] = np.array(numbers, value.dtype).reshape(self.replaced(whole.shape))
-        for step in self._template.late:
-            concrete = self.step(step)
-            arrays.update(zip(step.outputs, computed(step, concrete, arrays), strict=True))
-        for value, array in arrays.items():
-            found = self.value(value)
-            found.source = Constant.of(array)
+                late[value] = Constant.of(np.array(numbers, value.dtype).reshape(self.replaced(whole.shape)))
+        for step in template.late:
+            if not all(self._kept(value, before) for value in step.outputs):
+                arrays = {v: late[v].array for v in step.inputs if v in late}
+                for value, array in zip(step.outputs, computed(step, self.step(step), arrays), strict=True):
+                    late[value] = Constant.of(array)
+                    self._values.pop(value, None)  # the concrete step has created it without a constant
+
+    def _kept(self, value: Value, before: Mapping[Value, Constant]) -> bool:
+        """Take a late constant from the previous binding; False if it changes."""
+        found = before.get(value)
+        if found is None or not self._changed.isdisjoint(self._template.dependencies_of_late[value]):
+            return False
+        self._late[value] = found
+        return True
 
 
 class BoundMemory(Memory):
@@ -116,6 +154,12 @@ class BoundMemory(Memory):
         self.arena = workspace.arena
         self.symbolic: dict[Value, Value] = {}
         """The symbolic value of each concrete one."""
+        self.outside: dict[int, Array] = {}
+        """Memory outside the arena, by number of the root. It is not kept alive."""
+        for growing, start in zip(template.growing, binding.external.tolist(), strict=True):
+            joined = growing.join.output
+            nbytes = prod(binding.items[template.shapes[joined]]) * joined.dtype.itemsize
+            self.outside[template.roots[growing.past]] = _memory(start, nbytes)
         self._binding = binding
         self._template = template
         self._starts_of_roots = workspace.starts
@@ -156,6 +200,7 @@ class BoundMemory(Memory):
         """Release the data that only binding needs."""
         self._views = {}
         self.symbolic = {}
+        self.outside = {}
         del self._binding, self._template  # which refer to the workspace, and that to the plan
 
     def _start(self, root: Value) -> int:
@@ -166,13 +211,27 @@ class BoundMemory(Memory):
         root = aliases.root(self.symbolic[value])
         dtype = aliases.stored_dtype(root)
         strides = tuple(s * dtype.itemsize for s in strided.strides)
-        return np.ndarray(
-            strided.shape, dtype, self.arena, self._start(root) + strided.offset * dtype.itemsize, strides
-        )
+        outside = self.outside.get(self._template.roots[root])
+        memory, start = (self.arena, self._start(root)) if outside is None else (outside, 0)
+        return np.ndarray(strided.shape, dtype, memory, start + strided.offset * dtype.itemsize, strides)
+
+
+def _memory(start: int, nbytes: int) -> Array:
+    """The bytes at an address."""
+    return np.ctypeslib.as_array((ctypes.c_uint8 * nbytes).from_address(start))
 
 
 class BoundPlan(Executor):
-    """The executor of a bound plan."""
+    """The executor of a bound plan.
+
+    `numbers`, `external`, `items`, `late`: the sizes, the addresses of memory outside the arena, the objects that
+    consist of sizes, and the late constants, for the next binding.
+    """
+
+    numbers: Sequence[int]
+    external: Array
+    items: Items
+    late: Mapping[Value, Constant]
 
     def __init__(self, program: Program, options: Options, memory: Memory, segments: Sequence[Segment]) -> None:  # pyright: ignore[reportMissingSuperCall]
         self._set_up(program, options, memory, segments)

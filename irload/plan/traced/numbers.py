@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
@@ -26,6 +27,7 @@ class Numbers:
         self._items: list[Any] = []
         self._fixed: list[Any] = []
         """The objects without sizes; None for others."""
+        self._sizes_of_forms: list[frozenset[int]] = []
         self.evaluate: Callable[[Sequence[int]], list[int]] = trace.compiled([])
         """The values of all sizes for values of the symbols."""
 
@@ -41,6 +43,16 @@ class Numbers:
         found = [self.add(part) for part in _parts(item)]  # of all parts
         return any(found)
 
+    def sizes(self, item: Any) -> frozenset[int]:
+        """The positions of the sizes in an object of a plan."""
+        if is_size(item):
+            return frozenset((self.index(item),))
+        return frozenset[int]().union(*map(self.sizes, _parts(item)))
+
+    def sizes_of_form(self, form: int) -> frozenset[int]:
+        """The positions of the sizes in the objects of a form."""
+        return self._sizes_of_forms[form]
+
     def form(self, item: Any) -> int:
         """The number of an object that equals all others of this form at every shape, for `items`."""
         key = hashable(item)
@@ -48,11 +60,17 @@ class Numbers:
             self._forms[key] = len(self._items)
             self._items.append(item)
             self._fixed.append(None if self.add(item) else item)
+            self._sizes_of_forms.append(self.sizes(item))
         return self._forms[key]
 
-    def items(self, values: Sequence[int]) -> Items:
-        """The objects of all forms with these values of the sizes."""
-        return Items(self, self._items, self._fixed, values)
+    def items(
+        self, values: Sequence[int], before: Items | None = None, changed: AbstractSet[int] = frozenset()
+    ) -> Items:
+        """The objects of all forms with these values of the sizes; objects without a changed size are kept."""
+        if before is None:
+            return Items(self, self._items, list(self._fixed), values)
+        kept = zip(before.found, self._sizes_of_forms, strict=True)
+        return Items(self, self._items, [f if sizes.isdisjoint(changed) else None for f, sizes in kept], values)
 
     def index(self, size: Any) -> int:
         """The position of a size in the result of `evaluate`."""
@@ -89,14 +107,14 @@ class Numbers:
 class Items:
     """The objects of all forms at one shape, created on first use."""
 
-    def __init__(self, numbers: Numbers, items: Sequence[Any], fixed: Sequence[Any], values: Sequence[int]) -> None:
+    def __init__(self, numbers: Numbers, items: Sequence[Any], found: list[Any], values: Sequence[int]) -> None:
         self._numbers, self._items, self._values = numbers, items, values
-        self._found = list(fixed)
+        self.found = found
 
     def __getitem__(self, form: int) -> Any:
-        found = self._found[form]
+        found = self.found[form]
         if found is None:
-            found = self._found[form] = self._numbers.replaced(self._items[form], self._values)
+            found = self.found[form] = self._numbers.replaced(self._items[form], self._values)
         return found
 
 

@@ -22,9 +22,11 @@ from irload.plan.memory.aliases import Aliases
 from irload.plan.memory.memory import constant_bytes, lifetimes
 from irload.plan.passes.pipeline import optimize
 from irload.plan.schedule import StaticPart
-from irload.plan.segments import divide
+from irload.plan.segments import Owners, divide
+from irload.plan.traced.growth import Growing, Growth, readers, request, take_growing
 from irload.plan.traced.late import is_symbolic, take_late
 from irload.plan.traced.numbers import Numbers
+from irload.plan.traced.ordering import gather_segments
 from irload.safety.limits import checkpoint
 
 
@@ -37,13 +39,26 @@ class Template:
         optimize(program, _check)
         self.late = take_late(program)
         """The steps that compute late constants."""
-        owners, requests = divide(program, offered, _check)
+        self.growing: list[Growing] = []
+        """The variables that grow."""
+
+        def arrange(given: Program, owners: Owners) -> None:
+            if options.precision == "f32":
+                self.growing = take_growing(given, owners, offered[-1])
+            gather_segments(given, owners, offered[-1], readers(given, self.growing))
+
+        owners, requests = divide(program, offered, _check, arrange)
+        request(requests, self.growing)
         self.program = program
         self.options = options
         self.shared = shared
         self.aliases = Aliases(program, requests)
-        self.lives = lifetimes(program, self.aliases)
-        self.roots = {root: k for k, root in enumerate(self.lives)}
+        lives = lifetimes(program, self.aliases)
+        external = [growing.past for growing in self.growing]
+        self.lives = {root: life for root, life in lives.items() if root not in external}
+        """The lifetimes of the roots in the arena."""
+        self.roots = {root: k for k, root in enumerate((*self.lives, *external))}
+        """The numbers of all roots; those outside the arena are last."""
         self._constant_bytes = constant_bytes(program)
         self.values = {value: k for k, value in enumerate(walk_values(program))}
         """The values that are not constant, numbered."""
@@ -60,6 +75,7 @@ class Template:
         ]
         self.numbers = Numbers(trace)
         self._register()
+        self.growth = Growth(self.growing, len(program.inputs), self.numbers) if self.growing else None
         trace.close()
         self.numbers.close()
         self.holds: Callable[[Sequence[int]], bool] = trace.test()
@@ -101,10 +117,29 @@ class Template:
         for value in self.symbolic:
             if value.source is not None:
                 add(list(value.source.array.flat))
+        self._register_dependencies()
         self._sizes = self._vector([life.size for life in self.lives.values()])
         items = [self.aliases.stored_dtype(self.aliases.root(v)).itemsize for v in self.values]
         self._offsets = self._vector([s.offset * n for s, n in zip(strided.values(), items, strict=True)])
         self.value_roots = np.array([self.roots[self.aliases.root(v)] for v in self.values], np.int64)
+
+    def _register_dependencies(self) -> None:
+        """For each step the sizes on which its fields and the shapes, positions and values of its operands depend."""
+        sizes, of_form = self.numbers.sizes, self.numbers.sizes_of_form
+        of_values: dict[Value, frozenset[int]] = {}
+        for value in self.symbolic:
+            of_values[value] = sizes(list(value.source.array.flat)) if value.source is not None else frozenset()
+        self.dependencies: dict[Step, frozenset[int]] = {}
+        for step in (*self.late, *self.program.steps):
+            found = frozenset[int]().union(*(sizes(getattr(step, name)) for name in self.sized[step]))
+            for value in (*step.inputs, *step.outputs):
+                found |= of_form(self.shapes[value]) | of_values.get(value, frozenset())
+                if value in self.positions:
+                    found |= of_form(self.positions[value]) | of_form(self.layouts[value])
+            self.dependencies[step] = found
+            if step in self.late:
+                of_values |= dict.fromkeys(step.outputs, found)
+        self.dependencies_of_late = of_values
 
     def _vector(self, sizes: Sequence[Any]) -> tuple[Array, list[int], list[int]]:
         """Numbers, and the positions and the indices of the sizes among them."""

@@ -8,19 +8,22 @@ from collections.abc import Sequence
 import numpy as np
 
 from irload.core.tensor import Array
-from irload.plan.executor import Executor
 from irload.plan.memory.arena import Lifetime, aligned_bytes, place
-from irload.plan.traced.binding import Binding
+from irload.plan.traced.binding import Binding, BoundPlan
 from irload.plan.traced.template import Template
 
 SHAPES = 64
 """Maximum number of shapes to which the plan stays bound; the least recently used are dropped."""
 
+MUCH = 1.25
+"""The growth of all buffers at which they get room for twice the sizes: few depend on the length of a cache."""
+
 
 class Workspace:
     """One arena for all shapes, in which buffers have room for larger shapes than those bound so far.
 
-    Sizes are rounded up, so that offsets are assigned again only when a size has grown by a quarter of an octave.
+    Sizes are rounded up, so that offsets are assigned again only when a size has grown by a quarter of an octave, or
+    has doubled.
     """
 
     def __init__(self, template: Template) -> None:
@@ -29,7 +32,8 @@ class Workspace:
         """The bytes of each root's buffer."""
         self.starts = self.capacities
         self.arena = aligned_bytes(1)
-        self._bound: OrderedDict[tuple[int, ...], Executor] = OrderedDict()
+        self._bound: OrderedDict[tuple[int, ...], BoundPlan] = OrderedDict()
+        self._latest: BoundPlan | None = None
         self._working: dict[object, Array] = {}
 
     @property
@@ -37,20 +41,24 @@ class Workspace:
         """The bytes of the arena and of working memory."""
         return self.arena.size + sum(a.size for a in self._working.values())
 
-    def bound(self, symbols: tuple[int, ...]) -> Executor | None:
-        """The plan that was bound to these values of the symbols before, None if there is none."""
+    def bound(self, symbols: tuple[int, ...], external: Sequence[int] | Array = ()) -> BoundPlan | None:
+        """The plan that was bound to these values of the symbols before, None if there is none.
+
+        `external`: the addresses of variables that grow.
+        """
         found = self._bound.get(symbols)
-        if found is not None:
-            self._bound.move_to_end(symbols)
+        if found is None or not np.array_equal(found.external, external):
+            return None
+        self._bound.move_to_end(symbols)
         return found
 
-    def bind(self, symbols: tuple[int, ...]) -> Executor:
+    def bind(self, symbols: tuple[int, ...], external: Sequence[int] | Array = ()) -> BoundPlan:
         """Bind the plan to values of the symbols for which the guards hold. Raises LimitExceeded."""
         numbers = self.template.numbers.evaluate(symbols)
         sizes = self.template.root_sizes(numbers)
         if (sizes > self.capacities).any():
             self._grow(symbols, numbers, sizes)
-        found = self._bound[symbols] = Binding(self, numbers).plan()
+        found = self._latest = self._bound[symbols] = Binding(self, numbers, external, self._latest).plan()
         if len(self._bound) > SHAPES:
             self._bound.popitem(last=False)
         return found
@@ -65,10 +73,13 @@ class Workspace:
     def _grow(self, symbols: Sequence[int], numbers: Sequence[int], sizes: Array) -> None:
         """Assign offsets again, with room for sizes that are rounded up, as far as the limits allow."""
         template = self.template
-        larger = template.root_sizes(template.numbers.evaluate([rounded_up(n) for n in symbols]))
         limits, rest = template.options.limits, template.constant_bytes(numbers)
         self._bound.clear()  # first, as its memory may be reused
-        self.capacities = np.maximum(np.maximum(sizes, larger), self.capacities)
+        self._latest = None
+        self.capacities = np.maximum(sizes, self.capacities)
+        little = self._with_room([rounded_up(n) for n in symbols])
+        much = self._with_room([2 * n for n in symbols])
+        self.capacities = much if much.sum() <= MUCH * little.sum() else little
         starts, total = self._placed()
         if limits.peak_bytes is not None and total + rest > limits.peak_bytes:
             self.capacities = sizes
@@ -77,6 +88,11 @@ class Workspace:
         self.starts = np.array([starts[k] for k in range(len(starts))], np.int64)
         if self.arena.size < total:
             self.arena = aligned_bytes(max(total, 1))
+
+    def _with_room(self, symbols: Sequence[int]) -> Array:
+        """The capacities for values of the symbols."""
+        sizes = self.template.root_sizes(self.template.numbers.evaluate(symbols))
+        return np.maximum(sizes, self.capacities)
 
     def _placed(self) -> tuple[dict[int, int], int]:
         lives = enumerate(zip(self.capacities.tolist(), self.template.lives.values(), strict=True))

@@ -90,8 +90,10 @@ class Windows:
 
 def _by_axis(layer: LegacyLayer, rank: int, name: str, short: str, default: int | None) -> tuple[int, ...]:
     """A list, or one attribute per axis; one value serves all axes."""
-    if layer.has(name) and not layer.has(f"{short}-x"):
-        found = layer.integers(name)
+    for spelling in (name, name.removesuffix("s")):
+        if layer.has(spelling):
+            found = layer.integers(spelling)
+            break
     else:
         found = tuple(layer.integer(f"{short}-{axis}", default) for axis in _AXES[-rank:])
     if len(found) == 1:

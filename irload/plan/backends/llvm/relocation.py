@@ -8,7 +8,8 @@ each group are selected as for a static plan; pointers for the other steps follo
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
+from functools import partial
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -16,11 +17,11 @@ import numpy as np
 
 from irload.core.tensor import Array
 from irload.options import Options
-from irload.plan.backends.base import BoundSizes, SharedData
+from irload.plan.backends.base import BoundSizes, Executable, SharedData
 from irload.plan.backends.llvm.kernel import Kernel, Launch, Temporary, address
 from irload.plan.backends.llvm.library import library
 from irload.plan.backends.llvm.loader import Code
-from irload.plan.backends.llvm.row_table import BoundTable, Selected
+from irload.plan.backends.llvm.row_table import BoundTable, External, Selected
 from irload.plan.backends.llvm.selection import TABLE
 from irload.plan.backends.llvm.selector import PackedConstants, Selector
 from irload.plan.backends.llvm.target import Target
@@ -41,6 +42,8 @@ class Group:
     steps: tuple[Step, ...]
     values: tuple[tuple[Value, ...], ...]
     numbers: tuple[Array, ...]
+    is_external: bool
+    """True if values are in memory outside the arena."""
 
 
 @record(eq=False)
@@ -67,6 +70,11 @@ class RecordingSelector(Selector):
         self.begin()
         self.slots = {value: k for k, value in enumerate(_distinct(step))}
         self.packs, self.plain = [], {}
+
+    @property
+    def kept(self) -> Sequence[Array]:
+        """The constants that the kernels read, packed or not."""
+        return [*self.constants, *self.packed_weights]
 
     def stored(self, value: Value) -> Array:
         found = Selector.stored(self, value)
@@ -102,18 +110,28 @@ class RelocatableSegment:
             if step.view is not None and aliases.alias(step.output) is not None:
                 continue  # a view of memory has no kernels at any shape
             found.setdefault(_signature(step, aliases), []).append(k)
-        self._groups = [_group([(k, steps[k]) for k in group], numbering) for group in found.values()]
+        self._groups = [_group([(k, steps[k]) for k in group], numbering, aliases) for group in found.values()]
         self._codes: dict[Kernel, Code] = {}
         self._constants: dict[Hashable, tuple[Array, list[Array]]] = {}
         """The addresses of constants of a group, packed or not, and the arrays."""
 
-    def bind(self, sizes: BoundSizes) -> BoundTable:
+    def bind(self, sizes: BoundSizes, previous: Executable | None) -> BoundTable:
         """The segment for one shape."""
         selector = RecordingSelector(sizes.memory, self.target, self.options, self._packs)
-        found = [part for k in range(len(self._groups)) for part in self._selected(k, selector, sizes)]
-        keep = [*self._constants.values(), selector.constants, selector.packed_weights, sizes.memory.arena]
+        before = previous if isinstance(previous, BoundTable) else None
+        changed: list[int] = []
+        groups: list[Sequence[Selected]] = []
+        for k, group in enumerate(self._groups):
+            same = before is not None and not sizes.changes(group.steps[0])
+            found = before.groups[k] if before is not None and same else None
+            if found is not None and sizes.moved and group.is_external:
+                same, found = False, _moved(found, sizes)
+            groups.append(found or list(self._selected(k, selector, sizes)))
+            if not same:
+                changed.append(k)
+        since = None if before is None else (before, changed)
         temporary, threads = selector.temporary_bytes, self.options.threads
-        return BoundTable(self._steps, found, self.target, threads, temporary, sizes, keep, self._code)
+        return BoundTable(self._steps, groups, self.target, threads, temporary, sizes, self._code, since)
 
     def _code(self, kernel: Kernel) -> Code:
         """The code of a kernel, looked up in the library once."""
@@ -125,42 +143,58 @@ class RelocatableSegment:
     def _selected(self, index: int, selector: RecordingSelector, sizes: BoundSizes) -> Iterator[Selected]:
         """The kernels of a group; of each step separately if they read memory that cannot be relocated."""
         group = self._groups[index]
+        selector.constants, selector.packed_weights = [], []
         first, launches = _select(group.steps[0], selector, sizes)
-        pointers = [self._relocated(index, first, launch, selector, sizes) for launch in launches]
+        external: list[External] = []
+        pointers = [
+            self._relocated(index, first, launch, selector, sizes, partial(External, k), external)
+            for k, launch in enumerate(launches)
+        ]
         known = [p for p in pointers if p is not None]
         if len(known) == len(pointers):
-            yield Selected(group.positions, first.flops, launches, known)
+            yield Selected(group.positions, first.flops, launches, known, selector.kept, external)
             return
         for k, step in zip(group.positions, group.steps, strict=True):
             own, launches = _select(step, selector, sizes)
-            yield Selected((k,), own.flops, launches, [_numbers(launch)[None] for launch in launches])
+            own_pointers = [_numbers(launch)[None] for launch in launches]
+            yield Selected((k,), own.flops, launches, own_pointers, selector.kept, None)
 
     def _relocated(
-        self, index: int, first: Step, launch: Launch, selector: RecordingSelector, sizes: BoundSizes
+        self,
+        index: int,
+        first: Step,
+        launch: Launch,
+        selector: RecordingSelector,
+        sizes: BoundSizes,
+        moving: Callable[..., External],
+        external: list[External],
     ) -> Array | None:
         """The pointers of a launch for each step of a group, one row per step, temporaries as offsets.
 
-        None if one of them is an address in unknown memory.
+        None if one of them is an address in unknown memory. Adds pointers into memory outside the arena to `external`.
         """
-        own = _numbers(launch)
-        count = len(self._groups[index].steps)
-        if count == 1:
+        own, group = _numbers(launch), self._groups[index]
+        count = len(group.steps)
+        if count == 1 and not group.is_external:
             return own[None]
         found = np.empty((count, len(own)), np.int64)
         for k, pointer in enumerate(launch.pointers):
             column: Any = own[k]
             if pointer and not isinstance(pointer, Temporary):
-                column = self._addresses(index, first, pointer, selector, sizes)
-                if column is None:
+                known = self._constant(index, pointer, selector, sizes)
+                if known is None and (value := _value_at(group, first, pointer, sizes)) is not None:
+                    numbers, distance = value
+                    known = sizes.addresses(numbers) + distance
+                    if group.is_external:
+                        external.append(moving(k, numbers, distance))
+                if known is None:
                     return None
+                column = known
             found[:, k] = column
         return found
 
-    def _addresses(
-        self, index: int, first: Step, pointer: int, selector: RecordingSelector, sizes: BoundSizes
-    ) -> Array | None:
-        """For each step of a group the address that corresponds to a pointer of the first step."""
-        group = self._groups[index]
+    def _constant(self, index: int, pointer: int, selector: RecordingSelector, sizes: BoundSizes) -> Array | None:
+        """For each step of a group the address in a constant that corresponds to a pointer of the first step."""
         for packed in selector.packs:
             distance = pointer - address(packed.array)
             if 0 <= distance < max(packed.array.nbytes, 1):
@@ -168,12 +202,6 @@ class RelocatableSegment:
         for slot, array in selector.plain.items():
             if pointer == address(array):
                 return self._plain(index, slot, array, selector, sizes)
-        for slot, (value, concrete) in enumerate(zip(group.values[0], _distinct(first), strict=True)):
-            if concrete.source is None:
-                start, room = sizes.room(value)
-                if 0 <= pointer - start < room:
-                    addresses = sizes.addresses(group.numbers[slot])
-                    return addresses + (pointer - int(addresses[0]))
         return None
 
     def _packed(self, index: int, packed: Packed, selector: Selector) -> Array:
@@ -216,11 +244,36 @@ def _numbers(launch: Launch) -> Array:
     return np.array([p.offset if isinstance(p, Temporary) else p for p in launch.pointers], np.int64)
 
 
-def _group(members: Sequence[tuple[int, Step]], numbering: Mapping[Value, int]) -> Group:
+def _value_at(group: Group, first: Step, pointer: int, sizes: BoundSizes) -> tuple[Array, int] | None:
+    """The numbers of the values of all steps that correspond to a pointer of the first step, and its distance."""
+    for slot, (value, concrete) in enumerate(zip(group.values[0], _distinct(first), strict=True)):
+        if concrete.source is None:
+            start, room = sizes.room(value)
+            if 0 <= pointer - start < room:
+                numbers = group.numbers[slot]
+                return numbers, pointer - int(sizes.addresses(numbers[:1])[0])
+    return None
+
+
+def _moved(parts: Sequence[Selected], sizes: BoundSizes) -> list[Selected] | None:
+    """The launches at new addresses of memory outside the arena; None if some pointers are not known."""
+    found: list[Selected] = []
+    for part in parts:
+        if part.external is None:
+            return None
+        pointers = [p.copy() for p in part.pointers]
+        for each in part.external:
+            pointers[each.launch][:, each.column] = sizes.addresses(each.numbers) + each.distance
+        found.append(replace(part, pointers=pointers))
+    return found
+
+
+def _group(members: Sequence[tuple[int, Step]], numbering: Mapping[Value, int], aliases: Aliases) -> Group:
     positions, steps = zip(*members, strict=True)
     values = tuple(tuple(_distinct(step)) for step in steps)
     numbers = (np.array([numbering.get(v, 0) for v in slot], np.int64) for slot in zip(*values, strict=True))
-    return Group(positions, steps, values, tuple(numbers))
+    is_external = any(v.source is None and aliases.root(v) in aliases.external for v in values[0])
+    return Group(positions, steps, values, tuple(numbers), is_external)
 
 
 def _distinct(step: Step) -> list[Value]:

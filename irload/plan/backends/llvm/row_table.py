@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -19,53 +20,83 @@ from irload.plan.ir.program import Step
 from irload.record import record
 
 
+@record()
+class External:
+    """A pointer of a launch: for each step `distance` bytes behind one of the values `numbers`."""
+
+    launch: int
+    column: int
+    numbers: Array
+    distance: int
+
+
 @record(eq=False)
 class Selected:
     """The launches of steps that differ only in pointers.
 
-    `positions`: of the steps in the segment; `flops`: of each; `pointers`: of each launch one row per step.
+    `positions`: of the steps in the segment; `flops`: of each; `pointers`: of each launch one row per step; `keep`:
+    arrays that must outlive the launches; `external`: pointers into memory outside the arena, None if they are unknown.
     """
 
     positions: Sequence[int]
     flops: int
     launches: Sequence[Launch]
     pointers: Sequence[Array]
+    keep: Sequence[Array]
+    external: Sequence[External] | None = ()
 
 
 class BoundTable:
-    """A segment bound to one shape. `steps`: all of the segment, symbolic; `code_of`: the code of a kernel."""
+    """A segment bound to one shape.
+
+    `steps`: all of the segment, symbolic; `groups`: the launches of each group of steps; `code_of`: the code of a
+    kernel. `previous`: the table of another shape, and the numbers of the groups that have changed.
+    """
 
     def __init__(
         self,
         steps: Sequence[Step],
-        found: Sequence[Selected],
+        groups: Sequence[Sequence[Selected]],
         target: Target,
         threads: int,
         temporary: int,
         sizes: BoundSizes,
-        keep: Sequence[Any],
         code_of: Callable[[Kernel], Code],
+        previous: tuple[BoundTable, Sequence[int]] | None = None,
     ) -> None:
-        self._steps, self._found = steps, found
-        counts, flops = np.zeros(len(steps), np.int64), [0] * len(steps)
-        for part in found:
-            counts[list(part.positions)] = len(part.launches)
-            for k in part.positions:
-                flops[k] = part.flops
-        ends = np.cumsum(counts)
-        starts = ends - counts
-        self._ranges = [r for r in zip(starts.tolist(), ends.tolist(), strict=True) if r[0] < r[1]]
-        self.calls = bundled([n for n, count in zip(flops, counts.tolist(), strict=True) if count], self._ranges)
-        rows = _Rows(found, starts, int(ends[-1]), sizes.working("temporary", temporary), threads, code_of)
+        self._steps, self.groups = steps, groups
+        working = sizes.working("temporary", temporary)
+        rows: TableRows | None = None
+        if previous is not None:
+            table, changed = previous
+            self._flops, self._ranges = table._flops.copy(), table._ranges
+            for part in (part for k in changed for part in groups[k]):
+                self._flops.update(dict.fromkeys(part.positions, part.flops))
+            rows = table._rows.patched(groups, changed, working, code_of)
+        if rows is None:
+            found = [part for group in groups for part in group]
+            counts = np.zeros(len(steps), np.int64)
+            flops: dict[int, int] = {}
+            for part in found:
+                counts[list(part.positions)] = len(part.launches)
+                if part.launches:
+                    flops.update(dict.fromkeys(part.positions, part.flops))
+            self._flops = {k: flops[k] for k in sorted(flops)}
+            ends = np.cumsum(counts)
+            starts = ends - counts
+            self._ranges = [r for r in zip(starts.tolist(), ends.tolist(), strict=True) if r[0] < r[1]]
+            rows = TableRows(groups, starts, int(ends[-1]), working, threads, code_of)
+        self._rows = rows
+        self.calls = bundled(list(self._flops.values()), self._ranges)
         stride = -(-rows.scratch // 4096) * 4096
         scratch = sizes.working("scratch", stride * threads)
-        kept = rows.arguments, rows.codes, keep
+        kept = rows, groups, sizes.memory.arena, code_of
         self.table = RowTable(rows.rows, target, threads, stride, scratch, rows.temporary, kept)
 
     @property
     def kernels(self) -> Sequence[StepKernel]:
         named: dict[int, StepKernel] = {}
-        for part in self._found:
+        for part in (part for group in self.groups for part in group):
             if part.launches:
                 main = max((launch.kernel for launch in part.launches), key=lambda k: (not k.prepares, k.cycles))
                 named |= {k: StepKernel(self._steps[k], main.name, main.why) for k in part.positions}
@@ -85,12 +116,27 @@ class BoundTable:
         self.calls = []
 
 
-class _Rows:
+@record(eq=False)
+class Block:
+    """The arguments of one launch for the steps of a group: `pointers` and numbers from word `start` on.
+
+    `index`: the rows of the steps.
+    """
+
+    launch: Launch
+    code: Code
+    start: int
+    shape: tuple[int, int]
+    index: Array
+    shared: bool
+
+
+class TableRows:
     """The rows of a table and the arguments to which they point."""
 
     def __init__(
         self,
-        found: Sequence[Selected],
+        groups: Sequence[Sequence[Selected]],
         starts: Array,
         count: int,
         temporary: Array,
@@ -99,32 +145,72 @@ class _Rows:
     ) -> None:
         self.rows = np.zeros((max(count, 1), ENTRY), np.int64)
         self.temporary = temporary
-        self.codes: list[Code] = []
-        self.scratch = 0
         self._threads = threads
-        numbers = [[launch.kernel.numbers for launch in part.launches] for part in found]
-        words = sum(
-            len(p) * _width(p, own)
-            for part, each in zip(found, numbers, strict=True)
-            for p, own in zip(part.pointers, each, strict=True)
-        )
-        self.arguments = np.zeros(max(words, 1), np.int64)
         self._launches: list[Launch | None] = [None] * count
-        self._used, self._cycles = 0, 0.0
-        for part, each in zip(found, numbers, strict=True):
-            first = starts[list(part.positions)]
-            for k, launch in enumerate(part.launches):
-                self._add(launch, part.pointers[k], each[k], first + k, code_of)
-        if self._cycles < TOGETHER_CYCLES:
-            self.rows[:, SHARED] = 0
+        placed: list[list[tuple[Launch, Array, Sequence[int], Array, int]]] = []
+        used = 0
+        for group in groups:
+            placed.append([])
+            for launch, pointers, part, k in _launches(group):
+                numbers = launch.kernel.numbers
+                placed[-1].append((launch, pointers, numbers, starts[list(part.positions)] + k, used))
+                used += len(pointers) * _width(pointers, numbers)
+        self.arguments = np.zeros(max(used, 1), np.int64)
+        self._blocks = [[self._written(*each, code_of) for each in group] for group in placed]
+        self._set_shared()
         self._set_ahead()
 
-    def _add(
-        self, launch: Launch, pointers: Array, numbers: Sequence[int], index: Array, code_of: Callable[[Kernel], Code]
-    ) -> None:
-        """Add the rows `index` with the arguments of a launch at these pointers."""
-        kernel, width, count = launch.kernel, _width(pointers, numbers), len(index)
-        block = self.arguments[self._used : self._used + count * width].reshape(count, width)
+    def patched(
+        self,
+        groups: Sequence[Sequence[Selected]],
+        changed: Sequence[int],
+        temporary: Array,
+        code_of: Callable[[Kernel], Code],
+    ) -> TableRows | None:
+        """A copy in which the launches of some groups differ. None if their arguments have another form."""
+        if temporary is not self.temporary:
+            return None
+        other = copy(self)
+        other.rows, other.arguments = self.rows.copy(), self.arguments.copy()
+        other.rows[:, ARGUMENTS] += other.arguments.ctypes.data - self.arguments.ctypes.data
+        other._launches, other._blocks = self._launches.copy(), self._blocks.copy()
+        prefetches = False
+        for k in changed:
+            own = list(_launches(groups[k]))
+            if len(own) != len(self._blocks[k]):
+                return None
+            blocks: list[Block] = []
+            for block, (launch, pointers, *_) in zip(self._blocks[k], own, strict=True):
+                numbers = launch.kernel.numbers
+                if block.shape != (len(pointers), _width(pointers, numbers)):
+                    return None
+                blocks.append(other._written(launch, pointers, numbers, block.index, block.start, code_of))
+                kernels = block.launch.kernel, launch.kernel
+                prefetches = prefetches or any(k.asks or k.streamed is not None for k in kernels)
+            other._blocks[k] = blocks
+        other._set_shared()
+        if prefetches:
+            other._set_ahead()
+        return other
+
+    @property
+    def scratch(self) -> int:
+        """Bytes of scratch memory per thread."""
+        return max((block.launch.kernel.scratch for group in self._blocks for block in group), default=0)
+
+    def _written(
+        self,
+        launch: Launch,
+        pointers: Array,
+        numbers: Sequence[int],
+        index: Array,
+        start: int,
+        code_of: Callable[[Kernel], Code],
+    ) -> Block:
+        """Write the rows `index` with the arguments of a launch at these pointers."""
+        kernel, shape = launch.kernel, (len(index), _width(pointers, numbers))
+        count, width = shape
+        block = self.arguments[start : start + count * width].reshape(shape)
         block[:, : pointers.shape[1]] = pointers
         for k, pointer in enumerate(launch.pointers):
             if isinstance(pointer, Temporary):
@@ -132,22 +218,26 @@ class _Rows:
         if numbers:
             block[:, pointers.shape[1] :] = numbers
         code = code_of(kernel.code)
-        self.codes.append(code)
-        shared = self._threads > 1 and launch.is_shared
-        self._cycles += kernel.cycles * count if shared else 0
-        self.scratch = max(self.scratch, kernel.scratch)
         rows = self.rows
         rows[index, FUNCTION] = code.address
-        rows[index, ARGUMENTS] = self.arguments.ctypes.data + 8 * (self._used + width * np.arange(count))
+        rows[index, ARGUMENTS] = self.arguments.ctypes.data + 8 * (start + width * np.arange(count))
         rows[index, UNITS] = kernel.count
-        rows[index, SHARED] = shared
         for k in index.tolist():
             self._launches[k] = launch
-        self._used += count * width
+        return Block(launch, code, start, shape, index, self._threads > 1 and launch.is_shared)
+
+    def _set_shared(self) -> None:
+        """Set which kernels the threads share: none if there is little work."""
+        blocks = [block for group in self._blocks for block in group if block.shared]
+        self.rows[:, SHARED] = 0
+        if sum(block.launch.kernel.cycles * len(block.index) for block in blocks) >= TOGETHER_CYCLES:
+            for block in blocks:
+                self.rows[block.index, SHARED] = 1
 
     def _set_ahead(self) -> None:
         """Set the weights that each kernel prefetches, as `launching` does."""
         launches = self._launches
+        self.rows[:, [AHEAD, NEXT]] = 0
         for index, launch in enumerate(launches):
             asked = 0 if launch is None else launch.kernel.asks
             if not asked:
@@ -167,6 +257,13 @@ class _Rows:
                     break
             else:
                 raise AssertionError("a kernel prefetches more than its weights")
+
+
+def _launches(group: Sequence[Selected]) -> Iterator[tuple[Launch, Array, Selected, int]]:
+    """The launches of a group with their pointers, and each as a number of a part."""
+    for part in group:
+        for k, (launch, pointers) in enumerate(zip(part.launches, part.pointers, strict=True)):
+            yield launch, pointers, part, k
 
 
 def _width(pointers: Array, numbers: Sequence[int]) -> int:

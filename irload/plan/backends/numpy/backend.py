@@ -5,18 +5,20 @@ Kernels are imported with the first step that needs them: if all steps are compi
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from irload.core.op import Op
 from irload.options import Options
 from irload.plan.backends.base import Executable, SharedData
 from irload.plan.backends.numpy.passes import split_results
-from irload.plan.ir.program import Program, Step
+from irload.plan.ir.program import Program, Step, Value
 from irload.plan.memory.memory import Memory
 from irload.plan.memory.requests import MemoryRequests
 
 if TYPE_CHECKING:
+    from irload.plan.backends.numpy.prepared import PreparedSteps
+    from irload.plan.memory.aliases import Aliases
     from irload.safety.cache_store import CacheStore
 
 
@@ -47,6 +49,18 @@ class NumpyBackend:
         from irload.plan.backends.numpy.executable import NumpyExecutable
 
         return NumpyExecutable(steps, memory, options, shared)
+
+    def prepare(
+        self,
+        steps: Sequence[Step],
+        aliases: Aliases,
+        numbering: Mapping[Value, int],
+        options: Options,
+        shared: SharedData,
+    ) -> PreparedSteps:
+        from irload.plan.backends.numpy.prepared import PreparedSteps
+
+        return PreparedSteps(steps, aliases, options, shared)
 
     def stores(self) -> Sequence[CacheStore]:
         """Its files in the user's cache."""

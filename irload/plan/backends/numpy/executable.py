@@ -61,23 +61,29 @@ class NumpyExecutable:
                 self._add(step, selector)
         if packing.tuner is not None:
             packing.tuner.save()
-        self._cell = selector.cell
-        self._scratch = selector.scratch
-        self._constants = _distinct(selector.direct)
-        self._packed = _distinct(selector.held)
+        self._finish(selector, selector.direct, selector.held, calculates=any(step.calculates for step in steps))
+
+    def _finish(
+        self, selector: NumpySelector, constants: Sequence[Array], packed: Sequence[Array], *, calculates: bool
+    ) -> None:
+        """Build the table of `phases`, which use these constants."""
+        self.cell = selector.cell
+        self.scratch = selector.scratch
+        self._constants = _distinct(constants)
+        self._packed = _distinct(packed)
         self._table = _merged(self._with_checks())
-        self._calculates = any(step.calculates for step in steps)
+        self._calculates = calculates
 
     @property
     def nbytes(self) -> Mapping[str, int]:
         return {
-            "working memory": self._scratch.peak,
+            "working memory": self.scratch.peak,
             "constants": _bytes(self._constants),
             "packed weights": _bytes(self._packed),
         }
 
     def run(self, context: Any) -> None:
-        with self._cell.during(context):
+        with self.cell.during(context):
             if not self._calculates:
                 self._run(self._table)
                 return
@@ -86,9 +92,9 @@ class NumpyExecutable:
 
     def run_kernel(self, index: int, context: Any) -> None:
         if is_on():
-            for chunk in self._scratch.chunks:
+            for chunk in self.scratch.chunks:
                 chunk.fill(0xFF)
-        with self._cell.during(context), np.errstate(all="ignore"), single_threaded_blas:
+        with self.cell.during(context), np.errstate(all="ignore"), single_threaded_blas:
             self._run(self.phases[index])
 
     def release(self) -> None:
@@ -97,6 +103,13 @@ class NumpyExecutable:
 
     def _add(self, step: Step, selector: NumpySelector) -> None:
         """Select a kernel for a step and append its phases to the table. Views add nothing."""
+        kernel, phases = self._selected(step, selector)
+        if phases:
+            self.kernels.append(kernel)
+            self.phases.append(phases)
+
+    def _selected(self, step: Step, selector: NumpySelector) -> tuple[StepKernel, Phases]:
+        """Select a kernel for a step."""
         selector.scratch.reset()
         name, phases = TABLE.select(step)(step, selector)
         phases = filled(phases)
@@ -105,13 +118,11 @@ class NumpyExecutable:
 
             constants = [*selector.direct, *selector.held]
             check_table(step, name, phases, selector.memory, selector.scratch, constants)
-        if phases:
-            self.kernels.append(StepKernel(step, name, REASONS.get(name, "")))
-            self.phases.append(phases)
+        return StepKernel(step, name, REASONS.get(name, "")), phases
 
     def _with_checks(self) -> Phases:
         """Return all phases, with checks of the time limit before long steps and between calls of very long ones."""
-        call: Call = (self._cell.check, ())
+        call: Call = (self.cell.check, ())
         check: Phases = [[[call]]]
         found: Phases = []
         for kernel, phases in zip(self.kernels, self.phases, strict=True):

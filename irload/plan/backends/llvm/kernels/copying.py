@@ -67,7 +67,7 @@ def select_view(step: ViewStep, selector: Selector) -> list[Launch]:
 
 
 def select_concat(step: ConcatStep, selector: Selector) -> list[Launch]:
-    """Copies of the inputs into slices of the output."""
+    """Copies of the inputs into slices of the output. An input that is its slice already is not copied."""
     array = selector.stored(step.output)
     out = CopyOperand.of(array)
     launches: list[Launch] = []
@@ -78,7 +78,9 @@ def select_concat(step: ConcatStep, selector: Selector) -> list[Launch]:
         start += value.shape[step.axis]
         target = out.through(View("slice", ranges=tuple(ranges)))
         if target is not None:
-            launches.append(copy(target, CopyOperand.of(selector.stored(value)), array.itemsize, selector))
+            source = CopyOperand.of(selector.stored(value))
+            if (source.start, source.strided.strides) != (target.start, target.strided.strides):
+                launches.append(copy(target, source, array.itemsize, selector))
     return launches
 
 

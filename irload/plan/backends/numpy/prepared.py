@@ -1,0 +1,79 @@
+"""Segments of symbolic steps: to bind another shape, only the kernels of steps that change are selected again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from irload.core.tensor import Array
+from irload.options import Options
+from irload.plan.backends.base import BoundSizes, Executable, SharedData, StepKernel
+from irload.plan.backends.numpy.blas import single_threaded_blas
+from irload.plan.backends.numpy.executable import NumpyExecutable, shared_packing
+from irload.plan.backends.numpy.selection.selector import NumpySelector
+from irload.plan.backends.numpy.tuning import Phases
+from irload.plan.ir.program import Step
+from irload.plan.memory.aliases import Aliases
+from irload.record import record
+
+
+@record(eq=False)
+class BoundStep:
+    """The kernel of a concrete step, its phases, and the constants that it reads, packed or not."""
+
+    kernel: StepKernel
+    phases: Phases
+    constants: Sequence[Array]
+    packed: Sequence[Array]
+
+
+class PreparedSteps:
+    """A segment of symbolic steps on NumPy."""
+
+    def __init__(self, steps: Sequence[Step], aliases: Aliases, options: Options, shared: SharedData) -> None:
+        self._steps = [s for s in steps if s.view is None or aliases.alias(s.output) is None]
+        self._options = options
+        self._shared = shared
+
+    def bind(self, sizes: BoundSizes, previous: Executable | None) -> Executable:
+        """The segment for one shape."""
+        before = previous if isinstance(previous, BoundSteps) else None
+        return BoundSteps(self._steps, sizes, self._options, self._shared, before)
+
+
+class BoundSteps(NumpyExecutable):
+    """A segment bound to one shape."""
+
+    def __init__(  # pyright: ignore[reportMissingSuperCall]
+        self,
+        steps: Sequence[Step],
+        sizes: BoundSizes,
+        options: Options,
+        shared: SharedData,
+        previous: BoundSteps | None,
+    ) -> None:
+        packs = shared_packing(shared, options).packs
+        selector = NumpySelector(sizes.memory, options, packs, tuner=None, run_phases=self._run)
+        if previous is not None:
+            selector.cell = previous.cell  # to which the phases of the other steps refer
+            selector.scratch = previous.scratch
+        self._threads = options.threads
+        with single_threaded_blas:
+            self.parts = [
+                self._bound(sizes.step(step), selector)
+                if previous is None or sizes.changes(step)
+                else previous.parts[k]
+                for k, step in enumerate(steps)
+            ]
+        self.kernels = [part.kernel for part in self.parts if part.phases]
+        self.phases = [part.phases for part in self.parts if part.phases]
+        self._finish(
+            selector,
+            [a for part in self.parts for a in part.constants],
+            [a for part in self.parts for a in part.packed],
+            calculates=any(part.kernel.step.calculates for part in self.parts),
+        )
+
+    def _bound(self, step: Step, selector: NumpySelector) -> BoundStep:
+        selector.direct, selector.held = [], []
+        kernel, phases = self._selected(step, selector)
+        return BoundStep(kernel, phases, selector.direct, selector.held)

@@ -1,0 +1,181 @@
+"""Variables that grow: Concat(past, new) → Assign appends rows in place, behind the rows of the last inference.
+
+The caches of a decoder grow by the rows of new tokens. Their values before an inference are the caller's memory, with
+the growing axis outermost and room behind the last row; the result of the Concat is the same memory, some rows longer.
+Exporters put a Gather of the batch in between, by which beam search reorders the caches. Its indices are compared with
+0, 1, 2, … when the plan runs: mostly they are equal, and nothing is copied.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from irload.core.size import is_size
+from irload.plan.ir.program import Program, Step, Value
+from irload.plan.ir.sized import hashable
+from irload.plan.ir.steps import ComputeStep, ConcatStep, GatherStep, ViewStep
+from irload.plan.memory.layout import Layout
+from irload.plan.memory.requests import MemoryRequests
+from irload.plan.segments import Owners
+from irload.plan.traced.numbers import Numbers
+from irload.plan.variables import GrowingForm
+from irload.record import record
+
+
+@record(eq=False)
+class Growing:
+    """A variable that grows. `past`: its value before the Concat, at position `input` of the program's inputs.
+
+    `axis`: along which it grows. `order`: the position of the input with the indices of a Gather along `batch`, an axis
+    of length `size`.
+    """
+
+    name: str
+    past: Value
+    join: ConcatStep
+    axis: int
+    input: int
+    order: int | None = None
+    batch: int = 0
+    size: int = 0
+
+    @property
+    def layout(self) -> Layout:
+        """The growing axis outermost, so that strides do not depend on the length."""
+        return Layout((self.axis, *(k for k in range(len(self.past.shape)) if k != self.axis)))
+
+
+class Growth:
+    """The variables of a plan that grow, at one shape or another."""
+
+    def __init__(self, growing: Sequence[Growing], inputs: int, numbers: Numbers) -> None:
+        first = growing[0]
+        self.growing = growing
+        self.order = first.order
+        self.batch = first.batch
+        self.filled = [k for k in range(inputs) if k not in {g.input for g in growing}]
+        """The inputs that the caller fills."""
+        past, joined = first.past.shape[first.axis], first.join.output.shape[first.axis]
+        self._rows = past, joined - past, first.size
+        self._shapes = [tuple(1 if k == g.axis else n for k, n in enumerate(g.past.shape)) for g in growing]
+        self._fixed = self._forms(self._shapes) if not numbers.add(self._shapes) else None
+        numbers.add(self._rows)
+        self._numbers = numbers
+
+    def forms(self, values: Sequence[int]) -> tuple[GrowingForm, ...]:
+        """The variables at the shape for which sizes have these values."""
+        return self._fixed or self._forms(self._numbers.replaced(self._shapes, values))
+
+    def rows(self, values: Sequence[int]) -> tuple[int, int, int]:
+        """The rows before an inference, the rows that it appends, and the length of the axis that may be reordered."""
+        return self._numbers.replaced(self._rows, values)
+
+    def _forms(self, shapes: Sequence[tuple[int, ...]]) -> tuple[GrowingForm, ...]:
+        return tuple(
+            GrowingForm(g.name, shape, g.axis, g.past.dtype) for g, shape in zip(self.growing, shapes, strict=True)
+        )
+
+
+def take_growing(program: Program, owners: Owners, last: Any) -> list[Growing]:
+    """Remove the steps that assign and reorder variables that grow. All of them grow alike.
+
+    No step of the back end `last` may read them: kernels of others are bound to addresses, which change.
+    """
+    producers = program.producers()
+    found: list[tuple[Growing, list[Step]]] = []
+    for step in program.steps:
+        if isinstance(step, ComputeStep) and step.op.type == "Assign":
+            match = _matched(program, step, producers, owners, last)
+            if match is not None:
+                found.append(match)
+    if not found:
+        return []
+
+    def growth(growing: Growing) -> object:
+        past, joined = growing.past, growing.join.output
+        sizes = past.shape[growing.axis], joined.shape[growing.axis], growing.size
+        return hashable(sizes), growing.order, growing.batch
+
+    ((most, _),) = Counter(growth(growing) for growing, _ in found).most_common(1)
+    taken = [(growing, steps) for growing, steps in found if growth(growing) == most]
+    inputs = list(program.inputs)
+    for growing, steps in taken:
+        inputs[growing.input] = growing.past
+        for step in steps:
+            program.replace([step], [])
+            owners.pop(step)
+    program.inputs = tuple(inputs)
+    return [growing for growing, _ in taken]
+
+
+def _matched(
+    program: Program, assign: ComputeStep, producers: dict[Value, Step], owners: Owners, last: Any
+) -> tuple[Growing, list[Step]] | None:
+    """The variable that a step assigns, if it grows, and the steps to remove."""
+    joined = assign.inputs[0]
+    join = producers.get(joined)
+    if not isinstance(join, ConcatStep) or len(join.inputs) != 2 or program.consumers(assign.output):
+        return None
+    past, axis = join.inputs[0], join.axis
+    read, removed, order, batch = past, list[Step]([assign]), None, 0
+    gather = producers.get(past)
+    if isinstance(gather, GatherStep):
+        read, indices = gather.inputs
+        order = program.inputs.index(indices) if indices in program.inputs else None
+        batch = gather.axis
+        if order is None or len(indices.shape) != 1 or batch == axis or program.sole_consumer(past) is not join:
+            return None
+        removed.append(gather)
+    origin = None if read.origin is None else read.origin.node
+    if (
+        read not in program.inputs
+        or origin is None
+        or origin.type != "ReadValue"
+        or origin.op.attributes["variable_id"] != assign.op.attributes["variable_id"]
+        or program.sole_consumer(read) is not (gather if isinstance(gather, GatherStep) else join)
+        or not is_size(past.shape[axis])
+        or not {joined, assign.output, past}.isdisjoint(program.returned)
+        or read.dtype != joined.dtype
+        or assign.types[0].element.dtype != read.dtype
+        or not _is_relocatable(program, joined, assign, owners, last)
+        or owners[join] is last
+    ):
+        return None
+    name = assign.op.attributes["variable_id"]
+    return Growing(name, past, join, axis, program.inputs.index(read), order, batch, read.shape[batch]), removed
+
+
+def _is_relocatable(program: Program, value: Value, assign: Step, owners: Owners, last: Any) -> bool:
+    """True if no step of `last` but the assignment reads a value or a view of it."""
+    for step in program.consumers(value):
+        if step is assign:
+            continue
+        if owners[step] is last:
+            return False
+        if isinstance(step, ViewStep):
+            (output,) = step.outputs
+            if output in program.returned or not _is_relocatable(program, output, assign, owners, last):
+                return False
+    return True
+
+
+def readers(program: Program, growing: Sequence[Growing]) -> set[Step]:
+    """The steps that read variables that grow, or views of them."""
+    found: set[Step] = set()
+    pending = [g.past for g in growing]
+    while pending:
+        for step in program.consumers(pending.pop()):
+            if step not in found:
+                found.add(step)
+                pending += step.outputs if isinstance(step, ViewStep | ConcatStep) else []
+    return found
+
+
+def request(requests: MemoryRequests, growing: Sequence[Growing]) -> None:
+    """Request the memory of variables that grow."""
+    for each in growing:
+        requests.layouts.pop(each.join.output, None)
+        requests.layouts[each.past] = each.layout
+        requests.extended.add(each.join)

@@ -1,0 +1,65 @@
+"""The order of steps: as few segments as dependencies allow, since each is bound and called separately."""
+
+from __future__ import annotations
+
+from collections.abc import Set as AbstractSet
+
+from irload.core.op import is_builtin
+from irload.core.size import hint
+from irload.plan.backends.base import Backend
+from irload.plan.ir.program import Program, Step
+from irload.plan.ir.steps import ComputeStep, GatherStep
+from irload.plan.segments import Owners
+
+SMALL = 1 << 16
+"""The most bytes, at the traced shape, that steps between two segments move to become part of these."""
+
+
+def gather_segments(program: Program, owners: Owners, last: Backend, pinned: AbstractSet[Step]) -> None:
+    """Reorder the steps of two back ends into as few segments as possible.
+
+    Small movements of data between two segments of `last`, which runs every step, become part of them, unless they are
+    `pinned`.
+    """
+    if len(set(owners.values())) != 2 or last not in owners.values():
+        return
+    levels = _levels(program, owners)
+    for level in range(1, max(levels.values()) + 1):
+        own = [s for s, n in levels.items() if n == level]
+        moves = all((s.keeps_elements or isinstance(s, GatherStep)) and s not in pinned for s in own)
+        nbytes = sum(hint(v.nbytes) for s in own for v in (*s.inputs, *s.outputs))
+        if moves and nbytes <= SMALL:
+            owners.update(dict.fromkeys(own, last))
+    levels = _levels(program, owners)
+    program.steps = sorted(program.steps, key=lambda step: -levels[step])
+
+
+def _levels(program: Program, owners: Owners) -> dict[Step, int]:
+    """For each step the number of segments that follow, for the order with the fewest segments."""
+    found = [_segments_after(program, owners, final) for final in dict.fromkeys(owners.values())]
+    return min(found, key=lambda levels: len(set(levels.values())))
+
+
+def _segments_after(program: Program, owners: Owners, final: Backend) -> dict[Step, int]:
+    """The number of segments that follow each step, as few as possible, if the last one is of this back end."""
+    steps, producers = program.steps, program.producers()
+    readers: dict[Step, list[Step]] = {step: [] for step in steps}
+    ordered: Step | None = None
+    for step in steps:
+        for value in step.inputs:
+            if value in producers:
+                readers[producers[value]].append(step)
+        if _is_ordered(step):
+            if ordered is not None:
+                readers[ordered].append(step)
+            ordered = step
+    after: dict[Step, int] = {}
+    for step in reversed(steps):
+        least = 0 if owners[step] is final else 1
+        after[step] = max([after[r] + (owners[r] is not owners[step]) for r in readers[step]], default=least)
+    return after
+
+
+def _is_ordered(step: Step) -> bool:
+    """True for operations on state and random numbers, whose order matters."""
+    return isinstance(step, ComputeStep) and (step.has_effect or not step.op.folds or not is_builtin(step.op))

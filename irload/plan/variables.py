@@ -1,0 +1,154 @@
+"""The variables of a request between inferences. Variables that grow are in memory with room for more rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from irload.core.tensor import Array
+from irload.plan.ir.strides import Strided
+from irload.plan.memory.arena import aligned_bytes
+from irload.record import record
+
+LEAST_ROOM = 64
+"""Rows of the smallest memory of variables that grow."""
+
+
+@record()
+class GrowingForm:
+    """A variable that grows along an axis. `shape`: of one row, with length 1 along the axis."""
+
+    name: str
+    shape: tuple[int, ...]
+    axis: int
+    dtype: np.dtype[Any]
+
+    @property
+    def row_bytes(self) -> int:
+        """The bytes of one row."""
+        return prod(self.shape) * self.dtype.itemsize
+
+
+class Room:
+    """Memory for variables that grow, with the axis along which they grow outermost. Rows are appended only."""
+
+    def __init__(self, forms: Sequence[GrowingForm], capacity: int) -> None:
+        self.forms = tuple(forms)
+        self.capacity = capacity
+        """Rows of each variable."""
+        self.used = 0
+        """Rows that some inference has written or may write."""
+        self.index = {form.name: k for k, form in enumerate(forms)}
+        self._starts = np.cumsum([0, *(-(-form.row_bytes * capacity // 64) * 64 for form in forms)])
+        self._memory = aligned_bytes(max(int(self._starts[-1]), 1))
+        self.addresses: Array = self._memory.ctypes.data + self._starts[:-1]
+        """The address of each variable."""
+
+    @staticmethod
+    def nbytes(forms: Sequence[GrowingForm], capacity: int) -> int:
+        """The bytes that memory of this capacity occupies."""
+        return sum(form.row_bytes * capacity for form in forms)
+
+    def array(self, index: int, length: int) -> Array:
+        """The first rows of a variable, a view."""
+        form = self.forms[index]
+        shape = (*form.shape[: form.axis], length, *form.shape[form.axis + 1 :])
+        order = (form.axis, *(k for k in range(len(shape)) if k != form.axis))
+        strides = tuple(s * form.dtype.itemsize for s in Strided.dense(shape, order).strides)
+        return np.ndarray(shape, form.dtype, self._memory, int(self._starts[index]), strides)
+
+
+@record(eq=False)
+class GrownRows:
+    """The first `length` rows of the variables in a `Room`, which nothing changes."""
+
+    room: Room
+    length: int
+
+    def extended(self, forms: Sequence[GrowingForm], more: int) -> GrownRows | None:
+        """These rows and `more` behind them, which the caller writes. None unless there is room for them."""
+        room = self.room
+        if room.forms != forms or room.used != self.length or self.length + more > room.capacity:
+            return None
+        room.used += more
+        return GrownRows(room, room.used)
+
+    @staticmethod
+    def copied(
+        forms: Sequence[GrowingForm],
+        arrays: Sequence[Array],
+        more: int,
+        allowed: Callable[[int], bool] = lambda nbytes: True,
+    ) -> GrownRows:
+        """Copies of arrays in a new room, with `more` rows behind them.
+
+        The room is twice as large if `allowed` is true for its bytes.
+        """
+        length = arrays[0].shape[forms[0].axis]
+        needed = length + more
+        capacity = max(2 * needed, LEAST_ROOM)
+        room = Room(forms, capacity if allowed(Room.nbytes(forms, capacity)) else needed)
+        for k, array in enumerate(arrays):
+            np.copyto(room.array(k, length), array)
+        room.used = needed
+        return GrownRows(room, needed)
+
+
+class Variables(MutableMapping[str, Array]):
+    """Values by name. Arrays of variables that grow are views of rows that stay unchanged."""
+
+    def __init__(self, arrays: Mapping[str, Array] | None = None) -> None:
+        self._arrays: dict[str, Array] = dict(arrays or {})
+        self.rows: GrownRows | None = None
+        """The variables that grow; the others are in a dict."""
+
+    def __getitem__(self, name: str) -> Array:
+        rows = self.rows
+        if rows is not None and name in rows.room.index:
+            return rows.room.array(rows.room.index[name], rows.length)
+        return self._arrays[name]
+
+    def __setitem__(self, name: str, value: Array) -> None:
+        self._separate(name)
+        self._arrays[name] = value
+
+    def __delitem__(self, name: str) -> None:
+        self._separate(name)
+        del self._arrays[name]
+
+    def __iter__(self) -> Iterator[str]:
+        yield from self._arrays
+        if self.rows is not None:
+            yield from self.rows.room.index
+
+    def __len__(self) -> int:
+        return len(self._arrays) + (0 if self.rows is None else len(self.rows.room.index))
+
+    def copy(self) -> Variables:
+        """The same values; later assignments are separate."""
+        other = Variables(self._arrays)
+        other.rows = self.rows
+        return other
+
+    def hold(self, rows: GrownRows) -> None:
+        """Set the variables that grow."""
+        if self.rows is not None and self.rows.room.index.keys() != rows.room.index.keys():
+            self._separate(*self.rows.room.index)
+        for name in self._arrays.keys() & rows.room.index.keys():
+            del self._arrays[name]
+        self.rows = rows
+
+    @property
+    def separate(self) -> Mapping[str, Array]:
+        """The variables that do not grow."""
+        return self._arrays
+
+    def _separate(self, *names: str) -> None:
+        """Before one of the variables that grow is set alone, treat them as others."""
+        rows = self.rows
+        if rows is not None and any(name in rows.room.index for name in names):
+            self._arrays |= {name: rows.room.array(k, rows.length) for name, k in rows.room.index.items()}
+            self.rows = None

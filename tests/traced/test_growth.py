@@ -1,0 +1,148 @@
+"""Variables that grow: rows are appended in place, and nobody sees rows of another inference."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+import irload
+from irload.core.tensor import Array
+from irload.options import Options
+from irload.plan.backends.registry import compiled_backend
+from irload.plan.executor import Executor
+from irload.plan.variables import GrowingForm, GrownRows, Room, Variables
+from tests.plan.test_variables import Twin, compiled, decoder, some
+
+
+@pytest.fixture(autouse=True)
+def kernels(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Compiled kernels, which read variables that grow."""
+    monkeypatch.setenv("IRLOAD_JIT", "auto")
+    if compiled_backend(Options()) is None:
+        pytest.skip("no compiled kernels")
+
+
+def rows_of(request: irload.InferRequest) -> GrownRows:
+    found = request.variables.rows
+    assert found is not None
+    return found
+
+
+def identity(batch: int) -> Array:
+    return np.arange(batch, dtype=np.int32)
+
+
+def test_tokens_are_appended_in_place() -> None:
+    rng = np.random.default_rng(0)
+    twin = Twin(*compiled(decoder()))
+    rooms: list[Room] = []
+    lengths: list[int] = []
+    for rows in [7, *[1] * 150, 4, 1]:
+        twin.infer(some(rng, 2, rows)[0], identity(2))
+        if len(lengths) or twin.requests[0].variables.rows is not None:
+            found = rows_of(twin.requests[0])
+            lengths.append(found.length)
+            rooms += [found.room] if found.room not in rooms else []
+    assert lengths == [*range(8, 158), 161, 162]
+    assert [room.capacity for room in rooms] == [64, 130, 262]
+
+
+def test_a_state_that_was_read_stays() -> None:
+    rng = np.random.default_rng(1)
+    request = compiled(decoder())[0].create_infer_request()
+    for rows in (5, 1, 1):
+        request.infer([some(rng, 2, rows)[0], identity(2)])
+    (state,) = request.query_state()
+    read, view = state.state, request.variables["rows"]
+    assert read is not None
+    before = read.copy()
+    read[...] = 0
+    np.testing.assert_array_equal(view, before)
+    for order in (identity(2), identity(2)[::-1].copy(), identity(2)):
+        request.infer([some(rng, 2, 1)[0], order])
+    np.testing.assert_array_equal(view, before)
+
+
+def test_a_state_set_back_continues_from_there() -> None:
+    rng = np.random.default_rng(2)
+    twin = Twin(*compiled(decoder()))
+    for rows in (5, 1, 1):
+        twin.infer(some(rng, 1, rows)[0], identity(1))
+    held = [request.query_state()[0].state for request in twin.requests]
+    for _ in range(3):
+        twin.infer(some(rng, 1, 1)[0], identity(1))
+    for request, value in zip(twin.requests, held, strict=True):
+        request.query_state()[0].state = value
+    for _ in range(3):
+        twin.infer(some(rng, 1, 1)[0], identity(1))
+    assert rows_of(twin.requests[0]).length == 10
+
+
+def test_the_batch_is_reordered_repeated_and_cut() -> None:
+    rng = np.random.default_rng(3)
+    twin = Twin(*compiled(decoder()))
+    for order in ([0, 1, 2], [0, 1, 2], [2, 0, 1], [1, 1, 1], [0, 1, 2], [0, 1], [0, 1], [1, 0, 0, 1], [3, 2, -1, 0]):
+        twin.infer(some(rng, len(order), 1 + (not twin.requests[0].variables))[0], np.array(order, np.int32))
+
+
+def test_an_inference_that_fails_appends_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(4)
+    twin = Twin(*compiled(decoder()))
+    for rows in (5, 1, 1):
+        twin.infer(some(rng, 2, rows)[0], identity(2))
+    with monkeypatch.context() as patch:
+        patch.setattr(Executor, "_results", _fails)
+        with pytest.raises(irload.ExecutionError, match="of a test"):
+            twin.requests[0].infer([some(rng, 2, 1)[0], identity(2)])
+    for _ in range(2):
+        twin.infer(some(rng, 2, 1)[0], identity(2))
+
+
+def _fails(self: Executor, arrays: Sequence[Array], wide: bool) -> tuple[Array, ...]:
+    raise irload.ExecutionError("of a test")
+
+
+def test_rows_of_one_length_are_extended_once() -> None:
+    forms = (GrowingForm("a", (2, 1, 3), 1, np.dtype(np.float32)), GrowingForm("b", (1,), 0, np.dtype(np.int8)))
+    arrays = [np.arange(30, dtype=np.float32).reshape(2, 5, 3), np.arange(5, dtype=np.int8)]
+    rows = GrownRows.copied(forms, arrays, 2)
+    for k, array in enumerate(arrays):
+        np.testing.assert_array_equal(rows.room.array(k, 5), array)
+    first = rows.extended(forms, 1)
+    assert first is not None
+    assert (first.length, first.room) == (8, rows.room)
+    assert rows.extended(forms, 1) is None, "another inference has written behind these rows"
+    assert first.extended(forms, rows.room.capacity) is None
+    assert first.extended(forms[:1], 1) is None
+    assert GrownRows.copied(forms, arrays, 2, lambda nbytes: False).room.capacity == 7
+
+
+def test_variables_are_a_mapping() -> None:
+    forms = (GrowingForm("a", (1, 3), 0, np.dtype(np.float32)), GrowingForm("b", (1,), 0, np.dtype(np.int8)))
+    variables = Variables({"other": np.zeros(1), "a": np.ones((4, 3))})
+    variables.hold(GrownRows.copied(forms, [np.ones((2, 3), np.float32), np.arange(2, dtype=np.int8)], 0))
+    assert set(variables) == {"a", "b", "other"}
+    assert len(variables) == 3
+    assert variables["a"].shape == (2, 3)
+    other = variables.copy()
+    other["a"] = np.zeros(1)
+    assert other.rows is None
+    assert variables.rows is not None
+    np.testing.assert_array_equal(other["b"], [0, 1])
+    del variables["b"]
+    assert set(variables) == {"a", "other"}
+
+
+def test_memory_of_variables_is_limited() -> None:
+    rng = np.random.default_rng(5)
+    request = irload.compile_model(decoder(), 1, limits=irload.Limits(peak_bytes=200_000)).create_infer_request()
+
+    def infer(*counts: int) -> None:
+        for rows in counts:
+            request.infer([some(rng, 1, rows)[0], identity(1)])
+
+    infer(5, 1, 1)
+    with pytest.raises(irload.LimitExceeded):
+        infer(*[400] * 20)
