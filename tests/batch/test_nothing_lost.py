@@ -278,7 +278,7 @@ def test_force_waits_for_no_other_job(batch, model, tmp_path):
         for word in ("--force", "--resume"):
             assert "another job is writing there" in batch(tmp_path / "in", "-o", tmp_path / "out", word, code=USAGE)
     finally:
-        out, _ = other.communicate("\n", timeout=300)
+        out, _ = other.communicate("\n", timeout=1800)
     assert out == "3\n"
     batch(tmp_path / "in", "-o", tmp_path / "out", "--force")
 

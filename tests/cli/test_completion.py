@@ -119,7 +119,7 @@ class Terminal:
         for line in setup:
             self.type(f"{line}; echo REA''DY\n", "READY")
 
-    def type(self, text: str, awaited: str, seconds: float = 20) -> str:
+    def type(self, text: str, awaited: str, seconds: float = 900) -> str:
         """Type a text, and read until something appears."""
         os.write(self.file, text.encode())
         shown, until = "", time.monotonic() + seconds

@@ -33,7 +33,7 @@ RUN = "\nfrom irrun.start import main\nsys.exit(main())\n"
 def ended(text: str) -> tuple[int, str]:
     """The exit code and the messages of `irrun` on a model, in a process that runs `text` first."""
     code = BEFORE.format(model=str(DIGITS / "model.xml"), input=str(DIGITS / "input_0.npy")) + text + RUN
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300, check=False)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=1800, check=False)
     said = [line for line in done.stderr.splitlines() if line and not line.startswith("planned in")]
     return done.returncode, "\n".join(said)
 
@@ -62,7 +62,7 @@ class Last:
 def read_model(*_, **__):
     last = Last()
     del last
-    time.sleep(200)
+    time.sleep(1000)
 irload.loading.read_model = read_model
 import os
 os.environ["IRLOAD_MODEL_CACHE"] = "off"

@@ -17,6 +17,12 @@ from irrun.main import OK, USAGE
 F = np.float32
 
 
+@pytest.fixture(autouse=True)
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The search may take any time: the machine may be busy."""
+    monkeypatch.setattr("irrun.suggest.SECONDS", 900.0)
+
+
 def image() -> tuple[Any, Any]:
     """Patches of 16×16 pixels with a learnt vector each, so an image must have one size and 3 channels."""
     x = ops.parameter([-1, -1, -1, -1], F, name="pixel_values")

@@ -77,8 +77,8 @@ def leaves(folder, stage): (folder / "new.txt").touch(); return {"outcome": "ran
 def eats(folder, stage): confine(); return {"outcome": "ran", "data": len(bytearray(1 << 33))}
 def writes(folder, stage): confine(); (folder / "model.bin").write_bytes(b"x"); return {"outcome": "ran"}
 def runs(folder, stage): return {"outcome": "ran"}
-long, short = Confinement(Path(sys.argv[1])), Confinement(Path(sys.argv[1]), 1, 2)
-tasks = {dies: long, hangs: short, sleeps: short, leaves: long, eats: long, writes: long, runs: long}
+long, busy, idle = (Confinement(Path(sys.argv[1]), *times) for times in ((), (1, 900), (1, 3)))
+tasks = {dies: long, hangs: busy, sleeps: idle, leaves: long, eats: long, writes: long, runs: long}
 print(json.dumps([confinement.run(task) for task, confinement in tasks.items()]))
 """
 

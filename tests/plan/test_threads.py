@@ -20,7 +20,7 @@ from irload.system.portable import other_processors
 from tests.plan.nets import convolutions
 
 ROOT = Path(__file__).parents[2]
-HANGING = 300
+HANGING = 1800
 """Seconds after which a process counts as hanging."""
 
 SETUP = """
@@ -65,7 +65,7 @@ for thread in hammering:
 for _ in range(8):
     child = os.fork()
     if not child:
-        signal.alarm(300)
+        signal.alarm(900)
         same = all(np.array_equal(compiled(x)[0], expected) for _ in range(3))
         other = irload.compile_model(compiled.model, 3)(x)[0]
         os._exit(0 if same and np.allclose(other, expected, rtol=1e-4, atol=1e-4) else 1)

@@ -206,7 +206,7 @@ def test_two_processes_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     )
     environment = {**os.environ, "IRLOAD_CACHE_DIR": str(tmp_path)}
     processes = [subprocess.Popen([sys.executable, "-c", program], env=environment) for _ in range(2)]
-    assert [process.wait(120) for process in processes] == [0, 0]
+    assert [process.wait(1800) for process in processes] == [0, 0]
     monkeypatch.setenv("IRLOAD_CACHE_DIR", str(tmp_path))
     kept = ObjectCache()
     assert {path.suffix for path in kept.folder.iterdir()} == {".o"}

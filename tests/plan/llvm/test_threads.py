@@ -76,12 +76,12 @@ def test_requests_at_a_time(threads: int) -> None:
 
 
 def in_child(work) -> None:
-    """Fork, and let the child run it within a minute."""
+    """Run `work` in a forked child, which is killed if it hangs."""
     child = os.fork()
     if child == 0:
         code = 1
         try:
-            signal.alarm(60)
+            signal.alarm(900)
             work()
             code = 0
         finally:
@@ -146,7 +146,7 @@ def test_no_fork_happens_during_compilation(monkeypatch: pytest.MonkeyPatch, tmp
     thread = threading.Thread(target=fork)
     monkeypatch.setattr(libraries, "compile_object", compiling)
     libraries.Library(ObjectCache(tmp_path)).code(Fill(3), AVX2)
-    thread.join(30)
+    thread.join(900)
     assert forked.is_set()
 
 
@@ -175,7 +175,7 @@ assert caught == 10
 """
     environment = {**os.environ, "IRLOAD_JIT": "auto"}
     done = subprocess.run(
-        [sys.executable, "-c", program], env=environment, text=True, capture_output=True, timeout=300, check=False
+        [sys.executable, "-c", program], env=environment, text=True, capture_output=True, timeout=1800, check=False
     )
     assert done.returncode == 0, done.stderr
 
