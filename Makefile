@@ -4,6 +4,9 @@ SHELL := /bin/sh
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-all test-jit test-lowest test-ray test-browser dist docs dev lint lint-windows format generated conformance fuzz fuzz-plan fuzz-data fuzz-reader mutants bench models clean
 
+# Tests start thousands of processes. Without cached bytecode each would compile all modules: 1.1 s instead of 0.4 s.
+unexport PYTHONDONTWRITEBYTECODE
+
 BIN := .venv/bin
 PYTEST := $(BIN)/python -m pytest -n auto --dist worksteal
 
