@@ -34,7 +34,7 @@ ORDERS = ("order", "own", "total")
 
 @record()
 class Sides:
-    """A and B, their weights, and the model that ways and dumps belong to."""
+    """A and B, their weights, and the model to run if a side is a dump or a way to run."""
 
     a: str
     b: str
@@ -175,10 +175,9 @@ def _require_sides(a: str, b: str) -> None:
     """Raise UsageError for an input file in the position of A or B."""
     for side in (a, b):
         if Path(side).suffix == ".npy" or ("=" in side and not Path(side).exists()):
-            missing = "A and B come" if side == a else "B comes"
-            ways = "a model, or plain, fast, jit or openvino"
             raise click.UsageError(
-                f"'{side}' is an input, and {missing} before the inputs: {ways}, as irrun compare fast MODEL.xml {side}"
+                f"'{side}' is an input, but A and B come first: each is a model, plain, fast, jit or openvino, "
+                f"for example irrun compare fast MODEL.xml {side}"
             )
 
 

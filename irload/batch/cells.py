@@ -114,7 +114,7 @@ def _array(values: Any, arrow: Any, depth: int = 0) -> Array:
         raise _Fault(f"has lists nested more than {DEPTH} deep")
     counts = [len(v.values) for v in values]
     if len({*counts}) > 1:
-        raise _Fault("has lists of different lengths inside of one list")
+        raise _Fault("has lists of different lengths in one list")
     inner = _array(values.flatten(), arrow, depth + 1)
     return inner.reshape(len(values), counts[0] if counts else 0, *inner.shape[1:])
 

@@ -28,7 +28,7 @@ AHEAD = 2
 KILLED = 9
 """SIGKILL, which Windows does not name."""
 DEATHS = 3
-"""Workers that may die of one item before it fails."""
+"""The number of workers that must die while running an item before the item fails."""
 
 
 @dataclass(slots=True, eq=False)
@@ -80,7 +80,7 @@ class WorkerPool:
         process = self._context.Process(target=serve, args=(theirs, self._options), daemon=True)
         with interrupts_held():  # Ctrl-C reaches the whole process group; only this process handles it
             process.start()
-            theirs.close()  # with a copy of it open here, the end of the worker would not close the pipe
+            theirs.close()  # otherwise the pipe would stay open after the end of the worker
             self._workers.append(_WorkerProcess(cast(BaseProcess, process), ours))
 
     def _assign(self, source: Iterator[Task] | None) -> Iterator[Task] | None:
@@ -145,7 +145,7 @@ class WorkerPool:
                 self._retries.appendleft(replace(task, deaths=deaths))
             else:
                 item = task.items[0]
-                reason = f"{deaths} workers died of it, the last {_death(code)}"
+                reason = f"{deaths} workers died while running it, the last {_death(code)}"
                 yield Done([Record(item.name, reason=reason, number=item.number)])
         self._start_worker()
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-# The newest opset of each release that brought one. The published table ends with opset15; opset16 and opset17 are
+# The newest opset of each release that added one. The published table ends with opset15; opset16 and opset17 are
 # listed with the first release known to load them.
 RELEASES = {
     (2020, 1): 1,

@@ -18,7 +18,7 @@ SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sar
 def to_sarif(
     reports: Sequence[Report], rules: Sequence[Rule], version: str, unused: Sequence[Suppression] = ()
 ) -> dict[str, Any]:
-    """The SARIF log of several reports: one run, every rule described, one result a finding, with suppressed ones."""
+    """The SARIF log of several reports: one run, all rules, one result per finding, including suppressed ones."""
     index = {rule.code: k for k, rule in enumerate(rules)}
     driver = {
         "name": "irload",

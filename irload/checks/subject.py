@@ -76,7 +76,7 @@ class Scope:
 
     @cached_property
     def unfed(self) -> list[tuple[RawLayer, RawPort]]:
-        """The input ports at which no edge ends, unless one ends at a missing port of that layer instead (IR202)."""
+        """The input ports without an edge, except in layers where edges to missing ports (IR202) explain them all."""
         found: list[tuple[RawLayer, RawPort]] = []
         for layer in self.layers.values():
             fed = self.feeds(layer)
@@ -117,7 +117,7 @@ class Scope:
         for lost in self.lost_ids:
             takes = {e.to_port for e in self.raw.edges if e.to_layer == lost}
             gives = {e.from_port for e in self.raw.edges if e.from_layer == lost}
-            # Either of the two may be the one whose id was changed.
+            # Either of the two layers may have the wrong id.
             for layer in (*twins, *(self.layers[t.id] for t in twins)):
                 if takes == {p.id for p in layer.inputs} and gives == {p.id for p in layer.outputs}:
                     found[lost] = layer
@@ -144,7 +144,7 @@ class Scope:
 
 @dataclass(eq=False)
 class Subject:
-    """One file under check. `fatal` is set when nothing beyond it could be read.
+    """The file being checked. `fatal` is the fault that ended reading, if any.
 
     `explained` has the lines of the layers that errors were reported for; rules that run last report only the others.
     """
@@ -210,11 +210,11 @@ class Subject:
 
     @cached_property
     def is_static(self) -> bool:
-        """True when the file leaves no size open."""
+        """True if all sizes in the file are static."""
         return self.model is not None and declares_static(self.model)
 
     def judge(self, output: Output) -> Judgement:
-        """The judgement of an output's declaration to report; FITS if it follows from an earlier wrong declaration."""
+        """The verdict to report on an output's declaration; FITS if it follows from an earlier wrong declaration."""
         node = output.node
         tensor = self.inference.types.get(output)
         if tensor is None or isinstance(node.op, UnknownOp) or node in self.inference.failed:

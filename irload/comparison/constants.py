@@ -36,7 +36,7 @@ class ConstantErrors:
         self.rounded: set[Node] = set()
         """Readers of weights that differ by rounding alone."""
         self.recast: set[Node] = set()
-        """Layers that decompress weights which the other model stores in another way: only their last value counts."""
+        """Layers that decompress weights of another type than in the other model; only their results are compared."""
         self.roundings: Counter[str] = Counter()
         """How many constants differ by rounding to a type."""
         self._errors: dict[Node, LayerError] = {}

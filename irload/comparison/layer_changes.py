@@ -23,7 +23,7 @@ LONG = 120
 def changes_of(a: Node, b: Node, to_a: Mapping[Node, Node], *, is_old: bool) -> list[Change]:
     """Type, version, attributes, constants, tensor names and the wiring of bodies. `to_a` matches nodes of bodies.
 
-    `is_old`: one model is of IR v10, which names outputs after their layers where they leave the graph.
+    `is_old`: one model is of IR v10, in which an output of the model has the name of its layer.
     """
     found: list[Change] = []
     if a.type != b.type:

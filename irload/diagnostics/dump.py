@@ -23,7 +23,7 @@ __all__ = ["INDEX", "Dumped", "dump_intermediates"]
 INDEX = "index.json"
 """The index of a dump."""
 HEADER = 128
-"""Bytes of a .npy beside its data, except for very many axes."""
+"""Bytes of a .npy header; it is larger only for very many axes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class Dumped:
     """One array of a dump: the name of the output, its layer, and the file in the folder of the dump.
 
     `type` is the element type of the tensor; the file stores bf16 and 8-bit floats as f32. `layer`, `id` and
-    `operation` are of the layer, in its graph or body.
+    `operation` describe the layer within its graph or body.
     """
 
     name: str

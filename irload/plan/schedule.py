@@ -55,7 +55,7 @@ class ScheduledNode:
 class StaticPart:
     """The planned part of a graph: nodes of static types, with its inputs and outputs.
 
-    `taken` and `given` are the slots of the two.
+    `taken` has the slots of `parameters`, `given` the slots of `results`.
     """
 
     nodes: tuple[ScheduledNode, ...]
@@ -66,7 +66,7 @@ class StaticPart:
     constants: Mapping[Output, Constant] = field(repr=False)
     types: Mapping[Output, TensorType] = field(repr=False)
     key: Hashable = field(repr=False)
-    """An equal key for parts that one plan can run, even if other inputs of the graph differ."""
+    """Parts with equal keys can share a plan, even if other inputs of the graph differ."""
 
 
 @record(eq=False)
@@ -101,7 +101,9 @@ def require_size(tensor: TensorType, limits: Limits) -> None:
         and tensor.shape.is_static
         and prod(max(n, 1) for n in tensor.shape.static) * tensor.element.dtype.itemsize >= 1 << 63
     ):
-        raise LimitExceeded(f"the output {tensor} is more than NumPy holds, though it is empty", limit="tensor_bytes")
+        raise LimitExceeded(
+            f"the output {tensor} exceeds NumPy's largest array, although it is empty", limit="tensor_bytes"
+        )
     if size > limits.tensor_bytes:
         limits.require("tensor_bytes", size, f"the output {tensor} is too large")
 
@@ -204,7 +206,7 @@ def schedule_graph(
 
 
 def _reached(graph: Graph, filled: Sequence[Node]) -> list[Node]:
-    """The nodes in order on which results and assignments depend, without the filled ones and their sources."""
+    """The ancestors of results and assignments, in order. The search stops at `filled` nodes and excludes them."""
     if not filled:
         return [n for n in graph.nodes if n.reachable]
     found = set(filled)
@@ -219,7 +221,7 @@ def _reached(graph: Graph, filled: Sequence[Node]) -> list[Node]:
 
 
 def _assigning_last(nodes: Sequence[Node]) -> list[Node]:
-    """The nodes with assignments that no node reads at the end: they take effect after the graph."""
+    """The nodes, assignments that no node reads last: they take effect after the graph."""
     read = {i.node for n in nodes for i in n.inputs}
     late = [n for n in nodes if n.type == "Assign" and n not in read]
     return [*(n for n in nodes if n not in set(late)), *late]

@@ -71,7 +71,7 @@ def _nothing(element: ElementType, shape: tuple[int, ...]) -> Callable[[], Array
     try:
         empty = np.zeros(shape, element.dtype)
     except (ValueError, MemoryError):
-        raise ReadError(f"shape {list(shape)} is more than NumPy holds, though it is empty") from None
+        raise ReadError(f"shape {list(shape)} exceeds NumPy's largest array, although it is empty") from None
     return lambda: empty
 
 

@@ -178,7 +178,9 @@ def test_an_item_that_kills_its_workers_is_abandoned(tmp_path):
     assert sorted(r.name for r in records if not r.reason) == sorted(f for k, f in enumerate(files) if k != 4)
     (failed,) = [r for r in records if r.reason]
     assert failed.name == "deadly"
-    assert failed.reason.startswith("3 workers died of it, the last by signal 9, as when the system is out of memory")
+    assert failed.reason.startswith(
+        "3 workers died while running it, the last by signal 9, as when the system is out of memory"
+    )
     assert failed.is_out_of_memory
 
 

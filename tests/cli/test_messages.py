@@ -135,8 +135,8 @@ def test_an_input_of_none_is_rejected():
         ),
         (("report", DIGITS, "-o", "x.pdf"), "the report is an HTML page, and x.pdf does not end in .html"),
         (("run", DIGITS, SEVEN, "--labels", "labels.txt"), "--labels names the values that --top N shows"),
-        (("compare", DIGITS, "x.npy"), "'x.npy' is an input, and B comes before the inputs: a model, or plain, fast"),
-        (("compare", "x.npy", DIGITS), "'x.npy' is an input, and A and B come before the inputs"),
+        (("compare", DIGITS, "x.npy"), "'x.npy' is an input, but A and B come first: each is a model, plain, fast"),
+        (("compare", "x.npy", DIGITS), "'x.npy' is an input, but A and B come first"),
         (("compare", DIGITS, "image=x.npy"), "'image=x.npy' is an input, and B comes"),
     ],
 )

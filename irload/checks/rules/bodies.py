@@ -37,12 +37,12 @@ def port_map(scope: Scope) -> Iterator[Hit]:
         for line in lines:
             side, external = line["tag"], line.get("external_port_id", "")
             if side in ports and external != "-1" and external not in ports[side]:
-                # Of outputs the runtime takes the order of the ids only.
+                # The runtime uses only the order of the ids of outputs, not their values.
                 yield Hit(layer, f"{_MAPS[tag]} names {side} port {external}, which the layer lacks", line=_line(line))
         for line, kind, identity in _strays(layer, tag, body, lines):
             what = "a back edge" if line.get("tag") == "edge" else _MAPS[tag]
             cause = _candidates(layer, tag, body, lines, kind)
-            yield Hit(layer, f"{what} names layer {identity}, which is no {kind} of the body", cause, _line(line))
+            yield Hit(layer, f"{what} names layer {identity}, which is not a {kind} of the body", cause, _line(line))
 
 
 def _strays(
@@ -74,7 +74,7 @@ def feeds_too_little(layer: RawLayer) -> bool:
 
 
 def _unexplained(layer: RawLayer, tag: str, body: RawGraph, lines: list[dict[str, str]], kind: str) -> list[RawLayer]:
-    """The loose ends of a body, unless lines that name no layer of it were meant for them (IR501 reports those)."""
+    """The unmapped Parameters or Results, unless IR501 reports as many lines that name a missing layer."""
     loose = _loose(layer, tag, body, lines, kind)
     strays = sum(k == kind for _, k, _ in _strays(layer, tag, body, lines))
     return loose if strays < len(loose) else []
@@ -82,10 +82,10 @@ def _unexplained(layer: RawLayer, tag: str, body: RawGraph, lines: list[dict[str
 
 def _candidates(layer: RawLayer, tag: str, body: RawGraph, lines: list[dict[str, str]], kind: str) -> str:
     loose = [f"'{inner.name}' (id {inner.id})" for inner in _loose(layer, tag, body, lines, kind)]
-    return f"named by nothing: {', '.join(loose[:4])}" if loose else ""
+    return f"not mapped: {', '.join(loose[:4])}" if loose else ""
 
 
-@graph_rule("IR502", "warning", "body result that goes nowhere")
+@graph_rule("IR502", "warning", "body result that is not mapped")
 def lost_result(scope: Scope) -> Iterator[Hit]:
     """A Result of a body is neither mapped to an output nor carried over by a back edge.
 
@@ -96,7 +96,7 @@ def lost_result(scope: Scope) -> Iterator[Hit]:
     """
     for layer, tag, body, lines in _bodies(scope):
         for result in _unexplained(layer, tag, body, lines, "Result"):
-            message = f"Result '{result.name}' (id {result.id}) of its {tag} goes nowhere"
+            message = f"Result '{result.name}' (id {result.id}) of its {tag} is not mapped"
             yield Hit(layer, message, "is a back edge or a line of the port map missing?", line=result.line)
 
 
@@ -183,7 +183,7 @@ def no_back_edges(scope: Scope) -> Iterator[Hit]:
 
 @file_rule("IR506", "error", "Assign without ReadValue")
 def assign_alone(subject: Subject) -> Iterator[Hit]:
-    """A variable is written that no layer reads: the runtime fails on it.
+    """No layer reads the variable that an Assign writes: the runtime refuses the file.
 
     Example: an Assign with variable_id="kv.0" where every ReadValue says "kv.1".
     """
@@ -195,16 +195,16 @@ def assign_alone(subject: Subject) -> Iterator[Hit]:
 
 @file_rule("IR507", "warning", "ReadValue without Assign")
 def read_alone(subject: Subject) -> Iterator[Hit]:
-    """A variable is read that no layer writes, so it never changes; the CPU plugin fails on it when it runs.
+    """No layer writes the variable that a ReadValue reads, so it never changes; inference with the CPU plugin fails.
 
-    Not reported beside an Assign of IR506 that is probably meant for it.
+    Not reported if IR506 reports an Assign whose variable_id is probably a misspelling of this one.
 
     Example: a ReadValue whose Assign was lost.
     """
     reads, writes = _variables(subject)
     astray = [name for name in writes if name not in reads]
     lost = [name for name in reads if name not in writes]
-    for name in astray:  # IR506 reports these; each is probably meant for one of the others
+    for name in astray:  # IR506 reports these; each is probably a misspelling of one in `lost`
         meant = get_close_matches(name, lost, 1, 0)
         lost = [other for other in lost if other not in meant]
     for name, node in reads.items():
@@ -223,7 +223,7 @@ def _variables(subject: Subject) -> tuple[dict[str, RawLayer], dict[str, RawLaye
 
 
 def _known(variables: dict[str, RawLayer]) -> str:
-    return f"the variables there are: {', '.join(map(repr, variables))}" if variables else "there are none"
+    return f"the variables are: {', '.join(map(repr, variables))}" if variables else "there are none"
 
 
 def _line(line: dict[str, str]) -> int | None:

@@ -26,7 +26,7 @@ def known_class(layer: RawLayer) -> type[Op] | None:
 def unknown_operation(scope: Scope) -> Iterator[Hit]:
     """No opset has an operation of this type.
 
-    A warning where no output of the model depends on the layer: the runtime never creates it.
+    A warning if no output of the model depends on the layer, because the runtime does not create it then.
 
     Example: `type="FooOp" version="opset1"`.
     """
@@ -43,7 +43,7 @@ def unknown_operation(scope: Scope) -> Iterator[Hit]:
 
 @graph_rule("IR302", "error", "operation not in this opset")
 def wrong_version(scope: Scope) -> Iterator[Hit]:
-    """The operation exists, but not in the opset or namespace that the layer names: too old, too new, dropped from it.
+    """The operation exists, but not in the opset or namespace that the layer names: added later, or removed earlier.
 
     Example: `type="Gelu" version="opset1"`: Gelu appeared in opset2.
     """
@@ -107,10 +107,14 @@ def attribute_invalid(subject: Subject) -> Iterator[Hit]:
             meant = next(
                 (typo for name, typo in typos.items() if f"attribute {name} is missing" in error.message), None
             )
-            yield Hit(error.where, error.message, f"{meant} is unknown; is it meant?" if meant else "")
+            yield Hit(error.where, error.message, _misspelt(meant) if meant else "")
     for node, error in subject.inference.faults:
         if isinstance(error, AttributeInvalid):
             yield Hit(node, error.message)
+
+
+def _misspelt(attribute: str) -> str:
+    return f"the unknown attribute {attribute} may be its misspelling"
 
 
 def _unknown(layer: RawLayer) -> list[str]:
@@ -144,7 +148,7 @@ def unknown_attribute(scope: Scope) -> Iterator[Hit]:
     for layer in scope.layers.values():
         unknown, typos = _unknown(layer), set(_typos(layer).values())
         for name in unknown:
-            if name not in typos:  # else the missing attribute is reported, with this one as the cause
+            if name not in typos:  # a typo is reported as the cause of a missing attribute
                 cls = known_class(layer)
                 close = _closest(name, set() if cls is None else {a.xml_name for a in cls.declared.values()})
                 yield Hit(layer, f"unknown attribute {name}", f"did you mean {close}?" if close else "")
@@ -156,7 +160,7 @@ def _closest(name: str, known: set[str]) -> str | None:
     return next(iter(get_close_matches(name, known, 1, 0.75)), None)
 
 
-@graph_rule("IR307", "warning", "attribute text that is read otherwise")
+@graph_rule("IR307", "warning", "attribute read as a different value")
 def sloppy_text(scope: Scope) -> Iterator[Hit]:
     """The runtime reads the attribute without an error, but as a different value.
 
@@ -172,7 +176,7 @@ def sloppy_text(scope: Scope) -> Iterator[Hit]:
                 except IRError:
                     continue  # IR305 reports it
                 if value is None and declaration.required:
-                    continue  # so does it report this
+                    continue  # likewise
             for note in notes:
                 yield Hit(layer, note)
 
@@ -188,14 +192,14 @@ def spec_required(scope: Scope) -> Iterator[Hit]:
         for declaration in () if cls is None else cls.declared.values():
             name = declaration.xml_name
             if declaration.spec_required and name not in layer.data:
-                cause = f"{typos[name]} is unknown; is it meant?" if name in typos else ""
+                cause = _misspelt(typos[name]) if name in typos else ""
                 cause = cause or f"the runtime reads {declaration.default}"
                 yield Hit(layer, f"attribute {name} is missing", cause)
 
 
 @graph_rule("IR309", "warning", "opset newer than its operations")
 def too_new(scope: Scope) -> Iterator[Hit]:
-    """The runtime's newest opset is unfinished and lists only a few operations; others fail to load under its name.
+    """The runtime's newest opset is unfinished and has only a few operations; all others fail to load with its name.
 
     Example: `type="ReLU" version="opset17"`.
     """
@@ -208,7 +212,7 @@ def too_new(scope: Scope) -> Iterator[Hit]:
             yield Hit(layer, note)
 
 
-@file_rule("IR311", "warning", "against the specification")
+@file_rule("IR311", "warning", "violates the specification")
 def against_specification(subject: Subject) -> Iterator[Hit]:
     """The layer breaks a rule of its operation's specification; the runtime and irload accept it nevertheless.
 
@@ -220,7 +224,7 @@ def against_specification(subject: Subject) -> Iterator[Hit]:
         yield Hit(node, remark)
 
 
-@graph_rule("IR312", "note", "computed otherwise by the runtime")
+@graph_rule("IR312", "note", "computed differently by the runtime")
 def deviation(scope: Scope) -> Iterator[Hit]:
     """The runtime, or its CPU plugin, deviates here from the specification, and so from irload.
 

@@ -7,7 +7,7 @@ import numpy as np
 from irload.core.tensor import Array
 
 WIDEST = float(np.log(1000 / 16))
-"""Detectron's limit on the logarithm of a growth in size."""
+"""Detectron's upper bound of dw and dh, the logarithms of the scale factors."""
 
 
 def refine(boxes: Array, deltas: Array, offset: float = 0, widest: float | None = None, inset: bool = True) -> Array:

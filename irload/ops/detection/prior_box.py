@@ -199,7 +199,7 @@ class PriorBoxClustered(PriorBase, since=1):
     def validate(self) -> None:
         if len(self.width) != len(self.height):
             raise AttributeInvalid(
-                f"width and height must be of one length, found {len(self.width)} and {len(self.height)}"
+                f"width and height must have equal lengths, found {len(self.width)} and {len(self.height)}"
             )
 
     @property

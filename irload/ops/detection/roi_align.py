@@ -15,7 +15,7 @@ from irload.ops.ports import require_integer
 
 
 class RoiAlignBase(Op):
-    """Base of both operations: data [batches, channels, height, width], and regions with their batch elements."""
+    """Base of both operations: data [batches, channels, height, width], regions, and the batch index of each region."""
 
     pooled_h = attr.integer(default=0, rule=attr.positive, spec_required=True)
     pooled_w = attr.integer(default=0, rule=attr.positive, spec_required=True)

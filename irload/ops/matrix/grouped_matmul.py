@@ -57,5 +57,5 @@ class GroupedMatMul(Op, since=17):
 def _equal(what: str, a: Dim, b: Dim) -> Dim:
     met = a.meet(b)
     if met is None:
-        raise ShapeMismatch(f"{what} must be of one length, found {a} and {b}")
+        raise ShapeMismatch(f"{what} must have equal lengths, found {a} and {b}")
     return met

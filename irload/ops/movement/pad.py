@@ -144,7 +144,7 @@ class NGraphPad(Op, type="Pad", opset="ngraph"):
         below, above, interior = self.padding_below, self.padding_above, self.padding_interior
         if len(below) != len(above) or (interior and len(interior) != len(below)):
             raise AttributeInvalid(
-                "padding_below, padding_above and padding_interior must be of one length, "
+                "padding_below, padding_above and padding_interior must have equal lengths, "
                 f"found {len(below)}, {len(above)} and {len(interior)}"
             )
 

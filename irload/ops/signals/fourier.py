@@ -54,7 +54,7 @@ class Fourier(Op):
             if signal_size.rank not in (None, 1):
                 raise ShapeMismatch(f"signal_size must be a list (rank 1), found {signal_size.shape}")
             if length_of(axes).meet(length_of(signal_size)) is None:
-                raise ShapeMismatch(f"axes {axes.shape} and signal_size {signal_size.shape} must be of one length")
+                raise ShapeMismatch(f"axes {axes.shape} and signal_size {signal_size.shape} must have equal lengths")
             if any(n < 1 and n != -1 for n in signal_size.ints or ()):
                 raise ShapeMismatch(f"signal_size must hold positive sizes or -1, found {list(signal_size.ints or ())}")
         if data.rank is None:

@@ -22,7 +22,7 @@ Selected = tuple[str, Phases]
 
 
 class RunCell:
-    """Holds the current inference, for operations that need a context."""
+    """Refers to the current inference, for operations that need a context."""
 
     def __init__(self, file: str | None = None) -> None:
         self.file = file
@@ -30,7 +30,7 @@ class RunCell:
 
     @contextmanager
     def during(self, context: Any) -> Generator[None]:
-        """Hold the inference while it runs, and no longer: it refers to the compiled model, which holds the plan."""
+        """Refer to the inference only while it runs, because it refers to the compiled model, and that to the plan."""
         self.context = context
         try:
             yield
