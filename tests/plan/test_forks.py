@@ -38,7 +38,7 @@ thread.start()
 assert importing.wait(900)
 child = os.fork()
 if not child:
-    signal.alarm(60)
+    signal.alarm(900)
     infer()
     os._exit(0)
 thread.join()
