@@ -17,8 +17,9 @@ from irload.errors import InputInvalid
 from irload.ops.sliding import WindowAxis
 from irload.options import Options
 from irload.plan.backends.llvm import available, target, tile_check
+from irload.plan.backends.llvm.axes import Axis
 from irload.plan.backends.llvm.kernel import Launch, address
-from irload.plan.backends.llvm.kernels.reorder import Reorder, StridedSource
+from irload.plan.backends.llvm.kernels.reorder import Reorder
 from irload.plan.backends.llvm.kernels.windows import CopiedAxis
 from irload.plan.backends.llvm.launching import launched
 from irload.plan.backends.llvm.permission import tiles_are_permitted
@@ -127,7 +128,7 @@ def test_copies_of_images(channels: int, members: int, innermost: bool, columns:
     data = np.moveaxis(np.ascontiguousarray(np.moveaxis(image, 1, -1)), -1, 1) if innermost else image
     batch, channel, line, column = data.strides
     axes = (CopiedAxis(WindowAxis(3, 6, begin=1), line), CopiedAxis(WindowAxis(columns, length, begin=begin), column))
-    kernel = Reorder((StridedSource(2, batch),), channels, channel, (), axes, members=members)
+    kernel = Reorder((Axis(2, (batch,)),), channels, channel, (), axes, members=members)
     wanted = np.zeros((2, 6, length, members), np.float32)
     inside = image.transpose(0, 2, 3, 1)[:, :, : max(length - begin, 0)]
     wanted[:, 1:4, begin : begin + inside.shape[2], :channels] = inside

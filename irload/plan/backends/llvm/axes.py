@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from math import prod
 
-from irload.plan.backends.llvm.builder import AnyInt, Function
+from irload.plan.backends.llvm.builder import AnyInt
 from irload.record import record
 
 ANY = -1 << 62
@@ -62,20 +61,6 @@ def merged(axes: Sequence[Axis]) -> list[Axis]:
 def by_memory(axes: Sequence[Axis]) -> list[Axis]:
     """The axes merged, in the order of the first tensor's strides, the largest first."""
     return merged(sorted(axes, key=lambda axis: -abs(axis.strides[0])))
-
-
-def offsets(f: Function, index: AnyInt, axes: Sequence[Axis], tensors: int) -> list[AnyInt]:
-    """The offset in bytes of position `index`, counted through all axes, in each tensor."""
-    found: list[AnyInt] = [0] * tensors
-    for k, axis in reversed(list(enumerate(axes))):
-        index, at = divmod(index, axis.size) if k else (0, index)
-        found = [o + at * s for o, s in zip(found, axis.strides, strict=True)]
-    return found
-
-
-def unbounded(axes: Sequence[Axis]) -> tuple[Axis, ...]:
-    """The axes without the size of the first one, on which `offsets` does not depend."""
-    return tuple(replace(axis, size=0) if k == 0 else axis for k, axis in enumerate(axes))
 
 
 def any_sizes(axes: Sequence[Axis]) -> tuple[Axis, ...]:

@@ -35,14 +35,9 @@ def widened(f: Function, halves: Vec) -> Vec:
     return (halves.cast("zext", "i32") << 16).floats()
 
 
-def load(f: Function, pointer: Pointer, offset: AnyInt = 0, count: AnyInt | None = None) -> Vec:
-    """`count` contiguous elements as f32, by default all lanes; the other lanes are 0."""
-    return widened(f, f.load(pointer, offset, count, element="i16"))
-
-
 def load_scalar(f: Function, pointer: Pointer, offset: AnyInt = 0) -> Vec:
     """One element as f32."""
-    return (f.load_scalar(pointer, offset, "i16").cast("zext", "i32") << 16).floats()
+    return widened(f, f.load_scalar(pointer, offset, "i16"))
 
 
 def interleaved(f: Function, vectors: Sequence[Vec]) -> Vec:

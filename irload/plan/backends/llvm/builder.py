@@ -315,13 +315,6 @@ class Function:
             return a if condition else b
         return self.value(a.type, f"select {condition.type} {condition}, {a.type} {a}, {b.type} {b}")
 
-    def reduce(self, operation: str, a: Vec) -> Vec:
-        """Reduce all lanes to one float: fadd (pairwise), fmax or fmin (which ignore NaN)."""
-        start = "float -0.0, " if operation == "fadd" else ""
-        name = f"@llvm.vector.reduce.{operation}.v{self.lanes}f32"
-        flags = "reassoc " if operation == "fadd" else ""
-        return self.value("float", f"call {flags}float {name}({start}{self.vector} {a})")
-
     # Control flow
 
     def loop(

@@ -9,13 +9,14 @@ import numpy as np
 
 from irload.core.tensor import Array
 from irload.ops.sliding import WindowAxis
+from irload.plan.backends.llvm.axes import Axis
 from irload.plan.backends.llvm.dot import FMA, Dot, dots
 from irload.plan.backends.llvm.elements import BF16, F32, SIZES, element_of
 from irload.plan.backends.llvm.expressions import expression_cycles
 from irload.plan.backends.llvm.kernel import Launch
 from irload.plan.backends.llvm.kernels.contraction.chunks import Chunks
 from irload.plan.backends.llvm.kernels.maps import Maps
-from irload.plan.backends.llvm.kernels.reorder import Reorder, StridedSource
+from irload.plan.backends.llvm.kernels.reorder import Reorder
 from irload.plan.backends.llvm.kernels.windowed import WindowedKernel
 from irload.plan.backends.llvm.kernels.windowed_contraction import contraction_of, launched
 from irload.plan.backends.llvm.kernels.windows import CopiedAxis
@@ -52,7 +53,7 @@ def _copy(conv: WindowedKernel, members: int) -> Reorder:
         CopiedAxis(WindowAxis(w.size, w.reach, begin=w.begin), stride)
         for w, stride in zip(conv.windows, data.strides[2:], strict=True)
     )
-    batch = StridedSource(data.shape[0], data.strides[0])
+    batch = Axis(data.shape[0], (data.strides[0],))
     return Reorder((batch,), depth, data.strides[1], (), spatial, members=members)
 
 

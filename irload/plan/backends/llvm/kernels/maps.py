@@ -9,6 +9,7 @@ import numpy as np
 
 from irload.core.tensor import Array
 from irload.ops.sliding import WindowAxis
+from irload.plan.backends.llvm.axes import Axis
 from irload.plan.backends.llvm.dot import Dot
 from irload.plan.backends.llvm.elements import element_of
 from irload.plan.backends.llvm.kernel import Launch, Temporary
@@ -114,7 +115,7 @@ def _unchanged(weights: Array) -> Array:
 
 def unpadded_copy(conv: WindowedKernel, selector: Selector) -> Maps:
     """A copy of the data for register tiles, which skip padding. Positions that no tap reads are left out."""
-    from irload.plan.backends.llvm.kernels.reorder import Reorder, StridedSource  # not needed by f32
+    from irload.plan.backends.llvm.kernels.reorder import Reorder  # not needed by f32
 
     data, (groups, _, depth) = conv.data, conv.shape[:3]
     spatial: list[CopiedAxis] = []
@@ -126,7 +127,7 @@ def unpadded_copy(conv: WindowedKernel, selector: Selector) -> Maps:
         else:
             spatial.append(CopiedAxis(WindowAxis(window.size, window.size), stride))
             windows.append(window)
-    samples = StridedSource(data.shape[0], data.strides[0]), StridedSource(groups, depth * data.strides[1])
+    samples = Axis(data.shape[0], (data.strides[0],)), Axis(groups, (depth * data.strides[1],))
     copy = Reorder(samples, depth, data.strides[1], (), tuple(spatial), element_of(data))
     batch, group, chunk, *_ = copy.strides
     place = selector.temporary(copy.nbytes)

@@ -120,9 +120,9 @@ def _read(
         chunks = Chunks.in_place(length, a.strides[-1], dot)
         if constant or not chunks.overlap:
             return a, [], [*(a.strides[k] for k in order), a.strides[-2]], chunks, a.nbytes
-    from irload.plan.backends.llvm.kernels.reorder import Reorder, StridedSource  # not needed by f32
+    from irload.plan.backends.llvm.kernels.reorder import Reorder  # not needed by f32
 
-    held = [StridedSource(a.shape[k] if a.strides[k] else 1, a.strides[k]) for k in order]
+    held = [Axis(a.shape[k] if a.strides[k] else 1, (a.strides[k],)) for k in order]
     rows = CopiedAxis(WindowAxis(a.shape[-2], a.shape[-2]), a.strides[-2])
     copy = Reorder(tuple(held[:own]), length, a.strides[-1], tuple(held[own:]), (rows,), element_of(a))
     strides = [*copy.strides[:own], *copy.strides[own + 1 : -2]]

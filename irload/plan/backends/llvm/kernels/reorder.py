@@ -3,27 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from math import prod
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from irload.ops.sliding import WindowAxis
 from irload.plan.backends.llvm import bfloat16, tiles
-from irload.plan.backends.llvm.builder import Function
+from irload.plan.backends.llvm.arguments import Arguments
+from irload.plan.backends.llvm.axes import ANY, Axis, any_sizes, numbers
+from irload.plan.backends.llvm.builder import AnyBool, Function, Int
 from irload.plan.backends.llvm.elements import F32, SIZES
 from irload.plan.backends.llvm.kernel import Kernel
-from irload.plan.backends.llvm.kernels.reorder_code import AxisCode, ReorderCode
+from irload.plan.backends.llvm.kernels.loops import digits, indices, offset
+from irload.plan.backends.llvm.kernels.reorder_lines import AxisNumbers, LineCopy
 from irload.plan.backends.llvm.kernels.windows import CopiedAxis
 from irload.plan.backends.llvm.target import AMX
 from irload.plan.backends.llvm.tuning import REORDERED
 from irload.record import record
-
-
-@record()
-class StridedSource:
-    """An axis of the data: its size, and the bytes between neighbours."""
-
-    size: int
-    stride: int
 
 
 @record()
@@ -36,14 +32,14 @@ class Reorder(Kernel):
     A chunk is a row of a tile, or all channels of an image that has few, padded to a power of 2. Either all channels or
     all columns of an image are contiguous then, and there is one phase.
 
-    Sizes, strides and padding are numbers. Compiled in: the number of axes, the channels, and for each spatial axis
-    its step, its phases and whether it is padded.
+    Sizes, strides and padding are numbers. Compiled in: the number of axes, the channels, whether they or the columns
+    of an image are contiguous, and for each spatial axis its step, its phases and whether it is padded.
     """
 
-    front: tuple[StridedSource, ...]
+    front: tuple[Axis, ...]
     depth: int
     channel: int
-    back: tuple[StridedSource, ...]
+    back: tuple[Axis, ...]
     spatial: tuple[CopiedAxis, ...]
     element: str = F32
     members: int = tiles.DEPTH
@@ -51,18 +47,25 @@ class Reorder(Kernel):
     prepares: ClassVar[bool] = True
 
     @property
-    def code(self) -> ReorderCode:
-        axes = tuple(AxisCode(s.windows.stride, s.apart, s.phases, s.is_padded) for s in self.spatial)
+    def code(self) -> Reorder:
         size = SIZES[self.element]
-        contiguous = self.channel == size, self.spatial[-1].stride == size and self.members < tiles.DEPTH
-        return ReorderCode(len(self.front), len(self.back), axes, self.depth, self.members, self.element, *contiguous)
+        spatial = [axis.key for axis in self.spatial]
+        if self.columns_contiguous:
+            spatial[-1] = replace(spatial[-1], stride=size)
+        channel = size if self.channel == size else ANY
+        front, back = any_sizes(self.front), any_sizes(self.back)
+        return replace(self, front=front, channel=channel, back=back, spatial=tuple(spatial))
 
     @property
     def numbers(self) -> tuple[int, ...]:
-        strides = (axis.stride for axis in (*self.front, *self.back))
-        sizes = (axis.size for axis in (*self.front[1:], *self.back[1:]))
+        axes = (*self.front, *self.back)
         spatial = (n for s in self.spatial for n in (s.windows.size, s.stride, s.windows.begin, s.length))
-        return (self._lines, self._pitch, self.channel, *strides, *sizes, *spatial)
+        return (self._lines, self._pitch, self.channel, *numbers(axes, any_sizes(axes)), *spatial)
+
+    @property
+    def columns_contiguous(self) -> bool:
+        """True for images of few channels whose columns are contiguous, rather than the channels of a column."""
+        return self.spatial[-1].stride == SIZES[self.element] and self.members < tiles.DEPTH
 
     @property
     def chunks(self) -> int:
@@ -118,11 +121,42 @@ class Reorder(Kernel):
         )
 
     def write(self, function: Function) -> None:
-        self.code.write(function)
+        f, key, given = function, self.code, Arguments(function)
+        (source, target), (lines, pitch, channel) = given.pointers(2), given.integers(3)
+        front, back = given.loops(key.front), given.loops(key.back)
+        *outer, last = [AxisNumbers(axis, *given.integers(4)) for axis in key.spatial]
+        channel = channel if key.channel == ANY else key.channel
+        copy = LineCopy(f, key.depth, key.members, key.element, key.columns_contiguous)
+
+        def line(index: Int, _: list[Any]) -> None:
+            block, rest = divmod(index, lines)
+            place = target + (rest * (last.length * self._row) + block * pitch)
+            rest, at = digits(f, rest, [a.length for a in outer])
+            rest, phases = digits(f, rest, [a.axis.phases for a in (*outer, last)])
+            block, chunk = divmod(block, self.chunks)
+            indexed = [*indices(f, block, [a.size for a in front]), *indices(f, rest, [a.size for a in back])]
+            start = source + offset(f, [s for axis in (*front, *back) for s in axis.strides], indexed)
+            start = start + channel * self.members * chunk
+            inside: AnyBool = True
+            for axis, position, phase in zip(outer, at, phases, strict=False):
+                found = position * axis.axis.windows.stride + phase * axis.axis.apart - axis.begin
+                start = start + found * axis.stride
+                if axis.axis.is_padded:
+                    inside = inside & (found >= 0) & (found < axis.size)
+            data = last.line(f, start, phases[-1], channel)
+
+            def copied() -> None:
+                copy.clear(place, 0, data.first)
+                copy.copy(data, place, f.equal(chunk, self.chunks - 1))
+                copy.clear(place, data.stop, last.length)
+
+            f.when(inside, copied, lambda: copy.clear(place, 0, last.length))
+
+        f.loop(f["begin"], f["end"], 1, line)
 
 
 def in_chunks(shape: Sequence[int], strides: Sequence[int] | None = None) -> Reorder:
     """The copy of f32 values [batch…, row, channel] to [chunk, batch…, row, member]. `strides`: of the values."""
     *outer, row, channel = strides or (0,) * len(shape)
-    back = tuple(StridedSource(n, stride) for n, stride in zip(shape, outer, strict=False))
+    back = tuple(Axis(n, (stride,)) for n, stride in zip(shape, outer, strict=False))
     return Reorder((), shape[-1], channel, back, (CopiedAxis(WindowAxis(shape[-2], shape[-2]), row),))

@@ -37,7 +37,7 @@ from irload.record import record
 
 @record()
 class WindowFormula(ABC):
-    """What each window computes: a total of its elements, one lane per channel, then a result."""
+    """A function of the elements of each window: their total, one lane per channel, then a result."""
 
     name: ClassVar[str]
     has_table: ClassVar[bool] = False

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from irload.ops.sliding import WindowAxis
+from irload.plan.backends.llvm.axes import Axis
 from irload.plan.backends.llvm.dot import Dot
 from irload.plan.backends.llvm.elements import element_of
 from irload.plan.backends.llvm.kernel import Kernel, Launch
@@ -16,7 +17,7 @@ from irload.plan.backends.llvm.kernels.contraction.chunks import Chunks
 from irload.plan.backends.llvm.kernels.contraction.nest import Contraction
 from irload.plan.backends.llvm.kernels.groups import joined, side_by_side
 from irload.plan.backends.llvm.kernels.maps import Maps, each_tap, maps_in_place
-from irload.plan.backends.llvm.kernels.reorder import Reorder, StridedSource
+from irload.plan.backends.llvm.kernels.reorder import Reorder
 from irload.plan.backends.llvm.kernels.windowed import WindowedKernel
 from irload.plan.backends.llvm.kernels.windowed_contraction import contraction_of, launched
 from irload.plan.backends.llvm.kernels.windows import CopiedAxis
@@ -72,7 +73,7 @@ def padded_copy(conv: WindowedKernel, spatial: Sequence[CopiedAxis], target: Tar
     """A copy of the data: [sample, group, chunk, phases…, positions…, 32]."""
     groups, _, depth = joined(conv.shape, side_by_side(conv.shape, target))
     data = conv.data
-    samples = StridedSource(data.shape[0], data.strides[0]), StridedSource(groups, depth * data.strides[1])
+    samples = Axis(data.shape[0], (data.strides[0],)), Axis(groups, (depth * data.strides[1],))
     return Reorder(samples, depth, data.strides[1], (), tuple(spatial), element_of(data))
 
 

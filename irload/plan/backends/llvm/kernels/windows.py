@@ -86,6 +86,12 @@ class CopiedAxis:
         return self.windows.dilation if self.by_tap else 1
 
     @property
+    def key(self) -> CopiedAxis:
+        """The axis that stands for all axes of the same steps and phases, padded or not."""
+        size = 0 if self.is_padded else (self.phases - 1) * self.apart + 1
+        return CopiedAxis(WindowAxis(size, 1, self.phases, self.windows.stride, self.apart), 0, by_tap=True)
+
+    @property
     def is_padded(self) -> bool:
         """True if some positions of the copy are padding."""
         last = (self.length - 1) * self.windows.stride + (self.phases - 1) * self.apart

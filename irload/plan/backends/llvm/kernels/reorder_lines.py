@@ -1,0 +1,136 @@
+"""The code that copies a line of data in bf16: zeros, the positions inside the data, zeros."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from irload.plan.backends.llvm import bfloat16
+from irload.plan.backends.llvm.builder import AnyInt, Bool, Function, Int, Pointer, Vec
+from irload.plan.backends.llvm.elements import SIZES
+from irload.plan.backends.llvm.kernels.loops import each_part
+from irload.plan.backends.llvm.kernels.windows import CopiedAxis
+from irload.plan.backends.llvm.operands import load_lanes, read_rounded
+from irload.record import record
+
+
+@record()
+class Line:
+    """The positions first…stop−1 of a line: data for position 0, bytes between positions and between channels."""
+
+    start: Pointer
+    step: AnyInt
+    channel: AnyInt
+    first: AnyInt
+    stop: AnyInt
+
+
+@record()
+class AxisNumbers:
+    """A copied axis as compiled, and its numbers: size of the data, bytes between positions, padding, phase length."""
+
+    axis: CopiedAxis
+    size: AnyInt
+    stride: AnyInt
+    begin: AnyInt
+    length: AnyInt
+
+    def line(self, f: Function, start: Pointer, phase: AnyInt, channel: AnyInt) -> Line:
+        """The positions of a phase that are inside the data, which starts at `start`."""
+        begin, step = phase * self.axis.apart - self.begin, self.axis.windows.stride
+
+        def reached(position: AnyInt) -> AnyInt:
+            distance = f.maximum(position - begin, 0)
+            return f.minimum((distance + (step - 1)) // step, self.length)
+
+        first, stop = (reached(0), reached(self.size)) if self.axis.is_padded else (0, self.length)
+        return Line(start + begin * self.stride, self.stride * step, channel, first, stop)
+
+
+@record(eq=False)
+class LineCopy:
+    """Copies lines of `depth` channels in chunks of `members`. `element`: the type of the data."""
+
+    f: Function
+    depth: int
+    members: int
+    element: str
+    columns_contiguous: bool
+
+    def clear(self, place: Pointer, first: AnyInt, stop: AnyInt) -> None:
+        """Write zeros to the positions first…stop−1 of a line."""
+        f = self.f
+        if first is stop:
+            return
+        if self.members % f.lanes:
+            start = place + first * (self.members * bfloat16.BYTES)
+            zero = f.zero("i16")
+            each_part(f, (stop - first) * self.members, f.lanes, lambda at, n: f.store(zero, start, at * 2, n))
+            return
+
+        def position(index: Int, _: list[Any]) -> None:
+            for at in range(0, self.members, f.lanes):
+                f.store(f.zero("i16"), place, (index * self.members + at) * bfloat16.BYTES)
+
+        f.loop(first, stop, 1, position)
+
+    def copy(self, line: Line, place: Pointer, last: Bool) -> None:
+        """Copy the positions of a line that are inside the data. `last`: of the last chunk."""
+        f = self.f
+        if self.members % f.lanes:
+            self._copy_image(line, place + line.first * (self.members * bfloat16.BYTES))
+            return
+        rest = (self.depth - 1) % self.members + 1
+
+        def channels(count: int) -> None:
+            def position(index: Int, _: list[Any]) -> None:
+                start, row = line.start + index * line.step, place + index * (self.members * bfloat16.BYTES)
+                for at in range(0, self.members, f.lanes):
+                    value = read_rounded(f, start, at * line.channel, line.channel, count - at, self.element)
+                    f.store(value, row, at * bfloat16.BYTES)
+
+            f.loop(line.first, line.stop, 1, position)
+
+        if rest < self.members < self.depth:
+            f.when(last, lambda: channels(rest), lambda: channels(self.members))
+        else:
+            channels(rest)
+
+    def _copy_image(self, line: Line, target: Pointer) -> None:
+        """Copy columns of few channels, several at once."""
+        f, size, columns = self.f, SIZES[self.element], line.stop - line.first
+        source = line.start + line.first * line.step
+
+        def load(at: AnyInt, count: AnyInt) -> Vec:
+            whole = isinstance(count, int) and count == f.lanes
+            return load_lanes(f, source, at, None if whole else count, self.element)
+
+        def join(at: AnyInt, count: AnyInt) -> None:
+            """Interleave the lines of all channels."""
+            members = [f.zero("i16")] * self.members
+            for c in range(self.depth):
+                members[c] = bfloat16.rounded(f, load(at * size + line.channel * c, count))
+            self._store(bfloat16.interleaved(f, members), target, at, count, f.lanes)
+
+        def spread(at: AnyInt, count: AnyInt) -> None:
+            """Pad the channels of each column."""
+            loaded = load(at * (size * self.depth), count * self.depth)
+            members = [(k // self.members, k % self.members) for k in range(f.lanes)]
+            lanes = [k * self.depth + member if member < self.depth else f.lanes for k, member in members]
+            value = bfloat16.rounded(f, f.shuffle(loaded, f.zero(), lanes))
+            self._store(value, target, at, count, f.lanes // self.members)
+
+        if self.columns_contiguous:
+            each_part(f, columns, f.lanes, join)
+        else:
+            each_part(f, columns, f.lanes // self.members, spread)
+
+    def _store(self, value: Vec, target: Pointer, at: AnyInt, count: AnyInt, whole: int) -> None:
+        """Store `count` columns, of which a vector has `whole`."""
+        f = self.f
+        place = target + at * (self.members * bfloat16.BYTES)
+        if isinstance(count, int) and count == whole:
+            f.store(value, place)
+            return
+        for first in range(0, value.lanes, f.lanes):
+            part = f.shuffle(value, value, range(first, first + f.lanes))
+            f.store(part, place, first * bfloat16.BYTES, count * self.members - first)
