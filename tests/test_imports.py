@@ -11,6 +11,8 @@ import grimp
 
 ROOT = Path(__file__).parents[1]
 OPTIONAL = {
+    "regex",
+    "sentencepiece",
     "pyarrow",
     "pandas",
     "ray",

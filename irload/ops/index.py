@@ -90,6 +90,28 @@ MODULES = {
         "EmbeddingBagOffsets EmbeddingBagOffsetsSum EmbeddingBagPacked EmbeddingBagPackedSum EmbeddingSegmentsSum"
     ),
     "sparse.fill_empty_rows": "SparseFillEmptyRows",
+    "text.bpe": "extension:BPETokenizer",
+    "text.bytes": "extension:ByteFallback extension:BytesToChars extension:CharsToBytes extension:FuzeRagged",
+    "text.contrib": "extension:ContribStringJoin extension:ContribStringSplit",
+    "text.dense": (
+        "extension:RaggedTensorPack extension:RaggedToDense extension:RaggedToRagged extension:RaggedToSparse"
+    ),
+    "text.normalization": "extension:CaseFold extension:CharsMapNormalization extension:NormalizeUnicode",
+    "text.regexes": "extension:RegexNormalization extension:RegexSplit extension:SpecialTokensSplit",
+    "text.segments": "extension:CombineSegments extension:Truncate",
+    "text.sentencepiece": (
+        "extension:SentencepieceDetokenizer extension:SentencepieceStreamDetokenizer "
+        "extension:SentencepieceTokenizer"
+    ),
+    "text.strings": (
+        "extension:EqualStr extension:StringTensorPack extension:StringTensorUnpack extension:StringToHashBucket "
+        "openvino_tokenizers:NumericToString"
+    ),
+    "text.trie": "extension:TrieTokenizer",
+    "text.unigram": "extension:UnigramTokenizer",
+    "text.utf8": "extension:UTF8Validate",
+    "text.vocabulary": "extension:VocabDecoder extension:VocabEncoder",
+    "text.wordpiece": "extension:WordpieceTokenizer",
     "type.convert": "Convert ConvertLike",
     "type.promote": "ConvertPromoteTypes",
     "type.strings": "StringTensorPack StringTensorUnpack",

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib.util
 from collections.abc import Sequence
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import ml_dtypes
@@ -19,8 +21,18 @@ from tests.harness.ir import ir_of
 
 @cache
 def core() -> ov.Core:
-    """The one runtime of the test process."""
-    return ov.Core()
+    """The one runtime of the test process, with the tokenizer extension."""
+    result = ov.Core()
+    result.add_extension(extension_library())
+    return result
+
+
+def extension_library() -> str:
+    """The compiled tokenizer extension, found without importing its package, which converts tokenizers."""
+    spec = importlib.util.find_spec("openvino_tokenizers")
+    assert spec is not None
+    assert spec.origin is not None
+    return str(next((Path(spec.origin).parent / "lib").glob("*openvino_tokenizers*")))
 
 
 class Rejected(Exception):

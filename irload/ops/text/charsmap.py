@@ -1,0 +1,105 @@
+"""Maps from short texts to their replacements, as Unicode's normal forms define them.
+
+SentencePiece's compiler creates the same maps: they replace single characters, and for the composed forms all sequences
+that decompose like one composed character. A text of several combining marks in an unusual order may therefore keep
+parts that are not normalized, as in the extension.
+"""
+
+from __future__ import annotations
+
+import sys
+import unicodedata
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from functools import cache
+from itertools import product
+from typing import Literal, cast
+
+FORMS = ("nfc", "nfd", "nfkc", "nfkd")
+Form = Literal["NFC", "NFD", "NFKC", "NFKD"]
+_HANGUL = range(0xAC00, 0xD7A4)
+_CASED = 0x20000
+"""No character from here on has a lower case."""
+
+
+class CharsMap:
+    """Replaces the longest key at each position, from left to right."""
+
+    def __init__(self, table: Mapping[str, str]) -> None:
+        self._longest: dict[str, int] = {}
+        """The length of the longest key by its first character."""
+        for key in table:
+            self._longest[key[0]] = max(self._longest.get(key[0], 0), len(key))
+        self._table = table
+
+    def parts(self, text: str) -> Iterable[str]:
+        """The replacement of each key in the text, and the other characters."""
+        longest, table = self._longest, self._table
+        at = 0
+        while at < len(text):
+            first = text[at]
+            for length in range(longest.get(first, 0), 0, -1):
+                found = table.get(text[at : at + length])
+                if found is not None and at + length <= len(text):
+                    yield found
+                    at += length
+                    break
+            else:
+                yield first
+                at += 1
+
+    def replaced(self, text: str) -> str:
+        """The text with all keys replaced."""
+        if self._longest.keys().isdisjoint(text):
+            return text
+        return "".join(self.parts(text))
+
+
+@cache
+def normal_form(form: str, fold: bool) -> CharsMap:
+    """The map of a normal form, or of "identity"; with `fold` also of upper to lower case."""
+    table = {} if form == "identity" else _normalizing(cast(Form, form.upper()))
+    if fold:
+        table = {key: "".join(map(_folded, value)) for key, value in table.items()}
+        cased = (chr(k) for k in range(_CASED))
+        table |= {c: lower for c in cased if (lower := _folded(c)) != c and c not in table}
+    return CharsMap(table)
+
+
+def _normalizing(form: Form) -> dict[str, str]:
+    table: dict[str, str] = {}
+    sources: dict[str, list[str]] = defaultdict(list)
+    decomposed: set[str] = set()
+    apart: Form = "NFKD" if "K" in form else "NFD"
+    for k in range(1, sys.maxunicode + 1):
+        if not (0xA0 <= k < 0x30000):
+            continue
+        c = chr(k)
+        if not unicodedata.decomposition(c) and k not in _HANGUL:
+            continue
+        if (normal := unicodedata.normalize(form, c)) != c:
+            table[c] = normal
+        parts = unicodedata.normalize(apart, c)
+        if len(parts) == 1:
+            sources[parts].append(c)
+        else:
+            decomposed.add(parts)
+    if form in ("NFC", "NFKC"):
+        for parts in decomposed:
+            composed = unicodedata.normalize("NFC", parts)
+            if composed == parts:
+                continue
+            for spelled in product(*([c, *sources[c]] if c in sources else [c] for c in parts)):
+                key = "".join(spelled)
+                if key != composed:
+                    table[key] = composed
+    return table
+
+
+def _folded(c: str) -> str:
+    """The simple case folding of a character: always one character."""
+    folded = c.casefold()
+    if len(folded) == 1:
+        return folded
+    lower = c.lower()
+    return lower if len(lower) == 1 else c

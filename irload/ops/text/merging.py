@@ -1,0 +1,109 @@
+"""Byte pair encoding: the symbols of a text, merged in the order of ranks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from heapq import heapify, heappop, heappush
+
+from irload.errors import ExecutionError
+from irload.ops.text.trie import Trie
+
+Entry = tuple[int, int, int, int, int]
+"""A possible merge: its rank, its age, the two symbols, and the id of the result."""
+
+
+class Merges:
+    """A vocabulary and its merges.
+
+    A text starts as the longest tokens that no merge creates; bytes without one become a byte token, the unknown token,
+    or nothing. Then the merge of the lowest rank is applied, the oldest one if several have it, until none is left.
+    Raises ExecutionError for a merge of tokens that are not in the vocabulary.
+    """
+
+    def __init__(
+        self,
+        vocabulary: Mapping[bytes, int],
+        pairs: Iterable[tuple[bytes, bytes]],
+        *,
+        unknown: bytes,
+        suffix: bytes,
+        byte_fallback: bool,
+    ) -> None:
+        self._merges: dict[tuple[int, int], tuple[int, int]] = {}
+        created: set[bytes] = set()
+        for rank, (left, right) in enumerate(pairs):
+            whole = left + right
+            try:
+                self._merges[vocabulary[left], vocabulary[right]] = rank, vocabulary[whole]
+            except KeyError as error:
+                raise ExecutionError(
+                    f"the merge of {left!r} and {right!r} needs {error}, not in the vocabulary"
+                ) from None
+            created.add(whole)
+        basic = {token: id for token, id in vocabulary.items() if token not in created}
+        self._trie = Trie(basic.items())
+        self._unknown = vocabulary.get(unknown, -1)
+        self._suffix = suffix
+        names = [b"<0x%02X>" % k for k in range(256)]
+        self._bytes = [basic.get(name, -1) if byte_fallback else -1 for name in names]
+
+    def tokens(self, text: bytes) -> Sequence[int]:
+        """The ids of a text."""
+        symbols = self._symbols(text + self._suffix)
+        merges = self._merges
+        age = len(symbols) - 1
+        waiting: list[Entry] = []
+        for k in range(age):
+            found = merges.get((symbols[k], symbols[k + 1]))
+            if found is not None:
+                waiting.append((found[0], k, k, k + 1, found[1]))
+        return self._merged(symbols, waiting, max(age, 0)) if waiting else symbols
+
+    def _merged(self, ids: list[int], waiting: list[Entry], age: int) -> list[int]:
+        """Apply merges. Symbols are linked; a merge appends a symbol, and −1 marks the symbols that it consumes."""
+        merges = self._merges
+        count = len(ids)
+        before, after = list(range(-1, count - 1)), [*range(1, count), -1]
+        first = 0
+        heapify(waiting)
+        while waiting:
+            _, _, left, right, id = heappop(waiting)
+            if ids[left] == -1 or ids[right] == -1:
+                continue
+            ids[left] = ids[right] = -1
+            previous, following, merged = before[left], after[right], len(ids)
+            ids.append(id)
+            before.append(previous)
+            after.append(following)
+            age += 1
+            if previous != -1:
+                after[previous] = merged
+                found = merges.get((ids[previous], id))
+                if found is not None:
+                    heappush(waiting, (found[0], age, previous, merged, found[1]))
+            else:
+                first = merged
+            if following != -1:
+                before[following] = merged
+                found = merges.get((id, ids[following]))
+                if found is not None:
+                    heappush(waiting, (found[0], age, merged, following, found[1]))
+        result: list[int] = []
+        while first != -1:
+            result.append(ids[first])
+            first = after[first]
+        return result
+
+    def _symbols(self, text: bytes) -> list[int]:
+        ids: list[int] = []
+        at = 0
+        longest = self._trie.longest
+        while at < len(text):
+            id, after = longest(text, at)
+            if after == at:
+                id, after = self._bytes[text[at]], at + 1
+                id = self._unknown if id == -1 else id
+            at = after
+            if id != -1:
+                ids.append(id)
+        return ids
