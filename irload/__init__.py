@@ -42,6 +42,9 @@ if TYPE_CHECKING:
     from irload.reporting.page import ModelReport, report
     from irload.runtime.compiled_model import CompiledModel, InferRequest
     from irload.safety.limits import Limits
+    from irload.text.generation import Generation, TextGeneration
+    from irload.text.settings import GenerationOptions
+    from irload.text.tokenizer import Tokenizer
     from irload.write.patch import correct_ports
     from irload.write.save import save_model
 
@@ -58,6 +61,8 @@ __all__ = [
     "ElementType",
     "ExecutionError",
     "Finding",
+    "Generation",
+    "GenerationOptions",
     "IRError",
     "InferRequest",
     "InputInvalid",
@@ -73,6 +78,8 @@ __all__ = [
     "Shape",
     "ShapeMismatch",
     "TensorType",
+    "TextGeneration",
+    "Tokenizer",
     "TypeMismatch",
     "UnknownOperation",
     "Unsupported",
@@ -118,6 +125,9 @@ _PUBLIC = {
     "irload.reporting.page": ("ModelReport", "report"),
     "irload.runtime.compiled_model": ("CompiledModel", "InferRequest"),
     "irload.safety.limits": ("Limits",),
+    "irload.text.generation": ("Generation", "TextGeneration"),
+    "irload.text.settings": ("GenerationOptions",),
+    "irload.text.tokenizer": ("Tokenizer",),
     "irload.write.patch": ("correct_ports",),
     "irload.write.save": ("save_model",),
 }

@@ -12,6 +12,7 @@ from click.shell_completion import CompletionItem
 
 COMMANDS = {
     "run": "Run a model on inputs and show its outputs (the default).",
+    "generate": "Generate texts with the language model of a folder.",
     "batch": "Run a model over many inputs: restartable, in several processes or on Ray.",
     "inspect": "Show the contents of a model: inputs, outputs, operations, weights.",
     "check": "Check files and report every fault in them.",

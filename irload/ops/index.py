@@ -100,8 +100,7 @@ MODULES = {
     "text.regexes": "extension:RegexNormalization extension:RegexSplit extension:SpecialTokensSplit",
     "text.segments": "extension:CombineSegments extension:Truncate",
     "text.sentencepiece": (
-        "extension:SentencepieceDetokenizer extension:SentencepieceStreamDetokenizer "
-        "extension:SentencepieceTokenizer"
+        "extension:SentencepieceDetokenizer extension:SentencepieceStreamDetokenizer extension:SentencepieceTokenizer"
     ),
     "text.strings": (
         "extension:EqualStr extension:StringTensorPack extension:StringTensorUnpack extension:StringToHashBucket "

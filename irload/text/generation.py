@@ -1,0 +1,146 @@
+"""TextGeneration: texts from prompts, by the language model of a folder."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Unpack, cast, overload
+
+from irload.compiling import compile_model
+from irload.errors import InputInvalid
+from irload.options import CompileOptions
+from irload.text.chat import Message, rendered
+from irload.text.decoder import Decoder
+from irload.text.folder import DETOKENIZER, MODEL, Folder
+from irload.text.sequence import Generation
+from irload.text.sequence import Sequence as Running
+from irload.text.settings import GenerationOptions, Settings
+from irload.text.streaming import TextStream
+from irload.text.tokenizer import Tokenizer
+
+__all__ = ["Generation", "TextGeneration"]
+
+CONCURRENT = 8
+"""The most texts in progress: each has a cache."""
+
+Prompt = str | Sequence[int] | Sequence[Message]
+"""A text, the ids of one, or the messages of a conversation."""
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """A part of the text for prompt `index`; with `result`, the last one. `tokens`: the number so far."""
+
+    index: int
+    text: str
+    tokens: int
+    result: Generation | None = None
+
+
+class TextGeneration:
+    """The language model of a folder: openvino_model.xml, its tokenizers, and its configuration.
+
+    `folder`: its path. `threads`, `options`: as for `compile_model`. Each text has a separate cache, so a result does
+    not depend on the other prompts. Raises ReadError for a folder without a model, Unsupported for a model that is not
+    a decoder, and the errors of `compile_model`.
+
+    `generate`, `stream` and `chat` take the same options, whose defaults come from generation_config.json:
+    `max_tokens` (256); `temperature` (0, the most probable token), `top_k`, `top_p`, `min_p`, which truncate the
+    distribution, and `seed`; `repetition_penalty`; `beams` with `length_penalty`; `stop`, strings that end the text;
+    `logprobs`, the number of most probable tokens to report; `lookup`, the number of tokens that are guessed from
+    earlier text and verified together. They raise InputInvalid for an option out of range, for an empty prompt or one
+    beyond the positions of the model, and ExecutionError for logits that are NaN.
+    """
+
+    def __init__(self, folder: str | Path, threads: int | None = None, **options: Unpack[CompileOptions]) -> None:
+        self.folder = Folder(folder)
+        self._decoder = Decoder(compile_model(self.folder.file(MODEL), threads, **options))
+        self.tokenizer = Tokenizer(folder)
+
+    def __repr__(self) -> str:
+        return f"<TextGeneration of {self.folder.path}>"
+
+    @overload
+    def generate(  # pyright: ignore[reportOverlappingOverload] - a str is a sequence of str
+        self, prompts: str | Sequence[int], **options: Unpack[GenerationOptions]
+    ) -> Generation: ...
+
+    @overload
+    def generate(
+        self, prompts: Sequence[str] | Sequence[Sequence[int]], **options: Unpack[GenerationOptions]
+    ) -> list[Generation]: ...
+
+    def generate(self, prompts: Any, **options: Unpack[GenerationOptions]) -> Generation | list[Generation]:
+        """The text for a prompt, or a list of texts for several: texts, or ids of tokens."""
+        single = isinstance(prompts, str) or (len(prompts) > 0 and isinstance(prompts[0], int))
+        found: dict[int, Generation] = {}
+        for progress in self.run([prompts] if single else prompts, **options):
+            if progress.result is not None:
+                found[progress.index] = progress.result
+        results = [found[k] for k in range(len(found))]
+        return results[0] if single else results
+
+    def stream(self, prompt: Prompt, **options: Unpack[GenerationOptions]) -> Iterator[str]:
+        """The text for a prompt or for the messages of a conversation, in parts as soon as they are final."""
+        for progress in self.run([prompt], **options):
+            if progress.text:
+                yield progress.text
+
+    def chat(self, messages: Sequence[Message], **options: Unpack[GenerationOptions]) -> Generation:
+        """The next turn of a conversation, by the folder's chat template.
+
+        `messages`: dicts with `role` (system, user or assistant) and `content`. Raises InputInvalid for a folder
+        without a template, and for messages that the template refuses.
+        """
+        return next(p.result for p in self.run([messages], **options) if p.result is not None)
+
+    def run(self, prompts: Iterable[Prompt], **options: Unpack[GenerationOptions]) -> Iterator[Progress]:
+        """The parts of the texts of several prompts, as soon as they are final.
+
+        Up to 8 texts are in progress, one token of each in turn; the next prompt starts when one of them ends.
+        """
+        settings = Settings.of(self.folder, **options)
+        waiting = deque(enumerate(prompts))
+        running: deque[tuple[int, Running]] = deque()
+        while waiting or running:
+            while waiting and len(running) < CONCURRENT:
+                index, prompt = waiting.popleft()
+                running.append((index, self._started(index, self._ids(prompt), settings)))
+            index, sequence = running.popleft()
+            text = sequence.step()
+            if sequence.finish is None:
+                running.append((index, sequence))
+                yield Progress(index, text, sequence.count)
+            else:
+                yield Progress(index, text, sequence.count, sequence.result())
+
+    def _started(self, index: int, ids: list[int], settings: Settings) -> Running:
+        positions = self.folder.positions
+        if positions is not None:
+            if len(ids) >= positions:
+                raise InputInvalid(f"the prompt has {len(ids)} tokens; the model has {positions} positions")
+            settings = replace(settings, max_tokens=min(settings.max_tokens, positions - len(ids)))
+        text = TextStream(self.tokenizer if self.folder.has(DETOKENIZER) else None, settings.stop)
+        return Running(self._decoder, ids, settings, index, text, self.folder.end_ids)
+
+    def _ids(self, prompt: Prompt) -> list[int]:
+        """The ids of a prompt. Raises InputInvalid if there are none, and no id begins a text."""
+        if isinstance(prompt, str):
+            ids = self.tokenizer.encode(prompt)
+        elif prompt and not isinstance(prompt[0], int):
+            ids = self._conversation(cast(Sequence[Message], prompt))
+        else:
+            ids = [int(k) for k in cast(Sequence[int], prompt)]
+        if not ids and self.folder.begin_id is not None:
+            return [self.folder.begin_id]
+        if not ids:
+            raise InputInvalid("the prompt is empty, and the folder states no bos_token_id to start from")
+        return ids
+
+    def _conversation(self, messages: Sequence[Message]) -> list[int]:
+        """The ids of a rendered conversation, without the begin token that tokenizer and template both add."""
+        ids = self.tokenizer.encode(rendered(self.folder, messages))
+        begin = self.folder.begin_id
+        return ids[1:] if begin is not None and ids[:2] == [begin, begin] else ids

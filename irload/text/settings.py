@@ -1,0 +1,114 @@
+"""The settings of a generation, with defaults from generation_config.json."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, TypedDict, Unpack
+
+from irload.errors import InputInvalid
+from irload.text.folder import Folder
+
+DEFAULT_TOKENS = 256
+
+
+class GenerationOptions(TypedDict, total=False):
+    """The keyword arguments of `generate`, `stream` and `chat`."""
+
+    max_tokens: int | None
+    temperature: float | None
+    top_k: int | None
+    top_p: float | None
+    min_p: float | None
+    repetition_penalty: float | None
+    seed: int | None
+    beams: int | None
+    length_penalty: float | None
+    stop: str | Sequence[str]
+    logprobs: int | None
+    lookup: int
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Resolved settings. `temperature` 0 is greedy. Raises InputInvalid for values out of range."""
+
+    max_tokens: int = DEFAULT_TOKENS
+    temperature: float = 0.0
+    top_k: int = 0
+    top_p: float = 1.0
+    min_p: float = 0.0
+    repetition_penalty: float = 1.0
+    seed: int = 0
+    beams: int = 1
+    length_penalty: float = 1.0
+    stop: tuple[str, ...] = ()
+    logprobs: int | None = None
+    lookup: int = 0
+
+    def __post_init__(self) -> None:
+        for name, low, high in _RANGES:
+            value = getattr(self, name)
+            if value is not None and not (isinstance(value, int | float) and low <= value <= high):
+                bounds = f"at least {low:g}" if math.isinf(high) else f"in {low:g} to {high:g}"
+                raise InputInvalid(f"{name} must be {bounds}, found {value}")
+        if not self.repetition_penalty > 0:
+            raise InputInvalid(f"repetition_penalty must be positive, found {self.repetition_penalty}")
+        if self.beams > 1 and self.temperature > 0:
+            raise InputInvalid("beams do not sample; leave temperature out, or set it to 0")
+        if self.lookup and (self.beams > 1 or self.temperature > 0):
+            raise InputInvalid("lookup requires greedy generation; leave beams and temperature out")
+        if not all(self.stop):
+            raise InputInvalid("a stop string must not be empty")
+
+    @property
+    def samples(self) -> bool:
+        """True if tokens are drawn at random."""
+        return self.temperature > 0
+
+    @staticmethod
+    def of(folder: Folder, **options: Unpack[GenerationOptions]) -> Settings:
+        """The settings of a folder, changed by the options that are not None. Raises InputInvalid."""
+        unknown = options.keys() - {f.name for f in fields(Settings)}
+        if unknown:
+            raise TypeError(f"generation has no option {', '.join(sorted(unknown))}")
+        given: dict[str, Any] = {k: v for k, v in options.items() if v is not None}
+        if "stop" in given:
+            given["stop"] = (given["stop"],) if isinstance(given["stop"], str) else tuple(given["stop"])
+        return Settings(**{**_configured(folder.generation, given), **given})
+
+
+_RANGES = (
+    ("max_tokens", 1, math.inf),
+    ("temperature", 0, math.inf),
+    ("top_k", 0, math.inf),
+    ("top_p", 0, 1),
+    ("min_p", 0, 1),
+    ("seed", 0, math.inf),
+    ("beams", 1, math.inf),
+    ("logprobs", 0, math.inf),
+    ("lookup", 0, math.inf),
+)
+_NAMES = {
+    "max_new_tokens": "max_tokens",
+    "num_beams": "beams",
+    "repetition_penalty": "repetition_penalty",
+    "length_penalty": "length_penalty",
+}
+_SAMPLING = ("temperature", "top_k", "top_p", "min_p")
+
+
+def _configured(config: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings of generation_config.json. Its sampling parameters count if it or the caller samples."""
+    found = {ours: config[theirs] for theirs, ours in _NAMES.items() if isinstance(config.get(theirs), int | float)}
+    stops = config.get("stop_strings")
+    if stops and "stop" not in given:
+        found["stop"] = (stops,) if isinstance(stops, str) else tuple(stops)
+    if given.get("temperature", 0) or (config.get("do_sample") and "temperature" not in given):
+        if given.get("beams", found.get("beams", 1)) > 1:
+            return found
+        found.pop("beams", None)
+        found |= {"temperature": 1.0}
+        found |= {name: config[name] for name in _SAMPLING if isinstance(config.get(name), int | float)}
+    return found

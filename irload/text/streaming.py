@@ -1,0 +1,72 @@
+"""Text from tokens as they arrive, and stop strings in it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from irload.text.tokenizer import Tokenizer
+
+_REPLACEMENT = "\ufffd"
+_WINDOW = 6
+"""Tokens that are decoded again with each new one, since the text of a token depends on the tokens before it."""
+
+
+class TextStream:
+    """The text of a growing sequence of tokens, in parts that later tokens do not change.
+
+    `stop`: strings that end the text; a part never holds the begin of a stop string that may be completed.
+    """
+
+    def __init__(self, tokenizer: Tokenizer | None, stop: Sequence[str] = ()) -> None:
+        self._tokenizer = tokenizer
+        self._stop = stop
+        self._longest = max(map(len, stop), default=0)
+        self._tokens: list[int] = []
+        self._settled = 0
+        """The tokens whose text is in `text`."""
+        self.text = ""
+        """The text so far, up to the stop string."""
+        self.stopped = False
+        """True after a stop string."""
+        self._given = 0
+
+    def add(self, token: int) -> str:
+        """Append a token and return the text that has become final."""
+        self._tokens.append(token)
+        if self._tokenizer is None:
+            return ""
+        start = max(self._settled - _WINDOW, 0)
+        before = self._tokenizer.decode(self._tokens[start : self._settled]) if self._settled > start else ""
+        after = self._tokenizer.decode(self._tokens[start:])
+        if len(after) <= len(before) or after.endswith(_REPLACEMENT):
+            return ""  # a character of several tokens is not complete
+        self._append(after[len(before) :])
+        self._settled = len(self._tokens)
+        return self._new(held=self._longest - 1)
+
+    def finish(self) -> str:
+        """Return the remaining text, with U+FFFD for an incomplete character."""
+        if self._tokenizer is not None and self._settled < len(self._tokens) and not self.stopped:
+            start = max(self._settled - _WINDOW, 0)
+            before = self._tokenizer.decode(self._tokens[start : self._settled]) if self._settled > start else ""
+            self._append(self._tokenizer.decode(self._tokens[start:])[len(before) :])
+        return self._new(held=0)
+
+    def _append(self, part: str) -> None:
+        searched = max(len(self.text) - self._longest + 1, 0)
+        self.text += part
+        found = [at for s in self._stop if (at := self.text.find(s, searched)) >= 0]
+        if found:
+            self.text = self.text[: min(found)]
+            self.stopped = True
+
+    def _new(self, held: int) -> str:
+        """The text that was not returned before, except for `held` characters that may begin a stop string."""
+        end = len(self.text)
+        if held > 0 and not self.stopped:
+            tail = self.text[-held:]
+            holds = (k for k in range(len(tail)) if any(s.startswith(tail[k:]) for s in self._stop))
+            end -= len(tail) - next(holds, len(tail))
+        part = self.text[self._given : end]
+        self._given = max(end, self._given)
+        return part

@@ -1,0 +1,103 @@
+"""Tokenizer: texts to token ids and back, by the tokenizer models of a folder."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Unpack, overload
+
+import numpy as np
+
+from irload.compiling import compile_model
+from irload.core.tensor import Array
+from irload.errors import InputInvalid
+from irload.options import CompileOptions
+from irload.runtime.compiled_model import CompiledModel
+from irload.text.folder import DETOKENIZER, TOKENIZER, Folder
+
+__all__ = ["Tokenizer"]
+
+
+class Tokenizer:
+    """The tokenizer of a folder with openvino_tokenizer.xml and openvino_detokenizer.xml.
+
+    `folder`: its path. `options`: as for `compile_model`. Each model is read on first use. Raises ReadError for a path
+    that is not a folder.
+    """
+
+    def __init__(self, folder: str | Path, **options: Unpack[CompileOptions]) -> None:
+        self._folder = Folder(folder)
+        self._options = options
+
+    def __repr__(self) -> str:
+        return f"<Tokenizer of {self._folder.path}>"
+
+    @overload
+    def encode(self, texts: str) -> list[int]: ...  # pyright: ignore[reportOverlappingOverload] - also a Sequence[str]
+
+    @overload
+    def encode(self, texts: Sequence[str]) -> dict[str, Array]: ...
+
+    def encode(self, texts: str | Sequence[str]) -> list[int] | dict[str, Array]:
+        """The ids of a text; of several texts, the model's outputs by name, padded to one length.
+
+        The outputs are `input_ids` and `attention_mask`, which is 0 for padding, and for some models `token_type_ids`;
+        i64 [texts, length]. Invalid bytes are passed as surrogates (`errors="surrogateescape"`). Raises ReadError
+        without a tokenizer, and Unsupported without the packages of `irload[text]`.
+        """
+        single = isinstance(texts, str)
+        found = self._encoded([texts] if isinstance(texts, str) else list(texts))
+        return kept_ids(found)[0] if single else found
+
+    def encode_each(self, texts: Sequence[str]) -> list[list[int]]:
+        """The ids of each text without padding. Raises the errors of `encode`."""
+        return kept_ids(self._encoded(list(texts))) if texts else []
+
+    def _encoded(self, texts: list[str]) -> dict[str, Array]:
+        if not all(isinstance(text, str) for text in texts):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InputInvalid("a tokenizer takes a text or a sequence of texts")
+        given = np.empty(len(texts), object)
+        given[:] = texts
+        return self._tokenizer.create_infer_request().infer([given]).to_dict()
+
+    @overload
+    def decode(self, ids: Sequence[int]) -> str: ...
+
+    @overload
+    def decode(self, ids: Sequence[Sequence[int]] | Array) -> list[str]: ...
+
+    def decode(self, ids: Any) -> str | list[str]:
+        """The text of a sequence of ids, without special tokens; the texts of rows of ids of any lengths.
+
+        Raises ReadError without a detokenizer, and InputInvalid for other values.
+        """
+        if not isinstance(ids, np.ndarray) and all(isinstance(k, int | np.integer) for k in ids):
+            return self._decoded(np.array([ids], np.int64).reshape(1, -1))[0]
+        if isinstance(ids, np.ndarray) and ids.ndim == 2:
+            return self._decoded(ids)
+        if isinstance(ids, np.ndarray) and ids.ndim == 1:
+            return self._decoded(ids[None])[0]
+        return [self._decoded(np.array([row], np.int64).reshape(1, -1))[0] for row in ids]
+
+    def _decoded(self, ids: Array) -> list[str]:
+        if ids.dtype.kind not in "iu":
+            raise InputInvalid(f"ids must be integers, found {ids.dtype}")
+        return [str(text) for text in self._detokenizer([ids])[0].ravel()]
+
+    @cached_property
+    def _tokenizer(self) -> CompiledModel:
+        return compile_model(self._folder.file(TOKENIZER), **self._options)
+
+    @cached_property
+    def _detokenizer(self) -> CompiledModel:
+        return compile_model(self._folder.file(DETOKENIZER), **self._options)
+
+
+def kept_ids(outputs: dict[str, Array]) -> list[list[int]]:
+    """The ids of each row that are not padding."""
+    ids = outputs["input_ids"] if "input_ids" in outputs else next(iter(outputs.values()))
+    mask = outputs.get("attention_mask")
+    if mask is None:
+        return ids.tolist()
+    return [row[kept].tolist() for row, kept in zip(ids, mask.astype(bool), strict=True)]
