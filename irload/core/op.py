@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -196,6 +196,12 @@ class Op:
     def __repr__(self) -> str:
         shown = ", ".join(f"{n}={v!r}" for n, v in self.attributes.items() if not self.declared[n].supplied)
         return f"{self.type}-{self.opset}({shown})"
+
+
+def computes_directly(op: Op, dtypes: Iterable[np.dtype[Any]]) -> bool:
+    """True if `compute` on tensors of these types needs no conversion, check or context."""
+    plain = is_builtin(op) and not op.signature.compute_context and not op.rounds
+    return plain and all(dtype.isbuiltin == 1 and dtype != np.float16 for dtype in dtypes)
 
 
 def infer_outputs(op: Op, inputs: Sequence[TensorType], context: InferContext) -> tuple[TensorType, ...]:

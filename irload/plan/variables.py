@@ -61,12 +61,16 @@ class Room:
         return np.ndarray(shape, form.dtype, self._memory, int(self._starts[index]), strides)
 
 
-@record(eq=False)
+@record(frozen=False, eq=False)
 class GrownRows:
-    """The first `length` rows of the variables in a `Room`, which nothing changes."""
+    """The first `length` rows of the variables in a `Room`, which nothing changes.
+
+    `successor`: data for the next inference, of the plan that has written the last rows.
+    """
 
     room: Room
     length: int
+    successor: object = None
 
     def extended(self, forms: Sequence[GrowingForm], more: int) -> GrownRows | None:
         """These rows and `more` behind them, which the caller writes. None unless there is room for them."""
@@ -74,7 +78,7 @@ class GrownRows:
         if room.forms != forms or room.used != self.length or self.length + more > room.capacity:
             return None
         room.used += more
-        return GrownRows(room, room.used)
+        return GrownRows(room, room.used, self.successor)
 
     @staticmethod
     def copied(

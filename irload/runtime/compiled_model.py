@@ -267,6 +267,10 @@ class CompiledModel(Plans):
     ) -> tuple[Array, ...]:
         """The results of a model with variables, whose values are inputs of its plan."""
         run.differences = self._differences_for(given)
+        following = self._traced.next(given, run.differences, run.variables)
+        if following is not None:
+            with suppress(NotBound):
+                return self._run_found(run, following, arrays)
         state, held = self._state(run.variables)
         found = self._traced.find(given, run.differences, state) if self._traced.applies else None
         if found is not None:

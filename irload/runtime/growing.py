@@ -7,19 +7,78 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from irload.core.tensor import Array
+from irload.core.tensor import Array, TensorType
 from irload.ops.movement.gather import Gather
 from irload.plan.interpreter import InterpreterRun
-from irload.plan.variables import GrownRows
+from irload.plan.variables import GrownRows, Room
+from irload.record import record
 
 if TYPE_CHECKING:
     from irload.plan.traced.growth import Growth
+    from irload.runtime.traced import Variant
+
+
+@record(eq=False)
+class Successor:
+    """The traced plan that has appended rows, and probably serves the next inference.
+
+    `known`: values of symbols, None if unknown, for all dims of variables but the axis along which they grow, which is
+    the symbol `axis`; `compares`: whether its shapes are compared with the file.
+    """
+
+    variant: Variant
+    compares: bool
+    room: Room
+    known: Sequence[int | None]
+    axis: int
+
+    @staticmethod
+    def of(variant: Variant, room: Room, *, compares: bool) -> Successor | None:
+        """None if the plan has other variables, or variables of other shapes."""
+        growth, pattern = variant.template.growth, variant.symbols.pattern
+        if growth is None or len(growth.filled) + len(growth.growing) != len(pattern):
+            return None
+        axes = {pattern[g.input][g.axis] for g in growth.growing}
+        states = sorted(g.input for g in growth.growing)
+        if len(axes) != 1 or growth.filled != list(range(states[0])):
+            return None
+        (axis,) = axes
+        known: list[int | None] = [None] * len(variant.symbols.values)
+        for g, form in zip(growth.growing, room.forms, strict=True):
+            dims = enumerate(zip(form.shape, pattern[g.input], strict=True))
+            if axis >= 0 or not all(_fits(n, code, known) for k, (n, code) in dims if k != g.axis):
+                return None
+        return Successor(variant, compares, room, known, -1 - axis)
+
+    def values(self, given: Sequence[TensorType], length: int) -> tuple[int, ...] | None:
+        """The values of the symbols for inputs of these types and variables of this length; None without a fit."""
+        known = list(self.known)
+        if known[self.axis] is not None:
+            return None
+        known[self.axis] = length
+        for tensor, element, codes in zip(given, self.variant.elements, self.variant.symbols.pattern, strict=False):
+            if tensor.element is not element or len(tensor.shape) != len(codes):
+                return None
+            if not all(_fits(n, code, known) for n, code in zip(tensor.shape.static, codes, strict=True)):
+                return None
+        values = tuple(n for n in known if n is not None)
+        return values if len(values) == len(known) and self.variant.template.holds(values) else None
+
+
+def _fits(size: int, code: int, known: list[int | None]) -> bool:
+    """True if a dim is as the pattern demands. Sets symbols that are not known yet."""
+    if code >= 0:
+        return size == code
+    before = known[-1 - code]
+    if before is None:
+        known[-1 - code] = size
+    return before is None or before == size
 
 
 def extended(growth: Growth, sizes: Sequence[int], arrays: Sequence[Array], run: InterpreterRun) -> GrownRows:
     """The variables with room for the rows that this inference appends: in place if nothing else was appended.
 
-    `arrays`: all inputs of the plan. Raises LimitExceeded.
+    `arrays`: the inputs of the plan. Raises LimitExceeded.
     """
     forms, (length, more, size) = growth.forms(sizes), growth.rows(sizes)
     order = None if growth.order is None else _reordering(arrays[growth.order], size)
@@ -28,7 +87,7 @@ def extended(growth: Growth, sizes: Sequence[int], arrays: Sequence[Array], run:
         found = held.extended(forms, more)
         if found is not None:
             return found
-    past = [arrays[growing.input] for growing in growth.growing]
+    past = [run.variables[growing.name] for growing in growth.growing]
     if order is not None:
         axis = np.array(growth.batch)
         past = [Gather().compute(array, order, axis) for array in past]

@@ -8,6 +8,7 @@ from dataclasses import field
 from threading import Lock
 from typing import TYPE_CHECKING
 
+from irload.core.element import ElementType
 from irload.core.pause import uncollected
 from irload.core.tensor import Array, TensorType
 from irload.core.trace import Trace
@@ -20,7 +21,7 @@ from irload.plan.interpreter import InterpreterRun
 from irload.plan.sanitizing import is_on
 from irload.plan.schedule import State, schedule_graph
 from irload.record import record
-from irload.runtime.growing import extended
+from irload.runtime.growing import Successor, extended
 from irload.runtime.variables import read_nodes
 from irload.safety.limits import bounded
 from irload.system.forks import unforked
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from irload.plan.traced.pattern import Symbols
     from irload.plan.traced.template import Template
     from irload.plan.traced.workspace import Workspace
-    from irload.plan.variables import GrownRows
+    from irload.plan.variables import GrownRows, Variables
 
 VARIANTS = 8
 """Maximum number of traced plans of a model; the least recently used are dropped."""
@@ -49,9 +50,11 @@ class NotBound(Exception):
 
 @record(eq=False)
 class Variant:
-    """A traced plan, and its idle workspaces."""
+    """A traced plan, the symbols and element types of its inputs, and its idle workspaces."""
 
     template: Template
+    symbols: Symbols
+    elements: Sequence[ElementType]
     idle: list[Workspace] = field(default_factory=list["Workspace"])
 
 
@@ -61,6 +64,7 @@ class BoundShape:
 
     variant: Variant
     values: tuple[int, ...]
+    compares: bool
 
 
 @record(frozen=False, eq=False)
@@ -183,7 +187,24 @@ class TracedPlans:
         self.give_back(shape, workspace)
         if rows is not None:
             run.grow_variables(rows)
+            last = rows.successor
+            if not isinstance(last, Successor) or last.variant is not shape.variant or last.room is not rows.room:
+                last = Successor.of(shape.variant, rows.room, compares=shape.compares)
+            rows.successor = last
         return results
+
+    def next(
+        self, given: Sequence[TensorType], differences: RunDifferences | None, variables: Variables
+    ) -> BoundShape | None:
+        """The plan that has extended the variables, if it serves inputs of these types too; a shortcut for `find`."""
+        rows = variables.rows
+        last = None if rows is None or variables.separate else rows.successor
+        if rows is None or not isinstance(last, Successor) or last.compares != (differences is not None):
+            return None
+        values = last.values(given, rows.length)
+        if values is None or last.variant not in self._recent:
+            return None
+        return BoundShape(last.variant, values, last.compares)
 
     def explained(self) -> str:
         """How shapes are planned, for explanations; empty if this is not known yet."""
@@ -213,7 +234,7 @@ class TracedPlans:
                 return None
         family.bound += 1
         self._recent.move_to_end(found)
-        return BoundShape(found, symbols.values)
+        return BoundShape(found, symbols.values, differences is not None)
 
     @staticmethod
     def _is_worthwhile(family: _Family, symbols: Symbols) -> bool:
@@ -245,7 +266,7 @@ class TracedPlans:
             family.reason = f"{type(error).__name__}: {error}"
             family.failed += 1
             return None
-        found = Variant(template)
+        found = Variant(template, symbols, [t.element for t in types])
         family.variants.insert(0, found)
         family.traced += 1
         self._recent[found] = family

@@ -16,7 +16,6 @@ from irload.plan.ir.program import Program, Step, Value
 from irload.plan.ir.strides import Strided
 from irload.plan.memory.layout import PLANAR, Layout
 from irload.plan.memory.memory import Memory
-from irload.plan.traced.late import computed
 
 if TYPE_CHECKING:
     from irload.options import Options
@@ -54,8 +53,8 @@ class Binding:
         self._starts: Array = np.concatenate([workspace.arena.ctypes.data + workspace.starts, self.external])
         self._addresses: Array = self._starts[template.value_roots] + template.offsets(numbers)
         self.memory = BoundMemory(self, template, workspace)
-        self._late: dict[Value, Constant] = {}
-        self._compute_late()
+        kept = {} if previous is None else previous.late
+        self._late = template.late_constants.at(numbers, kept, self._changed)
 
     def plan(self) -> BoundPlan:
         """Bind every segment."""
@@ -83,10 +82,6 @@ class Binding:
         """True if the concrete step may differ from that of the previous binding in more than addresses."""
         return self._previous is None or not self._changed.isdisjoint(self._template.dependencies[step])
 
-    def replaced(self, item: Any) -> Any:
-        """The object with numbers instead of sizes."""
-        return self._template.numbers.replaced(item, self._numbers)
-
     def value(self, value: Value) -> Value:
         """The concrete value of a symbolic one."""
         found = self._values.get(value)
@@ -101,7 +96,7 @@ class Binding:
 
     def step(self, step: Step) -> Step:
         """The concrete step of a symbolic one."""
-        changed: dict[str, Any] = {name: self.replaced(getattr(step, name)) for name in self._template.sized[step]}
+        changed: dict[str, Any] = {name: build(self._numbers) for name, build in self._template.sized[step]}
         changed |= {"inputs": [self.value(v) for v in step.inputs], "outputs": [self.value(v) for v in step.outputs]}
         made = object.__new__(type(step))  # a tenth of the time of dataclasses.replace
         for name in self._template.fields[type(step)]:
@@ -121,30 +116,6 @@ class Binding:
     def working(self, name: object, nbytes: int) -> Array:
         """Working memory that all shapes share."""
         return self._workspace.working(name, nbytes)
-
-    def _compute_late(self) -> None:
-        """Compute the late constants that depend on changed sizes."""
-        template, late = self._template, self._late
-        before = {} if self._previous is None else self._previous.late
-        for value in template.symbolic:
-            if not self._kept(value, before) and value.source is not None:
-                whole = value.source.array
-                numbers = [self.replaced(n) for n in whole.flat]
-                late[value] = Constant.of(np.array(numbers, value.dtype).reshape(self.replaced(whole.shape)))
-        for step in template.late:
-            if not all(self._kept(value, before) for value in step.outputs):
-                arrays = {v: late[v].array for v in step.inputs if v in late}
-                for value, array in zip(step.outputs, computed(step, self.step(step), arrays), strict=True):
-                    late[value] = Constant.of(array)
-                    self._values.pop(value, None)  # the concrete step has created it without a constant
-
-    def _kept(self, value: Value, before: Mapping[Value, Constant]) -> bool:
-        """Take a late constant from the previous binding; False if it changes."""
-        found = before.get(value)
-        if found is None or not self._changed.isdisjoint(self._template.dependencies_of_late[value]):
-            return False
-        self._late[value] = found
-        return True
 
 
 class BoundMemory(Memory):

@@ -58,19 +58,17 @@ class Growth:
         self.filled = [k for k in range(inputs) if k not in {g.input for g in growing}]
         """The inputs that the caller fills."""
         past, joined = first.past.shape[first.axis], first.join.output.shape[first.axis]
-        self._rows = past, joined - past, first.size
-        self._shapes = [tuple(1 if k == g.axis else n for k, n in enumerate(g.past.shape)) for g in growing]
-        self._fixed = self._forms(self._shapes) if not numbers.add(self._shapes) else None
-        numbers.add(self._rows)
-        self._numbers = numbers
+        rows = past, joined - past, first.size
+        shapes = [tuple(1 if k == g.axis else n for k, n in enumerate(g.past.shape)) for g in growing]
+        self._fixed = self._forms(shapes) if not numbers.add(shapes) else None
+        numbers.add(rows)
+        self.rows = numbers.builder(rows)
+        """For values of the sizes the rows before an inference, the rows that it appends, and the length of `batch`."""
+        self._shapes = numbers.builder(shapes)
 
     def forms(self, values: Sequence[int]) -> tuple[GrowingForm, ...]:
         """The variables at the shape for which sizes have these values."""
-        return self._fixed or self._forms(self._numbers.replaced(self._shapes, values))
-
-    def rows(self, values: Sequence[int]) -> tuple[int, int, int]:
-        """The rows before an inference, the rows that it appends, and the length of the axis that may be reordered."""
-        return self._numbers.replaced(self._rows, values)
+        return self._fixed or self._forms(self._shapes(values))
 
     def _forms(self, shapes: Sequence[tuple[int, ...]]) -> tuple[GrowingForm, ...]:
         return tuple(

@@ -16,6 +16,7 @@ from irload.options import Options
 from irload.plan.backends.base import Preparation, Preparing, SharedData
 from irload.plan.backends.registry import backends, operation
 from irload.plan.ir.program import Program, Step, Value, walk_values
+from irload.plan.ir.steps import ComputeStep
 from irload.plan.ir.strides import Strided
 from irload.plan.lowering.lower import lower
 from irload.plan.memory.aliases import Aliases
@@ -23,8 +24,9 @@ from irload.plan.memory.memory import constant_bytes, lifetimes
 from irload.plan.passes.pipeline import optimize
 from irload.plan.schedule import StaticPart
 from irload.plan.segments import Owners, divide
+from irload.plan.traced.building import Build
 from irload.plan.traced.growth import Growing, Growth, readers, request, take_growing
-from irload.plan.traced.late import is_symbolic, take_late
+from irload.plan.traced.late import LateConstants, is_symbolic, take_late
 from irload.plan.traced.numbers import Numbers
 from irload.plan.traced.ordering import gather_segments
 from irload.safety.limits import checkpoint
@@ -59,7 +61,6 @@ class Template:
         """The lifetimes of the roots in the arena."""
         self.roots = {root: k for k, root in enumerate((*self.lives, *external))}
         """The numbers of all roots; those outside the arena are last."""
-        self._constant_bytes = constant_bytes(program)
         self.values = {value: k for k, value in enumerate(walk_values(program))}
         """The values that are not constant, numbered."""
         self.symbolic = [v for v in _constants(program, self.late) if is_symbolic(v)]
@@ -92,31 +93,35 @@ class Template:
 
     def constant_bytes(self, numbers: Sequence[int]) -> int:
         """The bytes of all constants."""
-        return self.numbers.replaced(self._constant_bytes, numbers)
+        return self._constant_bytes(numbers)
 
     def _register(self) -> None:
         """Number the sizes that binding needs."""
         add, form = self.numbers.add, self.numbers.form
-        add(self._constant_bytes)
+        nbytes = constant_bytes(self.program)
+        add(nbytes)
+        self._constant_bytes = self.numbers.builder(nbytes)
         strided: dict[Value, Strided] = {value: self.aliases.strided(value) for value in self.values}
         self.shapes: dict[Value, int] = {}
         """The form of the shape of each value."""
         self.positions = {value: form(position) for value, position in strided.items()}
         self.layouts = {value: form(self.aliases.layout(value)) for value in strided}
-        self.sized: dict[Step, tuple[str, ...]] = {}
-        """The fields of each step that contain sizes."""
-        self.fields = {type(s): tuple(f.name for f in fields(s)) for s in (*self.late, *self.program.steps)}
-        self.late_values = {*self.symbolic, *(v for step in self.late for v in step.outputs)}
-        for step in (*self.late, *self.program.steps):
-            self.shapes |= {value: form(value.shape) for value in (*step.inputs, *step.outputs)}
-            names = [f.name for f in fields(step) if f.name not in ("inputs", "outputs", "origin")]
-            self.sized[step] = tuple(name for name in names if add(getattr(step, name)))
-            if step in self.late and step.view is not None:
-                add(step.view)
-        self.shapes |= {v: form(v.shape) for v in (*self.program.inputs, *self.program.outputs)}
+        self.sized: dict[Step, list[tuple[str, Build]]] = {}
+        """The fields of each step that contain sizes, and how they are computed."""
+        self.fields = {type(s): tuple(f.name for f in fields(s)) for s in self.program.steps}
         for value in self.symbolic:
             if value.source is not None:
-                add(list(value.source.array.flat))
+                add([*value.source.array.flat, value.source.array.shape])
+        for step in self.late:
+            add([step.types, step.view] if isinstance(step, ComputeStep) else step.view)
+        self.late_constants = LateConstants(self.symbolic, self.late, self.numbers)
+        for step in self.program.steps:
+            self.shapes |= {value: form(value.shape) for value in (*step.inputs, *step.outputs)}
+            names = [f.name for f in fields(step) if f.name not in ("inputs", "outputs", "origin")]
+            self.sized[step] = [
+                (name, self.numbers.builder(getattr(step, name))) for name in names if add(getattr(step, name))
+            ]
+        self.shapes |= {v: form(v.shape) for v in (*self.program.inputs, *self.program.outputs)}
         self._register_dependencies()
         self._sizes = self._vector([life.size for life in self.lives.values()])
         items = [self.aliases.stored_dtype(self.aliases.root(v)).itemsize for v in self.values]
@@ -126,20 +131,15 @@ class Template:
     def _register_dependencies(self) -> None:
         """For each step the sizes on which its fields and the shapes, positions and values of its operands depend."""
         sizes, of_form = self.numbers.sizes, self.numbers.sizes_of_form
-        of_values: dict[Value, frozenset[int]] = {}
-        for value in self.symbolic:
-            of_values[value] = sizes(list(value.source.array.flat)) if value.source is not None else frozenset()
+        of_values = self.late_constants.sizes
         self.dependencies: dict[Step, frozenset[int]] = {}
-        for step in (*self.late, *self.program.steps):
-            found = frozenset[int]().union(*(sizes(getattr(step, name)) for name in self.sized[step]))
+        for step in self.program.steps:
+            found = frozenset[int]().union(*(sizes(getattr(step, name)) for name, _ in self.sized[step]))
             for value in (*step.inputs, *step.outputs):
                 found |= of_form(self.shapes[value]) | of_values.get(value, frozenset())
                 if value in self.positions:
                     found |= of_form(self.positions[value]) | of_form(self.layouts[value])
             self.dependencies[step] = found
-            if step in self.late:
-                of_values |= dict.fromkeys(step.outputs, found)
-        self.dependencies_of_late = of_values
 
     def _vector(self, sizes: Sequence[Any]) -> tuple[Array, list[int], list[int]]:
         """Numbers, and the positions and the indices of the sizes among them."""

@@ -33,6 +33,19 @@ def test_random_attention(seed: int) -> None:
         np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=2e-6 * max(1.0, float(np.nanmax(np.abs(wanted)))))
 
 
+@pytest.mark.parametrize("mask_shape", [None, (1, 1, 1, 1, 70), (2, 3, 7, 1, 70), (2, 1, 7, 1, 1)])
+def test_heads_that_share_keys_are_rows_of_one_matrix(mask_shape: tuple[int, ...] | None) -> None:
+    rng = np.random.default_rng(4)
+    q, k, v = value(2, 3, 7, 1, 16), value(2, 3, 1, 70, 16), value(2, 3, 1, 70, 24)
+    masks = [] if mask_shape is None else [value(*mask_shape)]
+    step = AttentionStep([q, k, v, *masks], [value(2, 3, 7, 1, 24)], scale=0.25)
+    arrays = [rng.standard_normal(a.shape).astype(np.float32) for a in step.inputs]
+    (wanted,) = run([step], dict(zip(step.inputs, arrays, strict=True)), step.outputs, passes=False)
+    for target in TARGETS:
+        (found,) = run_step(step, arrays, target, 2)
+        np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=2e-6)
+
+
 @pytest.mark.parametrize("scale", [1.0, 0.0, -2.0, 40.0])
 def test_any_scale(scale: float) -> None:
     rng = np.random.default_rng(3)

@@ -67,13 +67,15 @@ class BoundTable:
         self._steps, self.groups = steps, groups
         working = sizes.working("temporary", temporary)
         rows: TableRows | None = None
+        before: RowTable | None = None
         if previous is not None:
-            table, changed = previous
-            self._flops, self._ranges = table._flops.copy(), table._ranges
-            for part in (part for k in changed for part in groups[k]):
+            last, changed = previous
+            self._flops, self._ranges = last._flops.copy(), last._ranges
+            for part in (part for k in changed for part in groups[k] if part.launches):
                 self._flops.update(dict.fromkeys(part.positions, part.flops))
-            rows = table._rows.patched(groups, changed, working, code_of)
+            rows, before = last._rows.patched(groups, changed, working, code_of), last.table
         if rows is None:
+            before = None
             found = [part for group in groups for part in group]
             counts = np.zeros(len(steps), np.int64)
             flops: dict[int, int] = {}
@@ -91,7 +93,10 @@ class BoundTable:
         stride = -(-rows.scratch // 4096) * 4096
         scratch = sizes.working("scratch", stride * threads)
         kept = rows, groups, sizes.memory.arena, code_of
-        self.table = RowTable(rows.rows, target, threads, stride, scratch, rows.temporary, kept)
+        if before is None:
+            self.table = RowTable(rows.rows, target, threads, stride, scratch, rows.temporary, kept)
+        else:
+            self.table = before.like(rows.rows, stride, scratch, kept)
 
     @property
     def kernels(self) -> Sequence[StepKernel]:

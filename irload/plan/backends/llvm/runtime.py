@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Sequence
+from copy import copy
 from itertools import accumulate, pairwise
 from typing import Any
 
@@ -147,17 +148,20 @@ class Table:
         self._set_up(rows, target, threads, aligned_bytes(max(self.stride * threads, 64)), temporary)
 
     def _set_up(self, rows: Array, target: Target, threads: int, scratch: Array, temporary: Array) -> None:
-        """Set the rows, all but whether threads meet after each, and the memory that they use."""
+        """Set up a table of these rows over memory that they use. Whether threads meet after each is set here."""
         self.threads = threads
         self.target = target
         self.temporary = temporary
         self.sparing = exceeds_quota(threads)
         self._runner = library.code(Runner(self.sparing), target)
         self._call = _function(self._runner.address)
-        self._scratch = scratch
         self._barrier = aligned_bytes(128)
         self._counter = self._barrier.view(np.int64)
         self._counter[_SYSTEM // 8 : _SYSTEM // 8 + 2] = system_calls()
+        self._set_rows(rows, scratch)
+
+    def _set_rows(self, rows: Array, scratch: Array) -> None:
+        self._scratch = scratch
         self.rows = rows
         shared = rows[:, SHARED]
         rows[:-1, MEETING] = shared[:-1] | shared[1:]
@@ -234,6 +238,14 @@ class RowTable(Table):
         self.stride = stride
         self._keep = keep
         self._set_up(rows, target, threads, scratch, temporary)
+
+    def like(self, rows: Array, stride: int, scratch: Array, keep: object) -> RowTable:
+        """A table of other rows, which never runs while this one does."""
+        other = copy(self)
+        other.stride = stride
+        other._keep = keep
+        other._set_rows(rows, scratch)
+        return other
 
 
 def _function(address: int) -> Any:

@@ -125,12 +125,16 @@ class NumpyExecutable:
         call: Call = (self.cell.check, ())
         check: Phases = [[[call]]]
         found: Phases = []
-        for kernel, phases in zip(self.kernels, self.phases, strict=True):
-            if kernel.step.flops >= LONG_STEP:
+        for (flops, nbytes), phases in zip(self._work(), self.phases, strict=True):
+            if flops >= LONG_STEP:
                 found += [[[one for own in part for one in (own, call)] for part in phase] for phase in phases]
                 continue
-            found += [*(check if kernel.step.nbytes >= CHECKED else []), *phases]
+            found += [*(check if nbytes >= CHECKED else []), *phases]
         return found
+
+    def _work(self) -> list[tuple[int, int]]:
+        """The floating-point operations and the bytes of each kernel."""
+        return [(kernel.step.flops, kernel.step.nbytes) for kernel in self.kernels]
 
     def _run(self, phases: Phases) -> None:
         for phase in phases:

@@ -3,25 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 
 from irload.core.tensor import Array
 from irload.options import Options
 from irload.plan.backends.base import BoundSizes, Executable, SharedData, StepKernel
 from irload.plan.backends.numpy.blas import single_threaded_blas
 from irload.plan.backends.numpy.executable import NumpyExecutable, shared_packing
+from irload.plan.backends.numpy.reasons import REASONS
+from irload.plan.backends.numpy.selection.compute import computed, is_plain
 from irload.plan.backends.numpy.selection.selector import NumpySelector
 from irload.plan.backends.numpy.tuning import Phases
 from irload.plan.ir.program import Step
+from irload.plan.ir.steps import ComputeStep
 from irload.plan.memory.aliases import Aliases
 from irload.record import record
 
 
 @record(eq=False)
 class BoundStep:
-    """The kernel of a concrete step, its phases, and the constants that it reads, packed or not."""
+    """The kernel of a concrete step, its phases, its work, and the constants that it reads, packed or not."""
 
     kernel: StepKernel
     phases: Phases
+    flops: int
+    nbytes: int
     constants: Sequence[Array]
     packed: Sequence[Array]
 
@@ -31,13 +37,14 @@ class PreparedSteps:
 
     def __init__(self, steps: Sequence[Step], aliases: Aliases, options: Options, shared: SharedData) -> None:
         self._steps = [s for s in steps if s.view is None or aliases.alias(s.output) is None]
+        self._plain = {s for s in self._steps if isinstance(s, ComputeStep) and is_plain(s)}
         self._options = options
         self._shared = shared
 
     def bind(self, sizes: BoundSizes, previous: Executable | None) -> Executable:
         """The segment for one shape."""
         before = previous if isinstance(previous, BoundSteps) else None
-        return BoundSteps(self._steps, sizes, self._options, self._shared, before)
+        return BoundSteps(self._steps, self._plain, sizes, self._options, self._shared, before)
 
 
 class BoundSteps(NumpyExecutable):
@@ -46,6 +53,7 @@ class BoundSteps(NumpyExecutable):
     def __init__(  # pyright: ignore[reportMissingSuperCall]
         self,
         steps: Sequence[Step],
+        plain: AbstractSet[Step],
         sizes: BoundSizes,
         options: Options,
         shared: SharedData,
@@ -59,7 +67,7 @@ class BoundSteps(NumpyExecutable):
         self._threads = options.threads
         with single_threaded_blas:
             self.parts = [
-                self._bound(sizes.step(step), selector)
+                self._bound(step, selector, sizes, is_plain=step in plain)
                 if previous is None or sizes.changes(step)
                 else previous.parts[k]
                 for k, step in enumerate(steps)
@@ -73,7 +81,17 @@ class BoundSteps(NumpyExecutable):
             calculates=any(part.kernel.step.calculates for part in self.parts),
         )
 
-    def _bound(self, step: Step, selector: NumpySelector) -> BoundStep:
+    def _bound(self, step: Step, selector: NumpySelector, sizes: BoundSizes, *, is_plain: bool) -> BoundStep:
         selector.direct, selector.held = [], []
-        kernel, phases = self._selected(step, selector)
-        return BoundStep(kernel, phases, selector.direct, selector.held)
+        if isinstance(step, ComputeStep) and is_plain:  # needs its arrays only, not the concrete step
+            inputs, outputs = ([selector.array(sizes.value(v)) for v in side] for side in (step.inputs, step.outputs))
+            name, phases = computed(step, inputs, outputs, selector, is_plain=True)
+            work = 0, sum(a.nbytes for a in (*inputs, *outputs))
+            kernel = StepKernel(step, name, REASONS[name])
+        else:
+            kernel, phases = self._selected(sizes.step(step), selector)
+            work = kernel.step.flops, kernel.step.nbytes
+        return BoundStep(kernel, phases, *work, selector.direct, selector.held)
+
+    def _work(self) -> list[tuple[int, int]]:
+        return [(part.flops, part.nbytes) for part in self.parts if part.phases]

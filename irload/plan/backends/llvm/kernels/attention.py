@@ -43,6 +43,10 @@ def select_attention(step: AttentionStep, selector: Selector) -> list[Launch]:
     keys, width = k.shape[-2:]
     q = np.broadcast_to(q, (*lead, queries, width))
     mask = np.broadcast_to(masks[0], (*lead, queries, keys)) if masks else None
+    if queries == 1 and lead and not step.causal and all(a.ndim > 2 and a.shape[-3] == 1 for a in (k, v)):
+        q, out, k, v = q[..., 0, :], out[..., 0, :], k[..., 0, :, :], v[..., 0, :, :]
+        mask = None if mask is None else mask[..., 0, :]
+        *lead, queries = lead  # the heads that share keys and values are rows of one matrix
     sums, block = _sums(step, selector, (queries, keys, width, depth), prod(lead))
     packed_keys, key_strides, key_place = _packed(selector, k.swapaxes(-1, -2), len(lead), sums, sums.keys)
     packed_values, value_strides, value_place = _packed(selector, v, len(lead), sums, sums.values)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from irload.core.op import evaluate, is_builtin
+from irload.core.op import computes_directly, evaluate
 from irload.core.tensor import Array
 from irload.errors import IRError
 from irload.plan.backends.numpy.selection.selector import NumpySelector, RunCell, Selected
@@ -20,7 +20,14 @@ if TYPE_CHECKING:
 def compute(step: ComputeStep, selector: NumpySelector) -> Selected:
     """Call `compute` of the operation and copy its results to their buffers."""
     inputs, outputs = [selector.array(v) for v in step.inputs], [selector.array(v) for v in step.outputs]
-    run = _compute_alone if _is_plain(step) else _compute
+    return computed(step, inputs, outputs, selector, is_plain=is_plain(step))
+
+
+def computed(
+    step: ComputeStep, inputs: Sequence[Array], outputs: Sequence[Array], selector: NumpySelector, *, is_plain: bool
+) -> Selected:
+    """The call for these arrays."""
+    run = _compute_alone if is_plain else _compute
     return "compute", [[[(run, (step, inputs, outputs, selector.cell))]]]
 
 
@@ -37,17 +44,10 @@ def _sample(out: Array, op: GridSample, data: Array, grid: Array) -> None:
     np.copyto(out, op.compute(data, grid))
 
 
-def _is_plain(step: ComputeStep) -> bool:
+def is_plain(step: ComputeStep) -> bool:
     """True if `compute` needs no conversion, check or context."""
-    op = step.op
-    plain = is_builtin(op) and not op.signature.compute_context and not op.rounds
     tensors = (*step.inputs, *step.outputs)
-    return (
-        plain
-        and any(v.size for v in step.outputs)
-        and all(v.dtype.isbuiltin == 1 for v in tensors)
-        and not any(v.dtype == np.float16 for v in tensors)
-    )
+    return any(v.size for v in step.outputs) and computes_directly(step.op, [v.dtype for v in tensors])
 
 
 def _compute_alone(step: ComputeStep, inputs: Sequence[Array], outputs: Sequence[Array], cell: RunCell) -> None:

@@ -1,0 +1,80 @@
+"""Functions that create an object of a plan from the values of sizes, prepared once for each object."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import fields, is_dataclass, replace
+from operator import itemgetter
+from typing import Any
+
+from irload.core.shape import Shape
+from irload.core.size import is_size
+from irload.core.tensor import TensorType
+from irload.plan.ir.program import Step, Value
+from irload.plan.ir.strides import Strided
+
+Build = Callable[[Sequence[int]], Any]
+"""A function from the values of all sizes to an object with numbers instead of sizes."""
+
+
+def builder(item: Any, index: Callable[[Any], int]) -> Build | None:
+    """The function for an object, None if it has no sizes. `index`: the position of a size among the values."""
+    if is_size(item):
+        return itemgetter(index(item))
+    if isinstance(item, Shape) and not item.is_static:
+        return None
+    parts = parts_of(item)
+    found = [builder(part, index) for part in parts]
+    changed = [(k, build) for k, build in enumerate(found) if build is not None]
+    if not changed:
+        return None
+    create = _creator(item)
+    if all(is_size(parts[k]) for k, _ in changed):  # the most frequent case
+        numbers = [(k, index(parts[k])) for k, _ in changed]
+
+        def numbered(values: Sequence[int]) -> Any:
+            own = list(parts)
+            for k, n in numbers:
+                own[k] = values[n]
+            return create(own)
+
+        return numbered
+
+    def build(values: Sequence[int]) -> Any:
+        own = list(parts)
+        for k, part in changed:
+            own[k] = part(values)
+        return create(own)
+
+    return build
+
+
+def parts_of(item: Any) -> Sequence[Any]:
+    """The objects within one that may contain sizes. Values of programs are kept."""
+    if isinstance(item, tuple | list):
+        return item  # pyright: ignore[reportUnknownVariableType]
+    if isinstance(item, slice):
+        return item.start, item.stop, item.step
+    if isinstance(item, Shape):
+        return item.static if item.is_static else ()
+    if isinstance(item, TensorType):
+        return (item.shape,)
+    if is_dataclass(item) and not isinstance(item, type | Value | Step):
+        return [getattr(item, f.name) for f in fields(item)]
+    return ()
+
+
+def _creator(item: Any) -> Callable[[list[Any]], Any]:
+    """The function that creates an object like this one from its parts."""
+    if isinstance(item, tuple | list):
+        return type(item)  # pyright: ignore[reportUnknownVariableType]
+    if isinstance(item, slice):
+        return lambda parts: slice(*parts)
+    if isinstance(item, Shape):
+        return lambda parts: Shape(*parts)
+    if isinstance(item, TensorType):
+        return lambda parts: TensorType(item.element, parts[0])
+    if type(item) is Strided:
+        return lambda parts: Strided(*parts)
+    names = [f.name for f in fields(item)]
+    return lambda parts: replace(item, **dict(zip(names, parts, strict=True)))
