@@ -13,9 +13,11 @@ import numpy as np
 
 from irload.plan.backends.compiled import Peaks
 from irload.plan.backends.llvm import tiles
+from irload.plan.backends.llvm.axes import Axis
 from irload.plan.backends.llvm.builder import Function, Int, Vec
 from irload.plan.backends.llvm.dot import FMA, PAIRS, Dot
 from irload.plan.backends.llvm.kernel import Kernel, Launch, address
+from irload.plan.backends.llvm.kernels.copying import RunCopy
 from irload.plan.backends.llvm.launching import launched
 from irload.plan.backends.llvm.target import Target
 from irload.plan.backends.llvm.tiles import Tiles
@@ -33,8 +35,8 @@ SUMS = 12
 """Independent sums: enough to hide the latency of FMA, few enough for 16 registers."""
 TILES, TILE_TURNS = 4, 1250
 """Tiles of sums, and iterations of a unit's loop: a tile product takes as long as 16 instructions."""
-CHUNK = 1 << 20
-"""Bytes that a unit copies; all units together exceed the caches."""
+COPIED = 64 << 20
+"""Bytes that are copied: they exceed the caches."""
 
 
 @record()
@@ -111,36 +113,6 @@ class MultiplyTiles(Kernel):
         registers.release()
 
 
-@record()
-class Move(Kernel):
-    """Copy a block of memory. Pointers: from, to."""
-
-    lanes: int
-
-    @property
-    def count(self) -> int:
-        return UNITS
-
-    @property
-    def cycles(self) -> float:
-        return UNITS * CHUNK / 8
-
-    def write(self, function: Function) -> None:
-        f = function
-        source, target = f.load_pointer(f["arguments"]), f.load_pointer(f["arguments"], 8)
-
-        def unit(index: Int, _: list[Any]) -> None:
-            start = index * CHUNK
-
-            def vector(at: Int, _: list[Any]) -> None:
-                place = start + at
-                f.store(f.load(source, place), target, place)
-
-            f.loop(0, CHUNK, 4 * self.lanes, vector)
-
-        f.loop(f["begin"], f["end"], 1, unit)
-
-
 @cache
 def peaks(target: Target, threads: int) -> Peaks:
     """The peaks with this number of threads, from the user's cache or measured in a fraction of a second."""
@@ -160,13 +132,14 @@ def peaks_file() -> Path:
 def measure(target: Target, threads: int) -> Peaks:
     """Measure the peaks."""
     out = np.ones(UNITS * target.lanes, np.float32)
-    blocks = np.ones((2, UNITS * CHUNK // 4), np.float32)
+    blocks = np.ones((2, COPIED), np.uint8)
     plain, pairs = (
         MultiplyLoop(target.lanes),
         MultiplyTiles() if target.tiles else MultiplyLoop(target.lanes, PAIRS),
     )
     flops = plain.operations / _least(Launch(plain, [address(out)], [out]), target, threads)
-    moving = _least(Launch(Move(target.lanes), [address(b) for b in blocks], [blocks]), target, threads)
+    copy = RunCopy(target.lanes, (Axis(COPIED, (1, 1)),))
+    moving = _least(Launch(copy, [address(b) for b in blocks], [blocks]), target, threads)
     bf16 = pairs.operations / _least(Launch(pairs, [address(out)], [out]), target, threads) if target.bf16 else 0.0
     return Peaks(flops, blocks.nbytes / moving, bf16)
 
