@@ -104,6 +104,18 @@ def test_sizes_of_maps_share_code(
         check_step(step, arrays, AVX2, 2, error=1e-4, laid=channels_last)
 
 
+def test_resampling_of_any_number_of_axes_shares_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    index = np.arange(20)[:, None] // 2
+    made: list[Made] = []
+    for shape in ((1, 3, 10, 16), (2, 3, 10, 16), (1, 1, 10, 16)):
+        x = np.random.default_rng(0).standard_normal(shape).astype(np.float32)
+        outputs = [value(*shape[:2], 20, 16)]
+        step = ResampleStep([value(*shape)], outputs, axis=2, index=index, weight=np.ones(index.shape, np.float32))
+        made.append((step, [x]))
+    (a,), (b,), (c,) = (kernels(each, monkeypatch) for each in made)
+    assert a.code == b.code == c.code
+
+
 @pytest.mark.parametrize("name", ["depthwise", "strided depthwise", "maximum", "mean"])
 def test_channels_share_code(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     made = [maps(16, 20, channels)[name] for channels in (35, 67, 131, 48, 96)]

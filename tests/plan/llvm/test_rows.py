@@ -172,6 +172,31 @@ def test_group_normalize(seed: int) -> None:
     checked(GroupNormalizeStep(inputs, [value(*shape)], groups=groups, eps=0.1), [x, bias], wanted, seed)
 
 
+@targets
+@pytest.mark.parametrize(("groups", "each"), [(32, 10), (3, 27), (7, 5), (1, 20), (2, 31), (4, 4), (40, 2)])
+def test_groups_of_neighbouring_channels(groups: int, each: int, target: Target) -> None:
+    """Bands of whole groups: several cache lines, a partial vector, one group."""
+    shape = (2, groups * each, 11, 13)
+    x = numbers(np.random.default_rng(each), shape)
+    wanted = normalized(x.reshape(2, groups, -1), (2,), 0.1, center=True).reshape(shape)
+    ones, zeros = (constant(np.full(shape[1], n, np.float32)) for n in (1, 0))
+    step = GroupNormalizeStep([value(*shape), ones, zeros], [value(*shape)], groups=groups, eps=0.1)
+    (found,) = run_step(step, [x], target, 2, laid=channels_last)
+    np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-5)
+
+
+@targets
+@pytest.mark.parametrize("columns", [3, 8, 16, 24, 40, 70])
+@pytest.mark.parametrize("positions", [5, 128, 300])
+def test_reductions_of_columns(columns: int, positions: int, target: Target) -> None:
+    """Bands of fewer vectors for few columns, chunks of long sums."""
+    x = numbers(np.random.default_rng(columns), (2, positions, columns))
+    for kind, wanted in (("mean", x.mean(1, dtype=np.float64)), ("max", x.max(1))):
+        step = ReduceStep([value(*x.shape)], [value(2, columns)], kind=kind, axes=(1,))
+        (found,) = run_step(step, [x], target, 2)
+        np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-5)
+
+
 def reduced(kind: str, x: Array, axes: tuple[int, ...], *, keep: bool) -> Array:
     match kind:
         case "max":
