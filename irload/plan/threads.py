@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from irload.record import record
 from irload.system.machine import processors
 from irload.system.portable import after_fork_in_child, keep_to, other_processors
 
@@ -19,47 +20,32 @@ ThreadCalls = list[Call]
 """Calls that one thread makes sequentially."""
 
 
-NativeCall = Sequence[int]
-"""A function of machine code and its arguments."""
+class Team(Protocol):
+    """Memory by which one thread leads others that run compiled code without the GIL.
 
+    `threads`: the most that it supports, leader included.
+    """
 
-class Mailbox(Protocol):
-    """The mailbox of one thread, which spins briefly for its next job and runs it without the GIL."""
+    threads: int
 
-    def serve(self) -> None:
-        """Wait for jobs and run them; return when none has arrived for a while or Python interrupts."""
+    def help(self, number: int) -> None:
+        """Help the leader as thread `number`, from 1 on, until `dismiss`. Waits for work spin briefly, then sleep."""
         ...
 
-    def submit(self, job: NativeCall) -> bool:
-        """Submit a job; False if the thread is not waiting for one."""
-        ...
-
-    def finish(self) -> None:
-        """Wait for the end of the submitted job."""
-        ...
-
-    def interrupt(self, interrupted: bool) -> None:
-        """Set or clear the flag that returns the thread to Python."""
+    def dismiss(self) -> None:
+        """Let all helpers return to Python, for good. Not while a thread leads."""
         ...
 
 
 class Together(Protocol):
-    """Work whose parts wait for each other at barriers."""
+    """Work that a team shares."""
 
-    def jobs(self, count: int) -> Sequence[NativeCall]:
-        """The jobs of `count` threads."""
+    def team(self, threads: int) -> Team:
+        """A new team."""
         ...
 
-    def run(self, job: NativeCall) -> None:
-        """Run one of the jobs in the calling thread."""
-        ...
-
-    def mailbox(self) -> Mailbox:
-        """A new mailbox for one more thread."""
-        ...
-
-    def abandon(self) -> None:
-        """On an exception, release all barriers, so that every part ends and no thread blocks."""
+    def run(self, team: Any, threads: int) -> None:
+        """Run the work in the calling thread, which leads the first `threads` threads of a team."""
         ...
 
 
@@ -84,6 +70,8 @@ class ThreadPool:
         self._lock = Lock()
         self._threads: list[_Worker] = []
         self._idle: list[_Worker] = []
+        self._free: list[_Crew] = []
+        """Teams without a leader."""
 
     def __len__(self) -> int:
         return len(self._threads)
@@ -94,34 +82,54 @@ class ThreadPool:
         Raises an exception of one of them. When an exception leaves, KeyboardInterrupt included, no part is still
         running.
         """
-
-        def work(hired: list[_Worker]) -> list[BaseException]:
-            together = 1 + len(hired)
-            return self._work(hired, parts[:together], parts[together:])
-
-        self._with_threads(len(parts), work)
-
-    def run_together(self, work: Together, most: int) -> None:
-        """Run parts that wait for each other, one per available thread, up to `most`. Raises as `run` does."""
-        self._with_threads(most, lambda hired: self._work_together(hired, work), work.abandon)
-
-    def _with_threads(
-        self,
-        most: int,
-        work: Callable[[list[_Worker]], list[BaseException]],
-        abandon: Callable[[], None] = lambda: None,
-    ) -> None:
-        """Do the work with up to `most` threads including the calling one, and raise its first exception."""
         hired: list[_Worker] = []
         try:
-            self._hire(most - 1, hired)
-            failures = work(hired)
+            self._hire(len(parts) - 1, hired)
+            together = 1 + len(hired)
+            failures = self._work(hired, parts[:together], parts[together:])
         except BaseException:
-            abandon()
             self._end(hired)
             raise
         for failure in failures:
             raise failure
+
+    def run_together(self, work: Together, most: int) -> None:
+        """Run work in the calling thread, which leads up to `most` threads. Helpers stay for the next run."""
+        hired: list[_Worker] = []
+        try:
+            crew = self._crew(work, most, hired)
+            others = other_processors() if hired else frozenset[int]()
+            for worker in hired[: most - 1]:
+                worker.keep_to(others)
+            work.run(crew.team, min(most, 1 + len(hired)))
+            with self._lock:
+                self._free.append(crew)
+        except BaseException:
+            self._end(hired)
+            raise
+
+    def _crew(self, work: Together, most: int, hired: list[_Worker]) -> _Crew:
+        """A team without a leader, if possible with `most` − 1 helpers, which are also added to `hired`."""
+        crew: _Crew | None = None
+        with self._lock:
+            if self._free:
+                crew = max(self._free, key=lambda free: len(free.helpers))
+                self._free.remove(crew)
+                hired += crew.helpers
+        if crew is not None and crew.team.threads < most:
+            self._dismiss(crew)
+            with self._lock:
+                self._idle += crew.helpers
+            hired.clear()
+            crew = None
+        if crew is None:
+            crew = _Crew(work.team(max(most, processors())), [])
+        if len(hired) < most - 1:
+            self._hire(most - 1, hired)
+            for worker in hired[len(crew.helpers) :]:
+                crew.helpers.append(worker)
+                worker.help(crew.team, len(crew.helpers))
+        return crew
 
     def _work(
         self, hired: list[_Worker], parts: Sequence[ThreadCalls], rest: Sequence[ThreadCalls]
@@ -133,33 +141,29 @@ class ThreadPool:
             worker.begin(part)
         for part in (parts[0], *rest):
             run_part(part)
-        return self._finish(hired)
-
-    def _work_together(self, hired: list[_Worker], work: Together) -> list[BaseException]:
-        """Run a job by the calling thread and one by each of the hired; threads in a mailbox run it without the GIL."""
-        jobs = work.jobs(1 + len(hired))
-        others = other_processors() if hired else frozenset[int]()
-        for worker, job in zip(hired, jobs[1:], strict=True):
-            worker.keep_to(others)
-            if not worker.submit(job):
-                worker.mailbox = worker.mailbox or work.mailbox()
-                worker.begin([(work.run, (job,))])
-        work.run(jobs[0])
-        return self._finish(hired)
-
-    def _finish(self, hired: list[_Worker]) -> list[BaseException]:
-        """Wait until the hired threads are idle. Returns their exceptions."""
         failures = [failure for worker in hired if (failure := worker.finish()) is not None]
         with self._lock:
             self._idle += hired
         return failures
 
     def _hire(self, count: int, hired: list[_Worker]) -> None:
-        """Add up to `count` idle or new threads to `hired`: every thread is always in one of the lists."""
+        """Extend `hired` to `count` threads: idle ones, helpers of teams without a leader, or new ones.
+
+        Every thread is always in a list: of idle threads, of the helpers of a team without a leader, or of a caller.
+        """
+        crews: list[_Crew] = []
         with self._lock:
-            first = max(len(self._idle) - count, 0)
+            first = max(len(self._idle) - (count - len(hired)), 0)
             hired += self._idle[first:]
             del self._idle[first:]
+            while self._free and len(hired) < count:
+                crews.append(self._free.pop())
+                hired += crews[-1].helpers
+        for crew in crews:
+            self._dismiss(crew)
+        with self._lock:
+            self._idle += hired[count:]
+            del hired[count:]
             while len(hired) < count and len(self._threads) < max(count, processors() - 1):
                 worker = _Worker()
                 try:
@@ -169,12 +173,21 @@ class ThreadPool:
                 hired.append(worker)
                 self._threads.append(worker)
 
+    @staticmethod
+    def _dismiss(crew: _Crew) -> None:
+        """Wait until all helpers of a team have returned to Python."""
+        if crew.helpers:
+            crew.team.dismiss()
+        for worker in crew.helpers:
+            worker.finish()
+
     def _end(self, hired: Sequence[_Worker]) -> None:
         """End threads in any state: each completes its current call and starts no other."""
         gone = set(hired)
         with self._lock:
             self._threads = [worker for worker in self._threads if worker not in gone]
             self._idle = [worker for worker in self._idle if worker not in gone]
+            self._free = [crew for crew in self._free if not gone.intersection(crew.helpers)]
         for worker in hired:
             worker.end()
         for worker in hired:
@@ -195,9 +208,7 @@ class _Worker(Thread):
         self._part: ThreadCalls = []
         self._failure: BaseException | None = None
         self._processors: frozenset[int] = frozenset()
-        self._has_job = False
-        self.mailbox: Mailbox | None = None
-        """The mailbox in which it waits for jobs after a part, if any."""
+        self._team: Team | None = None
 
     def keep_to(self, processors: frozenset[int]) -> None:
         """Restrict the thread to some of these processors; to any if the set is empty."""
@@ -208,30 +219,25 @@ class _Worker(Thread):
     def begin(self, part: ThreadCalls) -> None:
         """Start the part."""
         self._part = part
-        if self.mailbox is not None:
-            self.mailbox.interrupt(True)
         self._go.release()
 
-    def submit(self, job: NativeCall) -> bool:
-        """Submit the job; False if the thread is not waiting in its mailbox."""
-        self._has_job = self.mailbox is not None and self.mailbox.submit(job)
-        return self._has_job
+    def help(self, team: Team, number: int) -> None:
+        """Become a helper of a team, until `dismiss` of the team."""
+        self._team = team
+        self.begin([(team.help, (number,))])
 
     def finish(self) -> BaseException | None:
-        """Wait for the part or the job. Returns its exception."""
-        if self._has_job and self.mailbox is not None:
-            self._has_job = False
-            self.mailbox.finish()
-            return None
+        """Wait for the part. Returns its exception."""
         self._done.acquire()
+        self._team = None
         failure, self._failure = self._failure, None
         return failure
 
     def end(self) -> None:
         """End the thread after its current call."""
         self._ending = True
-        if self.mailbox is not None:
-            self.mailbox.interrupt(True)
+        if self._team is not None:
+            self._team.dismiss()
         with suppress(RuntimeError):  # its part was assigned but has not started
             self._go.release()
 
@@ -242,12 +248,8 @@ class _Worker(Thread):
                 self._go.acquire()
                 if self._ending:
                     return
-                if self.mailbox is not None:
-                    self.mailbox.interrupt(False)
                 self._run_part()
                 self._done.release()
-                if self.mailbox is not None:
-                    self.mailbox.serve()
 
     def _run_part(self) -> None:
         """Make the calls of the part.
@@ -262,6 +264,14 @@ class _Worker(Thread):
                 function(*arguments)
         except BaseException as error:
             self._failure = error
+
+
+@record(eq=False)
+class _Crew:
+    """A team and its helpers, which have the numbers 1, 2 and so on."""
+
+    team: Team
+    helpers: list[_Worker]
 
 
 pool = ThreadPool()

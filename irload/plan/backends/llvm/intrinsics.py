@@ -20,22 +20,27 @@ def pause(f: Function) -> None:
     f.emit("call void @llvm.x86.sse2.pause()")
 
 
+def cycles(f: Function) -> Int:
+    """The time stamp counter, which counts at a constant rate near the nominal frequency."""
+    return f.value("i64", "call i64 @llvm.readcyclecounter()")
+
+
 def load_shared(f: Function, pointer: Pointer, offset: int = 0) -> Int:
     """Load an i64 that another thread may change; its earlier stores are visible afterwards."""
     return f.value("i64", f"load atomic i64, ptr {pointer + offset} acquire, align 8")
 
 
-def store_shared(f: Function, number: int, pointer: Pointer, offset: int) -> None:
-    """Store an i64 for other threads, after all earlier stores."""
-    f.emit(f"store atomic i64 {number}, ptr {pointer + offset} release, align 8")
+def store_shared(f: Function, number: AnyInt, pointer: Pointer, offset: int = 0) -> None:
+    """Store an i64 for other threads, after all earlier stores and before all later loads."""
+    f.value("i64", f"atomicrmw xchg ptr {pointer + offset}, i64 {number} seq_cst, align 8")
 
 
 def add_shared(f: Function, pointer: Pointer, number: int) -> None:
-    """Add to an i64 that other threads change, too."""
-    f.value("i64", f"atomicrmw add ptr {pointer}, i64 {number} acq_rel, align 8")
+    """Add to an i64 that other threads change, too, before all later loads."""
+    f.value("i64", f"atomicrmw add ptr {pointer}, i64 {number} seq_cst, align 8")
 
 
-def exchange(f: Function, pointer: Pointer, old: int, new: int) -> Bool:
+def exchange(f: Function, pointer: Pointer, old: AnyInt, new: AnyInt) -> Bool:
     """Replace the i64 `old` by `new`; false if another thread has changed it."""
     kind = "{ i64, i1 }"
     both = f.value(kind, f"cmpxchg ptr {pointer}, i64 {old}, i64 {new} acq_rel acquire, align 8")

@@ -14,8 +14,9 @@ from irload.plan.backends.llvm.executable import bundled
 from irload.plan.backends.llvm.kernel import Kernel, Launch, Temporary
 from irload.plan.backends.llvm.launching import REACH, TOGETHER_CYCLES
 from irload.plan.backends.llvm.loader import Code
-from irload.plan.backends.llvm.runtime import AHEAD, ARGUMENTS, ENTRY, FUNCTION, NEXT, SHARED, UNITS, RowTable, nothing
+from irload.plan.backends.llvm.runtime import RowTable, nothing
 from irload.plan.backends.llvm.target import Target
+from irload.plan.backends.llvm.team import AHEAD, ARGUMENTS, ENTRY, FUNCTION, NEXT, SHARED, UNITS
 from irload.plan.ir.program import Step
 from irload.record import record
 

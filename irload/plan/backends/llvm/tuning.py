@@ -16,6 +16,12 @@ SHARED_CYCLES = 5000
 TOGETHER_CYCLES = 300_000
 """Minimum cycles of a table's shared kernels: with fewer, one thread runs all, as waking another takes up to 0.1 ms."""
 
+PATIENT_CYCLES = 1_000_000
+"""Cycles for which a thread spins before it sleeps, several times the gap between inferences, 0.3 to 0.5 ms.
+
+Waking it takes another thread 1 to 5 µs, and its first instruction follows after 5 to 50 µs.
+"""
+
 # Units of work
 
 ROW_BLOCK = AVX2.l1 // 8

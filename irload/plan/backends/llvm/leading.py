@@ -1,0 +1,150 @@
+"""The code of the thread that leads a team: it walks a table of kernels and shares them with its helpers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from irload.plan.backends.llvm import intrinsics
+from irload.plan.backends.llvm.builder import Function, Int, Module, Pointer
+from irload.plan.backends.llvm.crowding import Crowding
+from irload.plan.backends.llvm.kernel import Standalone
+from irload.plan.backends.llvm.target import Target
+from irload.plan.backends.llvm.team import (
+    AHEAD,
+    CLAIMS,
+    CROWDING,
+    DONE,
+    DURATION,
+    ENTRY,
+    INVITED,
+    KERNEL,
+    PARTS,
+    PATIENCE,
+    SCRATCH,
+    SHARED,
+    STRIDE,
+    SUSPENDED,
+    TICKET,
+    UNITS,
+    Work,
+    call_kernel,
+)
+from irload.plan.backends.llvm.tuning import PATIENT_CYCLES
+from irload.record import record
+
+
+@record()
+class Runner(Standalone):
+    """Runs a table of kernels as the leader of a team. It has the parameters of `Table.lead`.
+
+    `sparing`: threads that wait sleep at once, since under a CPU quota spinning uses time that other threads need.
+    """
+
+    sparing: bool = False
+
+    def text(self, target: Target) -> str:
+        module = Module(target)
+        parameters = ["ptr table", "i64 first", "i64 last", "i64 threads", "ptr team", "ptr scratch", "i64 stride"]
+        self.write(module.function("kernel", parameters, internal=False))
+        return module.text()
+
+    def write(self, function: Function) -> None:
+        f, team, threads = function, function["team"], function["threads"]
+        several = threads > 1
+        lead = _Lead(f, team, threads, 0 if self.sparing else PATIENT_CYCLES)
+
+        def step(index: Int, _: list[Any]) -> None:
+            entry = f["table"] + index * (8 * ENTRY)
+
+            def alone() -> None:
+                call_kernel(f, entry, 0, f.load_int(entry, 8 * UNITS), f["scratch"], f.load_pointer(entry, 8 * AHEAD))
+
+            def share() -> None:
+                lead.share(entry, f["scratch"], alone)
+
+            f.when(several & f.differ(f.load_int(entry, 8 * SHARED), 0), share, alone)
+
+        f.when(several, lambda: lead.begin(f["scratch"], f["stride"]))
+        f.loop(f["first"], f["last"], 1, step)
+
+
+@record()
+class _Lead:
+    """Writes the code of the leader. `patience`: cycles of spinning before a thread sleeps."""
+
+    f: Function
+    team: Pointer
+    threads: Int
+    patience: int
+
+    @property
+    def _crowding(self) -> Crowding:
+        return Crowding(self.f, self.team + CROWDING)
+
+    @property
+    def _work(self) -> Work:
+        return Work(self.f, self.team, 0)
+
+    def begin(self, scratch: Pointer, stride: Int) -> None:
+        """Set the words of a run."""
+        for value, offset in ((scratch, SCRATCH), (stride, STRIDE), (self.patience, PATIENCE)):
+            self.f.store_scalar(value, self.team, offset)
+        self._invite()
+
+    def _invite(self) -> None:
+        """Set the number of threads that take parts, and wake helpers that may."""
+        f = self.f
+        invited = f.integer(self._crowding.invited(self.threads))
+
+        def change() -> None:
+            intrinsics.store_shared(f, invited, self.team, INVITED)
+            self._work.waits.wake(self.team + INVITED)
+
+        f.when(f.differ(f.load_int(self.team, INVITED), invited), change)
+
+    def share(self, entry: Pointer, scratch: Pointer, alone: Callable[[], None]) -> None:
+        """Run a kernel with the helpers, or alone if none takes parts."""
+        f = self.f
+        start = intrinsics.cycles(f)
+        self._crowding.resume(start, self._invite)
+        invited = f.load_int(self.team, INVITED)
+        f.when(invited > 1, lambda: self._divide(entry, scratch, start, invited), alone)
+
+    def _divide(self, entry: Pointer, scratch: Pointer, start: Int, invited: Int) -> None:
+        f, team, work, crowding = self.f, self.team, self._work, self._crowding
+        parts = f.minimum(invited, f.load_int(entry, 8 * UNITS))
+        ticket, own = f.integer(f.load_int(team, TICKET) + 1), f.local(8)
+        f.store_scalar(entry, work.opened(ticket), KERNEL)
+        f.store_scalar(parts, work.opened(ticket), PARTS)
+        for offset in (DONE, DURATION, SUSPENDED):
+            f.store_scalar(0, team, offset)
+        f.store_scalar(ticket, team, CLAIMS)
+        intrinsics.store_shared(f, ticket, team, TICKET)
+
+        def wake() -> None:
+            work.waits.wake(team + TICKET)
+            crowding.notice_own(work.waits)
+
+        f.when(f.differ(intrinsics.load_shared(f, team, TICKET + 8), 0), wake)
+        work.run(entry, 0, parts, scratch)
+        first = intrinsics.cycles(f)
+        f.store_scalar(1, own)
+
+        def one(part: Int, _: list[Any]) -> None:
+            def run() -> None:
+                work.run(entry, part, parts, scratch)
+                f.store_scalar(f.load_int(own) + 1, own)
+
+            f.when(work.take(part, ticket), run)
+
+        f.loop(1, parts, 1, one)
+        waiting = intrinsics.cycles(f)
+        others = parts - f.load_int(own)
+        work.waits.until(lambda done: done >= others, team + DONE, self.patience)
+        end = intrinsics.cycles(f)
+        suspended = f.differ(f.load_int(team, SUSPENDED), 0)
+        lost = (end - waiting) * suspended.as_int()
+        duration = f.load_int(team, DURATION)
+        lead = (first - start - duration) * f.differ(duration, 0).as_int()
+        crowding.account(invited, end - start, lost, lead, end, self._invite)
