@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import ast
-import io
 import re
-import tokenize
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -40,29 +38,37 @@ def texts(path: str, source: str) -> list[Text]:
     return [*_comments(source), *_strings(source, docstrings_only=path.startswith("tests/"))]
 
 
+_STRING_OR_COMMENT = re.compile(
+    r"""(\"{3}|'{3})(?:\\.|(?!\1).)*\1|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'|\#[^\n]*""", re.DOTALL
+)
+"""Much faster than `tokenize`, which is written in Python."""
+
+
 def _comments(source: str) -> Iterator[Text]:
     """Comments. Comments on consecutive lines are one text."""
     lines: list[str] = []
-    first = 0
-    for token in tokenize.generate_tokens(io.StringIO(source).readline):
-        if token.type != tokenize.COMMENT:
+    first = line = 1
+    at = 0
+    for match in _STRING_OR_COMMENT.finditer(source):
+        if match[0][0] != "#":
             continue
-        if lines and token.start[0] != first + len(lines):
+        line, at = line + source.count("\n", at, match.start()), match.start()
+        if lines and line != first + len(lines):
             yield Text(first, _without_code("\n".join(lines)))
             lines = []
         if not lines:
-            first = token.start[0]
-        lines.append(token.string.lstrip("#: "))
+            first = line
+        lines.append(match[0].lstrip("#: ").rstrip())
     if lines:
         yield Text(first, _without_code("\n".join(lines)))
 
 
 def _strings(source: str, docstrings_only: bool) -> Iterator[Text]:
     """Docstrings (of attributes, too), and strings of several words."""
-    tree = ast.parse(source)
-    docstrings = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
-    parts = {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values}
-    for node in ast.walk(tree):
+    nodes = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Expr | ast.JoinedStr | ast.Constant)]
+    docstrings = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
+    parts = {id(part) for node in nodes if isinstance(node, ast.JoinedStr) for part in node.values}
+    for node in nodes:
         if id(node) in parts or (docstrings_only and id(node) not in docstrings):
             continue
         text = _text(node)
