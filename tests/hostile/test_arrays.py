@@ -13,6 +13,7 @@ import struct
 import threading
 import zipfile
 import zlib
+from functools import cache
 from pathlib import Path
 
 import ml_dtypes
@@ -298,18 +299,24 @@ def test_0_d_arrays_stay_0_d(tmp_path, irrun):
     assert load_npz(tmp_path / "out.npz")["every"].tolist() == [[2, 6], [4, 12], [8, 24], [16, 48]]
 
 
-def bomb(path: Path, name: str, declared: int | None = None) -> None:
-    """A .npz of 2 MB that unpacks to 2 GB of zeros. `declared`: the size that it declares instead."""
+@cache
+def zeros() -> tuple[int, bytes]:
+    """The size of a .npy of 2 GB of zeros, and its 2 MB of compressed contents."""
     block = 1 << 26
     head = describing("'|u1'", f"({32 * block},)")
     packer = zlib.compressobj(9, zlib.DEFLATED, -15)
     start = packer.compress(head) + packer.flush(zlib.Z_FULL_FLUSH)
     middle = packer.compress(bytes(block)) + packer.flush(zlib.Z_FULL_FLUSH)  # flushed, so it may be repeated
-    content = start + 32 * middle + packer.flush()
+    return len(head) + 32 * block, start + 32 * middle + packer.flush()
+
+
+def bomb(path: Path, name: str, declared: int | None = None) -> None:
+    """A .npz of 2 MB that unpacks to 2 GB of zeros. `declared`: the size that it declares instead."""
+    unpacked, content = zeros()
     with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED) as archive:
         archive.writestr(f"{name}.npy", content)
     raw = bytearray(path.read_bytes())
-    size = struct.pack("<I", len(head) + 32 * block if declared is None else declared)
+    size = struct.pack("<I", unpacked if declared is None else declared)
     for at in (0, raw.rindex(b"PK\x01\x02")):  # the local header and the directory
         field = 8 if at == 0 else 10
         raw[at + field : at + field + 2] = struct.pack("<H", zipfile.ZIP_DEFLATED)

@@ -17,6 +17,7 @@ import pytest
 import irload
 from irload.plan.threads import ThreadCalls, ThreadPool, processors
 from irload.system.portable import other_processors
+from tests.harness.tiers import tiered
 from tests.plan.nets import convolutions
 
 ROOT = Path(__file__).parents[2]
@@ -62,7 +63,7 @@ stop = threading.Event()
 hammering = [threading.Thread(target=hammer) for _ in range(int(sys.argv[1]))]
 for thread in hammering:
     thread.start()
-for _ in range(8):
+for _ in range(int(sys.argv[2])):
     child = os.fork()
     if not child:
         signal.alarm(900)
@@ -213,7 +214,7 @@ def test_inferences_of_several_models_at_once_are_right() -> None:
     x = np.random.default_rng(1).standard_normal((1, 3, 24, 24)).astype(np.float32)
     alone = [compiled(x)[0].copy() for compiled in models]
     with ThreadPoolExecutor(6) as callers:
-        found = list(callers.map(lambda k: models[k % 3](x)[0], range(60)))
+        found = list(callers.map(lambda k: models[k % 3](x)[0], range(tiered(24, 60))))
     for k, result in enumerate(found):  # each with a separate plan, whose sums BLAS may round differently
         np.testing.assert_allclose(result, alone[k % 3], rtol=0, atol=1e-4)
 
@@ -228,7 +229,8 @@ def test_an_interrupted_inference_leaves_the_model_usable() -> None:
 @pytest.mark.parametrize("others", [0, 2])
 def test_a_forked_child_can_infer(others: int) -> None:
     """Even while other threads of the parent are inferring."""
-    assert script(FORKED, str(others)).split() == ["0"] * 8
+    forks = tiered(3, 8)
+    assert script(FORKED, str(others), str(forks)).split() == ["0"] * forks
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems do not report where threads run")
