@@ -7,6 +7,7 @@ parts that are not normalized, as in the extension.
 
 from __future__ import annotations
 
+import re
 import sys
 import unicodedata
 from collections import defaultdict
@@ -31,6 +32,10 @@ class CharsMap:
         for key in table:
             self._longest[key[0]] = max(self._longest.get(key[0], 0), len(key))
         self._table = table
+        self._ascii = {ord(key): value for key, value in table.items() if key.isascii() and len(key) == 1}
+        before = max((_leading_ascii(key) for key in table if not key.isascii()), default=0)
+        self._others = re.compile(rf"[\x00-\x7f]{{0,{before}}}[^\x00-\x7f]+")
+        """Characters beyond ASCII, and the ones before them that may start a key with them."""
 
     def parts(self, text: str) -> Iterable[str]:
         """The replacement of each key in the text, and the other characters."""
@@ -50,9 +55,16 @@ class CharsMap:
 
     def replaced(self, text: str) -> str:
         """The text with all keys replaced."""
-        if self._longest.keys().isdisjoint(text):
-            return text
-        return "".join(self.parts(text))
+        if text.isascii():
+            return text.translate(self._ascii)
+        result: list[str] = []
+        at = 0
+        for run in self._others.finditer(text):
+            result.append(text[at : run.start()].translate(self._ascii))
+            result += self.parts(run[0])
+            at = run.end()
+        result.append(text[at:].translate(self._ascii))
+        return "".join(result)
 
 
 @cache
@@ -94,6 +106,10 @@ def _normalizing(form: Form) -> dict[str, str]:
                 if key != composed:
                     table[key] = composed
     return table
+
+
+def _leading_ascii(key: str) -> int:
+    return next(k for k, c in enumerate(key) if not c.isascii())
 
 
 def _folded(c: str) -> str:

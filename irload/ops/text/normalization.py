@@ -151,9 +151,10 @@ class CharsMapNormalization(Normalization, opset="extension"):
                 after_space = shown.endswith(_SPACE)
         if not begun:
             return b""
-        text = ("" if not self.add_dummy_prefix else _SPACE) + "".join(result)
-        text = text.rstrip(_SPACE)
-        return _encoded(text.replace(_SPACE, _BLOCK) if self.escape_whitespaces else text)
+        text = (_SPACE if self.add_dummy_prefix else "") + "".join(result)
+        if self.escape_whitespaces:  # a U+2581 of the text that ends it is removed like a space
+            return _encoded(text.replace(_SPACE, _BLOCK).rstrip(_BLOCK))
+        return _encoded(text.rstrip(_SPACE))
 
 
 def _replaced(table: CharsMap | CompiledMap, piece: bytes) -> bytes:

@@ -65,8 +65,15 @@ class Pattern:
     def substituted(self, subject: bytes, replacement: Replacement, *, everywhere: bool) -> bytes:
         """The subject with its matches replaced, all or the first; unchanged if PCRE2's substitution fails."""
         text, starts = decoded(subject)
-        if not replacement.is_valid(self._general.groups) or self._general.search(text) is None:
+        pattern = self._ascii if starts is None and self._ascii is not None else self._general
+        first = pattern.search(text)
+        if first is None or not replacement.is_valid(self._general.groups):
             return subject
+        if replacement.literal is not None and starts is None:
+            room = 4 * (len(subject) + _highest(first) * len(replacement.source))
+            replaced = pattern.sub(lambda _: replacement.literal, text, 0 if everywhere else 1)
+            whole = replaced.encode("utf-8", "surrogateescape")
+            return whole if len(whole) < room else subject
         result: list[bytes] = []
         at = room = 0
         for match in self._general.finditer(text):
@@ -112,6 +119,10 @@ class Replacement:
             else:
                 self._fails = True
         self.parts.append(self.source[at:])
+        whole = b"".join(part for part in self.parts if isinstance(part, bytes))
+        is_literal = all(isinstance(part, bytes) for part in self.parts)
+        self.literal = whole.decode("utf-8", "surrogateescape") if is_literal else None
+        """The replacement if it has no groups."""
 
     def is_valid(self, groups: int) -> bool:
         """False if PCRE2 rejects the replacement for a pattern with this number of groups."""

@@ -10,6 +10,7 @@ from irload.core.op import Op
 from irload.core.tensor import Array, TensorType
 from irload.errors import AttributeInvalid
 from irload.ops.text.patterns import Pattern, Replacement, pattern_of
+from irload.ops.text.prepared import prepared
 from irload.ops.text.ragged import (
     LINE,
     joined,
@@ -144,6 +145,9 @@ class RegexSplit(Op, opset="extension"):
 
     def compute(self, *inputs: Array) -> tuple[Array, ...]:
         has_skips = len(inputs) == 7
-        splitter = Splitter(text_of(inputs[6 if has_skips else 5]), self.behaviour, self.invert, self.max_splits)
+        pattern = inputs[6 if has_skips else 5]
+        splitter = prepared(
+            self, (pattern,), lambda: Splitter(text_of(pattern), self.behaviour, self.invert, self.max_splits)
+        )
         unsplit = frozenset(pieces_of(*inputs[6:])) if len(inputs) == 9 else frozenset[bytes]()
         return splitter.split(*inputs[:5], skips=inputs[5] if has_skips else None, unsplit=unsplit)

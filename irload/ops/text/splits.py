@@ -9,6 +9,7 @@ import numpy as np
 from irload.core.tensor import Array
 from irload.ops.text.patterns import pattern_of
 from irload.ops.text.ragged import pieces_of, require_offsets
+from irload.ops.text.tokens import Remembered, columns
 
 BEHAVIOURS = ("remove", "isolate", "contiguous", "mergedwithprevious", "mergedwithnext")
 
@@ -24,6 +25,8 @@ class Splitter:
         self._isolates = behaviour in ("isolate", "contiguous")
         self._invert = invert
         self._max_splits = max_splits
+        self._remembered: Remembered | None = None
+        self._unsplit: Set[bytes] = frozenset()
 
     def split(
         self,
@@ -38,32 +41,47 @@ class Splitter:
     ) -> tuple[Array, ...]:
         """The parts as a ragged tensor of strings, and with `skips` for each whether its string is unsplit."""
         require_offsets(ragged_begins, ragged_ends, begins.size)
-        pieces = pieces_of(begins, ends, chars)
-        whole = [False] * len(pieces) if skips is None else skips.tolist()
-        lengths: list[Array] = []
-        counts = np.zeros(len(pieces), np.int64)
-        for k, piece in enumerate(pieces):
-            is_whole = whole[k] or piece in unsplit
-            parts = np.array([[0, len(piece)]]) if is_whole else self._parts(piece)
-            counts[k] = len(parts)
-            lengths.append(parts + int(begins[k]))
-        order = _columns(ragged_begins, ragged_ends)
-        new = np.concatenate([lengths[k] for k in order]) if order else np.zeros((0, 2), np.int64)
-        cumulative = np.concatenate([[0], np.cumsum(counts[order])]).astype(np.int32)
+        order = columns(ragged_begins, ragged_ends)
+        pieces = pieces_of(begins[order], ends[order], chars)
+        whole = np.zeros(len(pieces), bool) if skips is None else skips[order]
+        kept = [piece for piece, is_whole in zip(pieces, whole.tolist(), strict=True) if not is_whole]
+        parts, counts = self._table(unsplit).flat(kept)
+        every = np.full(len(pieces), 2)
+        every[~whole] = counts
+        spans = np.zeros(int(every.sum()), np.int64)
+        is_split = np.repeat(~whole, every)
+        spans[is_split] = parts
+        spans[~is_split] = np.stack([np.zeros(len(pieces), np.int64), (ends - begins)[order]], -1)[whole].ravel()
+        new = (spans + np.repeat(begins[order], every)).astype(np.int32).reshape(-1, 2)
+        cumulative = np.concatenate([[0], np.cumsum(every // 2)]).astype(np.int32)
         rows = np.concatenate([[0], np.cumsum((ragged_ends - ragged_begins).ravel())])
         starts = cumulative[rows[:-1]].reshape(ragged_begins.shape)
         stops = cumulative[rows[1:]].reshape(ragged_begins.shape)
-        flags = () if skips is None else (np.repeat(np.array(whole, bool)[order], counts[order]),)
-        return starts, stops, new[:, 0].astype(np.int32), new[:, 1].astype(np.int32), chars, *flags
+        flags = () if skips is None else (np.repeat(whole, every // 2),)
+        return starts, stops, new[:, 0].copy(), new[:, 1].copy(), chars, *flags
+
+    def _table(self, unsplit: Set[bytes]) -> Remembered:
+        """The begins and ends of the parts of strings, remembered for short ones."""
+        if self._remembered is None or self._unsplit != unsplit:
+            self._unsplit = unsplit
+
+            def spans(piece: bytes) -> list[int]:
+                return [0, len(piece)] if piece in unsplit else self._parts(piece).ravel().tolist()
+
+            self._remembered = Remembered(spans)
+        return self._remembered
 
     def _parts(self, piece: bytes) -> Array:
         """The begin and end of each part, in bytes."""
         if self._isolates and self._max_splits == -1 and (lengths := self._pattern.tiles(piece)) is not None:
             ends = np.cumsum(lengths)
             return np.stack([ends - lengths, ends], -1)
+        spans = self._pattern.spans(piece)
+        if piece and self._max_splits == -1 and not self._invert and self._behaviour in ("remove", "mergedwithnext"):
+            return _between(np.array(spans, np.int64).reshape(-1, 2), len(piece), merged=self._behaviour != "remove")
         parts = _Parts(len(piece), self._behaviour, self._max_splits)
         at = 0
-        for begin, end in self._pattern.spans(piece):
+        for begin, end in spans:
             if begin != at:
                 parts.add(at, begin, self._invert)
             parts.add(begin, end, not self._invert)
@@ -73,6 +91,16 @@ class Splitter:
         else:
             parts.finish(self._invert)
         return np.array(parts.found, np.int64).reshape(-1, 2)
+
+
+def _between(spans: Array, size: int, *, merged: bool) -> Array:
+    """The parts between matches; with `merged`, each from the begin of the match before it."""
+    begins, ends = np.concatenate([[0], spans[:, 1]]), np.concatenate([spans[:, 0], [size]])
+    kept = begins < ends
+    if merged:
+        begins = np.concatenate([[0], spans[:, 0]])
+        kept[-1] = True  # the last match may end the text
+    return np.stack([begins[kept], ends[kept]], -1)
 
 
 class _Parts:
@@ -109,9 +137,3 @@ class _Parts:
         """Add the match at the end that has no text after it."""
         if self._behaviour == "mergedwithnext" and self._merging != self._size:
             self.add(self._merging, self._size, invert)
-
-
-def _columns(begins: Array, ends: Array) -> list[int]:
-    """The indices of the strings of all rows, in order."""
-    pairs = zip(begins.ravel().tolist(), ends.ravel().tolist(), strict=True)
-    return [k for begin, end in pairs for k in range(begin, end)]
