@@ -76,7 +76,7 @@ class TextGeneration:
         """The text for a prompt, or a list of texts for several: texts, or ids of tokens."""
         single = isinstance(prompts, str) or (len(prompts) > 0 and isinstance(prompts[0], int))
         found: dict[int, Generation] = {}
-        for progress in self.run([prompts] if single else prompts, **options):
+        for progress in self.run([prompts] if single else prompts, live=False, **options):
             if progress.result is not None:
                 found[progress.index] = progress.result
         results = [found[k] for k in range(len(found))]
@@ -94,10 +94,12 @@ class TextGeneration:
         `messages`: dicts with `role` (system, user or assistant) and `content`. Raises InputInvalid for a folder
         without a template, and for messages that the template refuses.
         """
-        return next(p.result for p in self.run([messages], **options) if p.result is not None)
+        return next(p.result for p in self.run([messages], live=False, **options) if p.result is not None)
 
-    def run(self, prompts: Iterable[Prompt], **options: Unpack[GenerationOptions]) -> Iterator[Progress]:
-        """The parts of the texts of several prompts, as soon as they are final.
+    def run(
+        self, prompts: Iterable[Prompt], *, live: bool = True, **options: Unpack[GenerationOptions]
+    ) -> Iterator[Progress]:
+        """The parts of the texts of several prompts, as soon as they are final; without `live`, whole texts.
 
         Up to 8 texts are in progress, one token of each in turn; the next prompt starts when one of them ends.
         """
@@ -107,7 +109,7 @@ class TextGeneration:
         while waiting or running:
             while waiting and len(running) < CONCURRENT:
                 index, prompt = waiting.popleft()
-                running.append((index, self._started(index, self._ids(prompt), settings)))
+                running.append((index, self._started(index, self._ids(prompt), settings, live)))
             index, sequence = running.popleft()
             text = sequence.step()
             if sequence.finish is None:
@@ -116,13 +118,13 @@ class TextGeneration:
             else:
                 yield Progress(index, text, sequence.count, sequence.result())
 
-    def _started(self, index: int, ids: list[int], settings: Settings) -> Running:
+    def _started(self, index: int, ids: list[int], settings: Settings, live: bool) -> Running:
         positions = self.folder.positions
         if positions is not None:
             if len(ids) >= positions:
                 raise InputInvalid(f"the prompt has {len(ids)} tokens; the model has {positions} positions")
             settings = replace(settings, max_tokens=min(settings.max_tokens, positions - len(ids)))
-        text = TextStream(self.tokenizer if self.folder.has(DETOKENIZER) else None, settings.stop)
+        text = TextStream(self.tokenizer if self.folder.has(DETOKENIZER) else None, settings.stop, live=live)
         return Running(self._decoder, ids, settings, index, text, self.folder.end_ids)
 
     def _ids(self, prompt: Prompt) -> list[int]:

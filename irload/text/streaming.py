@@ -8,22 +8,26 @@ from irload.text.tokenizer import Tokenizer
 
 _REPLACEMENT = "\ufffd"
 _WINDOW = 6
-"""Tokens that are decoded again with each new one, since the text of a token depends on the tokens before it."""
+"""Tokens that are decoded again with new ones, since the text of a token depends on the tokens before it."""
 
 
 class TextStream:
     """The text of a growing sequence of tokens, in parts that later tokens do not change.
 
-    `stop`: strings that end the text; a part never holds the begin of a stop string that may be completed.
+    `stop`: strings that end the text; a part never holds the begin of a stop string that may be completed. `live`:
+    False decodes all tokens at the end, unless there are stop strings.
     """
 
-    def __init__(self, tokenizer: Tokenizer | None, stop: Sequence[str] = ()) -> None:
+    def __init__(self, tokenizer: Tokenizer | None, stop: Sequence[str] = (), *, live: bool = True) -> None:
         self._tokenizer = tokenizer
+        self._waits = not live and not stop
         self._stop = stop
         self._longest = max(map(len, stop), default=0)
         self._tokens: list[int] = []
-        self._settled = 0
-        """The tokens whose text is in `text`."""
+        self._base = 0
+        """The first token that is decoded again."""
+        self._before = ""
+        """The text of the tokens from `_base` that is already in `text`."""
         self.text = ""
         """The text so far, up to the stop string."""
         self.stopped = False
@@ -33,23 +37,23 @@ class TextStream:
     def add(self, token: int) -> str:
         """Append a token and return the text that has become final."""
         self._tokens.append(token)
-        if self._tokenizer is None:
+        if self._tokenizer is None or self._waits:
             return ""
-        start = max(self._settled - _WINDOW, 0)
-        before = self._tokenizer.decode(self._tokens[start : self._settled]) if self._settled > start else ""
-        after = self._tokenizer.decode(self._tokens[start:])
-        if len(after) <= len(before) or after.endswith(_REPLACEMENT):
+        after = self._tokenizer.decode(self._tokens[self._base :])
+        if len(after) <= len(self._before) or after.endswith(_REPLACEMENT):
             return ""  # a character of several tokens is not complete
-        self._append(after[len(before) :])
-        self._settled = len(self._tokens)
+        self._append(after[len(self._before) :])
+        self._before = after
+        if len(self._tokens) - self._base > 3 * _WINDOW:
+            self._base = len(self._tokens) - _WINDOW
+            self._before = self._tokenizer.decode(self._tokens[self._base :])
         return self._new(held=self._longest - 1)
 
     def finish(self) -> str:
         """Return the remaining text, with U+FFFD for an incomplete character."""
-        if self._tokenizer is not None and self._settled < len(self._tokens) and not self.stopped:
-            start = max(self._settled - _WINDOW, 0)
-            before = self._tokenizer.decode(self._tokens[start : self._settled]) if self._settled > start else ""
-            self._append(self._tokenizer.decode(self._tokens[start:])[len(before) :])
+        if self._tokenizer is not None and len(self._tokens) > self._base and not self.stopped:
+            self._append(self._tokenizer.decode(self._tokens[self._base :])[len(self._before) :])
+            self._base, self._before = len(self._tokens), ""
         return self._new(held=0)
 
     def _append(self, part: str) -> None:
