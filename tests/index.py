@@ -33,6 +33,8 @@ def _wrapped(row: str) -> str:
     if len(row) <= 120:
         return row
     module, names = row.strip().rstrip(",").split(": ", 1)
+    if len(names) <= 112:  # which the formatter would join
+        return "\n".join([f"    {module}: (", f"        {names}", "    ),"])
     lines: list[str] = [""]
     for name in names.strip('"').split():
         if len(lines[-1]) + len(name) > 105:
