@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Sequence
 
 import numpy as np
@@ -12,6 +13,7 @@ from irload.core.tensor import Array
 from irload.options import Options
 from irload.plan.backends.registry import compiled_backend
 from irload.plan.executor import Executor
+from irload.plan.traced.workspace import SHAPES
 from irload.plan.variables import GrowingForm, GrownRows, Room, Variables
 from tests.plan.test_variables import Twin, compiled, decoder, some
 
@@ -133,6 +135,21 @@ def test_variables_are_a_mapping() -> None:
     np.testing.assert_array_equal(other["b"], [0, 1])
     del variables["b"]
     assert set(variables) == {"a", "other"}
+
+
+def test_tokens_leave_nothing_behind() -> None:
+    """A plan stays bound to the last shapes only, and no other objects accumulate."""
+    rng = np.random.default_rng(6)
+    request = compiled(decoder())[0].create_infer_request()
+
+    def objects_after(tokens: int) -> int:
+        for _ in range(tokens):
+            request.infer([some(rng, 1, 1 + (not request.variables))[0], identity(1)])
+        gc.collect()
+        return len(gc.get_objects())
+
+    before = objects_after(SHAPES + 10)
+    assert objects_after(60) < before + 100
 
 
 def test_memory_of_variables_is_limited() -> None:

@@ -27,8 +27,7 @@ from irload.runtime.variables import read_nodes
 from tests.plan.test_variables import WIDTH, decoder
 from tests.traced.nets import encoder, fully_convolutional
 
-ENTRY = 7
-FUNCTION, ARGUMENTS, UNITS, SHARED, MEETING, AHEAD, NEXT = range(ENTRY)
+FUNCTION, ARGUMENTS, UNITS, SHARED, AHEAD, NEXT = range(6)
 
 
 def template_of(model: Model, options: Options, *shapes: tuple[int, ...]) -> tuple[Template, Symbols]:
@@ -120,7 +119,7 @@ def _compared(template: Template, options: Options, turns: Sequence[tuple[tuple[
 
 def _equal_tables(expected: Any, found: Any) -> int:
     """Compare functions, units, sharing and arguments; returns the number of rows."""
-    columns = [FUNCTION, UNITS, SHARED, MEETING, NEXT]
+    columns = [FUNCTION, UNITS, SHARED, NEXT]
     np.testing.assert_array_equal(found.rows[: len(expected.rows), columns], expected.rows[:, columns])
     for row, entry in zip(found.rows, expected.entries, strict=True):
         words = _words(row[ARGUMENTS], len(entry.arguments), ctypes.c_uint64)

@@ -15,6 +15,8 @@ from irload.plan.traced.template import Template
 SHAPES = 64
 """Maximum number of shapes to which the plan stays bound; the least recently used are dropped."""
 
+GROWN_SHAPES = 2
+"""The same for plans that append to variables: each length occurs once, and kept plans cost garbage collections."""
 MUCH = 1.25
 """The growth of all buffers at which they get room for twice the sizes: few depend on the length of a cache."""
 
@@ -59,7 +61,7 @@ class Workspace:
         if (sizes > self.capacities).any():
             self._grow(symbols, numbers, sizes)
         found = self._latest = self._bound[symbols] = Binding(self, numbers, external, self._latest).plan()
-        if len(self._bound) > SHAPES:
+        if len(self._bound) > (SHAPES if self.template.growth is None else GROWN_SHAPES):
             self._bound.popitem(last=False)
         return found
 

@@ -130,6 +130,8 @@ class Block:
     """
 
     launch: Launch
+    kernel: Kernel
+    """The kernel whose code it is."""
     code: Code
     start: int
     shape: tuple[int, int]
@@ -190,7 +192,8 @@ class TableRows:
                 numbers = launch.kernel.numbers
                 if block.shape != (len(pointers), _width(pointers, numbers)):
                     return None
-                blocks.append(other._written(launch, pointers, numbers, block.index, block.start, code_of))
+                last = block.kernel, block.code
+                blocks.append(other._written(launch, pointers, numbers, block.index, block.start, code_of, last))
                 kernels = block.launch.kernel, launch.kernel
                 prefetches = prefetches or any(k.asks or k.streamed is not None for k in kernels)
             other._blocks[k] = blocks
@@ -212,8 +215,9 @@ class TableRows:
         index: Array,
         start: int,
         code_of: Callable[[Kernel], Code],
+        last: tuple[Kernel, Code] | None = None,
     ) -> Block:
-        """Write the rows `index` with the arguments of a launch at these pointers."""
+        """Write the rows `index` with the arguments of a launch at these pointers. `last`: their code before."""
         kernel, shape = launch.kernel, (len(index), _width(pointers, numbers))
         count, width = shape
         block = self.arguments[start : start + count * width].reshape(shape)
@@ -223,14 +227,15 @@ class TableRows:
                 block[:, k] += self.temporary.ctypes.data
         if numbers:
             block[:, pointers.shape[1] :] = numbers
-        code = code_of(kernel.code)
+        own = kernel.code
+        code = last[1] if last is not None and last[0] == own else code_of(own)  # comparing is faster than hashing
         rows = self.rows
         rows[index, FUNCTION] = code.address
         rows[index, ARGUMENTS] = self.arguments.ctypes.data + 8 * (start + width * np.arange(count))
         rows[index, UNITS] = kernel.count
         for k in index.tolist():
             self._launches[k] = launch
-        return Block(launch, code, start, shape, index, self._threads > 1 and launch.is_shared)
+        return Block(launch, own, code, start, shape, index, self._threads > 1 and launch.is_shared)
 
     def _set_shared(self) -> None:
         """Set which kernels the threads share: none if there is little work."""

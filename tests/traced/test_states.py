@@ -1,0 +1,71 @@
+"""Random decoders give the results of plain execution after any sequence of inferences and changes of state."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import irload
+from irload.core.tensor import Array
+from tests.traced.states import Decoder
+
+
+class Pair:
+    """A request by plans and one by plain execution."""
+
+    def __init__(self, decoder: Decoder, models: tuple[irload.CompiledModel, irload.CompiledModel]) -> None:
+        self.decoder = decoder
+        self.requests = [model.create_infer_request() for model in models]
+        self.batch, self.length = 0, 0
+        self.saved: list[list[Array]] | None = None
+
+    def turn(self, rng: np.random.Generator) -> None:
+        """One inference, after a change of the state at times."""
+        chance = rng.random()
+        order: Array | None = None
+        if not self.batch or chance < 0.06:
+            for request in self.requests:
+                request.reset_state()
+            self.batch, self.length = int(rng.integers(1, 4)), 0
+        elif chance < 0.14:
+            self.saved = [[s.state.copy() for s in request.query_state()] for request in self.requests]
+            self.kept = self.batch, self.length
+        elif chance < 0.2 and self.saved is not None:
+            for request, saved in zip(self.requests, self.saved, strict=True):
+                for state, value in zip(request.query_state(), saved, strict=True):
+                    state.state = value
+            self.batch, self.length = self.kept
+        elif chance < 0.3 and self.decoder.has_beam:
+            order = rng.integers(self.batch, size=int(rng.integers(1, 4))).astype(np.int32)
+            self.batch = len(order)
+        rows = int(rng.choice([1, 1, 1, 1, 2, 5, 30]))
+        self.length += rows
+        inputs: list[Array] = [rng.standard_normal((self.batch, rows, self.decoder.width)).astype(np.float32)]
+        if self.decoder.has_mask:
+            mask = (rng.random((self.batch, self.length)) < 0.9).astype(np.int64)
+            inputs.append(mask)
+        if self.decoder.has_beam:
+            inputs.append(np.arange(self.batch, dtype=np.int32) if order is None else order)
+        self.infer(inputs)
+
+    def infer(self, inputs: list[Array]) -> None:
+        found, expected = ([*r.infer([a.copy() for a in inputs]).values()] for r in self.requests)
+        states = ([s.state for s in r.query_state()] for r in self.requests)
+        for a, b in zip([*found, *next(states)], [*expected, *next(states)], strict=True):
+            assert a.shape == b.shape
+            np.testing.assert_allclose(a, b, rtol=2e-4, atol=2e-5 * max(1.0, float(np.abs(b).max(initial=0))))
+
+
+@pytest.mark.parametrize("seed", range(200))
+def test_random_decoders(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("IRLOAD_JIT", "auto")
+    rng = np.random.default_rng([seed, 1])
+    decoder = Decoder(seed)
+    jit = None if rng.random() < 0.85 else False
+    models = (
+        irload.compile_model(decoder.model, int(rng.integers(1, 3)), jit=jit),
+        irload.compile_model(decoder.model, 1, optimize=False),
+    )
+    pairs = [Pair(decoder, models), Pair(decoder, models)]
+    for _ in range(24):
+        pairs[int(rng.integers(2))].turn(rng)
