@@ -8,7 +8,7 @@ import pytest
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
-from tests.browser.driver import open_report, panel, reload, resize, smallest_text, still, until, view
+from tests.browser.driver import find, open_report, panel, reload, resize, smallest_text, still, until, view
 
 READABLE = 9 - 1e-6
 """Minimum height of letters in pixels."""
@@ -184,6 +184,21 @@ def test_names_are_not_squeezed_on_a_narrow_screen(session, report):
     assert session.execute_script("return document.querySelector('#view td a').getBoundingClientRect().height") < 60
 
 
+@pytest.mark.parametrize("detail", ["full", "brief"])
+def test_text_fits_its_box(session, faulty, detail):
+    open_report(session, faulty)
+    still(session)
+    script = """
+        document.querySelector('.graph > svg').dataset.detail = arguments[0];
+        const shown = [...document.querySelectorAll('.node text')].filter((t) => t.getBBox().width);
+        const right = (t) => t.getBBox().x + t.getBBox().width;
+        const width = (t) => t.parentNode.querySelector('.box').getBBox().width;
+        return [shown.length, shown.filter((t) => right(t) > width(t)).map((t) => t.textContent)]"""
+    count, wider = session.execute_script(script, detail)
+    assert count
+    assert wider == []
+
+
 # -- paper -------------------------------------------------------------------------------------------------------------
 
 DARK = {"name": "prefers-color-scheme", "value": "dark"}
@@ -230,3 +245,11 @@ def test_escape_closes_the_panel(session, sound):
     open_report(session, sound)
     session.find_element(By.TAG_NAME, "body").send_keys(Keys.ESCAPE)
     assert not session.find_element(By.ID, "panel").is_displayed()
+
+
+def test_paper_shows_histograms(session, report):
+    open_report(session, report)
+    find(session, "encoder/layer_0/attention/query/kernel")
+    session.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+    look = "return getComputedStyle(document.querySelector('#panel .chart rect.bar')).display"
+    assert session.execute_script(look) != "none"

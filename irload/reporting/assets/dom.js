@@ -30,6 +30,28 @@ R.short = (text, length) => (text.length > length ? text.slice(0, length - 1) + 
 // Truncates the beginning of a long name, because the end is more specific.
 R.tail = (text, length) => (text.length > length ? "…" + text.slice(1 - length) : text);
 
+// The width of a text in px; `font`: weight and size in the typeface of the page.
+R.textWidth = (() => {
+  const pen = document.createElement("canvas").getContext("2d"),
+    widths = new Map();
+  let family = null;
+  return (text, font) => {
+    const key = font + text;
+    if (!widths.has(key)) {
+      family ??= getComputedStyle(document.body).fontFamily;
+      pen.font = `${font} ${family}`;
+      widths.set(key, pen.measureText(text).width);
+    }
+    return widths.get(key);
+  };
+})();
+// Truncates a text to a width in px, by R.short or R.tail.
+R.fit = (text, width, font, cut = R.short) => {
+  let length = Math.min(text.length, 34);
+  while (length > 2 && R.textWidth(cut(text, length), font) > width) length -= 1;
+  return cut(text, length);
+};
+
 R.count = (n) => {
   if (n === null || n === undefined) return "?";
   for (const [size, unit] of [

@@ -2,19 +2,21 @@
 // The elements of the drawing: nodes, the frames of clusters, edges.
 (() => {
   const HEIGHT = { node: 48, group: 54 };
-  const CHARACTER = { type: 7.2, name: 6.1, shape: 6.3, brief: 11.4 };
+  const FONT = { type: "650 12px", name: "11px", brief: "600 20px" }; // as in style.css
+  const MONOSPACED = 6.3; // px per character of a shape
   R.draw = {};
 
   const shape = (item) => (item.type ? R.outputType(item) || "" : "");
   const title = (item) => (item.type ? item.type : item.label);
   const subtitle = (item) => (item.type ? R.localName(item) : item.size + " layers" + (item.block ? " in order" : ""));
+  const more = (item) => (item.bodies ? "  ⊞" : "");
   const third = (item) => (item.type ? R.short(shape(item), 34) : (item.line ??= groupLine(item)));
 
   R.draw.size = (item) => {
     const widest = Math.max(
-      CHARACTER.type * Math.min(32, title(item).length + (item.bodies ? 3 : 0)),
-      CHARACTER.name * Math.min(34, subtitle(item).length),
-      CHARACTER.shape * Math.min(34, third(item).length),
+      R.textWidth(R.short(title(item), 34) + more(item), FONT.type),
+      R.textWidth(R.tail(subtitle(item), 34), FONT.name),
+      MONOSPACED * Math.min(34, third(item).length),
     );
     return {
       width: Math.round(Math.min(240, Math.max(110, 26 + widest))),
@@ -40,21 +42,16 @@
       "data-key": key,
     });
     if (!item.type) g.append(R.s("rect", { class: "back", x: 4, y: -4, width: w, height: h, rx: 7 }));
-    const name = R.short(title(item), 32) + (item.bodies ? "  ⊞" : "");
     g.append(
       R.s("rect", { class: "box", width: w, height: h, rx: 7 }),
       R.s("rect", { class: "strip", x: 0.6, y: 7, width: 4, height: h - 14, rx: 2 }),
-      R.s("text", { class: "type", x: 13, y: 17 }, name),
-      R.s("text", { x: 13, y: 30 }, R.tail(subtitle(item), 34)),
+      R.s("text", { class: "type", x: 13, y: 17 }, R.fit(title(item), w - (item.bodies ? 40 : 18), FONT.type) + more(item)),
+      R.s("text", { x: 13, y: 30 }, R.fit(subtitle(item), w - 18, FONT.name, R.tail)),
       R.s("text", { class: "shape", x: 13, y: 42 }, third(item)),
-      R.s(
-        "text",
-        { class: "brief", x: 11, y: h / 2 + 7 },
-        R.short(title(item), Math.floor((w - 14) / CHARACTER.brief)),
-      ),
+      R.s("text", { class: "brief", x: 11, y: h / 2 + 7 }, R.fit(title(item), w - 16, FONT.brief)),
     );
     const worst = ["error", "warning"].find((s) => all.some((l) => l.findings.some((f) => f.severity === s)));
-    if (worst) g.append(R.s("circle", { class: "mark " + worst, cx: w - 9, cy: 10, r: 4 }));
+    if (worst) g.append(R.s("circle", { class: "mark " + worst, cx: w - 2, cy: 2, r: 4 }));
     g.append(
       R.s(
         "title",
