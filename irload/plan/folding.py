@@ -140,6 +140,8 @@ def stored(node: Node) -> Constant:
         tensor.shape.static,
         tensor.element.dtype,
         place=where if where[1] else None,
+        element=tensor.element,
+        codes=getattr(node.op.attributes["data"], "codes", None),
     )
 
 

@@ -14,6 +14,7 @@ from irload.core.tensor import Array
 from irload.errors import AttributeInvalid, ReadError, ShapeMismatch
 from irload.read.raw import RawLayer
 from irload.read.weights import Weights
+from irload.record import record
 from irload.safety.limits import Limits
 
 RANK = 64
@@ -41,7 +42,25 @@ def constant(layer: RawLayer, weights: Weights, limits: Limits, warn: Callable[[
         weights.check(offset, size)
     if count == 0:  # written with one byte of filler
         return _nothing(element, shape)
-    return lambda: weights.array(offset, size, element, shape)
+    return _Stored(weights, offset, size, element, shape)
+
+
+@record(eq=False)
+class _Stored:
+    """A range of the .bin file. Calling it returns the values."""
+
+    weights: Weights
+    offset: int
+    size: int
+    element: ElementType
+    shape: tuple[int, ...]
+
+    def __call__(self) -> Array:
+        return self.weights.array(self.offset, self.size, self.element, self.shape)
+
+    def codes(self) -> Array:
+        """The bytes, in which values of few bits are packed."""
+        return self.weights.bytes(self.offset, self.element.bytes_for(prod(self.shape)))
 
 
 def _shape(text: str) -> tuple[int, ...]:

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 import irload
+from irload.core.element import ElementType
+from irload.core.packing import pack
 from irload.core.tensor import Array
 from irload.model import Model
 from irload.plan.sanitizing import sanitizing
@@ -31,6 +33,14 @@ class Net:
     def constant(self, value: object) -> ir.Ref:
         """A Const; plain numbers are i64."""
         return self._graph.constant(value)
+
+    def codes(self, values: Array, element: ElementType) -> ir.Ref:
+        """A Const of any element type; `values` in its storage dtype."""
+        graph, raw = self._graph, pack(values, element)
+        attributes = {"element_type": element.name, "shape": ",".join(map(str, values.shape))}
+        attributes |= {"offset": str(len(graph.blob)), "size": str(len(raw))}
+        graph.blob += raw
+        return graph.layer("Const", [], [(element.name, values.shape)], attributes=attributes)[0]
 
     def weights(self, *shape: int) -> ir.Ref:
         """A Const of normal numbers."""

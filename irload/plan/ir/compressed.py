@@ -1,7 +1,7 @@
-"""Compressed weights: the integers or halves that a constant is decompressed from, with their scale and zero point.
+"""Compressed weights: the integers or short floats that a constant is decompressed from, with scales and zero points.
 
 Models store them as Constant → Convert → [Subtract zero point] → [Multiply by scale] → [Reshape] → [Convert]. Reading
-the array of the folded constant decompresses it; a back end that multiplies compressed weights uses `compressed`
+the array of the folded constant decompresses all of it; back ends that multiply compressed weights use `compressed`
 instead.
 """
 
@@ -9,8 +9,17 @@ from __future__ import annotations
 
 from math import prod
 
+import numpy as np
+
+from irload.core.element import ElementType
+from irload.core.op import Op, is_builtin
+from irload.core.tensor import Array
 from irload.plan.ir.constant import Constant
+from irload.plan.wide import widened_array
 from irload.record import record
+
+MOVES = ("Reshape", "Squeeze", "Unsqueeze")
+"""Operations that may follow the multiplication by the scale."""
 
 
 @record()
@@ -22,36 +31,125 @@ class Compressed:
     zero_point: Constant | None
     shape: tuple[int, ...]
 
+    @property
+    def element(self) -> ElementType:
+        """The element type of the stored values."""
+        assert self.stored.element is not None
+        return self.stored.element
+
+    def groups(self, axis: int) -> int | None:
+        """The number of groups along an axis of `shape`, each of equal size, that share scales and zero points.
+
+        None if `shape` splits axes of `stored`.
+        """
+        parts = self._parts()
+        if parts is None:
+            return None
+        own, kept = parts[axis], 0
+        for factor in (self.scale, self.zero_point):
+            if factor is not None:
+                sizes = _wide(factor.shape, len(self.stored.shape))
+                kept = max([kept, *(k + 1 for k, at in enumerate(own) if sizes[at] != 1)])
+        return prod(self.stored.shape[at] for at in own[:kept])
+
+    def per_group(self, factor: Constant, axis: int) -> Array:
+        """Return scales or zero points in f32: the axes of `shape` with `axis` removed, then one element per group."""
+        parts, count = self._parts(), self.groups(axis)
+        if parts is None or count is None:
+            raise ValueError("the shape splits axes of the stored weights")
+        own = parts.pop(axis)
+        sizes = list(self.stored.shape)
+        for k, at in enumerate(own):
+            if prod(self.stored.shape[n] for n in own[:k]) == count:
+                sizes[at] = 1
+        array = np.asarray(widened_array(factor.array), np.float32)
+        array = np.broadcast_to(array.reshape(_wide(array.shape, len(sizes))), sizes)
+        outer = [prod(self.stored.shape[at] for at in part) for part in parts]
+        return array.transpose([at for part in (*parts, own) for at in part]).reshape(*outer, count)
+
+    def _parts(self) -> list[list[int]] | None:
+        """The axes of `stored` that form each axis of `shape`, None if one of them is split."""
+        stored = self.stored.shape
+        found: list[list[int]] = []
+        at = 0
+        for size in self.shape:
+            own: list[int] = []
+            while at < len(stored) and prod(stored[n] for n in own) < size:
+                own.append(at)
+                at += 1
+            if prod(stored[n] for n in own) != size:
+                return None
+            found.append(own)
+        rest = range(at, len(stored))
+        if any(stored[n] != 1 for n in rest) or (rest and not found):
+            return None
+        if rest:
+            found[-1] += rest
+        return found
+
 
 def compressed(constant: Constant) -> Compressed | None:
     """Return the compressed form of a constant, None if it is stored uncompressed. Reads no weights."""
-    at = _source(constant, "Convert", "Reshape")
+    at = _before(constant)
     scale: Constant | None = None
     zero_point: Constant | None = None
     if (product := _operands(at, "Multiply")) is not None:
-        at, scale = product
+        at, scale = product[0], _unconverted(product[1])
     if (difference := _operands(at, "Subtract")) is not None:
-        at, zero_point = difference[0], _source(difference[1], "Convert")
-    stored = _source(at, "Convert")
-    if stored is constant or stored.dtype.itemsize >= constant.dtype.itemsize:
+        at, zero_point = difference[0], _unconverted(difference[1])
+    stored = _unconverted(at)
+    if stored is constant or stored.element is None or constant.dtype != np.float32:
         return None
-    if scale is None and zero_point is None and stored.dtype.kind in "iub":
+    if stored.element.bits >= 8 * constant.dtype.itemsize:
+        return None
+    if scale is None and zero_point is None and stored.element.kind != "float":
         return None  # integers that are converted, as tables are
     return Compressed(stored, scale, zero_point, constant.shape)
 
 
-def _source(constant: Constant, *types: str) -> Constant:
-    """Return the constant before operations of these types, each at most once."""
-    for type in types:
-        if constant.recipe is not None and constant.recipe.op.type == type:
-            constant = constant.recipe.inputs[0]
+def _before(constant: Constant) -> Constant:
+    """Return the constant before operations that change its shape, and before conversions to f32."""
+    while (op := _operation(constant)) is not None:
+        if op.type not in MOVES and not (op.type == "Convert" and _is_widening(constant)):
+            break
+        assert constant.recipe is not None
+        constant = constant.recipe.inputs[0]
     return constant
+
+
+def _is_widening(constant: Constant) -> bool:
+    """True for the conversion of a computed f16 or bf16, which constants hold as f32."""
+    assert constant.recipe is not None
+    (source,) = constant.recipe.inputs
+    destination = constant.recipe.op.attributes["destination_type"]
+    return destination.name == "f32" and source.dtype == np.float32 and source.element is None
+
+
+def _unconverted(constant: Constant) -> Constant:
+    """Return the constant before its conversion to a float."""
+    op = _operation(constant)
+    if op is None or op.type != "Convert" or constant.dtype != np.float32:
+        return constant
+    assert constant.recipe is not None
+    return constant.recipe.inputs[0]
+
+
+def _operation(constant: Constant) -> Op | None:
+    """Return the built-in operation that computes a constant, None for any other constant."""
+    return constant.recipe.op if constant.recipe is not None and is_builtin(constant.recipe.op) else None
 
 
 def _operands(constant: Constant, type: str) -> tuple[Constant, Constant] | None:
     """Return the operands of the operation that computes a constant, the larger one first; None for another type."""
-    if constant.recipe is None or constant.recipe.op.type != type:
+    op = _operation(constant)
+    if op is None or op.type != type or op.attributes["auto_broadcast"] == "pdpd":
         return None
+    assert constant.recipe is not None
     first, second = constant.recipe.inputs
     turned = type == "Multiply" and prod(second.shape) > prod(first.shape)
     return (second, first) if turned else (first, second)
+
+
+def _wide(shape: tuple[int, ...], rank: int) -> tuple[int, ...]:
+    """Return a shape with leading axes of 1."""
+    return (*(1,) * (rank - len(shape)), *shape)

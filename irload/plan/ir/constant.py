@@ -8,7 +8,9 @@ from weakref import WeakValueDictionary, ref
 
 import numpy as np
 
+from irload.core.element import ElementType
 from irload.core.op import Op, is_builtin, widen
+from irload.core.packing import pack
 from irload.core.tensor import Array
 from irload.record import record
 
@@ -48,6 +50,8 @@ class Constant:
         depth: int = 0,
         place: object = None,
         recipe: Recipe | None = None,
+        element: ElementType | None = None,
+        codes: Callable[[], Array] | None = None,
     ) -> None:
         self.shape = shape
         self.dtype = dtype
@@ -55,6 +59,9 @@ class Constant:
         self.place = place
         self.recipe = recipe
         """The folded operation that computes the constant; compressed weights are recognised by it."""
+        self.element = element
+        """The element type in the file, if the constant is one of the file."""
+        self._codes = codes
         self._make = make
         self._strong = array
         self._weak = (lambda: None) if array is None else ref(array)
@@ -96,6 +103,15 @@ class Constant:
             if self.recipe is not None and self.recipe.widens and self.dtype == np.float32:
                 return self.recipe.inputs[0].array
         return self.array
+
+    @property
+    def codes(self) -> Array:
+        """The bytes in the file, in which values of few bits are packed; for a constant with an `element`."""
+        if self._codes is not None:
+            return self._codes()
+        if self.element is None:
+            raise ValueError("the constant is not one of a file")
+        return np.frombuffer(pack(self.array, self.element), np.uint8)
 
     @property
     def root(self) -> Constant:

@@ -3,32 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import field
+from dataclasses import field, replace
 
 from irload.plan.backends.llvm import intrinsics
-from irload.plan.backends.llvm.builder import Function, Pointer, Vec
+from irload.plan.backends.llvm.builder import Function, Vec
 from irload.plan.backends.llvm.elements import BF16, F32, SIZES
 from irload.plan.backends.llvm.target import Target
+from irload.plan.backends.llvm.widening import Compression
 from irload.record import record
 
 Multiply = Callable[[Function, Vec, Vec, Vec], Vec]
 """(f, sums, a, b) → sums + a · b, for vectors of words of a and b."""
-LoadVector = Callable[[Function, Pointer, int], Vec]
-"""(f, panel, offset) → one vector of words of b, from as many bytes as `Dot.step` says."""
 
 WORD = 4
-"""The bytes of a, and as a rule of b, for one lane of sums."""
-
-
-def _load(f: Function, panel: Pointer, offset: int) -> Vec:
-    return f.load(panel, offset, align=f.target.bytes)
+"""The bytes of a and b for one lane of sums."""
 
 
 @record()
 class Dot:
     """sums += Σ a · b over `k` consecutive elements of the sum in each lane. Its name is its key in the cache.
 
-    `a`, `b`, `sums`: the types of the data, of the packed weights as `load` returns them, and of the accumulators.
+    `a`, `b`, `sums`: the types of the data, of the packed weights, and of the accumulators. `weights`: the form in which
+    weights are stored if they are compressed; they are widened to `b` in registers.
     `rate`: instructions per cycle, for cost models. `registers`: for tiles of AMX, the instruction on three of them; a
     register of sums is then 16 rows of 64 bytes, else one vector. `multiply` also computes the rows of emulated tiles.
     """
@@ -40,9 +36,7 @@ class Dot:
     k: int
     multiply: Multiply = field(repr=False)
     rate: float
-    step: int = WORD
-    """The bytes of packed weights for one lane: fewer than a word if `load` widens them."""
-    load: LoadVector = field(default=_load, repr=False)
+    weights: Compression | None = None
     registers: Callable[[Function, int, int, int], None] | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
@@ -57,15 +51,26 @@ class Dot:
     @property
     def why(self) -> str:
         """The text for explanations."""
+        if self.weights is not None:
+            return f"compiled, weights stay {self.weights.element}"
         return "compiled" if self.a == F32 else f"compiled, {self.a} by {self.name}"
 
     def zero(self, f: Function) -> Vec:
         """A vector of sums without any term."""
         return f.zero(self.sums)
 
+    @property
+    def members(self) -> int:
+        """The words of the sum whose weights are stored in one word: more than one if they are compressed."""
+        return 1 if self.weights is None else self.weights.members
+
     def words(self, length: int) -> int:
         """The words of `length` elements of the sum."""
         return -(-length // self.k)
+
+    def nbytes(self, words: int, columns: int) -> int:
+        """The bytes of a panel of packed weights for a number of words of the sum."""
+        return words * columns * WORD if self.weights is None else self.weights.nbytes(words, columns)
 
 
 def _fma(f: Function, sums: Vec, a: Vec, b: Vec) -> Vec:
@@ -87,6 +92,13 @@ def _half(pairs: Vec, *, high: bool) -> Vec:
 
 
 FMA = Dot("FMA", F32, F32, F32, 1, _fma, 2)
+
+
+def compressed_dot(weights: Compression) -> Dot:
+    """The dot in f32 that widens compressed weights."""
+    return replace(FMA, weights=weights)
+
+
 PAIRS = Dot("AVX512_BF16", BF16, BF16, F32, 2, _pairs, 1)
 """Zen 4 starts one a cycle."""
 TILES = Dot("AMX", BF16, BF16, F32, 2, _pairs, 1 / 16, registers=intrinsics.dot_tiles)

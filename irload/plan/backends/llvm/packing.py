@@ -37,6 +37,8 @@ class Packing:
     tiles: int
     depth: int
     overlap: bool = False
+    beside: int = 0
+    """Bytes behind each panel for other data."""
 
     @staticmethod
     def panels(lanes: int, vectors: int) -> Packing:
@@ -81,7 +83,8 @@ class Packing:
 
     def nbytes(self, rows: int, columns: int, taps: int = 1) -> int:
         """The bytes of a packed matrix."""
-        return prod(self.shape(rows, columns, taps)) * SIZES[self.element]
+        shape = self.shape(rows, columns, taps)
+        return prod(shape) * SIZES[self.element] + shape[0] * self.beside
 
     def position(self, shape: tuple[int, int], tap: Index, row: Index, column: Index) -> Index:
         """The byte offset of an element, or of each of arrays that broadcast. `shape`: the taps and rows."""

@@ -25,6 +25,8 @@ from irload.plan.backends.llvm.row_table import BoundTable, External, Selected
 from irload.plan.backends.llvm.selection import TABLE
 from irload.plan.backends.llvm.selector import PackedConstants, Selector
 from irload.plan.backends.llvm.target import Target
+from irload.plan.ir.compressed import compressed
+from irload.plan.ir.constant import Constant
 from irload.plan.ir.program import Step, Value
 from irload.plan.ir.sized import hashable
 from irload.plan.memory.aliases import Aliases
@@ -52,8 +54,7 @@ class Packed:
 
     slot: int
     how: Hashable
-    pack: Callable[[Array], Array]
-    stored: bool
+    pack: Callable[[Constant], Array]
     array: Array
 
 
@@ -82,10 +83,10 @@ class RecordingSelector(Selector):
             self.plain[self.slots[value]] = found
         return found
 
-    def packed(self, value: Value, how: Hashable, pack: Callable[[Array], Array], *, stored: bool = False) -> Array:
-        found = Selector.packed(self, value, how, pack, stored=stored)
+    def packed_constant(self, value: Value, how: Hashable, pack: Callable[[Constant], Array]) -> Array:
+        found = Selector.packed_constant(self, value, how, pack)
         if value in self.slots:
-            self.packs.append(Packed(self.slots[value], how, pack, stored, found))
+            self.packs.append(Packed(self.slots[value], how, pack, found))
         return found
 
 
@@ -209,7 +210,7 @@ class RelocatableSegment:
         key = index, packed.slot, packed.how
         if key not in self._constants:
             arrays = [
-                selector.packed(values[packed.slot], packed.how, packed.pack, stored=packed.stored)
+                Selector.packed_constant(selector, values[packed.slot], packed.how, packed.pack)
                 for values in self._groups[index].values
             ]
             self._constants[key] = np.array([address(a) for a in arrays], np.int64), arrays
@@ -290,12 +291,21 @@ def _signature(step: Step, aliases: Aliases) -> Hashable:
     return type(step), own, order, tuple(_described(value, aliases, roots, slots) for value in values)
 
 
+def _form(constant: Constant) -> Hashable:
+    """The form of compressed weights; None if the constant is stored uncompressed."""
+    found = compressed(constant)
+    if found is None:
+        return None
+    factors = (found.stored, found.scale, found.zero_point)
+    return tuple(f and (f.shape, f.dtype, f.element) for f in factors)
+
+
 def _described(value: Value, aliases: Aliases, roots: dict[Value, Value], slots: Mapping[Value, int]) -> Hashable:
     """The properties of a value on which kernels depend. `roots`: the first value of the step in each root."""
     shape = value.dtype, hashable(value.shape)
     if value.source is not None:
         stored = value.source.recipe is not None and value.source.recipe.widens
-        return "constant", *shape, value.source.dtype, stored
+        return "constant", *shape, value.source.dtype, stored, _form(value.source)
     root, position = aliases.root(value), aliases.strided(value)
     first = roots.setdefault(root, value)
     distance = position.offset - aliases.strided(first).offset

@@ -61,12 +61,16 @@ class Selector:
 
         `stored`: `pack` reads f16 if the file holds f16 for f32. Raises ValueError for a value that is not constant.
         """
+        return self.packed_constant(value, how, lambda source: pack(source.stored if stored else source.array))
+
+    def packed_constant(self, value: Value, how: Hashable, pack: Callable[[Constant], Array]) -> Array:
+        """Return the same for a `pack` that reads the constant in another form."""
         source = value.source
         if source is None:
             raise ValueError(f"{value} is not constant")
         found = self._packs.get((how, source))
         if found is None:
-            found = self._packs[how, source] = pack(source.stored if stored else source.array)
+            found = self._packs[how, source] = pack(source)
             source.release()
         self.packed_weights.append(found)
         return found

@@ -6,16 +6,18 @@ are packed into panels of vectors in the order of the sum.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from math import gcd, prod
 from typing import Any
 
 from irload.ops.sliding import WindowAxis
 from irload.plan.backends.llvm.builder import AnyInt, Function, Int, Pointer, Vec
-from irload.plan.backends.llvm.dot import FMA, Dot
+from irload.plan.backends.llvm.dot import FMA, WORD, Dot
+from irload.plan.backends.llvm.elements import F32, I32
 from irload.plan.backends.llvm.target import LINE, Target
 from irload.plan.backends.llvm.tuning import L2_RATE, TAIL_GAIN, UNROLL
+from irload.plan.backends.llvm.widening import Panel
 from irload.record import record
 
 
@@ -53,6 +55,8 @@ class RegisterTile:
 
     `ahead`: cache lines of each later panel that a turn of the innermost loop prefetches, a few at a time: a burst
     would occupy all line-fill buffers. An element of the sum is a word of the `dot`.
+
+    If the dot's weights are compressed in groups, the first of two levels are the groups.
     """
 
     rows: tuple[TileRow, ...]
@@ -75,8 +79,16 @@ class _Sum:
         self.f = f
         self.tile = tile
         self.bounds = bounds
-        self.width = tile.panel * f.lanes * tile.dot.step
-        """The bytes of one element of the sum in a panel."""
+        columns, dot = tile.panel * f.lanes, tile.dot
+        self.width = columns * WORD
+        """The bytes of a row of words in a panel."""
+        self.panel = dot.nbytes(tile.length, columns)
+        """The bytes of a panel."""
+        self.compressed = None if dot.weights is None else Panel(dot.weights, tile.length, columns)
+        self.apply: list[Callable[[Vec], Vec]] = []
+        """For each vector of compressed weights, the function that applies scale and zero point."""
+        self.loaded: dict[tuple[int, int], Vec] = {}
+        """Words of compressed weights in the current turn, by row and vector."""
 
     def level(self, k: int, x: Pointer, w: Pointer, state: list[Any], rows: Sequence[int]) -> list[Any]:
         """The pointer to later weights, and the sums of the tile, after the loops from `k` inwards for those rows."""
@@ -91,23 +103,35 @@ class _Sum:
             return self._run(level.count, level.x, x, w, state, rows)
         if k == len(levels) - 2 and whole:
             after = levels[k + 1]
-            if after.axis is None and level.x == after.count * after.x:
+            if after.axis is None and level.x == after.count * after.x and self.compressed is None:
                 return self._run(level.count * after.count, after.x, x, w, state, rows)
         first, last = self.bounds.get(k, (0, level.count))
         return self._turns(k, first, last, x, w, state, rows)
+
+    def enter(self, w: Pointer, group: AnyInt) -> None:
+        """Begin a group of compressed weights. `w`: the first panel."""
+        if self.compressed is not None:
+            places = [self._place(v) for v in range(self.tile.vectors)]
+            self.apply = [self.compressed.factors(self.f, w + panel, group, column) for panel, column in places]
+
+    def _place(self, v: int) -> tuple[int, int]:
+        """The offset of the panel that has a vector of weights, and its first column there."""
+        panel, at = divmod(v, self.tile.panel)
+        return panel * self.panel, at * self.f.lanes
 
     def _turns(
         self, k: int, first: AnyInt, last: AnyInt, x: Pointer, w: Pointer, state: list[Any], rows: Sequence[int]
     ) -> list[Any]:
         """A loop of level `k`, with all levels within it."""
         step = self.tile.levels[k].x
-        inner = prod(each.count for each in self.tile.levels[k + 1 :]) * self.width
-        x, w = x + first * step, w + first * inner
+        inner = prod(each.count for each in self.tile.levels[k + 1 :]) // self.tile.dot.members * self.width
+        panel, x, w = w, x + first * step, w + first * inner
         if isinstance(first, int) and last == first + 1:
             return self.level(k + 1, x, w, state, rows)
 
-        def body(_: Int, carried: list[Any]) -> list[Any]:
+        def body(turn: Int, carried: list[Any]) -> list[Any]:
             xs, ws, *own = carried
+            self.enter(panel, turn)
             return [xs + step, ws + inner, *self.level(k + 1, xs, ws, own, rows)]
 
         return self.f.loop(first, last, 1, body, [x, w, *state])[2:]
@@ -127,25 +151,29 @@ class _Sum:
 
     def _run(self, count: int, stride: int, x: Pointer, w: Pointer, state: list[Any], rows: Sequence[int]) -> list[Any]:
         """The innermost loop: elements of the data `stride` bytes apart."""
-        whole = count // UNROLL * UNROLL if count > 2 * UNROLL else 0
+        members = self.tile.dot.members
+        turn = max(UNROLL, members)
+        whole = count // turn * turn if count > 2 * turn else 0
 
         def body(_: Int, carried: list[Any]) -> list[Any]:
             xs, ws, *own = carried
+            self.loaded = {}
             asked = [
-                panel * self.tile.length * self.width + LINE * line
+                panel * self.panel + LINE * line
                 for panel in range(-(-self.tile.vectors // self.tile.panel))
                 for line in range(self.tile.ahead)
             ]
-            for u in range(UNROLL):
-                for place in asked[u::UNROLL]:
+            for u in range(turn):
+                for place in asked[u::turn]:
                     self.f.prefetch(own[0], place)
                 own = self._element(xs, ws, u * stride, u, own, rows)
             if self.tile.ahead:
                 own[0] = own[0] + LINE * self.tile.ahead
-            return [xs + UNROLL * stride, ws + UNROLL * self.width, *own]
+            return [xs + turn * stride, ws + turn // members * self.width, *own]
 
         if whole:
-            x, w, *state = self.f.loop(0, whole, UNROLL, body, [x, w, *state])
+            x, w, *state = self.f.loop(0, whole, turn, body, [x, w, *state])
+        self.loaded = {}
         for u in range(count - whole):
             state = self._element(x, w, u * stride, u, state, rows)
         return state
@@ -153,17 +181,27 @@ class _Sum:
     def _element(self, x: Pointer, w: Pointer, offset: int, k: int, state: list[Any], rows: Sequence[int]) -> list[Any]:
         f, tile = self.f, self.tile
         state = list(state)
-        panels = tile.length * self.width
-        weights = [
-            tile.dot.load(f, w, v // tile.panel * panels + k * self.width + v % tile.panel * f.lanes * tile.dot.step)
-            for v in range(tile.vectors)
-        ]
+        weights = [self._weights(w, k, v) for v in range(tile.vectors)]
         for r in rows:
             element = f.broadcast(x, tile.rows[r].x + offset)
             for v in range(tile.vectors):
                 at = 1 + r * tile.vectors + v
                 state[at] = tile.dot.multiply(f, state[at], element, weights[v])
         return state
+
+    def _weights(self, w: Pointer, k: int, v: int) -> Vec:
+        """A vector of weights of element `k` of a turn."""
+        panel, column = self._place(v)
+        row, member = divmod(k, self.tile.dot.members)
+        word = self.loaded.get((row, v))
+        if word is None:
+            offset = panel + row * self.width + column * WORD
+            kind = F32 if self.compressed is None else I32
+            word = self.f.load(w, offset, align=self.f.target.bytes, element=kind)
+        if self.compressed is None:
+            return word
+        self.loaded[row, v] = word
+        return self.apply[v](self.compressed.compression.widening.widen(self.f, word, member))
 
 
 def write_sums(
@@ -181,7 +219,10 @@ def write_sums(
     `start`: the initial sums, zeros by default.
     """
     sums = start or [tile.dot.zero(f)] * (len(tile.rows) * tile.vectors)
-    return _Sum(f, tile, bounds).level(0, x, w, [ahead or w, *sums], range(len(tile.rows)))[1:]
+    found = _Sum(f, tile, bounds)
+    if len(tile.levels) == 1:
+        found.enter(w, 0)
+    return found.level(0, x, w, [ahead or w, *sums], range(len(tile.rows)))[1:]
 
 
 @lru_cache(1024)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from math import prod
 
 import numpy as np
@@ -10,11 +11,13 @@ import numpy as np
 from irload.core.tensor import Array
 from irload.ops.sliding import WindowAxis
 from irload.plan.backends.llvm.axes import Axis
-from irload.plan.backends.llvm.dot import Dot
+from irload.plan.backends.llvm.dot import FMA, Dot, compressed_dot
 from irload.plan.backends.llvm.elements import element_of
 from irload.plan.backends.llvm.kernel import Launch, Temporary
+from irload.plan.backends.llvm.kernels.compressed import PackedPanels, compression_of
 from irload.plan.backends.llvm.kernels.contraction.build import (
     Results,
+    compressed_product,
     packing_of,
     register_product,
     shared,
@@ -30,6 +33,8 @@ from irload.plan.backends.llvm.kernels.windows import CopiedAxis
 from irload.plan.backends.llvm.packing import Packing
 from irload.plan.backends.llvm.selector import Selector
 from irload.plan.backends.llvm.tuning import PANEL
+from irload.plan.ir.compressed import compressed
+from irload.plan.ir.constant import Constant
 from irload.plan.ir.expression import Expression
 from irload.plan.ir.program import Value
 from irload.plan.ir.steps import MatMulStep
@@ -39,11 +44,19 @@ from irload.record import record
 def select_matmul(step: MatMulStep, selector: Selector) -> list[Launch]:
     """A matmul with leading axes that broadcast."""
     dot, b = chosen_dot(step, selector), step.inputs[1]
+    found = compressed(b.source) if b.source is not None and dot is FMA else None
+    axis = -1 if step.transpose_b else -2
+    form = None if found is None else compression_of(found, axis)
+    dot = dot if form is None else compressed_dot(form)
     a, out = selector.stored(step.inputs[0]), selector.stored(step.output)
     tensors = [out, *(np.broadcast_to(selector.stored(v), out.shape) for v in step.operands)]
     a = a.swapaxes(-1, -2) if step.transpose_a else a
     how = (b.shape[:-2], tensors, step.epilogue, dot, selector)
     rows = RowContraction.of(step.inputs[0], a, *how, constant=b.is_constant)
+    if form is not None:
+        panels = PackedPanels(form, rows.chunks.depth, rows.product.packed_channels)
+        packed = selector.packed_constant(b, (panels, axis), partial(_packed, panels, axis, selector))
+        return [*rows.copies, rows.launch(packed, tensors, selector)]
     if b.is_constant:
 
         def pack(weights: Array) -> Array:
@@ -59,6 +72,12 @@ def select_matmul(step: MatMulStep, selector: Selector) -> list[Launch]:
     return [*rows.copies, selector.launch(pack_b, [weights, place]), rows.launch(place, tensors, selector)]
 
 
+def _packed(panels: PackedPanels, axis: int, selector: Selector, constant: Constant) -> Array:
+    found = compressed(constant)
+    assert found is not None
+    return panels.pack(found, axis, selector.target, selector.threads)
+
+
 @record()
 class RowContraction:
     """The rows of matrices times packed weights, and the copies of the data that it reads, if any."""
@@ -66,7 +85,12 @@ class RowContraction:
     data: Array | Temporary
     copies: list[Launch]
     product: Contraction
-    packing: Packing
+    chunks: Chunks
+
+    @property
+    def packing(self) -> Packing:
+        """The layout of uncompressed weights."""
+        return packing_of(self.product, self.chunks)
 
     @staticmethod
     def of(
@@ -98,10 +122,12 @@ class RowContraction:
         results = Results.of(tensors, -1, n, epilogue)
         if dot.tiled:
             product = tile_product(dot, axes, chunks, (0,), results, tile_width(n))
+        elif dot.weights is not None:
+            product = compressed_product(selector.target, dot, axes, chunks.levels(dot)[0], results, PANEL)
         else:
             product = register_product(selector.target, dot, axes, chunks.levels(dot), results, panel=PANEL)
         product = shared(product, selector.threads, nbytes)
-        return RowContraction(data, copies, product, packing_of(product, chunks))
+        return RowContraction(data, copies, product, chunks)
 
     def launch(self, packed: Array | Temporary, results: Sequence[Array | Temporary], selector: Selector) -> Launch:
         """The product, which runs after the `copies`. `results`: y and the operands."""

@@ -54,7 +54,8 @@ class Pack(Kernel):
         none, size = (0,) * len(self.outer), SIZES[self.source]
         steps = (0, size) if self.steps[1] == size else (size if self.steps[0] == size else 0, 0)
         taps = None if self.taps is None else 0
-        return replace(self, outer=none, strides=none, shape=(0, 0), steps=steps, taps=taps)
+        packing = replace(self.packing, beside=0)
+        return replace(self, packing=packing, outer=none, strides=none, shape=(0, 0), steps=steps, taps=taps)
 
     @property
     def numbers(self) -> tuple[int, ...]:

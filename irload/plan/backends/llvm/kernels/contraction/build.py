@@ -86,6 +86,34 @@ def register_product(
     return in_parts(product)
 
 
+def compressed_product(
+    target: Target,
+    dot: Dot,
+    axes: Sequence[Axis],
+    elements: Level,
+    results: Results,
+    panel: int,
+) -> Product:
+    """The contraction by compressed weights: one tile widens them in registers, several tiles share a widened panel."""
+    assert dot.weights is not None
+    kept = outer_and_columns(axes)
+    vectors = -(-results.channels // target.lanes)
+    panel = min(panel, vectors)
+    described = _described(dot, kept, results, 0)
+    rows, most = kept[-1].size, target.registers // 2
+    separate = any(axis.strides[0] for axis in kept)
+    if separate or (rows * panel <= most and prod(axis.size for axis in kept[:-1]) == 1):
+        rows = min(rows, max(most // panel, 1))
+        vectors = panel * max(1, min(most // rows, 4, vectors) // panel)
+        count = dot.weights.groups(elements.count)
+        group = elements.count // count
+        levels = (elements,) if count == 1 else (Level(count, group * elements.x), Level(group, elements.x))
+        return Product(*described, rows, levels, target.lanes, vectors, panel, cached=target.cached)
+    rows, vectors = tile_shape(target, rows, results.channels, panel, kept[-1].strides[1], widest=panel)
+    made = Product(*described, rows, (elements,), target.lanes, vectors, panel, cached=target.cached, widens=True)
+    return in_parts(made)
+
+
 def tile_product(
     dot: Dot,
     axes: Sequence[Axis],
@@ -139,6 +167,7 @@ def shared(product: AnyContraction, threads: int, data: int) -> AnyContraction:
     panels = replace(product, shared=PANELS)
     by_units, by_panels = _balance(product.count, threads), _balance(panels.count, threads)
     better = by_panels > 1.05 * by_units or (product.weight_bytes > data and by_panels >= 0.95 * by_units)
+    better |= product.begins_panels and by_panels >= 0.8 * by_units
     return panels if better else product
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import field
 from math import prod
 from typing import Any, ClassVar
@@ -91,6 +92,11 @@ class Contraction(Kernel):
         """The bytes of one packed matrix of weights."""
 
     @property
+    def begins_panels(self) -> bool:
+        """True if the set-up of a panel takes time, once for each block."""
+        return False
+
+    @property
     def parts(self) -> int:
         """The parts of the sum, of which all units of a block take one before the next."""
         return 1
@@ -120,6 +126,7 @@ class Contraction(Kernel):
             def part(k: AnyInt) -> None:
                 def panel(p: Int, _: list[Any]) -> None:
                     final = None if ends is None else ends & f.equal(p + 1, last)
+                    self._begin_panel(f, pointers, p, k)
 
                     def unit(u: Int, _: list[Any]) -> None:
                         self._write_unit(f, Turn(pointers, numbers, start, u, p, k, final))
@@ -144,6 +151,9 @@ class Contraction(Kernel):
     @abstractmethod
     def _write_unit(self, f: Function, turn: Turn) -> None:
         """Write the results of one unit for one panel."""
+
+    def _begin_panel(self, f: Function, pointers: Sequence[Pointer], panel: Int, part: AnyInt) -> None:
+        """Emit the set-up of a panel, or of a part of it, before the units of a block."""
 
     def _prepare(self, f: Function) -> None:
         """Emit the set-up of a thread, before its first block."""

@@ -26,7 +26,8 @@ def in_parts(product: Product) -> Product:
     if rest:
         is_split = first.windows is not None and first.windows.size > 0 and first.axis != -1  # rows of taps
         return replace(product, split=is_split)
-    parts = next((n for n in range(2, length // PART * 2 + 2) if length % (n * UNROLL) == 0 and length <= n * PART), 1)
+    turn = max(UNROLL, product.dot.members)
+    parts = next((n for n in range(2, length // PART * 2 + 2) if length % (n * turn) == 0 and length <= n * PART), 1)
     if parts == 1 or first.axis is not None:
         return product
     own = length // parts

@@ -12,11 +12,13 @@ from irload.plan.backends.llvm.dot import WORD
 from irload.plan.backends.llvm.kernels.contraction.heights import any_heights, counts, even_heights
 from irload.plan.backends.llvm.kernels.contraction.nest import Contraction, Turn
 from irload.plan.backends.llvm.kernels.contraction.results import TileResults
+from irload.plan.backends.llvm.kernels.contraction.widened import WidenedPart
 from irload.plan.backends.llvm.kernels.loops import indices
 from irload.plan.backends.llvm.kernels.windows import emit_taps
 from irload.plan.backends.llvm.target import LINE
 from irload.plan.backends.llvm.tile import Level, RegisterTile, TileRow, write_sums
 from irload.plan.backends.llvm.tuning import MANY_TILES, RESIDENT_WEIGHTS, SHORT_BLOCK, UNROLL
+from irload.plan.backends.llvm.widening import Panel
 from irload.record import record
 
 
@@ -34,7 +36,8 @@ class Product(Contraction):
     tile read padding), channels, levels and strides (immediate offsets).
 
     `cached`: bytes of data that stay in the cache while weights pass through it. `split`: each turn of the outermost
-    level is a part of the sum; partial sums are stored in y.
+    level is a part of the sum; partial sums are stored in y. `widens`: compressed weights of a panel are widened once
+    for all tiles of a block, into scratch memory; else each tile widens them in registers.
     """
 
     levels: tuple[Level, ...]
@@ -45,6 +48,7 @@ class Product(Contraction):
     block: int = 0
     cached: int = SHORT_BLOCK
     split: bool = False
+    widens: bool = False
 
     @property
     def code(self) -> Product:
@@ -83,7 +87,7 @@ class Product(Contraction):
 
     @property
     def _panel_bytes(self) -> int:
-        return self.panel * self._length * self.lanes * self.dot.step
+        return self.dot.nbytes(self._length, self.packed_channels)
 
     @property
     def _group_bytes(self) -> int:
@@ -154,7 +158,7 @@ class Product(Contraction):
         if self.block:
             return self.block
         read = prod(level.read for level in self.levels) // self.parts
-        weights = self.dot.step * self.channels * self._length
+        weights = self.dot.nbytes(self._length, self.channels)
         streamed = read + self.channels * (1 + len(self.operands))
         room, each = (self.cached, read) if weights > RESIDENT_WEIGHTS else (SHORT_BLOCK, streamed)
         most = max(1, room // max(WORD * self.rows * each, 1))
@@ -166,9 +170,31 @@ class Product(Contraction):
 
         A block may have half of the most tiles.
         """
-        if self._block == 1 or self.panels == 1:
+        if self._block == 1 or self.panels == 1 or self.dot.weights is not None:
             return 0
-        return -(-UNROLL * self.panel * self.lanes * self.dot.step // (LINE * (self._block // 2 + 1)))
+        return -(-UNROLL * self.packed_channels * WORD // (LINE * (self._block // 2 + 1)))
+
+    @property
+    def begins_panels(self) -> bool:
+        return self.widens
+
+    @property
+    def _part(self) -> WidenedPart:
+        """The part of a panel that is widened at once."""
+        weights = self.dot.weights
+        assert weights is not None
+        return WidenedPart(Panel(weights, self._length, self.packed_channels), self._length // self.parts)
+
+    @property
+    def scratch(self) -> int:
+        return self._part.nbytes if self.widens else 0
+
+    def _begin_panel(self, f: Function, pointers: Sequence[Pointer], panel: Int, part: AnyInt) -> None:
+        if self.widens:
+            name = "widen"
+            if not f.module.has(name):
+                self._part.write(f.module.function(name, ["ptr panel", "ptr to", "i64 part"]))
+            f.call(name, [pointers[1] + panel * self._panel_bytes, f["scratch"], part])
 
     def _block_size(self, f: Function, begin: AnyInt, end: AnyInt, numbers: list[Int]) -> AnyInt:
         own = end - begin
@@ -193,7 +219,10 @@ class Product(Contraction):
         w: AnyInt = turn.panel * self._group_bytes
         for index, stride in zip(outer, self.weights, strict=True):
             w = w + index * (stride * self.matrix_bytes)
-        places = [self.x.place(f, x, outer, column, channel), weights + w]
+        panel = weights + w
+        if self.widens:
+            panel = f["scratch"] + turn.part * -self._part.nbytes
+        places = [self.x.place(f, x, outer, column, channel), panel]
         ahead: AnyInt = 0
         if self._ahead:
             lines = self._length // self.parts // UNROLL * self._ahead
@@ -278,7 +307,8 @@ class Product(Contraction):
         self, f: Function, rows: tuple[TileRow, ...], channels: int, bounds: dict[int, tuple[AnyInt, AnyInt]]
     ) -> None:
         vectors = -(-channels // self.lanes)
-        tile = RegisterTile(rows, vectors, self.panel, self.levels, self._ahead, self.dot)
+        dot = replace(self.dot, weights=None) if self.widens else self.dot
+        tile = RegisterTile(rows, vectors, self.panel, self.levels, self._ahead, dot)
         operands = [(f[f"operand{k}"], access) for k, access in enumerate(self.operands)]
         results = TileResults(self.epilogue, len(rows), channels, (f["y"], self.y), operands)
         results.ask(f)

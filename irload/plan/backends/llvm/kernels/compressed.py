@@ -1,0 +1,113 @@
+"""Compressed weights of matmuls: the form in which kernels read them, and their packing, which never widens them."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import numpy as np
+from ml_dtypes import bfloat16
+
+from irload.core import element as et
+from irload.core.packing import unpack
+from irload.core.tensor import Array
+from irload.plan.backends.llvm.elements import BF16, DTYPES, F16, F32, U8
+from irload.plan.backends.llvm.kernel import address
+from irload.plan.backends.llvm.kernels.immediate import prepare
+from irload.plan.backends.llvm.kernels.packing import Pack
+from irload.plan.backends.llvm.packing import Packing
+from irload.plan.backends.llvm.target import Target
+from irload.plan.backends.llvm.weight_memory import weight_bytes
+from irload.plan.backends.llvm.widening import WIDENINGS, WORD, Compression
+from irload.plan.ir.compressed import Compressed
+from irload.record import record
+
+_SCALES: dict[np.dtype[Any], str] = {
+    np.dtype(np.float16): F16,
+    np.dtype(bfloat16): BF16,
+    et.f8e8m0.dtype: BF16,
+}
+"""The types in which scales are packed, by the stored type; f32 by default. Each contains all stored values."""
+
+
+def compression_of(found: Compressed, axis: int) -> Compression | None:
+    """Return the form for sums along an axis of the weights, None if kernels do not support it."""
+    widening, groups, length = WIDENINGS.get(found.element.name), found.groups(axis), found.shape[axis]
+    if widening is None or groups is None or not length:
+        return None
+    group = length // groups if groups > 1 else 0
+    if group % widening.members:
+        return None
+    scale = None if found.scale is None else _SCALES.get(found.scale.dtype, F32)
+    zero = None
+    if found.zero_point is not None:
+        zero = U8 if found.zero_point.element is found.element and found.element.kind != "float" else F32
+    return Compression(found.element.name, group, scale, zero)
+
+
+@record()
+class PackedPanels:
+    """The layout of compressed matrices [group, column, sum]: panels of words, behind each its scales and zero points.
+
+    A panel has `columns` columns; a matrix sums over `length` elements.
+    """
+
+    compression: Compression
+    length: int
+    columns: int
+
+    @property
+    def words(self) -> Packing:
+        """The layout of the words, which are packed as f32."""
+        return Packing(F32, self.columns, 1, 1, beside=self.compression.beside(self.length, self.columns))
+
+    def pack(self, found: Compressed, axis: int, target: Target, threads: int) -> Array:
+        """Pack weights that are summed along `axis`."""
+        words = _words(found, axis)
+        matrices = words.reshape(-1, *words.shape[-2:]).view(np.float32).swapaxes(1, 2)
+        kernel = Pack.of(self.words, matrices)
+        packed = weight_bytes(kernel.nbytes)
+        prepare(kernel.code, target, [address(matrices), address(packed), *kernel.numbers], kernel.count, threads)
+        form, at = self.compression, self.compression.words(self.length) * self.columns * WORD
+        for factor, kind in ((found.scale, form.scale), (found.zero_point, form.zero)):
+            if factor is not None and kind is not None:
+                bias = form.widening.bias if factor is found.zero_point else 0
+                at += self._pack_factors(packed, at, found.per_group(factor, axis) + np.float32(bias), kind)
+        return packed
+
+    def _pack_factors(self, packed: Array, start: int, factors: Array, kind: str) -> int:
+        """Pack one factor per column and group behind the words of each panel, and return its bytes in a panel."""
+        *lead, columns, groups = factors.shape
+        panels = -(-columns // self.columns)
+        dtype, stride = DTYPES[kind], packed.size // (prod(lead) * panels)
+        wide = np.zeros((prod(lead), panels * self.columns, groups), dtype)
+        wide[:, :columns] = factors.reshape(-1, columns, groups)
+        shape = (prod(lead) * panels, groups, self.columns)
+        into = packed.reshape(-1, stride)[:, start : start + prod(shape[1:]) * dtype.itemsize]
+        into[...] = wide.reshape(shape[0], self.columns, groups).swapaxes(1, 2).reshape(shape[0], -1).view(np.uint8)
+        return prod(shape[1:]) * dtype.itemsize
+
+
+def _words(found: Compressed, axis: int) -> Array:
+    """The codes in words of elements that are consecutive along an axis, which becomes the last one."""
+    widening, rank = WIDENINGS[found.element.name], len(found.shape)
+    codes, length = _aligned(found.stored.codes), found.shape[axis]
+    if axis % rank == rank - 1 and length % widening.members == 0:
+        words = codes.view(np.uint32).reshape(*found.shape[:-1], length // widening.members)
+    else:
+        each = codes if widening.bits >= 8 else unpack(codes, et.u4, (2 * codes.size,))[: prod(found.shape)]
+        each = each.view(np.uint16) if widening.bits == 16 else each
+        moved = np.moveaxis(each.reshape(found.shape), axis, -1)
+        wide = np.zeros((*moved.shape[:-1], -(-length // widening.members), widening.members), moved.dtype)
+        wide.reshape(*moved.shape[:-1], -1)[..., :length] = moved
+        words = np.zeros(wide.shape[:-1], np.uint32)
+        for member in range(widening.members):
+            words |= wide[..., member].astype(np.uint32) << np.uint32(widening.bits * member)
+    if widening.bias:
+        words = words ^ np.uint32(sum(widening.bias << at for at in range(0, 8 * WORD, widening.bits)))
+    return words
+
+
+def _aligned(codes: Array) -> Array:
+    return codes if address(codes) % WORD == 0 and codes.flags.c_contiguous else codes.copy()
+

@@ -1,0 +1,174 @@
+"""Compressed weights in registers: words of packed codes → f32, with scales and zero points of groups.
+
+A word is 4 bytes: consecutive elements of the sum of one column, the first one in the lowest bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from irload.core import element as et
+from irload.core.packing import unpack
+from irload.plan.backends.llvm.builder import AnyInt, Function, Pointer, Vec
+from irload.plan.backends.llvm.elements import BF16, F16, F32, SIZES, U8
+from irload.plan.backends.llvm.operands import load_lanes
+from irload.plan.backends.llvm.target import LINE
+from irload.plan.backends.llvm.values import vec_type
+from irload.record import record
+
+WORD = 4
+
+
+@record()
+class Widening:
+    """How codes of an element type become f32.
+
+    `code`: from codes in lanes of i32; `member`: from one of the elements of each word, by default its code. `bias`:
+    added to integers when they are packed, so that codes are unsigned.
+    """
+
+    bits: int
+    code: Callable[[Function, Vec], Vec] | None = None
+    member: Callable[[Function, Vec, int], Vec] | None = None
+    bias: int = 0
+
+    @property
+    def members(self) -> int:
+        """The elements of a word."""
+        return 8 * WORD // self.bits
+
+    def widen(self, f: Function, word: Vec, member: int) -> Vec:
+        """One of the elements of each word, as f32."""
+        if self.member is not None:
+            return self.member(f, word, member)
+        assert self.code is not None
+        return self.code(f, self.codes(word, member))
+
+    def codes(self, word: Vec, member: int) -> Vec:
+        """One of the codes of each word."""
+        shifted = word.shifted_right(self.bits * member) if member else word
+        return shifted if member == self.members - 1 else shifted & ((1 << self.bits) - 1)
+
+
+def _integer(f: Function, codes: Vec) -> Vec:
+    return codes.converted()
+
+
+def _half(f: Function, word: Vec, member: int) -> Vec:
+    halves = word.bitcast(vec_type("i16", 2 * f.lanes))
+    own = f.shuffle(halves, halves, range(member, 2 * f.lanes, 2))
+    return own.bitcast(vec_type(F16, f.lanes)).cast("fpext", F32)
+
+
+def _brain(f: Function, word: Vec, member: int) -> Vec:
+    return (word & -65536 if member else word << 16).floats()
+
+
+def _listed(element: et.ElementType) -> Widening:
+    """Few values, which are looked up in a table."""
+    codes = np.arange(1 << element.bits, dtype=np.uint8)
+    if element.bits == 4:
+        codes = codes[::2] | codes[1::2] << 4
+    values = unpack(codes, element, (1 << element.bits,)).astype(np.float32)
+
+    def look_up(f: Function, codes: Vec) -> Vec:
+        return f.gather(f.table(element.name, values.view(np.int64).tolist()), codes)
+
+    return Widening(element.bits, look_up)
+
+
+WIDENINGS = {
+    "u4": Widening(4, _integer),
+    "i4": Widening(4, _integer, bias=8),
+    "u8": Widening(8, _integer),
+    "i8": Widening(8, _integer, bias=128),
+    "f16": Widening(16, member=_half),
+    "bf16": Widening(16, member=_brain),
+    **{element.name: _listed(element) for element in (et.nf4, et.f4e2m1, et.f8e4m3, et.f8e5m2)},
+}
+"""By the name of the element type."""
+
+
+@record()
+class Compression:
+    """The form of packed weights: the element type, and the scale and zero point of each group of the sum.
+
+    `group`: elements of a group, 0 for one group. `scale`: the type of scales, None without. `zero`: u8 or f32.
+    """
+
+    element: str
+    group: int = 0
+    scale: str | None = None
+    zero: str | None = None
+
+    @property
+    def widening(self) -> Widening:
+        """How elements become f32."""
+        return WIDENINGS[self.element]
+
+    @property
+    def members(self) -> int:
+        """The elements of a word."""
+        return self.widening.members
+
+    def groups(self, length: int) -> int:
+        """The groups of a sum."""
+        return length // self.group if self.group else 1
+
+    def words(self, length: int) -> int:
+        """The words of a sum."""
+        return -(-length // self.members)
+
+    def nbytes(self, length: int, columns: int) -> int:
+        """The bytes of a panel: its words, scales and zero points."""
+        return self.words(length) * columns * WORD + self.beside(length, columns)
+
+    def beside(self, length: int, columns: int) -> int:
+        """The bytes of the scales and zero points behind the words of a panel, in whole cache lines."""
+        each = sum(SIZES[kind] for kind in (self.scale, self.zero) if kind)
+        return -(-self.groups(length) * columns * each // LINE) * LINE
+
+
+@record()
+class Panel:
+    """Reads a panel of compressed weights of `columns` columns for sums of `length` elements."""
+
+    compression: Compression
+    length: int
+    columns: int
+
+    @property
+    def width(self) -> int:
+        """The bytes of a row of words."""
+        return self.columns * WORD
+
+    def factors(self, f: Function, panel: Pointer, group: AnyInt, column: int) -> Callable[[Vec], Vec]:
+        """Load scales and zero points of a group for a vector of columns: the function that applies them."""
+        form = self.compression
+        scales = form.words(self.length) * self.width
+        zeros = scales + form.groups(self.length) * self.columns * SIZES.get(form.scale or "", 0)
+
+        def load(start: int, kind: str) -> Vec:
+            at = panel + (group * (self.columns * SIZES[kind]) + (start + column * SIZES[kind]))
+            if kind == U8:
+                return f.load(at, element="i8").cast("zext", "i32").converted()
+            return load_lanes(f, at, 0, None, kind)
+
+        scale = load(scales, form.scale) if form.scale else None
+        bias = form.widening.bias
+        zero = load(zeros, form.zero) if form.zero else f.number(bias) if bias else None
+        if zero is not None and scale is not None and form.scale != F32 != form.zero:
+            offset = -(zero * scale)  # exact, as both have few bits, and so is the sum
+            return lambda code: f.fma(code, scale, offset)
+
+        def apply(code: Vec) -> Vec:
+            code = code if zero is None else code - zero
+            return code if scale is None else code * scale
+
+        return apply
+
+    def words(self, f: Function, panel: Pointer, row: int, column: int) -> Vec:
+        """A vector of words."""
+        return f.load(panel, row * self.width + column * WORD, align=f.target.bytes, element="i32")

@@ -1,0 +1,71 @@
+"""Matmuls of compressed weights by compiled kernels, every buffer between protected pages."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+pytest.importorskip("llvmlite")
+
+from irload.core import element as et
+from irload.core.element import ElementType
+from irload.plan.backends.llvm.target import Target
+from irload.plan.ir.steps import MatMulStep
+from tests.plan.compressed_weights import ELEMENTS, Weights
+from tests.plan.exact import plan_of
+from tests.plan.graphs import Net
+from tests.plan.llvm.harness import TARGETS, run_step
+
+
+def check(weights: Weights, rows: int, target: Target, threads: int = 1, *, at_end: bool = True) -> None:
+    """Compare the kernel with a product in f64 of the weights as `compute` decompresses them."""
+    net = Net()
+    data = net.input(*weights.lead, rows, weights.length)
+    y = net.op("MatMul", data, weights.of(net), transpose_a=False, transpose_b=weights.transposed)
+    (step,) = (s for s in plan_of(net.model(y), net.shapes).program.steps if isinstance(s, MatMulStep))
+    x = np.random.default_rng(1).standard_normal(net.shapes[0]).astype(np.float32)
+    source = step.inputs[1].source
+    assert source is not None
+    (found,) = run_step(step, [x], target, threads, at_end=at_end)
+    wide = source.array.astype(np.float64)
+    expected = x.astype(np.float64) @ (wide.swapaxes(-1, -2) if weights.transposed else wide)
+    assert np.abs(found - expected).max() <= 5e-6 * np.abs(expected).max() + 1e-6
+
+
+@pytest.mark.parametrize("target", TARGETS, ids=lambda t: t.name)
+@pytest.mark.parametrize("element", ELEMENTS, ids=lambda e: e.name)
+@pytest.mark.parametrize("transposed", [True, False])
+def test_elements(element: ElementType, target: Target, transposed: bool) -> None:
+    weights = Weights(element, 40, 96, 1, transposed=transposed)
+    for rows in (1, 5, 64):
+        check(weights, rows, target)
+        check(replace(weights, groups=3, zero=element.kind != "float"), rows, target, 2)
+
+
+@pytest.mark.parametrize("at_end", [True, False])
+@pytest.mark.parametrize("seed", range(12))
+def test_random_shapes(seed: int, at_end: bool) -> None:
+    rng = np.random.default_rng(seed)
+    element = ELEMENTS[rng.integers(len(ELEMENTS))]
+    groups = int(rng.integers(0, 5))
+    length = int(rng.integers(1, 9)) * 8 * groups if groups > 1 else int(rng.integers(1, 200))
+    weights = Weights(
+        element,
+        int(rng.integers(1, 70)),
+        length,
+        groups,
+        bool(rng.random() < 0.5 and groups),
+        str(rng.choice(["f16", "bf16", "f32"])),
+        bool(rng.random() < 0.5),
+        (3,) if rng.random() < 0.2 else (),
+    )
+    for rows in (1, 2, 5, 64):
+        check(weights, rows, TARGETS[seed % len(TARGETS)], 1 + seed % 2, at_end=at_end)
+
+
+def test_long_sums_in_parts_of_groups() -> None:
+    for rows in (1, 64):
+        check(Weights(et.u4, 33, 4864, 38, zero=True), rows, TARGETS[0])
+        check(Weights(et.i8, 33, 3000, 1), rows, TARGETS[0])
