@@ -17,6 +17,7 @@ from irload.core.size import has_sizes
 from irload.core.tensor import Array, TensorType
 from irload.errors import ExecutionError
 from irload.graph import Node, Output
+from irload.plan.ir.compressed import compressed
 from irload.plan.ir.constant import DEEPEST, SMALL, Constant, Recipe
 from irload.plan.wide import SHORT, is_short, takes_its_own_types, wide_type, widened_array
 from irload.safety.limits import Deadline, Limits
@@ -59,7 +60,7 @@ class Folding:
                 continue
             gone.add(node)
             if room is not None:
-                room -= sum(c.nbytes for c in made)
+                room -= sum(c.nbytes for c in made if compressed(c) is None)  # compressed weights are not widened
             known.update(zip(node.outputs, made, strict=True))
             for source in node.inputs:
                 waiting[source] -= 1

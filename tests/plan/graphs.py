@@ -30,6 +30,11 @@ class Net:
         self.shapes.append(shape)
         return self._graph.parameter(f"x{len(self.shapes)}", "f32", shape)
 
+    def integers(self, *shape: int) -> ir.Ref:
+        """An i64 input."""
+        self.shapes.append(shape)
+        return self._graph.parameter(f"x{len(self.shapes)}", "i64", shape)
+
     def constant(self, value: object) -> ir.Ref:
         """A Const; plain numbers are i64."""
         return self._graph.constant(value)

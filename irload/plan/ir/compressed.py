@@ -37,6 +37,12 @@ class Compressed:
         assert self.stored.element is not None
         return self.stored.element
 
+    @property
+    def nbytes(self) -> int:
+        """The bytes of the stored values, scales and zero points."""
+        factors = sum(c.nbytes for c in (self.scale, self.zero_point) if c is not None)
+        return self.element.bytes_for(prod(self.stored.shape)) + factors
+
     def groups(self, axis: int) -> int | None:
         """The number of groups along an axis of `shape`, each of equal size, that share scales and zero points.
 

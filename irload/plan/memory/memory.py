@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from irload.core.tensor import Array
+from irload.plan.ir.compressed import compressed
 from irload.plan.ir.program import Program, Value, walk_values
+from irload.plan.ir.steps import GatherStep, MatMulStep
 from irload.plan.ir.strides import Strided
 from irload.plan.memory.aliases import Aliases
 from irload.plan.memory.arena import Lifetime, aligned_bytes, place
@@ -102,8 +104,10 @@ def _nbytes(root: Value, aliases: Aliases) -> int:
 def constant_bytes(program: Program) -> int:
     """The bytes of all constants that steps read; constants that share memory count once."""
     found: dict[object, int] = {}
-    for value in (v for s in program.steps for v in s.inputs):
+    for step, value in ((s, v) for s in program.steps for v in s.inputs):
         if value.source is not None:
             root = value.source.root
-            found[root.place or root] = root.nbytes
+            form = compressed(root) if isinstance(step, MatMulStep | GatherStep) else None
+            nbytes = root.nbytes if form is None else form.nbytes
+            found[root.place or root] = max(nbytes, found.get(root.place or root, 0))
     return sum(found.values())

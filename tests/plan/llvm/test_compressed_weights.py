@@ -12,7 +12,7 @@ pytest.importorskip("llvmlite")
 from irload.core import element as et
 from irload.core.element import ElementType
 from irload.plan.backends.llvm.target import Target
-from irload.plan.ir.steps import MatMulStep
+from irload.plan.ir.steps import GatherStep, MatMulStep
 from tests.plan.compressed_weights import ELEMENTS, Weights
 from tests.plan.exact import plan_of
 from tests.plan.graphs import Net
@@ -69,3 +69,19 @@ def test_long_sums_in_parts_of_groups() -> None:
     for rows in (1, 64):
         check(Weights(et.u4, 33, 4864, 38, zero=True), rows, TARGETS[0])
         check(Weights(et.i8, 33, 3000, 1), rows, TARGETS[0])
+
+
+@pytest.mark.parametrize("target", TARGETS, ids=lambda t: t.name)
+@pytest.mark.parametrize("element", ELEMENTS, ids=lambda e: e.name)
+def test_gathers_widen_the_selected_rows(element: ElementType, target: Target) -> None:
+    for groups in (0, 1, 3):
+        net = Net()
+        weights = Weights(element, 50, 96, groups, zero=groups > 0 and element.kind != "float")
+        indices = np.array([[3, 49, 0], [-1, 17, 50]])
+        y = net.op("Gather", weights.of(net), net.integers(2, 3), net.constant(0), version="opset8", batch_dims=0)
+        (step,) = (s for s in plan_of(net.model(y), net.shapes).program.steps if isinstance(s, GatherStep))
+        table = step.inputs[0].constant
+        assert table is not None
+        (found,) = run_step(step, [indices], target, 2)
+        np.testing.assert_array_equal(found[indices < 50], table.astype(np.float32)[indices[indices < 50]])
+        assert not found[indices == 50].any()

@@ -23,8 +23,8 @@ WORD = 4
 class Dot:
     """sums += Σ a · b over `k` consecutive elements of the sum in each lane. Its name is its key in the cache.
 
-    `a`, `b`, `sums`: the types of the data, of the packed weights, and of the accumulators. `weights`: the form in which
-    weights are stored if they are compressed; they are widened to `b` in registers.
+    `a`, `b`, `sums`: the types of the data, the weights, and the accumulators. `weights`: the form in which packed
+    weights are compressed, if they are; they are widened to `b` in registers.
     `rate`: instructions per cycle, for cost models. `registers`: for tiles of AMX, the instruction on three of them; a
     register of sums is then 16 rows of 64 bytes, else one vector. `multiply` also computes the rows of emulated tiles.
     """

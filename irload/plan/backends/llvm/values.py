@@ -232,8 +232,8 @@ class Vec(Value):
     def __abs__(self) -> Vec:
         return self.unary("fabs")
 
-    def shifted_right(self, count: int) -> Vec:
-        """Shift zeros in from the left."""
+    def shifted_right(self, count: int | Vec) -> Vec:
+        """Shift zeros in from the left, by one number or by one per lane."""
         return self._apply("", "lshr", count)
 
     def times_plus(self, factor: AnyVec, addend: AnyVec) -> Vec:

@@ -20,6 +20,7 @@ from irload.plan.backends.llvm.target import Target
 from irload.plan.backends.llvm.weight_memory import weight_bytes
 from irload.plan.backends.llvm.widening import WIDENINGS, WORD, Compression
 from irload.plan.ir.compressed import Compressed
+from irload.plan.ir.constant import Constant
 from irload.record import record
 
 _SCALES: dict[np.dtype[Any], str] = {
@@ -63,7 +64,7 @@ class PackedPanels:
 
     def pack(self, found: Compressed, axis: int, target: Target, threads: int) -> Array:
         """Pack weights that are summed along `axis`."""
-        words = _words(found, axis)
+        words = words_of(found, axis)
         matrices = words.reshape(-1, *words.shape[-2:]).view(np.float32).swapaxes(1, 2)
         kernel = Pack.of(self.words, matrices)
         packed = weight_bytes(kernel.nbytes)
@@ -71,8 +72,7 @@ class PackedPanels:
         form, at = self.compression, self.compression.words(self.length) * self.columns * WORD
         for factor, kind in ((found.scale, form.scale), (found.zero_point, form.zero)):
             if factor is not None and kind is not None:
-                bias = form.widening.bias if factor is found.zero_point else 0
-                at += self._pack_factors(packed, at, found.per_group(factor, axis) + np.float32(bias), kind)
+                at += self._pack_factors(packed, at, factors_of(found, factor, axis), kind)
         return packed
 
     def _pack_factors(self, packed: Array, start: int, factors: Array, kind: str) -> int:
@@ -88,7 +88,13 @@ class PackedPanels:
         return prod(shape[1:]) * dtype.itemsize
 
 
-def _words(found: Compressed, axis: int) -> Array:
+def factors_of(found: Compressed, factor: Constant, axis: int) -> Array:
+    """The scales, or the zero points of unsigned codes, per group along an axis, which becomes the last one."""
+    bias = WIDENINGS[found.element.name].bias if factor is found.zero_point else 0
+    return found.per_group(factor, axis) + np.float32(bias)
+
+
+def words_of(found: Compressed, axis: int) -> Array:
     """The codes in words of elements that are consecutive along an axis, which becomes the last one."""
     widening, rank = WIDENINGS[found.element.name], len(found.shape)
     codes, length = _aligned(found.stored.codes), found.shape[axis]
@@ -110,4 +116,3 @@ def _words(found: Compressed, axis: int) -> Array:
 
 def _aligned(codes: Array) -> Array:
     return codes if address(codes) % WORD == 0 and codes.flags.c_contiguous else codes.copy()
-

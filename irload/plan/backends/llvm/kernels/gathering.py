@@ -21,6 +21,7 @@ from irload.plan.backends.llvm.builder import AnyInt, Function, Pointer, Vec
 from irload.plan.backends.llvm.kernel import Kernel, Launch
 from irload.plan.backends.llvm.kernels.loops import nested
 from irload.plan.backends.llvm.kernels.runs import move_run, widen_run
+from irload.plan.backends.llvm.kernels.widened_rows import select_widened_rows
 from irload.plan.backends.llvm.selector import Selector
 from irload.plan.ir.steps import GatherStep
 from irload.record import record
@@ -104,6 +105,9 @@ class GatherSlices(Kernel):
 
 def select_gather(step: GatherStep, selector: Selector) -> list[Launch]:
     """The kernel of a Gather."""
+    widened = select_widened_rows(step, selector)
+    if widened is not None:
+        return widened
     data, indices = (selector.array(v) for v in step.inputs)
     out, axis = selector.array(step.output), step.axis
     behind = axis + indices.ndim

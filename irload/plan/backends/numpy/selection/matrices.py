@@ -10,6 +10,7 @@ import numpy as np
 from irload.core.tensor import Array
 from irload.plan.backends.numpy.kernels import attention as heads
 from irload.plan.backends.numpy.kernels import matmul as kernels
+from irload.plan.backends.numpy.kernels.compressed import compressed_by_columns
 from irload.plan.backends.numpy.kernels.copying import as_rows, stack
 from irload.plan.backends.numpy.kernels.epilogue import Epilogue
 from irload.plan.backends.numpy.kernels.packing import contiguous, pack_matrix
@@ -40,6 +41,12 @@ def matmul(step: MatMulStep, selector: NumpySelector) -> Selected:
 def _by_matrix(step: MatMulStep, selector: NumpySelector, a: Array, out: Array, epilogue: Epilogue) -> Selected:
     """Return kernels for rows times one matrix: by number of rows, and size of the matrix if it is constant."""
     matrix, turned = step.inputs[1], step.transpose_b
+    compressed = selector.compressed(matrix, 1 if turned else 0)
+    if compressed is not None:
+        phases: Phases = []
+        flat = epilogue.flattened(step.output.shape, out.shape, selector.scratch, phases)
+        widened = compressed_by_columns(a, compressed, out, flat, selector.scratch, selector.threads)
+        return "matmul of compressed weights", phases + widened
     rows, (n, k) = len(out), matrix.shape if turned else matrix.shape[::-1]
 
     def packed() -> Array:

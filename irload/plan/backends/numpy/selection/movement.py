@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from irload.plan.backends.numpy.kernels.compressed import take_widened
 from irload.plan.backends.numpy.kernels.copying import copy, dense
 from irload.plan.backends.numpy.kernels.gathering import take
 from irload.plan.backends.numpy.kernels.views import merged, seen, shaped
@@ -39,6 +40,10 @@ def concat(step: ConcatStep, selector: NumpySelector) -> Selected:
 
 def gather(step: GatherStep, selector: NumpySelector) -> Selected:
     """Slices selected by indices."""
+    table = None if step.axis else selector.compressed(step.inputs[0], 1)
+    if table is not None and not step.widens:
+        own = selector.array(step.output), table, selector.array(step.inputs[1])
+        return "widened rows", [[[(take_widened, own)]]]
     data, indices = (selector.array(v) for v in step.inputs)
     return "slices selected", [[[(take, (selector.array(step.output), data, indices, step.axis))]]]
 

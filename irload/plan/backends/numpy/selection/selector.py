@@ -10,6 +10,7 @@ from typing import Any
 from irload.core.tensor import Array
 from irload.options import Options
 from irload.plan.backends.numpy.kernels.calls import Scratch
+from irload.plan.backends.numpy.kernels.compressed import CompressedMatrix
 from irload.plan.backends.numpy.kernels.epilogue import Epilogue, EpilogueOperand
 from irload.plan.backends.numpy.kernels.packing import PackedWeights, WeightOperand
 from irload.plan.backends.numpy.tuning import Phases, Tuner
@@ -103,6 +104,13 @@ class NumpySelector:
     def epilogue(self, step: WithEpilogue) -> Epilogue:
         """Return the epilogue of a step with its operands, which broadcast to the output."""
         return Epilogue(step.epilogue, tuple(EpilogueOperand(self.array(v), v.is_constant) for v in step.operands))
+
+    def compressed(self, value: Value, axis: int) -> CompressedMatrix | None:
+        """Return constant weights that are summed along an axis in compressed form, None if they have no such form."""
+        found = CompressedMatrix.of(value.source, axis)
+        if found is not None:
+            self.held += found.arrays
+        return found
 
     def weights(self, value: Value) -> WeightOperand:
         """Return the constant of a value, for a kernel to pack."""

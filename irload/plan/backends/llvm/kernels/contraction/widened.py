@@ -6,7 +6,7 @@ from math import gcd
 from typing import Any
 
 from irload.plan.backends.llvm.builder import AnyInt, Function, Int, Pointer
-from irload.plan.backends.llvm.elements import SIZES, F32
+from irload.plan.backends.llvm.elements import F32, SIZES
 from irload.plan.backends.llvm.widening import WORD, Panel
 from irload.record import record
 

@@ -1,0 +1,115 @@
+"""Products and gathers with compressed weights, of which a block at a time is widened."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from irload.core.element import ElementType
+from irload.core.packing import unpack
+from irload.core.tensor import Array
+from irload.plan.backends.numpy.kernels.calls import Scratch
+from irload.plan.backends.numpy.kernels.epilogue import Epilogue
+from irload.plan.backends.numpy.kernels.tiles import cut
+from irload.plan.backends.numpy.measured import PRODUCTS
+from irload.plan.ir.compressed import compressed
+from irload.plan.ir.constant import Constant
+from irload.plan.threads import ThreadCalls
+from irload.record import record
+
+BLOCK = 1 << 18
+"""Elements that are widened at once: 1 MB."""
+
+
+@record(eq=False)
+class CompressedMatrix:
+    """A matrix of whole bytes per row, as the file stores it, that is summed along `axis`.
+
+    `scale` and `zero`: [rows, groups, 1] for sums along rows, else [groups, 1, columns].
+    """
+
+    codes: Array
+    element: ElementType
+    shape: tuple[int, int]
+    axis: int
+    scale: Array | None
+    zero: Array | None
+
+    @staticmethod
+    def of(constant: Constant | None, axis: int) -> CompressedMatrix | None:
+        """The compressed form of a constant; None if it has another rank, or rows that are not whole bytes."""
+        found = None if constant is None else compressed(constant)
+        if found is None or len(found.shape) != 2 or found.element.bits not in (4, 8, 16):
+            return None
+        rows, columns = found.shape
+        if not rows * columns or columns * found.element.bits % 8 or found.groups(axis) is None:
+            return None
+
+        def per_group(factor: Constant | None) -> Array | None:
+            if factor is None:
+                return None
+            array = found.per_group(factor, axis)
+            return array[..., None] if axis == 1 else array.T[:, None]
+
+        codes = found.stored.codes.reshape(rows, -1)
+        scale, zero = per_group(found.scale), per_group(found.zero_point)
+        return CompressedMatrix(codes, found.element, (rows, columns), axis, scale, zero)
+
+    @property
+    def arrays(self) -> list[Array]:
+        """All arrays."""
+        return [a for a in (self.codes, self.scale, self.zero) if a is not None]
+
+    def block(self, start: int, stop: int) -> Array:
+        """The second operand of a product for these columns of the result. Columns start at whole bytes."""
+        if self.axis == 1:
+            return self.rows(slice(start, stop)).T
+        bits = self.element.bits
+        codes = self.codes[:, start * bits // 8 : -(-stop * bits // 8)]
+        return self._widened(codes, stop - start, (..., slice(start, stop)))
+
+    def rows(self, chosen: slice | Array) -> Array:
+        """Rows in f32, for sums along rows."""
+        return self._widened(self.codes[chosen], self.shape[1], (chosen,))
+
+    def _widened(self, codes: Array, columns: int, own: tuple[Any, ...]) -> Array:
+        rows = len(codes)
+        wide = unpack(np.ascontiguousarray(codes).reshape(-1), self.element, (rows, columns)).astype(np.float32)
+        for factor, apply in ((self.zero, np.subtract), (self.scale, np.multiply)):
+            if factor is not None:
+                shape = (rows, factor.shape[1], -1) if self.axis == 1 else (factor.shape[0], -1, columns)
+                grouped = wide.reshape(shape)
+                apply(grouped, factor[own], out=grouped)
+        return wide
+
+
+def compressed_by_columns(
+    a: Array, b: CompressedMatrix, out: Array, epilogue: Epilogue, scratch: Scratch, threads: int
+) -> list[list[ThreadCalls]]:
+    """out[M,N] = epilogue(a[M,K] @ b), divided by columns."""
+    length, columns = b.shape[b.axis], out.shape[1]
+    wide, step = epilogue.broadcast(out.shape), max(BLOCK // length // 2 * 2, 2)
+    parts: list[ThreadCalls] = []
+    for first, last in cut(-(-columns // 2), scratch.share(threads, out.size * length, PRODUCTS)):
+        part: ThreadCalls = []
+        for start in range(2 * first, min(2 * last, columns), step):
+            stop = min(start + step, 2 * last, columns)
+            part.append((_multiply, (a, b, start, stop, out[:, start:stop])))
+            part += wide[:, start:stop].calls(out[:, start:stop], scratch)
+        parts.append(part)
+    return [parts]
+
+
+def _multiply(a: Array, b: CompressedMatrix, start: int, stop: int, out: Array) -> None:
+    np.matmul(a, b.block(start, stop), out)
+
+
+def take_widened(out: Array, table: CompressedMatrix, indices: Array) -> None:
+    """Write the selected rows. Negative indices count from the end, indices out of range give zeros."""
+    size = table.shape[0]
+    at = np.where(indices < 0, indices + size, indices)
+    outside = (at < 0) | (at >= size)
+    rows = table.rows(np.clip(at, 0, size - 1).reshape(-1))
+    rows[outside.reshape(-1)] = 0
+    np.copyto(out, rows.reshape(out.shape))
