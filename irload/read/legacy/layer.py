@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from math import prod
 from typing import TypeVar
 
@@ -13,13 +13,14 @@ from irload.core.element import element_of_precision
 from irload.core.tensor import Array
 from irload.errors import AttributeInvalid, ReadError
 from irload.read.raw import RawGraph, RawLayer, RawPort
+from irload.record import record
 
 T = TypeVar("T", int, float)
 _FLAGS = {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False}
 _INTEGERS = frozenset({"I64", "I32", "I16", "I8", "U64", "U32", "U16", "U8"})
 
 
-@dataclass(eq=False, slots=True)
+@record(frozen=False, eq=False)
 class NewLayer:
     """An operation of the rewritten graph. `values`: of a constant that the .bin file does not contain."""
 
@@ -35,7 +36,7 @@ class NewLayer:
     rt_info: list[dict[str, str]] = field(default_factory=list[dict[str, str]])
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Wire:
     """An output: the one at a position of a new layer, or the one with a port id of a legacy layer."""
 
