@@ -10,7 +10,10 @@ import pytest
 from irload.plan.backends.llvm.builder import Function, Int
 from irload.plan.backends.llvm.kernel import Launch, Streamed, Temporary, address
 from irload.plan.backends.llvm.launching import launched
+from irload.plan.backends.llvm.runtime import Table
 from irload.plan.backends.llvm.target import AVX2, _flags
+from irload.plan.backends.llvm.team import AHEAD
+from irload.plan.backends.llvm.team import NEXT as STRIDE
 from irload.record import record
 from tests.plan.llvm.tiny import Units
 
@@ -39,13 +42,28 @@ class Notes(Units):
         f.loop(f["begin"], f["end"], 1, unit)
 
 
-def noted(asks: int, others: Sequence[Streamed | None], threads: int, weights: int | Temporary = NEXT) -> list[int]:
-    """The address that each thread of a kernel with 1024 bytes of weights prefetches; the next ones stream `others`."""
+def prefetching(
+    asks: int, others: Sequence[Streamed | None], threads: int, weights: int | Temporary = NEXT
+) -> tuple[Table, np.ndarray]:
+    """The table of a kernel with 1024 bytes of weights and of next ones that stream `others`, and its output."""
     out, rest = np.zeros(threads, np.int64), np.zeros(threads, np.int64)
     launches = [Launch(Notes(threads, asks, Streamed(1, 1024, 1)), [address(out), OWN])]
     launches += [Launch(Notes(threads, 0, streamed), [address(rest), weights]) for streamed in others]
-    launched(launches, AVX2, threads, 64).run(0, len(launches))
+    return launched(launches, AVX2, threads, 64), out
+
+
+def noted(asks: int, others: Sequence[Streamed | None], threads: int, weights: int | Temporary = NEXT) -> list[int]:
+    """The address that the first kernel prefetches in each unit. Any thread may run any unit."""
+    table, out = prefetching(asks, others, threads, weights)
+    table.run(0, 1 + len(others))
     return out.tolist()
+
+
+def addresses(asks: int, others: Sequence[Streamed | None], threads: int) -> list[int]:
+    """The address that each thread prefetches in parts of the first kernel."""
+    table, _ = prefetching(asks, others, threads)
+    first, stride = table.rows[0, [AHEAD, STRIDE]].tolist()
+    return [first + number * stride for number in range(threads)]
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3])
@@ -56,8 +74,9 @@ def test_weights_that_all_threads_read(threads: int) -> None:
 def test_parts_of_the_threads() -> None:
     panels = Streamed(1, 8 * 512, 8)
     assert noted(512, [panels], 1) == [NEXT]
-    assert noted(512, [panels], 2) == [NEXT, NEXT + 4 * 512]
-    assert noted(512, [panels], 3) == [NEXT + k * 2 * 512 for k in range(3)]
+    assert addresses(512, [panels], 2) == [NEXT, NEXT + 4 * 512]
+    assert addresses(512, [panels], 3) == [NEXT + k * 2 * 512 for k in range(3)]
+    assert set(noted(512, [panels], 3)) <= set(addresses(512, [panels], 3))
 
 
 def test_only_the_next_kernel_counts() -> None:
