@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from contextlib import suppress
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -42,7 +43,7 @@ def _turn() -> str | None:
         line = sys.stdin.readline()
         return line.rstrip("\n") if line else None
     with suppress(ImportError):
-        import readline  # noqa: F401  # pyright: ignore[reportUnusedImport] - input() edits lines with it
+        import_module("readline")  # input() edits lines with it
     try:
         return input(_PROMPT)
     except EOFError:

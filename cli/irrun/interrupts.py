@@ -25,6 +25,7 @@ class Interrupts:
 
     def __init__(self) -> None:
         self.noted = False
+        self._thread = _thread.get_ident()
 
     def install(self, early: object = None) -> None:
         """Install the handler in place of Python's or of `early`.
@@ -48,21 +49,25 @@ class Interrupts:
         self.noted = True
         raise KeyboardInterrupt
 
-    @staticmethod
-    def _swallowed(unraisable: sys.UnraisableHookArgs) -> None:
+    def _swallowed(self, unraisable: sys.UnraisableHookArgs) -> None:
         """Raise an interrupt again if it was swallowed in a finalizer, which cannot propagate exceptions."""
         if not issubclass(unraisable.exc_type, KeyboardInterrupt):
             sys.__unraisablehook__(unraisable)
             return
         try:
-            _thread.start_new_thread(_interrupt_again, ())
+            _thread.start_new_thread(_interrupt_again, (self._thread,))
         except RuntimeError:  # the interpreter is about to exit
             os._exit(130)
 
 
-def _interrupt_again() -> None:
+def _interrupt_again(thread: int) -> None:
+    """Interrupt a thread by a signal, which also ends a system call in which it waits, if the system supports that."""
     time.sleep(AGAIN)
-    _thread.interrupt_main()
+    kill = getattr(signal, "pthread_kill", None)
+    if kill is None:
+        _thread.interrupt_main()
+    else:
+        kill(thread, signal.SIGINT)
 
 
 interrupts = Interrupts()

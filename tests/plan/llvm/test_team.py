@@ -16,7 +16,7 @@ pytest.importorskip("llvmlite")
 
 from irload.plan.backends.llvm import intrinsics
 from irload.plan.backends.llvm.builder import Function, Int
-from irload.plan.backends.llvm.crowding import DEBT, LIMIT, MOST, QUIET, RESUMED, SHORTEST, UNTIL
+from irload.plan.backends.llvm.crowding import DEBT, LIMIT, MOST, QUIET, RESUMED, SHORTEST_QUIET, UNTIL
 from irload.plan.backends.llvm.kernel import Launch, address
 from irload.plan.backends.llvm.launching import launched
 from irload.plan.backends.llvm.target import AVX2, _flags
@@ -185,7 +185,7 @@ def test_a_leader_that_loses_time_invites_fewer(mine: ThreadPool) -> None:
         quiet = int(state[QUIET // 8])
         counting.run()
         assert state[MOST // 8] == most
-        assert state[QUIET // 8] == max(SHORTEST, 2 * quiet), "twice as long, as it follows soon"
+        assert state[QUIET // 8] == max(SHORTEST_QUIET, 2 * quiet), "twice as long, as it follows soon"
         state[UNTIL // 8] = NEVER
     state[DEBT // 8] = LIMIT * 2
     counting.run()

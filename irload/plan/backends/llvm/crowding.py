@@ -16,7 +16,7 @@ from irload.record import record
 
 MILLISECOND = 2_500_000
 """Cycles of the time stamp counter, which counts at 2 to 3.5 GHz."""
-SHORTEST, LONGEST = 8 * MILLISECOND, 512 * MILLISECOND
+SHORTEST_QUIET, LONGEST_QUIET = 8 * MILLISECOND, 512 * MILLISECOND
 """The cycles for which a helper is not invited."""
 LIMIT, CREDIT = 3 * MILLISECOND, 2 * MILLISECOND
 """Lost cycles, beyond the share that is tolerated, after which there is one helper fewer, and the most saved before.
@@ -82,8 +82,8 @@ class Crowding:
 
         def fewer() -> None:
             held = f.compare("sgt", now - self._load(RESUMED), self._load(QUIET))
-            doubled = f.minimum(f.maximum(self._load(QUIET) * 2, SHORTEST), LONGEST)
-            quiet = f.select(held, f.integer(SHORTEST), f.integer(doubled))
+            doubled = f.minimum(f.maximum(self._load(QUIET) * 2, SHORTEST_QUIET), LONGEST_QUIET)
+            quiet = f.select(held, f.integer(SHORTEST_QUIET), f.integer(doubled))
             self._store(quiet, QUIET)
             self._store(now + quiet, UNTIL)
             self._store(invited - 1, MOST)

@@ -12,6 +12,7 @@ from irload.core.tensor import Array
 from irload.plan.backends.numpy.kernels.calls import Scratch
 from irload.plan.backends.numpy.kernels.epilogue import Epilogue
 from irload.plan.backends.numpy.kernels.tiles import cut
+from irload.plan.backends.numpy.kernels.views import shaped
 from irload.plan.backends.numpy.measured import PRODUCTS
 from irload.plan.ir.compressed import compressed
 from irload.plan.ir.constant import Constant
@@ -52,7 +53,7 @@ class CompressedMatrix:
             array = found.per_group(factor, axis)
             return array[..., None] if axis == 1 else array.T[:, None]
 
-        codes = found.stored.codes.reshape(rows, -1)
+        codes = shaped(found.stored.codes, rows, found.stored.codes.size // rows)
         scale, zero = per_group(found.scale), per_group(found.zero_point)
         return CompressedMatrix(codes, found.element, (rows, columns), axis, scale, zero)
 
@@ -110,6 +111,6 @@ def take_widened(out: Array, table: CompressedMatrix, indices: Array) -> None:
     size = table.shape[0]
     at = np.where(indices < 0, indices + size, indices)
     outside = (at < 0) | (at >= size)
-    rows = table.rows(np.clip(at, 0, size - 1).reshape(-1))
+    rows = table.rows(np.clip(at, 0, size - 1)shaped(, -1))
     rows[outside.reshape(-1)] = 0
     np.copyto(out, rows.reshape(out.shape))
