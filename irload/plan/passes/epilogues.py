@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
+
 from irload.plan.ir.program import Program, Step
 from irload.plan.ir.steps import ElementwiseStep, WithEpilogue
 
@@ -16,6 +18,8 @@ def fuse_epilogues(program: Program) -> None:
             continue
         consumer = program.sole_consumer(step.output)
         if not isinstance(consumer, ElementwiseStep) or any(v.shape != step.output.shape for v in consumer.outputs):
+            continue
+        if not step.has_bytes and any(v.dtype == np.uint8 for v in (*consumer.inputs, *consumer.outputs)):
             continue
         if len(consumer.outputs) == 1 and step.epilogue.may_grow(consumer.expression):
             fused = _fused(step, consumer)

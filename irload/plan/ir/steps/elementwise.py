@@ -65,6 +65,8 @@ class WithEpilogue(Step):
     """
 
     OWN: ClassVar[int]
+    has_bytes: ClassVar[bool] = False
+    """True if the epilogue may read and give quantized values."""
 
     epilogue: Expression = field(default=IDENTITY, kw_only=True)
 

@@ -18,7 +18,9 @@ from irload.plan.ir.program import Step
 
 
 def _elementwise(step: ir.ElementwiseStep) -> bool:
-    return _has_instructions(step) and all(v.dtype == np.float32 for v in (*step.inputs, *step.outputs))
+    return _has_instructions(step) and all(
+        v.dtype in (np.float32, np.uint8) for v in (*step.inputs, *step.outputs)
+    )
 
 
 def _computes(step: Step) -> bool:
