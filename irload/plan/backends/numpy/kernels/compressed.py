@@ -111,6 +111,6 @@ def take_widened(out: Array, table: CompressedMatrix, indices: Array) -> None:
     size = table.shape[0]
     at = np.where(indices < 0, indices + size, indices)
     outside = (at < 0) | (at >= size)
-    rows = table.rows(np.clip(at, 0, size - 1)shaped(, -1))
-    rows[outside.reshape(-1)] = 0
-    np.copyto(out, rows.reshape(out.shape))
+    rows = table.rows(np.clip(at, 0, size - 1).ravel())
+    rows[outside.ravel()] = 0
+    np.copyto(out, shaped(rows, *out.shape))
