@@ -76,11 +76,11 @@ class CompressedMatrix:
 
     def _widened(self, codes: Array, columns: int, own: tuple[Any, ...]) -> Array:
         rows = len(codes)
-        wide = unpack(np.ascontiguousarray(codes).reshape(-1), self.element, (rows, columns)).astype(np.float32)
+        wide = unpack(np.ascontiguousarray(codes).ravel(), self.element, (rows, columns)).astype(np.float32)
         for factor, apply in ((self.zero, np.subtract), (self.scale, np.multiply)):
             if factor is not None:
                 shape = (rows, factor.shape[1], -1) if self.axis == 1 else (factor.shape[0], -1, columns)
-                grouped = wide.reshape(shape)
+                grouped = shaped(wide, *shape)
                 apply(grouped, factor[own], out=grouped)
         return wide
 
