@@ -76,7 +76,7 @@ class CompressedMatrix:
 
     def _widened(self, codes: Array, columns: int, own: tuple[Any, ...]) -> Array:
         rows = len(codes)
-        wide = unpack(np.ascontiguousarray(codes).ravel(), self.element, (rows, columns)).astype(np.float32)
+        wide = unpack(shaped(np.ascontiguousarray(codes), codes.size), self.element, (rows, columns)).astype(np.float32)
         for factor, apply in ((self.zero, np.subtract), (self.scale, np.multiply)):
             if factor is not None:
                 shape = (rows, factor.shape[1], -1) if self.axis == 1 else (factor.shape[0], -1, columns)
@@ -111,6 +111,6 @@ def take_widened(out: Array, table: CompressedMatrix, indices: Array) -> None:
     size = table.shape[0]
     at = np.where(indices < 0, indices + size, indices)
     outside = (at < 0) | (at >= size)
-    rows = table.rows(np.clip(at, 0, size - 1).ravel())
-    rows[outside.ravel()] = 0
+    rows = table.rows(shaped(np.clip(at, 0, size - 1), at.size))
+    rows[shaped(outside, at.size)] = 0
     np.copyto(out, shaped(rows, *out.shape))
