@@ -137,7 +137,7 @@ def test_an_input_of_none_is_rejected():
         (("run", DIGITS, SEVEN, "--labels", "labels.txt"), "--labels names the values that --top N shows"),
         (("compare", DIGITS, "x.npy"), "'x.npy' is an input, but A and B come first: each is a model, plain, fast"),
         (("compare", "x.npy", DIGITS), "'x.npy' is an input, but A and B come first"),
-        (("compare", DIGITS, "image=x.npy"), "come first: each is a model"),
+        (("compare", DIGITS, "image=x.npy"), "'image=x.npy' is an input, but A and B come first"),
     ],
 )
 def test_command_lines_that_would_do_something_else(irrun, tmp_path, monkeypatch, words, said):
