@@ -80,7 +80,9 @@ def _guarded(arguments: Sequence[str] | None) -> int:
     try:
         code = _run(arguments)
         sys.stdout.flush()
-    except click.Abort:
+    except click.Abort as error:
+        if isinstance(error.__cause__, EOFError):  # click aborts on EOFError too, for example of a damaged .pyc file
+            return _failed(error.__cause__)
         raise KeyboardInterrupt from None
     except click.ClickException as error:
         _show_usage(error)

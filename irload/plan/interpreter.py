@@ -15,7 +15,7 @@ from irload.core.op import Op, evaluate, infer_outputs
 from irload.core.shape import Shape
 from irload.core.subgraph import Body
 from irload.core.tensor import Array, TensorType
-from irload.errors import IRError
+from irload.errors import ExecutionError, IRError
 from irload.graph import Graph, Node
 from irload.inference import Inference
 from irload.model import Model
@@ -142,7 +142,9 @@ class InterpreterRun:
             self.deadline.check()
             types = scheduled.types if scheduled.known else self.types(scheduled, inputs)
             if not scheduled.known:
-                for tensor in types:
+                for k, (tensor, expected) in enumerate(zip(types, scheduled.types, strict=False)):
+                    if not expected.shape.contains(tensor.shape):
+                        raise ExecutionError(f"output {k} is of shape {tensor.shape}, inferred {expected.shape}")
                     require_size(tensor, self.limits)
                 if self.differences is not None:
                     self.differences.compare_outputs(scheduled.node, types)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -156,7 +157,13 @@ def test_a_full_disk_keeps_finished_items(tmp_path):
     script = "import resource, sys; resource.setrlimit(resource.RLIMIT_FSIZE, (600_000, 600_000)); "
     script += "from irrun.main import main; sys.exit(main())"
     words = ["batch", MODEL, tmp_path / "?.npy", "-o", tmp_path / "out", "--batch-size", "1"]
-    job = subprocess.run([sys.executable, "-c", script, *map(str, words)], capture_output=True, text=True, check=False)
+    job = subprocess.run(
+        [sys.executable, "-c", script, *map(str, words)],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},  # Python would cache truncated files
+        check=False,
+    )
     assert job.returncode == UNREADABLE, job.stderr
     assert "1 finished items are kept, and --resume continues the job" in job.stderr
     assert [p.name for p in (tmp_path / "out").glob("*.npz")] == ["a.npz"]

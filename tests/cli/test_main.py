@@ -99,15 +99,18 @@ def test_a_misspelt_command_is_not_treated_as_a_model(irrun):
     assert "Did you mean 'inspect'?" in found.err
 
 
-def test_an_internal_error_shows_no_traceback(irrun, monkeypatch):
+@pytest.mark.parametrize("kind", [RuntimeError, EOFError])
+def test_an_internal_error_shows_no_traceback(irrun, monkeypatch, kind):
+    """An EOFError, for example of a truncated .pyc file, is not the end of a prompt."""
+
     def broken(*_: object, **__: object) -> None:
-        raise RuntimeError("boom")
+        raise kind("boom")
 
     monkeypatch.setattr("irload.loading.read_model", broken)
     monkeypatch.delenv("IRRUN_TRACEBACK", raising=False)
     found = irrun("run", DIGITS)
     assert found.code == main.INTERNAL
-    assert "internal error: RuntimeError: boom" in found.err
+    assert f"internal error: {kind.__name__}: boom" in found.err
     assert "Traceback" not in found.err
 
 

@@ -19,7 +19,8 @@ SEVEN = MODELS / "digits" / "digit_7_0.npy"
 CONV = MODELS / "conv_openvino" / "model.xml"
 
 FULL = """
-import resource, runpy
+import resource, runpy, sys
+sys.dont_write_bytecode = True  # Python would cache truncated files
 resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
 runpy.run_module("irrun", run_name="__main__")
 """

@@ -49,6 +49,11 @@ _WINDOWS = (
     "GroupConvolution GroupConvolutionBackpropData MaxPool "
 )
 _REDUCTIONS = "ReduceL1 ReduceL2 ReduceLogicalAnd ReduceLogicalOr ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum "
+_TEXT = (
+    "ByteFallback CharsToBytes CombineSegments ContribStringJoin FuzeRagged RaggedToDense RaggedToRagged "
+    "SentencepieceDetokenizer SentencepieceStreamDetokenizer TrieTokenizer Truncate UTF8Validate UnigramTokenizer "
+    "VocabDecoder VocabEncoder WordpieceTokenizer "
+)
 
 STRICTNESS: tuple[Strictness, ...] = (
     # -- accepted by the runtime, rejected by irload
@@ -68,6 +73,16 @@ STRICTNESS: tuple[Strictness, ...] = (
         _BROADCASTING + "Broadcast DeformablePSROIPooling GRUSequence Interpolate LSTMSequence Proposal RNNSequence",
         "is not one of",
         "words that the specification does not list; the runtime takes any, or those of other operations",
+    ),
+    _rejected(
+        _TEXT,
+        "takes (one|[0-9])|element types must agree|must be of type (i32|boolean)|dimension cannot be|out of range",
+        "the tokenizer extension infers without these checks; its kernels fail, or read beyond the inputs",
+    ),
+    _rejected(
+        "CharsMapNormalization NormalizeUnicode",
+        "attribute normalization_form",
+        "the tokenizer extension looks at the attribute when it runs",
     ),
     _rejected(
         _BROADCASTING,

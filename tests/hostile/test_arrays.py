@@ -358,6 +358,7 @@ def test_a_full_disk_leaves_no_output(tmp_path):
     """A limit on file sizes simulates a full disk: the write fails in the middle."""
     code = """
 import resource, signal, sys
+sys.dont_write_bytecode = True  # Python would cache truncated files
 from irrun.main import main
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000))

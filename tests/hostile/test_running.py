@@ -42,6 +42,7 @@ TERABYTES = {
     "Broadcast": case("Broadcast", 3, ONE, const([FAR])),
     "Pad": case("Pad", 1, ONE, const([0]), const([FAR]), pad_mode="edge"),
     "Pad, both sides": case("Pad", 12, ONE, const([FAR]), const([FAR]), pad_mode="constant"),
+    "RaggedToSparse": Case("RaggedToSparse", "extension", [const([0], et.i32), const([2**31 - 1], et.i32)]),
     "Range": case("Range", 4, number(0), number(FAR), number(1), output_type="i64"),
     "Range with a tiny step": case(
         "Range", 4, number(0.0, et.f32), number(1.0, et.f32), number(1e-30, et.f32), output_type="f32"
@@ -306,3 +307,14 @@ def test_small_results_take_little_memory_and_time() -> None:
         or "died" in endings[2 * k + j]
     }
     assert wrong == {}
+
+
+@pytest.mark.parametrize("optimize", [False, True])
+def test_a_shape_that_contradicts_inference_is_an_error(optimize: bool) -> None:
+    """An unknown axis makes the output of rank 1 less; at run time it names an axis of another length, which stays."""
+    squeeze = case("Squeeze", 1, PLANE, param(np.array(2, np.int32)))
+    compiled = irload.compile_model(irload.read_model(*ir_of(squeeze)), optimize=optimize)
+    with pytest.raises(irload.ExecutionError, match=r"output 0 is of shape \[1,1,4,4\], inferred \[\?,\?,\?\]"):
+        compiled([PLANE.value, np.array(2, np.int32)])
+    (result,) = compiled([PLANE.value, np.array(1, np.int32)]).values()
+    assert result.shape == (1, 4, 4)

@@ -7,6 +7,7 @@ import numpy as np
 from irload.core import attribute as attr
 from irload.core.element import boolean, i32
 from irload.core.op import Op
+from irload.core.scratch import require_scratch
 from irload.core.shape import ANY, UNRANKED, Dim, Shape
 from irload.core.tensor import Array, TensorType
 from irload.errors import ExecutionError, ShapeMismatch, TypeMismatch
@@ -44,6 +45,7 @@ class RaggedToDense(Op, opset="extension"):
         if not (default.element is data.element or default.element.is_dynamic or data.element.is_dynamic):
             raise TypeMismatch(f"default must be of type {data.element}, found {default.element}")
         if pad_right is not None:
+            require_element("pad_right", pad_right, boolean)
             require_rank("pad_right", pad_right, 0)
         if begins.rank is None or data.rank is None:
             return TensorType(data.element, UNRANKED), TensorType(boolean, UNRANKED)
@@ -96,7 +98,10 @@ class RaggedToSparse(Op, opset="extension"):
         return TensorType(i32, Shape(ANY, 2))
 
     def compute(self, begins: Array, ends: Array) -> Array:
-        lengths = (ends - begins).ravel()
+        lengths = ends.ravel().astype(np.int64) - begins.ravel()
+        if lengths.size and lengths.min() < 0:
+            raise ExecutionError("begins must not exceed ends")
+        require_scratch((int(lengths.sum()), 2), np.dtype(np.int64), "the rows and columns of the elements")
         rows = np.repeat(np.arange(lengths.size), lengths)
         columns = np.arange(rows.size) - np.repeat(np.cumsum(lengths) - lengths, lengths)
         return np.stack([rows, columns], -1).astype(np.int32)

@@ -64,7 +64,7 @@ class CaseFold(Normalization, opset="extension"):
     tensor of strings, optionally a boolean per string that leaves it unchanged, which only "utf-8" respects.
     """
 
-    encoding = attr.text(default="")
+    encoding = attr.text(default="utf-8")
     lower = attr.boolean(default=True)
 
     def validate(self) -> None:

@@ -131,8 +131,8 @@ class RegexSplit(Op, opset="extension"):
     max_splits = attr.integer(default=-1)
 
     def validate(self) -> None:
-        if self.max_splits != -1 and self.max_splits <= 0:
-            raise AttributeInvalid(f"attribute max_splits must be -1 or positive, found {self.max_splits}")
+        if self.max_splits != -1 and not 0 < self.max_splits < 1 << 31:
+            raise AttributeInvalid(f"attribute max_splits must be -1 or 1 to 2^31-1, found {self.max_splits}")
 
     def infer(self, *inputs: TensorType) -> tuple[TensorType, ...]:
         require_count(len(inputs), 6, 7, 9)

@@ -9,7 +9,7 @@ from irload.core.element import i32, i64
 from irload.core.op import Op
 from irload.core.shape import Shape
 from irload.core.tensor import Array, TensorType
-from irload.errors import ShapeMismatch, TypeMismatch
+from irload.errors import AttributeInvalid, ShapeMismatch, TypeMismatch
 from irload.ops.ports import require_element
 from irload.ops.text.prepared import prepared
 from irload.ops.text.ragged import (
@@ -17,6 +17,7 @@ from irload.ops.text.ragged import (
     pieces_of,
     ragged_strings_of,
     require_count,
+    require_offsets,
     require_strings,
 )
 from irload.ops.text.tokens import ranges
@@ -61,6 +62,10 @@ class VocabDecoder(Op, opset="extension"):
 
     skip_tokens = attr.integers(default=())
 
+    def validate(self) -> None:
+        if any(not -(1 << 31) <= k < 1 << 31 for k in self.skip_tokens):
+            raise AttributeInvalid(f"attribute skip_tokens must be within the range of i32, found {self.skip_tokens}")
+
     def infer(
         self,
         ids: TensorType,
@@ -85,6 +90,7 @@ class VocabDecoder(Op, opset="extension"):
             starts = np.arange(rows, dtype=np.int32)
             empty = np.zeros(rows, np.int32)
             return starts, starts + np.int32(1), empty, empty, np.zeros(0, np.uint8)
+        require_offsets(vocab_begins, vocab_ends, vocab_chars.size)
         skipped = np.array(self.skip_tokens, np.int32) if skip_tokens is None else skip_tokens
         kept = (ids >= 0) & (ids < vocab_begins.size) & ~np.isin(ids, skipped)
         token = np.where(kept, ids, 0).ravel()
