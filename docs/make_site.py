@@ -63,8 +63,9 @@ def _reference() -> str:
     sys.path.insert(0, str(ROOT))
     import irload
 
-    parts = ["# Python reference\n\nEvery public name of `irload`, and of `irload.arrays.npy` and `irload.batch`.\n"]
-    for package in ("irload", "irload.arrays.npy", "irload.batch"):
+    packages = ("irload", "irload.edit", "irload.arrays.npy", "irload.batch")
+    parts = [f"# Python reference\n\nEvery public name of {', '.join(f'`{p}`' for p in packages)}.\n"]
+    for package in packages:
         module = irload if package == "irload" else import_module(package)
         parts.append(f"## {package}\n")
         for name in sorted(module.__all__):

@@ -6,6 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from irload import edit
     from irload.checks import Finding, Report, check
     from irload.comparison.compare import Comparison, compare
     from irload.comparison.diff import diff
@@ -91,6 +92,7 @@ __all__ = [
     "correct_ports",
     "diff",
     "dump_intermediates",
+    "edit",
     "elements",
     "infer",
     "load_extension",
@@ -133,8 +135,8 @@ _PUBLIC = {
 }
 """The public names by the module that defines them, imported on first use: `import irload` alone takes no time."""
 
-_MODULES = {"attr": "irload.core.attribute", "elements": "irload.core.element"}
-"""Modules that are public under another name: attribute declarations, and the element types."""
+_MODULES = {"attr": "irload.core.attribute", "edit": "irload.edit", "elements": "irload.core.element"}
+"""Modules that are public: attribute declarations, the tools that change a model, and the element types."""
 
 _DEFINED_IN = {name: module for module, names in _PUBLIC.items() for name in names}
 

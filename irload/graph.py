@@ -15,7 +15,19 @@ from irload.core.tensor import UNKNOWN, TensorType
 from irload.errors import ReadError, Where, printable
 from irload.record import record
 
-__all__ = ["Declared", "Graph", "Node", "Output", "Port", "UnknownOp", "position", "positions", "topological"]
+__all__ = [
+    "Declared",
+    "Graph",
+    "Node",
+    "Output",
+    "Port",
+    "UnknownOp",
+    "constant_nodes",
+    "mark_reachable",
+    "position",
+    "positions",
+    "topological",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,6 +222,27 @@ def subgraphs(node: Node) -> dict[str, Subgraph]:
     if isinstance(node.op, UnknownOp):
         return {}
     return {name: value for name, value in node.op.attributes.items() if isinstance(value, Subgraph)}
+
+
+def constant_nodes(nodes: Iterable[Node]) -> set[Node]:
+    """Constants, and nodes that depend on constants alone. The nodes are in topological order."""
+    constants: set[Node] = set()
+    for node in nodes:
+        if node.type == "Const" or (node.inputs and node.op.folds and all(i.node in constants for i in node.inputs)):
+            constants.add(node)
+    return constants
+
+
+def mark_reachable(graph: Graph) -> None:
+    """Mark nodes that no Result or Assign needs. The runtime does not create them."""
+    for node in graph.nodes:
+        node.reachable = node.type == "Parameter"
+    pending = [*graph.results, *graph.sinks]
+    while pending:
+        node = pending.pop()
+        if not node.reachable or node.type in ("Result", "Assign"):
+            node.reachable = True
+            pending += [i.node for i in node.inputs if not i.node.reachable]
 
 
 def topological(nodes: Iterable[Node], file: str | None = None) -> list[Node]:

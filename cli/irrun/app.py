@@ -22,6 +22,8 @@ COMMANDS = {
     "infer": "Infer every layer's outputs and compare them with the declared ones.",
     "report": "Write an HTML page that shows a model.",
     "cache": "Show or clear the user's cache: compiled models, kernels, tuning results.",
+    "edit": "Change a model: rename, reshape, strip and more, in the order given.",
+    "extract": "Write the part of a model between tensors as a model.",
     "upgrade": "Rewrite a model of IR v2 to v10 as IR v11, and list the rewritten layers.",
     "save": "Rewrite a model: as IR v11, for other shapes, with constants of f16.",
 }

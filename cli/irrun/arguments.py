@@ -142,19 +142,19 @@ strict_option: Decorator = click.option(
 json_option: Decorator = click.option("--json", "as_json", is_flag=True, help="Print a JSON document instead.")
 
 
-def shapes_of(model: Model, texts: Sequence[str]) -> dict[str | int | Port, ShapeLike]:
-    """Parse the `--shape` options into a shape per input. Raises UsageError for an invalid text."""
+def shapes_of(model: Model, texts: Sequence[str], option: str = "--shape") -> dict[str | int | Port, ShapeLike]:
+    """Parse the values of `--shape` into a shape per input. Raises UsageError for an invalid text."""
     found: dict[str | int | Port, ShapeLike] = {}
     for text in texts:
         name, bracket, dims = text.rpartition("[")
         if not bracket or not dims.endswith("]"):
-            raise click.UsageError(f"--shape '{text}' is not of the form x[1,3,?,1..8]")
+            raise click.UsageError(f"{option} '{text}' is not of the form x[1,3,?,1..8]")
         if not name and len(model.inputs) != 1:
             names = ", ".join(p.any_name for p in model.inputs)
-            raise click.UsageError(f"--shape '{text}' names none of the model's {len(model.inputs)} inputs: {names}")
+            raise click.UsageError(f"{option} '{text}' names none of the model's {len(model.inputs)} inputs: {names}")
         try:
             shape = as_shape(dims[:-1])
         except ShapeMismatch as error:
-            raise click.UsageError(f"--shape '{text}': {error}") from None
+            raise click.UsageError(f"{option} '{text}': {error}") from None
         found[model.input(name or 0).index] = shape
     return found

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import click
 
-from irload import Model
 from irrun.arguments import model_argument, pin_option, shapes_option, weights_option
 from irrun.records import Source, records
 
@@ -47,7 +46,9 @@ def command(source: Source, target: Path, fp16: bool, strip_rt_info: bool, force
         loaded = source.read()
     Notice()(loaded.differences)
     if strip_rt_info:
-        _strip(loaded)
+        from irload.edit import strip
+
+        loaded = strip(loaded, rt_info=True)
     with progress("writing"):
         save_model(loaded, target, compress_to_fp16=fp16)
     for file in files:
@@ -67,13 +68,3 @@ def require_free(files: list[Path], model: Path, weights: Path | None, *, force:
                 raise click.UsageError(f"{file} is the model itself; name another TARGET")
         if (file.exists() or file.is_symlink()) and not force:
             raise click.UsageError(f"{file} exists already; --force replaces it")
-
-
-def _strip(model: Model) -> None:
-    """Remove the rt_info of a model, its layers and their ports, also in bodies."""
-    model.rt_info = {}
-    for graph in model.walk():
-        for node in graph.nodes:
-            node.rt_info = []
-            for output in node.outputs:
-                output.rt_info = []

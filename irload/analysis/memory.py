@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from irload.core.tensor import TensorType
-from irload.graph import Graph, Node, Output, UnknownOp
+from irload.graph import Graph, Node, Output, UnknownOp, constant_nodes
 
 __all__ = ["VIEWS", "Lifetimes", "MemoryEstimate", "constant_bytes", "memory"]
 
@@ -65,7 +65,7 @@ class Lifetimes:
         self.at: Node | None = None
         self.series: list[tuple[Node, int]] = []
         nodes = [n for n in graph.nodes if n.reachable]
-        constant = _constant_nodes(nodes)
+        constant = constant_nodes(nodes)
         owner: dict[Output, Output] = {}
         last: dict[Output, int] = {}
         for k, node in enumerate(nodes):
@@ -106,12 +106,3 @@ class Lifetimes:
             return 0
         self.sum += size
         return size
-
-
-def _constant_nodes(nodes: list[Node]) -> set[Node]:
-    """Constants, and nodes that depend on constants alone."""
-    constants: set[Node] = set()
-    for node in nodes:
-        if node.type == "Const" or (node.inputs and node.op.folds and all(i.node in constants for i in node.inputs)):
-            constants.add(node)
-    return constants

@@ -13,7 +13,7 @@ from irload.core.op import Op
 from irload.core.pause import uncollected
 from irload.core.subgraph import Subgraph
 from irload.errors import IRError, ReadError, UnknownOperation, Where
-from irload.graph import Declared, Graph, Node, Output, UnknownOp, topological
+from irload.graph import Declared, Graph, Node, Output, UnknownOp, mark_reachable, topological
 from irload.model import Model
 from irload.ops.registry import resolve
 from irload.read.constants import constant
@@ -87,7 +87,7 @@ class _Builder:
         ordered = self.order(nodes)
         by_type = {t: [n for n in nodes.values() if n.type == t] for t in ("Parameter", "Result", "Assign")}
         graph = Graph(ordered, by_type["Parameter"], by_type["Result"], by_type["Assign"], self.file)
-        _mark_reachable(graph)
+        mark_reachable(graph)
         return graph
 
     def order(self, nodes: Mapping[int, Node]) -> list[Node]:
@@ -184,7 +184,7 @@ class _Builder:
         """Insert the Subtract that `pre-process` describes."""
         try:
             subtract_means(model, preprocess, self.weights)
-            _mark_reachable(model)
+            mark_reachable(model)
         except IRError as error:
             self.report(error.at(Where(self.file, preprocess.line)))
 
@@ -219,18 +219,6 @@ def _complaint(edge: RawEdge, layers: Mapping[int, RawLayer], start: int | None,
     if end is None:
         return f"{text}: '{target}' has no input port {edge.to_port}"
     return f"{text}: input port {edge.to_port} of '{target}' is already fed by another edge"
-
-
-def _mark_reachable(graph: Graph) -> None:
-    """Mark nodes that no Result or Assign needs. The runtime does not create them."""
-    for node in graph.nodes:
-        node.reachable = node.type == "Parameter"
-    pending = [*graph.results, *graph.sinks]
-    while pending:
-        node = pending.pop()
-        if not node.reachable or node.type in ("Result", "Assign"):
-            node.reachable = True
-            pending += [i.node for i in node.inputs if not i.node.reachable]
 
 
 def _name_as_before_v11(model: Model) -> None:

@@ -137,15 +137,24 @@ class _Writer:
 def _in_order(graph: Graph) -> list[Node]:
     """The nodes to write: Parameters, operations, Assigns, Results, each group in graph order."""
     ends = {*graph.parameters, *graph.sinks, *graph.results}
-    written = {n.op.attributes.get("variable_id") for n in graph.sinks}
-    needed = [n for n in graph.nodes if n.type == "ReadValue" and n.op.attributes.get("variable_id") in written]
-    upstream = set(needed)  # a variable that is only written needs a ReadValue, or the file does not load
-    while needed:
-        new = {i.node for i in needed.pop().inputs} - upstream
-        upstream |= new
-        needed += new
-    middle = [n for n in graph.nodes if n not in ends and (n.reachable or n in upstream)]
+    needed = variable_reads(graph)
+    middle = [n for n in graph.nodes if n not in ends and (n.reachable or n in needed)]
     return [*graph.parameters, *middle, *graph.sinks, *graph.results]
+
+
+def variable_reads(graph: Graph) -> set[Node]:
+    """The ReadValues of variables that are written, and all layers before them.
+
+    Without its ReadValue, a variable that is only written keeps the file from loading.
+    """
+    written = {n.op.attributes.get("variable_id") for n in graph.sinks}
+    pending = [n for n in graph.nodes if n.type == "ReadValue" and n.op.attributes.get("variable_id") in written]
+    found = set(pending)
+    while pending:
+        new = {i.node for i in pending.pop().inputs} - found
+        found |= new
+        pending += new
+    return found
 
 
 def _says_something(declaration: Attribute, value: Any) -> bool:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from irload.core.element import ElementType
 from irload.core.tensor import TensorType
 from irload.graph import Node, Output, Port, topological
 from irload.model import Model
 from irload.ops.registry import resolve
+from irload.write.copies import copied
 
 __all__ = ["as_v11"]
 
@@ -16,20 +15,13 @@ __all__ = ["as_v11"]
 def as_v11(model: Model) -> Model:
     """The model with Converts at ports whose type differs from the graph's; the model itself if no port differs.
 
-    The given model is unchanged; nodes of the outer graph are copied, bodies are shared.
+    The given model is unchanged.
     """
     ports = [p for p in (*model.inputs, *model.outputs) if p.element_type is not p.output.type.element]
     if not ports:
         return model
-    nodes, outputs = _copies(model)
-    copy = replace(
-        model,
-        nodes=list(nodes.values()),
-        parameters=[nodes[n] for n in model.parameters],
-        results=[nodes[n] for n in model.results],
-        sinks=[nodes[n] for n in model.sinks],
-        ir_version=11,
-    )
+    copy, nodes, outputs = copied(model)
+    copy.ir_version = 11
     added: dict[Output, Node] = {}
     for port in ports:
         node, output = nodes[port.node], outputs[port.output]
@@ -41,17 +33,6 @@ def as_v11(model: Model) -> Model:
             node.inputs = [added[output].outputs[0]]
     copy.nodes = topological([*copy.nodes, *added.values()])
     return copy
-
-
-def _copies(model: Model) -> tuple[dict[Node, Node], dict[Output, Output]]:
-    nodes = {node: replace(node) for node in model.nodes}
-    outputs: dict[Output, Output] = {}
-    for node, copy in nodes.items():
-        copy.outputs = [replace(o, node=copy) for o in node.outputs]
-        outputs.update(zip(node.outputs, copy.outputs, strict=True))
-    for copy in nodes.values():
-        copy.inputs = [outputs[i] for i in copy.inputs]
-    return nodes, outputs
 
 
 def _convert(source: Output, name: str, element: ElementType) -> Node:

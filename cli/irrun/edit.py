@@ -1,0 +1,62 @@
+"""`irrun edit`: changes a model in several steps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import click
+
+from irload import Model
+from irrun.edit_steps import STEPS
+from irrun.edited import Edit, editing, write_edited
+from irrun.records import Source, records
+
+ORDER = "irrun.edit.order"
+"""The key of the names of the given steps, in order, in the context."""
+
+
+class _Ordered(click.Command):
+    """A command that records the order of its options, which click groups by name."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        _, _, given = self.make_parser(ctx).parse_args(list(args))
+        ctx.meta[ORDER] = [str(p.name).replace("_", "-") for p in given]
+        return super().parse_args(ctx, args)
+
+
+def _apply(name: str, texts: list[str], model: Model) -> Model:
+    return STEPS[name].apply(model, texts)
+
+
+def _steps(command: Callable[..., Any]) -> Callable[..., Any]:
+    for name, step in reversed(STEPS.items()):
+        command = step.option(name)(command)
+    return command
+
+
+@click.command("edit", cls=_Ordered, no_args_is_help=True)
+@editing
+@_steps
+@records(source=Source)
+def command(source: Source, target: Path, force: bool, as_json: bool, **given: Any) -> int:
+    r"""Apply steps to MODEL (.xml) in the order of their options, and write NEW.xml with the .bin beside it.
+
+    Each step may be repeated; consecutive options of one kind are one step.
+
+    \b
+      irrun edit model.xml --rename input=image --reshape 'image[1,3,224,224]' -o new.xml
+      irrun edit model.xml --extract '-> pool' --rename pool=features --strip names -o new.xml
+    """
+    values = {name: iter(given[name.replace("-", "_")]) for name in STEPS}
+    edits: list[tuple[str, Edit]] = []
+    for name, group in groupby(name for name in click.get_current_context().meta[ORDER] if name in STEPS):
+        texts = [next(values[name]) for _ in group]
+        edits.append((f"{name} {' '.join(texts)}", partial(_apply, name, texts)))
+    if not edits:
+        raise click.UsageError("no step is given; irrun edit --help lists them")
+    write_edited(source, target, edits, force=force, as_json=as_json)
+    return 0

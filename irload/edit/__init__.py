@@ -1,0 +1,10 @@
+"""Tools that change a model: each is a function of a Model that returns a new one, and can be combined with others."""
+
+from irload.edit.add_output import add_output
+from irload.edit.extract import extract
+from irload.edit.rename import rename
+from irload.edit.reshape import reshape
+from irload.edit.set_batch import set_batch
+from irload.edit.strip import strip
+
+__all__ = ["add_output", "extract", "rename", "reshape", "set_batch", "strip"]

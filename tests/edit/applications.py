@@ -1,0 +1,129 @@
+"""Random applications of each tool of irload.edit, each with the outputs that it must keep."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+
+import numpy as np
+
+import irload
+from irload import edit
+from irload.graph import Output, constant_nodes
+from tests.edit.source import Edited, Source
+from tests.harness.case import Random
+from tests.harness.material import pick
+
+Apply = Callable[[Source, Random], Edited | None]
+
+
+def name_of(output: Output) -> str:
+    """The text that selects a tensor."""
+    several = len(output.node.outputs) > 1
+    return f"{output.node.name}:{output.index}" if several else output.node.name
+
+
+def inner(source: Source) -> list[Output]:
+    """The tensors of the model that do not depend on constants alone, by names that only they have."""
+    constant = constant_nodes(source.model.nodes)
+    names = [n.name for n in source.model.nodes]
+    return [
+        o
+        for n in source.model.nodes
+        if n not in constant and n.reachable and names.count(n.name) == 1 and n.type not in ("Assign",)
+        for o in n.outputs
+        if o in source.values and o.type.element is not irload.elements.dynamic
+    ]
+
+
+def extract(source: Source, rng: Random) -> Edited | None:
+    """A part between random tensors. Inputs that a first choice leaves over are added."""
+    tensors = inner(source)
+    part: irload.Model
+    ends = sorted({int(k) for k in rng.integers(len(tensors), size=int(rng.integers(1, 3)))})
+    outputs = [tensors[k] for k in ends] if rng.random() < 0.7 else None
+    last = ends[-1] if outputs else len(tensors) - 1
+    chosen = [tensors[int(rng.integers(last + 1))]] if rng.random() < 0.7 else None
+    if chosen is None:
+        part = edit.extract(source.model, None, outputs and list(map(name_of, outputs)))
+        names = [p.node.name for p in part.inputs]
+        given = [g for p, g in zip(source.model.inputs, source.given, strict=True) if p.node.name in names]
+    else:
+        rest = [p.output for p in source.model.inputs if p.output not in chosen]
+        for candidates in (chosen, [*chosen, *rest]):
+            chosen = candidates
+            with suppress(irload.InputInvalid):
+                part = edit.extract(source.model, list(map(name_of, chosen)), outputs and list(map(name_of, outputs)))
+                break
+        else:
+            return None
+        given = [source.values[o] for o in chosen]
+        if len(part.inputs) != len(given):
+            return None
+    expected = source.outputs if outputs is None else [source.values[o] for o in dict.fromkeys(outputs)]
+    return Edited(f"from {chosen} to {outputs}", part, given, expected)
+
+
+def add_output(source: Source, rng: Random) -> Edited | None:
+    """One to three more outputs."""
+    present = {i for n in source.model.results for i in n.inputs}
+    new = [o for o in inner(source) if o not in present]
+    if not new:
+        return None
+    chosen = list({int(k): None for k in rng.integers(len(new), size=3)})
+    model = edit.add_output(source.model, *(name_of(new[k]) for k in chosen))
+    return Edited(f"{chosen}", model, source.given, [*source.outputs, *(source.values[new[k]] for k in chosen)])
+
+
+def rename(source: Source, rng: Random) -> Edited:
+    """Other names for random layers and all ports."""
+    layers = [n.name for n in source.model.nodes if "*" not in n.name]
+    chosen = {layers[int(k)] for k in rng.integers(len(layers), size=5)} - {""}
+    ports = {p.any_name for p in (*source.model.inputs, *source.model.outputs)}
+    names = {name: f"new{k}/{name}" for k, name in enumerate(sorted(chosen | ports))}
+    names = {"*": "prefix/*"} if rng.random() < 0.2 else names
+    model = edit.rename(source.model, names)
+    for old, new in zip(source.model.inputs, model.inputs, strict=True):
+        assert names.get(old.any_name, f"prefix/{old.any_name}") == new.any_name
+    return Edited(f"{names}", model, source.given, source.outputs)
+
+
+def strip(source: Source, rng: Random) -> Edited:
+    """Random parts removed."""
+    choice = {key: bool(rng.random() < 0.5) for key in ("names", "rt_info", "unused")}
+    return Edited(f"{choice}", edit.strip(source.model, **choice), source.given, source.outputs)
+
+
+def reshape(source: Source, rng: Random) -> Edited:
+    """Inputs with the shapes of the arrays, dynamic in random axes of dynamic inputs."""
+    shapes = {}
+    for port, array in zip(source.model.inputs, source.given, strict=True):
+        dims = port.partial_shape if port.partial_shape.rank is not None else [None] * np.ndim(array)
+        free = rng.random(len(np.shape(array))) < 0.5
+        shapes[port] = [d if f else n for d, n, f in zip(dims, np.shape(array), free, strict=True)]
+    return Edited(f"{shapes}", edit.reshape(source.model, shapes), source.given, source.outputs)
+
+
+def set_batch(source: Source, rng: Random) -> Edited | None:
+    """Two or three copies of the samples, in one batch; each output repeats, or concatenates, the original's."""
+    detects = any(n.type == "DetectionOutput" for n in source.model.nodes)  # numbers the samples in its output
+    if detects or any(np.ndim(a) < 2 or len(a) != 1 for a in source.given):
+        return None
+    count = int(rng.integers(2, 4))
+    size = pick(rng, [count, None, (1, 4)])
+    model = edit.set_batch(source.model, size)
+    batched = [m.partial_shape != p.partial_shape for m, p in zip(model.inputs, source.model.inputs, strict=True)]
+    given = [np.concatenate([a] * count) if b else a for a, b in zip(source.given, batched, strict=True)]
+    grown = [p.partial_shape != o.partial_shape for p, o in zip(model.outputs, source.model.outputs, strict=True)]
+    expected = [np.concatenate([a] * count) if g else a for a, g in zip(source.outputs, grown, strict=True)]
+    return Edited(f"{size}", model, given, expected)
+
+
+APPLICATIONS: dict[str, Apply] = {
+    "extract": extract,
+    "add_output": add_output,
+    "rename": rename,
+    "strip": strip,
+    "reshape": reshape,
+    "set_batch": set_batch,
+}
