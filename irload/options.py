@@ -41,8 +41,8 @@ class Options:
     `threads`: the maximum per step. `precise`: exclude kernels that round more than a plain sum. `tune`: choose kernels
     by timing. `jit`: require compiled kernels, or exclude them; None: use them if available. `limits`: of running.
     `strict`: raise for ports whose declaration differs from the inferred type. `optimize`: False runs each operation by
-    its `compute`. `cache`, `mmap`: for a model given as a path, use the cache of plans, map the weights. `file`: the
-    model's path, for messages.
+    its `compute`. `cache`, `mmap`: for a model given as a path, use the cache of plans, map the weights. Facts
+    about the model: `file`: its path, for messages; `variables`: it has some, as decoders have.
     """
 
     threads: int = 1
@@ -56,6 +56,7 @@ class Options:
     cache: bool = True
     mmap: bool = False
     file: str | None = None
+    variables: bool = False
 
     def __post_init__(self) -> None:
         if self.precision not in PRECISIONS:

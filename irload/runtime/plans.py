@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, OrderedDict
 from collections.abc import Hashable, Sequence
+from dataclasses import replace
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
@@ -21,6 +22,7 @@ from irload.plan.folding import Folding
 from irload.plan.interpreter import InterpreterRun
 from irload.plan.schedule import Schedule, State, StaticPart, schedule_graph
 from irload.runtime.traced import TracedPlans
+from irload.runtime.variables import read_nodes
 from irload.safety.limits import bounded
 from irload.system.forks import unforked
 from irload.system.portable import after_fork_in_child
@@ -39,6 +41,7 @@ class Plans:
     """Provides schedules of graphs, and plans that no other thread is using. Thread-safe."""
 
     def __init__(self, model: Model, options: Options) -> None:
+        options = replace(options, variables=bool(read_nodes(model)))
         self.model = model
         self.limits = options.limits
         self.optimize = options.optimize

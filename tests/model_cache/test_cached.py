@@ -16,9 +16,12 @@ import numpy as np
 import pytest
 
 import irload
+from irload.core import element as et
 from irload.model_cache import models_folder
 from irload.model_cache.cached import _OF_WHOLE, CachedModel
 from tests.model_cache.conftest import image, write
+from tests.plan.compressed_weights import Weights
+from tests.plan.graphs import Net
 
 
 def cached(path: Path, **options) -> CachedModel:
@@ -37,6 +40,21 @@ def test_it_gives_the_same(model, threads):
         x = image(seed)
         assert np.array_equal(found(x)[0], own(x)[0])
         assert np.array_equal(found({"image": x})["y"], own(x)["y"])
+
+
+def test_compressed_weights(tmp_path):
+    """Packed codes, scales and zero points are stored, not the widened weights."""
+    net = Net()
+    weights = Weights(et.u4, 512, 384, 3, zero=True).of(net)
+    irload.save_model(
+        net.model(net.op("MatMul", net.input(2, 384), weights, transpose_a=False, transpose_b=True)),
+        tmp_path / "model.xml",
+    )
+    own = irload.compile_model(tmp_path / "model.xml", 1, cache=False)
+    found = cached(tmp_path / "model.xml", threads=1)
+    x = np.random.default_rng(0).standard_normal((2, 384)).astype(np.float32)
+    np.testing.assert_array_equal(found(x)[0], own(x)[0])
+    assert sum(file.stat().st_size for file in models_folder().folder.rglob("*") if file.is_file()) < 512 * 384
 
 
 def test_it_runs_without_its_graph(model, monkeypatch):

@@ -12,10 +12,13 @@ import numpy as np
 import pytest
 
 import irload
+from irload.core import element as et
+from irload.core.element import ElementType
 from irload.core.tensor import Array
 from irload.model import Model
 from irload.runtime.compiled_model import CompiledModel
 from irload.runtime.traced import REUSE, VARIANTS
+from tests.plan.compressed_weights import Weights
 from tests.plan.graphs import Net
 from tests.traced.nets import encoder, fully_convolutional, linear
 
@@ -26,6 +29,8 @@ MODELS: dict[str, tuple[Callable[[], Model], Callable[[np.random.Generator], tup
         lambda r: (int(r.integers(1, 4)), 3, 2 * int(r.integers(2, 20)), 2 * int(r.integers(2, 20))),
     ),
 }
+
+TRANSPOSED = {"transpose_a": False, "transpose_b": True}
 
 
 def values(*shape: int, seed: int = 0) -> Array:
@@ -206,3 +211,18 @@ def test_a_product_whose_data_are_constant(monkeypatch: pytest.MonkeyPatch) -> N
     for size in (3, 4, 9):
         agrees(compiled, plain, values(2, 4, size))
     assert variants(compiled) == 1
+
+
+@pytest.mark.parametrize("element", [et.u4, et.i8, et.f16], ids=lambda e: e.name)
+@pytest.mark.parametrize("options", [{}, {"jit": False}], ids=str)
+def test_compressed_weights(element: ElementType, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Kernels for one row and for many rows read the same packed weights."""
+    monkeypatch.setenv("IRLOAD_JIT", "auto")
+    net = Net()
+    groups = 0 if element is et.f16 else 3
+    x = net.op("MatMul", net.input(-1, 96), Weights(element, 40, 96, groups, groups > 0).of(net), **TRANSPOSED)
+    model = net.model(net.op("ReLU", x))
+    compiled = irload.compile_model(model, 1, **options)
+    plain = irload.compile_model(model, 1, optimize=False)
+    for seed, rows in enumerate((64, 1, 7, 2, 130)):
+        agrees(compiled, plain, values(rows, 96, seed=seed))

@@ -38,6 +38,11 @@ class Compressed:
         return self.stored.element
 
     @property
+    def is_short(self) -> bool:
+        """True for floats of 16 bits, without scales and zero points."""
+        return self.scale is None and self.zero_point is None and self.element.bits == 16
+
+    @property
     def nbytes(self) -> int:
         """The bytes of the stored values, scales and zero points."""
         factors = sum(c.nbytes for c in (self.scale, self.zero_point) if c is not None)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from irload.core import element as et
+from irload.core.tensor import Array
 from tests.fuzz.programs.build import Build, DoesNotFit, Value
 from tests.fuzz.programs.exact import Exact
 from tests.fuzz.programs.windows import geometry, spatial
@@ -40,19 +41,33 @@ def step_function(b: Build, x: Value) -> Value:
     return b.inexact(b.op("FakeQuantize", x, *bounds, levels=2, auto_broadcast="numpy"))
 
 
-def weights_of_bytes(b: Build, shape: tuple[int, ...], axis: int) -> Value:
-    """Weights of 8 or 4 bits with a scale, and perhaps a zero point, per channel."""
-    element = b.pick((et.i8, et.u8, et.i4, et.u4))
-    signed = element.is_signed
-    array = b.rng.integers(-3 if signed else 0, 4 if signed else 7, shape)
-    wide = b.op("Convert", b.const(array.astype(element.dtype), element), destination_type=b.element.name)
-    column = tuple(n if k == axis else 1 for k, n in enumerate(shape))
-    if not signed:
-        three = b.const(np.full(column, 3).astype(element.dtype), element)
-        zero = b.op("Convert", three, destination_type=b.element.name)
-        wide = b.binary("Subtract", wide, zero)
+CODES = (et.i8, et.u8, et.i4, et.u4, et.nf4, et.f4e2m1, et.f8e4m3, et.f8e5m2)
+"""The element types of compressed weights."""
+
+
+def compressed_weights(b: Build, shape: tuple[int, ...], axis: int) -> Value:
+    """Weights of 8 or 4 bits with a scale, and perhaps a zero point, per channel, or per group of a matrix."""
+    element = b.pick(CODES)
+    groups = b.pick([n for n in (1, 2, 3, 4) if shape[-1] % n == 0]) if len(shape) == 2 and axis == 0 else 1
+    split = (*shape[:-1], groups, shape[-1] // groups) if groups > 1 else shape
+    column = tuple(n if k == axis or (groups > 1 and k == 1) else 1 for k, n in enumerate(split))
+    wide = _decoded(b, _codes(b, element, split), element)
+    if element.kind != "float" and (not element.is_signed or b.chance(0.3)):
+        zero = np.full(column, 1 if element.is_signed else 3).astype(element.dtype)
+        wide = b.binary("Subtract", wide, _decoded(b, zero, element))
     scale = b.const((2.0 ** b.rng.integers(-3, -1, column)).astype(np.float32))
-    return b.op("Multiply", wide, scale, auto_broadcast="numpy")
+    weights = b.op("Multiply", wide, scale, auto_broadcast="numpy")
+    return weights if groups == 1 else b.op("Reshape", weights, b.ints(*shape), special_zero=False)
+
+
+def _decoded(b: Build, codes: Array, element: et.ElementType) -> Value:
+    return b.op("Convert", b.const(codes, element), destination_type=b.element.name)
+
+
+def _codes(b: Build, element: et.ElementType, shape: tuple[int, ...]) -> Array:
+    """Small integers, which every type can represent but nf4, of which these are −1, 0 and 1."""
+    low, high = (-1, 2) if element.kind == "float" else (-3, 4) if element.is_signed else (0, 7)
+    return b.rng.integers(low, high, shape).astype(np.float32).astype(element.dtype)
 
 
 def quantized_convolution(b: Build, x: Value) -> Value:
@@ -60,14 +75,14 @@ def quantized_convolution(b: Build, x: Value) -> Value:
     axes, c = spatial(x), x.shape[1]
     kernel, data = geometry(b, b.bounded(x))
     assert axes
-    return b.op("Convolution", b.bounded(x), weights_of_bytes(b, (b.pick((4, 6, 8)), c, *kernel), 0), **data)
+    return b.op("Convolution", b.bounded(x), compressed_weights(b, (b.pick((4, 6, 8)), c, *kernel), 0), **data)
 
 
 def quantized_linear(b: Build, x: Value) -> Value:
     """A MatMul of compressed weights."""
     n = b.pick((4, 6, 16))
     return b.bounded(
-        b.op("MatMul", b.bounded(x), weights_of_bytes(b, (n, x.shape[-1]), 0), transpose_a=False, transpose_b=True)
+        b.op("MatMul", b.bounded(x), compressed_weights(b, (n, x.shape[-1]), 0), transpose_a=False, transpose_b=True)
     )
 
 

@@ -41,6 +41,7 @@ def run_step(
     at_end: bool = True,
     precise: bool = False,
     precision: str = "f32",
+    variables: bool = False,
     laid: Callable[[Value, Array], Array] | None = None,
 ) -> list[Array]:
     """The outputs of a step on these arrays, one for each input that is not a constant.
@@ -58,7 +59,9 @@ def run_step(
     for value in step.outputs:
         memory.array(value).fill(np.nan if value.dtype.kind == "f" else 1)
     with _guarded_allocations(at_end):
-        executable = LlvmExecutable([step], memory, target, Options(threads, precise, precision=precision))
+        executable = LlvmExecutable(
+            [step], memory, target, Options(threads, precise, precision=precision, variables=variables)
+        )
         before = [memory.array(v).copy() for v in step.inputs]
         executable.run(None)
     for value, array in zip(step.inputs, before, strict=True):

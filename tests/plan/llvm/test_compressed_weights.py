@@ -11,15 +11,19 @@ pytest.importorskip("llvmlite")
 
 from irload.core import element as et
 from irload.core.element import ElementType
+from irload.options import Options
+from irload.plan.backends.llvm.executable import LlvmExecutable
 from irload.plan.backends.llvm.target import Target
 from irload.plan.ir.steps import GatherStep, MatMulStep
 from tests.plan.compressed_weights import ELEMENTS, Weights
 from tests.plan.exact import plan_of
 from tests.plan.graphs import Net
-from tests.plan.llvm.harness import TARGETS, run_step
+from tests.plan.llvm.harness import TARGETS, GuardedMemory, run_step
 
 
-def check(weights: Weights, rows: int, target: Target, threads: int = 1, *, at_end: bool = True) -> None:
+def check(
+    weights: Weights, rows: int, target: Target, threads: int = 1, *, at_end: bool = True, variables: bool = True
+) -> None:
     """Compare the kernel with a product in f64 of the weights as `compute` decompresses them."""
     net = Net()
     data = net.input(*weights.lead, rows, weights.length)
@@ -28,10 +32,23 @@ def check(weights: Weights, rows: int, target: Target, threads: int = 1, *, at_e
     x = np.random.default_rng(1).standard_normal(net.shapes[0]).astype(np.float32)
     source = step.inputs[1].source
     assert source is not None
-    (found,) = run_step(step, [x], target, threads, at_end=at_end)
+    (found,) = run_step(step, [x], target, threads, at_end=at_end, variables=variables)
     wide = source.array.astype(np.float64)
     expected = x.astype(np.float64) @ (wide.swapaxes(-1, -2) if weights.transposed else wide)
     assert np.abs(found - expected).max() <= 5e-6 * np.abs(expected).max() + 1e-6
+
+
+def packed_bytes(weights: Weights, rows: int, *, variables: bool) -> int:
+    """The bytes of the packed weights of a matmul."""
+    net = Net()
+    y = net.op("MatMul", net.input(rows, weights.length), weights.of(net), transpose_a=False, transpose_b=True)
+    (step,) = (s for s in plan_of(net.model(y), net.shapes).program.steps if isinstance(s, MatMulStep))
+    memory = GuardedMemory(step, at_end=True, laid=None)
+    executable = LlvmExecutable([step], memory, TARGETS[0], Options(1, variables=variables))
+    try:
+        return executable.nbytes["packed weights"]
+    finally:
+        executable.release()
 
 
 @pytest.mark.parametrize("target", TARGETS, ids=lambda t: t.name)
@@ -63,6 +80,16 @@ def test_random_shapes(seed: int, at_end: bool) -> None:
     )
     for rows in (1, 2, 5, 64):
         check(weights, rows, TARGETS[seed % len(TARGETS)], 1 + seed % 2, at_end=at_end)
+
+
+@pytest.mark.parametrize("variables", [True, False])
+def test_short_floats_of_models_without_variables_become_f32(variables: bool) -> None:
+    """Many rows reuse the weights, so that widening them once is faster; a few rows read half of the bytes."""
+    for rows in (1, 64):
+        check(Weights(et.f16, 40, 96), rows, TARGETS[0], variables=variables)
+        elements, kept = 1024 * 256, variables or rows == 1
+        assert packed_bytes(Weights(et.f16, 1024, 256), rows, variables=variables) == elements * (2 if kept else 4)
+        assert packed_bytes(Weights(et.u8, 1024, 256, 1), rows, variables=variables) < 2 * elements
 
 
 def test_long_sums_in_parts_of_groups() -> None:

@@ -33,6 +33,7 @@ from irload.plan.backends.llvm.kernels.windows import CopiedAxis
 from irload.plan.backends.llvm.packing import Packing
 from irload.plan.backends.llvm.selector import Selector
 from irload.plan.backends.llvm.tuning import PANEL
+from irload.plan.backends.llvm.widening import Compression
 from irload.plan.ir.compressed import compressed
 from irload.plan.ir.constant import Constant
 from irload.plan.ir.expression import Expression
@@ -44,9 +45,8 @@ from irload.record import record
 def select_matmul(step: MatMulStep, selector: Selector) -> list[Launch]:
     """A matmul with leading axes that broadcast."""
     dot, b = chosen_dot(step, selector), step.inputs[1]
-    found = compressed(b.source) if b.source is not None and dot is FMA else None
     axis = -1 if step.transpose_b else -2
-    form = None if found is None else compression_of(found, axis)
+    form = _compression(step, axis, selector) if dot is FMA else None
     dot = dot if form is None else compressed_dot(form)
     a, out = selector.stored(step.inputs[0]), selector.stored(step.output)
     tensors = [out, *(np.broadcast_to(selector.stored(v), out.shape) for v in step.operands)]
@@ -70,6 +70,21 @@ def select_matmul(step: MatMulStep, selector: Selector) -> list[Launch]:
     pack_b = Pack.of(rows.packing, weights.swapaxes(-1, -2) if step.transpose_b else weights)
     place = selector.temporary(pack_b.nbytes)
     return [*rows.copies, selector.launch(pack_b, [weights, place]), rows.launch(place, tensors, selector)]
+
+
+def _compression(step: MatMulStep, axis: int, selector: Selector) -> Compression | None:
+    """The form in which weights stay compressed, None for weights that are packed as f32.
+
+    16-bit floats are packed as f32 if a model multiplies many rows, which reuse the weights, and never single tokens.
+    """
+    source = step.inputs[1].source
+    found = None if source is None else compressed(source)
+    if found is None:
+        return None
+    few = prod(step.output.shape[:-1]) <= selector.target.registers // 2 // PANEL
+    if found.is_short and not (few or selector.variables):
+        return None
+    return compression_of(found, axis)
 
 
 def _packed(panels: PackedPanels, axis: int, selector: Selector, constant: Constant) -> Array:

@@ -41,7 +41,7 @@ def matmul(step: MatMulStep, selector: NumpySelector) -> Selected:
 def _by_matrix(step: MatMulStep, selector: NumpySelector, a: Array, out: Array, epilogue: Epilogue) -> Selected:
     """Return kernels for rows times one matrix: by number of rows, and size of the matrix if it is constant."""
     matrix, turned = step.inputs[1], step.transpose_b
-    compressed = selector.compressed(matrix, 1 if turned else 0)
+    compressed = selector.compressed_weights(matrix, 1 if turned else 0)
     if compressed is not None:
         phases: Phases = []
         flat = epilogue.flattened(step.output.shape, out.shape, selector.scratch, phases)

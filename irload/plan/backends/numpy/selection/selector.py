@@ -14,6 +14,7 @@ from irload.plan.backends.numpy.kernels.compressed import CompressedMatrix
 from irload.plan.backends.numpy.kernels.epilogue import Epilogue, EpilogueOperand
 from irload.plan.backends.numpy.kernels.packing import PackedWeights, WeightOperand
 from irload.plan.backends.numpy.tuning import Phases, Tuner
+from irload.plan.ir.compressed import compressed
 from irload.plan.ir.program import Step, Value
 from irload.plan.ir.steps import WithEpilogue
 from irload.plan.memory.memory import Memory
@@ -59,6 +60,7 @@ class NumpySelector:
         self.memory = memory
         self.threads = options.threads
         self.precise = options.precise
+        self._variables = options.variables
         self.packs = packs
         self.direct: list[Array] = []
         """Constants that kernels use unpacked …"""
@@ -111,6 +113,16 @@ class NumpySelector:
         if found is not None:
             self.held += found.arrays
         return found
+
+    def compressed_weights(self, value: Value, axis: int) -> CompressedMatrix | None:
+        """Return the same for the weights of a matmul, None for weights that are widened once, while planning.
+
+        16-bit floats stay compressed only in models with variables: widening doubles the time of a product.
+        """
+        source = None if value.source is None else compressed(value.source)
+        if source is None or (source.is_short and not self._variables):
+            return None
+        return self.compressed(value, axis)
 
     def weights(self, value: Value) -> WeightOperand:
         """Return the constant of a value, for a kernel to pack."""

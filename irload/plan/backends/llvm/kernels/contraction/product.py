@@ -17,7 +17,7 @@ from irload.plan.backends.llvm.kernels.loops import indices
 from irload.plan.backends.llvm.kernels.windows import emit_taps
 from irload.plan.backends.llvm.target import LINE
 from irload.plan.backends.llvm.tile import Level, RegisterTile, TileRow, write_sums
-from irload.plan.backends.llvm.tuning import MANY_TILES, RESIDENT_WEIGHTS, SHORT_BLOCK, UNROLL
+from irload.plan.backends.llvm.tuning import MANY_TILES, RESIDENT_WEIGHTS, SHORT_BLOCK, UNROLL, WIDENED_BLOCK
 from irload.plan.backends.llvm.widening import Panel
 from irload.record import record
 
@@ -161,6 +161,8 @@ class Product(Contraction):
         weights = self.dot.nbytes(self._length, self.channels)
         streamed = read + self.channels * (1 + len(self.operands))
         room, each = (self.cached, read) if weights > RESIDENT_WEIGHTS else (SHORT_BLOCK, streamed)
+        if self.widens:
+            room *= WIDENED_BLOCK
         most = max(1, room // max(WORD * self.rows * each, 1))
         return most if self._is_free else min(1 << (self.units - 1).bit_length(), most)
 
@@ -170,7 +172,7 @@ class Product(Contraction):
 
         A block may have half of the most tiles.
         """
-        if self._block == 1 or self.panels == 1 or self.dot.weights is not None:
+        if self._block == 1 or self.panels == 1 or (self.dot.weights is not None and not self.widens):
             return 0
         return -(-UNROLL * self.packed_channels * WORD // (LINE * (self._block // 2 + 1)))
 
@@ -223,15 +225,19 @@ class Product(Contraction):
         if self.widens:
             panel = f["scratch"] + turn.part * -self._part.nbytes
         places = [self.x.place(f, x, outer, column, channel), panel]
-        ahead: AnyInt = 0
-        if self._ahead:
-            lines = self._length // self.parts // UNROLL * self._ahead
-            ahead = (turn.unit - turn.start) * (lines * LINE) + self._group_bytes
-            ahead = ahead + turn.part * (self._panel_bytes // self.parts)
-        places.append(places[1] + ahead)
+        places.append(weights + w + self._next_panel(f, turn) if self._ahead else panel)
         results = zip((y, *operands), (self.y, *self.operands), strict=True)
         places += [access.place(f, pointer, outer, column, channel) for pointer, access in results]
         self._dispatch(f, q, turn.panel, ends, [*places, *bounds])
+
+    def _next_panel(self, f: Function, turn: Turn) -> AnyInt:
+        """The offset at which a unit prefetches the next group of panels, of which compressed ones are short."""
+        lines = self._length // self.parts // UNROLL * self._ahead
+        offset = (turn.unit - turn.start) * (lines * LINE)
+        part = self._panel_bytes // self.parts
+        if self.widens:
+            offset = f.minimum(offset, part)
+        return offset + turn.part * part + self._group_bytes
 
     def _bounds(self, f: Function, turn: Turn, outer: list[AnyInt]) -> list[AnyInt]:
         """The part of a split sum, then the turns of the `_limited` levels."""
