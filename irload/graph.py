@@ -80,7 +80,7 @@ class Output:
         return printable(f"<{self.node.name}:{self.index} {self.type}>")
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, weakref_slot=True)
 class Node:
     """A layer of the file with its operation. `inputs` are the outputs that feed it, in port order."""
 

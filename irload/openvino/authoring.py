@@ -1,0 +1,110 @@
+"""Creation of graph nodes from Python: operations by type and opset, with inferred outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from irload import graph
+from irload.core.element import ElementType, string
+from irload.core.op import Op, evaluate, infer_outputs
+from irload.core.shape import Shape
+from irload.core.tensor import Array, TensorType
+from irload.inference import Inference
+from irload.openvino import attributes, faces
+from irload.openvino.errors import OVTypeError, raising
+from irload.openvino.tensors import as_strings
+from irload.openvino.types import element_of
+from irload.ops.registry import resolve
+
+__all__ = ["as_input", "constant", "create", "evaluated", "infer_node", "made", "parameter", "result", "variables"]
+
+variables: dict[str, TensorType] = {}
+"""The types of the variables that ReadValue nodes created from Python declare."""
+
+
+@raising
+def create(
+    type: str,
+    opset: str,
+    inputs: Sequence[graph.Output] = (),
+    given: Mapping[str, Any] | None = None,
+    supplied: Mapping[str, Any] | None = None,
+) -> graph.Node:
+    """A node of an operation with these inputs and attributes. Raises if they do not fit."""
+    cls, _ = resolve(attributes.XML_NAMES.get(type, type), opset)
+    op, _ = cls.parse(attributes.named(cls, given or {}), **(supplied or {}))
+    return made(op, inputs)
+
+
+def made(op: Op, inputs: Sequence[graph.Output] = (), name: str = "") -> graph.Node:
+    """A node with inferred outputs. Without a name it is named by type and number."""
+    node = graph.Node(-1, name, op, list(inputs))
+    node.id = faces.number_of(node)
+    node.name = name or unique_name(node)
+    node.version = op.opset
+    infer_node(node)
+    faces.link([node])
+    return node
+
+
+def unique_name(node: graph.Node) -> str:
+    """The name by type and number."""
+    return f"{attributes.TYPE_NAMES.get(node.type, node.type)}_{faces.number_of(node)}"
+
+
+def infer_node(node: graph.Node) -> None:
+    """Infer the outputs of a node from the types of its inputs, and create or update them."""
+    if node.type == "Result":
+        node.outputs = []
+        return
+    run = Inference()
+    run.variables = variables
+    types = run.outputs(node, [source.type for source in node.inputs])
+    for k, tensor in enumerate(types):
+        if k < len(node.outputs):
+            node.outputs[k].type = tensor
+        else:
+            node.outputs.append(graph.Output(node, k, type=tensor))
+
+
+def parameter(element: ElementType, shape: Shape, name: str = "") -> graph.Node:
+    """A Parameter."""
+    return made(resolve("Parameter", "opset1")[0](element_type=element, shape=shape), (), name)
+
+
+def constant(values: Array, element: ElementType, name: str = "") -> graph.Node:
+    """A constant of values in irload's storage dtype. The array is referenced, not copied."""
+    cls = resolve("Const", "opset1")[0]
+    count = int(np.prod(values.shape, dtype=np.int64))
+    size = element.bytes_for(count)
+    op = cls(element_type=element, shape=Shape(*values.shape), offset=0, size=size, data=lambda: values)
+    return made(op, (), name)
+
+
+def as_input(value: Any) -> graph.Output:
+    """The output of a node, or of a constant of these numbers or strings."""
+    if hasattr(value, "_graph_output"):
+        return value._graph_output()
+    array = np.asarray(value)
+    if array.dtype == object:
+        raise OVTypeError(f"an input of an operation is a node, an output, or numbers; found {type(value).__name__}")
+    if array.dtype.kind in "US":
+        array = as_strings(array)
+        return constant(array, string).outputs[0]
+    return constant(array, element_of(array.dtype)).outputs[0]
+
+
+def result(source: graph.Output, name: str = "") -> graph.Node:
+    """A Result of an output."""
+    return made(resolve("Result", "opset1")[0](), [source], name)
+
+
+def evaluated(op: Op, arrays: Sequence[Array], elements: Sequence[ElementType]) -> list[tuple[Array, ElementType]]:
+    """The results of an operation on arrays, with their element types."""
+    given = [TensorType(e, Shape(*a.shape), a) for e, a in zip(elements, arrays, strict=True)]
+    types = infer_outputs(op, given, Inference())
+    results = evaluate(op, arrays, types)
+    return [(a, t.element) for a, t in zip(results, types, strict=True)]

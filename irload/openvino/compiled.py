@@ -1,0 +1,169 @@
+"""CompiledModel: irload's compiled model with the ports, requests and properties of the runtime's."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from copy import copy
+from threading import BoundedSemaphore
+from typing import Any, NoReturn
+
+import irload.runtime.compiled_model as running
+from irload.openvino import copies
+from irload.openvino.config import Config
+from irload.openvino.errors import OpenVINOError, unsupported
+from irload.openvino.model import Model
+from irload.openvino.ov_dict import OVDict
+from irload.openvino.ports import ConstOutput
+from irload.openvino.requests import InferRequest
+from irload.openvino.state import VariableState
+
+__all__ = ["CompiledModel"]
+
+WORKERS = 256
+"""The most requests of a model that may be started and not finished."""
+
+
+class CompiledModel:
+    """A compiled model. Call it, or create requests."""
+
+    def __init__(self, other: Any, config: Config | None = None) -> None:
+        if isinstance(other, CompiledModel):
+            self.__dict__ = other.__dict__
+            return
+        self._compiled: running.CompiledModel = other
+        self._config = config or Config("CPU", {})
+        self._profiles = self._config.profiles
+        self._slots = BoundedSemaphore(self._config.streams)
+        self._in = [ConstOutput(port.node, 0) for port in other.inputs]
+        self._out = [ConstOutput(port.node, 0) for port in other.outputs]
+        self._request: InferRequest | None = None
+        self._pool: ThreadPoolExecutor | None = None
+        self._process = os.getpid()
+
+    def _workers(self) -> ThreadPoolExecutor:
+        """The threads of asynchronous requests. A forked child starts new threads."""
+        if self._pool is None or self._process != os.getpid():
+            self._process = os.getpid()
+            self._slots = BoundedSemaphore(self._config.streams)
+            self._pool = ThreadPoolExecutor(WORKERS, "irload-request")
+        return self._pool
+
+    # -- ports ---------------------------------------------------------------------------------------------------------
+
+    @property
+    def inputs(self) -> list[ConstOutput]:
+        """The inputs."""
+        return [*self._in]
+
+    @property
+    def outputs(self) -> list[ConstOutput]:
+        """The outputs."""
+        return [*self._out]
+
+    def input(self, key: int | str | None = None) -> ConstOutput:
+        """An input by index or tensor name; without either the only one."""
+        return _port(self._in, key, "input")
+
+    def output(self, key: int | str | None = None) -> ConstOutput:
+        """An output by index or tensor name; without either the only one."""
+        return _port(self._out, key, "output")
+
+    # -- inference -----------------------------------------------------------------------------------------------------
+
+    def create_infer_request(self) -> InferRequest:
+        """A request with separate tensors and a separate state."""
+        return InferRequest(self)
+
+    @property
+    def _own(self) -> InferRequest:
+        if self._request is None:
+            self._request = self.create_infer_request()
+        return self._request
+
+    def infer_new_request(self, inputs: Any = None) -> OVDict:
+        """Run once with a new request."""
+        return self.create_infer_request().infer(inputs)
+
+    def __call__(
+        self,
+        inputs: Any = None,
+        share_inputs: bool = True,
+        share_outputs: bool = False,
+        *,
+        decode_strings: bool = True,
+    ) -> OVDict:
+        """Run once with the request of the model. Arguments as for `InferRequest.infer`."""
+        return self._own.infer(inputs, share_inputs, share_outputs, decode_strings=decode_strings)
+
+    def query_state(self) -> list[VariableState]:
+        """The variables of the model's request."""
+        return self._own.query_state()
+
+    def reset_state(self) -> None:
+        """Reset the variables of the model's request."""
+        self._own.reset_state()
+
+    # -- properties ----------------------------------------------------------------------------------------------------
+
+    def get_property(self, property: str) -> Any:
+        """A property by name. Raises for an unknown one."""
+        return self._config.compiled_property(str(property), self._compiled.model.name, self._compiled.threads)
+
+    def set_property(self, *_: Any) -> NoReturn:
+        """Raise: the properties of a compiled model are fixed."""
+        unsupported("changing properties of a compiled model", "pass them to compile_model")
+
+    def get_runtime_model(self) -> Model:
+        """A copy of the model that was compiled. irload's steps are listed by `profiling_info`."""
+        return Model._of(copies.clone(self._compiled.model))  # pyright: ignore[reportPrivateUsage]
+
+    def release_memory(self) -> None:
+        """Release plans and their memory; the next inference plans again."""
+        self._compiled = copy(self._compiled)
+
+    def export_model(self, model_stream: Any = None) -> NoReturn:
+        """Raise: plans are stored by CACHE_DIR, and models by save_model."""
+        unsupported("exporting a compiled model", "set CACHE_DIR when compiling a path, or save the model")
+
+    def __enter__(self) -> CompiledModel:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.release_memory()
+
+    def __repr__(self) -> str:
+        def listed(ports: list[ConstOutput]) -> str:
+            return ",\n".join(map(repr, ports))
+
+        return f"<CompiledModel:\ninputs[\n{listed(self._in)}\n]\noutputs[\n{listed(self._out)}\n]>"
+
+
+def _port(ports: list[ConstOutput], key: Any, what: str) -> ConstOutput:
+    if key is None:
+        if len(ports) != 1:
+            raise OpenVINOError(f"{what}() requires a model with exactly one {what}; this one has {len(ports)}")
+        return ports[0]
+    if isinstance(key, str):
+        for port in ports:
+            if key in port.names:
+                return port
+        raise OpenVINOError(f"{what.capitalize()} for tensor name '{key}' is not found.")
+    if not isinstance(key, int):
+        raise TypeError(f"the key of an {what} is an index or a name, found {type(key).__name__}")
+    if not 0 <= key < len(ports):
+        raise OpenVINOError(f"Cannot get {what} for index: {key} {what}s size is {len(ports)}")
+    return ports[key]
+
+
+def compile_graph(model: Model, config: Config) -> CompiledModel:
+    """Compile a copy of the model, so that later edits of the model do not change it."""
+    compiled = running.CompiledModel(copies.clone(model._graph), config.threads, **config.options())  # pyright: ignore[reportPrivateUsage]
+    compiled.prepare()
+    return CompiledModel(compiled, config)
+
+
+def properties_of(given: Mapping[Any, Any] | None) -> dict[str, Any]:
+    """Properties by the texts of their names."""
+    return {str(key): value for key, value in (given or {}).items()}

@@ -1,0 +1,83 @@
+"""Errors of the adapters: scripts for OpenVINO catch RuntimeError, so every failure is one, and still an IRError."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from functools import wraps
+from typing import Any, NoReturn, ParamSpec, TypeVar
+
+from irload import errors
+
+__all__ = [
+    "OVError",
+    "OVTypeError",
+    "OpenVINOError",
+    "Unsupported",
+    "UserInputError",
+    "raising",
+    "translated",
+    "unsupported",
+]
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class OpenVINOError(errors.IRError, RuntimeError):
+    """A failure that the runtime reports as a RuntimeError. Its cause is irload's error, if there is one."""
+
+
+class Unsupported(errors.Unsupported, NotImplementedError):
+    """A feature of the runtime that irload does not have: devices other than CPU, other formats, remote memory."""
+
+
+class OVError(Exception):
+    """Base of the errors of `openvino.exceptions`."""
+
+
+class UserInputError(OVError):
+    """An argument that no node can be created from."""
+
+
+class OVTypeError(OVError, TypeError):
+    """An argument of an unexpected type."""
+
+
+@contextmanager
+def translated() -> Generator[None]:
+    """Convert an IRError into the error of the adapters that has the same message."""
+    try:
+        yield
+    except (OpenVINOError, Unsupported):
+        raise
+    except errors.Unsupported as error:
+        raise Unsupported(error.message, error.where) from error
+    except errors.IRError as error:
+        raise OpenVINOError(error.message, error.where) from error
+
+
+def raising(function: Callable[P, R]) -> Callable[P, R]:
+    """Decorate a function so that its IRErrors are `translated`."""
+
+    @wraps(function)
+    def translating(*args: P.args, **kwargs: P.kwargs) -> R:
+        with translated():
+            return function(*args, **kwargs)
+
+    return translating
+
+
+def unsupported(feature: str, instead: str = "") -> NoReturn:
+    """Raise Unsupported for a feature; `instead` names the remedy."""
+    remedy = f"; {instead}" if instead else ""
+    raise Unsupported(f"irload does not support {feature}{remedy}")
+
+
+def not_here(feature: str) -> Callable[..., Any]:
+    """A callable that raises Unsupported for the feature."""
+
+    def refuse(*_: Any, **__: Any) -> NoReturn:
+        unsupported(feature, "use the OpenVINO runtime for it")
+
+    return refuse

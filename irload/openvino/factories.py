@@ -1,0 +1,211 @@
+"""Factories of operations by opset: functions with the runtime's signatures, created from the registry."""
+
+from __future__ import annotations
+
+import re
+from ast import literal_eval
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from inspect import Parameter, Signature
+from typing import Any
+
+import numpy as np
+
+from irload import graph
+from irload.core.op import Op
+from irload.openvino import authoring, special
+from irload.openvino.attributes import TYPE_NAMES, XML_NAMES
+from irload.openvino.errors import raising
+from irload.openvino.faces import adapter
+from irload.openvino.node import Node
+from irload.openvino.signatures import SIGNATURES
+from irload.openvino.types import Type, element_of
+from irload.ops.index import MODULES
+from irload.ops.registry import registered, resolve
+
+__all__ = ["factory", "names"]
+
+LATEST = 17
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Argument:
+    """One parameter of a factory. `kind`: "input", "inputs" (a list), "attribute" or "attributes" (a dict)."""
+
+    name: str
+    kind: str
+    attribute: str = ""
+    default: Any = Parameter.empty
+
+    @property
+    def parameter(self) -> Parameter:
+        """The parameter of the function."""
+        default = None if isinstance(self.default, Node | tuple) else self.default
+        return Parameter(self.name, Parameter.POSITIONAL_OR_KEYWORD, default=default)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Row:
+    """One line of the table: the opset that introduces the function, its type, its arguments, the order of inputs."""
+
+    opset: int
+    name: str
+    type: str
+    arguments: Sequence[Argument]
+    order: Sequence[str]
+
+
+def _argument(token: str) -> Argument:
+    if token.startswith(".**"):
+        name, _, default = token[3:].partition("=")
+        return Argument(name, "attributes", "", None if default else Parameter.empty)
+    if token.startswith("."):
+        name, _, default = token[1:].partition("=")
+        name, _, attribute = name.partition(":")
+        return Argument(name, "attribute", attribute or name, literal_eval(default) if default else Parameter.empty)
+    if token.startswith("*"):
+        return Argument(token[1:], "inputs")
+    name, optional, constant = token.partition("?")
+    if not optional:
+        return Argument(name, "input")
+    if not constant:
+        return Argument(name, "input", "", None)
+    value, _, element = constant.partition(":")
+    return Argument(name, "input", "", (literal_eval(value), element))
+
+
+@cache
+def _rows() -> dict[str, list[Row]]:
+    """The rows of the table by function, in order of opsets."""
+    types = {_snake(TYPE_NAMES.get(type, type)): type for types in MODULES.values() for type in types.split()}
+    found: dict[str, list[Row]] = {}
+    for line in re.sub(r"\\\n\s*", "", SIGNATURES).strip().splitlines():
+        head, _, order = line.partition(" > ")
+        number, names, *tokens = head.split()
+        arguments = tuple(map(_argument, tokens))
+        for item in names.split(","):
+            name, _, kind = item.partition("=")
+            row = Row(int(number), name, XML_NAMES.get(kind, kind) or types[name], arguments, tuple(order.split()))
+            found.setdefault(name, []).append(row)
+    return found
+
+
+@cache
+def _registered() -> dict[str, type[Op]]:
+    """The operations by the names of their factories: `experimental_detectron_roi_feature_extractor`."""
+    return {_snake(TYPE_NAMES.get(cls.type, cls.type)): cls for cls in registered() if cls.namespace == "opset"}
+
+
+def _snake(type: str) -> str:
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", type).lower()
+
+
+def names(number: int) -> Iterator[str]:
+    """The names of the factories of an opset."""
+    yield from (name for name in special.names() if special.function(number, name) is not None)
+    for name, rows in _rows().items():
+        if rows[0].opset <= number:
+            yield name
+    for name, cls in _registered().items():
+        if cls.since <= number and name not in _rows():
+            yield name
+
+
+@cache
+def factory(number: int, name: str) -> Callable[..., Any] | None:
+    """The factory of an opset by name, None for an unknown name."""
+    found = special.function(number, name)
+    if found is not None:
+        return found
+    rows = [row for row in _rows().get(name, ()) if row.opset <= number]
+    if rows:
+        return _function(rows[-1], number)
+    cls = _registered().get(name)
+    if cls is None or cls.since > number:
+        return None
+    return _function(_row_of(cls), number)
+
+
+def _row_of(cls: type[Op]) -> Row:
+    """The row of an operation that the table does not list: its ports, then its attributes."""
+    ports = cls.signature
+    required = [Argument(p, "input") for p in ports.required]
+    optional = [Argument(p, "input", "", None) for p in ports.optional]
+    lists = [Argument(ports.variadic, "inputs")] if ports.variadic else []
+    attributes = [
+        Argument(a.name, "attribute", a.xml_name, Parameter.empty if a.required else None)
+        for a in cls.declared.values()
+        if not a.supplied
+    ]
+    needed = [a for a in attributes if a.default is Parameter.empty]
+    return Row(
+        cls.since,
+        _snake(cls.type),
+        cls.type,
+        [*required, *lists, *needed, *optional, *(a for a in attributes if a not in needed)],
+        (),
+    )
+
+
+def _function(row: Row, number: int) -> Callable[..., Any]:
+    seen_default = False
+    parameters: list[Parameter] = []
+    for argument in row.arguments:
+        parameter = argument.parameter
+        seen_default |= parameter.default is not Parameter.empty
+        if seen_default and parameter.default is Parameter.empty:
+            parameter = parameter.replace(default=None)
+        parameters.append(parameter)
+    named = Parameter("name", Parameter.POSITIONAL_OR_KEYWORD, default=None)
+    has_name = any(a.name == "name" for a in row.arguments)
+    signature = Signature(parameters if has_name else [*parameters, named])
+    cls, _ = resolve(row.type, f"opset{number}")
+
+    @raising
+    def create(*given: Any, **keywords: Any) -> Node:
+        bound = signature.bind(*given, **keywords)
+        bound.apply_defaults()
+        values = bound.arguments
+        attributes: dict[str, Any] = {}
+        for a in row.arguments:
+            if a.kind == "attribute" and values[a.name] is not None:
+                attributes[a.attribute] = values[a.name]
+            elif a.kind == "attributes":
+                attributes |= values[a.name] or {}
+        node = authoring.create(row.type, f"opset{number}", _inputs(row, values), attributes)
+        if values.get("name"):
+            node.name = values["name"]
+        return adapter(node)
+
+    create.__name__ = create.__qualname__ = row.name
+    create.__signature__ = signature  # pyright: ignore[reportFunctionMemberAccess]
+    create.__doc__ = cls.__doc__
+    return create
+
+
+def _inputs(row: Row, values: dict[str, Any]) -> list[graph.Output]:
+    """The inputs in the order of the operation. A missing optional input ends them."""
+    arguments = [a for a in row.arguments if a.kind.startswith("input")]
+    if row.order:
+        arguments.sort(key=lambda a: row.order.index(a.name))
+    given: list[graph.Output | None] = []
+    for argument in arguments:
+        value = values[argument.name]
+        if argument.kind == "inputs":
+            given += map(authoring.as_input, value)
+        elif value is None and isinstance(argument.default, tuple):
+            given.append(_default(*argument.default))
+        else:
+            given.append(None if value is None else authoring.as_input(value))
+    while given and given[-1] is None:
+        given.pop()
+    if None in given:
+        missing = arguments[given.index(None)].name
+        raise TypeError(f"{row.name} requires input {missing} if a later one is given")
+    return [output for output in given if output is not None]
+
+
+def _default(value: Any, element: str) -> graph.Output:
+    kind = element_of(getattr(Type, element))
+    return authoring.constant(np.array(value, kind.dtype), kind).outputs[0]

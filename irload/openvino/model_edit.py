@@ -1,0 +1,126 @@
+"""Editing of a Model: outputs, parameters, results, sinks and variables added or removed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import irload.model
+from irload import graph
+from irload.openvino import authoring, faces
+from irload.openvino.errors import OpenVINOError
+from irload.openvino.node import Node
+from irload.openvino.ports import Output
+
+__all__ = ["ModelEdit"]
+
+
+class ModelEdit:
+    """The editing side of a model."""
+
+    @property
+    def _graph(self) -> irload.model.Model:
+        raise NotImplementedError
+
+    def add_outputs(self, outputs: Any) -> list[Output]:
+        """Add outputs: of tensors by name, of nodes by (name, output index), or of Outputs. One needs no list.
+
+        An output that the model returns already is not added again. Returns the outputs of the Results.
+        """
+        items: list[Any] = outputs if isinstance(outputs, list) else [outputs]
+        return [self._add_output(self._located(item)) for item in items]
+
+    def _located(self, item: Any) -> graph.Output:
+        if isinstance(item, Output):
+            return item._source  # pyright: ignore[reportPrivateUsage]
+        nodes = self._graph.nodes
+        if isinstance(item, str):
+            found = next((o for n in nodes for o in n.outputs if item in o.names), None)
+            if found is None:
+                raise OpenVINOError(f"Model::add_output. Tensor name '{item}' was not found.")
+            return found
+        if isinstance(item, tuple):
+            pair: tuple[Any, ...] = item
+            if len(pair) != 2:
+                raise OpenVINOError(f"an output of a node is (name, index), found {item!r}")
+            name, index = pair
+            if not isinstance(name, str):
+                raise TypeError(f"Incorrect type {type(name)} of a node's name; expected str")
+            if not isinstance(index, int):
+                raise TypeError(f"Incorrect type {type(index)} of an output's index; expected int")
+            node = next((n for n in nodes if n.name == name), None)
+            if node is None:
+                raise OpenVINOError(f"Model::add_output. Operation with name '{name}' was not found.")
+            if not 0 <= index < len(node.outputs):
+                raise OpenVINOError(f"'{name}' has {len(node.outputs)} outputs; there is no output {index}")
+            return node.outputs[index]
+        raise TypeError(f"Incorrect type of a value to add as output: {type(item)}; expected str, tuple or Output")
+
+    def _add_output(self, source: graph.Output) -> Output:
+        model = self._graph
+        for node in model.results:
+            if node.inputs[0] is source:
+                return Output(node, 0)
+        made = authoring.result(source)
+        if not source.names:
+            source.names = made.output_names = frozenset({made.name})
+        model.results.append(made)
+        faces.edited()
+        return Output(made, 0)
+
+    def add_parameters(self, parameters: Iterable[Node]) -> None:
+        """Add Parameters. Raises for one that the model has."""
+        self._extend(self._graph.parameters, parameters, "Parameter")
+
+    def add_results(self, results: Iterable[Node]) -> None:
+        """Add Results. Raises for one that the model has."""
+        self._extend(self._graph.results, results, "Result")
+
+    def add_sinks(self, sinks: Iterable[Node]) -> None:
+        """Add Assign nodes."""
+        self._extend(self._graph.sinks, sinks, "Assign")
+
+    def add_variables(self, variables: Iterable[Any]) -> None:
+        """Accept variables: the nodes that read and assign them declare them."""
+
+    def _extend(self, nodes: list[graph.Node], added: Iterable[Node], kind: str) -> None:
+        for item in added:
+            node = item._node  # pyright: ignore[reportPrivateUsage]
+            if node.type != kind:
+                raise TypeError(f"Incorrect type {node.type} of {item!r}; expected {kind}")
+            nodes.append(node)
+        faces.edited()
+
+    def remove_parameter(self, parameter: Node) -> None:
+        """Remove a Parameter."""
+        _remove(self._graph.parameters, parameter)
+
+    def remove_result(self, result: Node) -> None:
+        """Remove a Result."""
+        _remove(self._graph.results, result)
+
+    def remove_sink(self, sink: Any) -> None:
+        """Remove an Assign node."""
+        _remove(self._graph.sinks, sink)
+
+    def remove_variable(self, variable: Any) -> None:
+        """Accept the removal of a variable, which exists as long as nodes read or assign it."""
+
+    def replace_parameter(self, parameter_index: int, parameter: Node) -> None:
+        """Replace a Parameter by another, which feeds its consumers."""
+        parameters = self._graph.parameters
+        if not 0 <= parameter_index < len(parameters):
+            raise OpenVINOError(f"there is no parameter {parameter_index}; the model has {len(parameters)}")
+        faces.adapter(parameters[parameter_index]).output(0).replace(parameter.output(0))
+        parameters[parameter_index] = parameter._node  # pyright: ignore[reportPrivateUsage]
+        faces.edited()
+
+
+def _remove(nodes: list[graph.Node], removed: Any) -> None:
+    node = getattr(removed.node if isinstance(removed, Output) else removed, "_node", None)
+    if node is None:
+        raise TypeError(f"Incorrect type {type(removed)}; expected a node of the model")
+    if node not in nodes:
+        raise OpenVINOError(f"the model does not have {removed!r}")
+    nodes.remove(node)
+    faces.edited()

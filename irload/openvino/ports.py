@@ -1,0 +1,371 @@
+"""Output, ConstOutput and Input: the ends of edges; DescriptorTensor: the tensor of an output."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
+
+from irload import graph
+from irload.core.tensor import TensorType
+from irload.openvino import faces
+from irload.openvino.dimensions import PartialShape
+from irload.openvino.errors import OpenVINOError
+from irload.openvino.rt_info import RTMap, plain
+from irload.openvino.tensors import Tensor
+from irload.openvino.types import Type, type_of
+from irload.openvino.vectors import Shape
+
+if TYPE_CHECKING:
+    from irload.openvino.node import Node
+
+__all__ = ["ConstOutput", "DescriptorTensor", "Input", "Output", "source_of"]
+
+_rt_info: WeakKeyDictionary[graph.Node, dict[tuple[str, int], dict[str, Any]]] = WeakKeyDictionary()
+"""Metadata of ports by node: of its inputs and outputs."""
+
+
+class ConstOutput:
+    """An output of a node, hashable, equal to others of the same node and index."""
+
+    __slots__ = ("__weakref__", "_index", "_node")
+
+    def __init__(self, node: graph.Node, index: int) -> None:
+        self._node = node
+        self._index = index
+
+    @property
+    def _source(self) -> graph.Output:
+        """The output in the graph. A Result shows the tensor of its input."""
+        return source_of(self._node, self._index)
+
+    def _graph_output(self) -> graph.Output:
+        return self._source
+
+    @property
+    def _type(self) -> TensorType:
+        return self._source.type
+
+    # -- the tensor ----------------------------------------------------------------------------------------------------
+
+    @property
+    def names(self) -> set[str]:
+        """The names of the tensor."""
+        if self._node.type == "Result" and self._node.output_names is not None:
+            return set(self._node.output_names)
+        return set(self._source.names)
+
+    @property
+    def any_name(self) -> str:
+        """One of the names, the first in sorted order. Raises if there is none."""
+        names = self.names
+        if not names:
+            raise OpenVINOError(
+                f"attempt to get a name for a tensor without names: output {self._index} of {self.node}"
+            )
+        return min(names)
+
+    @property
+    def element_type(self) -> Type:
+        """The element type."""
+        return type_of(self._type.element)
+
+    @property
+    def partial_shape(self) -> PartialShape:
+        """The shape, which may be dynamic."""
+        return PartialShape._of(self._type.shape)  # pyright: ignore[reportPrivateUsage]
+
+    @property
+    def shape(self) -> Shape:
+        """The static shape. Raises for a dynamic one."""
+        return self.partial_shape.to_shape()
+
+    @property
+    def tensor(self) -> DescriptorTensor:
+        """The tensor, for its names and bounds."""
+        return DescriptorTensor(self)
+
+    @property
+    def index(self) -> int:
+        """The position among the outputs of the node."""
+        return self._index
+
+    @property
+    def node(self) -> Node:
+        """The node."""
+        return faces.adapter(self._node)
+
+    @property
+    def target_inputs(self) -> set[Input]:
+        """The inputs that this output feeds."""
+        return {Input(user, k) for user, k in faces.consumers(self._node) if user.inputs[k] is self._source}
+
+    @property
+    def rt_info(self) -> RTMap:
+        """The metadata of the port."""
+        return _metadata(self._node, "output", self._index)
+
+    def get_names(self) -> set[str]:
+        """`names`."""
+        return self.names
+
+    def get_any_name(self) -> str:
+        """`any_name`."""
+        return self.any_name
+
+    def get_element_type(self) -> Type:
+        """`element_type`."""
+        return self.element_type
+
+    def get_partial_shape(self) -> PartialShape:
+        """`partial_shape`."""
+        return self.partial_shape
+
+    def get_shape(self) -> Shape:
+        """`shape`."""
+        return self.shape
+
+    def get_tensor(self) -> DescriptorTensor:
+        """`tensor`."""
+        return self.tensor
+
+    def get_index(self) -> int:
+        """`index`."""
+        return self._index
+
+    def get_node(self) -> Node:
+        """`node`."""
+        return self.node
+
+    def get_target_inputs(self) -> set[Input]:
+        """`target_inputs`."""
+        return self.target_inputs
+
+    def get_rt_info(self) -> RTMap:
+        """`rt_info`."""
+        return self.rt_info
+
+    def _key(self) -> tuple[int, int]:
+        return faces.number_of(self._node), self._index
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, ConstOutput):
+            return NotImplemented
+        return self._node is other._node and self._index == other._index
+
+    def __lt__(self, other: ConstOutput) -> bool:
+        return self._key() < other._key()
+
+    def __le__(self, other: ConstOutput) -> bool:
+        return self._key() <= other._key()
+
+    def __hash__(self) -> int:
+        return hash((id(self._node), self._index))
+
+    def __copy__(self) -> ConstOutput:
+        return type(self)(self._node, self._index)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> ConstOutput:
+        raise TypeError(f"cannot deepcopy 'openvino.{type(self).__name__}' object.")
+
+    def __repr__(self) -> str:
+        names = ", ".join(sorted(self.names))
+        return f"<{type(self).__name__}: names[{names}] shape{self.partial_shape} type: {self._type.element.name}>"
+
+
+class Output(ConstOutput):
+    """An output of a node in a graph that can be edited."""
+
+    __slots__ = ()
+
+    @staticmethod
+    def _from_node(node: Node) -> Output:
+        return node.output(0)
+
+    def add_names(self, names: Iterable[str]) -> None:
+        """Add names to the tensor."""
+        self.tensor.add_names(names)
+
+    def set_names(self, names: Iterable[str]) -> None:
+        """Replace the names of the tensor."""
+        self.tensor.set_names(names)
+
+    def set_rt_info(self, value: Any, key: str) -> None:
+        """Set an entry of the metadata."""
+        self.rt_info[key] = plain(value)
+
+    def remove_target_input(self, target_input: Input) -> None:
+        """Disconnect an input that this output feeds."""
+        raise OpenVINOError(f"{target_input} cannot be left without a source; feed it with replace_source_output")
+
+    def replace(self, replacement: Output) -> None:
+        """Feed all consumers of this output from another, which also gets the names."""
+        for target in self.target_inputs:
+            if target._node is not replacement._node:  # pyright: ignore[reportPrivateUsage]
+                target.replace_source_output(replacement)
+        replacement.add_names(self.names)
+
+
+class DescriptorTensor:
+    """The tensor of an output: names, type and shape, and the bounds of its values."""
+
+    __slots__ = ("_port",)
+
+    def __init__(self, port: ConstOutput) -> None:
+        self._port = port
+
+    @property
+    def names(self) -> set[str]:
+        """The names; assign to replace them."""
+        return self._port.names
+
+    @names.setter
+    def names(self, names: Iterable[str]) -> None:
+        self.set_names(names)
+
+    def set_names(self, names: Iterable[str]) -> None:
+        """Replace the names. The names of a Result are also names of the tensor that it returns."""
+        node, source = self._port._node, self._port._source  # pyright: ignore[reportPrivateUsage]
+        if node.type == "Result":
+            source.names = (source.names - (node.output_names or frozenset())) | frozenset(names)
+            node.output_names = frozenset(names)
+            return
+        shown = [user for user, _ in faces.consumers(node) if user.type == "Result" and user.output_names]
+        kept = (user.output_names or frozenset[str]() for user in shown if user.inputs[0] is source)
+        source.names = frozenset(names).union(*kept)
+
+    def add_names(self, names: Iterable[str]) -> None:
+        """Add names."""
+        self.set_names({*self.names, *names})
+
+    any_name = property(lambda self: self._port.any_name, doc="One of the names.")
+    element_type = property(lambda self: self._port.element_type, doc="The element type.")
+    partial_shape = property(lambda self: self._port.partial_shape, doc="The shape, which may be dynamic.")
+    shape = property(lambda self: self._port.shape, doc="The static shape.")
+    rt_info = property(lambda self: self._port.rt_info, doc="The metadata of the port.")
+
+    @property
+    def size(self) -> int:
+        """The size in bytes. Raises for a dynamic shape."""
+        count = 1
+        for n in self._port.shape:
+            count *= n
+        return count * self._port.element_type.size
+
+    def get_names(self) -> set[str]:
+        """`names`."""
+        return self.names
+
+    def get_any_name(self) -> str:
+        """`any_name`."""
+        return self._port.any_name
+
+    def get_element_type(self) -> Type:
+        """`element_type`."""
+        return self._port.element_type
+
+    def get_partial_shape(self) -> PartialShape:
+        """`partial_shape`."""
+        return self._port.partial_shape
+
+    def get_shape(self) -> Shape:
+        """`shape`."""
+        return self._port.shape
+
+    def get_rt_info(self) -> RTMap:
+        """`rt_info`."""
+        return self._port.rt_info
+
+    def get_lower_value(self) -> Tensor:
+        """The lower bounds of the values, an empty tensor if they are unknown."""
+        return self._bound("lower")
+
+    def get_upper_value(self) -> Tensor:
+        """The upper bounds of the values, an empty tensor if they are unknown."""
+        return self._bound("upper")
+
+    def _bound(self, which: str) -> Tensor:
+        found = self._port._type  # pyright: ignore[reportPrivateUsage]
+        value = found.value if found.bounds is None else getattr(found.bounds, which)
+        if value is None:
+            return Tensor(type_of(found.element), [0])
+        return Tensor._of(value.astype(found.element.dtype), found.element, shared=False)  # pyright: ignore[reportPrivateUsage]
+
+    def __repr__(self) -> str:
+        return repr(self._port).replace(type(self._port).__name__, "DescriptorTensor", 1)
+
+
+class Input:
+    """An input of a node."""
+
+    __slots__ = ("_index", "_node")
+
+    def __init__(self, node: graph.Node, index: int) -> None:
+        self._node = node
+        self._index = index
+
+    def get_node(self) -> Node:
+        """The node."""
+        return faces.adapter(self._node)
+
+    def get_index(self) -> int:
+        """The position among the inputs of the node."""
+        return self._index
+
+    def get_source_output(self) -> Output:
+        """The output that feeds this input."""
+        source = self._node.inputs[self._index]
+        return Output(source.node, source.index)
+
+    def replace_source_output(self, new_source_output: Output) -> None:
+        """Feed the input from another output."""
+        faces.relink(self._node, self._index, new_source_output._source)  # pyright: ignore[reportPrivateUsage]
+
+    def get_element_type(self) -> Type:
+        """The element type."""
+        return self.get_source_output().element_type
+
+    def get_partial_shape(self) -> PartialShape:
+        """The shape, which may be dynamic."""
+        return self.get_source_output().partial_shape
+
+    def get_shape(self) -> Shape:
+        """The static shape. Raises for a dynamic one."""
+        return self.get_source_output().shape
+
+    def get_tensor(self) -> DescriptorTensor:
+        """The tensor."""
+        return self.get_source_output().tensor
+
+    def get_rt_info(self) -> RTMap:
+        """The metadata of the port."""
+        return _metadata(self._node, "input", self._index)
+
+    def set_rt_info(self, value: Any, key: str) -> None:
+        """Set an entry of the metadata."""
+        self.get_rt_info()[key] = plain(value)
+
+    @property
+    def rt_info(self) -> RTMap:
+        """The metadata of the port."""
+        return self.get_rt_info()
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Input):
+            return NotImplemented
+        return self._node is other._node and self._index == other._index
+
+    def __hash__(self) -> int:
+        return hash((id(self._node), self._index))
+
+    def __repr__(self) -> str:
+        return f"<Input: shape{self.get_partial_shape()} type: {self.get_element_type().type_name}>"
+
+
+def source_of(node: graph.Node, index: int) -> graph.Output:
+    """The graph's output; for a Result the output that feeds it."""
+    return node.inputs[0] if node.type == "Result" else node.outputs[index]
+
+
+def _metadata(node: graph.Node, side: str, index: int) -> RTMap:
+    return RTMap(_rt_info.setdefault(node, {}).setdefault((side, index), {}))

@@ -1,0 +1,113 @@
+"""RTMap and OVAny: the metadata of models, nodes and ports."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, MutableMapping
+from typing import Any
+
+__all__ = ["OVAny", "RTMap", "plain"]
+
+
+class OVAny:
+    """A value of any type, as properties and metadata have them."""
+
+    __slots__ = ("value",)
+    __hash__ = None  # pyright: ignore[reportAssignmentType]
+
+    def __init__(self, value: Any) -> None:
+        self.value = plain(value)
+
+    def get(self) -> Any:
+        """The value."""
+        return self.value
+
+    def set(self, value: Any) -> None:
+        """Replace the value."""
+        self.value = plain(value)
+
+    def astype(self, kind: Any) -> Any:
+        """The value as `bool`, `int`, `float`, `str` or `dict`. Text such as `YES` and `false` is a bool."""
+        if kind is bool and isinstance(self.value, str):
+            return self.value.lower() in ("true", "yes", "1", "on")
+        if kind is dict:
+            return dict(self.value)
+        return kind(self.value)
+
+    def aslist(self, kind: Any = None) -> list[Any]:
+        """The value as a list; an empty text or map is an empty list."""
+        items: list[Any] = list(self.value) if isinstance(self.value, list | tuple) else [self.value]
+        if not isinstance(self.value, list | tuple) and not self.value:
+            return []
+        return items if kind is None else [kind(item) for item in items]
+
+    def __getitem__(self, key: Any) -> Any:
+        return self.value[key]
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        self.value[key] = value
+
+    def __len__(self) -> int:
+        return len(self.value)
+
+    def __eq__(self, other: object) -> bool:
+        return bool(self.value == plain(other))
+
+    def __bool__(self) -> bool:
+        return bool(self.value)
+
+    def __repr__(self) -> str:
+        return f"<OVAny class at {id(self):#x}: {self.value!r}>" if False else repr(self.value)
+
+
+class RTMap(MutableMapping[str, Any]):
+    """A dict of metadata: keys are texts, items are OVAny."""
+
+    def __init__(self, items: MutableMapping[str, Any] | None = None) -> None:
+        self._items: MutableMapping[str, Any] = {} if items is None else items
+
+    def __getitem__(self, key: str) -> OVAny:
+        return _Item(self._items, key) if key in self._items else _missing(key)
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        self._items[key] = plain(value)
+
+    def __delitem__(self, key: str) -> None:
+        del self._items[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._items)
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def __bool__(self) -> bool:
+        return bool(self._items)
+
+    def __repr__(self) -> str:
+        return "<RTMap>"
+
+
+class _Item(OVAny):
+    """An item of a map, in which `set` replaces it."""
+
+    __slots__ = ("_key", "_of")
+
+    def __init__(self, of: MutableMapping[str, Any], key: str) -> None:
+        super().__init__(of[key])
+        self._of, self._key = of, key
+
+    def set(self, value: Any) -> None:
+        """Replace the value here and in the map."""
+        super().set(value)
+        self._of[self._key] = self.value
+
+
+def _missing(key: str) -> OVAny:
+    raise KeyError(key)
+
+
+def plain(value: Any) -> Any:
+    """The value inside OVAny and RTMap."""
+    if isinstance(value, OVAny):
+        return value.value
+    return dict(value) if isinstance(value, RTMap) else value

@@ -1,0 +1,106 @@
+"""Factories without a row in the table: Parameter, Constant, Result, ReadValue and Assign."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from typing import Any
+
+import numpy as np
+
+from irload.openvino import authoring
+from irload.openvino.dimensions import dims_of
+from irload.openvino.errors import raising
+from irload.openvino.faces import adapter
+from irload.openvino.node import Node, as_output
+from irload.openvino.nodes import Constant, Parameter, Result
+from irload.openvino.tensors import Tensor
+from irload.openvino.types import element_of, type_of
+from irload.openvino.variables import Variable
+
+__all__ = ["function", "names"]
+
+
+@raising
+def parameter(shape: Any, dtype: Any = np.float32, name: str | None = None) -> Parameter:
+    """An input of a model."""
+    made = Parameter(type_of(element_of(dtype)), shape)
+    if name:
+        made.friendly_name = name
+    return made
+
+
+@raising
+def constant(value: Any, dtype: Any = None, name: str | None = None, *, shared_memory: bool = False) -> Constant:
+    """A constant of numbers or strings, an array or a Tensor, converted to `dtype` if it is given."""
+    if isinstance(value, Tensor):
+        made = Constant(value, shared_memory=shared_memory)
+    else:
+        array = np.asarray(value)
+        if dtype is None:
+            made = Constant(array, shared_memory=shared_memory)
+        else:
+            made = Constant(type_of(element_of(dtype)), array.shape, array)
+    if name:
+        made.friendly_name = name
+    return made
+
+
+@raising
+def result(data: Any, name: str | None = None) -> Result:
+    """An output of a model."""
+    made = Result(data)
+    if name:
+        made.friendly_name = name
+    return made
+
+
+@raising
+def read_value(*given: Any, **named: Any) -> Node:
+    """The value of a variable: `read_value(init_value, variable_id)` or with its type and shape, or a Variable."""
+    rest = [*given]
+    init = rest.pop(0) if (rest and isinstance(rest[0], Node)) or (rest and hasattr(rest[0], "get_node")) else None
+    init = named.get("init_value", init)
+    key: Any = rest.pop(0) if rest else named.get("variable_id", named.get("variable"))
+    element: Any = rest.pop(0) if rest else named.get("variable_type")
+    shape: Any = rest.pop(0) if rest else named.get("variable_shape")
+    if isinstance(key, Variable):
+        element, shape, key = key.info.data_type, key.info.data_shape, key.info.variable_id
+    attributes: dict[str, Any] = {"variable_id": key}
+    if element is not None:
+        attributes |= {"variable_type": element, "variable_shape": str(dims_of(shape)).strip("[]")}
+    node = authoring.create("ReadValue", "opset6", [] if init is None else [as_output(init)], attributes)
+    node.name = str(named.get("name") or (rest[0] if rest else node.name))
+    return adapter(node)
+
+
+@raising
+def assign(new_value: Any, variable: Any = None, name: str = "", *, variable_id: str | None = None) -> Node:
+    """The assignment of a variable, by its id or a Variable."""
+    key = variable_id if variable is None else variable
+    key = key.info.variable_id if isinstance(key, Variable) else key
+    node = authoring.create("Assign", "opset6", [as_output(new_value)], {"variable_id": key})
+    node.name = name or node.name
+    return adapter(node)
+
+
+_SINCE: dict[str, tuple[int, Callable[..., Any]]] = {
+    "Constant": (1, Constant),
+    "Parameter": (1, Parameter),
+    "Result": (1, Result),
+    "constant": (1, constant),
+    "parameter": (1, parameter),
+    "result": (1, result),
+    "assign": (6, assign),
+    "read_value": (6, read_value),
+}
+
+
+def names() -> Collection[str]:
+    """The names of these factories in any opset."""
+    return _SINCE.keys()
+
+
+def function(number: int, name: str) -> Callable[..., Any] | None:
+    """The factory of an opset, None for another name."""
+    since, found = _SINCE.get(name, (0, None))
+    return found if found is not None and since <= number else None

@@ -1,0 +1,350 @@
+"""Tensor: an array with an element type, in the memory layout that the runtime's Python API shows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from math import prod
+from typing import Any, Self, cast
+
+import numpy as np
+
+from irload.core.element import ElementType, string
+from irload.core.packing import pack, unpack
+from irload.core.tensor import Array
+from irload.openvino.errors import OpenVINOError, raising, translated
+from irload.openvino.types import Type, element_of, type_of
+from irload.openvino.vectors import Shape, Strides
+
+__all__ = ["Tensor", "TensorVector", "as_strings"]
+
+
+class Tensor:
+    """An array with an element type.
+
+    `Tensor(array, shared_memory=False)`, `Tensor(array, shape, type)` over the packed bytes of an array,
+    `Tensor(type, shape)`, `Tensor(port)`, `Tensor(port, array)`, `Tensor(list)`, `Tensor(tensor, begin, end)` for a
+    view of a part, `Tensor(image)` of Pillow.
+    """
+
+    __slots__ = ("__weakref__", "_data", "_element", "_fixed", "_shape")
+    _element: ElementType
+    _data: Array
+    """Elements of at least 8 bits with the shape of the tensor, packed bytes, or `str` objects."""
+    _shape: tuple[int, ...]
+    _fixed: bool
+    """True for memory of the caller, which cannot grow."""
+
+    def __init__(self, *given: Any, **named: Any) -> None:
+        with translated():
+            self._set_up(*_arguments(given, named), **named)
+
+    def _set_up(self, source: Any, *rest: Any, shared_memory: bool = False, **named: Any) -> None:
+        self._fixed = False
+        if isinstance(source, Tensor):
+            self._view(source, *rest)
+        elif isinstance(source, np.ndarray) and rest and isinstance(rest[0], bool):
+            self._hold(source, shared=rest[0])
+        elif isinstance(source, np.ndarray) and (rest or "shape" in named):
+            self._over(source, *rest, **named)
+        elif isinstance(source, np.ndarray):
+            self._hold(source, shared=shared_memory)
+        elif isinstance(source, list):
+            self._hold(_array_of(cast("list[Any]", source)))
+        elif hasattr(source, "get_partial_shape"):
+            self._of_port(source, *rest)
+        elif hasattr(source, "__array__") and not rest and not isinstance(source, type | np.dtype):
+            self._hold(np.asarray(source))
+        else:
+            self._allocate(element_of(source), _sizes(*rest, **named))
+
+    def _allocate(self, element: ElementType, shape: tuple[int, ...]) -> None:
+        self._element, self._shape = element, shape
+        if element is string:
+            self._data = np.full(shape, "", object)
+        elif element.bits < 8:
+            self._data = np.zeros(element.bytes_for(prod(shape)), type_of(element).to_dtype())
+        else:
+            self._data = np.zeros(shape, type_of(element).to_dtype())
+
+    def _hold(self, array: Array, *, shared: bool = False) -> None:
+        self._element = element_of(array.dtype)
+        self._shape = array.shape
+        if self._element is string:
+            if shared:
+                raise OpenVINOError("shared_memory is not possible for strings; the tensor copies them")
+            self._data = as_strings(array)
+            return
+        if shared and not array.flags.c_contiguous:
+            raise OpenVINOError("shared_memory requires an array that is C contiguous")
+        self._data = array if shared else np.array(array, order="C")
+        self._data = self._data.view(type_of(self._element).to_dtype())
+        self._fixed = shared
+
+    def _over(self, array: Array, shape: Any, type: Any = None) -> None:
+        """Memory of an array with another type or shape; packed types take fewer bytes than elements."""
+        sizes = tuple(int(n) for n in shape)
+        element = element_of(array.dtype if type is None or _is_dynamic(type) else type)
+        if element is string:
+            raise OpenVINOError("strings have no memory that a tensor could share")
+        if not array.flags.c_contiguous:
+            raise OpenVINOError("an array whose memory is shared must be C contiguous")
+        needed = element.bytes_for(prod(sizes))
+        if array.nbytes < needed:
+            raise OpenVINOError(f"{element}{list(sizes)} takes {needed} bytes; the array has {array.nbytes}")
+        raw = array.reshape(-1).view(np.uint8)[:needed].view(type_of(element).to_dtype())
+        self._element, self._shape, self._fixed = element, sizes, True
+        self._data = raw if element.bits < 8 else raw.reshape(sizes)
+
+    def _of_port(self, port: Any, array: Array | None = None) -> None:
+        element, shape = element_of(port.get_element_type()), port.get_partial_shape()
+        if array is not None:
+            self._over(array, array.shape if shape.is_dynamic else shape.to_shape(), type_of(element))
+        else:
+            self._allocate(element, tuple(d.get_length() if d.is_static else 0 for d in shape))
+
+    def _view(self, source: Tensor, begin: Sequence[int] = (), end: Sequence[int] = ()) -> None:
+        if source._element.bits < 8 and source._element is not string and (len(begin) or len(end)):
+            raise OpenVINOError("a part of a tensor of packed elements has no memory of whole bytes")
+        part = tuple(map(slice, begin, end))
+        if any(a > b for a, b in zip(begin, end, strict=True)) or any(
+            b > n for b, n in zip(end, source._shape, strict=False)
+        ):
+            raise OpenVINOError(f"there is no part {list(begin)} to {list(end)} in a tensor of shape {source.shape}")
+        self._element, self._fixed = source._element, True
+        self._data = source._data[part] if part else source._data
+        self._shape = self._data.shape if part else source._shape
+
+    @staticmethod
+    def _of(array: Array, element: ElementType, *, shared: bool = True) -> Tensor:
+        """A tensor of values in irload's storage dtype."""
+        made = object.__new__(Tensor)
+        made._element, made._shape, made._fixed = element, array.shape, False
+        if element is string:
+            made._data = array if not shared else array.copy()
+        elif element.bits < 8:
+            made._data = np.frombuffer(bytearray(pack(array, element)), type_of(element).to_dtype())
+        else:
+            made._data = np.ascontiguousarray(array).reshape(array.shape).view(type_of(element).to_dtype())
+            made._data = made._data if shared else made._data.copy()
+        return made
+
+    def _value(self) -> Array:
+        """The values in irload's storage dtype: a view if the dtype has the width of the element."""
+        if self._element is string:
+            return self._data
+        if self._element.bits < 8:
+            return unpack(self._data.view(np.uint8), self._element, self._shape)
+        return self._data.view(self._element.dtype)
+
+    # -- properties ----------------------------------------------------------------------------------------------------
+
+    @property
+    def element_type(self) -> Type:
+        """The element type."""
+        return type_of(self._element)
+
+    @property
+    def shape(self) -> Shape:
+        """The shape; assign to change it, with new memory if the elements do not fit."""
+        return Shape(self._shape)
+
+    @shape.setter
+    def shape(self, shape: Any) -> None:
+        self.set_shape(shape)
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return prod(self._shape)
+
+    @property
+    def byte_size(self) -> int:
+        """The size of the elements in bytes."""
+        if self._element is string:
+            return self.size * self.element_type.size
+        return self._element.bytes_for(self.size)
+
+    @property
+    def strides(self) -> Strides:
+        """The distances of consecutive elements in bytes. Raises for packed types."""
+        if self._element.bits < 8 and self._element is not string:
+            raise OpenVINOError(f"tensors of the packed type {self._element} have no strides")
+        return Strides(self._data.strides)
+
+    @property
+    def data(self) -> Array:
+        """The memory as an array; writes change the tensor. Strings are copied to an array of kind S."""
+        return self.bytes_data if self._element is string else self._data
+
+    @data.setter
+    def data(self, array: Any) -> None:
+        self._assign(array)
+
+    @property
+    def bytes_data(self) -> Array:
+        """The strings, encoded, as an array of kind S; for other types `data`."""
+        if self._element is not string:
+            return self._data
+        encoded = np.array([str(v).encode("utf-8", "surrogateescape") for v in self._data.flat], np.bytes_)
+        return encoded.reshape(self._shape) if encoded.size else np.empty(self._shape, "S1")
+
+    @bytes_data.setter
+    def bytes_data(self, array: Any) -> None:
+        self._assign(array)
+
+    @property
+    def str_data(self) -> Array:
+        """The strings as an array of kind U. Raises for other types."""
+        if self._element is not string:
+            raise OpenVINOError(f"str_data is for tensors of strings; this one has elements {self._element}")
+        decoded = np.array([str(v) for v in self._data.flat], np.str_)
+        return decoded.reshape(self._shape) if decoded.size else np.empty(self._shape, "U1")
+
+    @str_data.setter
+    def str_data(self, array: Any) -> None:
+        if self._element is not string:
+            raise OpenVINOError(f"str_data is for tensors of strings; this one has elements {self._element}")
+        self._assign(array)
+
+    def _assign(self, array: Any) -> None:
+        array = np.asarray(array)
+        if self._element is string:
+            values = as_strings(array)
+            if values.size != self.size:
+                raise OpenVINOError(f"{values.size} strings do not fill a tensor of shape {self.shape}")
+            self._data[...] = values.reshape(self._shape)
+        else:
+            self._data[...] = array
+
+    def get_element_type(self) -> Type:
+        """`element_type`."""
+        return self.element_type
+
+    def get_shape(self) -> Shape:
+        """`shape`."""
+        return self.shape
+
+    def get_size(self) -> int:
+        """`size`."""
+        return self.size
+
+    def get_byte_size(self) -> int:
+        """`byte_size`."""
+        return self.byte_size
+
+    def get_strides(self) -> Strides:
+        """`strides`."""
+        return self.strides
+
+    def is_continuous(self) -> bool:
+        """True if the elements are consecutive in row-major order. Raises for packed types."""
+        if self._element.bits < 8 and self._element is not string:
+            raise OpenVINOError(f"tensors of the packed type {self._element} have no strides")
+        return bool(self._data.flags.c_contiguous)
+
+    @raising
+    def set_shape(self, shape: Any) -> None:
+        """Change the shape. Memory of the caller cannot grow."""
+        sizes = tuple(int(n) for n in shape)
+        if sizes == self._shape:
+            return
+        fits = self._element is not string and self._element.bytes_for(prod(sizes)) <= self._data.nbytes
+        if self._fixed and not (fits and self._data.flags.c_contiguous):
+            raise OpenVINOError(
+                f"a tensor over memory of the caller of shape {self.shape} cannot grow to {list(sizes)}"
+            )
+        if fits and self._data.flags.c_contiguous and self._element.bits >= 8:
+            self._data = self._data.reshape(-1)[: prod(sizes)].reshape(sizes)
+            self._shape = sizes
+        else:
+            self._allocate(self._element, sizes)
+
+    @raising
+    def copy_to(self, target_tensor: Tensor) -> None:
+        """Copy the elements to another tensor of this type, which gets this shape."""
+        if target_tensor._element is not self._element:
+            raise OpenVINOError(f"a tensor of {self._element} cannot be copied to one of {target_tensor._element}")
+        if target_tensor._shape != self._shape:
+            target_tensor.set_shape(self._shape)
+        target_tensor._data[...] = self._data
+
+    @raising
+    def copy_from(self, source: Any) -> None:
+        """Copy the elements of a tensor, an array or a list of this type; this tensor gets its shape."""
+        if not isinstance(source, Tensor):
+            source = Tensor(source)
+        source.copy_to(self)
+
+    def __copy__(self) -> Tensor:
+        return self._copy()
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
+        return self._copy()
+
+    def _copy(self) -> Tensor:
+        made = object.__new__(Tensor)
+        made._element, made._shape, made._fixed = self._element, self._shape, False
+        made._data = np.array(self._data, order="C")
+        return made
+
+    def __repr__(self) -> str:
+        return f"<Tensor: shape{self.shape} type: {self._element.name}>"
+
+
+def _arguments(given: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, ...]:
+    """Positional arguments, where those passed by name are `array`, `type` (first, with a shape), `port`, `image`."""
+    for name in ("array", "port", "other", "image", "list"):
+        if name in named:
+            given = (named.pop(name), *given)
+    if not given and "type" in named:
+        given = (named.pop("type"),)
+    for name in ("begin", "end"):
+        if name in named:
+            given = (*given, named.pop(name))
+    if not given:
+        raise TypeError("Tensor() takes an array, a list, a port, a tensor, or a type and a shape")
+    return given
+
+
+def _sizes(shape: Iterable[Any]) -> tuple[int, ...]:
+    return tuple(int(n) for n in shape)
+
+
+def _is_dynamic(given: Any) -> bool:
+    return isinstance(given, Type) and given.is_dynamic()
+
+
+def _array_of(items: list[Any]) -> Array:
+    """The array of a list of numbers or texts."""
+    array = np.array(items)
+    if array.dtype == object:
+        raise OpenVINOError("a tensor cannot be created from a list of mixed or ragged items")
+    return array
+
+
+def as_strings(array: Array) -> Array:
+    """The strings of an array of kind U, S or O as `str` objects."""
+    found = np.empty(array.shape, object)
+    for k, item in enumerate(array.flat):
+        text = item.decode("utf-8", "surrogateescape") if isinstance(item, bytes) else item
+        if not isinstance(text, str):
+            raise OpenVINOError(f"an array of strings has {text!r:.40} at index {k}")
+        found.flat[k] = str(text)
+    return found
+
+
+class TensorVector(list[Tensor]):
+    """A list of tensors."""
+
+    def __init__(self, tensors: Iterable[Tensor] = ()) -> None:
+        super().__init__(tensors)
+        if not all(isinstance(t, Tensor) for t in self):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise TypeError("a TensorVector has Tensors only")
+
+    def __getitem__(self, index: Any) -> Any:
+        found: Any = super().__getitem__(index)
+        return TensorVector(found) if isinstance(found, list) else found
+
+    def copy(self) -> Self:
+        """A list of the same tensors."""
+        return type(self)(self)

@@ -1,0 +1,131 @@
+"""Tensor: the same values and errors as the runtime's, for all types and forms of construction."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import irload.openvino as irov
+from tests.openvino.both import failure, same
+
+PLAIN = (
+    "boolean",
+    "f16",
+    "f32",
+    "f64",
+    "i8",
+    "i16",
+    "i32",
+    "i64",
+    "u8",
+    "u16",
+    "u32",
+    "u64",
+    "bf16",
+    "f8e4m3",
+    "f8e5m2",
+)
+PACKED = ("i4", "u4", "u2", "u1", "u3", "u6", "nf4", "f4e2m1")
+
+
+@pytest.mark.parametrize("name", PLAIN)
+def test_plain_types(name):
+    def script(ov):
+        t = ov.Tensor(getattr(ov.Type, name), [2, 3])
+        yield t, t.shape, t.element_type, t.size, t.byte_size, t.strides, t.data.dtype, t.data.shape
+        t.data[:] = np.arange(6).reshape(2, 3) % 2
+        yield t.data, t.get_shape(), t.get_element_type(), t.get_size(), t.get_byte_size(), t.is_continuous()
+        u = ov.Tensor(t, [0, 1], [2, 3])
+        yield u.data, u.shape, u.is_continuous(), u.strides
+        w = ov.Tensor(getattr(ov.Type, name), ov.Shape([1]))
+        t.copy_to(w)
+        yield w.data, w.shape
+        w.shape = [6, 1]
+        yield w.data
+
+    same(script)
+
+
+@pytest.mark.parametrize("name", PACKED)
+def test_packed_types(name):
+    def script(ov):
+        kind = getattr(ov.Type, name)
+        t = ov.Tensor(kind, [3, 5])
+        yield t, t.size, t.byte_size, t.data.dtype, t.data.shape, failure(lambda: t.strides)
+        values = np.arange(15) % 2
+        raw = ov.helpers.pack_data(values, kind)
+        yield raw
+        t = ov.Tensor(raw, [3, 5], kind)
+        yield t.data, t.shape, ov.helpers.unpack_data(t.data, t.element_type, t.shape)
+
+    same(script)
+    with pytest.raises(RuntimeError, match=r"takes 8 bytes; the array has 2"):
+        irov.Tensor(np.zeros(2, np.uint8), [4, 4], irov.Type.i4)
+
+
+def test_construction():
+    def script(ov):
+        array = np.arange(6, dtype=np.float32).reshape(2, 3)
+        shared, copied = ov.Tensor(array, shared_memory=True), ov.Tensor(array)
+        array[0, 0] = 9
+        yield shared.data, copied.data, np.shares_memory(shared.data, array), np.shares_memory(copied.data, array)
+        shared.data[1] = 7
+        yield array
+        yield failure(lambda: ov.Tensor(array.T, shared_memory=True)), ov.Tensor(array.T).data
+        yield ov.Tensor(np.float32, [2]), ov.Tensor(np.dtype("int8"), [2]), ov.Tensor(type=np.int64, shape=[3])
+        yield ov.Tensor([1, 2, 3]).data, ov.Tensor([1.5, 2]).data, ov.Tensor([[True], [False]]).data
+        yield ov.Tensor(array, ov.Shape([3, 2]), ov.Type.f32).data, ov.Tensor(array, [6]).data
+        yield failure(lambda: ov.Tensor())
+        yield ov.Tensor(np.array(3.0)).shape, ov.Tensor(np.zeros((0, 4), np.int32)).shape
+        frozen = np.ones(3, np.float32)
+        frozen.flags.writeable = False
+        yield failure(lambda: ov.Tensor(frozen, shared_memory=True).data.__setitem__(0, 2))
+        yield failure(lambda: ov.Tensor(array, shared_memory=True).set_shape([9, 9]))
+        t = ov.Tensor(array, shared_memory=True)
+        t.shape = [3]
+        yield t.data
+        yield (
+            failure(lambda: ov.Tensor(ov.Tensor(array), [0, 0], [3, 3])),
+            failure(lambda: ov.Tensor(np.zeros(2, complex))),
+        )
+
+    same(script)
+
+
+def test_strings():
+    def script(ov):
+        t = ov.Tensor(np.array([["a", "bc"], ["", "défg"]]))
+        yield t, t.str_data, t.bytes_data, t.size, t.shape, t.element_type
+        t.str_data = np.array([["x", "y"], ["z", "long text"]])
+        yield t.str_data
+        t.bytes_data = np.array([[b"1", b"2"], [b"3", b"4"]])
+        yield t.str_data
+        u = ov.Tensor(ov.Type.string, [3])
+        yield u.str_data.tolist()
+        u.copy_from(np.array(["p", "q", "r"]))
+        yield u.str_data, ov.Tensor(["one", "three"]).str_data, ov.Tensor(np.array([b"x"])).str_data
+        yield failure(lambda: ov.Tensor(np.array([1.0])).str_data), failure(lambda: ov.Tensor(np.array(["a"]), True))
+
+    same(script)
+
+
+def test_copies():
+    def script(ov):
+        a = ov.Tensor(np.arange(4, dtype=np.int32))
+        b = ov.Tensor(np.int32, [1])
+        b.copy_from(a)
+        yield b.data, failure(lambda: a.copy_to(ov.Tensor(np.float32, [4])))
+        b.copy_from(np.array([5, 6], np.int32))
+        yield b.data
+        b.copy_from([7, 8, 9]) if b.element_type == ov.Type.i64 else None
+        v = ov.TensorVector([a, b])
+        yield len(v), v[1].data, [t.shape for t in v]
+
+    same(script)
+
+
+def test_values_of_irload_are_views_where_the_width_allows_it():
+    array = np.arange(4, dtype=np.float32)
+    tensor = irov.Tensor(array, shared_memory=True)
+    assert np.shares_memory(tensor._value(), array)
+    assert irov.Tensor(irov.Type.bf16, [2])._value().dtype.name == "bfloat16"

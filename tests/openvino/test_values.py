@@ -1,0 +1,110 @@
+"""Types, shapes, dimensions, layouts and vectors: the same values and errors as the runtime's."""
+
+from __future__ import annotations
+
+import numpy as np
+import openvino
+import pytest
+
+import irload.openvino
+from tests.openvino.both import failure, plain
+
+NAMES = (
+    *("boolean", "bf16", "f16", "f32", "f64", "i4", "i8", "i16", "i32", "i64", "u1", "u2", "u3", "u4", "u6", "u8"),
+    *("u16", "u32", "u64", "nf4", "f8e4m3", "f8e5m2", "f8e8m0", "f4e2m1", "string", "dynamic"),
+)
+FACTS = ("type_name", "bitwidth", "size", "real", "integral", "integral_number", "signed", "quantized")
+SHAPES = (
+    "[1,2]",
+    "[-1,3]",
+    "[]",
+    "(4,)",
+    "'?,3..5'",
+    "'[1,..8]'",
+    "'...'",
+    "[(1,4),-1]",
+    "['2..3',1]",
+    "[ov.Dimension(2,7),3]",
+)
+DIMENSIONS = ("3", "-1", "1,5", "3,-1", "'2..9'", "'?'", "'7'", "", "0")
+COMPARISONS = ("compatible", "refines", "relaxes", "same_scheme")
+LAYOUTS = ("NCHW", "N...C", "[N,C,H,W]", "...", "NC??", "[n, c]", "[N,...]", "?HWC", "NC...")
+
+EXPRESSIONS = [
+    *(f"ov.Type.{n}" for n in NAMES),
+    *(f"[getattr(ov.Type.{n}, f) for f in {FACTS}]" for n in NAMES),
+    *(f"ov.Type.{n}.to_dtype()" for n in NAMES if n not in ("string", "dynamic")),
+    *(f"[ov.Type.{n}.compatible(ov.Type.f32), ov.Type.{n}.merge(ov.Type.dynamic)]" for n in NAMES),
+    *(
+        f"ov.Type(np.{d})"
+        for d in ("float16", "float32", "float64", "int8", "int64", "uint16", "bool_", "str_", "bytes_")
+    ),
+    *(f"ov.Type({d})" for d in ("int", "float", "bool", "str", "bytes", "np.dtype('U7')", "'complex64'")),
+    "ov.Type.f32 == ov.Type(np.float32)",
+    "{ov.Type.f32: 1}[ov.Type(np.float32)]",
+    *(f"ov.PartialShape({s})" for s in SHAPES),
+    *(f"[ov.PartialShape({s}).is_dynamic, str(ov.PartialShape({s})), ov.PartialShape({s}).rank]" for s in SHAPES),
+    *(f"[ov.PartialShape({s}).get_min_shape(), ov.PartialShape({s}).get_max_shape()]" for s in SHAPES),
+    *(f"ov.PartialShape({s}).to_shape()" for s in SHAPES),
+    *(f"len(ov.PartialShape({s}))" for s in SHAPES),
+    *(f"ov.PartialShape({s}) == [1,2]" for s in SHAPES),
+    *(
+        f"[getattr(ov.PartialShape({a}), m)(ov.PartialShape({b})) for m in {COMPARISONS}]"
+        for a in SHAPES[:7]
+        for b in SHAPES[:7]
+    ),
+    *(f"ov.Dimension({d})" for d in DIMENSIONS),
+    *(f"[ov.Dimension({d}).min_length, ov.Dimension({d}).max_length, ov.Dimension({d}).is_static]" for d in DIMENSIONS),
+    *(f"ov.Dimension({d}).get_length()" for d in DIMENSIONS),
+    *(f"[ov.Dimension({d}) == 3, ov.Dimension({d}) == ov.Dimension(-1)]" for d in DIMENSIONS),
+    *(
+        f"[getattr(ov.Dimension({a}), m)(ov.Dimension({b})) for m in {COMPARISONS}]"
+        for a in DIMENSIONS
+        for b in DIMENSIONS
+    ),
+    "ov.PartialShape.dynamic()",
+    "ov.PartialShape.dynamic(3)",
+    "ov.PartialShape.dynamic(ov.Dimension(2))",
+    "ov.PartialShape([1,2,3])[1]",
+    "ov.PartialShape([1,2,3])[1:]",
+    "ov.PartialShape([1,2]).get_dimension(3)",
+    "ov.PartialShape([1,2])[2]",
+    "ov.PartialShape(5)",
+    "ov.PartialShape([1.5])",
+    "hash(ov.PartialShape([1]))",
+    "list(ov.PartialShape([1,-1]))",
+    *(
+        "ov.Shape([1,2])",
+        "ov.Shape((3,))",
+        "ov.Shape('2,3')",
+        "ov.Shape()",
+        "str(ov.Shape([1,2]))",
+        "len(ov.Shape([4,5]))",
+    ),
+    *("ov.Shape([1,2,3])[0:2]", "ov.Shape([1,2]) == [1,2]", "ov.Shape([1,2]) == (1,3)", "ov.Shape([1,2])[-1]"),
+    *("ov.Shape([-1])", "tuple(ov.Shape([7,8]))", "hash(ov.Shape([1]))"),
+    *(
+        "ov.Strides([1,2])",
+        "str(ov.Strides([1,2]))",
+        "ov.Strides([3]) == [3]",
+        "ov.AxisSet([2,1,1])",
+        "ov.AxisVector([2,1])",
+    ),
+    *("len(ov.AxisSet({3,4}))", "ov.CoordinateDiff([1,2])", "list(ov.Coordinate([5,6]))"),
+    *(f"ov.Layout('{text}')" for text in LAYOUTS),
+    *(f"[ov.Layout('{text}').has_name(n) for n in 'NCHWD']" for text in LAYOUTS),
+    *(f"ov.Layout('{text}').get_index_by_name('C')" for text in LAYOUTS),
+    *("ov.Layout()", "ov.Layout().empty", "ov.Layout('NC').empty", "ov.Layout.scalar()", "str(ov.Layout('NC'))"),
+    *("ov.Layout('NC') == 'NC'", "ov.Layout('NC') == ov.Layout('[N,C]')", "ov.Layout('NC') != 'NH'"),
+    *("ov.Layout('N...C...')", "ov.Layout('NN')", "ov.Layout('[N,C')", "ov.Layout('N-C')", "ov.Layout('')"),
+    *("ov.layout_helpers.batch_idx(ov.Layout('NCHW'))", "ov.layout_helpers.width_idx(ov.Layout('N...W'))"),
+    *("ov.layout_helpers.has_depth(ov.Layout('NCHW'))", "ov.layout_helpers.height_idx(ov.Layout('NC'))"),
+]
+
+
+@pytest.mark.parametrize("expression", EXPRESSIONS)
+def test_values_are_those_of_the_runtime(expression):
+    def value(module):
+        return plain(failure(lambda: eval(expression, {"ov": module, "np": np})))
+
+    assert value(irload.openvino) == value(openvino)
