@@ -100,6 +100,8 @@ class Op:
     infers_from_scalars: ClassVar[bool] = False
     """True if `infer` reads values of single-element inputs only, so that its result is valid for other values."""
 
+    replaceable: ClassVar[bool] = False
+    """True if back ends may replace inner functions of `compute`."""
     calculates: ClassVar[bool] = True
     """False for operations that return their inputs unchanged."""
 

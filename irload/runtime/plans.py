@@ -15,7 +15,6 @@ from irload.core.tensor import Array, TensorType
 from irload.errors import out_of_memory
 from irload.graph import Graph, Node
 from irload.model import Model
-from irload.ops.detection.boxes import Suppressing
 from irload.options import Options
 from irload.plan.backends.base import SharedData
 from irload.plan.folding import Folding
@@ -129,7 +128,7 @@ class Plans:
 
     def operation(self, node: Node) -> Op:
         """The function for a node outside plans: its operation, or one whose inner functions are compiled."""
-        if not self.optimize or not isinstance(node.op, Suppressing):
+        if not self.optimize or not node.op.replaceable:
             return node.op
         found = self._operations.get(node)
         if found is None:

@@ -157,4 +157,5 @@ class Suppress(Protocol):
 class Suppressing(Op):
     """An operation that suppresses boxes by a function that the executor may replace."""
 
+    replaceable = True
     suppress: ClassVar[Suppress] = staticmethod(suppress)

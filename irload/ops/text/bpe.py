@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from irload.core import attribute as attr
 from irload.core.element import i32
-from irload.core.op import Op
 from irload.core.tensor import Array, TensorType
 from irload.errors import ShapeMismatch
 from irload.ops.ports import require_element
 from irload.ops.text.merging import Merges
 from irload.ops.text.prepared import prepared
 from irload.ops.text.ragged import pieces_of, ragged_of, require_count, require_ragged_strings, require_strings
-from irload.ops.text.tokens import Remembered, tokenized
+from irload.ops.text.tokens import Table, tokenized
+from irload.ops.text.tools import TextOp
 
 
-class BPETokenizer(Op, opset="extension"):
+class BPETokenizer(TextOp, opset="extension"):
     """Tokenizes strings by byte pair encoding.
 
     Inputs: a ragged tensor of strings, the vocabulary, and the merges, each as a tensor of strings: the two parts
@@ -49,7 +49,7 @@ class BPETokenizer(Op, opset="extension"):
     def compute(self, *inputs: Array) -> tuple[Array, ...]:
         return tokenized(prepared(self, inputs[5:], lambda: self._table(*inputs[5:])), inputs)
 
-    def _table(self, *tables: Array) -> Remembered:
+    def _table(self, *tables: Array) -> Table:
         vocabulary = {token: id for id, token in enumerate(pieces_of(*tables[:3]))}
         left = pieces_of(*tables[3:6])
         if len(tables) in (9, 13):
@@ -59,14 +59,14 @@ class BPETokenizer(Op, opset="extension"):
         if len(tables) in (10, 13):
             for token, id in zip(pieces_of(*tables[-4:-1]), tables[-1].ravel().tolist(), strict=True):
                 vocabulary.setdefault(token, id)
-        return Remembered(
+        return self.tools.table(
             Merges(
                 vocabulary,
                 pairs,
                 unknown=self.unk_token.encode(),
                 suffix=self.end_suffix.encode(),
                 byte_fallback=self.byte_fallback,
-            ).tokens
+            )
         )
 
 

@@ -18,6 +18,9 @@ from typing import Literal, cast
 
 FORMS = ("nfc", "nfd", "nfkc", "nfkd")
 Form = Literal["NFC", "NFD", "NFKC", "NFKD"]
+_BEYOND_ASCII = re.compile(r"[^\x00-\x7f]+")
+_SHORT, _REMEMBERED = 8, 1 << 16
+"""The longest run of characters whose replacement is stored, and the most of them."""
 _HANGUL = range(0xAC00, 0xD7A4)
 _CASED = 0x20000
 """No character from here on has a lower case."""
@@ -26,7 +29,9 @@ _CASED = 0x20000
 class CharsMap:
     """Replaces the longest key at each position, from left to right."""
 
-    def __init__(self, table: Mapping[str, str]) -> None:
+    def __init__(self, table: Mapping[str, str], form: Form | None = None) -> None:
+        self._form: Form | None = form
+        self._runs: dict[tuple[str, str], str] = {}
         self._longest: dict[str, int] = {}
         """The length of the longest key by its first character."""
         for key in table:
@@ -34,8 +39,8 @@ class CharsMap:
         self._table = table
         self._ascii = {ord(key): value for key, value in table.items() if key.isascii() and len(key) == 1}
         before = max((_leading_ascii(key) for key in table if not key.isascii()), default=0)
-        self._others = re.compile(rf"[\x00-\x7f]{{0,{before}}}[^\x00-\x7f]+")
-        """Characters beyond ASCII, and the ones before them that may start a key with them."""
+        self._before = before
+        """The most ASCII characters that may start a key with characters beyond ASCII."""
 
     def parts(self, text: str) -> Iterable[str]:
         """The replacement of each key in the text, and the other characters."""
@@ -56,26 +61,41 @@ class CharsMap:
     def replaced(self, text: str) -> str:
         """The text with all keys replaced."""
         if text.isascii():
-            return text.translate(self._ascii)
+            return self._simple(text)
+        if self._form is not None and unicodedata.is_normalized(self._form, text):
+            return text
         result: list[str] = []
         at = 0
-        for run in self._others.finditer(text):
-            result.append(text[at : run.start()].translate(self._ascii))
-            result += self.parts(run[0])
+        for run in _BEYOND_ASCII.finditer(text):
+            begin = max(run.start() - self._before, at)
+            result += (self._simple(text[at:begin]), self._run(text[begin : run.start()], run[0]))
             at = run.end()
-        result.append(text[at:].translate(self._ascii))
+        result.append(self._simple(text[at:]))
         return "".join(result)
+
+    def _simple(self, ascii: str) -> str:
+        return ascii.translate(self._ascii) if self._ascii else ascii
+
+    def _run(self, before: str, run: str) -> str:
+        """The replacement of characters beyond ASCII and the ones before them. Replacements of short runs are stored."""
+        found = self._runs.get((before, run))
+        if found is None:
+            found = "".join(self.parts(before + run))
+            if len(run) <= _SHORT and len(self._runs) < _REMEMBERED:
+                self._runs[before, run] = found
+        return found
 
 
 @cache
 def normal_form(form: str, fold: bool) -> CharsMap:
     """The map of a normal form, or of "identity"; with `fold` also of upper to lower case."""
-    table = {} if form == "identity" else _normalizing(cast(Form, form.upper()))
+    normal = None if form == "identity" else cast(Form, form.upper())
+    table = {} if normal is None else _normalizing(normal)
     if fold:
         table = {key: "".join(map(_folded, value)) for key, value in table.items()}
         cased = (chr(k) for k in range(_CASED))
         table |= {c: lower for c in cased if (lower := _folded(c)) != c and c not in table}
-    return CharsMap(table)
+    return CharsMap(table, None if fold else normal)
 
 
 def _normalizing(form: Form) -> dict[str, str]:

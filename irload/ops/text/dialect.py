@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import cache
 
 _TOKEN = re.compile(
     r"\\Q(?P<quoted>.*?)(?:\\E|$)"
@@ -15,6 +16,7 @@ _TOKEN = re.compile(
     r"|.",
     re.DOTALL,
 )
+_PROPERTY = re.compile(r"\\([pP])\{(\^?)(\w{3,})\}")
 _WORD = r"\p{L}\p{N}\p{Mn}\p{Pc}"
 _OUTSIDE: Mapping[str, str] = {
     r"\s": r"[\s\u180e]",
@@ -74,10 +76,28 @@ _PLAIN = re.compile(r"\\[xtnrf0-9\W]|[^\\]", re.DOTALL)
 def converted(pattern: str) -> str:
     """The pattern in the syntax of `regex`."""
     parts: list[str] = []
-    for token, in_set in _tokens(pattern):
+    for token, in_set in tokens(pattern):
         kept = (_INSIDE if in_set else _OUTSIDE).get(token, token)
-        parts.append(re.escape(kept[2:]) if kept.startswith("\\Q") else kept)
+        parts.append(re.escape(kept[2:]) if kept.startswith("\\Q") else _script(kept))
     return "".join(parts)
+
+
+@cache
+def _script(token: str) -> str:
+    r"""A property that names a script, such as `\p{Han}`, as its script extensions, which PCRE2 matches."""
+    match = _PROPERTY.fullmatch(token)
+    if match is None:
+        return token
+    extended = f"\\{match[1]}{{{match[2]}scx={match[3]}}}"
+    try:
+        import regex
+    except ImportError:  # which the caller reports
+        return token
+    try:
+        regex.compile(extended)
+    except regex.error:  # another property
+        return token
+    return extended
 
 
 def ascii_pattern(pattern: str) -> str | None:
@@ -87,7 +107,7 @@ def ascii_pattern(pattern: str) -> str | None:
     `(?i:'s|…)` of letters without a second lower case.
     """
     parts: list[str] = []
-    for token, in_set in _tokens(pattern):
+    for token, in_set in tokens(pattern):
         if token in _LETTERS:
             inside = _LETTERS[token]
             if not in_set and not inside:
@@ -103,7 +123,7 @@ def ascii_pattern(pattern: str) -> str | None:
     return None if re.search(r"\(\?[|&RPC0-9#>]|\(\*|\[[\^]?\]|\\[0-9]", result) else result
 
 
-def _tokens(pattern: str) -> list[tuple[str, bool]]:
+def tokens(pattern: str) -> list[tuple[str, bool]]:
     """The tokens of a pattern, each with whether it is inside of a set. Code points become characters."""
     found: list[tuple[str, bool]] = []
     in_set = False

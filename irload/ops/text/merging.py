@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from heapq import heapify, heappop, heappush
 
 from irload.errors import ExecutionError
 from irload.ops.text.trie import Trie
+
+_BLOCK = "\u2581".encode()
+_ACROSS = re.compile(b"(?<!%b)%b" % (_BLOCK, _BLOCK))
 
 Entry = tuple[int, int, int, int, int]
 """A possible merge: its rank, its age, the two symbols, and the id of the result."""
@@ -29,28 +33,33 @@ class Merges:
         suffix: bytes,
         byte_fallback: bool,
     ) -> None:
-        self._merges: dict[tuple[int, int], tuple[int, int]] = {}
+        self.merges: dict[tuple[int, int], tuple[int, int]] = {}
+        """The rank and the result of each merge."""
         created: set[bytes] = set()
         for rank, (left, right) in enumerate(pairs):
             whole = left + right
             try:
-                self._merges[vocabulary[left], vocabulary[right]] = rank, vocabulary[whole]
+                self.merges[vocabulary[left], vocabulary[right]] = rank, vocabulary[whole]
             except KeyError as error:
                 raise ExecutionError(
                     f"the merge of {left!r} and {right!r} needs {error}, not in the vocabulary"
                 ) from None
             created.add(whole)
-        basic = {token: id for token, id in vocabulary.items() if token not in created}
-        self._trie = Trie(basic.items())
-        self._unknown = vocabulary.get(unknown, -1)
-        self._suffix = suffix
+        self.basic = {token: id for token, id in vocabulary.items() if token not in created}
+        self._trie = Trie(self.basic.items())
+        unknown_id = vocabulary.get(unknown, -1)
+        self.suffix = suffix
         names = [b"<0x%02X>" % k for k in range(256)]
-        self._bytes = [basic.get(name, -1) if byte_fallback else -1 for name in names]
+        bytes_ids = [self.basic.get(name, -1) if byte_fallback else -1 for name in names]
+        self.others = [unknown_id if id == -1 else id for id in bytes_ids]
+        """By byte, the id if no token starts with it, −1 to leave it out."""
+        self.separator = _BLOCK if not suffix and _separates(vocabulary) else b""
+        """U+2581 if no token extends over the begin of one: texts may be divided there."""
 
     def tokens(self, text: bytes) -> Sequence[int]:
         """The ids of a text."""
-        symbols = self._symbols(text + self._suffix)
-        merges = self._merges
+        symbols = self._symbols(text + self.suffix)
+        merges = self.merges
         age = len(symbols) - 1
         waiting: list[Entry] = []
         for k in range(age):
@@ -61,7 +70,7 @@ class Merges:
 
     def _merged(self, ids: list[int], waiting: list[Entry], age: int) -> list[int]:
         """Apply merges. Symbols are linked; a merge appends a symbol, and −1 marks the symbols that it consumes."""
-        merges = self._merges
+        merges = self.merges
         count = len(ids)
         before, after = list(range(-1, count - 1)), [*range(1, count), -1]
         first = 0
@@ -101,9 +110,14 @@ class Merges:
         while at < len(text):
             id, after = longest(text, at)
             if after == at:
-                id, after = self._bytes[text[at]], at + 1
-                id = self._unknown if id == -1 else id
+                id, after = self.others[text[at]], at + 1
             at = after
             if id != -1:
                 ids.append(id)
         return ids
+
+
+def _separates(vocabulary: Iterable[bytes]) -> bool:
+    """True if a token starts with U+2581, and no token has one after another character."""
+    held = [token for token in vocabulary if _BLOCK in token]
+    return bool(held) and not any(_ACROSS.search(token, 1) for token in held)

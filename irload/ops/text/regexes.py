@@ -6,14 +6,12 @@ import numpy as np
 
 from irload.core import attribute as attr
 from irload.core.element import boolean
-from irload.core.op import Op
 from irload.core.tensor import Array, TensorType
 from irload.errors import AttributeInvalid
-from irload.ops.text.patterns import Pattern, Replacement, pattern_of
+from irload.ops.text.patterns import Pattern, pattern_of
 from irload.ops.text.prepared import prepared
 from irload.ops.text.ragged import (
     LINE,
-    joined,
     pieces_of,
     ragged_strings_of,
     require_count,
@@ -24,7 +22,8 @@ from irload.ops.text.ragged import (
     strings_of,
     text_of,
 )
-from irload.ops.text.splits import BEHAVIOURS, Splitter
+from irload.ops.text.splits import BEHAVIOURS
+from irload.ops.text.tools import TextOp
 
 _OUTDATED = {
     rb" ([\\.\\?\\!,])| ('[ms])| (') | ('[rv]e)| (n't)": rb"(?| ([\\.\\?\\!,])| ('[ms])| (') | ('[rv]e)| (n't))",
@@ -34,7 +33,7 @@ _OUTDATED = {
 """Patterns of old files, and the patterns that replace them."""
 
 
-class RegexNormalization(Op, opset="extension"):
+class RegexNormalization(TextOp, opset="extension"):
     """Replaces the matches of a pattern in each string.
 
     Inputs: a tensor of strings, optionally a boolean per string that leaves it unchanged, the pattern and the
@@ -55,16 +54,13 @@ class RegexNormalization(Op, opset="extension"):
 
     def compute(self, begins: Array, ends: Array, chars: Array, *inputs: Array) -> tuple[Array, ...]:
         source = text_of(inputs[-2])
-        pattern, replacement = pattern_of(_OUTDATED.get(source, source)), Replacement(text_of(inputs[-1]))
-        skips = inputs[0].ravel().tolist() if len(inputs) == 3 else [False] * begins.size
-        results = [
-            piece if skip else pattern.substituted(piece, replacement, everywhere=self.global_replace)
-            for piece, skip in zip(pieces_of(begins, ends, chars), skips, strict=True)
-        ]
-        return (*joined(results, begins.shape), *inputs[:-2])
+        pattern, replacement = _OUTDATED.get(source, source), text_of(inputs[-1])
+        skips = inputs[0] if len(inputs) == 3 else None
+        replaced = self.tools.replaced(pattern, replacement, self.global_replace, begins, ends, chars, skips)
+        return (*replaced, *inputs[:-2])
 
 
-class SpecialTokensSplit(Op, opset="extension"):
+class SpecialTokensSplit(TextOp, opset="extension"):
     """Splits strings at special tokens, which later operations leave unchanged.
 
     Inputs: a ragged tensor of strings, optionally a boolean per string that leaves it unsplit, the pattern of all
@@ -80,8 +76,14 @@ class SpecialTokensSplit(Op, opset="extension"):
 
     def compute(self, *inputs: Array) -> tuple[Array, ...]:
         ragged_begins, ragged_ends, begins, ends, chars = inputs[:5]
-        pattern = pattern_of(text_of(inputs[-1]))
+        source = text_of(inputs[-1])
         require_offsets(ragged_begins, ragged_ends, begins.size)
+        require_offsets(begins, ends, chars.size)
+        matches = self.tools.matches(source, begins, ends, chars)
+        if matches is not None and not matches.any() and _is_simple(*inputs[:4]):
+            skips = np.zeros(begins.size, bool) if len(inputs) == 6 else inputs[5].copy()
+            return ragged_begins, ragged_ends, begins, ends, chars, skips
+        pattern = pattern_of(source)
         pieces = pieces_of(begins, ends, chars)
         skips = inputs[5].tolist() if len(inputs) == 7 else [False] * len(pieces)
         rows = zip(ragged_begins.ravel().tolist(), ragged_ends.ravel().tolist(), strict=True)
@@ -102,6 +104,12 @@ class SpecialTokensSplit(Op, opset="extension"):
         return starts, stops, new[:, 0].copy(), new[:, 1].copy(), chars, new[:, 2].astype(bool)
 
 
+def _is_simple(ragged_begins: Array, ragged_ends: Array, begins: Array, ends: Array) -> bool:
+    """True if the rows contain all strings in order, and no string is empty."""
+    edges = np.append(ragged_begins.ravel(), begins.size)
+    return bool(edges[0] == 0 and (edges[1:] == ragged_ends.ravel()).all() and (begins < ends).all())
+
+
 def _special(pattern: Pattern, piece: bytes, offset: int) -> list[tuple[int, int, bool]]:
     """The parts of one string: begin, end, and true for special tokens."""
     parts: list[tuple[int, int, bool]] = []
@@ -117,7 +125,7 @@ def _special(pattern: Pattern, piece: bytes, offset: int) -> list[tuple[int, int
     return parts
 
 
-class RegexSplit(Op, opset="extension"):
+class RegexSplit(TextOp, opset="extension"):
     """Splits strings at the matches of a pattern.
 
     Inputs: a ragged tensor of strings, optionally a boolean per string that leaves it unsplit, the pattern as bytes,
@@ -147,7 +155,9 @@ class RegexSplit(Op, opset="extension"):
         has_skips = len(inputs) == 7
         pattern = inputs[6 if has_skips else 5]
         splitter = prepared(
-            self, (pattern,), lambda: Splitter(text_of(pattern), self.behaviour, self.invert, self.max_splits)
+            self,
+            (pattern,),
+            lambda: self.tools.splitter(text_of(pattern), self.behaviour, self.invert, self.max_splits),
         )
         unsplit = frozenset(pieces_of(*inputs[6:])) if len(inputs) == 9 else frozenset[bytes]()
         return splitter.split(*inputs[:5], skips=inputs[5] if has_skips else None, unsplit=unsplit)

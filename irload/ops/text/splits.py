@@ -20,6 +20,7 @@ class Splitter:
     def __init__(self, source: bytes, behaviour: str, invert: bool, max_splits: int) -> None:
         if behaviour == "contiguous" and not source.endswith(b"+"):
             source = b"(" + source + b")+"
+        self.source = source
         self._pattern = pattern_of(source)
         self._behaviour = behaviour
         self._isolates = behaviour in ("isolate", "contiguous")

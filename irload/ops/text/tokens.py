@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Sequence
+from threading import Lock
+from typing import Protocol
 
 import numpy as np
 
 from irload.core.tensor import Array
 from irload.ops.text.ragged import require_offsets
+from irload.system.forks import unforked
 
 REMEMBERED = 1 << 18
 """The most strings whose ids are remembered."""
@@ -16,12 +19,26 @@ SHORT = 128
 """Longer strings, which seldom occur twice, are not remembered."""
 
 
+class Table(Protocol):
+    """The ids of many strings."""
+
+    def ids(self, begins: Array, ends: Array, chars: Array) -> tuple[Array, Array]:
+        """The ids of all strings, i32, concatenated, and the number of ids of each."""
+        ...
+
+
 class Remembered:
     """A function from a string to its ids. The ids of short strings are stored, so that each is tokenized once."""
 
     def __init__(self, tokenize: Callable[[bytes], Sequence[int]]) -> None:
         self._tokenize = tokenize
+        self._lock = Lock()
         self._clear()
+
+    def ids(self, begins: Array, ends: Array, chars: Array) -> tuple[Array, Array]:
+        """The ids of all strings, i32, concatenated, and the number of ids of each."""
+        data = chars.tobytes()
+        return self.flat([data[b:e] for b, e in zip(begins.tolist(), ends.tolist(), strict=True)])
 
     def _clear(self) -> None:
         self._numbers: dict[bytes, int] = {}
@@ -37,6 +54,10 @@ class Remembered:
 
     def flat(self, pieces: Sequence[bytes]) -> tuple[Array, Array]:
         """The ids of all strings, concatenated, and the number of ids of each."""
+        with unforked, self._lock:
+            return self._flat(pieces)
+
+    def _flat(self, pieces: Sequence[bytes]) -> tuple[Array, Array]:
         if len(self._numbers) > REMEMBERED:
             self._clear()
         new = set(pieces).difference(self._numbers)
@@ -60,15 +81,13 @@ def ranges(starts: Array, lengths: Array) -> Array:
     return np.arange(total) + np.repeat(starts - (ends - lengths), lengths)
 
 
-def tokenized(table: Remembered, inputs: Sequence[Array]) -> tuple[Array, Array, Array]:
+def tokenized(table: Table, inputs: Sequence[Array]) -> tuple[Array, Array, Array]:
     """The ragged tensor of the ids of a ragged tensor of strings, the first five inputs."""
     ragged_begins, ragged_ends, begins, ends, chars = inputs[:5]
     require_offsets(ragged_begins, ragged_ends, begins.size)
     require_offsets(begins, ends, chars.size)
     order = columns(ragged_begins, ragged_ends)
-    data = chars.tobytes()
-    pieces = [data[b:e] for b, e in zip(begins[order].tolist(), ends[order].tolist(), strict=True)]
-    flat, lengths = table.flat(pieces)
+    flat, lengths = table.ids(begins[order], ends[order], chars)
     counts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
     rows = np.concatenate([[0], np.cumsum((ragged_ends - ragged_begins).ravel())])
     return counts[rows[:-1]].reshape(ragged_begins.shape), counts[rows[1:]].reshape(ragged_begins.shape), flat

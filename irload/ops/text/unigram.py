@@ -5,11 +5,11 @@ from __future__ import annotations
 from array import array
 
 from irload.core import attribute as attr
-from irload.core.op import Op
 from irload.core.tensor import Array, TensorType
 from irload.ops.text.prepared import prepared
 from irload.ops.text.ragged import pieces_of, ragged_of, require_count, require_ragged_strings, require_strings
-from irload.ops.text.tokens import Remembered, tokenized
+from irload.ops.text.tokens import Table, tokenized
+from irload.ops.text.tools import TextOp
 
 _PENALTY = 10.0
 """An unknown character scores this much below the lowest score of a token."""
@@ -17,7 +17,7 @@ _LENGTHS = (*[1] * 12, 2, 2, 3, 4)
 """The bytes of a character by the high half of its first byte."""
 
 
-class UnigramTokenizer(Op, opset="extension"):
+class UnigramTokenizer(TextOp, opset="extension"):
     """Tokenizes strings by a unigram language model.
 
     Inputs: a ragged tensor of strings, the vocabulary as a tensor of strings, and its scores, f32. Of segmentations
@@ -37,9 +37,9 @@ class UnigramTokenizer(Op, opset="extension"):
         return ragged_of(inputs[0].shape)
 
     def compute(self, *inputs: Array) -> tuple[Array, ...]:
-        def build() -> Remembered:
+        def build() -> Table:
             scores = [float(s) for s in inputs[8].ravel()]
-            return Remembered(Segmentation(pieces_of(*inputs[5:8]), scores, self.unk_token_id).tokens)
+            return self.tools.table(Segmentation(pieces_of(*inputs[5:8]), scores, self.unk_token_id))
 
         return tokenized(prepared(self, inputs[5:9], build), inputs)
 
@@ -48,23 +48,23 @@ class Segmentation:
     """The best segmentation of a text, by dynamic programming over its bytes."""
 
     def __init__(self, vocabulary: list[bytes], scores: list[float], unknown: int) -> None:
-        self._ids: dict[bytes, int] = {}
+        self.ids: dict[bytes, int] = {}
         """The id of each token, −1 for the beginnings of tokens."""
         for id, token in enumerate(vocabulary):
             for length in range(1, len(token)):
-                self._ids.setdefault(token[:length], -1)
+                self.ids.setdefault(token[:length], -1)
             if token:
-                self._ids[token] = id
-        self._scores = scores
-        self._unknown = unknown
-        self._unknown_score = _f32(min(scores, default=0.0) - _PENALTY)
+                self.ids[token] = id
+        self.scores = scores
+        self.unknown = unknown
+        self.unknown_score = _f32(min(scores, default=0.0) - _PENALTY)
 
     def tokens(self, text: bytes) -> list[int]:
         """The ids of a text."""
         size = len(text)
         best, rounded = array("f", [0.0]) * (size + 1), array("f", [0.0])
-        sources, ids = [-1] * (size + 1), [self._unknown] * (size + 1)
-        table, scores = self._ids, self._scores
+        sources, ids = [-1] * (size + 1), [self.unknown] * (size + 1)
+        table, scores = self.ids, self.scores
         at = 0
         while at < size:
             here = best[at]
@@ -82,10 +82,10 @@ class Segmentation:
                     known = known or end == next_character
                 end += 1
             if not known:
-                rounded[0] = self._unknown_score + here
+                rounded[0] = self.unknown_score + here
                 if sources[next_character] == -1 or rounded[0] > best[next_character]:
                     best[next_character], sources[next_character] = rounded[0], at
-                    ids[next_character] = self._unknown
+                    ids[next_character] = self.unknown
             at = next_character
         return self._path(sources, ids)
 
@@ -96,7 +96,7 @@ class Segmentation:
         while at > 0:
             id = ids[at]
             at = sources[at]
-            if id != self._unknown or not result or result[-1] != id:
+            if id != self.unknown or not result or result[-1] != id:
                 result.append(id)
         return result[::-1]
 

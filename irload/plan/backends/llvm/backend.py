@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from irload.core.op import Op
 from irload.ops.detection.boxes import Suppressing
+from irload.ops.text.tools import TextOp
 from irload.plan.backends.llvm.compiler import llvmlite_version
 from irload.plan.backends.llvm.target import Target
 from irload.plan.backends.llvm.tuning import LEAST_RELAID
@@ -33,6 +34,13 @@ if TYPE_CHECKING:
 def _is_transposed(value: Value) -> bool:
     """True where channels innermost are another order of many elements."""
     return value.size >= LEAST_RELAID and value.shape[1] > 1 and prod(value.shape[2:]) > 1 and value.dtype.itemsize == 4
+
+
+def _with(op: Op, name: str, inner: object) -> Op:
+    """The operation with another inner function."""
+    own = copy(op)
+    own.__dict__[name] = inner
+    return own
 
 
 class LlvmBackend:
@@ -58,13 +66,15 @@ class LlvmBackend:
         return TABLE.supports(step)
 
     def operation(self, op: Op) -> Op:
-        if not isinstance(op, Suppressing):
-            return op
-        from irload.plan.backends.llvm.kernels.suppression import suppressor  # as above: with kernels
+        if isinstance(op, Suppressing):
+            from irload.plan.backends.llvm.kernels.suppression import suppressor  # as above: with kernels
 
-        own = copy(op)
-        own.__dict__["suppress"] = suppressor(self.target)
-        return own
+            return _with(op, "suppress", suppressor(self.target))
+        if isinstance(op, TextOp):
+            from irload.plan.backends.llvm.kernels.text.tools import CompiledTools
+
+            return _with(op, "tools", CompiledTools(self.target))
+        return op
 
     def fuse(self, program: Program) -> None:
         """Nothing: a kernel may have several results and any expression."""

@@ -47,8 +47,9 @@ def _masked(lanes: int) -> str:
 class Module:
     """The functions of one kernel for one target. All but `kernel` are internal."""
 
-    def __init__(self, target: Target) -> None:
+    def __init__(self, target: Target, *, optimized: bool = False) -> None:
         self.target = target
+        self._optimized = optimized
         self._functions: dict[str, Function] = {}
         self._tables: dict[str, str] = {}
 
@@ -72,6 +73,7 @@ class Module:
         attributes = f'nounwind "target-cpu"="{self.target.cpu}" "prefer-vector-width"="{wide}"'
         attributes += f' "min-legal-vector-width"="{wide}"'
         attributes += f' "target-features"="{self.target.features}"' if self.target.features else ""
+        attributes += ' "no-builtins"' if self._optimized else ""  # LLVM's passes must not call memcpy
         functions = [function.text() for function in self._functions.values()]
         head = _masked(self.target.lanes)
         kind, load = f"<{self.target.lanes} x i8>", f"@llvm.masked.load.v{self.target.lanes}i8.p0"

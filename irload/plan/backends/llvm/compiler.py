@@ -28,16 +28,20 @@ def llvmlite_version() -> str:
     return "unknown"
 
 
-def compile_object(text: str, target: Target) -> bytes:
+def compile_object(text: str, target: Target, *, optimize: bool = False) -> bytes:
     """An ELF object with position-independent code. Not thread-safe: the library holds a lock.
 
-    Raises RuntimeError for IR that LLVM refuses, which is a bug in a kernel.
+    `optimize`: run LLVM's passes, which move variables from memory to registers. Raises RuntimeError for IR that
+    LLVM refuses, which is a bug in a kernel.
     """
     binding, machine = _machine(target)
     module: Any = binding.parse_assembly(text)
     module.triple = TRIPLE
     module.data_layout = str(machine.target_data)
     module.verify()
+    if optimize:
+        builder = binding.create_pass_builder(machine, binding.create_pipeline_tuning_options(speed_level=1))
+        builder.getModulePassManager().run(module, builder)
     return machine.emit_object(module)
 
 

@@ -36,6 +36,8 @@ class Kernel(ABC):
     The work consists of `count` units, which may run in any order on any thread.
     """
 
+    optimized: ClassVar[bool] = False
+    """True if LLVM's passes should run on the code: kernels of vectors are faster as they are written."""
     prepares: ClassVar[bool] = False
     """True for kernels that only prepare data for the next kernel."""
 
@@ -90,7 +92,7 @@ class Kernel(ABC):
 
     def text(self, target: Target) -> str:
         """The module as LLVM IR."""
-        module = Module(target)
+        module = Module(target, optimized=self.optimized)
         self.write(module.function("kernel", PARAMETERS, internal=False))
         return module.text()
 

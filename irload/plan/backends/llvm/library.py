@@ -50,7 +50,7 @@ class Library:
             except ObjectInvalid:
                 pass  # damaged: compile again
         checkpoint()  # a kernel takes some 10 ms, and a plan may have thousands
-        made = compile_object(kernel.text(target), target)
+        made = compile_object(kernel.text(target), target, optimize=kernel.optimized)
         self.compiled += 1
         if all(unchanged(*folder) for folder in _FOLDERS):
             self.cache.keep(key, made)

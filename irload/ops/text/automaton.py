@@ -1,0 +1,155 @@
+"""Automata of patterns: tables that find a match with one step per character."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from typing import Any
+
+import numpy as np
+
+from irload.core.tensor import Array
+from irload.ops.text.dialect import converted
+from irload.ops.text.expressions import Atom, Program, Unfit
+
+POINTS = 0x110000
+MATCHED = 1 << 15
+"""The bit of a transition that marks a match before the character."""
+START, DEAD = 1, 0
+_STATES, _SYMBOLS, _ATOMS = 4000, 250, 60
+
+
+@dataclass(frozen=True, slots=True)
+class Automaton:
+    """The match of a pattern that starts at a position: the one that PCRE2 selects.
+
+    `classes`: the symbol of each code point, u8. `steps`: u16 [states, symbols + 1], the next state for each symbol and
+    for the end of the text, in the last column; 0 if no further characters can match. A transition with MATCHED marks a
+    match that ends before the character; the last mark counts.
+    """
+
+    classes: Array
+    steps: Array
+
+    def end(self, text: str, at: int) -> int:
+        """The end of the match that starts at `at`, −1 if there is none."""
+        state, found = START, -1
+        for k in range(at, len(text) + 1):
+            step = int(self.steps[state, self.classes[ord(text[k])] if k < len(text) else -1])
+            found = k if step & MATCHED else found
+            state = step & ~MATCHED
+            if state == DEAD:
+                break
+        return found
+
+
+@lru_cache(maxsize=64)
+def automaton_of(pattern: str) -> Automaton | None:
+    """The automaton of a pattern in PCRE2's syntax; None if it matches the empty text, or needs backtracking.
+
+    Raises Unsupported without the package `regex`.
+    """
+    try:
+        program = Program.of(pattern)
+        atoms = list(dict.fromkeys(i.atom for i in program.instructions if i is not None and i.atom is not None))
+        classes, members = _symbols(atoms)
+        return Automaton(classes, _Tables(program, {a: k for k, a in enumerate(atoms)}, members).steps())
+    except Unfit:
+        return None
+
+
+def _symbols(atoms: Sequence[Atom]) -> tuple[Array, Array]:
+    """Code points that no atom distinguishes are one symbol: the symbol of each, and the atoms of each symbol as bits.
+
+    The last entry of the atoms is for the end of the text.
+    """
+    if len(atoms) > _ATOMS:
+        raise Unfit
+    members = [_members(atom) for atom in atoms]
+    edges = np.unique(np.concatenate([[0], *(np.array(m, np.int64).ravel() for m in members)]))
+    edges = edges[edges < POINTS]
+    bits = np.zeros(edges.size, np.uint64)
+    for k, spans in enumerate(members):
+        for begin, end in spans:
+            bits[np.searchsorted(edges, begin) : np.searchsorted(edges, end)] |= np.uint64(1 << k)
+    kinds, symbols = np.unique(bits, return_inverse=True)
+    if kinds.size > _SYMBOLS:
+        raise Unfit
+    lengths = np.diff(np.append(edges, POINTS))
+    return np.repeat(symbols.astype(np.uint8), lengths), np.append(kinds, np.uint64(0))
+
+
+@lru_cache(maxsize=256)
+def _members(atom: Atom) -> tuple[tuple[int, int], ...]:
+    """The ranges of code points that an atom matches."""
+    if len(atom.source) == 1 and not atom.ignores_case and atom.source != ".":
+        return ((ord(atom.source), ord(atom.source) + 1),)
+    import regex  # the caller has compiled the pattern
+
+    try:
+        pattern: Any = regex.compile(f"(?{'i' if atom.ignores_case else ''}:{converted(atom.source)})+")
+    except regex.error:
+        raise Unfit from None
+    return tuple(match.span() for match in pattern.finditer(_every_character()))
+
+
+@cache
+def _every_character() -> str:
+    return np.arange(POINTS, dtype="<u4").tobytes().decode("utf-32-le", "surrogatepass")
+
+
+State = tuple[int, ...]
+"""Indices of instructions, in the order of preference."""
+
+
+class _Tables:
+    """The table of transitions: a state is the ordered list of instructions that a backtracking matcher tries."""
+
+    def __init__(self, program: Program, numbers: dict[Atom, int], members: Array) -> None:
+        self._program = program
+        self._numbers = numbers
+        self._members = [int(m) for m in members]
+
+    def steps(self) -> Array:
+        """The transitions of all states. Raises Unfit if there are too many."""
+        start: State = (self._program.start,)
+        numbers: dict[State, int] = {(): DEAD, start: START}
+        waiting: list[State] = [start]
+        rows = [[DEAD] * len(self._members)]
+        for state in waiting:
+            row: list[int] = []
+            for symbol in range(len(self._members)):
+                following, matched = self._step(state, symbol)
+                if following not in numbers:
+                    numbers[following] = len(numbers)
+                    waiting.append(following)
+                row.append(numbers[following] | (MATCHED if matched else 0))
+            rows.append(row)
+            if len(rows) > _STATES:
+                raise Unfit
+        return np.array(rows, np.uint16)
+
+    def _step(self, state: State, symbol: int) -> tuple[State, bool]:
+        """The state after a symbol, and whether a match ends before it, which excludes all later instructions."""
+        members, is_end = self._members[symbol], symbol == len(self._members) - 1
+        following: dict[int, None] = {}
+        seen: set[int] = set()
+        stack = list(reversed(state))
+        while stack:
+            at = stack.pop()
+            if at in seen:
+                continue
+            seen.add(at)
+            instruction = self._program.instructions[at]
+            if instruction is None:
+                return tuple(following), True
+            if instruction.atom is None:
+                stack += reversed(instruction.next)
+                continue
+            is_member = not is_end and bool(members >> self._numbers[instruction.atom] & 1)
+            if instruction.asserts is not None:
+                stack += instruction.next if is_member == instruction.asserts else ()
+            elif is_member:
+                following[instruction.next[0]] = None
+        return tuple(following), False

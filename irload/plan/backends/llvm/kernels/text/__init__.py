@@ -1,0 +1,1 @@
+"""Kernels of tokenizers: automata that split and replace texts, hash tables of words, and models of subwords."""

@@ -1,0 +1,166 @@
+"""Instructions that kernels of texts share: variables, bytes, hash tables of words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from irload.plan.backends.llvm.builder import AnyInt, Bool, Function, Int, Pointer
+from irload.plan.backends.llvm.kernel import Standalone
+from irload.record import record
+
+SEED = 0x9E3779B97F4A7C15 - (1 << 64)
+FACTOR = 0x00000100000001B3
+MIXER = 0xD6E8FEB86659FD93 - (1 << 64)
+"""Constants of the hash: of the empty word, per byte, and of the result."""
+
+
+@record()
+class TextKernel(Standalone):
+    """A kernel of texts, whose variables are in memory: the compiler's passes move them to registers."""
+
+    optimized = True
+
+    def variables(self, f: Function, *names: str) -> Variables:
+        """Integer variables of the kernel."""
+        return Variables(f, names)
+
+
+class Variables:
+    """Integers in memory, by name."""
+
+    def __init__(self, f: Function, names: Sequence[str]) -> None:
+        self._f = f
+        self._memory = f.local(8 * len(names))
+        self._offsets = {name: 8 * k for k, name in enumerate(names)}
+
+    def __getitem__(self, name: str) -> Int:
+        return self._f.load_int(self._memory, self._offsets[name])
+
+    def __setitem__(self, name: str, value: AnyInt) -> None:
+        self._f.store_scalar(value, self._memory, self._offsets[name])
+
+
+class Arguments:
+    """The pointers and numbers of a call, in their order."""
+
+    def __init__(self, f: Function) -> None:
+        self._f = f
+        self._count = 0
+
+    def pointer(self) -> Pointer:
+        """The next argument as an address."""
+        self._count += 1
+        return self._f.load_pointer(self._f["arguments"], 8 * self._count - 8)
+
+    def number(self) -> Int:
+        """The next argument as an integer."""
+        self._count += 1
+        return self._f.load_int(self._f["arguments"], 8 * self._count - 8)
+
+
+def load_byte(f: Function, pointer: Pointer, offset: AnyInt = 0) -> Int:
+    """Load a byte, 0 to 255."""
+    loaded = f.value("i8", f"load i8, ptr {pointer + offset}, align 1")
+    return f.value("i64", f"zext i8 {loaded} to i64")
+
+
+def load_u16(f: Function, pointer: Pointer, index: AnyInt) -> Int:
+    """Load element `index` of an array of u16."""
+    loaded = f.value("i16", f"load i16, ptr {pointer + index * 2}, align 2")
+    return f.value("i64", f"zext i16 {loaded} to i64")
+
+
+def load_i32(f: Function, pointer: Pointer, index: AnyInt) -> Int:
+    """Load element `index` of an array of i32."""
+    return f.load_short_int(pointer, index * 4)
+
+
+def store_i32(f: Function, value: AnyInt, pointer: Pointer, index: AnyInt) -> None:
+    """Store an integer into an array of i32."""
+    f.store_scalar(f.integer(value).cast("trunc", "i32"), pointer, index * 4)
+
+
+def copy_bytes(f: Function, source: Pointer, to: Pointer, count: AnyInt) -> None:
+    """Copy bytes that do not overlap."""
+
+    def body(k: Int, _: list[Any]) -> None:
+        f.store_scalar(f.value("i8", f"load i8, ptr {source + k}, align 1"), to, k)
+
+    f.loop(0, count, 1, body)
+
+
+def bits(f: Function, operation: str, a: AnyInt, b: AnyInt) -> Int:
+    """An operation on bits, or a product modulo 2^64: and, or, xor, shl, lshr, mul."""
+    return f.value("i64", f"{operation} i64 {a}, {b}")
+
+
+def hashed_byte(f: Function, state: AnyInt, byte: Int) -> Int:
+    """The state of a hash after one more byte."""
+    return bits(f, "mul", bits(f, "xor", state, byte), FACTOR)
+
+
+def hash_of(f: Function, state: Int) -> Int:
+    """The hash, 31 bits, from its state."""
+    mixed = bits(f, "mul", bits(f, "xor", state, bits(f, "lshr", state, 29)), MIXER)
+    return bits(f, "lshr", mixed, 33)
+
+
+@record()
+class WordTable:
+    """The arrays of a hash table of words: `slots` hold the number of a word plus 1, or 0."""
+
+    slots: Pointer
+    hashes: Pointer
+    offsets: Pointer
+    lengths: Pointer
+    pool: Pointer
+    mask: Int
+
+    @staticmethod
+    def of(arguments: Arguments) -> WordTable:
+        """The next six arguments."""
+        slots, hashes, offsets, lengths, pool = (arguments.pointer() for _ in range(5))
+        return WordTable(slots, hashes, offsets, lengths, pool, arguments.number())
+
+    def probe(self, f: Function, word: Pointer, length: AnyInt, hash: Int, found: Callable[[Int], None]) -> Variables:
+        """Search a word, and run `found` with its number. `slot` of the result: the empty slot if it is missing."""
+        v = Variables(f, ("slot", "searching", "k"))
+        v["slot"] = bits(f, "and", hash, self.mask)
+        v["searching"] = 1
+
+        def occupied(number: Int) -> None:
+            f.when(
+                f.equal(load_i32(f, self.hashes, number), hash) & f.equal(load_i32(f, self.lengths, number), length),
+                lambda: compare(number),
+            )
+            v["slot"] = bits(f, "and", v["slot"] + 1, self.mask)
+
+        def compare(number: Int) -> None:
+            held = self.pool + load_i32(f, self.offsets, number)
+            v["k"] = 0
+
+            def differs() -> Bool:
+                return v["k"] >= length
+
+            def turn(_: Int, __: list[Any]) -> None:
+                same = f.equal(load_byte(f, held, v["k"]), load_byte(f, word, v["k"]))
+                v["k"] = f.select(same, f.integer(v["k"] + 1), f.integer(1 << 40))
+
+            f.loop_until(differs, turn)
+            f.when(f.equal(v["k"], length), lambda: equal(number))
+
+        def equal(number: Int) -> None:
+            v["searching"] = 0
+            found(number)
+
+        def turn(_: Int, __: list[Any]) -> None:
+            held = load_i32(f, self.slots, v["slot"])
+
+            def empty() -> None:
+                v["searching"] = 0
+
+            f.when(f.equal(held, 0), empty, lambda: occupied(f.integer(held - 1)))
+
+        f.loop_until(lambda: f.equal(v["searching"], 0), turn)
+        return v

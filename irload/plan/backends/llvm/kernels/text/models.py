@@ -1,0 +1,387 @@
+"""Words to tokens by models of subwords: merged pairs, longest subwords, best segmentations."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable
+from typing import Any
+
+from irload.plan.backends.llvm.builder import AnyInt, Function, Int, Pointer
+from irload.plan.backends.llvm.kernels.text.emit import (
+    SEED,
+    Arguments,
+    TextKernel,
+    Variables,
+    WordTable,
+    bits,
+    copy_bytes,
+    hash_of,
+    hashed_byte,
+    load_byte,
+    load_i32,
+    store_i32,
+)
+from irload.record import record
+
+PAIR_FACTORS = (0x9E3779B97F4A7C15 - (1 << 64), 0x2545F4914F6CDD1D)
+"""Factors of the hash of a pair of ids."""
+_NEVER = (1 << 62) - 1
+
+
+@record()
+class TokenizeWords(TextKernel):
+    """The ids of the words begin…end.
+
+    Arguments: characters; begins and lengths of words, i32; ids, i32; the number of ids, i64, which is updated; by
+    word, the first id, i64, and the count of ids, i32; scratch memory; then the arguments of the model.
+    """
+
+    def write(self, function: Function) -> None:
+        f, a = function, Arguments(function)
+        chars, begins, lengths, ids, used, starts, sizes, scratch = (a.pointer() for _ in range(8))
+        v = self.variables(f, "used")
+        v["used"] = f.load_int(used)
+
+        def emit(id: AnyInt) -> None:
+            store_i32(f, id, ids, v["used"])
+            v["used"] = v["used"] + 1
+
+        tokenize = self.model(f, a, scratch, emit, ids, lambda: v["used"])
+
+        def word(k: Int, _: list[Any]) -> None:
+            before = v["used"]
+            tokenize(chars + load_i32(f, begins, k), load_i32(f, lengths, k))
+            f.store_scalar(before, starts, k * 8)
+            store_i32(f, v["used"] - before, sizes, k)
+
+        f.loop(f["begin"], f["end"], 1, word)
+        f.store_scalar(v["used"], used)
+
+    @abstractmethod
+    def model(
+        self,
+        f: Function,
+        a: Arguments,
+        scratch: Pointer,
+        emit: Callable[[AnyInt], None],
+        ids: Pointer,
+        used: Callable[[], Int],
+    ) -> Callable[[Pointer, Int], None]:
+        """Read the arguments of the model, and return the code that emits the ids of a word."""
+
+
+def each_prefix(
+    f: Function,
+    v: Variables,
+    table: WordTable,
+    limits: Pointer,
+    text: Pointer,
+    at: Int,
+    end: Int,
+    found: Callable[[Int, Int], None],
+) -> None:
+    """Run `found` with the number and the end of each word of the table that starts at `at`, shortest first.
+
+    `limits`: by the first byte, the length of the longest word, i32. Uses the variables `hash` and `length`.
+    """
+    v["hash"] = SEED
+
+    def prefix(k: Int, _: list[Any]) -> None:
+        v["hash"] = hashed_byte(f, v["hash"], load_byte(f, text, at + k))
+        v["length"] = k + 1
+        table.probe(
+            f, text + at, v["length"], hash_of(f, v["hash"]), lambda number: found(number, f.integer(at + v["length"]))
+        )
+
+    f.loop(0, f.minimum(load_i32(f, limits, load_byte(f, text, at)), f.integer(end - at)), 1, prefix)
+
+
+@record()
+class MergePairs(TokenizeWords):
+    """Byte pair encoding by `Merges`.
+
+    Arguments of the model: the table of initial tokens, their ids, i32, and `limits`; by byte, the id without a token,
+    i32 or −1; the keys of pairs, i64, their ranks and results, i32; the suffix; a mask of the table of pairs, and the
+    length of the suffix. Scratch: the word, then per symbol 24 bytes.
+    """
+
+    def model(
+        self,
+        f: Function,
+        a: Arguments,
+        scratch: Pointer,
+        emit: Callable[[AnyInt], None],
+        ids: Pointer,
+        used: Callable[[], Int],
+    ) -> Callable[[Pointer, Int], None]:
+        table = WordTable.of(a)
+        token_ids, limits, others, keys, ranks, merged_ids, suffix = (a.pointer() for _ in range(7))
+        mask, suffix_length, room = (a.number() for _ in range(3))
+        v = self.variables(f, *("size", "count", "at", "next", "id", "age", "best", "where", "slot", "hash", "length"))
+        orders, results = scratch + room, scratch + room * 9
+        """By symbol: the rank and age of its merge with the next one as one number, and the id of the result."""
+
+        def pair(k: Int, age: Int) -> None:
+            """Search the merge of symbols k and k + 1."""
+            left, right = load_i32(f, ids, used() + k), load_i32(f, ids, used() + k + 1)
+            key = bits(f, "or", bits(f, "shl", left, 32), right)
+            f.store_scalar(f.integer(_NEVER), orders, k * 8)
+            mixed = bits(
+                f,
+                "mul",
+                bits(f, "xor", bits(f, "mul", key, PAIR_FACTORS[0]), bits(f, "lshr", key, 29)),
+                PAIR_FACTORS[1],
+            )
+            v["slot"] = bits(f, "and", bits(f, "lshr", mixed, 32), mask)
+
+            def turn(_: Int, __: list[Any]) -> None:
+                def found() -> None:
+                    rank = load_i32(f, ranks, v["slot"])
+                    f.store_scalar(bits(f, "or", bits(f, "shl", rank, 32), age), orders, k * 8)
+                    store_i32(f, load_i32(f, merged_ids, v["slot"]), results, k)
+                    v["slot"] = -1
+
+                def another() -> None:
+                    v["slot"] = bits(f, "and", v["slot"] + 1, mask)
+
+                def occupied() -> None:
+                    f.when(f.equal(f.load_int(keys, v["slot"] * 8), key), found, another)
+
+                def empty() -> None:
+                    v["slot"] = -1
+
+                f.when(f.load_int(keys, v["slot"] * 8) < 0, empty, occupied)
+
+            f.loop_until(lambda: v["slot"] < 0, turn)
+
+        def initial(word: Pointer) -> None:
+            """Write the initial symbols behind the ids."""
+            v["count"] = 0
+            v["at"] = 0
+
+            def symbol(id: Int) -> None:
+                store_i32(f, id, ids, used() + v["count"])
+                v["count"] = v["count"] + 1
+
+            def turn(_: Int, __: list[Any]) -> None:
+                v["next"] = v["at"] + 1
+                v["id"] = load_i32(f, others, load_byte(f, word, v["at"]))
+
+                def found(number: Int, end: Int) -> None:
+                    v["id"] = load_i32(f, token_ids, number)
+                    v["next"] = end
+
+                each_prefix(f, v, table, limits, word, v["at"], v["size"], found)
+                v["at"] = v["next"]
+                f.when(v["id"] >= 0, lambda: symbol(v["id"]))
+
+            f.loop_until(lambda: v["at"] >= v["size"], turn)
+
+        def merge() -> None:
+            """Apply the first merge, and search the merges of its result."""
+            where, count = v["where"], f.integer(v["count"] - 1)
+            store_i32(f, load_i32(f, results, where), ids, used() + where)
+
+            def shift(k: Int, _: list[Any]) -> None:
+                store_i32(f, load_i32(f, ids, used() + k + 1), ids, used() + k)
+                f.store_scalar(f.load_int(orders, k * 8 + 8), orders, k * 8)
+                store_i32(f, load_i32(f, results, k + 1), results, k)
+
+            f.loop(where + 1, count, 1, shift)
+            v["count"] = count
+            v["age"] = v["age"] + 1
+            f.when(where > 0, lambda: pair(f.integer(where - 1), v["age"]))
+
+            def last() -> None:
+                f.store_scalar(f.integer(_NEVER), orders, where * 8)
+
+            f.when(f.integer(where + 1) < count, lambda: pair(where, v["age"]), last)
+
+        def tokenize(word: Pointer, length: Int) -> None:
+            copy_bytes(f, word, scratch, length)
+            copy_bytes(f, suffix, scratch + length, suffix_length)
+            v["size"] = length + suffix_length
+            initial(scratch)
+            v["age"] = v["count"] - 1
+            f.loop(0, v["count"] - 1, 1, lambda k, _: pair(k, k))
+            v["best"] = 0
+
+            def turn(_: Int, __: list[Any]) -> None:
+                v["best"] = _NEVER
+
+                def symbol(k: Int, _: list[Any]) -> None:
+                    order = f.load_int(orders, k * 8)
+
+                    def lower() -> None:
+                        v["best"] = order
+                        v["where"] = k
+
+                    f.when(order < v["best"], lower)
+
+                f.loop(0, v["count"] - 1, 1, symbol)
+                f.when(v["best"] < _NEVER, merge)
+
+            f.loop_until(lambda: f.equal(v["best"], _NEVER), turn)
+            self.advance(f, v["count"], emit, ids, used)
+
+        return tokenize
+
+    @staticmethod
+    def advance(f: Function, count: Int, emit: Callable[[AnyInt], None], ids: Pointer, used: Callable[[], Int]) -> None:
+        """Keep the ids that were written behind the others."""
+        f.loop(0, count, 1, lambda k, _: emit(load_i32(f, ids, used())))
+
+
+@record()
+class LongestSubwords(TokenizeWords):
+    """The longest subwords from left to right, by `Subwords`.
+
+    Arguments of the model: the table of first subwords, their ids, i32, and `limits`; the same of other subwords; the
+    id of unknown words, and the most bytes of a word.
+    """
+
+    def model(
+        self,
+        f: Function,
+        a: Arguments,
+        scratch: Pointer,
+        emit: Callable[[AnyInt], None],
+        ids: Pointer,
+        used: Callable[[], Int],
+    ) -> Callable[[Pointer, Int], None]:
+        tables = [(WordTable.of(a), a.pointer(), a.pointer()) for _ in range(2)]
+        unknown, longest = a.number(), a.number()
+        v = self.variables(f, "at", "next", "id", "count", "failed", "hash", "length")
+
+        def subword(word: Pointer, size: Int, table: WordTable, token_ids: Pointer, limits: Pointer) -> None:
+            v["id"] = -1
+
+            def found(number: Int, end: Int) -> None:
+                v["id"] = load_i32(f, token_ids, number)
+                v["next"] = end
+
+            each_prefix(f, v, table, limits, word, v["at"], size, found)
+            v["at"] = v["next"]
+
+            def missing() -> None:
+                v["failed"] = 1
+
+            def known() -> None:
+                store_i32(f, v["id"], ids, used() + v["count"])
+                v["count"] = v["count"] + 1
+
+            f.when(v["id"] < 0, missing, known)
+
+        def split(word: Pointer, size: Int) -> None:
+            subword(word, size, *tables[0])
+            f.loop_until(
+                lambda: (v["at"] >= size) | f.differ(v["failed"], 0), lambda _, __: subword(word, size, *tables[1])
+            )
+
+        def tokenize(word: Pointer, size: Int) -> None:
+            v["at"] = 0
+            v["next"] = 0
+            v["count"] = 0
+            v["failed"] = f.select((size > longest) | (size <= 0), f.integer(1), f.integer(0))
+            f.when(f.equal(v["failed"], 0), lambda: split(word, size))
+
+            def unsplit() -> None:
+                store_i32(f, unknown, ids, used())
+                v["count"] = 1
+
+            f.when(f.differ(v["failed"], 0), unsplit)
+            MergePairs.advance(f, v["count"], emit, ids, used)
+
+        return tokenize
+
+
+@record()
+class BestSegmentation(TokenizeWords):
+    """The segmentation with the highest sum of scores, by `Segmentation`.
+
+    Arguments of the model: the table of tokens, their ids, i32, and `limits`; scores by id, f32; the id of unknown
+    characters, and their score as the bits of an f32. Scratch: per byte and for the end, 12 bytes.
+    """
+
+    def model(
+        self,
+        f: Function,
+        a: Arguments,
+        scratch: Pointer,
+        emit: Callable[[AnyInt], None],
+        ids: Pointer,
+        used: Callable[[], Int],
+    ) -> Callable[[Pointer, Int], None]:
+        table = WordTable.of(a)
+        token_ids, limits, scores, unknown_score = (a.pointer() for _ in range(4))
+        unknown, room = a.number(), a.number()
+        best, sources, chosen = scratch, scratch + room * 4, scratch + room * 8
+        v = self.variables(f, "at", "next", "known", "hash", "length", "left", "right", "last", "id")
+
+        def offer(at: Int, end: Int, id: Int, score: Any) -> None:
+            """Take a token if it leads to a higher sum at its end."""
+            total = score + f.load_scalar(best, at * 4)
+
+            def take() -> None:
+                f.store_scalar(total, best, end * 4)
+                store_i32(f, at, sources, end)
+                store_i32(f, id, chosen, end)
+
+            higher = total.compare("ogt", f.load_scalar(best, end * 4))
+            f.when(f.equal(load_i32(f, sources, end), -1) | higher, take)
+
+        def position(word: Pointer, size: Int) -> None:
+            lead = load_byte(f, word, v["at"])
+            two, three, four = ((lead >= edge).as_int() for edge in (0xC0, 0xE0, 0xF0))
+            v["next"] = f.minimum(f.integer(v["at"] + 1 + two + three + four), size)
+            v["known"] = 0
+
+            def found(number: Int, end: Int) -> None:
+                id = load_i32(f, token_ids, number)
+                offer(v["at"], end, id, f.load_scalar(scores, id * 4))
+                v["known"] = f.select(f.equal(end, v["next"]), f.integer(1), v["known"])
+
+            each_prefix(f, v, table, limits, word, v["at"], size, found)
+            f.when(
+                f.equal(v["known"], 0),
+                lambda: offer(v["at"], v["next"], unknown, f.load_scalar(unknown_score)),
+            )
+            v["at"] = v["next"]
+
+        def path(size: Int) -> None:
+            """Emit the ids of the best path from the end, then reverse them."""
+            v["left"] = used()
+            v["at"] = size
+            v["last"] = -1
+
+            def turn(_: Int, __: list[Any]) -> None:
+                v["id"] = load_i32(f, chosen, v["at"])
+                v["at"] = load_i32(f, sources, v["at"])
+                repeated = f.equal(v["id"], unknown) & f.equal(v["last"], unknown)
+                f.when(repeated, lambda: None, lambda: emit(v["id"]))
+                v["last"] = v["id"]
+
+            f.loop_until(lambda: v["at"] <= 0, turn)
+            v["right"] = used() - 1
+
+            def swap(_: Int, __: list[Any]) -> None:
+                first, last = load_i32(f, ids, v["left"]), load_i32(f, ids, v["right"])
+                store_i32(f, last, ids, v["left"])
+                store_i32(f, first, ids, v["right"])
+                v["left"] = v["left"] + 1
+                v["right"] = v["right"] - 1
+
+            f.loop_until(lambda: v["left"] >= v["right"], swap)
+
+        def tokenize(word: Pointer, size: Int) -> None:
+            def clear(k: Int, _: list[Any]) -> None:
+                store_i32(f, 0, best, k)
+                store_i32(f, -1, sources, k)
+                store_i32(f, unknown, chosen, k)
+
+            f.loop(0, size + 1, 1, clear)
+            v["at"] = 0
+            f.loop_until(lambda: v["at"] >= size, lambda _, __: position(word, size))
+            f.when(size > 0, lambda: path(size))
+
+        return tokenize

@@ -1,0 +1,184 @@
+"""Texts split at the matches of automata, and matches replaced."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from irload.ops.text.automaton import MATCHED, START
+from irload.plan.backends.llvm.builder import Function, Int, Pointer
+from irload.plan.backends.llvm.kernels.text.emit import (
+    Arguments,
+    TextKernel,
+    Variables,
+    bits,
+    copy_bytes,
+    load_byte,
+    load_i32,
+    load_u16,
+    store_i32,
+)
+from irload.record import record
+
+_POINTS = 0x10FFFF
+
+
+@record()
+class SplitTexts(TextKernel):
+    """Texts → the parts of each.
+
+    Arguments: characters; begins and ends of texts, i32; a byte per text that is 1 for unsplit ones; classes and steps
+    of the automaton; begins and ends of parts, i32; the number of parts of each text, i32; the number of all parts,
+    i64; then the number of texts, the columns of `steps`, and 1 or 0 for: parts that are matches, parts between
+    matches, parts from one match to the next, without
+    matches that another one follows, and unsplit texts.
+    """
+
+    def write(self, function: Function) -> None:
+        f, a = function, Arguments(function)
+        chars, begins, ends, skips, classes, steps, firsts, lasts, counts, total = (a.pointer() for _ in range(10))
+        texts, columns, matches, gaps, merges, whole = (a.number() for _ in range(6))
+        v = self.variables(f, "parts", "at", "gap", "last", "state", "next", "match", "symbol", "length")
+        v["parts"] = 0
+
+        def emit(begin: Int, end: Int) -> None:
+            store_i32(f, begin, firsts, v["parts"])
+            store_i32(f, end, lasts, v["parts"])
+            v["parts"] = v["parts"] + 1
+
+        def match() -> None:
+            f.when((v["last"] < v["at"]) & f.differ(gaps, 0), lambda: emit(v["gap"], v["at"]))
+            f.when(f.differ(matches, 0), lambda: emit(v["at"], v["match"]))
+            v["gap"] = f.select(f.differ(merges, 0), v["at"], v["match"])
+            v["at"] = v["match"]
+            v["last"] = v["match"]
+
+        def text(k: Int, _: list[Any]) -> None:
+            begin, end = load_i32(f, begins, k), load_i32(f, ends, k)
+            before = v["parts"]
+
+            def split() -> None:
+                v["at"] = begin
+                v["gap"] = begin
+                v["last"] = begin
+
+                def turn(_: Int, __: list[Any]) -> None:
+                    run_automaton(f, v, chars, classes, steps, columns, end)
+
+                    def advance() -> None:
+                        length = _length(f, load_byte(f, chars, v["at"]))
+                        v["at"] = f.minimum(v["at"] + length, end)
+
+                    f.when(v["match"] > v["at"], match, advance)
+
+                f.loop_until(lambda: v["at"] >= end, turn)
+                f.when((v["gap"] < end) & f.differ(gaps, 0), lambda: emit(v["gap"], end))
+                f.when(f.equal(begin, end) & f.differ(merges, 0), lambda: emit(begin, end))
+
+            def skip() -> None:
+                f.when(f.differ(whole, 0), lambda: emit(begin, end))
+
+            f.when(f.equal(load_byte(f, skips, k), 0), split, skip)
+            store_i32(f, v["parts"] - before, counts, k)
+
+        f.loop(0, texts, 1, text)
+        f.store_scalar(v["parts"], total)
+
+
+def run_automaton(
+    f: Function, v: Variables, chars: Pointer, classes: Pointer, steps: Pointer, columns: Int, end: Int
+) -> None:
+    """Set `match` to the end of the match at `at`, or to `at`."""
+    v["state"] = START
+    v["next"] = v["at"]
+    v["match"] = v["at"]
+
+    def character() -> None:
+        lead = load_byte(f, chars, v["next"])
+
+        def ascii() -> None:
+            v["symbol"] = load_byte(f, classes, lead)
+            v["length"] = 1
+
+        f.when(lead < 0x80, ascii, lambda: _decode(f, v, chars, classes, lead, end))
+
+    def at_end() -> None:
+        v["symbol"] = columns - 1
+        v["length"] = 0
+
+    def turn(_: Int, __: list[Any]) -> None:
+        f.when(v["next"] < end, character, at_end)
+        step = load_u16(f, steps, v["state"] * columns + v["symbol"])
+
+        def matched() -> None:
+            v["match"] = v["next"]
+
+        f.when(f.differ(bits(f, "and", step, MATCHED), 0), matched)
+        v["state"] = bits(f, "and", step, MATCHED - 1)
+        v["next"] = f.minimum(v["next"] + v["length"], end)
+
+    f.loop_until(lambda: f.equal(v["state"], 0), turn)
+
+
+def _length(f: Function, lead: Int) -> Int:
+    """The bytes of a character that starts with this byte, as PCRE2 counts them."""
+    two, three, four = ((lead >= edge).as_int() for edge in (0xC0, 0xE0, 0xF0))
+    return f.integer(two + 1 + three + four)
+
+
+def _decode(f: Function, v: Variables, chars: Pointer, classes: Pointer, lead: Int, end: Int) -> None:
+    """Set `symbol` and `length` for a character beyond ASCII. Bytes beyond the end are left out of its code point."""
+    length = _length(f, lead)
+    v["length"] = length
+    kept = bits(f, "lshr", 0x7F, length)
+    v["symbol"] = f.select(f.equal(length, 1), lead, bits(f, "and", lead, kept))
+
+    def byte(k: Int, _: list[Any]) -> None:
+        low = bits(f, "and", load_byte(f, chars, v["next"] + k), 0x3F)
+        v["symbol"] = bits(f, "or", bits(f, "shl", v["symbol"], 6), low)
+
+    f.loop(1, f.minimum(length, f.integer(end - v["next"])), 1, byte)
+    v["symbol"] = load_byte(f, classes, f.minimum(v["symbol"], _POINTS))
+
+
+@record()
+class ReplaceMatches(TextKernel):
+    """Texts with each match replaced by a prefix, the match if it is kept, and a suffix.
+
+    Arguments: characters; begins and ends of texts; the number of matches of each, and their begins and ends, i32;
+    prefix and suffix; then the results: characters, begins and ends, i32; the number of texts, the lengths of prefix
+    and suffix, and 1 to keep matches.
+    """
+
+    def write(self, function: Function) -> None:
+        f, a = function, Arguments(function)
+        chars, begins, ends, counts, firsts, lasts, prefix, suffix, out, new_begins, new_ends = (
+            a.pointer() for _ in range(11)
+        )
+        texts, prefix_length, suffix_length, keeps = (a.number() for _ in range(4))
+        v = self.variables(f, "match", "at", "size")
+        v["match"] = 0
+        v["size"] = 0
+
+        def copy(source: Pointer, count: Any) -> None:
+            copy_bytes(f, source, out + v["size"], count)
+            v["size"] = v["size"] + count
+
+        def text(k: Int, _: list[Any]) -> None:
+            end = load_i32(f, ends, k)
+            v["at"] = load_i32(f, begins, k)
+            store_i32(f, v["size"], new_begins, k)
+
+            def match(_: Int, __: list[Any]) -> None:
+                first, last = load_i32(f, firsts, v["match"]), load_i32(f, lasts, v["match"])
+                copy(chars + v["at"], first - v["at"])
+                copy(prefix, prefix_length)
+                f.when(f.differ(keeps, 0), lambda: copy(chars + first, last - first))
+                copy(suffix, suffix_length)
+                v["at"] = last
+                v["match"] = v["match"] + 1
+
+            f.loop(0, load_i32(f, counts, k), 1, match)
+            copy(chars + v["at"], end - v["at"])
+            store_i32(f, v["size"], new_ends, k)
+
+        f.loop(0, texts, 1, text)

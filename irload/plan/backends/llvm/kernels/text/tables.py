@@ -1,0 +1,240 @@
+"""The ids of many strings, computed by kernels: each short string once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from threading import Lock
+from typing import Any
+
+import numpy as np
+
+from irload.core.tensor import Array
+from irload.ops.text.merging import Merges
+from irload.ops.text.tokens import REMEMBERED, SHORT
+from irload.ops.text.tools import SubwordModel
+from irload.ops.text.unigram import Segmentation
+from irload.ops.text.wordpiece import Subwords
+from irload.plan.backends.llvm.kernels.text.models import (
+    BestSegmentation,
+    LongestSubwords,
+    MergePairs,
+    TokenizeWords,
+)
+from irload.plan.backends.llvm.kernels.text.vocabulary import Pairs, Vocabulary, Words, call
+from irload.plan.backends.llvm.kernels.text.words import CopyIds
+from irload.plan.backends.llvm.target import Target
+from irload.system.forks import unforked
+
+POOL = 8 << 20
+"""Bytes of all remembered words."""
+LONGEST_MERGED = 2048
+"""Longer words are merged in Python, by a heap: the kernel compares all symbols for each merge."""
+
+
+class CompiledModel:
+    """A model of subwords for the kernels."""
+
+    kernel: TokenizeWords
+    cell = 0
+    """Bytes of scratch memory per byte of a word."""
+    suffix = b""
+    longest: int | None = None
+    """Longer words are left to the model in Python."""
+    separator = b""
+    """The model treats texts as separate words before each separator that does not follow another one."""
+
+    def arguments(self, room: int) -> tuple[Array | int, ...]:
+        """The arguments of the model, for scratch memory for words of `room` bytes."""
+        raise NotImplementedError
+
+    def room(self, length: int) -> int:
+        """The bytes of scratch memory for a word and its suffix, rounded up."""
+        return -(-(length + len(self.suffix) + 1) // 8) * 8
+
+
+class CompiledMerges(CompiledModel):
+    """`Merges` for the kernel."""
+
+    kernel = MergePairs()
+    cell = 13
+    longest = LONGEST_MERGED
+
+    def __init__(self, target: Target, merges: Merges) -> None:
+        self.suffix = merges.suffix
+        self._vocabulary = Vocabulary(target, merges.basic)
+        self._others = np.array(merges.others, np.int32)
+        self._pairs = Pairs(merges.merges)
+        self._suffix = np.frombuffer(merges.suffix + b"\0", np.uint8)
+        self.separator = merges.separator
+
+    def arguments(self, room: int) -> tuple[Array | int, ...]:
+        numbers = self._pairs.mask, len(self.suffix), room
+        return *self._vocabulary.arguments, self._others, *self._pairs.arguments, self._suffix, *numbers
+
+
+class CompiledSubwords(CompiledModel):
+    """`Subwords` for the kernel."""
+
+    kernel = LongestSubwords()
+
+    def __init__(self, target: Target, model: Subwords) -> None:
+        self._tables = Vocabulary(target, model.first), Vocabulary(target, model.others)
+        self._numbers = model.unknown, model.longest
+
+    def arguments(self, room: int) -> tuple[Array | int, ...]:
+        first, others = self._tables
+        return *first.arguments, *others.arguments, *self._numbers
+
+
+class CompiledSegmentation(CompiledModel):
+    """`Segmentation` for the kernel."""
+
+    kernel = BestSegmentation()
+    cell = 12
+
+    def __init__(self, target: Target, model: Segmentation) -> None:
+        self._vocabulary = Vocabulary(target, model.ids)
+        self._scores = np.array(model.scores or [0], np.float32)
+        self._unknown_score = np.array([model.unknown_score], np.float32)
+        self._unknown = model.unknown
+
+    def arguments(self, room: int) -> tuple[Array | int, ...]:
+        return *self._vocabulary.arguments, self._scores, self._unknown_score, self._unknown, room
+
+
+class CompiledTable:
+    """`Remembered` by kernels. Serves one thread at a time."""
+
+    def __init__(self, target: Target, model: CompiledModel, python: SubwordModel) -> None:
+        self._target = target
+        self._model = model
+        self._python = python
+        self._lock = Lock()
+        self._words = Words(target, REMEMBERED, POOL)
+        self._starts, self._sizes = np.zeros(REMEMBERED + 1, np.int64), np.zeros(REMEMBERED + 1, np.int32)
+        self._ids = np.empty(1 << 16, np.int32)
+        self._clear()
+
+    def _clear(self) -> None:
+        self._words.clear()
+        self._tokenized = 0
+        self._used = 0
+
+    def ids(self, begins: Array, ends: Array, chars: Array) -> tuple[Array, Array]:
+        """The ids of all strings, i32, concatenated, and the number of ids of each."""
+        begins, ends = np.ascontiguousarray(begins, np.int32), np.ascontiguousarray(ends, np.int32)
+        separator = self._model.separator
+        cuts = _separated(begins, ends, chars, separator) if separator else None
+        with unforked, self._lock:
+            if cuts is None:
+                return self._all(begins, ends, chars)
+            ids, lengths = self._all(cuts[0], cuts[1], chars)
+        sums = np.concatenate([[0], np.cumsum(lengths)])
+        return ids, np.diff(sums[cuts[2]])
+
+    def _all(self, begins: Array, ends: Array, chars: Array) -> tuple[Array, Array]:
+        numbers = np.empty(max(begins.size, 1), np.int32)
+        first, found = 0, list[tuple[Array, Array]]()
+        while True:
+            last = self._words.number(begins, ends, chars, numbers, first, SHORT)
+            self._tokenize_new()
+            part = slice(first, last)
+            found.append(self._copied(numbers[part], begins[part], ends[part], chars))
+            if last == begins.size:
+                break
+            self._clear()
+            first = last
+        if len(found) == 1:
+            return found[0]
+        return np.concatenate([ids for ids, _ in found]), np.concatenate([lengths for _, lengths in found])
+
+    def _tokenize_new(self) -> None:
+        """Store the ids of words without ids."""
+        words, first, last = self._words, self._tokenized, self._words.count
+        if first < last:
+            self._run(words.pool, words.offsets, words.lengths, first, last, self._starts, self._sizes)
+            self._tokenized = last
+
+    def _run(
+        self, chars: Array, begins: Array, lengths: Array, first: int, last: int, starts: Array, sizes: Array
+    ) -> None:
+        """Append the ids of the words first…last."""
+        model, found = self._model, lengths[first:last].astype(np.int64)
+        needed = self._used + int(found.sum()) + (last - first) * (len(model.suffix) + 1)
+        self._reserve(needed)
+        room = model.room(int(found.max()))
+        scratch, used = np.empty(max(room * model.cell, 8), np.uint8), np.array([self._used], np.int64)
+        tables = (self._ids, used, starts, sizes, scratch, *model.arguments(room))
+        call(model.kernel, self._target, chars, begins, lengths, *tables, begin=first, end=last)
+        self._used = int(used[0])
+
+    def _reserve(self, needed: int) -> None:
+        if needed > self._ids.size:
+            grown = np.empty(max(needed, 2 * self._ids.size), np.int32)
+            grown[: self._used] = self._ids[: self._used]
+            self._ids = grown
+
+    def _copied(self, numbers: Array, begins: Array, ends: Array, chars: Array) -> tuple[Array, Array]:
+        long, kept = np.flatnonzero(numbers < 0), self._used
+        starts, sizes = self._starts, self._sizes
+        if long.size:
+            more, counts = self._long(begins[long], ends[long], chars)
+            numbers[long] = np.arange(long.size) + self._words.count
+            starts = np.concatenate([starts[: self._words.count], more])
+            sizes = np.concatenate([sizes[: self._words.count], counts])
+        lengths = np.empty(numbers.size, np.int32)
+        total = int(sizes[numbers].sum(dtype=np.int64)) if numbers.size else 0
+        ids = np.empty(total, np.int32)
+        call(CopyIds(), self._target, numbers, starts, sizes, self._ids, ids, lengths, numbers.size)
+        self._used = kept
+        return ids, lengths
+
+    def _long(self, begins: Array, ends: Array, chars: Array) -> tuple[Array, Array]:
+        """The first id and the number of ids of words that are not remembered."""
+        starts, sizes = np.zeros(begins.size, np.int64), np.zeros(begins.size, np.int32)
+        lengths = ends - begins
+        most = self._model.longest
+        for k, length in enumerate(lengths.tolist()):
+            if most is None or length <= most:
+                self._run(chars, begins, lengths, k, k + 1, starts, sizes)
+                continue
+            found = self._python.tokens(chars[begins[k] : ends[k]].tobytes())
+            self._reserve(self._used + len(found))
+            self._ids[self._used : self._used + len(found)] = found
+            starts[k], sizes[k] = self._used, len(found)
+            self._used += len(found)
+        return starts, sizes
+
+
+def _separated(begins: Array, ends: Array, chars: Array, separator: bytes) -> tuple[Array, Array, Array]:
+    """The begins and ends of the words of each text, and the first word of each text and of the end."""
+    size = len(separator)
+    at = np.flatnonzero(chars[: chars.size - size + 1] == separator[0]) if chars.size >= size else np.zeros(0, np.int64)
+    for k in range(1, size):
+        at = at[chars[at + k] == separator[k]]
+    cuts = at[np.diff(at, prepend=-size) != size]
+    order = np.searchsorted(cuts, begins, "right"), np.searchsorted(cuts, ends, "left")
+    counts = np.maximum(order[1] - order[0], 0)
+    rows = np.concatenate([[0], np.cumsum(counts + 1)])
+    new_begins, new_ends = np.empty(rows[-1], np.int32), np.empty(rows[-1], np.int32)
+    new_begins[rows[:-1]], new_ends[rows[1:] - 1] = begins, ends
+    inner = np.arange(int(counts.sum())) + np.repeat(order[0] - (np.cumsum(counts) - counts), counts)
+    first = np.ones(rows[-1], bool)
+    first[rows[:-1]] = False
+    last = np.ones(rows[-1], bool)
+    last[rows[1:] - 1] = False
+    new_begins[first], new_ends[last] = cuts[inner], cuts[inner]
+    return new_begins, new_ends, rows
+
+
+def compiled_table(target: Target, model: SubwordModel) -> CompiledTable | None:
+    """The table of a model, None for other models."""
+    compiled = _MODELS.get(type(model))
+    return None if compiled is None else CompiledTable(target, compiled(target, model), model)
+
+
+_MODELS: Mapping[type, Callable[[Target, Any], CompiledModel]] = {
+    Merges: CompiledMerges,
+    Subwords: CompiledSubwords,
+    Segmentation: CompiledSegmentation,
+}

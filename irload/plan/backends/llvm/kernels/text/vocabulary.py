@@ -1,0 +1,116 @@
+"""Hash tables of words in memory, and tables of merges, as the kernels read them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from irload.core.tensor import Array
+from irload.ops.text.ragged import offsets_of
+from irload.plan.backends.llvm.kernel import Kernel, address
+from irload.plan.backends.llvm.kernels.text.models import PAIR_FACTORS
+from irload.plan.backends.llvm.kernels.text.words import NumberWords
+from irload.plan.backends.llvm.library import function
+from irload.plan.backends.llvm.target import Target
+
+UNBOUNDED = 1 << 30
+_MASK = (1 << 64) - 1
+
+
+def call(kernel: Kernel, target: Target, *arguments: Array | int, begin: int = 0, end: int = 1) -> None:
+    """Run a kernel with the addresses of arrays and with numbers. The GIL is released."""
+    values = [address(a) if isinstance(a, np.ndarray) else a for a in arguments]
+    run, _ = function(kernel, target)
+    block = np.array(values, np.int64)
+    run(address(block), begin, end, None, None)
+
+
+class Words:
+    """A hash table of words with room for `most` words of `nbytes` bytes. Memory is touched when it is used."""
+
+    def __init__(self, target: Target, most: int, nbytes: int) -> None:
+        self._target = target
+        self._most = most
+        slots = 1 << max(most * 2 - 1, 1).bit_length()
+        self._slots = np.zeros(slots, np.int32)
+        self._hashes, self.offsets, self.lengths = (np.empty(max(most, 1), np.int32) for _ in range(3))
+        self.pool = np.empty(max(nbytes, 1), np.uint8)
+        self.clear()
+
+    def clear(self) -> None:
+        """Remove all words."""
+        self._slots.fill(0)
+        self.count = 0
+        self._used = 0
+
+    @property
+    def arguments(self) -> tuple[Array | int, ...]:
+        """The table as the kernels read it."""
+        return self._slots, self._hashes, self.offsets, self.lengths, self.pool, self._slots.size - 1
+
+    def number(
+        self, begins: Array, ends: Array, chars: Array, numbers: Array, first: int = 0, longest: int = UNBOUNDED
+    ) -> int:
+        """Write the numbers of the words from `first` on, and return the first word for which there is no room."""
+        state = np.array([first, self.count, self._used], np.int64)
+        tables = (numbers, state, begins.size, longest, self._most, self.pool.size)
+        call(NumberWords(), self._target, chars, begins, ends, *self.arguments, *tables)
+        last, self.count, self._used = state.tolist()
+        return last
+
+
+class Vocabulary:
+    """Tokens, their ids, and the length of the longest one by its first byte."""
+
+    def __init__(self, target: Target, tokens: Mapping[bytes, int]) -> None:
+        kept = {token: id for token, id in tokens.items() if token and id >= 0}
+        chars = np.frombuffer(b"".join(kept) or b"\0", np.uint8)
+        lengths = np.fromiter(map(len, kept), np.int64, len(kept))
+        begins, ends = offsets_of(lengths)
+        self._words = Words(target, len(kept), chars.size)
+        self._words.number(begins, ends, chars, np.empty(max(len(kept), 1), np.int32))
+        self._ids = np.fromiter(kept.values(), np.int32, len(kept)) if kept else np.zeros(1, np.int32)
+        self._limits = np.zeros(256, np.int32)
+        np.maximum.at(self._limits, chars[begins], lengths.astype(np.int32))
+
+    @property
+    def arguments(self) -> tuple[Array | int, ...]:
+        """The table, the ids and the lengths as the kernels read them."""
+        return *self._words.arguments, self._ids, self._limits
+
+
+class Pairs:
+    """A hash table from pairs of ids to the rank and the result of their merge."""
+
+    def __init__(self, merges: Mapping[tuple[int, int], tuple[int, int]]) -> None:
+        pairs = np.array(list(merges), np.int64).reshape(-1, 2)
+        values = np.array(list(merges.values()), np.int32).reshape(-1, 2)
+        size = 1 << max(len(pairs) * 2, 2).bit_length()
+        self._mask = size - 1
+        self._keys = np.full(size, -1, np.int64)
+        self._values = np.zeros((2, size), np.int32)
+        keys = pairs[:, 0] << 32 | pairs[:, 1]
+        wide = keys.view(np.uint64)
+        mixed = (wide * np.uint64(PAIR_FACTORS[0] & _MASK) ^ wide >> np.uint64(29)) * np.uint64(PAIR_FACTORS[1] & _MASK)
+        slots = (mixed >> np.uint64(32)).astype(np.int64) & self._mask
+        waiting = np.arange(len(keys))
+        while waiting.size:
+            at = slots[waiting]
+            free = self._keys[at] < 0
+            _, chosen = np.unique(at[free], return_index=True)
+            placed = waiting[free][chosen]
+            self._keys[slots[placed]] = keys[placed]
+            self._values[:, slots[placed]] = values[placed].T
+            waiting = np.setdiff1d(waiting, placed, assume_unique=True)
+            slots[waiting] = slots[waiting] + 1 & self._mask
+
+    @property
+    def arguments(self) -> tuple[Array, Array, Array]:
+        """Keys, ranks and results."""
+        return self._keys, self._values[0], self._values[1]
+
+    @property
+    def mask(self) -> int:
+        """The mask of indices."""
+        return self._mask
