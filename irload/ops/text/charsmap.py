@@ -77,7 +77,7 @@ class CharsMap:
         return ascii.translate(self._ascii) if self._ascii else ascii
 
     def _run(self, before: str, run: str) -> str:
-        """The replacement of characters beyond ASCII and the ones before them. Replacements of short runs are stored."""
+        """The replacement of a run beyond ASCII with the characters before it. Short ones are stored."""
         found = self._runs.get((before, run))
         if found is None:
             found = "".join(self.parts(before + run))
