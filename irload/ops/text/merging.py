@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 from heapq import heapify, heappop, heappush
 
 from irload.errors import ExecutionError
@@ -33,18 +34,17 @@ class Merges:
         suffix: bytes,
         byte_fallback: bool,
     ) -> None:
-        self.merges: dict[tuple[int, int], tuple[int, int]] = {}
-        """The rank and the result of each merge."""
-        created: set[bytes] = set()
-        for rank, (left, right) in enumerate(pairs):
-            whole = left + right
-            try:
-                self.merges[vocabulary[left], vocabulary[right]] = rank, vocabulary[whole]
-            except KeyError as error:
-                raise ExecutionError(
-                    f"the merge of {left!r} and {right!r} needs {error}, not in the vocabulary"
-                ) from None
-            created.add(whole)
+        pairs = list(pairs)
+        wholes = [left + right for left, right in pairs]
+        id_of = vocabulary.__getitem__
+        try:
+            self.lefts, self.rights = ([id_of(pair[k]) for pair in pairs] for k in (0, 1))
+            self.results = [id_of(whole) for whole in wholes]
+            """The ids of the two parts and of the result of each merge, by rank."""
+        except KeyError as error:
+            left, right = next(p for p in pairs if not {*p, p[0] + p[1]} <= vocabulary.keys())
+            raise ExecutionError(f"the merge of {left!r} and {right!r} needs {error}, not in the vocabulary") from None
+        created = set(wholes)
         self.basic = {token: id for token, id in vocabulary.items() if token not in created}
         self._trie = Trie(self.basic.items())
         unknown_id = vocabulary.get(unknown, -1)
@@ -55,6 +55,11 @@ class Merges:
         """By byte, the id if no token starts with it, −1 to leave it out."""
         self.separator = _BLOCK if not suffix and _separates(vocabulary) else b""
         """U+2581 if no token extends over the begin of one: texts may be divided there."""
+
+    @cached_property
+    def merges(self) -> dict[tuple[int, int], tuple[int, int]]:
+        """The rank and the result of each merge."""
+        return dict(zip(zip(self.lefts, self.rights, strict=True), enumerate(self.results), strict=True))
 
     def tokens(self, text: bytes) -> Sequence[int]:
         """The ids of a text."""

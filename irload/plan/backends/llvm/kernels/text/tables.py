@@ -63,7 +63,7 @@ class CompiledMerges(CompiledModel):
         self.suffix = merges.suffix
         self._vocabulary = Vocabulary(target, merges.basic)
         self._others = np.array(merges.others, np.int32)
-        self._pairs = Pairs(merges.merges)
+        self._pairs = Pairs(merges.lefts, merges.rights, merges.results)
         self._suffix = np.frombuffer(merges.suffix + b"\0", np.uint8)
         self.separator = merges.separator
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -83,14 +83,15 @@ class Vocabulary:
 class Pairs:
     """A hash table from pairs of ids to the rank and the result of their merge."""
 
-    def __init__(self, merges: Mapping[tuple[int, int], tuple[int, int]]) -> None:
-        pairs = np.array(list(merges), np.int64).reshape(-1, 2)
-        values = np.array(list(merges.values()), np.int32).reshape(-1, 2)
-        size = 1 << max(len(pairs) * 2, 2).bit_length()
+    def __init__(self, lefts: Sequence[int], rights: Sequence[int], results: Sequence[int]) -> None:
+        keys = np.array(lefts, np.int64) << 32 | np.array(rights, np.int64)
+        keys, ranks = np.unique(keys[::-1], return_index=True)  # of equal pairs, the last one counts
+        ranks = len(lefts) - 1 - ranks
+        values = np.stack([ranks, np.array(results, np.int64)[ranks]], -1).astype(np.int32)
+        size = 1 << max(len(keys) * 2, 2).bit_length()
         self._mask = size - 1
         self._keys = np.full(size, -1, np.int64)
         self._values = np.zeros((2, size), np.int32)
-        keys = pairs[:, 0] << 32 | pairs[:, 1]
         wide = keys.view(np.uint64)
         mixed = (wide * np.uint64(PAIR_FACTORS[0] & _MASK) ^ wide >> np.uint64(29)) * np.uint64(PAIR_FACTORS[1] & _MASK)
         slots = (mixed >> np.uint64(32)).astype(np.int64) & self._mask
