@@ -14,7 +14,7 @@ from irload.core.tensor import Array
 from irload.graph import Output
 from irload.options import Options
 from irload.plan.backends.base import Backend, Executable, SharedData, StepKernel
-from irload.plan.backends.registry import backends, operation
+from irload.plan.backends.registry import backends, integer_steps, operation
 from irload.plan.ir.program import Program, Step, Value
 from irload.plan.lowering.lower import lower
 from irload.plan.lowering.widening import in_own_type
@@ -165,7 +165,7 @@ def make_plan(part: StaticPart, options: Options, shared: SharedData) -> Executo
         part, lambda step: any(backend.supports(step) for backend in offered), lambda op: operation(op, offered)
     )
     _check(program, "lowering")
-    return Executor(optimize(program, _check), options, offered, shared)
+    return Executor(optimize(program, _check, integer_steps(offered)), options, offered, shared)
 
 
 def _made(step: Step) -> Iterator[tuple[Output, Value]]:

@@ -77,6 +77,8 @@ class Folding:
         if not node.outputs or node.type == "Const":
             return None
         if not any(is_short(types[o]) for o in node.outputs) and (inferred := _inferred(node, types)):
+            if not any(is_short(types[i]) for i in node.inputs if i in types):  # rounded, as plans do not
+                self._add_recipe(node, inferred, known)
             return inferred
         if all(o in self._kept for o in node.outputs):
             return tuple(self._kept[o] for o in node.outputs)
@@ -106,6 +108,13 @@ class Folding:
         if len(results) != len(node.outputs):
             return None  # the file lists fewer ports than the operation has
         return self._keep(node, _folded(node.op, inputs, after, results))
+
+    def _add_recipe(self, node: Node, inferred: tuple[Constant, ...], known: Mapping[Output, Constant]) -> None:
+        """Add the operation that decompresses or quantizes small weights to the constants."""
+        if len(inferred) == 1 and node.type in (*CERTAIN, "FakeQuantize") and is_builtin(node.op):
+            inputs = [self._file(i.node) if i.node.type == "Const" else known.get(i) for i in node.inputs]
+            if inputs and None not in inputs:
+                inferred[0].recipe = Recipe(node.op, tuple(i for i in inputs if i is not None))
 
     def _keep(self, node: Node, made: tuple[Constant, ...]) -> tuple[Constant, ...]:
         """Cache constants that depend on the file alone for other plans."""

@@ -131,6 +131,7 @@ REFERENCES: dict[str, tuple[Reference, tuple[float, ...]]] = {
     "elu": (lambda x: np.where(x > 0, x, 0.7 * np.expm1(np.minimum(x, 0))), (0.7,)),
     "mish": (lambda x: x * np.tanh(softplus(x)), ()),
     "softplus": (softplus, ()),
+    "convert": (lambda x: x, ()),
 }
 
 

@@ -95,6 +95,16 @@ class Backend(Protocol):
         ...
 
 
+@runtime_checkable
+class Quantizing(Protocol):
+    """A back end with kernels for products of integers."""
+
+    @property
+    def int8(self) -> bool:
+        """True if quantized data and weights are multiplied in integers."""
+        ...
+
+
 foremost: list[Backend] = []
 """Registered back ends, to which steps are offered before all others."""
 

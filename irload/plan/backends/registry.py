@@ -5,18 +5,19 @@ Everything outside this package reaches back ends through this module and the co
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from irload.core.op import Op
 from irload.errors import Unsupported
 from irload.options import Options
-from irload.plan.backends.base import Backend, foremost
+from irload.plan.backends.base import Backend, Quantizing, foremost
 from irload.plan.backends.compiled import CompiledBackend, Provider
 from irload.plan.backends.llvm.available import LlvmProvider
 
 if TYPE_CHECKING:
+    from irload.plan.ir.program import Step
     from irload.safety.cache_store import CacheStore
 
 providers: list[Provider] = [LlvmProvider()]
@@ -70,6 +71,12 @@ def operation(op: Op, offered: Sequence[Backend]) -> Op:
     for backend in offered:
         op = backend.operation(op)
     return op
+
+
+def integer_steps(offered: Sequence[Backend]) -> Callable[[Step], bool] | None:
+    """Return the test of the steps on quantized values that back ends support, None if none multiplies integers."""
+    found = [backend for backend in offered if isinstance(backend, Quantizing) and backend.int8]
+    return (lambda step: any(backend.supports(step) for backend in found)) if found else None
 
 
 def register(backend: Backend) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import prod
+from typing import Any
 from weakref import WeakValueDictionary, ref
 
 import numpy as np
@@ -155,10 +156,19 @@ class Constant:
         return made
 
     def derived(
-        self, key: object, shape: tuple[int, ...], how: Callable[[Array], Array], *, moves: bool = False
+        self,
+        key: object,
+        shape: tuple[int, ...],
+        how: Callable[[Array], Array],
+        *,
+        moves: bool = False,
+        dtype: np.dtype[Any] | None = None,
     ) -> Constant:
-        """Return `how` of the array, one object per key. With `moves`, `how` accepts any dtype."""
-        return self._made(key, shape, how, self.dtype, how if moves else None)
+        """Return `how` of the array, one object per key. With `moves`, `how` accepts any dtype.
+
+        `dtype`: of the result, if it is another one.
+        """
+        return self._made(key, shape, how, dtype or self.dtype, how if moves else None)
 
     def _made(
         self,

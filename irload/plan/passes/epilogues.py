@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
+
 from irload.plan.ir.program import Program, Step
-from irload.plan.ir.steps import ElementwiseStep, WithEpilogue
+from irload.plan.ir.steps import ElementwiseStep, ProductStep, WithEpilogue
 
 
 def fuse_epilogues(program: Program) -> None:
@@ -17,6 +19,9 @@ def fuse_epilogues(program: Program) -> None:
         consumer = program.sole_consumer(step.output)
         if not isinstance(consumer, ElementwiseStep) or any(v.shape != step.output.shape for v in consumer.outputs):
             continue
+        is_quantized = any(v.dtype == np.uint8 for v in (*consumer.inputs, *consumer.outputs))
+        if is_quantized and not (isinstance(step, ProductStep) and step.multiplies_integers):
+            continue  # only kernels that read quantized data write it
         if len(consumer.outputs) == 1 and step.epilogue.may_grow(consumer.expression):
             fused = _fused(step, consumer)
             program.replace([step, consumer], [fused])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from irload.plan.ir.program import Program
+from irload.plan.ir.program import Program, Step
 from irload.plan.passes.attention import recognise_attention
 from irload.plan.passes.attention_scale import take_scales
 from irload.plan.passes.dead import drop_dead
@@ -49,9 +49,30 @@ PASSES: tuple[Pass, ...] = (
 """The passes, in order."""
 
 
-def optimize(program: Program, check: Callable[[Program, str], None] | None = None) -> Program:
-    """Run every pass on the program, and `check` (program, name of the pass) after each."""
-    for rewrite in PASSES:
+BEFORE_INTEGERS = 2
+"""The passes before products in integers: convolutions have their pads, and weights are constants of the file."""
+
+
+def optimize(
+    program: Program,
+    check: Callable[[Program, str], None] | None = None,
+    integers: Callable[[Step], bool] | None = None,
+) -> Program:
+    """Run every pass on the program, and `check` (program, name of the pass) after each.
+
+    `integers`: the steps on quantized values that a back end supports; None if products are computed in floats.
+    """
+    passes = list(PASSES)
+    if integers is not None:
+        from irload.plan.passes.quantized.affine import compose_factors
+        from irload.plan.passes.quantized.integers import multiply_integers  # rarely used, so imported on demand
+
+        def in_integers(program: Program) -> None:
+            multiply_integers(program, integers)
+
+        passes[BEFORE_INTEGERS:BEFORE_INTEGERS] = [in_integers, drop_dead]
+        passes.append(compose_factors)  # of the longest epilogues
+    for rewrite in passes:
         rewrite(program)
         if check is not None:
             check(program, rewrite.__name__)

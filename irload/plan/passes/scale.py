@@ -15,7 +15,7 @@ def fold_scale(program: Program) -> None:
     """Multiply the factor into the weights. A sum between them is left to fusion."""
     pending: list[Step] = list(program.steps)
     for step in pending:
-        if not isinstance(step, ConvStep) or step.epilogue.instructions:
+        if not isinstance(step, ConvStep) or step.epilogue.instructions or step.integers is not None:
             continue
         consumer = program.sole_consumer(step.output)
         if not isinstance(consumer, ElementwiseStep) or consumer.expression != Expression(

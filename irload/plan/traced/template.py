@@ -14,7 +14,7 @@ from irload.core.tensor import Array
 from irload.core.trace import Trace
 from irload.options import Options
 from irload.plan.backends.base import Preparation, Preparing, SharedData
-from irload.plan.backends.registry import backends, operation
+from irload.plan.backends.registry import backends, integer_steps, operation
 from irload.plan.ir.program import Program, Step, Value, walk_values
 from irload.plan.ir.steps import ComputeStep
 from irload.plan.ir.strides import Strided
@@ -38,7 +38,7 @@ class Template:
     def __init__(self, part: StaticPart, trace: Trace, options: Options, shared: SharedData) -> None:
         offered = backends(options)
         program = lower(part, lambda step: any(b.supports(step) for b in offered), lambda op: operation(op, offered))
-        optimize(program, _check)
+        optimize(program, _check, integer_steps(offered))
         self.late = take_late(program)
         """The steps that compute late constants."""
         self.growing: list[Growing] = []

@@ -95,7 +95,8 @@ def test_a_target_by_name(processor, monkeypatch) -> None:
         irload.compile_model(MODEL)(IMAGE)
     monkeypatch.setenv("IRLOAD_JIT", "sse")
     with pytest.raises(
-        irload.InputInvalid, match="must be off, auto or one of amx, avx512_bf16, avx512, avx2, found 'sse'"
+        irload.InputInvalid,
+        match="must be off, auto or one of amx, avx512_bf16, avx512_vnni, avx512, avx_vnni, avx2, found 'sse'",
     ):
         irload.compile_model(MODEL)(IMAGE)
     assert irload.compile_model(MODEL, jit=False)(IMAGE)[0].shape == (1, 10), "a setting of off is silent"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from irload.errors import InputInvalid, Unsupported
 from irload.plan.backends.llvm.cache import ObjectCache
 from irload.plan.backends.llvm.compiler import is_installed
-from irload.plan.backends.llvm.target import AVX512, VARIABLE, Target, host_target, in_bf16
+from irload.plan.backends.llvm.target import AVX512, VARIABLE, Target, host_target, in_bf16, in_int8
 from irload.system.machine import turned_off
 
 if TYPE_CHECKING:
@@ -26,7 +26,8 @@ class LlvmProvider:
         target = compiled_target(options)
         if target is None:
             return None
-        return _backend(target, in_bf16(target, options.precision, precise=options.precise))
+        precision, precise = options.precision, options.precise
+        return _backend(target, in_bf16(target, precision, precise=precise), in_int8(precision, precise=precise))
 
     def status(self) -> str:
         from importlib.metadata import version
@@ -93,10 +94,10 @@ def _checked(target: Target) -> Target:
 
 
 @cache
-def _backend(target: Target, bf16: bool) -> LlvmBackend:
+def _backend(target: Target, bf16: bool, int8: bool) -> LlvmBackend:
     from irload.plan.backends.llvm.backend import LlvmBackend
 
-    return LlvmBackend(target, bf16=bf16)
+    return LlvmBackend(target, bf16=bf16, int8=int8)
 
 
 @cache

@@ -44,13 +44,17 @@ def _with(op: Op, name: str, inner: object) -> Op:
 
 
 class LlvmBackend:
-    """Runs most steps on f32; NumPy runs the others. `bf16`: some values are stored in bf16."""
+    """Runs most steps on f32; NumPy runs the others.
+
+    `bf16`: some values are stored in bf16. `int8`: products of quantized values are computed in integers.
+    """
 
     name = "llvm"
 
-    def __init__(self, target: Target, *, bf16: bool = False) -> None:
+    def __init__(self, target: Target, *, bf16: bool = False, int8: bool = False) -> None:
         self.target = target
         self.bf16 = bf16
+        self.int8 = int8
 
     @property
     def identity(self) -> str:

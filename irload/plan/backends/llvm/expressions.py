@@ -84,15 +84,28 @@ _TABLE: dict[str, Emit] = {
     "elu": functions.elu,
     "mish": functions.mish,
     "softplus": functions.softplus,
+    "convert": lambda x: x,
 }
-"""All opcodes except powers with other exponents and opcodes with results of other types."""
+"""All opcodes except powers with other exponents and opcodes with boolean results.
+
+All registers are f32: reads and writes convert from and to u8.
+"""
+
+_QUANTIZED: dict[str, Emit] = {
+    "maximum": lambda x, y: x.where(x.compare("ogt", y), y),
+    "minimum": lambda x, y: x.where(x.compare("olt", y), y),
+}
+"""Opcodes in expressions with results in u8, which have no NaN."""
+
+_REGISTERS = (np.dtype(np.float32), np.dtype(np.uint8))
+"""The types that registers of f32 represent."""
 
 _ARITHMETIC = frozenset({"add_number", "multiply_number", "divide_number", "number_subtract", "number_divide"})
 """Opcodes with one number that may be a run-time argument."""
 
 _CYCLES: dict[str, float] = {
-    "divide": 5, "divide_number": 5, "number_divide": 5, "sqrt": 6, "power_number": 8, "exp": 10, "log": 14,
-    "tanh": 15, "sin": 60, "cos": 60, "sigmoid": 15, "swish": 15, "erf": 28, "gelu": 25, "gelu_tanh": 17,
+    "convert": 0, "divide": 5, "divide_number": 5, "number_divide": 5, "sqrt": 6, "power_number": 8, "exp": 10,
+    "log": 14, "tanh": 15, "sin": 60, "cos": 60, "sigmoid": 15, "swish": 15, "erf": 28, "gelu": 25, "gelu_tanh": 17,
     "elu": 10, "mish": 17, "softplus": 20,
 }  # fmt: skip
 """Cycles of one vector of 8 lanes if more than 1."""
@@ -106,6 +119,8 @@ def supports_expression(expression: Expression) -> bool:
 def _supports(instruction: Instruction) -> bool:
     opcode, numbers = instruction.opcode, instruction.numbers
     if opcode == "power_number" and numbers[0] not in _POWERS:
+        return False
+    if opcode == "convert" and instruction.dtype not in _REGISTERS:
         return False
     return opcode in _TABLE and not any(math.isnan(n) for n in numbers)
 
@@ -133,13 +148,42 @@ def evaluate(
     """
     registers = list(operands)
     vectors = None if given is None else iter(given)
+    functions, products = _TABLE, dict[int, tuple[Vec, Any]]()
+    if _is_quantized(expression):
+        functions = {**_TABLE, **_QUANTIZED}
     for i in expression.instructions:
         with np.errstate(over="ignore"):
             numbers: list[Any] = [float(np.float32(n)) for n in i.numbers]
         if vectors is not None and i.opcode in _ARITHMETIC:
             numbers = [next(vectors)]
-        registers.append(_TABLE[i.opcode](*(registers[r] for r in i.args), *numbers))
-    return [registers[r] for r in expression.result_registers]
+        args = [*(registers[r] for r in i.args), *numbers]
+        if functions is not _TABLE and i.opcode in ("add", "add_number"):
+            at = next((k for k, r in enumerate(i.args) if r in products), None)
+            if at is not None:
+                x, factor = products[i.args[at]]
+                registers.append(x.times_plus(factor, args[1 - at]))
+                continue
+        if i.opcode in ("multiply", "multiply_number"):
+            products[len(registers)] = args[0], args[1]
+        registers.append(functions[i.opcode](*args))
+    return [registers[_unrounded(expression, r)] for r in expression.result_registers]
+
+
+def _is_quantized(expression: Expression) -> bool:
+    """True if all results are u8: they are rounded to quanta, so that products and sums may be rounded together."""
+    first = expression.operands
+    results = [expression.instructions[r - first] for r in expression.result_registers if r >= first]
+    return bool(results) and all(i.opcode == "convert" and i.dtype == _REGISTERS[1] for i in results)
+
+
+def _unrounded(expression: Expression, register: int) -> int:
+    """The register of a result in u8 before it is rounded, as the store does this, too."""
+    for opcode in ("convert", "round"):
+        at = register - expression.operands
+        if at < 0 or expression.instructions[at].opcode != opcode or expression.instructions[at].dtype == _REGISTERS[0]:
+            break
+        register = expression.instructions[at].args[0]
+    return register
 
 
 def expression_cycles(expression: Expression) -> float:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from irload.plan.backends.llvm.builder import Function, Int, Pointer
-from irload.plan.backends.llvm.values import AnyInt, Bool, Value, Vec, vec_type
+from irload.plan.backends.llvm.values import SIZES, AnyInt, Bool, Value, Vec, vec_type
 
 
 def round_pair(f: Function, low: Vec, high: Vec) -> Vec:
@@ -67,6 +67,41 @@ def dot_pairs(f: Function, sums: Vec, data: Vec, weights: Vec) -> Vec:
     left, right = (vector.bitcast(pairs) for vector in (data, weights))
     name = f"@llvm.x86.avx512bf16.dpbf16ps.{f.lanes * 32}"
     return f.value(f.vector, f"call {f.vector} {name}({f.vector} {sums}, {pairs} {left}, {pairs} {right})")
+
+
+def multiply_byte_pairs(f: Function, data: Vec, weights: Vec) -> Vec:
+    """The i16 sums of two products of u8 data and i8 weights, saturated (vpmaddubsw)."""
+    return _by_pairs(f, {256: "avx2.pmadd.ub.sw", 512: "avx512.pmaddubs.w.512"}, "i8", "i16", data, weights)
+
+
+def multiply_pairs(f: Function, a: Vec, b: Vec) -> Vec:
+    """The i32 sums of two products of i16 (vpmaddwd)."""
+    return _by_pairs(f, {256: "avx2.pmadd.wd", 512: "avx512.pmaddw.d.512"}, "i16", "i32", a, b)
+
+
+def _by_pairs(f: Function, names: Mapping[int, str], of: str, to: str, a: Vec, b: Vec) -> Vec:
+    """Sums of products of neighbours, in halves if the target has no instruction for whole vectors."""
+    bits = 32 * f.lanes if "avx512bw" in f.target.flags else 256
+    count = bits // 8 // SIZES[of]
+    whole = 4 * f.lanes // SIZES[of]
+    left, right = (vector.bitcast(vec_type(of, whole)) for vector in (a, b))
+    found: list[Vec] = []
+    for first in range(0, whole, count):
+        lanes = range(first, first + count)
+        x, y = (v if whole == count else f.shuffle(v, v, lanes) for v in (left, right))
+        kind = vec_type(to, count // 2)
+        found.append(f.value(kind, f"call {kind} @llvm.x86.{names[bits]}({x.type} {x}, {y.type} {y})"))
+    return found[0] if len(found) == 1 else f.shuffle(found[0], found[1], range(whole // 2))
+
+
+def dot_bytes(f: Function, sums: Vec, data: Vec, weights: Vec) -> Vec:
+    """Sums + Σ data · weights of the four u8 and i8 in each lane (vpdpbusd of AVX512_VNNI or AVX_VNNI)."""
+    from llvmlite.binding import llvm_version_info  # plans from the cache load without llvmlite
+
+    kind = f.integers if llvm_version_info[0] < 22 else vec_type("i8", 4 * f.lanes)
+    left, right = (vector.bitcast(kind) for vector in (data, weights))
+    name = f"@llvm.x86.avx512.vpdpbusd.{32 * f.lanes}"
+    return f.value(f.integers, f"call {f.integers} {name}({f.integers} {sums}, {kind} {left}, {kind} {right})")
 
 
 def dot_tiles(f: Function, sums: int, data: int, weights: int) -> None:

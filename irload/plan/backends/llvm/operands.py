@@ -6,8 +6,11 @@ from collections.abc import Sequence
 
 from irload.plan.backends.llvm import bfloat16
 from irload.plan.backends.llvm.builder import AnyInt, Bool, Function, Int, Pointer, Vec
-from irload.plan.backends.llvm.elements import BF16, F16, F32, I32, SIZES
+from irload.plan.backends.llvm.elements import BF16, F16, F32, I32, QUANTIZED, SIZES, U8
 from irload.plan.backends.llvm.values import vec_type
+
+ROUNDING = 1.5 * 2**23
+"""Added to f32 between −128 and 255 it rounds them, and the last byte of the sum is that of the integer."""
 
 
 def read(
@@ -38,6 +41,8 @@ def load_lanes(f: Function, pointer: Pointer, offset: AnyInt, count: AnyInt | No
     """`count` adjacent elements (all lanes by default) as f32; zeros beyond them, which are not read."""
     if element == F32:
         return f.load(pointer, offset, count)
+    if element in QUANTIZED:
+        return _widened(_load_bytes(f, pointer + offset, count), element)
     bits = f.load(pointer, offset, count, element="i16")
     return bfloat16.widened(f, bits) if element == BF16 else bits.bitcast(vec_type(F16, f.lanes)).cast("fpext", F32)
 
@@ -59,11 +64,20 @@ def write(
     count: AnyInt | None = None,
     element: str = F32,
 ) -> None:
-    """Store `count` lanes `stride` bytes apart: of f32, rounded if `element` is bf16, or of i32."""
-    stored = bfloat16.rounded(f, value) if element == BF16 else value.floats() if element == I32 else value
+    """Store `count` lanes `stride` bytes apart: of f32, rounded if `element` is bf16, or of i32.
+
+    Bytes are stored of f32 in their range, rounded to integers, halves to even ones.
+    """
     start = pointer + offset
-    if stride == SIZES[element]:
-        f.store(stored, start, 0, count)
+    whole = not isinstance(count, Int) and (count is None or count >= f.lanes)
+    if element in QUANTIZED:
+        stored = (value + ROUNDING).bits().cast("trunc", "i8")
+        if stride == 1 and not whole and isinstance(count, int) and count > 1:
+            stored, whole = f.shuffle(stored, stored, range(count)), True
+    else:
+        stored = bfloat16.rounded(f, value) if element == BF16 else value.floats() if element == I32 else value
+    if stride == SIZES[element] and (whole or element not in QUANTIZED):
+        f.store(stored, start, 0, None if whole else count)
     elif isinstance(count, Int):
         f.loop(0, count, 1, lambda at, _: f.store_scalar(stored.lane(at), start, at * stride))
     else:
@@ -78,12 +92,31 @@ def write_row(
     for first in range(0, len(values), 2):
         pair, start = values[first : first + 2], first * f.lanes
         place = offset + start * stride
-        if element != F32 and stride == SIZES[element] and start + 2 * f.lanes <= count:
+        if element == BF16 and stride == SIZES[element] and start + 2 * f.lanes <= count:
             f.store(bfloat16.rounded_pair(f, *pair), pointer, place)
             continue
         for k, value in enumerate(pair):
             left = min(count - start - k * f.lanes, f.lanes)
             write(f, value, pointer, place + k * f.lanes * stride, stride, left, element)
+
+
+def _load_bytes(f: Function, start: Pointer, count: AnyInt | None) -> Vec:
+    """`count` adjacent bytes, by default all lanes; only they are read."""
+    if isinstance(count, Int):
+        bytes = f.zero("i8")
+        (bytes,) = f.loop(0, count, 1, lambda at, c: [c[0].with_lane(at, f.load_scalar(start, at, "i8"))], [bytes])
+        return bytes
+    if count is None or count >= f.lanes:
+        return f.load(start, element="i8")
+    if count == 1:
+        return f.zero("i8").with_lane(0, f.load_scalar(start, 0, "i8"))
+    few = f.load_packed(start, 0, "i8", count)
+    return f.shuffle(few, f.zero("i8", count), [min(lane, count) for lane in range(f.lanes)])
+
+
+def _widened(bytes: Vec, element: str) -> Vec:
+    """Bytes as f32."""
+    return bytes.cast("zext" if element == U8 else "sext", "i32").converted()
 
 
 def read_halves(f: Function, pointer: Pointer, offset: AnyInt, count: int) -> Vec:
@@ -106,6 +139,8 @@ def read_rounded(f: Function, pointer: Pointer, offset: AnyInt, stride: AnyInt, 
 def _scalar(f: Function, pointer: Pointer, offset: AnyInt, element: str) -> Vec:
     if element == BF16:
         return bfloat16.load_scalar(f, pointer, offset)
+    if element in QUANTIZED:
+        return _widened(f.load_scalar(pointer, offset, "i8"), element)
     scalar = f.load_scalar(pointer, offset, element)
     return scalar if element == F32 else scalar.cast("fpext", F32)
 

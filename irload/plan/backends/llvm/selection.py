@@ -21,6 +21,7 @@ from irload.plan.ir.program import Step, Value
 from irload.plan.memory.layout import Layout
 
 F32, BF16 = np.dtype(np.float32), np.dtype(bfloat16)
+U8, I8 = np.dtype(np.uint8), np.dtype(np.int8)
 
 Layouts = Mapping[Value, Layout]
 
@@ -28,6 +29,17 @@ Layouts = Mapping[Value, Layout]
 def _computes(step: Step, masks: Iterable[Value] = ()) -> bool:
     values = (*step.inputs, *step.outputs)
     return all(v.size and (v.dtype == F32 or v in masks) for v in values) and supports_expression(step.elementwise_part)
+
+
+def _multiplies_or_maps(step: Step) -> bool:
+    """True for steps on f32 and on quantized values, which are bytes."""
+    values = (*step.inputs, *step.outputs)
+    return all(v.size and v.dtype in (F32, U8, I8) for v in values) and supports_expression(step.elementwise_part)
+
+
+def _matmul(step: ir.MatMulStep) -> bool:
+    """Words of bytes are whole, and contiguous in each row."""
+    return not step.multiplies_integers or (step.matrix[2] % 4 == 0 and not step.transpose_a)
 
 
 def _copies(step: Step) -> bool:
@@ -97,16 +109,16 @@ TABLE = Table[Callable[[Any, Selector], list[Launch]]](
         ir.AttentionStep: Row("attention.select_attention", lambda s: _computes(s, s.inputs[3:])),
         ir.BroadcastStep: Row("copying.select_view", _copies),
         ir.ConcatStep: Row("copying.select_concat", _copies),
-        ir.ConvStep: Row("convolution.select_convolution", _computes, _near, {BF16: _of_conv}),
+        ir.ConvStep: Row("convolution.select_convolution", _multiplies_or_maps, _near, {BF16: _of_conv}),
         ir.ConvTransposeStep: Row(
             "conv_transpose.select_conv_transpose", _computes, _conv_transpose, {BF16: _of_conv_transpose}
         ),
-        ir.ElementwiseStep: Row("elementwise.select_elementwise", _computes, stored=_ALL),
+        ir.ElementwiseStep: Row("elementwise.select_elementwise", _multiplies_or_maps, stored=_ALL),
         ir.GatherStep: Row("gathering.select_gather", _gather),
         ir.GroupNormalizeStep: Row("normalization.select_group_normalize", _computes),
-        ir.MatMulStep: Row("matmul.select_matmul", _computes, stored={BF16: _of_matmul}),
+        ir.MatMulStep: Row("matmul.select_matmul", _multiplies_or_maps, _matmul, stored={BF16: _of_matmul}),
         ir.NormalizeStep: Row("normalization.select_normalize", _computes),
-        ir.PoolStep: Row("pooling.select_pool", _computes, _near, _ALL),
+        ir.PoolStep: Row("pooling.select_pool", _multiplies_or_maps, _near, _ALL),
         ir.RecurrentStep: Row("recurrent_selection.select_recurrent", _computes),
         ir.ReduceStep: Row("reduction.select_reduce", _computes, stored={BF16: lambda s, *_: s.inputs}),
         ir.RelayoutStep: Row("copying.select_relayout", _copies),

@@ -25,7 +25,7 @@ class Target:
     """An instruction set. `lanes`: f32 elements of a vector; `flags`: flags of /proc/cpuinfo that it requires.
 
     `cpu`: LLVM's name; `features`: additional features for LLVM. `tiles`: bf16 products by AMX; `dots`: by AVX512_BF16;
-    `emulated`: either by other instructions, for tests on any machine.
+    `vnni`: products of bytes by AVX512_VNNI or AVX_VNNI; `emulated`: either by other instructions, for tests anywhere.
 
     Properties of processors with the instruction set: the bytes of the caches of a core, at least; `ways` of L1;
     `load`, the cycles that a load takes from multiplications.
@@ -40,6 +40,7 @@ class Target:
     features: str = ""
     emulated: bool = False
     dots: bool = False
+    vnni: bool = False
     l1: int = 32 << 10
     ways: int = 8
     l2: int = 512 << 10
@@ -70,13 +71,22 @@ _V3 = frozenset({"avx2", "fma", "f16c", "bmi1", "bmi2", "movbe", "abm"})
 _V4 = _V3 | {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"}
 AVX2 = Target("avx2", 8, 16, "x86-64-v3", _V3)
 AVX512 = Target("avx512", 16, 32, "x86-64-v4", _V4, l2=1 << 20)
-AVX512_BF16 = replace(AVX512, name="avx512_bf16", flags=_V4 | {"avx512_bf16"}, features="+avx512bf16", dots=True)
+AVX_VNNI = replace(AVX2, name="avx_vnni", flags=_V3 | {"avx_vnni"}, features="+avxvnni", vnni=True)
+AVX512_VNNI = replace(AVX512, name="avx512_vnni", flags=_V4 | {"avx512_vnni"}, features="+avx512vnni", vnni=True)
+AVX512_BF16 = replace(
+    AVX512_VNNI,
+    name="avx512_bf16",
+    flags=AVX512_VNNI.flags | {"avx512_bf16"},
+    features="+avx512bf16,+avx512vnni",
+    dots=True,
+)
 _TILES = {"amx_tile", "amx_bf16", "avx512_bf16", "avx512_vnni"}
 AMX = replace(
     AVX512,
     name="amx",
     flags=_V4 | _TILES,
     tiles=True,
+    vnni=True,
     features="+amx-tile,+amx-bf16,+avx512bf16,+avx512vnni",
     l1=48 << 10,
     ways=12,
@@ -84,13 +94,18 @@ AMX = replace(
     load=0.25,
 )
 """Intel only: a load per two FMAs or more lowers the peak from 217 to 186 GFLOP/s (Sapphire Rapids)."""
-TARGETS = {target.name: target for target in (AMX, AVX512_BF16, AVX512, AVX2)}
+TARGETS = {target.name: target for target in (AMX, AVX512_BF16, AVX512_VNNI, AVX512, AVX_VNNI, AVX2)}
 """All targets, best first."""
 
 
 def in_bf16(target: Target, precision: str, *, precise: bool) -> bool:
     """True if products are computed in bf16, and their operands and results may be stored in it."""
     return target.bf16 and (precision == "bf16" or (precision == "auto" and not precise))
+
+
+def in_int8(precision: str, *, precise: bool) -> bool:
+    """True if products of quantized data and weights are computed in int8."""
+    return precision == "auto" and not precise
 
 
 TRIPLE = "x86_64-unknown-linux-gnu"
@@ -132,7 +147,7 @@ def runnable(target: Target) -> Target:
     host = next((t for t in TARGETS.values() if t.flags <= flags), None)
     if target.flags <= flags or host is None:
         return target
-    return replace(target, cpu=host.cpu, features="", flags=host.flags, emulated=True)
+    return replace(target, cpu=host.cpu, features="", flags=host.flags, vnni=False, emulated=True)
 
 
 def _is_permitted(target: Target) -> bool:

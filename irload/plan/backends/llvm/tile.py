@@ -227,22 +227,24 @@ def write_sums(
 
 @lru_cache(1024)
 def tile_shape(
-    target: Target, rows: int, channels: int, panel: int = 1, pitch: int = LINE, widest: int = 32
+    target: Target, rows: int, channels: int, panel: int = 1, pitch: int = LINE, widest: int = 32, dot: Dot = FMA
 ) -> tuple[int, int]:
     """Rows and vectors of the tiles that take the fewest cycles for a number of rows and channels.
 
-    An element of the sum takes one cycle for two FMAs or two loads, plus the `load` of the target, and at least four:
-    the latency of an FMA, for fewer than eight sums. Weights come from the second level of the cache; so do the data if
-    their rows, `pitch` bytes apart, share too few sets of the first level, where streamed weights need two ways of a
-    set. Vectors are a multiple of `panel` if there are enough channels, and `widest` at most.
+    An element of the sum takes one cycle for two loads, or for the products that the `dot` starts per cycle (two FMAs),
+    plus the `load` of the target, and at least the latency of a sum: four for FMAs, if there are fewer than eight sums.
+    Weights come from the second level of the cache; so do the data if their rows, `pitch` bytes apart, share too few
+    sets of the first level, where streamed weights need two ways of a set. Vectors are a multiple of `panel` if there
+    are enough channels, and `widest` at most.
     """
     vectors = -(-channels // target.lanes)
     panel = min(panel, vectors)
+    registers = target.registers - dot.cost.registers
     shapes = [
         (r, v)
-        for v in range(panel, min(vectors, target.registers, widest) + 1, panel)
-        for r in range(1, min(rows, target.registers) + 1)
-        if r * v + v + 1 <= target.registers or (r == 1 and v + 4 <= target.registers)
+        for v in range(panel, min(vectors, registers, widest) + 1, panel)
+        for r in range(1, min(rows, registers) + 1)
+        if r * v + v + 1 <= registers or (r == 1 and v + 4 <= registers)
     ]
 
     sets = target.page // gcd(pitch, target.page)
@@ -254,7 +256,8 @@ def tile_shape(
     def element(height: int, width: int) -> float:
         """Cycles of an element of the sum."""
         loads = height + width
-        return max(height * width / 2 + loads * target.load, loads / 2, streamed(height, width) / L2_RATE, 4)
+        products = height * width / dot.cost.products + height * dot.cost.row + width * dot.cost.vector
+        return max(products + loads * target.load, loads / 2, streamed(height, width) / L2_RATE, dot.cost.latency)
 
     def cost(shape: tuple[int, int]) -> tuple[float, int]:
         r, v = shape

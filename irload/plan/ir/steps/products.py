@@ -9,15 +9,40 @@ import numpy as np
 
 from irload.analysis.macs import attention_macs, convolution_macs, matmul_macs
 from irload.ops.sliding import WindowAxis, window_axes
-from irload.plan.ir.program import Step
+from irload.plan.ir.program import Step, Value
 from irload.plan.ir.steps import rules
 from irload.plan.ir.steps.elementwise import WithEpilogue
 from irload.record import record
 
 
+@record()
+class Integers:
+    """Products of integers: data u8, weights i8. The result is Σ (data − `zero_point`) · weights, as f32.
+
+    `pairs_fit`: for 8 bits of data, products of the weights of two neighbouring channels add up to i16. Kernels that
+    need this are faster; the weights decide, and steps that kernels serve together must be alike.
+    """
+
+    zero_point: int = 0
+    pairs_fit: bool = False
+
+    def check(self, data: Value, weights: Value, output: Value) -> None:
+        """Raise PlanInvalid unless the operands are bytes."""
+        rules.equal("the dtype of the data", data.dtype, np.dtype(np.uint8))
+        rules.equal("the dtype of the weights", weights.dtype, np.dtype(np.int8))
+        rules.constant(weights)
+        rules.equal("whether the zero point is a byte", 0 <= self.zero_point <= 255, True)
+        rules.equal("whether the result is f32 or u8", output.dtype.name in ("float32", "uint8"), True)
+
+
 @record(frozen=False, eq=False)
 class ProductStep(Step):
     """Base of products of two operands, data and weights, with a sum over channels and taps."""
+
+    @property
+    def multiplies_integers(self) -> bool:
+        """True for products of u8 and i8."""
+        return self.inputs[0].dtype == np.uint8
 
     @property
     def matrix(self) -> tuple[int, int, int]:
@@ -32,7 +57,10 @@ class ProductStep(Step):
 
 @record(frozen=False, eq=False)
 class ConvStep(WithEpilogue, ProductStep):
-    """A convolution. Inputs: data [N,C,X…], constant weights [G,O/G,C/G,K…], then the epilogue's inputs."""
+    """A convolution. Inputs: data [N,C,X…], constant weights [G,O/G,C/G,K…], then the epilogue's inputs.
+
+    Padding is 0, for `integers` the zero point.
+    """
 
     OWN = 2
     prefers_channels_last = True
@@ -41,6 +69,7 @@ class ConvStep(WithEpilogue, ProductStep):
     dilations: tuple[int, ...] = field(kw_only=True)
     pads_begin: tuple[int, ...] = field(kw_only=True)
     pads_end: tuple[int, ...] = field(kw_only=True)
+    integers: Integers | None = field(default=None, kw_only=True)
 
     @property
     def matrix(self) -> tuple[int, int, int]:
@@ -57,7 +86,7 @@ class ConvStep(WithEpilogue, ProductStep):
 
     @property
     def needs_channels_last(self) -> bool:
-        return self.matrix[0] > 1 and self.matrix[1:] == (1, 1)
+        return self.integers is not None or (self.matrix[0] > 1 and self.matrix[1:] == (1, 1))
 
     @property
     def windows(self) -> tuple[WindowAxis, ...]:
@@ -67,7 +96,7 @@ class ConvStep(WithEpilogue, ProductStep):
 
     def check(self) -> None:
         x, w = self.inputs[:2]
-        rules.f32(x, w, self.output)
+        _operands(self, self.integers)
         groups, per_group, depth, *kernel = w.shape
         rules.constant(w)
         rules.equal("the channels of the data", x.shape[1], groups * depth)
@@ -76,7 +105,21 @@ class ConvStep(WithEpilogue, ProductStep):
         # Along axes of one output element the step has stride 1, even if the layer has another.
         sizes = [1 if n == 1 and size > 1 else size for n, size in zip(self.output.shape[2:], sizes, strict=True)]
         rules.equal("the shape", self.output.shape, (x.shape[0], groups * per_group, *sizes))
-        rules.expression(self.epilogue, [self.output], self.operands, self.outputs)
+        rules.expression(self.epilogue, [_sum(self)], self.operands, self.outputs)
+
+
+def _operands(step: ProductStep, integers: Integers | None) -> None:
+    """Check the types of the operands of a product."""
+    data, weights = step.inputs[:2]
+    if integers is not None:
+        integers.check(data, weights, step.output)
+    else:
+        rules.f32(data, weights, step.output)
+
+
+def _sum(step: ProductStep) -> Value:
+    """The operand 0 of an epilogue: f32 of the shape of the output."""
+    return Value(step.output.shape, np.dtype(np.float32))
 
 
 @record(frozen=False, eq=False)
@@ -128,6 +171,7 @@ class MatMulStep(WithEpilogue, ProductStep):
 
     transpose_a: bool = field(default=False, kw_only=True)
     transpose_b: bool = field(default=False, kw_only=True)
+    integers: Integers | None = field(default=None, kw_only=True)
 
     @property
     def matrix(self) -> tuple[int, int, int]:
@@ -139,13 +183,13 @@ class MatMulStep(WithEpilogue, ProductStep):
 
     def check(self) -> None:
         a, b = self.inputs[:2]
-        rules.f32(a, b, self.output)
+        _operands(self, self.integers)
         left = (*a.shape[:-2], a.shape[-1], a.shape[-2]) if self.transpose_a else a.shape
         right = (*b.shape[:-2], b.shape[-1], b.shape[-2]) if self.transpose_b else b.shape
         rules.equal("the length of the sums", left[-1], right[-2])
         lead = np.broadcast_shapes(left[:-2], right[:-2])
         rules.equal("the shape", self.output.shape, (*lead, left[-2], right[-1]))
-        rules.expression(self.epilogue, [self.output], self.operands, self.outputs)
+        rules.expression(self.epilogue, [_sum(self)], self.operands, self.outputs)
 
 
 @record(frozen=False, eq=False)

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import field
 from itertools import pairwise
 
+import numpy as np
+
 from irload.core.tensor import Array
 from irload.ops.sliding import WindowAxis, window_axes
 from irload.plan.ir.program import PlanInvalid, Step, Value
@@ -112,7 +114,7 @@ class RotaryEmbeddingStep(Step):
 class PoolStep(Step):
     """Maximum or mean over windows. `divisor` of a mean: "real" counts elements of the data, "full" the whole window.
 
-    The padding at the end follows from the output's shape.
+    The maximum of quantized data is u8, the mean f32. The padding at the end follows from the output's shape.
     """
 
     prefers_channels_last = True
@@ -133,7 +135,10 @@ class PoolStep(Step):
     def check(self) -> None:
         rules.counts(self, 1)
         (x,) = self.inputs
-        rules.f32(x, self.output)
+        if x.dtype == np.uint8:  # quantized data
+            rules.equal("the dtype", self.output.dtype, x.dtype if self.kind == "max" else np.dtype(np.float32))
+        else:
+            rules.f32(x, self.output)
         rules.equal("batch and channels", self.output.shape[:2], x.shape[:2])
         rules.lengths(self, ("kernel", "strides", "dilations", "pads_begin"), len(x.shape) - 2)
         rules.equal("the rank", len(self.output.shape), len(x.shape))

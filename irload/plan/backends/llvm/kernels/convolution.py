@@ -17,6 +17,10 @@ from irload.plan.ir.steps import ConvStep
 def select_convolution(step: ConvStep, selector: Selector) -> list[Launch]:
     """A convolution of any rank, with groups."""
     conv = WindowedKernel.of(step, selector)
+    if step.integers is not None:
+        from irload.plan.backends.llvm.kernels.quantized import integer_convolution  # not needed by f32
+
+        return integer_convolution(conv, step.integers, selector)
     if not selector.bf16 or fits_depthwise(conv) or (selector.target.dots and fits_winograd(conv, selector)):
         return convolution_in_f32(conv, selector)  # Winograd saves 3/4 of the products, AVX512_BF16 half of the time
     dot = chosen_dot(step, selector)

@@ -23,12 +23,16 @@ from irload.record import record
 
 @record()
 class Depthwise(WindowFormula):
-    """y[n,c,…] = epilogue(Σ x[n,c,…] · w[tap,c], operands). The table is w."""
+    """y[n,c,…] = epilogue(Σ (x[n,c,…] − zero point) · w[tap,c], operands). The table is w."""
 
     epilogue: Expression
+    zero_point: int = 0
 
     name: ClassVar[str] = "Depthwise"
     has_table: ClassVar[bool] = True
+
+    def loaded(self, element: Vec) -> Vec:
+        return element - self.zero_point if self.zero_point else element
 
     def neutral(self, f: Function) -> Vec:
         return f.zero()
@@ -51,10 +55,10 @@ def is_depthwise(weights: Sequence[int], width: WindowAxis) -> bool:
     return tuple(weights[1:3]) == (1, 1) and is_narrow(width)
 
 
-def select_depthwise(conv: WindowedKernel, selector: Selector) -> Launch:
+def select_depthwise(conv: WindowedKernel, selector: Selector, zero_point: int = 0) -> Launch:
     """The kernel of a convolution that fits."""
     tensors = [conv.data, *conv.tensors]
-    kernel = SlidingWindows.of(Depthwise(conv.epilogue), conv.windows, tensors, selector)
+    kernel = SlidingWindows.of(Depthwise(conv.epilogue, zero_point), conv.windows, tensors, selector)
     lanes, channels, taps = kernel.lanes, kernel.channels, kernel.taps
 
     def pack(weights: Array) -> Array:

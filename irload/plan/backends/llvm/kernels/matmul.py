@@ -12,7 +12,7 @@ from irload.core.tensor import Array
 from irload.ops.sliding import WindowAxis
 from irload.plan.backends.llvm.axes import Axis
 from irload.plan.backends.llvm.dot import FMA, Dot, compressed_dot
-from irload.plan.backends.llvm.elements import element_of
+from irload.plan.backends.llvm.elements import U8, element_of
 from irload.plan.backends.llvm.kernel import Launch, Temporary
 from irload.plan.backends.llvm.kernels.compressed import PackedPanels, compression_of
 from irload.plan.backends.llvm.kernels.contraction.build import (
@@ -49,9 +49,15 @@ def select_matmul(step: MatMulStep, selector: Selector) -> list[Launch]:
     form = _compression(step, axis, selector) if dot is FMA else None
     dot = dot if form is None else compressed_dot(form)
     a, out = selector.stored(step.inputs[0]), selector.stored(step.output)
-    tensors = [out, *(np.broadcast_to(selector.stored(v), out.shape) for v in step.operands)]
+    operands, epilogue = [selector.stored(v) for v in step.operands], step.epilogue
+    if step.integers is not None and step.integers.zero_point:
+        from irload.plan.backends.llvm.kernels.quantized import ADD, compensation  # not needed by f32
+
+        operands.insert(0, compensation(b, step.integers.zero_point, (1 if step.transpose_b else 0,), selector))
+        epilogue = ADD.then(epilogue, 0)
+    tensors = [out, *(np.broadcast_to(operand, out.shape) for operand in operands)]
     a = a.swapaxes(-1, -2) if step.transpose_a else a
-    how = (b.shape[:-2], tensors, step.epilogue, dot, selector)
+    how = (b.shape[:-2], tensors, epilogue, dot, selector)
     rows = RowContraction.of(step.inputs[0], a, *how, constant=b.is_constant)
     if form is not None:
         panels = PackedPanels(form, rows.chunks.depth, rows.product.packed_channels)
@@ -161,6 +167,11 @@ def _read(
         chunks = Chunks.in_place(length, a.strides[-1], dot)
         if constant or not chunks.overlap:
             return a, [], [*(a.strides[k] for k in order), a.strides[-2]], chunks, a.nbytes
+    if dot.a == U8:
+        from irload.plan.backends.llvm.kernels.quantized import contiguous_rows
+
+        place, strides, copy = contiguous_rows(a, selector)
+        return place, [copy], [*(strides[k] for k in order), strides[-2]], Chunks.in_place(length, 1, dot), a.size
     from irload.plan.backends.llvm.kernels.reorder import Reorder  # not needed by f32
 
     held = [Axis(a.shape[k] if a.strides[k] else 1, (a.strides[k],)) for k in order]

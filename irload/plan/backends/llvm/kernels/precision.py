@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from irload.plan.backends.llvm.dot import Dot, dots
+from irload.plan.backends.llvm.dot import Dot, byte_dot, dots
 from irload.plan.backends.llvm.elements import BF16, F32
 from irload.plan.backends.llvm.kernels.groups import joined, side_by_side
 from irload.plan.backends.llvm.selector import Selector
 from irload.plan.backends.llvm.target import Target
 from irload.plan.backends.llvm.tiles import DEPTH, ROWS
-from irload.plan.ir.steps import ConvTransposeStep, MatMulStep, ProductStep
+from irload.plan.ir.steps import ConvStep, ConvTransposeStep, MatMulStep, ProductStep
 
 LEAST_PRODUCTS = 1 << 18
 """Multiply-adds below which a copy in bf16 takes longer than tiles save: 3 µs of AVX-512."""
@@ -24,13 +24,16 @@ LEAST_DEPTH, LEAST_PAIRS = 8, 1 << 16
 
 def chosen_dot(step: ProductStep, selector: Selector) -> Dot:
     """The dot by which a step multiplies: bf16 if it is allowed and faster."""
+    integers = step.integers if isinstance(step, ConvStep | MatMulStep) else None
+    if integers is not None:
+        return byte_dot(selector.target, saturates=not integers.pairs_fit)
     bf16 = selector.bf16 and pays_in_bf16(step, selector.target)
     return dots(selector.target)[BF16 if bf16 else F32]
 
 
 def pays_in_bf16(step: ProductStep, target: Target) -> bool:
     """True if bf16 is faster than f32. Not if some outputs of a transposed convolution see no tap."""
-    return step.taps > 0 and _is_faster(step, target)
+    return step.taps > 0 and not step.multiplies_integers and _is_faster(step, target)
 
 
 def _is_faster(step: ProductStep, target: Target) -> bool:

@@ -47,6 +47,10 @@ class WindowFormula(ABC):
         """True if each row of `taps` is summed separately, which keeps long sums accurate."""
         return False
 
+    def loaded(self, element: Vec) -> Vec:
+        """An element of the data as it is combined."""
+        return element
+
     @abstractmethod
     def neutral(self, f: Function) -> Vec:
         """The total of no elements."""

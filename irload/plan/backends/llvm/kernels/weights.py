@@ -18,10 +18,13 @@ from irload.plan.backends.llvm.tuning import NUMPY_PACKED
 
 
 def pack_weights(weights: Array, packing: Packing, target: Target, threads: int, taps: int = 1) -> Array:
-    """Pack weights [group, column, sum…] of f16 or f32: [group, …] as `packing.shape` says, in words.
+    """Pack weights [group, column, sum…]: [group, …] as `packing.shape` specifies, in words.
 
-    The sum is over all axes but the first two, in their order: `taps`, then the rows of the packing.
+    Weights are f16, f32, or i8 with one tap. The sum is over all axes but the first two, in their order: `taps`, then
+    the rows of the packing.
     """
+    if weights.dtype == np.int8:
+        return _packed_bytes(weights.reshape(*weights.shape[:2], -1), packing)
     groups, columns, *axes = weights.shape
     sums = [n for n in axes if n > 1] or [1]
     weights = weights.reshape(groups, columns, *sums)
@@ -44,6 +47,17 @@ def pack_weights(weights: Array, packing: Packing, target: Target, threads: int,
     kernel = Pack(packing, (), (), (rows, columns), steps, source, taps)
     for group in range(groups):
         _run(kernel, [flat[group], packed[group], places], target, threads)
+    return packed
+
+
+def _packed_bytes(weights: Array, packing: Packing) -> Array:
+    """Pack weights [group, column, row] of i8 in words of consecutive rows, which are chunks."""
+    groups, columns, rows = weights.shape
+    packed = packing.empty(groups, rows, columns)
+    panels, words = packed.shape[1:3]
+    padded = np.zeros((groups, panels * packing.width, words * packing.word), np.int8)
+    padded[:, :columns, :rows] = weights
+    packed[...] = padded.view(np.uint32).reshape(groups, panels, -1, words).swapaxes(2, 3).reshape(packed.shape)
     return packed
 
 

@@ -74,7 +74,8 @@ class WindowBlock:
 
         def element(place: Pointer, at: AnyInt, v: int) -> Vec:
             lanes = min(count - v * kernel.lanes, kernel.lanes)
-            return read(f, place, at + v * kernel.lanes * channel, channel, lanes, kernel.elements[0])
+            loaded = read(f, place, at + v * kernel.lanes * channel, channel, lanes, kernel.elements[0])
+            return kernel.how.loaded(loaded)
 
         def factor(factors: Pointer | None, tap: AnyInt, v: int) -> Vec | None:
             return None if factors is None else f.load(factors, (tap + v * kernel.taps) * nbytes, align=nbytes)

@@ -11,12 +11,13 @@ from dataclasses import replace
 from typing import Any
 
 from irload.plan.backends.llvm.builder import AnyInt, Function, Int, Pointer
+from irload.plan.backends.llvm.elements import SIZES
 from irload.plan.backends.llvm.expressions import evaluate
 from irload.plan.backends.llvm.kernel import Kernel
 from irload.plan.backends.llvm.kernels.loops import digits, each_vector, offset
 from irload.plan.backends.llvm.kernels.winograd_products import WinogradProducts
 from irload.plan.backends.llvm.kernels.winograd_transforms import transform_inputs, transform_outputs
-from irload.plan.backends.llvm.operands import read, write
+from irload.plan.backends.llvm.operands import load_lanes, read, write
 from irload.plan.backends.llvm.target import LINE
 from irload.plan.ir.expression import Expression
 from irload.record import record
@@ -30,7 +31,7 @@ class Winograd(Kernel):
 
     `sizes`: height and width of x; `outputs`: of y; `begin`: padding above and left. x has `depth` channels, y has
     `channels`. Strides of [N,C,H,W] count bytes. `tiles`: the tiles of a block. `rows`, `vectors`, `spread`: see
-    `WinogradProducts`.
+    `WinogradProducts`. `elements`: of x, y and the operands. `zero_point`: subtracted from x, and the value of padding.
 
     The batch, the sizes of the maps, the strides of samples and rows, and `tiles` are read at run time. Compiled in are
     the channels, which are the lengths of the inner loops, and `rows`, which unrolls them.
@@ -46,11 +47,13 @@ class Winograd(Kernel):
     x: tuple[int, ...]
     y: tuple[int, ...]
     operands: tuple[tuple[int, ...], ...]
+    elements: tuple[str, ...]
     epilogue: Expression
     tiles: int
     rows: int
     vectors: int
     spread: int
+    zero_point: int = 0
 
     @property
     def code(self) -> Winograd:
@@ -113,7 +116,8 @@ class Winograd(Kernel):
         self._write_inputs(f)
         self._write_outputs(f)
         products.write_tiles(f)
-        f.loop(0, products.deep, self.lanes, lambda at, _: f.store(f.zero(), zeros, at * 4))
+        padding = f.zero("i32").constant(int.from_bytes(bytes([self.zero_point] * 4), "little", signed=True))
+        f.loop(0, products.deep, self.lanes, lambda at, _: f.store(padding, zeros, at * 4))
 
         def position(tile: Int) -> tuple[AnyInt, AnyInt, AnyInt]:
             """The sample of a tile, and its first row and column of outputs."""
@@ -163,12 +167,13 @@ class Winograd(Kernel):
             f.loop(0, 6, 1, column)
 
         f.loop(0, 6, 1, row)
-        nbytes = 4 * self.lanes
+        nbytes, element, size = 4 * self.lanes, self.elements[0], SIZES[self.elements[0]]
 
         def vector(at: AnyInt, count: int | None) -> None:
             def column(j: Int, _: list[Any]) -> None:
                 places, vectors = f["table"] + j * 8, f["square"] + j * nbytes
-                data = [f.load(f.load_pointer(places, 48 * i), at * 4, count) for i in range(6)]
+                data = [load_lanes(f, f.load_pointer(places, 48 * i), at * size, count, element) for i in range(6)]
+                data = [value - self.zero_point if self.zero_point else value for value in data]
                 for i, value in enumerate(transform_inputs(data)):
                     f.store(value, vectors, 6 * nbytes * i)
 
@@ -210,10 +215,10 @@ class Winograd(Kernel):
                     return f[name] + (at * strides[1] + i * f[f"stride_{name}"] + j * strides[3])
 
                 values = [f.load(line, j * nbytes)]
-                for name, strides in zip(names[1:], self.operands, strict=True):
-                    values.append(read(f, place(name, strides), 0, strides[1], count))
+                for name, strides, element in zip(names[1:], self.operands, self.elements[2:], strict=True):
+                    values.append(read(f, place(name, strides), 0, strides[1], count, element))
                 (result,) = evaluate(f, self.epilogue, values)
-                write(f, result, place("y", self.y), 0, self.y[1], count)
+                write(f, result, place("y", self.y), 0, self.y[1], count, self.elements[1])
 
             f.loop(0, 6, 1, column)
             f.loop(0, f["rows"], 1, row)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from irload.core.tensor import Array
+from irload.plan.backends.llvm.elements import elements_of
 from irload.plan.backends.llvm.kernel import Launch
 from irload.plan.backends.llvm.kernels.windowed import WindowedKernel
 from irload.plan.backends.llvm.kernels.winograd import Winograd, count_tiles
@@ -29,7 +30,7 @@ from irload.plan.backends.llvm.tuning import (
 def fits_winograd(conv: WindowedKernel, selector: Selector) -> bool:
     """True if the algorithm applies, is precise enough and is faster than the direct convolution."""
     groups, channels, depth, *_ = conv.shape
-    if groups > 1 or conv.kernel != (3, 3) or conv.data.strides[1] != 4:
+    if groups > 1 or conv.kernel != (3, 3) or conv.data.strides[1] != conv.data.itemsize:
         return False
     if any(w.stride != 1 or w.dilation != 1 for w in conv.windows):
         return False
@@ -41,7 +42,7 @@ def fits_winograd(conv: WindowedKernel, selector: Selector) -> bool:
     return large and is_filled and enough and not selector.precise
 
 
-def select_winograd(conv: WindowedKernel, selector: Selector) -> Launch:
+def select_winograd(conv: WindowedKernel, selector: Selector, zero_point: int = 0) -> Launch:
     """The kernel of a convolution that `fits_winograd`."""
     data, out = conv.data, conv.out
     _, channels, depth, *_ = conv.shape
@@ -65,14 +66,17 @@ def select_winograd(conv: WindowedKernel, selector: Selector) -> Launch:
         data.strides,
         out.strides,
         tuple(np.broadcast_to(a, out.shape).strides for a in conv.operands),
+        elements_of((data, out, *conv.operands)),
         conv.epilogue,
         tiles,
         rows,
         vectors,
         min(-(-tiles // rows), 2),
+        zero_point,
     )
 
     def pack(weights: Array) -> Array:
+        weights = weights.astype(np.float32) if weights.dtype == np.int8 else weights
         return winograd_weights(weights[0], selector.target, vectors, selector.threads)
 
     packed = conv.packed(selector, ("winograd", lanes, vectors), pack, stored=True)

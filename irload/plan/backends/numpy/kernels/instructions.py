@@ -66,7 +66,10 @@ TABLE: dict[str, EmitCalls] = {
     "elu": activations.elu,
     "mish": activations.mish,
     "softplus": activations.softplus,
+    "convert": lambda args, out, numbers, take: [(np.copyto, (out, args[0], "unsafe"))],
 }
+
+"""Temporaries are f32: conversions within an expression copy the integers that they represent."""
 
 
 class TilePool:

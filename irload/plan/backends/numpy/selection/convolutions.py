@@ -13,12 +13,16 @@ from irload.core.tensor import Array
 from irload.plan.backends.numpy.kernels import conv2d, conv3d, conv_small, pooling, weight_streaming, winograd
 from irload.plan.backends.numpy.kernels.conv_transpose import TransposedConv, pack_weights, transposed
 from irload.plan.backends.numpy.measured import SMALL_M
+from irload.plan.backends.numpy.selection.quantized import has_bytes, product
+from irload.plan.backends.numpy.selection.quantized import pool as pool_bytes
 from irload.plan.backends.numpy.selection.selector import NumpySelector, Selected
 from irload.plan.ir.steps import ConvStep, ConvTransposeStep, PoolStep
 
 
 def conv(step: ConvStep, selector: NumpySelector) -> Selected:
     """Select a kernel for a convolution."""
+    if has_bytes(step):
+        return product(step, selector)
     data, out = selector.array(step.inputs[0]), selector.array(step.output)
     weights, rank = selector.weights(step.inputs[1]), out.ndim
     if rank > 4:
@@ -78,6 +82,8 @@ def conv_transpose(step: ConvTransposeStep, selector: NumpySelector) -> Selected
 
 def pool(step: PoolStep, selector: NumpySelector) -> Selected:
     """Select a kernel for a pooling."""
+    if has_bytes(step):
+        return pool_bytes(step, selector)
     x, out = (np.moveaxis(selector.array(v), 1, -1) for v in (step.inputs[0], step.output))
     args = (step.windows, step.divisor, selector.scratch, selector.threads)
     return "separable", pooling.pool(step.kind, x, out, *args)

@@ -17,6 +17,7 @@ from irload.plan.backends.numpy.kernels.packing import contiguous, pack_matrix
 from irload.plan.backends.numpy.kernels.views import frozen
 from irload.plan.backends.numpy.kernels.weight_streaming import stream_weights, suits
 from irload.plan.backends.numpy.measured import SMALL_M
+from irload.plan.backends.numpy.selection.quantized import has_bytes, product
 from irload.plan.backends.numpy.selection.selector import NumpySelector, Selected
 from irload.plan.backends.numpy.tuning import Phases
 from irload.plan.ir.steps import AttentionStep, MatMulStep
@@ -24,6 +25,8 @@ from irload.plan.ir.steps import AttentionStep, MatMulStep
 
 def matmul(step: MatMulStep, selector: NumpySelector) -> Selected:
     """Select a kernel for a matmul."""
+    if has_bytes(step):
+        return product(step, selector)
     a, out, epilogue = selector.array(step.inputs[0]), selector.array(step.output), selector.epilogue(step)
     a = a.swapaxes(-1, -2) if step.transpose_a else a
     flat = as_rows(a), as_rows(out)

@@ -18,7 +18,8 @@ from irload.plan.ir.program import Step
 
 
 def _elementwise(step: ir.ElementwiseStep) -> bool:
-    return _has_instructions(step) and all(v.dtype == np.float32 for v in (*step.inputs, *step.outputs))
+    types = {v.dtype for v in (*step.inputs, *step.outputs)}
+    return _has_instructions(step) and types <= {np.dtype(np.float32), np.dtype(np.uint8)}
 
 
 def _computes(step: Step) -> bool:

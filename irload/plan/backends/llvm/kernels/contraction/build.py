@@ -78,7 +78,7 @@ def register_product(
 ) -> Product:
     """The contraction by register tiles. `panel`: vectors of a panel of weights, by default of a tile."""
     kept = outer_and_columns(axes)
-    rows, vectors = tile_shape(target, kept[-1].size, results.channels, panel or 1, kept[-1].strides[1])
+    rows, vectors = tile_shape(target, kept[-1].size, results.channels, panel or 1, kept[-1].strides[1], dot=dot)
     panel = vectors if panel is None else min(panel, -(-results.channels // target.lanes))
     product = Product(
         *_described(dot, kept, results, start), rows, tuple(levels), target.lanes, vectors, panel, cached=target.cached

@@ -17,11 +17,11 @@ from irload.plan.backends.llvm.tuning import LONG_SUM, PART, UNROLL
 def in_parts(product: Product) -> Product:
     """The product with long sums in parts, if several tiles use the same weights.
 
-    Partial sums are stored in y, which must be f32.
+    Partial sums are stored in y, so that both must be f32.
     """
     first, *rest = product.levels
     length = prod(level.count for level in product.levels)
-    if length <= LONG_SUM or product.count == 1 or product.y.element != F32:
+    if length <= LONG_SUM or product.count == 1 or product.y.element != F32 or product.dot.sums != F32:
         return product
     if rest:
         is_split = first.windows is not None and first.windows.size > 0 and first.axis != -1  # rows of taps

@@ -48,7 +48,10 @@ class TileResults:
 
         def row(r: Int, _: list[Any]) -> None:
             place = memory + r * width
-            own = [f.load(place, at, align=f.target.bytes) for at in range(0, width, f.target.bytes)]
+            own = [
+                f.load(place, at, align=f.target.bytes, element=sums[0].element)
+                for at in range(0, width, f.target.bytes)
+            ]
             self._finish(f, [r], own)
 
         f.loop(0, self.rows, 1, row)

@@ -1,0 +1,128 @@
+"""Weights as i8 and one scale per output channel, from constants that a file stores in bytes or fake-quantizes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import prod
+
+import numpy as np
+
+from irload.core.tensor import Array
+from irload.plan.ir.compressed import compressed
+from irload.plan.ir.constant import Constant
+from irload.plan.ir.program import Value
+from irload.record import record
+
+I8 = np.dtype(np.int8)
+STORED = (I8, np.dtype(np.uint8))
+"""The types in which files store integers."""
+EXACT = 2.0**-10
+"""The largest distance of a weight from an integer: rounding of zero points, which are quotients of f32."""
+
+
+@record(eq=False)
+class IntegerWeights:
+    """Weights `value` · `scale`, with one scale per output channel. `value`: i8 in the shape of the weights."""
+
+    value: Value
+    scale: Array
+
+
+@record(eq=False)
+class _Stored:
+    """Weights (levels(stored) − zero point) · scale, whose parameters broadcast to the shape of `stored`."""
+
+    stored: Constant
+    scale: Array
+    zero_point: Array
+    levels: Callable[[Array], Array]
+
+    def integers(self, array: Array) -> Array:
+        """Return the integers of the stored array. Raises ValueError if they are not i8."""
+        numbers = self.levels(array) - self.zero_point
+        nearest = np.rint(numbers)
+        if np.abs(numbers - nearest).max(initial=0) > EXACT or np.abs(nearest + 0.5).max(initial=0) > 128:
+            raise ValueError("the weights are not i8")
+        return nearest.astype(I8)
+
+
+def integer_weights(weights: Value, channels: int, *, last: bool = False) -> IntegerWeights | None:
+    """Return the integers of constant weights, whose first axes, or whose last axis, are the output's channels.
+
+    None if the weights are not stored as integers with one scale per channel, or are not i8.
+    """
+    source = weights.source
+    if source is None or source.root.shape not in (weights.shape, weights.shape[1:]):
+        return None
+    found = _compressed(source.root) or _fake_quantized(source.root)
+    if found is None or prod(found.stored.shape) != weights.size:
+        return None
+    scale = _by_channel(found.scale, found.stored.shape, channels, last=last)
+    if scale is None or not np.all(np.isfinite(scale) & (scale > 0)):
+        return None
+    # Weights that share the stored array may have other zero points, so that the root is part of the key.
+    key, shape = ("i8", weights.shape, source.root), weights.shape
+    integers = found.stored.derived(key, shape, lambda array: found.integers(array).reshape(shape), dtype=I8)
+    try:
+        _ = integers.array
+    except ValueError:
+        return None
+    return IntegerWeights(Value(shape, I8, integers, name=weights.name), scale)
+
+
+def pairs_fit(weights: Array, axis: int) -> bool:
+    """True if a · v + b · w fits into i16 for all u8 a and b, and all pairs v, w along an axis, counted from 0."""
+    moved = np.moveaxis(weights, axis, -1)
+    even = moved.shape[-1] // 2 * 2
+    first, second = moved[..., :even:2].astype(np.int16), moved[..., 1:even:2].astype(np.int16)
+    most = np.maximum(first, 0) + np.maximum(second, 0)
+    least = np.minimum(first, 0) + np.minimum(second, 0)
+    return bool(most.max(initial=0) <= 128 and least.min(initial=0) >= -128)
+
+
+def _compressed(constant: Constant) -> _Stored | None:
+    """Convert → [Subtract] → Multiply of bytes."""
+    found = compressed(constant)
+    if found is None or found.scale is None or found.stored.dtype not in STORED:
+        return None
+    zero = np.zeros(1, np.float32) if found.zero_point is None else found.zero_point.array.astype(np.float32)
+    return _Stored(found.stored, found.scale.array, zero, lambda stored: stored.astype(np.float32))
+
+
+def _fake_quantized(constant: Constant) -> _Stored | None:
+    """FakeQuantize, before Reshape, of constant data."""
+    recipe = constant.recipe
+    if recipe is not None and recipe.op.type == "Reshape":
+        recipe = recipe.inputs[0].recipe
+    if recipe is None or recipe.op.type != "FakeQuantize":
+        return None
+    data, *bounds = recipe.inputs
+    low, high, out_low, out_high = (b.array.astype(np.float32) for b in bounds)
+    steps = np.float32(recipe.op.attributes["levels"] - 1)
+    if not 1 <= steps <= 255 or np.any(high <= low) or recipe.op.attributes["auto_broadcast"] == "pdpd":
+        return None
+    stored = data
+    if data.recipe is not None and data.recipe.op.type == "Convert":
+        stored = data.recipe.inputs[0]
+    scale = (out_high - out_low) / steps
+    if np.any(scale <= 0):
+        return None
+
+    def levels(array: Array) -> Array:
+        clamped = np.clip(array.astype(np.float32), low, high)
+        return np.rint((clamped - low) / (high - low) * steps)
+
+    return _Stored(stored, scale, -out_low / scale, levels)
+
+
+def _by_channel(scale: Array, shape: tuple[int, ...], channels: int, *, last: bool) -> Array | None:
+    """Return one scale per channel; None if it varies along other axes."""
+    if scale.size == 1:
+        return np.full(channels, scale.reshape(-1)[0], np.float32)
+    if scale.size != channels:
+        return None
+    full = (*(1,) * (len(shape) - scale.ndim), *scale.shape)
+    axes = [k for k, n in enumerate(full) if n > 1]
+    own = [len(shape) - 1] if last else list(range(axes[-1] + 1))
+    is_own = prod(shape[k] for k in own) == channels and all(k in own for k in axes)
+    return scale.reshape(-1).astype(np.float32) if is_own else None

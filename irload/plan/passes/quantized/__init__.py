@@ -1,0 +1,1 @@
+"""Programs of quantized models: values between FakeQuantize and products become bytes."""

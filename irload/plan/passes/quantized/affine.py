@@ -1,0 +1,141 @@
+"""Factors and terms of integer products, composed: ((Σ·a + b)·c + d) → Σ·(a·c) + (b·c + d).
+
+Scales of data, weights and results, zero points and biases are constants, of which one factor and one term per channel
+remain. A ReLU before a clamp at 0 is dropped. Rounding changes, by far less than a quantum.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+
+import numpy as np
+
+from irload.core.tensor import Array
+from irload.plan.ir.expression import Expression, Instruction
+from irload.plan.ir.program import Program, Value
+from irload.plan.ir.steps import ConvStep, MatMulStep
+from irload.record import record
+
+
+def compose_factors(program: Program) -> None:
+    """Compose the constants of the epilogues of all products of integers."""
+    for step in program.steps:
+        if isinstance(step, ConvStep | MatMulStep) and step.integers is not None and step.epilogue.instructions:
+            operands, epilogue = _Epilogue(step).composed()
+            if len(epilogue.instructions) < len(step.epilogue.instructions):
+                program.replace([step], [replace(step, inputs=[*step.inputs[:2], *operands], epilogue=epilogue)])
+
+
+@record(eq=False)
+class _Form:
+    """A register of the new expression, times `factor`, plus `term`. `relu`: the form of which it is the ReLU."""
+
+    register: int
+    factor: Array | None = None
+    term: Array | None = None
+    relu: _Form | None = None
+
+
+class _Epilogue:
+    """The instructions of an epilogue, written again."""
+
+    def __init__(self, step: ConvStep | MatMulStep) -> None:
+        self._expression = step.epilogue
+        self._channels = step.output.shape[1 if isinstance(step, ConvStep) else -1]
+        self._operands = list(step.operands)
+        self._uses = Counter(a for i in step.epilogue.instructions for a in i.args)
+        self._made: list[tuple[Instruction, tuple[int, ...]]] = []
+        """Instructions, whose arguments count operands from 0, then results from `_FIRST`."""
+
+    def composed(self) -> tuple[list[Value], Expression]:
+        """The operands of the epilogue and its expression."""
+        own = self._expression
+        forms = [_Form(k) for k in range(own.operands)]
+        for k, i in enumerate(own.instructions):
+            form = self._affine(i, forms) or self._function(i, forms)
+            forms.append(form if self._uses[own.operands + k] == 1 else _Form(self._register(form)))
+        result = self._register(forms[own.result])
+        return self._renamed(result)
+
+    def _affine(self, i: Instruction, forms: list[_Form]) -> _Form | None:
+        """The form of a product with a constant, or a sum; None for another function."""
+        opcode = i.opcode.removesuffix("_number")
+        if opcode not in ("multiply", "add"):
+            return None
+        if i.numbers:
+            form, constant = forms[i.args[0]], np.array(i.numbers[0], np.float64)
+        else:
+            known = [self._constant(a) for a in i.args]
+            if (known[0] is None) == (known[1] is None):
+                return None
+            at = 0 if known[1] is not None else 1
+            form, constant = forms[i.args[at]], known[1 - at]
+            assert constant is not None
+        if opcode == "add":
+            return replace(form, term=constant if form.term is None else form.term + constant)
+        factor = constant if form.factor is None else form.factor * constant
+        return replace(form, factor=factor, term=None if form.term is None else form.term * constant)
+
+    def _constant(self, register: int) -> Array | None:
+        """One number per channel, or one, that an operand is."""
+        if not 0 < register < self._expression.operands:
+            return None
+        value = self._operands[register - 1]
+        small = value.is_constant and value.size in (1, self._channels) and value.dtype == np.float32
+        return value.source.array.astype(np.float64) if small and value.source is not None else None
+
+    def _function(self, i: Instruction, forms: list[_Form]) -> _Form:
+        args = [forms[a] for a in i.args]
+        if i.opcode == "relu":
+            before = args[0]
+            return replace(self._append(i, (self._register(before),)), relu=before)
+        if i.opcode == "clamp" and i.numbers[0] >= 0 and args[0].relu is not None and args[0].term is None:
+            scaled, before = args[0].factor, args[0].relu
+            if scaled is None or np.all(scaled > 0):
+                args = [_scaled(before, scaled)]
+        return self._append(i, tuple(map(self._register, args)))
+
+    def _register(self, form: _Form) -> int:
+        """The register of a form, after its product and sum are computed."""
+        found = form
+        for opcode, constant in (("multiply", form.factor), ("add", form.term)):
+            if constant is None:
+                continue
+            if constant.size == 1:
+                instruction = Instruction(f"{opcode}_number", (0,), (float(constant.reshape(-1)[0]),))
+                found = self._append(instruction, (found.register,))
+            else:
+                self._operands.append(Value.of(constant.astype(np.float32)))
+                found = self._append(Instruction(opcode, (0, 0)), (found.register, -len(self._operands)))
+        return found.register
+
+    def _append(self, i: Instruction, args: tuple[int, ...]) -> _Form:
+        self._made.append((i, args))
+        return _Form(self._expression.operands + len(self._made) - 1)
+
+    def _renamed(self, result: int) -> tuple[list[Value], Expression]:
+        """The used operands, and the expression of them."""
+        old, needed = self._expression.operands, {result}
+        for k in range(len(self._made) - 1, -1, -1):
+            if old + k in needed:
+                needed.update(self._made[k][1])
+        used = [-k - 1 if k + 1 >= old else k + 1 for k in range(len(self._operands))]
+        kept = [k for k, name in enumerate(used) if name in needed]
+        names = {0: 0} | {used[k]: 1 + n for n, k in enumerate(kept)}
+        instructions: list[Instruction] = []
+        for k, (i, args) in enumerate(self._made):
+            if old + k in needed:
+                names[old + k] = 1 + len(kept) + len(instructions)
+                instructions.append(replace(i, args=tuple(names[a] for a in args)))
+        return [self._operands[k] for k in kept], Expression(1 + len(kept), tuple(instructions))
+
+
+def _scaled(form: _Form, factor: Array | None) -> _Form:
+    if factor is None:
+        return form
+    return replace(
+        form,
+        factor=factor if form.factor is None else form.factor * factor,
+        term=None if form.term is None else form.term * factor,
+    )

@@ -1,0 +1,91 @@
+"""Quantized values: u8 with the scale and offset of the represented numbers, and the steps from and to f32."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from irload.core.tensor import Array
+from irload.plan.ir.expression import Expression, Instruction
+from irload.plan.ir.program import Value
+from irload.plan.ir.steps import ElementwiseStep
+from irload.record import record
+
+U8, F32 = np.dtype(np.uint8), np.dtype(np.float32)
+
+
+@record(eq=False)
+class Quantized:
+    """A u8 value q that represents q · `scale` + `low`, which broadcast to it."""
+
+    value: Value
+    scale: Array
+    low: Array
+
+    @property
+    def zero_points(self) -> Array:
+        """The numbers, not always integers, that represent 0: one, or one per channel."""
+        return (-self.low / self.scale).reshape(-1)
+
+    @property
+    def is_uniform(self) -> bool:
+        """True if all elements have one scale and offset."""
+        return self.scale.size == self.low.size == 1
+
+    def alike(self, other: Quantized) -> bool:
+        """True if equal bytes represent equal numbers."""
+        return np.array_equal(self.scale, other.scale) and np.array_equal(self.low, other.low)
+
+    def of(self, value: Value) -> Quantized:
+        """The same scale and offset for another value."""
+        return Quantized(value, self.scale, self.low)
+
+    def to_f32(self, output: Value) -> ElementwiseStep:
+        """The step that computes the numbers."""
+        chain = Chain(self.value)
+        if self.value.dtype != F32:  # a mean is one already
+            chain.append("convert", dtype=F32)
+        chain.by("multiply", self.scale)
+        if np.any(self.low):
+            chain.by("add", self.low)
+        return chain.step(output)
+
+
+class Chain:
+    """Instructions each of which takes the result of the one before."""
+
+    def __init__(self, x: Value) -> None:
+        self._inputs = [x]
+        self._links: list[tuple[Instruction, int | None]] = []
+
+    def append(self, opcode: str, *numbers: float, dtype: np.dtype[np.generic] | None = None) -> None:
+        """Append a function of one argument."""
+        self._links.append((Instruction(opcode, (0,), numbers, dtype), None))
+
+    def by(self, opcode: str, array: Array) -> None:
+        """Append a function of the last result and a constant."""
+        if array.size == 1:
+            self.append(f"{opcode}_number", float(array.reshape(-1)[0]))
+            return
+        self._links.append((Instruction(opcode, (0, 0)), len(self._inputs)))
+        self._inputs.append(Value.of(np.asarray(array, np.float32)))
+
+    def step(self, output: Value) -> ElementwiseStep:
+        """The step."""
+        count, made = len(self._inputs), list[Instruction]()
+        for k, (link, operand) in enumerate(self._links):
+            last = count + k - 1 if k else 0
+            args = (last,) if operand is None else (last, operand)
+            made.append(Instruction(link.opcode, args, link.numbers, link.dtype))
+        return ElementwiseStep(self._inputs, [output], expression=Expression(count, tuple(made)))
+
+
+def quantizing(x: Value, low: Array, scale: Array, levels: int, output: Value) -> ElementwiseStep:
+    """The step that computes u8: round((x − low) / scale), in 0…levels − 1."""
+    chain = Chain(x)
+    chain.by("multiply", np.float32(1) / scale)
+    if np.any(low):
+        chain.by("add", -low / scale)
+    chain.append("clamp", 0.0, float(levels - 1))
+    chain.append("round")
+    chain.append("convert", dtype=U8)
+    return chain.step(output)

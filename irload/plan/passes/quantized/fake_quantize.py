@@ -1,0 +1,91 @@
+"""FakeQuantize(x) → f32(u8(x)): the integers between them become a value."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from irload.core.tensor import Array
+from irload.plan.ir.expression import Instruction
+from irload.plan.ir.program import Step, Value
+from irload.plan.ir.steps import ElementwiseStep
+from irload.plan.passes.quantized.domain import U8, Quantized, quantizing
+from irload.record import record
+
+MOST_LEVELS = 256
+
+
+@record(eq=False)
+class Ranges:
+    """The parameters of a FakeQuantize: round((clamp(x) − low) · steps / width) · scale + out_low."""
+
+    low: Array
+    width: Array
+    steps: float
+    scale: Array
+    out_low: Array
+
+
+def split(step: Step) -> tuple[ElementwiseStep, Quantized] | None:
+    """Return the step that computes u8, and the quantized value, of a FakeQuantize; None for another step."""
+    if not isinstance(step, ElementwiseStep) or len(step.origin) != 1 or step.origin[0].type != "FakeQuantize":
+        return None
+    ranges = _ranges(step)
+    output = step.output
+    if ranges is None or ranges.steps + 1 > MOST_LEVELS or not _is_increasing(ranges, output):
+        return None
+    value = Value(output.shape, U8, name=output.name)
+    scale = (ranges.width / np.float32(ranges.steps)).astype(np.float32)
+    quantize = quantizing(step.inputs[0], ranges.low, scale, int(ranges.steps) + 1, value)
+    quantize.origin = step.origin
+    return quantize, Quantized(value, ranges.scale, ranges.out_low)
+
+
+def _is_increasing(ranges: Ranges, output: Value) -> bool:
+    """True for finite scales above 0, one of all elements or one per channel."""
+    shape = (1, *output.shape[1:2], *(1,) * (len(output.shape) - 2))
+    arrays = (ranges.low, ranges.width, ranges.scale, ranges.out_low)
+    positive = all(bool((np.isfinite(a) & (a > 2.0**-60)).all()) for a in (ranges.width, ranges.scale))
+    finite = all(bool(np.isfinite(a).all()) for a in arrays)
+    return positive and finite and all(a.size == 1 or a.shape == shape for a in arrays)
+
+
+def _ranges(step: ElementwiseStep) -> Ranges | None:
+    """Read the parameters from the expression of a FakeQuantize as it is lowered."""
+    links = iter(_links(step))
+    none = (Instruction("none", ()), np.zeros(1, np.float32))
+    link, number = next(links, none)
+    if link.opcode == "maximum":
+        link, number = next(links, none)
+    if link.opcode not in ("clamp", "minimum"):
+        return None
+    low = np.zeros(1, np.float32)
+    link, number = next(links, none)
+    if link.opcode in ("subtract", "add_number"):
+        low = number if link.opcode == "subtract" else -number
+        link, number = next(links, none)
+    width = number
+    if link.opcode not in ("divide", "divide_number"):
+        return None
+    link, steps = next(links, none)
+    rounded, _ = next(links, none)
+    scaled, scale = next(links, none)
+    if (link.opcode, rounded.opcode) != ("multiply_number", "round") or not scaled.opcode.startswith("multiply"):
+        return None
+    out_low = np.zeros(1, np.float32)
+    for link, number in links:
+        if link.opcode not in ("add", "add_number"):
+            return None
+        out_low = number
+    return Ranges(low, width, float(steps.reshape(-1)[0]), scale, out_low)
+
+
+def _links(step: ElementwiseStep) -> Iterator[tuple[Instruction, Array]]:
+    """The instructions of a chain, each with its constant or its first number."""
+    for link in step.expression.instructions:
+        if len(link.args) > 1:
+            constant = step.inputs[link.args[1]].constant
+            yield link, np.zeros(0, np.float32) if constant is None else constant
+        else:
+            yield link, np.array(link.numbers[:1] or [0.0], np.float32)

@@ -1,0 +1,197 @@
+"""Products of quantized data and weights in integers: Conv(f32(q), w) → Conv(q, i8) · scale, with q of u8.
+
+Values stay u8 through views, concatenations of one scale, and poolings. Elementwise steps convert them; other steps
+read them as f32.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from irload.core.tensor import Array
+from irload.plan.ir.expression import Expression, Instruction
+from irload.plan.ir.integer_weights import IntegerWeights, integer_weights, pairs_fit
+from irload.plan.ir.program import Program, Step, Value
+from irload.plan.ir.steps import ConcatStep, ConvStep, ElementwiseStep, Integers, MatMulStep, PoolStep, ViewStep
+from irload.plan.passes.quantized.domain import F32, Quantized
+from irload.plan.passes.quantized.fake_quantize import split
+from irload.record import record
+
+Known = dict[Value, Quantized]
+"""The f32 values that are computed from u8."""
+Rewritten = tuple[Sequence[Step], Quantized | None]
+"""The steps that replace one, and its result if it is quantized."""
+TOLERANCE = 0.05
+"""The largest distance of a zero point from an integer where data are padded with it, in quanta.
+
+NNCF writes ranges whose zero points differ from 128 by up to 0.02.
+"""
+MOST = 2**31 // (255 * 128)
+"""Sums of more products may exceed i32."""
+ADD = Expression(2, (Instruction("add", (0, 1)),))
+MULTIPLY = Expression(2, (Instruction("multiply", (0, 1)),))
+
+
+def multiply_integers(program: Program, supports: Callable[[Step], bool]) -> None:
+    """Rewrite FakeQuantize and the steps that read it, if `supports` is true for the new steps."""
+    known: Known = {}
+    originals: dict[Value, Step] = {}
+    for step in program.steps:
+        rewrite = _REWRITES.get(type(step))
+        found = _view(step, known) if isinstance(step, ViewStep) else rewrite(step, known) if rewrite else None
+        if found is None or not all(map(supports, found[0])):
+            continue
+        program.replace([step], found[0])
+        if found[1] is not None:
+            known[step.output] = found[1]
+            originals[step.output] = step
+    for value, quantized in known.items():
+        for reader in dict.fromkeys(program.consumers(value)):
+            if isinstance(reader, ElementwiseStep):
+                program.replace([reader], [_reading_bytes(reader, value, quantized)])
+    producers = program.producers()
+    for value, original in reversed(originals.items()):
+        read, convert = known[value].value, producers[value]
+        if program.consumers(read) == [convert]:  # no other step reads the bytes
+            program.replace([producers[read], convert], [original])
+
+
+def _reading_bytes(reader: ElementwiseStep, value: Value, quantized: Quantized) -> ElementwiseStep:
+    """An Elementwise step that converts u8 itself."""
+    while value in reader.inputs:
+        at, convert = reader.inputs.index(value), quantized.to_f32(value)
+        rest = [v for k, v in enumerate(reader.inputs) if k != at]
+        expression = convert.expression.then(reader.expression, at)
+        reader = replace(reader, inputs=[*convert.inputs, *rest], expression=expression)
+    return reader
+
+
+def _fake_quantize(step: ElementwiseStep, known: Known) -> Rewritten | None:
+    found = split(step)
+    if found is None:
+        return None
+    quantize, quantized = found
+    return [quantize, replace(quantized.to_f32(step.output), origin=step.origin)], quantized
+
+
+def _view(step: ViewStep, known: Known) -> Rewritten | None:
+    source = known.get(step.inputs[0])
+    return None if source is None or not source.is_uniform else _carried(step, [source])
+
+
+def _concat(step: ConcatStep, known: Known) -> Rewritten | None:
+    sources = [known[v] for v in step.inputs if v in known]
+    if len(sources) < len(step.inputs) or not all(s.is_uniform and s.alike(sources[0]) for s in sources):
+        return None
+    return _carried(step, sources)
+
+
+def _pool(step: PoolStep, known: Known) -> Rewritten | None:
+    source = known.get(step.inputs[0])
+    if source is None or not all(_covers_data(step, axis) for axis in range(len(step.kernel))):
+        return None
+    if step.kind == "max":
+        return _carried(step, [source])
+    if step.divisor == "full" and np.any(source.low):
+        return None
+    mean = Value(step.output.shape, F32, name=step.output.name)
+    return [replace(step, inputs=[source.value], outputs=[mean]), source.of(mean).to_f32(step.output)], None
+
+
+def _covers_data(step: PoolStep, axis: int) -> bool:
+    """True if all windows along an axis contain data."""
+    window = step.windows[axis]
+    last = (window.count - 1) * window.stride - window.begin
+    return window.dilation == 1 and window.begin < window.kernel and last < window.size
+
+
+def _conv(step: ConvStep, known: Known) -> Rewritten | None:
+    source, weights = known.get(step.inputs[0]), step.inputs[1]
+    groups, per_group, depth = weights.shape[:3]
+    if source is None or not (source.is_uniform or depth == 1):
+        return None
+    channels = groups * per_group
+    found = integer_weights(weights, channels)
+    if found is None or depth * step.taps >= MOST:
+        return None
+    data = _Data.of(source, per_group, padded=any((*step.pads_begin, *step.pads_end)))
+    return None if data is None else _product(step, data, found, 2, (1, channels, *(1,) * len(step.strides)))
+
+
+def _matmul(step: MatMulStep, known: Known) -> Rewritten | None:
+    source, weights = known.get(step.inputs[0]), step.inputs[1]
+    if source is None or not source.is_uniform or len(weights.shape) != 2:
+        return None
+    channels = step.output.shape[-1]
+    found, data = integer_weights(weights, channels, last=not step.transpose_b), _Data.of(source, 1)
+    if found is None or data is None or step.inputs[0].shape[-2 if step.transpose_a else -1] >= MOST:
+        return None
+    return _product(step, data, found, 1 if step.transpose_b else 0, (channels,))
+
+
+@record(eq=False)
+class _Data:
+    """Quantized data of a product.
+
+    `scale`, `missing`: the scale, and `zero_point` less the exact zero point, of each channel of the result, or of all.
+    """
+
+    value: Value
+    scale: Array
+    zero_point: int
+    missing: Array
+
+    @staticmethod
+    def of(source: Quantized, times: int, *, padded: bool = False) -> _Data | None:
+        """The data, each of whose channels is for `times` of the result. None if no integer serves as zero point."""
+        exact = source.zero_points
+        nearest = np.clip(np.rint(exact), 0, 255)
+        missing = nearest - exact
+        if np.any(nearest != nearest[0]) or (padded and np.any(np.abs(missing) > TOLERANCE)):
+            return None
+        scale, missing = (a.reshape(-1) if a.size == 1 else np.repeat(a, times) for a in (source.scale, missing))
+        return _Data(source.value, scale, int(nearest[0]), missing)
+
+
+def _product(
+    step: ConvStep | MatMulStep, data: _Data, weights: IntegerWeights, axis: int, shape: tuple[int, ...]
+) -> Rewritten:
+    """The sums of integers, the term of inexact zero points, and the multiplication by the scales.
+
+    `axis`: of the weights, of the channels of the data; `shape`: of one number per channel of the result.
+    """
+    integers = weights.value.constant
+    assert integers is not None
+    first = Value(step.output.shape, F32, name=step.output.name)
+    how = Integers(data.zero_point, pairs_fit(integers, axis))
+    steps: list[Step] = [replace(step, inputs=[data.value, weights.value], outputs=[first], integers=how)]
+    if np.any(data.missing):
+        axes = tuple(range(2, integers.ndim)) if isinstance(step, ConvStep) else (axis,)
+        sums = integers.sum(axes, np.int64).reshape(-1)
+        second = Value(step.output.shape, F32, name=step.output.name)
+        steps.append(_with_constant(ADD, first, data.missing * sums, shape, second))
+        first = second
+    return [*steps, _with_constant(MULTIPLY, first, data.scale * weights.scale, shape, step.output)], None
+
+
+def _with_constant(function: Expression, x: Value, y: Array, shape: tuple[int, ...], output: Value) -> ElementwiseStep:
+    return ElementwiseStep([x, Value.of(y.astype(np.float32).reshape(shape))], [output], expression=function)
+
+
+def _carried(step: Step, sources: Sequence[Quantized]) -> Rewritten:
+    """The step on bytes, and the conversion of its result."""
+    out = sources[0].of(Value(step.output.shape, sources[0].value.dtype, name=step.output.name))
+    carried = replace(step, inputs=[s.value for s in sources], outputs=[out.value])
+    return [carried, out.to_f32(step.output)], out
+
+
+_REWRITES: dict[type[Step], Callable[..., Rewritten | None]] = {
+    ElementwiseStep: _fake_quantize,
+    ConcatStep: _concat,
+    PoolStep: _pool,
+    ConvStep: _conv,
+    MatMulStep: _matmul,
+}
