@@ -99,7 +99,7 @@ ENDS = np.float32(
 
 
 @targets
-@pytest.mark.parametrize("opcode", [n for n, o in OPCODES.items() if o.arity == 1 and n in TABLE])
+@pytest.mark.parametrize("opcode", [n for n, o in OPCODES.items() if o.arity == 1 and n in TABLE and o.result != "given"])
 def test_the_ends_of_the_range(opcode: str, target: Target) -> None:
     """NaN, infinities and zeros give the same as NumPy's kernels."""
     numbers = NUMBERS.get(opcode, (0.5,) * OPCODES[opcode].numbers[-1])
