@@ -39,7 +39,10 @@ _DEFINED_IN = {
 }
 """The public names by the module that defines them."""
 
-_MODULES = ("exceptions", "frontend", "helpers", "layout_helpers", "op", "properties", "runtime", "utils")
+_MODULES = (
+    *("exceptions", "frontend", "helpers", "layout_helpers", "op", "passes", "preprocess", "properties", "runtime"),
+    "utils",
+)
 """Public submodules."""
 
 _BY_NAME = {name: module for module, names in _DEFINED_IN.items() for name in names}

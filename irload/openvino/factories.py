@@ -24,7 +24,7 @@ from irload.openvino.types import Type, element_of
 from irload.ops.index import MODULES
 from irload.ops.registry import registered, resolve
 
-__all__ = ["factory", "names"]
+__all__ = ["factory", "names", "snake"]
 
 LATEST = 17
 
@@ -78,7 +78,7 @@ def _argument(token: str) -> Argument:
 @cache
 def _rows() -> dict[str, list[Row]]:
     """The rows of the table by function, in order of opsets."""
-    types = {_snake(TYPE_NAMES.get(type, type)): type for types in MODULES.values() for type in types.split()}
+    types = {snake(TYPE_NAMES.get(type, type)): type for types in MODULES.values() for type in types.split()}
     found: dict[str, list[Row]] = {}
     for line in re.sub(r"\\\n\s*", "", SIGNATURES).strip().splitlines():
         head, _, order = line.partition(" > ")
@@ -94,22 +94,19 @@ def _rows() -> dict[str, list[Row]]:
 @cache
 def _registered() -> dict[str, type[Op]]:
     """The operations by the names of their factories: `experimental_detectron_roi_feature_extractor`."""
-    return {_snake(TYPE_NAMES.get(cls.type, cls.type)): cls for cls in registered() if cls.namespace == "opset"}
+    return {snake(TYPE_NAMES.get(cls.type, cls.type)): cls for cls in registered() if cls.namespace == "opset"}
 
 
-def _snake(type: str) -> str:
+def snake(type: str) -> str:
+    """The name of the factory of a type: `experimental_detectron_roi_feature_extractor`."""
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", type).lower()
 
 
 def names(number: int) -> Iterator[str]:
     """The names of the factories of an opset."""
-    yield from (name for name in special.names() if special.function(number, name) is not None)
-    for name, rows in _rows().items():
-        if rows[0].opset <= number:
-            yield name
-    for name, cls in _registered().items():
-        if cls.since <= number and name not in _rows():
-            yield name
+    special_names = {name for name in special.names() if special.function(number, name) is not None}
+    listed = {name for name, rows in _rows().items() if rows[0].opset <= number}
+    yield from special_names | listed | {name for name, cls in _registered().items() if cls.since <= number}
 
 
 @cache
@@ -141,7 +138,7 @@ def _row_of(cls: type[Op]) -> Row:
     needed = [a for a in attributes if a.default is Parameter.empty]
     return Row(
         cls.since,
-        _snake(cls.type),
+        snake(cls.type),
         cls.type,
         [*required, *lists, *needed, *optional, *(a for a in attributes if a not in needed)],
         (),

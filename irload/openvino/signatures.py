@@ -80,7 +80,6 @@ SIGNATURES = r"""
 2 gelu node
 2 mvn data .across_channels=False .normalize_variance=False .eps=1e-09
 2 reorg_yolo input .stride
-2 roi_pooling input coords .output_roi=None .spatial_scale=None .method='max' .output_size=None
 2 space_to_batch data block_shape pads_begin pads_end
 3 assign new_value .variable_id
 3 broadcast data target_shape axes_mapping? .broadcast_spec:mode='NUMPY'

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from irload.openvino import authoring
+from irload.openvino.bodies import if_op, loop, tensor_iterator
 from irload.openvino.dimensions import dims_of
 from irload.openvino.errors import raising
 from irload.openvino.faces import adapter
@@ -83,11 +84,37 @@ def assign(new_value: Any, variable: Any = None, name: str = "", *, variable_id:
     return adapter(node)
 
 
+@raising
+def roi_pooling(
+    input: Any,
+    coords: Any,
+    output_roi: Any = None,
+    spatial_scale: Any = None,
+    method: str = "max",
+    name: str | None = None,
+    *,
+    output_size: Any = None,
+) -> Node:
+    """Pools each region to `output_roi`, also named `output_size`, a height and a width."""
+    sizes = output_roi if output_roi is not None else output_size
+    for missing, value in (("output_size", sizes), ("spatial_scale", spatial_scale)):
+        if value is None:
+            raise AttributeError(f"The following arguments must be defined: `{missing}`!")
+    attributes = {"pooled_h": sizes[0], "pooled_w": sizes[1], "spatial_scale": float(spatial_scale), "method": method}
+    node = authoring.create("ROIPooling", "opset2", [authoring.as_input(i) for i in (input, coords)], attributes)
+    node.name = name or node.name
+    return adapter(node)
+
+
 _SINCE: dict[str, tuple[int, Callable[..., Any]]] = {
     "Constant": (1, Constant),
     "Parameter": (1, Parameter),
     "Result": (1, Result),
     "constant": (1, constant),
+    "if_op": (8, if_op),
+    "loop": (5, loop),
+    "roi_pooling": (2, roi_pooling),
+    "tensor_iterator": (1, tensor_iterator),
     "parameter": (1, parameter),
     "result": (1, result),
     "assign": (6, assign),

@@ -1,0 +1,111 @@
+"""Factories: each operation that they create infers as the runtime's, and models of them load in the runtime."""
+
+from __future__ import annotations
+
+import inspect
+import zlib
+
+import numpy as np
+import openvino
+import pytest
+
+import irload
+import irload.openvino as irov
+from irload.openvino import factories, opsets
+from irload.openvino.attributes import XML_NAMES
+from irload.ops.registry import registered, resolve
+from tests.harness import runtime
+from tests.harness.case import GENERATORS
+from tests.ops.families import load_families
+
+load_families()
+NUMBERED = sorted(row for row in GENERATORS if row[1].startswith("opset") and row[1] != "opset")
+BODIES = ("If", "Loop", "TensorIterator")
+PARAMETERS = ("Parameter", "Const", "Result")
+
+
+def built(case):
+    """A model of one operation of a case, built by the factory of its opset; None where no IR of it is valid."""
+    number = int(case.version.removeprefix("opset"))
+    inputs, nodes = [], []
+    for k, given in enumerate(case.inputs):
+        if given.constant:
+            nodes.append(irov.op.Constant(irov.Tensor._of(given.value, given.element)))
+        else:
+            inputs.append(irov.op.Parameter(irov.types.type_of(given.element), given.value.shape))
+            inputs[-1].friendly_name = f"in{k}"
+            nodes.append(inputs[-1])
+    create = irov.utils.node_factory(number).create
+    node = create(case.type, [n.output(0) for n in nodes], dict(case.attributes))
+    return irov.Model([irov.op.Result(o) for o in node.outputs()], inputs, "case")
+
+
+@pytest.mark.parametrize("row", NUMBERED, ids="-".join)
+def test_models_of_every_row_load_in_the_runtime(row, tmp_path):
+    if row[0] in BODIES or row[0] in PARAMETERS:
+        return  # test_bodies.py; every model has these
+    rng = np.random.default_rng(zlib.crc32("-".join(row).encode()))
+    case = GENERATORS[row][0](rng)
+    model = built(case)
+    irov.serialize(model, tmp_path / "model.xml")
+    theirs = runtime.core().read_model(tmp_path / "model.xml")
+    inferred = [(p.element_type.type_name, str(p.partial_shape)) for p in model.outputs]
+    expected = [(p.element_type.type_name, str(p.partial_shape)) for p in theirs.outputs]
+    if case.wider or row[0] == "NonMaxSuppression":  # the runtime states shapes that results may not have
+        pairs = zip(model.outputs, theirs.outputs, strict=True)
+        assert all(a.partial_shape.relaxes(irov.PartialShape(str(b.partial_shape))) for a, b in pairs)
+    else:
+        assert inferred == expected
+    assert irload.read_model(tmp_path / "model.xml").differences == []
+
+
+def functions(module):
+    return {
+        name: value
+        for name in dir(module)
+        if not name.startswith("_") and callable(value := getattr(module, name)) and not inspect.isclass(value)
+    }
+
+
+@pytest.mark.parametrize("number", range(1, 17))
+def test_signatures_are_those_of_the_runtime(number):
+    theirs = functions(getattr(openvino, f"opset{number}"))
+    ours = getattr(irov, f"opset{number}")
+    differing = {}
+    for name, function in theirs.items():
+        if name in ("constant", "read_value", "parameter", "result", "roi_pooling"):
+            continue
+        wanted = [(p.name, shown(p.default)) for p in inspect.signature(function).parameters.values()]
+        given = [(p.name, shown(p.default)) for p in inspect.signature(getattr(ours, name)).parameters.values()]
+        if wanted != given:
+            differing[name] = wanted, given
+    assert differing == {}
+
+
+def shown(default):
+    return "" if default is inspect.Parameter.empty else repr(default)
+
+
+def test_every_type_has_a_factory():
+    for cls in registered():
+        if cls.namespace == "opset" and cls.type not in (*BODIES, *PARAMETERS):
+            name = factories.snake(irov.attributes.TYPE_NAMES.get(cls.type, cls.type))
+            known = [n for n in factories.names(max(cls.since, 1)) if n.replace("_", "") == name.replace("_", "")]
+            assert known, cls
+            assert resolve(XML_NAMES.get(cls.type, cls.type), f"opset{max(cls.since, 1)}")
+    assert opsets.LATEST == irload.ops.registry.LATEST
+
+
+def test_errors_name_the_fault():
+    ops = irov.opset13
+    p = ops.parameter([1, 2], np.float32)
+    with pytest.raises(RuntimeError, match="cannot broadcast"):
+        ops.add(p, ops.parameter([1, 3], np.float32))
+    with pytest.raises(RuntimeError, match="is not one of"):
+        ops.pad(p, [0, 0], [1, 1], "wrong")
+    with pytest.raises(TypeError, match="missing a required argument: 'axis'"):
+        ops.split(p)
+    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+        _ = ops.nonsense
+    with pytest.raises(TypeError, match="found object"):
+        ops.add(p, object())
