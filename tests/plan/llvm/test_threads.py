@@ -134,10 +134,10 @@ def test_no_fork_happens_during_compilation(monkeypatch: pytest.MonkeyPatch, tmp
     forked = threading.Event()
     compile_object = libraries.compile_object
 
-    def compiling(*arguments: Any) -> bytes:
+    def compiling(*arguments: Any, **options: Any) -> bytes:
         thread.start()
         assert not forked.wait(0.2)
-        return compile_object(*arguments)
+        return compile_object(*arguments, **options)
 
     def fork() -> None:
         subprocess.run(["true"], check=True, preexec_fn=lambda: None)

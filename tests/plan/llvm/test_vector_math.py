@@ -22,6 +22,7 @@ from tests.plan.llvm.harness import TARGETS
 SMALLEST = 1.1754943508222875e-38
 NUMBERS = {"elu": (0.7,), "clamp": (-0.5, 2.0), "hard_sigmoid": (0.2, 0.5), "power_number": (3.0,)}
 LEFT_TO_NUMPY = {"power"}
+UNARY = [n for n, o in OPCODES.items() if o.arity == 1 and n in TABLE and o.result != "given"]
 
 _erfc = np.vectorize(math.erfc, otypes=[float])
 _erf = np.vectorize(math.erf, otypes=[float])
@@ -99,7 +100,7 @@ ENDS = np.float32(
 
 
 @targets
-@pytest.mark.parametrize("opcode", [n for n, o in OPCODES.items() if o.arity == 1 and n in TABLE and o.result != "given"])
+@pytest.mark.parametrize("opcode", UNARY)
 def test_the_ends_of_the_range(opcode: str, target: Target) -> None:
     """NaN, infinities and zeros give the same as NumPy's kernels."""
     numbers = NUMBERS.get(opcode, (0.5,) * OPCODES[opcode].numbers[-1])
