@@ -27,7 +27,7 @@ def compile_model(
     which are about twice as fast. `tune=True` times the candidate kernels when a plan is created, and stores the choice
     in the user's cache (IRLOAD_CACHE_DIR). `jit`: compiled kernels, which require `irload[jit]`; None uses them if
     available, True requires them, False uses NumPy only. `precision`: the arithmetic of products: "f32", "bf16", which
-    requires a processor with AMX or AVX512_BF16, or "auto", bf16 if the processor has either, like OpenVINO. `limits`:
+    requires a processor with AMX or AVX512_BF16, or "auto", bf16 if the processor is faster in it. `limits`:
     bounds on the resources of running; None uses the limits that the model was read with. `mmap`: for a path, map its
     .bin file (see `read_model`). `strict=True` raises for ports whose declaration differs from the inferred type, which
     are warnings otherwise (`CompiledModel.warnings`): here, or in an inference whose shapes contradict a port. `cache`:

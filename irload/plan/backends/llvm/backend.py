@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from copy import copy
+from dataclasses import replace
 from math import prod
 from typing import TYPE_CHECKING
 
@@ -58,7 +59,7 @@ class LlvmBackend:
 
     @property
     def identity(self) -> str:
-        return f"llvmlite {llvmlite_version()} {self.target!r}"
+        return f"llvmlite {llvmlite_version()} {self.target!r} {self.precision}"
 
     @property
     def precision(self) -> str:
@@ -103,7 +104,7 @@ class LlvmBackend:
     def compile(self, steps: Sequence[Step], memory: Memory, options: Options, shared: SharedData) -> LlvmExecutable:
         from irload.plan.backends.llvm.executable import LlvmExecutable
 
-        return LlvmExecutable(steps, memory, self.target, options, shared)
+        return LlvmExecutable(steps, memory, self.target, self.resolved(options), shared)
 
     def prepare(
         self,
@@ -115,7 +116,11 @@ class LlvmBackend:
     ) -> RelocatableSegment:
         from irload.plan.backends.llvm.relocation import RelocatableSegment
 
-        return RelocatableSegment(steps, aliases, numbering, self.target, options, shared)
+        return RelocatableSegment(steps, aliases, numbering, self.target, self.resolved(options), shared)
+
+    def resolved(self, options: Options) -> Options:
+        """The options with the precision of this back end instead of `auto`."""
+        return replace(options, precision="bf16" if self.bf16 else "f32")
 
     def peaks(self, threads: int) -> Peaks:
         from irload.plan.backends.llvm.peaks import peaks

@@ -1,0 +1,61 @@
+"""precision="auto" multiplies in bf16 only where the rates of the processor promise a gain."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from irload.options import Options
+from irload.plan.backends.llvm import available, peaks
+from irload.plan.backends.llvm.backend import LlvmBackend
+from irload.plan.backends.llvm.peaks import Peaks
+from irload.plan.backends.llvm.target import AMX, AVX2, AVX512, AVX512_BF16, Target
+
+RATES = {
+    "Zen 4": Peaks(1e11, 3e10, 2e11),
+    "Sapphire Rapids without AMX": Peaks(2e11, 3e10, 2e11),
+    "slightly faster": Peaks(1e11, 3e10, 1.4e11),
+}
+
+
+@pytest.fixture
+def rate(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Peaks:
+    found = RATES[request.param]
+    monkeypatch.setattr(peaks, "peaks", lambda target, threads: found)
+    return found
+
+
+def chosen(target: Target, monkeypatch: pytest.MonkeyPatch, precision: str, **options: bool) -> str:
+    """The precision of the back end for this target."""
+    monkeypatch.setattr(available, "compiled_target", lambda options: target)
+    backend = available.LlvmProvider().backend(Options(precision=precision, **options))  # type: ignore[arg-type]
+    assert isinstance(backend, LlvmBackend)
+    return backend.precision
+
+
+@pytest.mark.parametrize(
+    ("rate", "expected"),
+    [("Zen 4", "bf16"), ("Sapphire Rapids without AMX", "f32"), ("slightly faster", "f32")],
+    indirect=["rate"],
+)
+def test_the_measured_rates_decide(rate: Peaks, expected: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert chosen(AVX512_BF16, monkeypatch, "auto") == expected
+    assert chosen(AVX512_BF16, monkeypatch, "bf16") == "bf16"
+    assert chosen(AVX512_BF16, monkeypatch, "f32") == "f32"
+    assert chosen(AVX512_BF16, monkeypatch, "auto", precise=True) == "f32"
+
+
+def test_nothing_is_measured_where_the_instructions_decide(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(peaks, "peaks", lambda *_: pytest.fail("measured"))
+    assert chosen(AMX, monkeypatch, "auto") == "bf16"
+    assert chosen(AVX512, monkeypatch, "auto") == "f32"
+    assert chosen(AVX2, monkeypatch, "auto") == "f32"
+
+
+def test_kernels_follow_the_choice() -> None:
+    """Selections read the options, from which `auto` alone would give bf16."""
+    options, target = Options(precision="auto"), replace(AVX512_BF16, emulated=True)
+    assert LlvmBackend(target, bf16=False).resolved(options).precision == "f32"
+    assert LlvmBackend(target, bf16=True).resolved(options).precision == "bf16"
+    assert LlvmBackend(target, bf16=False).identity != LlvmBackend(target, bf16=True).identity
