@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import groupby
 from pathlib import Path
@@ -28,6 +28,11 @@ class _Ordered(click.Command):
         return super().parse_args(ctx, args)
 
 
+def _values(given: tuple[str, ...] | int) -> Iterator[str]:
+    """The values of an option; empty ones of an option that is counted."""
+    return iter([""] * given if isinstance(given, int) else given)
+
+
 def _apply(name: str, texts: list[str], model: Model) -> Model:
     return STEPS[name].apply(model, texts)
 
@@ -51,11 +56,11 @@ def command(source: Source, target: Path, force: bool, as_json: bool, **given: A
       irrun edit model.xml --rename input=image --reshape 'image[1,3,224,224]' -o new.xml
       irrun edit model.xml --extract '-> pool' --rename pool=features --strip names -o new.xml
     """
-    values = {name: iter(given[name.replace("-", "_")]) for name in STEPS}
+    values = {name: _values(given[name.replace("-", "_")]) for name in STEPS}
     edits: list[tuple[str, Edit]] = []
     for name, group in groupby(name for name in click.get_current_context().meta[ORDER] if name in STEPS):
         texts = [next(values[name]) for _ in group]
-        edits.append((f"{name} {' '.join(texts)}", partial(_apply, name, texts)))
+        edits.append((" ".join([name, *filter(None, texts)]), partial(_apply, name, texts)))
     if not edits:
         raise click.UsageError("no step is given; irrun edit --help lists them")
     write_edited(source, target, edits, force=force, as_json=as_json)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import click
 
-from irload import Model
+from irload import Model, Port
 from irload.record import record
 from irrun.arguments import shapes_of
 
@@ -42,6 +44,48 @@ def _reshape(model: Model, texts: Sequence[str]) -> Model:
     from irload.edit import reshape
 
     return reshape(model, shapes_of(model, texts, "--reshape"))
+
+
+def _layout(model: Model, texts: Sequence[str], transposes: bool = True) -> Model:
+    from irload.edit import layout
+
+    layouts: dict[str | int | Port, str] = {}
+    for text in texts:
+        name, equals, new = text.rpartition("=")
+        if not name or not equals or not new:
+            raise click.UsageError(f"--layout '{text}' is not of the form PORT=NHWC or PORT=NTC->TNC")
+        layouts[name] = new
+    return layout(model, layouts, transposes=transposes)
+
+
+def _embed(model: Model, texts: Sequence[str]) -> Model:
+    from irload.edit import embed
+
+    for text in texts:
+        words = dict(_setting(text, word) for word in text.split())
+        model = embed(model, words.pop("input", 0), **words)
+    return model
+
+
+def _setting(text: str, word: str) -> tuple[str, Any]:
+    """One word of --embed as an argument of `embed`."""
+    name, equals, value = word.partition("=")
+    if name == "swap-channels" and not equals:
+        return "swap_channels", True
+    if name in ("input", "layout", "resize", "type") and value:
+        return {"type": "element"}.get(name, name), value
+    if name in ("mean", "scale"):
+        with suppress(ValueError):
+            numbers = [float(number) for number in value.split(",")]
+            return name, numbers if len(numbers) > 1 else numbers[0]
+    form = "input=NAME type=u8 resize=linear swap-channels mean=1,2,3 scale=4,5,6 layout=NHWC"
+    raise click.UsageError(f"--embed '{text}': '{word}' is not one of {form}")
+
+
+def _fold(model: Model, texts: Sequence[str]) -> Model:
+    from irload.edit import fold
+
+    return fold(model)
 
 
 def _add_output(model: Model, texts: Sequence[str]) -> Model:
@@ -79,7 +123,9 @@ class Step:
     choices: tuple[str, ...] = ()
 
     def option(self, name: str) -> Callable[[Any], Any]:
-        """The click option, which may be repeated."""
+        """The click option, which may be repeated. Without a metavar it takes no value, and is counted."""
+        if not self.metavar:
+            return click.option(f"--{name}", count=True, help=self.help)
         kind = click.Choice(self.choices) if self.choices else str
         return click.option(f"--{name}", multiple=True, metavar=self.metavar, type=kind, help=self.help)
 
@@ -90,8 +136,18 @@ STEPS = {
     ),
     "rename": Step(_rename, "OLD=NEW", "Rename ports, tensors and layers; 'a/*=b/*' keeps the text of the *."),
     "reshape": Step(_reshape, "NAME[DIMS]", "A new shape of an input, for example x[1,3,?,1..8]."),
+    "layout": Step(_layout, "PORT=NHWC", "Another layout of an input or output, by a Transpose."),
+    "pure-layout": Step(
+        partial(_layout, transposes=False),
+        "PORT=NHWC",
+        "The same, merged with Transposes of the model.",
+    ),
+    "embed": Step(
+        _embed, "STEPS", "Preprocessing, such as 'type=u8 resize=linear mean=127.5 scale=127.5 layout=NHWC'."
+    ),
     "set-batch": Step(_set_batch, "SIZE", "Another batch size, for example 4, ? or 1..8."),
     "add-output": Step(_add_output, "TENSOR", "A tensor, or the tensors of a pattern, as further outputs."),
+    "fold": Step(_fold, "", "Replace layers that do not depend on inputs by constants."),
     "strip": Step(_strip, "PART", "Remove names, rt-info or unused (layers).", ("names", "rt-info", "unused")),
 }
 """The steps by the name of their option."""

@@ -62,12 +62,30 @@ def test_consecutive_renames_are_one_step(irrun, tmp_path: Path) -> None:
     assert shapes == ["[?,32,2,2]", "[?,16,4,4]"]
 
 
+def test_preprocessing_and_layouts(irrun, tmp_path: Path) -> None:
+    steps = (
+        "--embed",
+        "type=u8 resize=linear layout=NHWC scale=2 mean=0",
+        "--layout",
+        "probabilities=NC->CN",
+        "--fold",
+    )
+    found = irrun("edit", DIGITS, *steps, "-o", tmp_path / "new.xml", "--json")
+    assert found.code == OK
+    assert [p["shape"] for p in (*found.json["inputs"], *found.json["outputs"])] == ["[?,?,?,1]", "[10,?]"]
+    words = ("--pure-layout", "image=NHWC", "-o", tmp_path / "no.xml")
+    assert "Convolution 'conv0' depends on the present layout" in irrun("edit", DIGITS, *words).err
+
+
 @pytest.mark.parametrize(
     ("words", "fact"),
     [
         ((), "no step is given"),
         (("--rename", "image"), "--rename 'image' is not of the form OLD=NEW"),
         (("--extract", "pool0"), "--extract 'pool0' is not of the form 'FROM,… -> TO,…'"),
+        (("--layout", "image"), "--layout 'image' is not of the form PORT=NHWC"),
+        (("--embed", "blur=3"), "--embed 'blur=3': 'blur=3' is not one of input=NAME type=u8"),
+        (("--embed", "mean=a"), "'mean=a' is not one of"),
         (("--set-batch", "many"), "--set-batch 'many' is not a size"),
         (("--reshape", "image"), "--reshape 'image' is not of the form"),
         (("--strip", "everything"), "'everything' is not one of"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from typing import Any
 
 import numpy as np
 
@@ -119,6 +120,62 @@ def set_batch(source: Source, rng: Random) -> Edited | None:
     return Edited(f"{size}", model, given, expected)
 
 
+def fold(source: Source, rng: Random) -> Edited:
+    """Constants folded, in half of the cases after the inputs have the shapes of the arrays."""
+    shapes = {p: np.shape(a) for p, a in zip(source.model.inputs, source.given, strict=True)}
+    model = edit.reshape(source.model, shapes) if rng.random() < 0.5 else source.model
+    return Edited(f"static {model is not source.model}", edit.fold(model), source.given, source.outputs)
+
+
+def layout(source: Source, rng: Random) -> Edited | None:
+    """Random orders of the axes of random ports."""
+    layouts: dict[irload.Port, str] = {}
+    orders: dict[irload.Port, list[int]] = {}
+    for port in (*source.model.inputs, *source.model.outputs):
+        rank = port.partial_shape.rank or 0
+        if rank > 1 and rng.random() < 0.7:
+            old = "NCHWXYZ"[:rank]
+            orders[port] = [int(k) for k in rng.permutation(rank)]
+            layouts[port] = f"{old}->{''.join(old[k] for k in orders[port])}"
+    if not layouts:
+        return None
+    model = edit.layout(source.model, layouts)
+    by_place = {(p.node.type, p.index): order for p, order in orders.items()}
+
+    def turned(arrays: list[Any], kind: str) -> list[Any]:
+        return [np.transpose(a, by_place[kind, k]) if (kind, k) in by_place else a for k, a in enumerate(arrays)]
+
+    return Edited(f"{layouts}", model, turned(source.given, "Parameter"), turned(source.outputs, "Result"))
+
+
+def embed(source: Source, rng: Random) -> Edited | None:
+    """Random preprocessing of a float input, compared with the original on preprocessed values."""
+    ports = [p for p in source.model.inputs if p.element_type.name == "f32" and (p.partial_shape.rank or 0) in (2, 4)]
+    if not ports:
+        return None
+    port = pick(rng, ports)
+    shape = port.partial_shape
+    is_image = shape.rank == 4 and all(d.is_static for d in list(shape)[1:])
+    values = np.asarray(rng.integers(0, 256, np.shape(source.given[port.index])), np.uint8)
+    count = shape[1].size if shape[1].is_static and rng.random() < 0.5 else 1
+    mean, scale = (rng.integers(1, 8, count).astype(np.float32) / 4 for _ in range(2))
+    swap = bool(shape[1].is_static and rng.random() < 0.5)
+    steps: dict[str, Any] = {"element": "u8", "swap_channels": swap, "mean": mean.tolist(), "scale": scale.tolist()}
+    prepared = values[:, ::-1] if swap else values
+    wide = [1, -1] + [1] * ((shape.rank or 0) - 2)
+    prepared = (prepared.astype(np.float32) - mean.reshape(wide)) / scale.reshape(wide)
+    if is_image and rng.random() < 0.7:  # of the present size, so that resizing is the identity
+        steps |= {"resize": pick(rng, ["linear", "nearest", "bilinear_pillow"]), "layout": "NHWC"}
+        values = values.transpose(0, 2, 3, 1)
+    model = edit.embed(source.model, port, **steps)
+    others = list(source.given)
+    others[port.index] = prepared
+    expected = list(irload.compile_model(source.model, optimize=False)(others).values())
+    others[port.index] = values
+    codes = frozenset({"IR312"} if steps.get("resize") == "bilinear_pillow" else {})  # the plugin's limits of this mode
+    return Edited(f"{port.any_name} {steps}", model, others, expected, codes=codes)
+
+
 APPLICATIONS: dict[str, Apply] = {
     "extract": extract,
     "add_output": add_output,
@@ -126,4 +183,7 @@ APPLICATIONS: dict[str, Apply] = {
     "strip": strip,
     "reshape": reshape,
     "set_batch": set_batch,
+    "fold": fold,
+    "layout": layout,
+    "embed": embed,
 }
