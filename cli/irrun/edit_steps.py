@@ -88,6 +88,24 @@ def _fold(model: Model, texts: Sequence[str]) -> Model:
     return fold(model)
 
 
+def _convert(model: Model, texts: Sequence[str]) -> Model:
+    from irload.edit import convert
+
+    for text in texts:
+        words = text.split(",")
+        settings: dict[str, Any] = {}
+        for word in words[1:]:
+            name, _, value = word.partition("=")
+            if name == "group" and (value.isdigit() or value == "none"):
+                settings["group_size"] = int(value) if value.isdigit() else None
+            elif word == "all-layers":
+                settings["all_layers"] = True
+            else:
+                raise click.UsageError(f"--convert '{text}': '{word}' is not one of group=64, group=none, all-layers")
+        model = convert(model, words[0], **settings)
+    return model
+
+
 def _add_output(model: Model, texts: Sequence[str]) -> Model:
     from irload.edit import add_output
 
@@ -148,6 +166,11 @@ STEPS = {
     "set-batch": Step(_set_batch, "SIZE", "Another batch size, for example 4, ? or 1..8."),
     "add-output": Step(_add_output, "TENSOR", "A tensor, or the tensors of a pattern, as further outputs."),
     "fold": Step(_fold, "", "Replace layers that do not depend on inputs by constants."),
+    "convert": Step(
+        _convert,
+        "FORMAT",
+        "Weights as fp16, bf16, int8, int8_sym, int4 or int4_asym; as int4,group=64,all-layers.",
+    ),
     "strip": Step(_strip, "PART", "Remove names, rt-info or unused (layers).", ("names", "rt-info", "unused")),
 }
 """The steps by the name of their option."""

@@ -1,6 +1,7 @@
 """Tools that change a model: each is a function of a Model that returns a new one, and can be combined with others."""
 
 from irload.edit.add_output import add_output
+from irload.edit.convert import convert
 from irload.edit.embed import embed
 from irload.edit.extract import extract
 from irload.edit.fold import fold
@@ -10,4 +11,4 @@ from irload.edit.reshape import reshape
 from irload.edit.set_batch import set_batch
 from irload.edit.strip import strip
 
-__all__ = ["add_output", "embed", "extract", "fold", "layout", "rename", "reshape", "set_batch", "strip"]
+__all__ = ["add_output", "convert", "embed", "extract", "fold", "layout", "rename", "reshape", "set_batch", "strip"]

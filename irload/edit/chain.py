@@ -39,6 +39,10 @@ class Chain:
         constants = [self.draft.constant(o, f"{name}/{k}") for k, o in enumerate(operands, 1)]
         self.end = self.draft.add(type, [self.end, *constants], name, opset, **attributes).outputs[0]
 
+    def join(self, type: str, suffix: str, operand: Output) -> None:
+        """Add a layer whose second input is a tensor."""
+        self.end = self.draft.add(type, [self.end, operand], f"{self.start.node.name}/{suffix}").outputs[0]
+
     def transpose(self, order: Sequence[int]) -> None:
         """Add a Transpose, unless the order is the present one."""
         if list(order) != sorted(order):

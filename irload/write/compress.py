@@ -5,7 +5,8 @@ Selects the same constants as OpenVINO's `save_model`.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
+from functools import partial
 
 import numpy as np
 
@@ -56,6 +57,15 @@ def halves(values: Array, element: et.ElementType) -> Array | None:
     return None if np.count_nonzero(~fits) >= MISFITS * values.size else result
 
 
+def bfloats(values: Array, element: et.ElementType) -> Array | None:
+    """The values as bf16, which has the range of f32. None for single numbers, such as an epsilon, and no number."""
+    return None if values.size < 2 else values.astype(et.bf16.dtype)
+
+
+Shorten = Callable[[Array, et.ElementType], Array | None]
+"""Rounds the values of a constant of this type to 16 bits; None if it must stay unchanged."""
+
+
 def is_compressed(model: Model) -> bool:
     """True for a model with quantized activations or weights, whose remaining float constants need their precision."""
     return any(
@@ -80,15 +90,15 @@ def _is_packed(node: Node) -> bool:
     return node.type == "Const" and node.op.attributes.get("element_type") in _PACKED
 
 
-def replacements(graph: Graph) -> dict[Node, tuple[Node, Node]]:
-    """For each constant to convert, its f16 constant and the Convert that replaces it."""
+def replacements(graph: Graph, shorten: Shorten = halves) -> dict[Node, tuple[Node, Node]]:
+    """For each constant to convert, its constant of 16 bits and the Convert that replaces it."""
     shaping = _upstream(
         node.inputs[k].node for node in graph.nodes for k in _SHAPING.get(node.type, ()) if k < len(node.inputs)
     )
     replaced: dict[Node, tuple[Node, Node]] = {}
     for node in graph.nodes:
         if _is_candidate(node, shaping):
-            halved = halves(node.op.attributes["data"](), node.op.attributes["element_type"])
+            halved = shorten(node.op.attributes["data"](), node.op.attributes["element_type"])
             if halved is not None:
                 replaced[node] = _pair(node, halved)
     return replaced
@@ -114,12 +124,11 @@ def _upstream(nodes: Iterable[Node]) -> set[Node]:
 def _pair(node: Node, values: Array) -> tuple[Node, Node]:
     const, convert = resolve("Const", "opset1")[0], resolve("Convert", "opset1")[0]
     shape = Shape(*values.shape)
-    small = Node(
-        -1,
-        f"{node.name}_compressed",
-        const(element_type=et.f16, shape=shape, offset=0, size=values.nbytes, data=lambda: values),
-    )
-    small.outputs = [Output(small, 0, type=TensorType(et.f16, shape))]
+    element, offset = et.element_of_dtype(values.dtype), node.op.attributes["offset"]
+    data = partial(np.asarray, values)
+    op = const(element_type=element, shape=shape, offset=offset, size=values.nbytes, data=data)
+    small = Node(-1, f"{node.name}_compressed", op)
+    small.outputs = [Output(small, 0, type=TensorType(element, shape))]
     wide = Node(-1, node.name, convert(destination_type=node.op.attributes["element_type"]), [small.outputs[0]])
     wide.rt_info = [*node.rt_info, {"name": "decompression", "version": "0"}]
     wide.outputs = [Output(wide, 0, node.outputs[0].names, type=node.outputs[0].type)]

@@ -77,6 +77,13 @@ def test_preprocessing_and_layouts(irrun, tmp_path: Path) -> None:
     assert "Convolution 'conv0' depends on the present layout" in irrun("edit", DIGITS, *words).err
 
 
+def test_compressed_weights(irrun, tmp_path: Path) -> None:
+    found = irrun("edit", DIGITS, "--convert", "int4,group=32,all-layers", "-o", tmp_path / "small.xml", "--json")
+    assert found.code == OK
+    assert found.json["constant_bytes"] < 0.35 * irrun("inspect", DIGITS, "--json").json["costs"]["constants"]
+    assert irload.compile_model(tmp_path / "small.xml")(IMAGE)[0].argmax() == 7
+
+
 @pytest.mark.parametrize(
     ("words", "fact"),
     [
@@ -86,6 +93,8 @@ def test_preprocessing_and_layouts(irrun, tmp_path: Path) -> None:
         (("--layout", "image"), "--layout 'image' is not of the form PORT=NHWC"),
         (("--embed", "blur=3"), "--embed 'blur=3': 'blur=3' is not one of input=NAME type=u8"),
         (("--embed", "mean=a"), "'mean=a' is not one of"),
+        (("--convert", "int3"), "format must be one of fp16, bf16, int8, int4"),
+        (("--convert", "int4,group=x"), "'group=x' is not one of group=64, group=none, all-layers"),
         (("--set-batch", "many"), "--set-batch 'many' is not a size"),
         (("--reshape", "image"), "--reshape 'image' is not of the form"),
         (("--strip", "everything"), "'everything' is not one of"),

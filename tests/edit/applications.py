@@ -10,6 +10,7 @@ import numpy as np
 
 import irload
 from irload import edit
+from irload.edit.draft import Draft
 from irload.graph import Output, constant_nodes
 from tests.edit.source import Edited, Source
 from tests.harness.case import Random
@@ -176,6 +177,43 @@ def embed(source: Source, rng: Random) -> Edited | None:
     return Edited(f"{port.any_name} {steps}", model, others, expected, codes=codes)
 
 
+def convert(source: Source, rng: Random) -> Edited | None:
+    """Weights in a random format, compared with the same weights restored in NumPy."""
+    formats = ["fp16", "bf16", "int8_asym", "int8_sym", "int4_sym", "int4_asym"]
+    format, size = pick(rng, formats), pick(rng, [None, 16, 32, 64, 128])
+    model = edit.convert(source.model, format, group_size=size, all_layers=bool(rng.random() < 0.5))
+    expected = list(irload.compile_model(restored(model), optimize=False)(source.given).values())
+    # The runtime multiplies codes by scales in f32, plain execution rounds the products to f16.
+    return Edited(f"{format} {size}", model, source.given, expected, by_runtime=1e-2)
+
+
+def restored(model: irload.Model) -> irload.Model:
+    """The model with constants of f32 in place of compressed weights, which NumPy restores and rounds to f16."""
+    draft = Draft(model)
+    values: dict[Output, Any] = {}
+    moved: dict[Output, Output] = {}
+    for node in draft.model.nodes:
+        if node not in draft.constant_nodes or not node.outputs:
+            continue
+        (output, *_), inputs = node.outputs, [values.get(i) for i in node.inputs]
+        if node.type == "Const":
+            values[output] = node.op.compute()
+        elif node.type in _RESTORING and all(v is not None for v in inputs):
+            values[output] = _RESTORING[node.type](*inputs)
+        if any(e.get("name") == "decompression" for e in node.rt_info) and output in values:
+            moved[output] = draft.constant(values[output].astype(output.type.element.dtype), "restored")
+    draft.rewire(moved)
+    return draft.finished()
+
+
+_RESTORING: dict[str, Callable[..., Any]] = {
+    "Convert": lambda v: v.astype(np.float32),
+    "Subtract": np.subtract,
+    "Multiply": lambda codes, scale: (codes * scale.astype(np.float32)).astype(np.float16),
+    "Reshape": np.reshape,
+}
+
+
 APPLICATIONS: dict[str, Apply] = {
     "extract": extract,
     "add_output": add_output,
@@ -186,4 +224,5 @@ APPLICATIONS: dict[str, Apply] = {
     "fold": fold,
     "layout": layout,
     "embed": embed,
+    "convert": convert,
 }

@@ -39,6 +39,7 @@ class Edited:
     given: list[Any]
     expected: list[Array]
     tolerance: float = TOLERANCE
+    by_runtime: float = BY_RUNTIME
     codes: frozenset[str] = frozenset({"IR702"})
     """The codes of findings that the edit may add: by default notes on outputs that nothing reads after a cut."""
 
@@ -114,7 +115,7 @@ class Source:
             return [*found, f"the runtime: {str(error)[:300]}"]
         own = {id(a): b for a, b in zip(self.outputs, self.by_runtime, strict=True)}
         expected = [own.get(id(a), a if self.is_exact else b) for a, b in zip(edited.expected, actual, strict=True)]
-        return found + _differences("the runtime", actual, expected, max(BY_RUNTIME, edited.tolerance))
+        return found + _differences("the runtime", actual, expected, max(edited.by_runtime, edited.tolerance))
 
 
 def run_file(file: Path, model: irload.Model, given: Sequence[Any]) -> list[Array]:

@@ -1,0 +1,124 @@
+"""Weights in fewer bits: f16, bf16, or integers of 8 or 4 bits with scales."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import cast
+
+import numpy as np
+
+from irload.core import element as et
+from irload.core.tensor import Array
+from irload.edit.chain import Chain
+from irload.edit.draft import Draft
+from irload.edit.quantization import MODES, Mode, quantized
+from irload.edit.weights import Weights, weights_of
+from irload.errors import InputInvalid
+from irload.graph import Output
+from irload.model import Model
+from irload.write.compress import Shorten, bfloats, halves, is_compressed, replacements
+
+__all__ = ["FORMATS", "convert"]
+
+SHORT = {"fp16": halves, "bf16": bfloats}
+"""The formats of 16 bits, with the functions that round constants."""
+ALIASES = {"int8": "int8_asym", "int4": "int4_sym"}
+FORMATS = (*SHORT, *ALIASES, *MODES)
+BACKUP = MODES["int8_asym"]
+"""The mode of layers for which 4 bits are too few, or whose size the group size does not divide."""
+
+LEAST = 8
+"""The fewest elements that share a scale: single numbers, such as frequencies, would only lose precision."""
+
+
+def convert(model: Model, format: str, *, group_size: int | None = 128, all_layers: bool = False) -> Model:
+    """The model with weights in fewer bits, restored in the graph, as OpenVINO's runtime executes compressed weights.
+
+    `format`: "fp16" or "bf16" stores the constants that OpenVINO's `save_model` selects in 16 bits, none in a quantized
+    model. "int8_asym" (or "int8"), "int8_sym", "int4_sym" (or "int4") and "int4_asym" store the weights of matrix
+    products, convolutions and embeddings as NNCF's `compress_weights` does without data: one scale per output channel;
+    for 4 bits per `group_size` elements of a channel, or per channel if that is None. With 4 bits, convolutions,
+    embeddings, the last matrix product and weights that the group size does not divide get 8 bits (int8_asym);
+    `all_layers=True` includes embeddings and the last product. Compressed weights, weights in bodies and weights that
+    would not become smaller are unchanged. Raises InputInvalid for an unknown format or group size, and the errors
+    of reading weights.
+    """
+    draft = Draft(model)
+    mode = MODES.get(ALIASES.get(format, format))
+    if mode is not None:
+        if group_size is not None and group_size < 1:
+            raise InputInvalid(f"group_size must be positive, or None for one scale per channel, found {group_size}")
+        _quantize(draft, mode, group_size, all_layers=all_layers)
+    elif format in SHORT:
+        _shorten(draft.model, SHORT[format])
+    else:
+        raise InputInvalid(f"format must be one of {', '.join(FORMATS)}, found '{format}'")
+    return draft.finished()
+
+
+def _shorten(model: Model, shorten: Shorten) -> None:
+    """Store the constants of all graphs in 16 bits."""
+    for graph in () if is_compressed(model) else list(model.walk()):
+        replaced = replacements(graph, shorten)
+        graph.nodes = [n for node in graph.nodes for n in replaced.get(node, (node,))]
+        moved = {node.outputs[0]: pair[1].outputs[0] for node, pair in replaced.items()}
+        for node in graph.nodes:
+            node.inputs = [moved.get(i, i) for i in node.inputs]
+
+
+def _quantize(draft: Draft, mode: Mode, group_size: int | None, *, all_layers: bool) -> None:
+    """Store the weights of the outer graph as integers."""
+    every = weights_of(draft.model)
+    last = next((w for w in reversed(every) if "MatMul" in w.kinds), None)
+    moved: dict[Output, Output] = {}
+    for weights in every:
+        precise = not all_layers and ("Gather" in weights.kinds or weights is last)
+        chosen, size = _choice(weights, mode, group_size, precise=precise)
+        shape = weights.constant.outputs[0].type.shape.static
+        shared = prod(shape[k] for k in weights.axes) if size is None else size
+        if shared >= LEAST and _is_smaller(weights, chosen, shared):
+            moved[weights.output] = _restored(draft, weights, chosen, size)
+    draft.rewire(moved)
+
+
+def _choice(weights: Weights, mode: Mode, group_size: int | None, *, precise: bool) -> tuple[Mode, int | None]:
+    """The mode for weights, and the size of groups, None for one scale per channel."""
+    if mode.element.bits == 8:
+        return mode, None
+    size = weights.constant.outputs[0].type.shape[weights.axes[0]].size
+    if precise or not weights.kinds <= {"MatMul", "Gather"} or size % (group_size or size):
+        return BACKUP, None
+    return mode, group_size
+
+
+def _is_smaller(weights: Weights, mode: Mode, shared: int) -> bool:
+    """True if codes, scales and zero points take fewer bits than the constant."""
+    factors = 16 + (0 if mode.symmetric else mode.element.bits)
+    return mode.element.bits + factors / shared < weights.constant.outputs[0].type.element.bits
+
+
+def _restored(draft: Draft, weights: Weights, mode: Mode, group_size: int | None) -> Output:
+    """Add the quantized weights, and the layers that restore them. Returns the restored tensor."""
+    values = cast(Array, weights.constant.op.compute())
+    shape, axes, final = values.shape, weights.axes, weights.output
+    if group_size is not None:
+        (axis,) = axes
+        values = values.reshape(*shape[:axis], -1, group_size, *shape[axis + 1 :])
+        axes = (axis + 1,)
+    found = quantized(values, mode, axes)
+    name = f"{final.node.name}_compressed"
+    codes = draft.constant(found.codes, name, mode.element)
+    chain = Chain(draft, codes)
+    chain.add("Convert", "convert", destination_type=et.f16)
+    if found.zero_point is not None:
+        zero = Chain(draft, draft.constant(found.zero_point, f"{name}/zero_point", mode.element))
+        zero.add("Convert", "convert", destination_type=et.f16)
+        chain.join("Subtract", "subtract_zero_point", zero.end)
+    chain.join("Multiply", "multiply_scale", draft.constant(found.scale, f"{name}/scale"))
+    if group_size is not None:
+        chain.add("Reshape", "reshape", np.array(shape, np.int64), special_zero=False)
+    if final.type.element is not et.f16:
+        chain.add("Convert", "restore", destination_type=final.type.element)
+        chain.end.node.rt_info = [{"name": "decompression", "version": "0"}]
+    chain.end.names, final.names = final.names, frozenset()
+    return chain.end
