@@ -19,7 +19,18 @@ from irload.openvino.tensors import as_strings
 from irload.openvino.types import element_of
 from irload.ops.registry import resolve
 
-__all__ = ["as_input", "constant", "create", "evaluated", "infer_node", "made", "parameter", "result", "variables"]
+__all__ = [
+    "as_input",
+    "constant",
+    "create",
+    "evaluated",
+    "infer_node",
+    "made",
+    "parameter",
+    "result",
+    "unwired",
+    "variables",
+]
 
 variables: dict[str, TensorType] = {}
 """The types of the variables that ReadValue nodes created from Python declare."""
@@ -46,6 +57,17 @@ def made(op: Op, inputs: Sequence[graph.Output] = (), name: str = "") -> graph.N
     node.name = name or unique_name(node)
     node.version = op.opset
     infer_node(node)
+    faces.link([node])
+    return node
+
+
+def unwired(type: str, opset: str, given: Mapping[str, Any]) -> graph.Node:
+    """A node without inputs, which gets them later."""
+    cls, _ = resolve(attributes.XML_NAMES.get(type, type), opset)
+    op, _ = cls.parse(attributes.named(cls, given))
+    node = graph.Node(-1, "", op)
+    node.id, node.name, node.version = faces.number_of(node), unique_name(node), op.opset
+    node.outputs = [graph.Output(node, 0)]
     faces.link([node])
     return node
 

@@ -7,6 +7,7 @@ from typing import Any, Self
 
 import irload.model
 from irload import graph
+from irload.errors import IRError
 from irload.openvino import authoring, copies, faces
 from irload.openvino.errors import OpenVINOError, raising
 from irload.openvino.model_edit import ModelEdit
@@ -123,7 +124,12 @@ class Model(ModelEdit, ModelInfo):
         from irload.runtime.compiled_model import CompiledModel
 
         compiled = CompiledModel(copies.clone(self._graph), optimize=False)
-        results = compiled([tensor._value() for tensor in input_tensors])  # pyright: ignore[reportPrivateUsage]
+        if len(input_tensors) < len(compiled.inputs) or len(output_tensors) < len(compiled.outputs):
+            raise IndexError(f"the model has {len(compiled.inputs)} inputs and {len(compiled.outputs)} outputs")
+        try:
+            results = compiled([tensor._value() for tensor in input_tensors])  # pyright: ignore[reportPrivateUsage]
+        except IRError as error:
+            raise OpenVINOError(f"Cannot evaluate model! {error}") from error
         for k, tensor in enumerate(output_tensors):
             made = Tensor._of(results[k], compiled.outputs[k].element_type)  # pyright: ignore[reportPrivateUsage]
             tensor.copy_from(made)

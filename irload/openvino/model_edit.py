@@ -27,10 +27,12 @@ class ModelEdit:
 
         An output that the model returns already is not added again. Returns the outputs of the Results.
         """
-        items: list[Any] = outputs if isinstance(outputs, list) else [outputs]
-        return [self._add_output(self._located(item)) for item in items]
+        if not isinstance(outputs, list):
+            return [self._add_output(self._located(outputs, ""))]
+        items: list[Any] = outputs
+        return [self._add_output(self._located(item, f" at index {k}")) for k, item in enumerate(items)]
 
-    def _located(self, item: Any) -> graph.Output:
+    def _located(self, item: Any, place: str) -> graph.Output:
         if isinstance(item, Output):
             return item._source  # pyright: ignore[reportPrivateUsage]
         nodes = self._graph.nodes
@@ -52,9 +54,13 @@ class ModelEdit:
             if node is None:
                 raise OpenVINOError(f"Model::add_output. Operation with name '{name}' was not found.")
             if not 0 <= index < len(node.outputs):
-                raise OpenVINOError(f"'{name}' has {len(node.outputs)} outputs; there is no output {index}")
+                raise OpenVINOError(
+                    f"Cannot add output {index}: operation {name} has only {len(node.outputs)} outputs."
+                )
             return node.outputs[index]
-        raise TypeError(f"Incorrect type of a value to add as output: {type(item)}; expected str, tuple or Output")
+        raise TypeError(
+            f"Incorrect type of a value to add as output{place}. Expected str, tuple or Output, found {type(item)}"
+        )
 
     def _add_output(self, source: graph.Output) -> Output:
         model = self._graph

@@ -153,7 +153,7 @@ class ModelInfo:
         """The position of a sink, −1 for another node."""
         node = value.node if isinstance(value, ConstOutput) else value
         if not isinstance(node, Node):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise TypeError(f"Incorrect argument type {type(value)}. Sink node is expected.")
+            raise TypeError("Incorrect argument type. Sink node is expected as argument.")
         return _index(self._graph.sinks, node)
 
     # -- nodes ---------------------------------------------------------------------------------------------------------

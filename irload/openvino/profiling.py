@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, ClassVar
 
 from irload.core.tensor import Array
+from irload.openvino.attributes import TYPE_NAMES
 from irload.openvino.enums import Choice
 
 if TYPE_CHECKING:
@@ -46,13 +47,14 @@ def profiled(compiled: CompiledModel, inputs: Sequence[Array], *, enabled: bool)
     if not enabled:
         for node in compiled.model.nodes:
             info = ProfilingInfo()
-            info.node_name, info.node_type = node.name, node.type
+            info.node_name, info.node_type = node.name, TYPE_NAMES.get(node.type, node.type)
             found.append(info)
         return found
     for step in compiled.profile([*inputs], rounds=1):
         info = ProfilingInfo()
         info.status = Status.EXECUTED
-        info.node_name, info.node_type, info.exec_type = step.layer, step.operation, step.kernel
+        last = step.origin[-1].type if step.origin else step.operation
+        info.node_name, info.node_type, info.exec_type = step.layer, TYPE_NAMES.get(last, last), step.kernel
         info.real_time = info.cpu_time = timedelta(seconds=step.seconds)
         found.append(info)
     return found

@@ -33,6 +33,8 @@ class RequestTensors:
         self._lent: set[int] = set()
         """Outputs whose array the caller has: a tensor of this output is a copy."""
         self._results: Sequence[Array] | None = None
+        self._batches: dict[int, Sequence[Tensor]] = {}
+        """The tensors of inputs that consist of one tensor per item of the batch."""
 
     def _require_idle(self) -> None:
         raise NotImplementedError
@@ -115,6 +117,8 @@ class RequestTensors:
 
     def _values(self) -> list[Array]:
         """The values of the inputs in irload's storage dtypes."""
+        for index, tensors in self._batches.items():
+            self._in[index] = _joined(tensors)
         return [tensor._value() for tensor in self.input_tensors]  # pyright: ignore[reportPrivateUsage]
 
     def _is_given(self, index: int, array: Array) -> bool:
@@ -165,6 +169,7 @@ class RequestTensors:
             )
         if is_input:
             self._require_shape(index, tensor.shape)
+            self._batches.pop(index, None)
             self._in[index] = tensor
         else:
             self._out[index] = tensor
@@ -182,10 +187,10 @@ class RequestTensors:
         """Set one input from tensors of one item each, concatenated along the batch axis."""
         if not tensors:
             raise OpenVINOError("a batch has at least one tensor")
-        axis = 0
-        values = [tensor._value() for tensor in tensors]  # pyright: ignore[reportPrivateUsage]
-        joined = np.concatenate(values, axis)
-        self._place(key, Tensor._of(joined, element_of(tensors[0].element_type)))  # pyright: ignore[reportPrivateUsage]
+        index = self._input_index(key)
+        self._batches.pop(index, None)
+        self._place(index, _joined(tensors))
+        self._batches[index] = tensors
 
     # -- tensors by index, name and port -------------------------------------------------------------------------------
 
@@ -193,6 +198,8 @@ class RequestTensors:
         """The tensor of an input or output by name or port."""
         self._require_idle()
         is_input, index = self._located(key)
+        if is_input and index in self._batches:
+            raise OpenVINOError("get_tensor shall not be used together with batched set_tensors/set_input_tensors")
         return self._input(index) if is_input else self._output(index)
 
     def set_tensor(self, key: Any, tensor: Tensor) -> None:
@@ -238,6 +245,12 @@ class RequestTensors:
         self._require_idle()
         for key, tensor in outputs.items():
             self._place(key, tensor, output=isinstance(key, int))
+
+
+def _joined(tensors: Sequence[Tensor]) -> Tensor:
+    """One tensor of the items of a batch."""
+    values = [tensor._value() for tensor in tensors]  # pyright: ignore[reportPrivateUsage]
+    return Tensor._of(np.concatenate(values), element_of(tensors[0].element_type))  # pyright: ignore[reportPrivateUsage]
 
 
 def _only(index: int | None, count: int, what: str) -> int:

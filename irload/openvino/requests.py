@@ -67,7 +67,7 @@ class InferRequest(RequestTensors):
         start = perf_counter()
         owner = self._owner
         self._running.compiled = owner._compiled  # pyright: ignore[reportPrivateUsage]
-        values = [tensor._value() for tensor in self.input_tensors]  # pyright: ignore[reportPrivateUsage]
+        values = self._values()
         with owner._slots:  # pyright: ignore[reportPrivateUsage]
             result = self._running.infer(values)
         self._store(cast("Sequence[Array]", [*result.values()]))

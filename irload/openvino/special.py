@@ -75,8 +75,10 @@ def read_value(*given: Any, **named: Any) -> Node:
 
 
 @raising
-def assign(new_value: Any, variable: Any = None, name: str = "", *, variable_id: str | None = None) -> Node:
-    """The assignment of a variable, by its id or a Variable."""
+def assign(new_value: Any = None, variable: Any = None, name: str = "", *, variable_id: str | None = None) -> Node:
+    """The assignment of a variable, by its id or a Variable. Without arguments it is wired later."""
+    if new_value is None:
+        return adapter(authoring.unwired("Assign", "opset6", {"variable_id": ""}))
     key = variable_id if variable is None else variable
     key = key.info.variable_id if isinstance(key, Variable) else key
     node = authoring.create("Assign", "opset6", [as_output(new_value)], {"variable_id": key})

@@ -13,6 +13,7 @@ import irload
 import irload.openvino as irov
 from irload.openvino import factories, opsets
 from irload.openvino.attributes import XML_NAMES
+from irload.openvino.utils.node_factory import NodeFactory
 from irload.ops.registry import registered, resolve
 from tests.harness import runtime
 from tests.harness.case import GENERATORS
@@ -26,7 +27,6 @@ PARAMETERS = ("Parameter", "Const", "Result")
 
 def built(case):
     """A model of one operation of a case, built by the factory of its opset; None where no IR of it is valid."""
-    number = int(case.version.removeprefix("opset"))
     inputs, nodes = [], []
     for k, given in enumerate(case.inputs):
         if given.constant:
@@ -35,7 +35,7 @@ def built(case):
             inputs.append(irov.op.Parameter(irov.types.type_of(given.element), given.value.shape))
             inputs[-1].friendly_name = f"in{k}"
             nodes.append(inputs[-1])
-    create = irov.utils.node_factory(number).create
+    create = NodeFactory(case.version).create
     node = create(case.type, [n.output(0) for n in nodes], dict(case.attributes))
     return irov.Model([irov.op.Result(o) for o in node.outputs()], inputs, "case")
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from irload.openvino import authoring, faces
-from irload.openvino.errors import OpenVINOError, UserInputError
-from irload.openvino.node import Node, as_output
+from irload.openvino import faces
+from irload.openvino.errors import OpenVINOError
+from irload.openvino.node import Node
 from irload.openvino.ports import Output
 
-__all__ = ["NodeFactory", "deprecated", "node_factory", "numpy_to_c", "replace_node", "replace_output_update_name"]
+__all__ = ["deprecated", "make_postponed_constant", "numpy_to_c", "replace_node", "replace_output_update_name"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -41,6 +41,16 @@ def replace_output_update_name(output: Output, replacement: Output) -> bool:
     return True
 
 
+def make_postponed_constant(element_type: Any, shape: Any, maker: Callable[..., Any]) -> Node:
+    """A constant whose values a function writes into a tensor; it is called at once."""
+    from irload.openvino.nodes import Constant
+    from irload.openvino.tensors import Tensor
+
+    tensor = Tensor(element_type, shape)
+    made = maker(tensor) if callable(maker) else None
+    return Constant(made if isinstance(made, Tensor) else tensor)
+
+
 def numpy_to_c(array: Any) -> int:
     """The address of the memory of an array."""
     return array.ctypes.data
@@ -49,28 +59,3 @@ def numpy_to_c(array: Any) -> int:
 def deprecated(*_: Any, **__: Any) -> Callable[[F], F]:
     """A decorator that returns the function unchanged."""
     return lambda function: function
-
-
-class NodeFactory:
-    """Creates nodes by type: `NodeFactory("opset13").create("Relu", [output], {})`."""
-
-    def __init__(self, opset_version: str = "opset13") -> None:
-        self._opset = opset_version
-
-    def create(
-        self,
-        op_type_name: str,
-        arguments: Sequence[Node | Output] | None = None,
-        attributes: Mapping[str, Any] | None = None,
-    ) -> Node:
-        """A node of an operation, with inputs and attributes by their names in the IR."""
-        if arguments is None:
-            raise UserInputError(f'Error: cannot create "{op_type_name}" op without arguments.')
-        inputs = [o for a in arguments for o in ([a] if isinstance(a, Output) else a.outputs())]
-        sources = [as_output(o) for o in inputs]
-        return faces.adapter(authoring.create(op_type_name, self._opset, sources, attributes))
-
-
-def node_factory(number: int) -> NodeFactory:
-    """The factory of an opset."""
-    return NodeFactory(f"opset{number}")

@@ -1,0 +1,46 @@
+"""`openvino.utils.node_factory`: nodes by type."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from irload.openvino import authoring, faces
+from irload.openvino.errors import UserInputError
+from irload.openvino.node import Node, as_output
+from irload.openvino.ports import Output
+
+__all__ = ["NodeFactory", "_get_node_factory"]
+
+DEFAULT_OPSET = "opset13"
+
+
+class NodeFactory:
+    """Creates nodes by type: `NodeFactory("opset13").create("Relu", [output], {})`."""
+
+    def __init__(self, opset_version: str = DEFAULT_OPSET) -> None:
+        self._opset = opset_version
+
+    def create(
+        self,
+        op_type_name: str,
+        arguments: Sequence[Node | Output] | None = None,
+        attributes: Mapping[str, Any] | None = None,
+    ) -> Node:
+        """A node of an operation, with inputs and attributes by their names in the IR."""
+        if arguments is None:
+            raise UserInputError(f'Error: cannot create "{op_type_name}" op without arguments.')
+        inputs = [o for a in arguments for o in ([a] if isinstance(a, Output) else a.outputs())]
+        sources = [as_output(o) for o in inputs]
+        return faces.adapter(authoring.create(op_type_name, self._opset, sources, attributes))
+
+    def add_extension(self, extension: Any) -> None:
+        """Load operations, as `Core.add_extension` does."""
+        from irload.openvino.core import Core
+
+        Core().add_extension(extension)
+
+
+def _get_node_factory(opset_version: str | None = None) -> NodeFactory:
+    """The factory of an opset, as generated code of the runtime requests it."""
+    return NodeFactory(opset_version or DEFAULT_OPSET)
