@@ -13,6 +13,7 @@ from irload.openvino import opsets
 _DEFINED_IN = {
     "core": ("Core", "compile_model"),
     "compiled": ("CompiledModel",),
+    "custom": ("AttributeVisitor", "Op"),
     "dimensions": ("Dimension", "PartialShape", "Symbol"),
     "layouts": ("Layout",),
     "model": ("Model",),

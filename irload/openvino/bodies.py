@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, cast
 
 import irload.model
@@ -35,6 +36,8 @@ class _WithBodies(Node):
     _type = ""
     _opset = ""
     _names: Sequence[str] = ("body",)
+    _models: Mapping[str, Model] = MappingProxyType({})
+    """The models that were set as bodies."""
 
     def _begin(self, inputs: Sequence[Any]) -> None:
         cls, _ = resolve(self._type, self._opset)
@@ -49,6 +52,8 @@ class _WithBodies(Node):
         return self._node.op.attributes[name]
 
     def _body(self, name: str) -> Model:
+        if name in self._models:
+            return self._models[name]
         body = cast(graph.Graph, self._subgraph(name).body)
         made = irload.model.Model(body.nodes, body.parameters, body.results, body.sinks, body.file)
         return Model._of(made)  # pyright: ignore[reportPrivateUsage]
@@ -62,6 +67,7 @@ class _WithBodies(Node):
 
     def _set_body(self, name: str, body: Model) -> None:
         model = body._graph  # pyright: ignore[reportPrivateUsage]
+        self._models = {**self._models, name: body}
         self._set(name, body=graph.Graph(model.nodes, model.parameters, model.results, model.sinks, model.file))
 
     def _add_input(self, value: Any) -> int:

@@ -31,6 +31,9 @@ kinds: dict[str, type[Node]] = {}
 def adapter(node: graph.Node) -> Node:
     """The adapter of a graph node: the same object as long as one exists."""
     found = _adapters.get(id(node))  # the adapter keeps the node alive, so its id is not reused
+    owner = getattr(node.op, "node", None)  # of an operation that is written in Python
+    if owner is not None and owner._belongs_to(node):
+        return owner
     if found is None or found._node is not node:  # pyright: ignore[reportPrivateUsage]
         kind = kinds.get(node.type) or kinds[""]
         found = kind.__new__(kind)

@@ -44,6 +44,7 @@ class Model(ModelEdit, ModelInfo):
         self._model = model
         self._seen = -1
         self._linked = False
+        self._extra = []
         self._number = faces.number_of(graph.Node(-1, "", _NOTHING))
 
     @property

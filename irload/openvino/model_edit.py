@@ -18,6 +18,8 @@ __all__ = ["ModelEdit"]
 class ModelEdit:
     """The editing side of a model."""
 
+    _extra: list[Any]
+
     @property
     def _graph(self) -> irload.model.Model:
         raise NotImplementedError
@@ -87,7 +89,9 @@ class ModelEdit:
         self._extend(self._graph.sinks, sinks, "Assign")
 
     def add_variables(self, variables: Iterable[Any]) -> None:
-        """Accept variables: the nodes that read and assign them declare them."""
+        """Add variables that no node reads or assigns yet."""
+        known = {v.info.variable_id for v in self._extra}
+        self._extra += [v for v in variables if v.info.variable_id not in known]
 
     def _extend(self, nodes: list[graph.Node], added: Iterable[Node], kind: str) -> None:
         for item in added:
@@ -110,7 +114,8 @@ class ModelEdit:
         _remove(self._graph.sinks, sink)
 
     def remove_variable(self, variable: Any) -> None:
-        """Accept the removal of a variable, which exists as long as nodes read or assign it."""
+        """Remove a variable. One that nodes read or assign exists as long as these."""
+        self._extra = [v for v in self._extra if v is not variable]
 
     def replace_parameter(self, parameter_index: int, parameter: Node) -> None:
         """Replace a Parameter by another, which feeds its consumers."""

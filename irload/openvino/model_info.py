@@ -8,10 +8,11 @@ from typing import Any
 import irload.model
 from irload import graph
 from irload.openvino import copies, faces
-from irload.openvino.dimensions import PartialShape, dims_of
+from irload.openvino.dimensions import PartialShape
 from irload.openvino.errors import OpenVINOError
 from irload.openvino.node import Node
 from irload.openvino.ports import ConstOutput, Output
+from irload.openvino.reshape import shape_value
 from irload.openvino.rt_info import OVAny, RTMap, plain
 from irload.openvino.types import Type
 from irload.openvino.variables import Variable, VariableInfo
@@ -25,6 +26,8 @@ class ModelInfo:
 
     _model: irload.model.Model
     _number: int
+    _extra: list[Variable]
+    """Variables that were added, and no node reads."""
 
     @property
     def _graph(self) -> irload.model.Model:
@@ -184,13 +187,16 @@ class ModelInfo:
 
     def _reads(self, shapes: Mapping[str, Any]) -> dict[graph.Node, Any]:
         """The new shapes of the ReadValue nodes of variables by id."""
+        if any(not isinstance(name, str) for name in shapes):  # pyright: ignore[reportUnnecessaryIsInstance]
+            wrong = next(name for name in shapes if not isinstance(name, str))  # pyright: ignore
+            raise TypeError(f"Incorrect key type {type(wrong)} to reshape a model, expected values as str.")
         found = {n.op.attributes["variable_id"]: n for n in self._graph.nodes if n.type == "ReadValue"}
         unknown = sorted(shapes.keys() - found.keys())
         if unknown:
             raise OpenVINOError(
                 f"the model has no variable '{unknown[0]}'; it has {', '.join(sorted(found)) or 'none'}"
             )
-        return {found[name]: dims_of(shape) for name, shape in shapes.items()}
+        return {found[name]: shape_value(shape) for name, shape in shapes.items()}
 
     def get_variables(self) -> list[Variable]:
         """The variables."""
@@ -201,7 +207,7 @@ class ModelInfo:
                 source = node.outputs[0].type if node.outputs else node.inputs[0].type
                 if name not in names or node.type == "ReadValue":
                     names[name] = VariableInfo._of(name, source)  # pyright: ignore[reportPrivateUsage]
-        return [Variable(info) for info in names.values()]
+        return [*map(Variable, names.values()), *self._extra]
 
     variables = property(get_variables, doc="The variables.")
 

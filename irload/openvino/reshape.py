@@ -13,7 +13,7 @@ from irload.openvino.errors import OpenVINOError
 from irload.openvino.ports import ConstOutput
 from irload.openvino.vectors import Shape as StaticShape
 
-__all__ = ["input_of", "shapes_by_parameter"]
+__all__ = ["input_of", "shape_value", "shapes_by_parameter"]
 
 
 def shapes_by_parameter(model: irload.model.Model, given: Any) -> dict[graph.Node, Shape]:
@@ -24,7 +24,7 @@ def shapes_by_parameter(model: irload.model.Model, given: Any) -> dict[graph.Nod
                 f"one shape was given for a model of {len(model.parameters)} inputs; give a dict by name or index"
             )
         given = {0: given}
-    return {input_of(model, key): _shape(value) for key, value in cast("Mapping[Any, Any]", given).items()}
+    return {input_of(model, key): shape_value(value) for key, value in cast("Mapping[Any, Any]", given).items()}
 
 
 def input_of(model: irload.model.Model, key: Any) -> graph.Node:
@@ -48,7 +48,8 @@ def input_of(model: irload.model.Model, key: Any) -> graph.Node:
     raise OpenVINOError(f"Input for tensor name '{key}' is not found.")
 
 
-def _shape(value: Any) -> Shape:
+def shape_value(value: Any) -> Shape:
+    """The dims of a shape in one of the forms that `reshape` takes. Raises TypeError."""
     if not isinstance(value, PartialShape | StaticShape | str | list | tuple):
         raise TypeError(
             f"Incorrect value type {type(value)} to reshape a model, "

@@ -35,9 +35,12 @@ class OVAny:
 
     def aslist(self, kind: Any = None) -> list[Any]:
         """The value as a list; an empty text or map is an empty list."""
-        items: list[Any] = list(self.value) if isinstance(self.value, list | tuple) else [self.value]
-        if not isinstance(self.value, list | tuple) and not self.value:
-            return []
+        if isinstance(self.value, str):
+            items: list[Any] = self.value.split()  # as files have lists
+        elif isinstance(self.value, list | tuple):
+            items = [*self.value]
+        else:
+            items = [self.value] if self.value else []
         return items if kind is None else [kind(item) for item in items]
 
     def __getitem__(self, key: Any) -> Any:
@@ -56,7 +59,7 @@ class OVAny:
         return bool(self.value)
 
     def __repr__(self) -> str:
-        return f"<OVAny class at {id(self):#x}: {self.value!r}>" if False else repr(self.value)
+        return repr(self.value)
 
 
 class RTMap(MutableMapping[str, Any]):
@@ -65,8 +68,11 @@ class RTMap(MutableMapping[str, Any]):
     def __init__(self, items: MutableMapping[str, Any] | None = None) -> None:
         self._items: MutableMapping[str, Any] = {} if items is None else items
 
-    def __getitem__(self, key: str) -> OVAny:
-        return _Item(self._items, key) if key in self._items else _missing(key)
+    def __getitem__(self, key: str) -> Any:
+        if key not in self._items:
+            raise KeyError(key)
+        value = self._items[key]
+        return value if isinstance(value, dict) else _Item(self._items, key)
 
     def __setitem__(self, key: str, value: Any) -> None:
         self._items[key] = plain(value)
@@ -100,10 +106,6 @@ class _Item(OVAny):
         """Replace the value here and in the map."""
         super().set(value)
         self._of[self._key] = self.value
-
-
-def _missing(key: str) -> OVAny:
-    raise KeyError(key)
 
 
 def plain(value: Any) -> Any:

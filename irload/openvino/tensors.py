@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from math import prod
 from typing import Any, Self, cast
+from warnings import warn
 
 import numpy as np
 
@@ -97,14 +98,22 @@ class Tensor:
 
     def _of_port(self, port: Any, array: Array | None = None) -> None:
         element, shape = element_of(port.get_element_type()), port.get_partial_shape()
-        if array is not None:
-            self._over(array, array.shape if shape.is_dynamic else shape.to_shape(), type_of(element))
-        else:
-            self._allocate(element, tuple(d.get_length() if d.is_static else 0 for d in shape))
+        if shape.rank.is_dynamic:
+            self._allocate(element, (0,))
+            return
+        sizes = tuple(d.get_length() if d.is_static else 0 for d in shape)
+        if array is None or shape.is_dynamic:
+            self._allocate(element, sizes)
+            return
+        if prod(sizes) > array.size:
+            raise OpenVINOError("Shape of the port exceeds shape of the array.")
+        if prod(sizes) < array.size:
+            warn("Shape of the port is smaller than shape of the array.", RuntimeWarning, stacklevel=4)
+        self._over(array, sizes, type_of(element))
 
     def _view(self, source: Tensor, begin: Sequence[int] = (), end: Sequence[int] = ()) -> None:
         if source._element.bits < 8 and source._element is not string and (len(begin) or len(end)):
-            raise OpenVINOError("a part of a tensor of packed elements has no memory of whole bytes")
+            raise OpenVINOError("ROI Tensor for types with bitwidths less then 8 bit is not implemented")
         part = tuple(map(slice, begin, end))
         if any(a > b for a, b in zip(begin, end, strict=True)) or any(
             b > n for b, n in zip(end, source._shape, strict=False)
@@ -168,7 +177,7 @@ class Tensor:
     def strides(self) -> Strides:
         """The distances of consecutive elements in bytes. Raises for packed types."""
         if self._element.bits < 8 and self._element is not string:
-            raise OpenVINOError(f"tensors of the packed type {self._element} have no strides")
+            raise OpenVINOError("Could not get strides for types with bitwidths less then 8 bit.")
         return Strides(self._data.strides)
 
     @property
@@ -239,7 +248,7 @@ class Tensor:
     def is_continuous(self) -> bool:
         """True if the elements are consecutive in row-major order. Raises for packed types."""
         if self._element.bits < 8 and self._element is not string:
-            raise OpenVINOError(f"tensors of the packed type {self._element} have no strides")
+            raise OpenVINOError("Could not get strides for types with bitwidths less then 8 bit.")
         return bool(self._data.flags.c_contiguous)
 
     @raising
@@ -251,7 +260,7 @@ class Tensor:
         fits = self._element is not string and self._element.bytes_for(prod(sizes)) <= self._data.nbytes
         if self._fixed and not (fits and self._data.flags.c_contiguous):
             raise OpenVINOError(
-                f"a tensor over memory of the caller of shape {self.shape} cannot grow to {list(sizes)}"
+                f"set_shape failed: memory of the caller of shape {self.shape} cannot grow to {list(sizes)}"
             )
         if fits and self._data.flags.c_contiguous and self._element.bits >= 8:
             self._data = self._data.reshape(-1)[: prod(sizes)].reshape(sizes)
