@@ -15,6 +15,7 @@ from irload.errors import InputInvalid
 from irload.options import CompileOptions
 from irload.runtime.compiled_model import CompiledModel
 from irload.text.folder import DETOKENIZER, TOKENIZER, Folder
+from irload.text.row_decoder import RowDecoder, row_decoder
 
 __all__ = ["Tokenizer"]
 
@@ -73,12 +74,20 @@ class Tokenizer:
         Raises ReadError without a detokenizer, and InputInvalid for other values.
         """
         if not isinstance(ids, np.ndarray) and all(isinstance(k, int | np.integer) for k in ids):
-            return self._decoded(np.array([ids], np.int64).reshape(1, -1))[0]
+            return self._row([int(k) for k in ids])
         if isinstance(ids, np.ndarray) and ids.ndim == 2:
             return self._decoded(ids)
         if isinstance(ids, np.ndarray) and ids.ndim == 1:
             return self._decoded(ids[None])[0]
-        return [self._decoded(np.array([row], np.int64).reshape(1, -1))[0] for row in ids]
+        return [self._row([int(k) for k in row]) for row in ids]
+
+    def _row(self, ids: list[int]) -> str:
+        if self._rows is not None:
+            try:
+                return self._rows.text(ids)
+            except OverflowError:  # which the model converts
+                pass
+        return self._decoded(np.array([ids], np.int64).reshape(1, -1))[0]
 
     def _decoded(self, ids: Array) -> list[str]:
         if ids.dtype.kind not in "iu":
@@ -88,6 +97,10 @@ class Tokenizer:
     @cached_property
     def _tokenizer(self) -> CompiledModel:
         return compile_model(self._folder.file(TOKENIZER), **self._options)
+
+    @cached_property
+    def _rows(self) -> RowDecoder | None:
+        return row_decoder(self._detokenizer.model) if self._options.get("optimize", True) else None
 
     @cached_property
     def _detokenizer(self) -> CompiledModel:

@@ -12,8 +12,9 @@ import pytest
 
 import irload
 from irload.errors import InputInvalid, ReadError
+from irload.text.row_decoder import row_decoder
 from tests.harness import runtime
-from tests.harness.tiers import NIGHTLY
+from tests.harness.tiers import NIGHTLY, tiered
 
 DATA = Path(__file__).parent / "data"
 KINDS = sorted(p.name for p in DATA.iterdir())
@@ -105,3 +106,19 @@ def test_errors(tmp_path: Path) -> None:
         irload.Tokenizer(tmp_path).encode("a")
     with pytest.raises(InputInvalid, match="integers"):
         irload.Tokenizer(DATA / "gpt2").decode(np.array([[0.5]]))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_rows_decode_as_by_the_model(kind: str) -> None:
+    fast, plain = irload.Tokenizer(DATA / kind), irload.Tokenizer(DATA / kind, optimize=False)
+    rng = random.Random(kind)
+    rows = [[rng.randrange(-2, 530) for _ in range(rng.randrange(20))] for _ in range(tiered(20, 400))]
+    rows += [fast.encode(text) for text in texts(3, 10)]
+    assert [fast.decode(row) for row in rows] == plain.decode(rows)
+    assert fast.decode([1 << 40, 5]) == plain.decode([1 << 40, 5])
+
+
+def test_other_detokenizers_are_left_to_the_model() -> None:
+    net = irload.read_model(DATA / "llama3" / "openvino_tokenizer.xml")
+    assert row_decoder(net) is None
+    assert row_decoder(irload.read_model(DATA / "llama3" / "openvino_detokenizer.xml")) is not None

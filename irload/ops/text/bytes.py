@@ -91,12 +91,13 @@ class CharsToBytes(Op, opset="extension"):
     def compute(self, *inputs: Array) -> tuple[Array, ...]:
         ragged_begins, ragged_ends, begins, ends, chars = inputs
         require_offsets(ragged_begins, ragged_ends, begins.size)
-        pieces = [_as_bytes(piece) for piece in pieces_of(begins, ends, chars)]
+        pieces = [bytes_of_characters(piece) for piece in pieces_of(begins, ends, chars)]
         rows = zip(ragged_begins.ravel().tolist(), ragged_ends.ravel().tolist(), strict=True)
         return joined((b"".join(pieces[first:last]) for first, last in rows), ragged_begins.shape)
 
 
-def _as_bytes(piece: bytes) -> bytes:
+def bytes_of_characters(piece: bytes) -> bytes:
+    """The bytes of a string of the alphabet."""
     text = piece.decode("utf-8", "surrogateescape")
     return b"".join(
         _TO_BYTES[ord(c)].encode("latin-1") if ord(c) in _TO_BYTES else c.encode("utf-8", "surrogateescape")

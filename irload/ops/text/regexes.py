@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from irload.core import attribute as attr
 from irload.core.element import boolean
 from irload.core.tensor import Array, TensorType
 from irload.errors import AttributeInvalid
-from irload.ops.text.patterns import Pattern, pattern_of
+from irload.ops.text.patterns import Pattern, Replacement, pattern_of
 from irload.ops.text.prepared import prepared
 from irload.ops.text.ragged import (
     LINE,
@@ -58,6 +60,12 @@ class RegexNormalization(TextOp, opset="extension"):
         skips = inputs[0] if len(inputs) == 3 else None
         replaced = self.tools.replaced(pattern, replacement, self.global_replace, begins, ends, chars, skips)
         return (*replaced, *inputs[:-2])
+
+    def change(self, pattern: Array, replacement: Array) -> Callable[[bytes], bytes]:
+        """The replacement of matches in single strings."""
+        source = text_of(pattern)
+        compiled, new = pattern_of(_OUTDATED.get(source, source)), Replacement(text_of(replacement))
+        return lambda text: compiled.substituted(text, new, everywhere=self.global_replace)
 
 
 class SpecialTokensSplit(TextOp, opset="extension"):

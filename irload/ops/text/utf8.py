@@ -28,8 +28,11 @@ class UTF8Validate(Op, opset="extension"):
         return strings_of(begins.shape)
 
     def compute(self, begins: Array, ends: Array, chars: Array) -> tuple[Array, ...]:
-        mark = REPLACEMENT if self.replace_mode else b""
-        return joined((validated(piece, mark) for piece in pieces_of(begins, ends, chars)), begins.shape)
+        return joined(map(self.change, pieces_of(begins, ends, chars)), begins.shape)
+
+    def change(self, text: bytes) -> bytes:
+        """The valid text of a string."""
+        return validated(text, REPLACEMENT if self.replace_mode else b"")
 
 
 def validated(data: bytes, mark: bytes) -> bytes:
