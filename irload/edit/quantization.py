@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from irload.core import element as et
 from irload.core.element import ElementType
 from irload.core.tensor import Array
-from irload.record import record
 
 __all__ = ["MODES", "Mode", "Quantized", "quantized"]
 
 
-@record()
+@dataclass(frozen=True, slots=True)
 class Mode:
     """One way to store weights: `symmetric` without zero points, or by unsigned codes with zero points."""
 
@@ -37,7 +37,7 @@ MODES = {
 """The modes by NNCF's names."""
 
 
-@record(eq=False)
+@dataclass(frozen=True, slots=True, eq=False)
 class Quantized:
     """Weights (codes − zero_point) · scale, with scales of f16. The zero points are codes; None if they are zero."""
 

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 from irload.core import element as et
 from irload.graph import Graph, Node, Output
-from irload.record import record
 
 __all__ = ["Weights", "weights_of"]
 
 FLOATS = (et.f32, et.f16, et.bf16)
 
 
-@record(eq=False)
+@dataclass(frozen=True, slots=True, eq=False)
 class Weights:
     """A constant of floats that a layer multiplies by.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Any
 
@@ -12,6 +11,7 @@ import numpy as np
 from irload.core.tensor import Array
 from irload.ops.text.dialect import converted
 from irload.ops.text.expressions import Atom, Program, Unfit
+from irload.record import record
 
 POINTS = 0x110000
 MATCHED = 1 << 15
@@ -20,7 +20,7 @@ START, DEAD = 1, 0
 _STATES, _SYMBOLS, _ATOMS = 4000, 250, 60
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Automaton:
     """The match of a pattern that starts at a position: the one that PCRE2 selects.
 

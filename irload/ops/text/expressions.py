@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from irload.ops.text.dialect import tokens
+from irload.record import record
 
 LARGEST = 2000
 """The most instructions of a program."""
@@ -24,7 +25,7 @@ class Unfit(Exception):
     """A pattern that needs backtracking, or another syntax."""
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Atom:
     """A set of characters: the text of a pattern that matches one of them."""
 
@@ -32,7 +33,7 @@ class Atom:
     ignores_case: bool = False
 
 
-@dataclass(slots=True)
+@record(frozen=False)
 class Instruction:
     """Continue at one of `next`, in this order of preference; None in a program: a match.
 
@@ -48,7 +49,7 @@ Emit = Callable[[int], int]
 """Appends instructions that continue at an index, and returns the index of the first one."""
 
 
-@dataclass(slots=True)
+@record(frozen=False)
 class Part:
     """A part of a pattern; `empty`: it matches the empty text, perhaps depending on the next character."""
 
@@ -56,7 +57,7 @@ class Part:
     empty: bool
 
 
-@dataclass(slots=True)
+@record(frozen=False)
 class Program:
     """The instructions of a pattern, and the index of the first one."""
 

@@ -23,6 +23,7 @@ from irload.plan.backends.llvm.launching import launched
 from irload.plan.backends.llvm.target import AVX2, AVX512, Target, _flags  # pyright: ignore[reportPrivateUsage]
 from irload.plan.backends.llvm.values import vec_type
 from irload.plan.ir.steps import IDENTITY
+from tests.harness.tiers import tiered
 from tests.plan.llvm.harness import guarded
 
 VNNI = replace(AVX512, name="vnni", flags=AVX512.flags | {"avx512_vnni"}, features="+avx512vnni")
@@ -77,10 +78,10 @@ def product(a: Array, b: Array, target: Target, dot: Dot, threads: int) -> Array
 
 
 @pytest.mark.parametrize(("target", "dot"), DOCKED, ids=lambda x: x.name)
-def test_200_random_shapes_are_exact(target: Target, dot: Dot) -> None:
+def test_random_shapes_are_exact(target: Target, dot: Dot) -> None:
     rng = np.random.default_rng(0)
     sizes = [1, 2, 3, 4, 5, 7, 8, 13, 14, 16, 17, 31, 33, 64, 65, 100]
-    for _ in range(200):
+    for _ in range(tiered(40, 200)):
         rows, length, columns = (int(n) for n in rng.choice(sizes, 3))
         a, b = (rng.integers(-128, 128, shape).astype(np.int8) for shape in ((rows, length), (length, columns)))
         found = product(a, b, target, dot, int(rng.integers(1, 3)))

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from irload.plan.backends.llvm.builder import AnyInt, Bool, Function, Int, Pointer
+from irload.plan.backends.llvm.intrinsics import bits, load_byte
 from irload.plan.backends.llvm.kernel import Standalone
 from irload.record import record
 
@@ -59,18 +60,6 @@ class Arguments:
         return self._f.load_int(self._f["arguments"], 8 * self._count - 8)
 
 
-def load_byte(f: Function, pointer: Pointer, offset: AnyInt = 0) -> Int:
-    """Load a byte, 0 to 255."""
-    loaded = f.value("i8", f"load i8, ptr {pointer + offset}, align 1")
-    return f.value("i64", f"zext i8 {loaded} to i64")
-
-
-def load_u16(f: Function, pointer: Pointer, index: AnyInt) -> Int:
-    """Load element `index` of an array of u16."""
-    loaded = f.value("i16", f"load i16, ptr {pointer + index * 2}, align 2")
-    return f.value("i64", f"zext i16 {loaded} to i64")
-
-
 def load_i32(f: Function, pointer: Pointer, index: AnyInt) -> Int:
     """Load element `index` of an array of i32."""
     return f.load_short_int(pointer, index * 4)
@@ -85,14 +74,9 @@ def copy_bytes(f: Function, source: Pointer, to: Pointer, count: AnyInt) -> None
     """Copy bytes that do not overlap."""
 
     def body(k: Int, _: list[Any]) -> None:
-        f.store_scalar(f.value("i8", f"load i8, ptr {source + k}, align 1"), to, k)
+        f.store_scalar(load_byte(f, source, k).cast("trunc", "i8"), to, k)
 
     f.loop(0, count, 1, body)
-
-
-def bits(f: Function, operation: str, a: AnyInt, b: AnyInt) -> Int:
-    """An operation on bits, or a product modulo 2^64: and, or, xor, shl, lshr, mul."""
-    return f.value("i64", f"{operation} i64 {a}, {b}")
 
 
 def hashed_byte(f: Function, state: AnyInt, byte: Int) -> Int:

@@ -7,17 +7,16 @@ from collections.abc import Callable
 from typing import Any
 
 from irload.plan.backends.llvm.builder import AnyInt, Function, Int, Pointer
+from irload.plan.backends.llvm.intrinsics import bits, load_byte
 from irload.plan.backends.llvm.kernels.text.emit import (
     SEED,
     Arguments,
     TextKernel,
     Variables,
     WordTable,
-    bits,
     copy_bytes,
     hash_of,
     hashed_byte,
-    load_byte,
     load_i32,
     store_i32,
 )

@@ -6,15 +6,13 @@ from typing import Any
 
 from irload.ops.text.automaton import MATCHED, START
 from irload.plan.backends.llvm.builder import Function, Int, Pointer
+from irload.plan.backends.llvm.intrinsics import bits, load_byte, load_u16
 from irload.plan.backends.llvm.kernels.text.emit import (
     Arguments,
     TextKernel,
     Variables,
-    bits,
     copy_bytes,
-    load_byte,
     load_i32,
-    load_u16,
     store_i32,
 )
 from irload.record import record

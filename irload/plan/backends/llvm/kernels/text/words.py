@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from irload.plan.backends.llvm.builder import Function, Int
+from irload.plan.backends.llvm.intrinsics import load_byte
 from irload.plan.backends.llvm.kernels.text.emit import (
     SEED,
     Arguments,
@@ -13,7 +14,6 @@ from irload.plan.backends.llvm.kernels.text.emit import (
     copy_bytes,
     hash_of,
     hashed_byte,
-    load_byte,
     load_i32,
     store_i32,
 )
