@@ -187,6 +187,28 @@ def test_shapes_share_a_plan() -> None:
         assert "int8 by" in plan.explain(data)
 
 
+@pytest.mark.parametrize(("length", "transposed"), [(24, True), (24, False), (22, True)])
+def test_linear_layers_of_any_length(length: int, transposed: bool) -> None:
+    """Two of them with a residual, for three lengths of a sequence. 22 columns are not whole words: they stay f32."""
+    net = QuantizedNet(0)
+
+    def linear(x: Ref, columns: int, rows: int) -> Ref:
+        shape = (columns, rows) if transposed else (rows, columns)
+        weights = net.stored(*shape, channel=0 if transposed else 1, largest=31)
+        return net.op("MatMul", x, weights, transpose_a=False, transpose_b=transposed)
+
+    x = net.quantized(net.input(1, 7, length), -128)
+    y = net.op("ReLU", net.op("Add", linear(x, 40, length), net.constant(np.full((1, 1, 40), 2.0**-12, np.float32))))
+    y = net.op("Add", linear(net.quantized(y, 0.0, 0.25), length, 40), x)
+    model = net.model(y).reshape(f"1,?,{length}")
+    plan, plain = irload.compile_model(model, 1, precision="auto"), irload.compile_model(model, optimize=False)
+    for rows in (7, 1, 33):
+        data = np.random.default_rng(rows).standard_normal((1, rows, length)).astype(np.float32) * 8
+        np.testing.assert_allclose(plan(data)[0], plain(data)[0], 0, 1e-3)
+    counted = [line for line in plan.explain(data).splitlines() if "int8 by" in line]
+    assert sum(int(line.split()[0]) for line in counted) == (2 if length % 4 == 0 else 1)
+
+
 @pytest.mark.parametrize("target", [TILES, DOTS], ids=lambda t: t.name)
 def test_bf16_and_int8_in_one_plan(target: Target, monkeypatch: pytest.MonkeyPatch) -> None:
     """Convolutions in bf16 before and after one in integers."""
