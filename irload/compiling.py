@@ -27,13 +27,13 @@ def compile_model(
     which are about twice as fast. `tune=True` times the candidate kernels when a plan is created, and stores the choice
     in the user's cache (IRLOAD_CACHE_DIR). `jit`: compiled kernels, which require `irload[jit]`; None uses them if
     available, True requires them, False uses NumPy only. `precision`: the arithmetic of products: "f32", "bf16", which
-    requires a processor with AMX or AVX512_BF16, or "auto", bf16 if the processor is faster in it. `limits`:
-    bounds on the resources of running; None uses the limits that the model was read with. `mmap`: for a path, map its
-    .bin file (see `read_model`). `strict=True` raises for ports whose declaration differs from the inferred type, which
-    are warnings otherwise (`CompiledModel.warnings`): here, or in an inference whose shapes contradict a port. `cache`:
-    for a path, load the plan that an earlier process stored in the user's cache, which runs without reading the file,
-    or store it there (up to 1 GB, IRLOAD_MODEL_CACHE=off disables it), if all of its steps are compiled kernels. Files
-    are identified by content.
+    requires a processor with AMX or AVX512_BF16, or "auto", int8 for quantized data and weights, otherwise bf16 if the
+    processor is faster in it. `limits`: bounds on the resources of running; None uses the limits that the model was
+    read with. `mmap`: for a path, map its .bin file (see `read_model`). `strict=True` raises for ports whose
+    declaration differs from the inferred type, which are warnings otherwise (`CompiledModel.warnings`): here, or in an
+    inference whose shapes contradict a port. `cache`: for a path, load the plan that an earlier process stored in the
+    user's cache, which runs without reading the file, or store it there (up to 1 GB, IRLOAD_MODEL_CACHE=off disables
+    it), if all of its steps are compiled kernels. Files are identified by content.
 
     Raises Unsupported for a `jit` or `precision` that this machine cannot provide, InputInvalid for one that
     contradicts other `options` or the environment, TypeError for an unknown option, UnknownOperation naming every
