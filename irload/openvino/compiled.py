@@ -15,7 +15,7 @@ from irload.openvino.config import Config
 from irload.openvino.errors import OpenVINOError, unsupported
 from irload.openvino.model import Model
 from irload.openvino.ov_dict import OVDict
-from irload.openvino.ports import ConstOutput
+from irload.openvino.ports import ConstOutput, first_of
 from irload.openvino.requests import InferRequest
 from irload.openvino.state import VariableState
 
@@ -38,7 +38,7 @@ class CompiledModel:
         self._slots = BoundedSemaphore(self._config.streams)
         self._in = [ConstOutput(port.node, 0) for port in other.inputs]
         self._out = [ConstOutput(port.node, 0) for port in other.outputs]
-        self._request: InferRequest | None = None
+        self._infer_request: InferRequest | None = None
         self._pool: ThreadPoolExecutor | None = None
         self._process = os.getpid()
 
@@ -62,13 +62,17 @@ class CompiledModel:
         """The outputs."""
         return [*self._out]
 
-    def input(self, key: int | str | None = None) -> ConstOutput:
+    def input(
+        self, key: int | str | None = None, *, index: int | None = None, tensor_name: str | None = None
+    ) -> ConstOutput:
         """An input by index or tensor name; without either the only one."""
-        return _port(self._in, key, "input")
+        return _port(self._in, first_of(key, index, tensor_name), "input")
 
-    def output(self, key: int | str | None = None) -> ConstOutput:
+    def output(
+        self, key: int | str | None = None, *, index: int | None = None, tensor_name: str | None = None
+    ) -> ConstOutput:
         """An output by index or tensor name; without either the only one."""
-        return _port(self._out, key, "output")
+        return _port(self._out, first_of(key, index, tensor_name), "output")
 
     # -- inference -----------------------------------------------------------------------------------------------------
 
@@ -78,9 +82,9 @@ class CompiledModel:
 
     @property
     def _own(self) -> InferRequest:
-        if self._request is None:
-            self._request = self.create_infer_request()
-        return self._request
+        if self._infer_request is None:
+            self._infer_request = self.create_infer_request()
+        return self._infer_request
 
     def infer_new_request(self, inputs: Any = None) -> OVDict:
         """Run once with a new request."""

@@ -161,12 +161,19 @@ def _dimension(item: Any) -> Dimension:
     if isinstance(item, tuple | list):
         bounds: Any = item
         if len(bounds) != 2:
-            raise OpenVINOError(f"two elements are expected in the bounds of a dimension, found {item!r}")
+            raise TypeError(
+                "Two elements are expected in tuple(lower, upper) for dynamic dimension, "
+                f"but {len(bounds)} elements were given."
+            )
+        if not all(isinstance(bound, int) for bound in bounds):
+            kinds = ", ".join(str(type(bound)) for bound in bounds)
+            raise TypeError(f"Incorrect pair of types ({kinds}) for dynamic dimension, ints are expected.")
         return Dimension(*bounds)
     if isinstance(item, str | Dimension | int) or hasattr(item, "__index__"):
         return Dimension(item)
     raise TypeError(
-        f"incorrect type {type(item).__name__} for a dimension; expected int, str, Dimension, list or tuple"
+        f"Incorrect type {type(item)} for dimension. Expected types are: int, str, openvino.Dimension, list/tuple with "
+        "lower and upper values for dynamic dimension."
     )
 
 
@@ -287,7 +294,7 @@ class PartialShape:
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, list | tuple) and self.is_dynamic:
-            raise TypeError("a dynamic shape cannot be compared with a list or tuple; compare PartialShapes")
+            raise TypeError(f"Cannot compare dynamic shape with {type(other)}")
         if isinstance(other, PartialShape | Shape | list | tuple):
             return dims_of(self) == dims_of(other)
         return NotImplemented

@@ -11,7 +11,7 @@ from irload.openvino import copies, faces
 from irload.openvino.dimensions import PartialShape
 from irload.openvino.errors import OpenVINOError
 from irload.openvino.node import Node
-from irload.openvino.ports import ConstOutput, Output
+from irload.openvino.ports import ConstOutput, Output, first_of
 from irload.openvino.reshape import shape_value
 from irload.openvino.rt_info import OVAny, RTMap, plain
 from irload.openvino.types import Type
@@ -73,13 +73,17 @@ class ModelInfo:
         """The outputs of the Results."""
         return [Output(n, 0) for n in self._graph.results]
 
-    def input(self, key: int | str | None = None) -> Output:
+    def input(
+        self, key: int | str | None = None, *, index: int | None = None, tensor_name: str | None = None
+    ) -> Output:
         """An input by index or tensor name; without either the only one."""
-        return _port(self.inputs, key, "input")
+        return _port(self.inputs, first_of(key, index, tensor_name), "input")
 
-    def output(self, key: int | str | None = None) -> Output:
+    def output(
+        self, key: int | str | None = None, *, index: int | None = None, tensor_name: str | None = None
+    ) -> Output:
         """An output by index or tensor name; without either the only one."""
-        return _port(self.outputs, key, "output")
+        return _port(self.outputs, first_of(key, index, tensor_name), "output")
 
     @property
     def parameters(self) -> list[Node]:

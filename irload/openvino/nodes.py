@@ -109,14 +109,14 @@ class Parameter(Node):
 class Constant(Node):
     """A constant: `Constant(array)`, `Constant(tensor)`, or `Constant(Type.f32, [2, 2], [1, 2, 3, 4])`."""
 
-    def __init__(self, *given: Any, shared_memory: bool | None = None) -> None:
+    def __init__(self, *given: Any, shared_memory: bool | None = None, array: Any = None, tensor: Any = None) -> None:
         with translated():
-            first, *rest = given
+            first, *rest = given or (array if tensor is None else tensor,)
             if len(rest) >= 2:
-                array, element = _filled(first, rest[0], rest[1])
+                values, element = _filled(first, rest[0], rest[1])
             else:
-                array, element = _held(first, rest[0] if rest else shared_memory)
-            self._adopt(authoring.constant(array, element))
+                values, element = _held(first, rest[0] if rest else shared_memory)
+            self._adopt(authoring.constant(values, element))
 
     def _array(self) -> Array:
         return self._node.op.attributes["data"]()
@@ -192,7 +192,10 @@ def _held(source: Any, shared: bool | None) -> tuple[Array, Any]:
         element = element_of(source.element_type)
         values = source._value()  # pyright: ignore[reportPrivateUsage]
         return (values if shared or shared is None else values.copy()), element
-    tensor = Tensor(np.asarray(source), shared_memory=bool(shared))
+    array = np.asarray(source)
+    if shared and not array.flags.c_contiguous:
+        raise OpenVINOError("SHARED MEMORY MODE FOR THIS CONSTANT IS NOT APPLICABLE! The array is not C contiguous.")
+    tensor = Tensor(array, shared_memory=bool(shared))
     return tensor._value(), element_of(type_of(element_of(tensor.element_type)))  # pyright: ignore[reportPrivateUsage]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
+from warnings import warn
 from weakref import WeakKeyDictionary
 
 from irload import graph
@@ -19,7 +20,7 @@ from irload.openvino.vectors import Shape
 if TYPE_CHECKING:
     from irload.openvino.node import Node
 
-__all__ = ["ConstOutput", "DescriptorTensor", "Input", "Output", "source_of"]
+__all__ = ["ConstOutput", "DescriptorTensor", "Input", "Output", "first_of", "source_of"]
 
 _rt_info: WeakKeyDictionary[graph.Node, dict[tuple[str, int], dict[str, Any]]] = WeakKeyDictionary()
 """Metadata of ports by node: of its inputs and outputs."""
@@ -102,8 +103,8 @@ class ConstOutput:
 
     @property
     def rt_info(self) -> RTMap:
-        """The metadata of the port."""
-        return _metadata(self._node, "output", self._index)
+        """The metadata of the port, which is read only."""
+        return _ReadOnly(_items(self._node, "output", self._index))
 
     def get_names(self) -> set[str]:
         """`names`."""
@@ -166,7 +167,7 @@ class ConstOutput:
         return type(self)(self._node, self._index)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> ConstOutput:
-        raise TypeError(f"cannot deepcopy 'openvino.{type(self).__name__}' object.")
+        raise TypeError(f"Cannot deepcopy 'openvino.{type(self).__name__}' object.")
 
     def __repr__(self) -> str:
         names = ", ".join(sorted(self.names))
@@ -177,6 +178,11 @@ class Output(ConstOutput):
     """An output of a node in a graph that can be edited."""
 
     __slots__ = ()
+
+    @property
+    def rt_info(self) -> RTMap:
+        """The metadata of the port."""
+        return _metadata(self._node, "output", self._index)
 
     @staticmethod
     def _from_node(node: Node) -> Output:
@@ -362,10 +368,31 @@ class Input:
         return f"<Input: shape{self.get_partial_shape()} type: {self.get_element_type().type_name}>"
 
 
+def first_of(*keys: int | str | None) -> int | str | None:
+    """The key that is given, None if there is none: an index may be 0."""
+    return next((key for key in keys if key is not None), None)
+
+
 def source_of(node: graph.Node, index: int) -> graph.Output:
     """The graph's output; for a Result the output that feeds it."""
     return node.inputs[0] if node.type == "Result" else node.outputs[index]
 
 
 def _metadata(node: graph.Node, side: str, index: int) -> RTMap:
-    return RTMap(_rt_info.setdefault(node, {}).setdefault((side, index), {}))
+    return RTMap(_items(node, side, index))
+
+
+def _items(node: graph.Node, side: str, index: int) -> dict[str, Any]:
+    return _rt_info.setdefault(node, {}).setdefault((side, index), {})
+
+
+class _ReadOnly(RTMap):
+    """Metadata that should not be changed; as in the runtime, changes still work."""
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        warn("Setting rt_info via ConstOutput is deprecated; set it on a Model", DeprecationWarning, stacklevel=2)
+        super().__setitem__(key, value)
+
+    def __delitem__(self, key: str) -> None:
+        warn("Setting rt_info via ConstOutput is deprecated; set it on a Model", DeprecationWarning, stacklevel=2)
+        super().__delitem__(key)

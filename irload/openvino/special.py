@@ -14,6 +14,7 @@ from irload.openvino.errors import raising
 from irload.openvino.faces import adapter
 from irload.openvino.node import Node, as_output
 from irload.openvino.nodes import Constant, Parameter, Result
+from irload.openvino.ports import Output
 from irload.openvino.tensors import Tensor
 from irload.openvino.types import element_of, type_of
 from irload.openvino.variables import Variable
@@ -48,8 +49,9 @@ def constant(value: Any, dtype: Any = None, name: str | None = None, *, shared_m
 
 @raising
 def result(data: Any, name: str | None = None) -> Result:
-    """An output of a model."""
-    made = Result(data)
+    """An output of a model: of a node, an output, or numbers."""
+    source = authoring.as_input(data)
+    made = Result(Output(source.node, source.index))
     if name:
         made.friendly_name = name
     return made

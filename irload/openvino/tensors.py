@@ -76,7 +76,7 @@ class Tensor:
             self._data = as_strings(array)
             return
         if shared and not array.flags.c_contiguous:
-            raise OpenVINOError("shared_memory requires an array that is C contiguous")
+            raise OpenVINOError("SHARED MEMORY MODE FOR THIS TENSOR IS NOT APPLICABLE! The array is not C contiguous.")
         self._data = array if shared else np.array(array, order="C")
         self._data = self._data.view(type_of(self._element).to_dtype())
         self._fixed = shared

@@ -239,3 +239,26 @@ def test_a_closed_model_is_not_accessible():
         assert model.inputs
     with pytest.raises(AttributeError, match="no longer accessible"):
         _ = model.inputs
+
+
+def test_ports_by_keyword():
+    def script(ov):
+        model = small(ov)
+        compiled = ov.Core().compile_model(model, "CPU")
+        for found in (model, compiled):
+            yield found.input(index=1).any_name, found.input(tensor_name="b").index, found.output(index=0).names
+        processor = ov.preprocess.PrePostProcessor(model)
+        processor.input(tensor_name="a").tensor().set_element_type(ov.Type.u8)
+        processor.input(input_index=1).tensor().set_element_type(ov.Type.i32)
+        yield processor.build().inputs
+        yield (
+            ops_result(ov).shape,
+            failure(lambda: ov.properties.cache_dir(6)),
+            failure(lambda: ov.properties.supported_properties("x")),
+        )
+
+    same(script)
+
+
+def ops_result(ov):
+    return opset(ov).result(np.zeros((3, 2), np.float32))

@@ -10,6 +10,7 @@ from irload.openvino.errors import OpenVINOError, raising
 from irload.openvino.layouts import Layout
 from irload.openvino.model import Model
 from irload.openvino.nodes import layout_of, set_layout_of
+from irload.openvino.ports import first_of
 from irload.openvino.preprocess.axes import axis_of, permutation
 from irload.openvino.preprocess.formats import PLANES, ColorFormat, plane_shapes
 from irload.openvino.preprocess.info import InputInfo, InputTensorInfo, OutputInfo
@@ -27,8 +28,11 @@ class PrePostProcessor:
         self._inputs = {node: InputInfo() for node in model._graph.parameters}  # pyright: ignore[reportPrivateUsage]
         self._outputs = {node: OutputInfo() for node in model._graph.results}  # pyright: ignore[reportPrivateUsage]
 
-    def input(self, key: int | str | None = None) -> InputInfo:
+    def input(
+        self, key: int | str | None = None, *, input_index: int | None = None, tensor_name: str | None = None
+    ) -> InputInfo:
         """An input by index or tensor name; without either the only one."""
+        key = first_of(key, input_index, tensor_name)
         if key is None:
             if len(self._inputs) != 1:
                 raise OpenVINOError(f"the model has {len(self._inputs)} inputs; select one by index or name")
@@ -37,8 +41,11 @@ class PrePostProcessor:
             raise OpenVINOError(f"there is no input {key}; the model has {len(self._inputs)}")
         return self._inputs[input_of(self._model._graph, key)]  # pyright: ignore[reportPrivateUsage]
 
-    def output(self, key: int | str | None = None) -> OutputInfo:
+    def output(
+        self, key: int | str | None = None, *, output_index: int | None = None, tensor_name: str | None = None
+    ) -> OutputInfo:
         """An output by index or tensor name; without either the only one."""
+        key = first_of(key, output_index, tensor_name)
         if isinstance(key, int) and not 0 <= key < len(self._outputs):
             raise OpenVINOError(f"there is no output {key}; the model has {len(self._outputs)}")
         return self._outputs[self._model.output(key)._node]  # pyright: ignore[reportPrivateUsage]

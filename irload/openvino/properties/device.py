@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from irload.openvino.enums import Choice
-from irload.openvino.properties.names import Property
+from irload.openvino.properties.names import Fact, Property, TextProperty
 
 
 class Type(Choice):
@@ -26,15 +26,15 @@ class Capability:
     WINOGRAD = "WINOGRAD"
 
 
-architecture = Property("DEVICE_ARCHITECTURE")
-capabilities = Property("OPTIMIZATION_CAPABILITIES")
-full_name = Property("FULL_DEVICE_NAME")
-gops = Property("DEVICE_GOPS")
-id = Property("DEVICE_ID")
-luid = Property("DEVICE_LUID")
-pci_info = Property("DEVICE_PCI_INFO")
+architecture = Fact("DEVICE_ARCHITECTURE")
+capabilities = Fact("OPTIMIZATION_CAPABILITIES")
+full_name = Fact("FULL_DEVICE_NAME")
+gops = Fact("DEVICE_GOPS")
+id = TextProperty("DEVICE_ID")
+luid = Fact("DEVICE_LUID")
+pci_info = Fact("DEVICE_PCI_INFO")
 priorities = Property("MULTI_DEVICE_PRIORITIES")
 properties = Property("DEVICE_PROPERTIES")
-thermal = Property("DEVICE_THERMAL")
-type = Property("DEVICE_TYPE")
-uuid = Property("DEVICE_UUID")
+thermal = Fact("DEVICE_THERMAL")
+type = Fact("DEVICE_TYPE")
+uuid = Fact("DEVICE_UUID")

@@ -6,7 +6,7 @@ from typing import Any
 
 from irload.openvino.rt_info import OVAny
 
-__all__ = ["Property"]
+__all__ = ["Fact", "Property", "TextProperty"]
 
 
 class Property(str):
@@ -18,3 +18,25 @@ class Property(str):
         if not value:
             return str(self)
         return str(self), OVAny(value[0] if len(value) == 1 else " ".join(map(str, value)))
+
+
+class TextProperty(Property):
+    """A property whose value is a text."""
+
+    __slots__ = ()
+
+    def __call__(self, *value: Any) -> Any:
+        if value and not isinstance(value[0], str):
+            raise TypeError(f"{self}: incompatible function arguments; expected a text, found {value[0]!r}")
+        return super().__call__(*value)
+
+
+class Fact(Property):
+    """A property that cannot be set."""
+
+    __slots__ = ()
+
+    def __call__(self, *value: Any) -> Any:
+        if value:
+            raise TypeError(f"{self}: incompatible function arguments; the property cannot be set")
+        return str(self)
