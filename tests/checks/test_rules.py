@@ -16,8 +16,8 @@ from tests.checks.graph_rows import GRAPH_ROWS
 from tests.checks.table import Changes, Row, Weights
 
 ROWS = [*GRAPH_ROWS, *FILE_ROWS]
-ELSEWHERE = {"IR001", "IR901"}
-"""Rules about unreadable files: tests/checks/test_files.py."""
+ELSEWHERE = {"IR001", "IR010", "IR011", "IR012", "IR901"}
+"""Rules about unreadable files and about folders: tests/checks/test_files.py, tests/text/test_folders.py."""
 
 
 def findings(

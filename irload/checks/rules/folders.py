@@ -1,0 +1,122 @@
+"""IR01x: a model among the other files of a language model's folder."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, cast
+
+from irload.checks.rule import Hit, file_rule
+from irload.checks.subject import Subject
+from irload.errors import IRError
+from irload.graph import Node
+from irload.safety.files import read_limited
+
+MODEL, TOKENIZER, DETOKENIZER = "openvino_model.xml", "openvino_tokenizer.xml", "openvino_detokenizer.xml"
+CONFIG_BYTES = 64 << 20
+_SPECIAL = ("bos_token_id", "eos_token_id", "pad_token_id", "decoder_start_token_id")
+_VOCABULARIES = {"BPETokenizer": 5, "WordpieceTokenizer": 5, "UnigramTokenizer": 5, "VocabDecoder": 1}
+"""The port with one element per token."""
+
+
+@file_rule("IR010", "error", "vocabulary of another size than its model's")
+def other_vocabulary(subject: Subject) -> Iterator[Hit]:
+    """A tokenizer has more tokens than `vocab_size` of config.json beside it, or the logits of a model have fewer.
+
+    The model has no embedding for the ids beyond its vocabulary, so generation fails or reads other rows. A tokenizer
+    with fewer tokens is usual: models pad their vocabularies.
+
+    Example: openvino_tokenizer.xml with 32001 tokens beside a config.json with `"vocab_size": 32000`.
+    """
+    size = _vocabulary_size(subject)
+    if size is None:
+        return
+    name = _name(subject)
+    for scope in subject.scopes[:1]:
+        for node in scope.graph.nodes:
+            port = _VOCABULARIES.get(node.type)
+            if name in (TOKENIZER, DETOKENIZER) and port is not None and port < len(node.inputs):
+                tokens = _length(subject, node, port, 0)
+                if tokens is not None and tokens > size:
+                    yield Hit(node, f"has {tokens} tokens; config.json states a vocabulary of {size}")
+            elif name == MODEL and node.type == "Result" and _is_logits(node):
+                logits = _length(subject, node, 0, -1)
+                if logits is not None and logits < size:
+                    yield Hit(node, f"has logits of {logits} tokens; config.json states a vocabulary of {size}")
+
+
+@file_rule("IR011", "error", "special token beyond the vocabulary")
+def special_token(subject: Subject) -> Iterator[Hit]:
+    """config.json or generation_config.json beside a model names a special token beyond `vocab_size`.
+
+    The model never predicts the token, so texts do not end before the maximum length.
+
+    Example: a generation_config.json with `"eos_token_id": 32007` beside a config.json with `"vocab_size": 32000`.
+    """
+    size = _vocabulary_size(subject)
+    if size is None or _name(subject) != MODEL:
+        return
+    for file in ("config.json", "generation_config.json"):
+        config = _json(Path(subject.file).parent / file)
+        for name in _SPECIAL:
+            found = config.get(name)
+            for id in cast(list[Any], found) if isinstance(found, list) else [found]:
+                if isinstance(id, int) and not 0 <= id < size:
+                    yield Hit(None, f"{file} has {name} {id}; the vocabulary has {size} tokens")
+
+
+@file_rule("IR012", "warning", "tokenizer without its counterpart")
+def lonely_tokenizer(subject: Subject) -> Iterator[Hit]:
+    """A language model's folder has only one of openvino_tokenizer.xml and openvino_detokenizer.xml.
+
+    Generation needs both: it reads prompts by the one and prints texts by the other. Folders of other models need no
+    detokenizer; the rule applies if config.json names a causal language model.
+
+    Example: a folder with openvino_model.xml and openvino_tokenizer.xml alone.
+    """
+    if _name(subject) != MODEL:
+        return
+    folder = Path(subject.file).parent
+    present = [name for name in (TOKENIZER, DETOKENIZER) if (folder / name).is_file()]
+    kinds = _json(folder / "config.json").get("architectures")
+    generates = isinstance(kinds, list) and any("CausalLM" in str(kind) for kind in cast(list[Any], kinds))
+    if len(present) == 1 and generates:
+        missing = DETOKENIZER if present == [TOKENIZER] else TOKENIZER
+        yield Hit(None, f"the folder has {present[0]} but no {missing}")
+
+
+def _name(subject: Subject) -> str:
+    return Path(subject.file).name
+
+
+def _vocabulary_size(subject: Subject) -> int | None:
+    """`vocab_size` of config.json beside a file of a language model's folder."""
+    if _name(subject) not in (MODEL, TOKENIZER, DETOKENIZER):
+        return None
+    config = _json(Path(subject.file).parent / "config.json")
+    text = config.get("text_config")
+    found = cast(dict[str, Any], text).get("vocab_size") if isinstance(text, dict) else None
+    found = config.get("vocab_size") if found is None else found
+    return found if isinstance(found, int) and found > 0 else None
+
+
+def _json(path: Path) -> dict[str, Any]:
+    """An object of a JSON file; empty if the file is missing or another one, which generation reports."""
+    try:
+        found = json.loads(read_limited(path, "a configuration", CONFIG_BYTES))
+    except (OSError, IRError, ValueError, RecursionError):
+        return {}
+    return cast(dict[str, Any], found) if isinstance(found, dict) else {}
+
+
+def _length(subject: Subject, node: Node, port: int, axis: int) -> int | None:
+    """The static dim of an input."""
+    shape = subject.scopes[0].type(node.inputs[port]).shape
+    if not shape.rank or not shape[shape.rank - 1 if axis < 0 else axis].is_static:
+        return None
+    return int(shape[shape.rank - 1 if axis < 0 else axis].lo)
+
+
+def _is_logits(node: Node) -> bool:
+    return bool(node.inputs) and ("logits" in node.inputs[0].names or "logits" in (node.output_names or ()))
