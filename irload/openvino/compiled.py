@@ -18,6 +18,7 @@ from irload.openvino.ov_dict import OVDict
 from irload.openvino.ports import ConstOutput, first_of
 from irload.openvino.requests import InferRequest
 from irload.openvino.state import VariableState
+from irload.openvino.types import element_of, type_of
 
 __all__ = ["CompiledModel"]
 
@@ -38,6 +39,10 @@ class CompiledModel:
         self._slots = BoundedSemaphore(self._config.streams)
         self._in = [ConstOutput(port.node, 0) for port in other.inputs]
         self._out = [ConstOutput(port.node, 0) for port in other.outputs]
+        self._elements = [element_of(p.element_type) for p in self._in]
+        self._out_elements = [element_of(p.element_type) for p in self._out]
+        self._plain = [e.bits >= 8 and type_of(e).to_dtype() == e.dtype for e in self._out_elements]
+        """True for outputs whose arrays have the dtype that tensors show."""
         self._infer_request: InferRequest | None = None
         self._pool: ThreadPoolExecutor | None = None
         self._process = os.getpid()

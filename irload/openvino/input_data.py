@@ -12,7 +12,7 @@ from irload.core.tensor import Array
 from irload.openvino.errors import OpenVINOError
 from irload.openvino.ports import ConstOutput
 from irload.openvino.tensors import Tensor
-from irload.openvino.types import element_of, type_of
+from irload.openvino.types import type_of
 
 if TYPE_CHECKING:
     from irload.openvino.requests import InferRequest
@@ -34,9 +34,10 @@ def set_inputs(request: InferRequest, inputs: Any, *, shared: bool) -> None:
             continue
         index = request._input_index(key)  # pyright: ignore[reportPrivateUsage]
         current = request._input(index)  # pyright: ignore[reportPrivateUsage]
-        array = _fitting(value, element_of(current.element_type), current)
+        element = request._owner._elements[index]  # pyright: ignore[reportPrivateUsage]
+        array = _fitting(value, element, current)
         if shared or array.ndim == 0 or request._is_given(index, array):  # pyright: ignore[reportPrivateUsage]
-            request._place(index, _tensor(array, element_of(current.element_type), shared, array is value))  # pyright: ignore[reportPrivateUsage]
+            request._put(index, _tensor(array, element, shared, array is value))  # pyright: ignore[reportPrivateUsage]
         else:
             request._require_shape(index, array.shape)  # pyright: ignore[reportPrivateUsage]
             current.shape = array.shape

@@ -13,7 +13,7 @@ from irload.core.tensor import Array
 from irload.openvino.errors import OpenVINOError
 from irload.openvino.ports import ConstOutput
 from irload.openvino.tensors import Tensor
-from irload.openvino.types import element_of, type_of
+from irload.openvino.types import element_of
 
 if TYPE_CHECKING:
     from irload.openvino.compiled import CompiledModel
@@ -33,6 +33,8 @@ class RequestTensors:
         self._lent: set[int] = set()
         """Outputs whose array the caller has: a tensor of this output is a copy."""
         self._results: Sequence[Array] | None = None
+        self._accepted: dict[int, tuple[int, ...]] = {}
+        """The last shape of each input that was checked."""
         self._batches: dict[int, Sequence[Tensor]] = {}
         """The tensors of inputs that consist of one tensor per item of the batch."""
 
@@ -80,21 +82,15 @@ class RequestTensors:
         return tensor
 
     def _element(self, index: int) -> ElementType:
-        return element_of(self.model_outputs[index].element_type)
+        return self._owner._out_elements[index]  # pyright: ignore[reportPrivateUsage]
 
     def _computed(self, index: int) -> Array | None:
         """The array of an output that has no tensor yet and whose dtype is that of a tensor's data.
 
         The caller may change it, so a tensor that is created later has a copy, and so has the next call.
         """
-        element = self._element(index)
         results = cast("list[Array] | None", self._results)
-        if (
-            results is None
-            or element.dtype == object
-            or element.bits < 8
-            or element.dtype != type_of(element).to_dtype()
-        ):
+        if results is None or not self._owner._plain[index]:  # pyright: ignore[reportPrivateUsage]
             return None
         if index in self._lent:
             return results[index].copy()
@@ -168,20 +164,28 @@ class RequestTensors:
                 f"{tensor.element_type.type_name}, since the model's is {port.element_type.type_name}"
             )
         if is_input:
-            self._require_shape(index, tensor.shape)
-            self._batches.pop(index, None)
-            self._in[index] = tensor
+            self._put(index, tensor)
         else:
             self._out[index] = tensor
             self._set_outputs.add(index)
 
     def _require_shape(self, index: int, shape: Any) -> None:
-        takes = self.model_inputs[index]._type.shape  # pyright: ignore[reportPrivateUsage]
-        if not takes.contains(Dims(*shape)):
+        sizes = tuple(shape)
+        if self._accepted.get(index) == sizes:
+            return
+        takes = self._owner._in[index]._type.shape  # pyright: ignore[reportPrivateUsage]
+        if not takes.contains(Dims(*sizes)):
             raise OpenVINOError(
                 f"Can't set the input tensor with index: {index}, because the model input (shape={takes}) and "
-                f"the tensor (shape={list(shape)}) are incompatible"
+                f"the tensor (shape={list(sizes)}) are incompatible"
             )
+        self._accepted[index] = sizes
+
+    def _put(self, index: int, tensor: Tensor) -> None:
+        """Set the tensor of an input that has the type of the input."""
+        self._require_shape(index, tensor._shape)  # pyright: ignore[reportPrivateUsage]
+        self._batches.pop(index, None)
+        self._in[index] = tensor
 
     def _place_batch(self, key: Any, tensors: Sequence[Tensor]) -> None:
         """Set one input from tensors of one item each, concatenated along the batch axis."""

@@ -176,6 +176,14 @@ def test_scalars_and_narrow_types():
     same(script)
 
 
+def test_packed_outputs_are_bytes():
+    p = opset(irov).parameter([3], irov.Type.u4, name="p")
+    model = irov.compile_model(irov.Model([opset(irov).result(p)], [p], "packed"))
+    given = irov.Tensor(np.array([0x21, 0x03], np.uint8), [3], irov.Type.u4)
+    for shared in (True, False):
+        assert model({0: given}, share_outputs=shared)[0].tolist() == [0x21, 0x03]
+
+
 def test_queue():
     model = irov.Core().compile_model(DIGITS, "CPU")
     queue, seen, x = irov.AsyncInferQueue(model, 3), [], image()
