@@ -29,10 +29,10 @@ def set_batch(
 
     `size`: the number of samples; None for any number, a pair for bounds. `axes`: the batch axis of each input that has
     one; by default the axis N of inputs with a layout in rt_info, and axis 0 of other inputs of at least two axes.
-    Constant targets of Reshapes that contain the old batch size are changed, and tensors without a batch that are
-    concatenated with samples, such as class tokens, are broadcast. Raises InputInvalid if no input has a batch or an
-    axis does not exist, ShapeMismatch for a Reshape that mixes the batch with other axes, and the error of the first
-    layer that is invalid for the new size.
+    Constant targets of Reshapes that contain the old batch size are changed; tensors of one sample that are
+    concatenated with samples, such as class tokens, and initial states of recurrent layers are broadcast. Raises
+    InputInvalid if no input has a batch or an axis does not exist, ShapeMismatch for a Reshape that mixes the batch
+    with other axes, and the error of the first layer that is invalid for the new size.
     """
     draft = Draft(model)
     if axes is None:
@@ -53,6 +53,10 @@ def set_batch(
     return draft.finished()
 
 
+_STATES = {"LSTMSequence": 3, "GRUSequence": 2, "RNNSequence": 2, "LSTMCell": 2, "GRUCell": 1, "RNNCell": 1}
+"""By type of recurrent layer, the last of the inputs from 1 whose first axis is the batch."""
+
+
 class _Change:
     """Infers the layers for the new size one by one, and changes layers that depend on the old size.
 
@@ -70,6 +74,8 @@ class _Change:
             self._reshape(node)
         elif node.type == "Concat":
             self._concat(node)
+        elif node.type in _STATES:
+            self._states(node)
         elif node.type == "Assign":
             self._require_room(node)
         self._inference.node(node)
@@ -88,6 +94,9 @@ class _Change:
         data, target = node.inputs
         axes, pattern, old = self._axes(data), target.type.ints, self.old[data].shape
         if not axes or pattern is None or target.node not in self.draft.constant_nodes:
+            return
+        copied = (-1, 0) if node.op.attributes["special_zero"] else (-1,)
+        if axes[0] == 0 and pattern and pattern[0] in copied:
             return
         result = self.old[node.outputs[0]].shape
         at = _axis_after(old.dims[: axes[0]], result) if len(axes) == 1 else None
@@ -113,10 +122,24 @@ class _Change:
         batched = next(source for source in node.inputs if self._axes(source))
         for k, source in enumerate(node.inputs):
             if not self._axes(source) and source.type.shape[axis] == Dim.of(1):
-                target = self._batch_shape(batched, axis, node.name)
-                wide = self._add("Broadcast", [source, target], f"{node.name}/batch", "opset3", mode="bidirectional")
-                self.old[wide] = source.type
-                node.inputs[k] = wide
+                node.inputs[k] = self._broadcast(node, source, batched, axis)
+
+    def _states(self, node: Node) -> None:
+        """Broadcast the initial states and lengths of a recurrent layer to the batch size of its data."""
+        if 0 not in self._axes(node.inputs[0]):
+            return
+        for k in range(1, min(_STATES[node.type] + 1, len(node.inputs))):
+            source = node.inputs[k]
+            if not self._axes(source) and source.type.rank and source.type.shape[0] == Dim.of(1):
+                node.inputs = [*node.inputs]
+                node.inputs[k] = self._broadcast(node, source, node.inputs[0], 0)
+
+    def _broadcast(self, node: Node, source: Output, batched: Output, axis: int) -> Output:
+        """A tensor of one sample, repeated for the batch of another tensor."""
+        target = self._batch_shape(batched, axis, source.type.rank or 1, node.name)
+        wide = self._add("Broadcast", [source, target], f"{node.name}/batch", "opset3", mode="bidirectional")
+        self.old[wide] = source.type
+        return wide
 
     def _require_room(self, node: Node) -> None:
         """Raise ShapeMismatch for a variable of fixed size: its initial value would have to change as well."""
@@ -126,18 +149,18 @@ class _Change:
             fact = f"the variable '{name}' has shape {variable.shape}, the value to store {stored}"
             raise ShapeMismatch(f"{fact}; the batch size of a variable cannot be changed", node.where(None))
 
-    def _batch_shape(self, batched: Output, axis: int, name: str) -> Output:
+    def _batch_shape(self, batched: Output, axis: int, rank: int, name: str) -> Output:
         """A shape of ones with the size of the batch at an axis: a constant if the size is known."""
-        shape = batched.type.shape
-        if shape[axis].is_static:
-            return self._constant([d.size if k == axis else 1 for k, d in enumerate(shape)], f"{name}/batch_shape")
+        size = batched.type.shape[axis]
+        if size.is_static:
+            return self._constant([size.size if k == axis else 1 for k in range(rank)], f"{name}/batch_shape")
         sizes = self._add("ShapeOf", [batched], f"{name}/sizes", "opset3", output_type=i64)
         at, zero = self._constant([axis], f"{name}/axis"), self._constant(0, f"{name}/zero")
         parts = [self._add("Gather", [sizes, at, zero], f"{name}/size", "opset8")]
         if axis:
             parts.insert(0, self._constant([1] * axis, f"{name}/before"))
-        if axis < len(shape) - 1:
-            parts.append(self._constant([1] * (len(shape) - axis - 1), f"{name}/after"))
+        if axis < rank - 1:
+            parts.append(self._constant([1] * (rank - axis - 1), f"{name}/after"))
         return self._add("Concat", parts, f"{name}/batch_shape", axis=0)
 
     def _constant(self, values: Sequence[int] | int, name: str) -> Output:

@@ -50,6 +50,19 @@ def test_embeddings_in_parquet(tmp_path):
     assert all(np.argmax(row["embedding"]) == int(row["file"].split("_")[1]) for row in rows)
 
 
+def test_the_backbone_is_cut_off(tmp_path):
+    shown = run("cut_backbone.py", tmp_path / "backbone.xml")
+    assert shown.splitlines()[0] == "pool1: float32[1, 32, 2, 2]"
+    assert [p.any_name for p in irload.read_model(tmp_path / "backbone.xml").outputs] == ["pool1"]
+
+
+def test_photos_are_classified(tmp_path):
+    shown = run("photo_classifier.py", tmp_path / "photos.xml")
+    assert "a photo of three: three" in shown
+    assert "a photo of seven: seven" in shown
+    assert str(irload.read_model(tmp_path / "photos.xml").inputs[0]) == "<photo u8[?,?,?,1]>"
+
+
 def test_every_example_is_executed():
     tests = Path(__file__).read_text() + (Path(__file__).parents[1] / "ray" / "test_ray_engine.py").read_text()
     assert [f.name for f in EXAMPLES.glob("*.py") if f'"{f.name}"' not in tests] == []

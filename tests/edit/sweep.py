@@ -57,7 +57,10 @@ def main(words: list[str]) -> int:
                     continue
                 done[tool] += 1
                 with tempfile.TemporaryDirectory() as folder:
-                    found = source.faults(edited, Path(folder))
+                    try:
+                        found = source.faults(edited, Path(folder))
+                    except irload.IRError as error:
+                        found = [f"raised {type(error).__name__}: {error}"]
                 faults[tool] += bool(found)
                 for fault in found[:4]:
                     print(f"{tool} {file.parent.name} {edited.text[:200]}: {fault}", flush=True)

@@ -58,6 +58,23 @@ def test_constant_shapes_follow_the_batch(size, tmp_path) -> None:
     np.testing.assert_allclose(theirs, expected, atol=1e-4)
 
 
+@pytest.mark.parametrize("size", [3, None])
+def test_initial_states_follow_the_batch(size, tmp_path) -> None:
+    rng = np.random.default_rng(0)
+    x = op.parameter([1, 4, 6], np.float32, name="x")
+    state = op.constant(rng.standard_normal((1, 1, 5)).astype(np.float32))
+    w, r, b = (op.constant(rng.standard_normal((1, 20, *k)).astype(np.float32) * 0.3) for k in ((6,), (5,), ()))
+    cell = op.lstm_sequence(x, state, state, op.constant(np.int32([4])), w, r, b, 5, "forward")
+    model = read(ov.Model([op.squeeze(cell.output(0), np.int64([1]))], [x]), tmp_path)
+    samples = rng.standard_normal((3, 4, 6)).astype(np.float32)
+    expected = np.concatenate([run(model, samples[k : k + 1])[0] for k in range(3)])
+    changed = edit.set_batch(model, size)
+    np.testing.assert_allclose(run(changed, samples)[0], expected, atol=1e-5)
+    irload.save_model(changed, tmp_path / "changed.xml")
+    theirs = ov.Core().compile_model(tmp_path / "changed.xml", "CPU")(samples)[0]
+    np.testing.assert_allclose(theirs, expected, atol=1e-4)
+
+
 def test_the_batch_axis_is_that_of_the_layout(tmp_path) -> None:
     x = op.parameter([5, 1, 3], np.float32, name="x")
     x.set_layout(ov.Layout("TNC"))
