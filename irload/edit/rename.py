@@ -41,7 +41,8 @@ def rename(model: Model, names: Mapping[str, str]) -> Model:
         if not rule.matched:
             raise InputInvalid(f"the model has no layer or tensor '{rule.old}'{suggested(rule.old, known)}")
     for graph, old in zip(graphs, before, strict=True):
-        for kind, name in sorted(_repeated(graph) - old):
+        allowed = old | {(kind, _renamed(rules, name)) for kind, name in old}
+        for kind, name in sorted(_repeated(graph) - allowed):
             raise InputInvalid(f"two {kind}s would have the name '{name}'; choose another name for one of them")
     return draft.finished()
 

@@ -28,8 +28,8 @@ BY_RUNTIME = 1e-3
 """The same for the runtime, which fuses layers, against irload.
 
 Where an output is one of the original, the runtime is compared with itself. In graphs of f16, which it computes in f32,
-and of FakeQuantize, which amplifies the last bit, other tensors are not compared, nor any after an edit that changes the
-fused layers.
+and of FakeQuantize, which amplifies the last bit, other tensors are not compared, nor any tensor after an edit that
+changes the layers.
 """
 
 
