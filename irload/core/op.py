@@ -102,6 +102,7 @@ class Op:
 
     replaceable: ClassVar[bool] = False
     """True if back ends may replace inner functions of `compute`."""
+
     calculates: ClassVar[bool] = True
     """False for operations that return their inputs unchanged."""
 

@@ -13,9 +13,10 @@ import irload.runtime.compiled_model as running
 from irload.openvino import copies
 from irload.openvino.config import Config
 from irload.openvino.errors import OpenVINOError, unsupported
+from irload.openvino.keys import first_of, port_named
 from irload.openvino.model import Model
 from irload.openvino.ov_dict import OVDict
-from irload.openvino.ports import ConstOutput, first_of
+from irload.openvino.ports import ConstOutput
 from irload.openvino.requests import InferRequest
 from irload.openvino.state import VariableState
 from irload.openvino.types import element_of, type_of
@@ -155,10 +156,7 @@ def _port(ports: list[ConstOutput], key: Any, what: str) -> ConstOutput:
             raise OpenVINOError(f"{what}() requires a model with exactly one {what}; this one has {len(ports)}")
         return ports[0]
     if isinstance(key, str):
-        for port in ports:
-            if key in port.names:
-                return port
-        raise OpenVINOError(f"{what.capitalize()} for tensor name '{key}' is not found.")
+        return port_named(ports, key, what)
     if not isinstance(key, int):
         raise TypeError(f"the key of an {what} is an index or a name, found {type(key).__name__}")
     if not 0 <= key < len(ports):

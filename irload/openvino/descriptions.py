@@ -31,6 +31,23 @@ class _Description:
 
 
 @dataclass
+class _Parts:
+    """The parts of a tensor, one for each iteration."""
+
+    start: int = 0
+    stride: int = 1
+    part_size: int = 1
+    end: int = -1
+    axis: int = 0
+
+    def parts(self, whole: PortMap) -> PortMap:
+        """The line of the port map for parts instead of the whole tensor."""
+        return replace(
+            whole, axis=self.axis, start=self.start, end=self.end, stride=self.stride, part_size=self.part_size
+        )
+
+
+@dataclass
 class InputDescription(_Description):
     """An input of the operation, and the parameter of the body that it feeds."""
 
@@ -55,20 +72,12 @@ class MergedInputDescription(InputDescription):
 
 
 @dataclass
-class SliceInputDescription(InputDescription):
+class SliceInputDescription(_Parts, InputDescription):
     """The next part of a tensor in every iteration."""
-
-    start: int = 0
-    stride: int = 1
-    part_size: int = 1
-    end: int = -1
-    axis: int = 0
 
     def map(self) -> PortMap:
         """The line of the port map."""
-        return PortMap(
-            self.input_index, self.body_parameter_index, self.axis, self.start, self.end, self.stride, self.part_size
-        )
+        return self.parts(super().map())
 
 
 @dataclass
@@ -91,17 +100,9 @@ class BodyOutputDescription(OutputDescription):
 
 
 @dataclass
-class ConcatOutputDescription(OutputDescription):
+class ConcatOutputDescription(_Parts, OutputDescription):
     """The results of all iterations, concatenated."""
-
-    start: int = 0
-    stride: int = 1
-    part_size: int = 1
-    end: int = -1
-    axis: int = 0
 
     def map(self) -> PortMap:
         """The line of the port map."""
-        return PortMap(
-            self.output_index, self.body_value_index, self.axis, self.start, self.end, self.stride, self.part_size
-        )
+        return self.parts(super().map())

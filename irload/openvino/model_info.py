@@ -10,8 +10,9 @@ from irload import graph
 from irload.openvino import copies, faces
 from irload.openvino.dimensions import PartialShape
 from irload.openvino.errors import OpenVINOError
+from irload.openvino.keys import first_of, port_named
 from irload.openvino.node import Node
-from irload.openvino.ports import ConstOutput, Output, first_of
+from irload.openvino.ports import ConstOutput, Output
 from irload.openvino.reshape import shape_value
 from irload.openvino.rt_info import OVAny, RTMap, plain
 from irload.openvino.types import Type
@@ -262,10 +263,7 @@ def _port(ports: list[Output], key: Any, what: str) -> Output:
             raise OpenVINOError(f"{what}() must be called on a model with exactly one {what}, found {len(ports)}")
         return ports[0]
     if isinstance(key, str):
-        for port in ports:
-            if key in port.names:
-                return port
-        raise OpenVINOError(f"{what.capitalize()} for tensor name '{key}' is not found.")
+        return port_named(ports, key, what)
     return ports[_position(key, len(ports), what)]
 
 

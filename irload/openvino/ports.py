@@ -20,7 +20,7 @@ from irload.openvino.vectors import Shape
 if TYPE_CHECKING:
     from irload.openvino.node import Node
 
-__all__ = ["ConstOutput", "DescriptorTensor", "Input", "Output", "first_of", "source_of"]
+__all__ = ["ConstOutput", "DescriptorTensor", "Input", "Output", "source_of"]
 
 _rt_info: WeakKeyDictionary[graph.Node, dict[tuple[str, int], dict[str, Any]]] = WeakKeyDictionary()
 """Metadata of ports by node: of its inputs and outputs."""
@@ -366,11 +366,6 @@ class Input:
 
     def __repr__(self) -> str:
         return f"<Input: shape{self.get_partial_shape()} type: {self.get_element_type().type_name}>"
-
-
-def first_of(*keys: int | str | None) -> int | str | None:
-    """The key that is given, None if there is none: an index may be 0."""
-    return next((key for key in keys if key is not None), None)
 
 
 def source_of(node: graph.Node, index: int) -> graph.Output:

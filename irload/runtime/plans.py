@@ -40,7 +40,8 @@ class Plans:
     """Provides schedules of graphs, and plans that no other thread is using. Thread-safe."""
 
     def __init__(self, model: Model, options: Options) -> None:
-        options = replace(options, variables=bool(read_nodes(model)))
+        reads = read_nodes(model)
+        options = replace(options, variables=bool(reads))
         self.model = model
         self.limits = options.limits
         self.optimize = options.optimize
@@ -55,7 +56,7 @@ class Plans:
         self._operations: dict[Node, Op] = {}
         """Replacements of operations that run outside plans."""
         self._lock = Lock()
-        self._traced = TracedPlans(model, options, self._folding, self._shared)
+        self._traced = TracedPlans(model, reads, options, self._folding, self._shared)
         _all.add(self)
 
     def schedule(

@@ -13,6 +13,7 @@ from irload.core.pause import uncollected
 from irload.core.tensor import Array, TensorType
 from irload.core.trace import Trace
 from irload.errors import IRError, LimitExceeded, OutOfMemory, out_of_memory
+from irload.graph import Node
 from irload.model import Model
 from irload.options import Options
 from irload.plan.backends.base import SharedData
@@ -22,7 +23,6 @@ from irload.plan.sanitizing import is_on
 from irload.plan.schedule import State, schedule_graph
 from irload.record import record
 from irload.runtime.growing import Successor, extended
-from irload.runtime.variables import read_nodes
 from irload.safety.limits import bounded
 from irload.system.forks import unforked
 from irload.validation.differences import RunDifferences
@@ -81,13 +81,15 @@ class _Family:
 class TracedPlans:
     """Traced plans of a model, created for the second shape. Thread-safe."""
 
-    def __init__(self, model: Model, options: Options, folding: Folding, shared: SharedData) -> None:
+    def __init__(
+        self, model: Model, reads: Sequence[Node], options: Options, folding: Folding, shared: SharedData
+    ) -> None:
         self._model = model
         self._options = options
         self._folding = folding
         self._shared = shared
         self._declared = [p.outputs[0].type.shape for p in model.parameters]
-        self._variables = {n: n.outputs[0].type.shape for n in read_nodes(model)}
+        self._variables = {n: n.outputs[0].type.shape for n in reads}
         self._families: dict[Hashable, _Family] = {}
         self._recent: OrderedDict[Variant, _Family] = OrderedDict()
         self._shapes: OrderedDict[Hashable, BoundShape | None] = OrderedDict()

@@ -7,10 +7,10 @@ from irload import graph
 from irload.core.shape import ANY, Dim, Shape
 from irload.openvino import authoring, faces
 from irload.openvino.errors import OpenVINOError, raising
+from irload.openvino.keys import first_of
 from irload.openvino.layouts import Layout
 from irload.openvino.model import Model
 from irload.openvino.nodes import layout_of, set_layout_of
-from irload.openvino.ports import first_of
 from irload.openvino.preprocess.axes import axis_of, permutation
 from irload.openvino.preprocess.formats import PLANES, ColorFormat, plane_shapes
 from irload.openvino.preprocess.info import InputInfo, InputTensorInfo, OutputInfo

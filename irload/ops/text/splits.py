@@ -9,7 +9,7 @@ import numpy as np
 from irload.core.tensor import Array
 from irload.ops.text.patterns import pattern_of
 from irload.ops.text.ragged import pieces_of, require_offsets
-from irload.ops.text.tokens import Remembered, columns
+from irload.ops.text.tokens import Remembered, columns, divided
 
 BEHAVIOURS = ("remove", "isolate", "contiguous", "mergedwithprevious", "mergedwithnext")
 
@@ -54,10 +54,7 @@ class Splitter:
         spans[is_split] = parts
         spans[~is_split] = np.stack([np.zeros(len(pieces), np.int64), (ends - begins)[order]], -1)[whole].ravel()
         new = (spans + np.repeat(begins[order], every)).astype(np.int32).reshape(-1, 2)
-        cumulative = np.concatenate([[0], np.cumsum(every // 2)]).astype(np.int32)
-        rows = np.concatenate([[0], np.cumsum((ragged_ends - ragged_begins).ravel())])
-        starts = cumulative[rows[:-1]].reshape(ragged_begins.shape)
-        stops = cumulative[rows[1:]].reshape(ragged_begins.shape)
+        starts, stops = divided(every // 2, ragged_begins, ragged_ends)
         flags = () if skips is None else (np.repeat(whole, every // 2),)
         return starts, stops, new[:, 0].copy(), new[:, 1].copy(), chars, *flags
 

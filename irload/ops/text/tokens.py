@@ -88,9 +88,14 @@ def tokenized(table: Table, inputs: Sequence[Array]) -> tuple[Array, Array, Arra
     require_offsets(begins, ends, chars.size)
     order = columns(ragged_begins, ragged_ends)
     flat, lengths = table.ids(begins[order], ends[order], chars)
-    counts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
-    rows = np.concatenate([[0], np.cumsum((ragged_ends - ragged_begins).ravel())])
-    return counts[rows[:-1]].reshape(ragged_begins.shape), counts[rows[1:]].reshape(ragged_begins.shape), flat
+    return *divided(lengths, ragged_begins, ragged_ends), flat
+
+
+def divided(counts: Array, begins: Array, ends: Array) -> tuple[Array, Array]:
+    """The begins and ends of rows, in order and without gaps, after element k has become `counts[k]` elements."""
+    offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
+    rows = np.concatenate([[0], np.cumsum((ends - begins).ravel())])
+    return offsets[rows[:-1]].reshape(begins.shape), offsets[rows[1:]].reshape(begins.shape)
 
 
 def columns(begins: Array, ends: Array) -> Array:

@@ -8,9 +8,7 @@ from irload.plan.backends.llvm import bfloat16
 from irload.plan.backends.llvm.builder import AnyInt, Bool, Function, Int, Pointer, Vec
 from irload.plan.backends.llvm.elements import BF16, F16, F32, I32, QUANTIZED, SIZES, U8
 from irload.plan.backends.llvm.values import vec_type
-
-ROUNDING = 1.5 * 2**23
-"""Added to f32 between −128 and 255 it rounds them, and the last byte of the sum is that of the integer."""
+from irload.plan.backends.llvm.vector_math import ROUNDING
 
 
 def read(

@@ -16,7 +16,7 @@ LOG2_E = 1.4426950408889634
 _LN2_HIGH = 0.693145751953125
 """ln 2 in 15 bits: its product with an exponent is exact."""
 _LN2_LOW = 1.428606765330187e-06
-_ROUNDING = 12582912.0
+ROUNDING = 12582912.0
 """1.5 · 2²³: a number added to it is rounded to a whole one, which its lowest bits then hold."""
 _NOTHING = -104.0
 """Below this e^x is 0. Processors take a hundred cycles and more for a product that is subnormal, or becomes 0."""
@@ -101,9 +101,9 @@ def _exp_from(x: Vec) -> Vec:
 def exp2_of_negative(x: Vec) -> Vec:
     """2^x for x ≤ 0, perhaps exceeded by a rounding, where bf16 is enough: error 3e-6. 0 below −126.5."""
     x = x.at_least(-127.0)
-    shifted = x + _ROUNDING
+    shifted = x + ROUNDING
     scale = ((shifted.bits() << 23) + _ONE).floats()
-    return polynomial(x - (shifted - _ROUNDING), _EXP2) * scale
+    return polynomial(x - (shifted - ROUNDING), _EXP2) * scale
 
 
 def expm1_of_negative(x: Vec) -> Vec:
@@ -115,8 +115,8 @@ def expm1_of_negative(x: Vec) -> Vec:
 
 def _reduced(x: Vec) -> tuple[Vec, Vec]:
     """The n and r of x = n·ln 2 + r with |r| ≤ ½ ln 2. Only the lowest bits of the first are n."""
-    shifted = x.times_plus(LOG2_E, _ROUNDING)
-    n = shifted - _ROUNDING
+    shifted = x.times_plus(LOG2_E, ROUNDING)
+    n = shifted - ROUNDING
     return shifted.bits(), n.times_plus(-_LN2_LOW, n.times_plus(-_LN2_HIGH, x))
 
 

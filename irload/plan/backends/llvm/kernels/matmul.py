@@ -23,6 +23,7 @@ from irload.plan.backends.llvm.kernels.contraction.build import (
     shared,
     tile_product,
     tile_width,
+    widens_in_registers,
 )
 from irload.plan.backends.llvm.kernels.contraction.chunks import Chunks, reads_in_place
 from irload.plan.backends.llvm.kernels.contraction.nest import Contraction
@@ -87,7 +88,7 @@ def _compression(step: MatMulStep, axis: int, selector: Selector) -> Compression
     found = None if source is None else compressed(source)
     if found is None:
         return None
-    few = prod(step.output.shape[:-1]) <= selector.target.registers // 2 // PANEL
+    few = widens_in_registers(selector.target, prod(step.output.shape[:-1]), PANEL)
     if found.is_short and not (few or selector.variables):
         return None
     return compression_of(found, axis)

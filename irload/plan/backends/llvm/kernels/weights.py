@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from math import prod
 
 import numpy as np
@@ -24,7 +25,8 @@ def pack_weights(weights: Array, packing: Packing, target: Target, threads: int,
     the rows of the packing.
     """
     if weights.dtype == np.int8:
-        return _packed_bytes(weights.reshape(*weights.shape[:2], -1), packing)
+        words = _words(weights.reshape(*weights.shape[:2], -1), packing.word)
+        return pack_weights(words, replace(packing, element=F32, depth=packing.depth // packing.word), target, threads)
     groups, columns, *axes = weights.shape
     sums = [n for n in axes if n > 1] or [1]
     weights = weights.reshape(groups, columns, *sums)
@@ -50,15 +52,12 @@ def pack_weights(weights: Array, packing: Packing, target: Target, threads: int,
     return packed
 
 
-def _packed_bytes(weights: Array, packing: Packing) -> Array:
-    """Pack weights [group, column, row] of i8 in words of consecutive rows, which are chunks."""
-    groups, columns, rows = weights.shape
-    packed = packing.empty(groups, rows, columns)
-    panels, words = packed.shape[1:3]
-    padded = np.zeros((groups, panels * packing.width, words * packing.word), np.int8)
-    padded[:, :columns, :rows] = weights
-    packed[...] = padded.view(np.uint32).reshape(groups, panels, -1, words).swapaxes(2, 3).reshape(packed.shape)
-    return packed
+def _words(weights: Array, word: int) -> Array:
+    """Words of consecutive rows of weights [group, column, row] of i8, as f32 of the same bits."""
+    *lead, rows = weights.shape
+    padded = np.zeros((*lead, -(-rows // word) * word), np.int8)
+    padded[..., :rows] = weights
+    return padded.view(np.float32)
 
 
 def _run(kernel: Pack, arrays: Sequence[Array], target: Target, threads: int) -> None:

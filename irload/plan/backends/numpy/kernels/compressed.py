@@ -14,7 +14,7 @@ from irload.plan.backends.numpy.kernels.epilogue import Epilogue
 from irload.plan.backends.numpy.kernels.tiles import cut
 from irload.plan.backends.numpy.kernels.views import shaped
 from irload.plan.backends.numpy.measured import PRODUCTS
-from irload.plan.ir.compressed import compressed
+from irload.plan.ir.compressed import Compressed
 from irload.plan.ir.constant import Constant
 from irload.plan.threads import ThreadCalls
 from irload.record import record
@@ -38,10 +38,9 @@ class CompressedMatrix:
     zero: Array | None
 
     @staticmethod
-    def of(constant: Constant | None, axis: int) -> CompressedMatrix | None:
-        """The compressed form of a constant; None if it has another rank, or rows that are not whole bytes."""
-        found = None if constant is None else compressed(constant)
-        if found is None or len(found.shape) != 2 or found.element.bits not in (4, 8, 16):
+    def of(found: Compressed, axis: int) -> CompressedMatrix | None:
+        """The matrix of a compressed constant; None if it has another rank, or rows that are not whole bytes."""
+        if len(found.shape) != 2 or found.element.bits not in (4, 8, 16):
             return None
         rows, columns = found.shape
         if not rows * columns or columns * found.element.bits % 8 or found.groups(axis) is None:

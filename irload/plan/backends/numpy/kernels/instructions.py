@@ -68,7 +68,6 @@ TABLE: dict[str, EmitCalls] = {
     "softplus": activations.softplus,
     "convert": lambda args, out, numbers, take: [(np.copyto, (out, args[0], "unsafe"))],
 }
-
 """Temporaries are f32: conversions within an expression copy the integers that they represent."""
 
 

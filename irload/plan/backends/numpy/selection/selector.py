@@ -14,7 +14,7 @@ from irload.plan.backends.numpy.kernels.compressed import CompressedMatrix
 from irload.plan.backends.numpy.kernels.epilogue import Epilogue, EpilogueOperand
 from irload.plan.backends.numpy.kernels.packing import PackedWeights, WeightOperand
 from irload.plan.backends.numpy.tuning import Phases, Tuner
-from irload.plan.ir.compressed import compressed
+from irload.plan.ir.compressed import Compressed, compressed
 from irload.plan.ir.program import Step, Value
 from irload.plan.ir.steps import WithEpilogue
 from irload.plan.memory.memory import Memory
@@ -109,20 +109,21 @@ class NumpySelector:
 
     def compressed(self, value: Value, axis: int) -> CompressedMatrix | None:
         """Return constant weights that are summed along an axis in compressed form, None if they have no such form."""
-        found = CompressedMatrix.of(value.source, axis)
-        if found is not None:
-            self.held += found.arrays
-        return found
+        return self._matrix(None if value.source is None else compressed(value.source), axis)
 
     def compressed_weights(self, value: Value, axis: int) -> CompressedMatrix | None:
         """Return the same for the weights of a matmul, None for weights that are widened once, while planning.
 
         16-bit floats stay compressed only in models with variables: widening doubles the time of a product.
         """
-        source = None if value.source is None else compressed(value.source)
-        if source is None or (source.is_short and not self._variables):
-            return None
-        return self.compressed(value, axis)
+        found = None if value.source is None else compressed(value.source)
+        return None if found is not None and found.is_short and not self._variables else self._matrix(found, axis)
+
+    def _matrix(self, found: Compressed | None, axis: int) -> CompressedMatrix | None:
+        matrix = None if found is None else CompressedMatrix.of(found, axis)
+        if matrix is not None:
+            self.held += matrix.arrays
+        return matrix
 
     def weights(self, value: Value) -> WeightOperand:
         """Return the constant of a value, for a kernel to pack."""

@@ -86,6 +86,11 @@ def register_product(
     return in_parts(product)
 
 
+def widens_in_registers(target: Target, rows: int, panel: int) -> bool:
+    """True if one tile has all rows, so that widening each weight in registers once is enough."""
+    return rows * panel <= target.registers // 2
+
+
 def compressed_product(
     target: Target,
     dot: Dot,
@@ -102,7 +107,7 @@ def compressed_product(
     described = _described(dot, kept, results, 0)
     rows, most = kept[-1].size, target.registers // 2
     separate = any(axis.strides[0] for axis in kept)
-    if separate or (rows * panel <= most and prod(axis.size for axis in kept[:-1]) == 1):
+    if separate or (widens_in_registers(target, rows, panel) and prod(axis.size for axis in kept[:-1]) == 1):
         rows = min(rows, max(most // panel, 1))
         vectors = panel * max(1, min(most // rows, 4, vectors) // panel)
         count = dot.weights.groups(elements.count)

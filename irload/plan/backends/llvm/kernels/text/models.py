@@ -26,6 +26,40 @@ PAIR_FACTORS = (0x9E3779B97F4A7C15 - (1 << 64), 0x2545F4914F6CDD1D)
 """Factors of the hash of a pair of ids."""
 _NEVER = (1 << 62) - 1
 
+Tokenize = Callable[[Pointer, Int], None]
+"""Emits the code that writes the ids of a word, given its address and its bytes."""
+
+
+@record()
+class Ids:
+    """The ids that a kernel writes, i32: `used` of them are final, later ones belong to the current word."""
+
+    f: Function
+    memory: Pointer
+    v: Variables
+
+    @property
+    def used(self) -> Int:
+        """The number of final ids."""
+        return self.v["used"]
+
+    def load(self, k: AnyInt) -> Int:
+        """Load id `k` of the current word."""
+        return load_i32(self.f, self.memory, self.used + k)
+
+    def store(self, id: AnyInt, k: AnyInt) -> None:
+        """Store id `k` of the current word."""
+        store_i32(self.f, id, self.memory, self.used + k)
+
+    def append(self, id: AnyInt) -> None:
+        """Append a final id."""
+        store_i32(self.f, id, self.memory, self.used)
+        self.v["used"] = self.used + 1
+
+    def keep(self, count: Int) -> None:
+        """Make `count` ids of the current word final."""
+        self.f.loop(0, count, 1, lambda k, _: self.append(load_i32(self.f, self.memory, self.used)))
+
 
 @record()
 class TokenizeWords(TextKernel):
@@ -41,11 +75,7 @@ class TokenizeWords(TextKernel):
         v = self.variables(f, "used")
         v["used"] = f.load_int(used)
 
-        def emit(id: AnyInt) -> None:
-            store_i32(f, id, ids, v["used"])
-            v["used"] = v["used"] + 1
-
-        tokenize = self.model(f, a, scratch, emit, ids, lambda: v["used"])
+        tokenize = self.model(f, a, scratch, Ids(f, ids, v))
 
         def word(k: Int, _: list[Any]) -> None:
             before = v["used"]
@@ -57,16 +87,8 @@ class TokenizeWords(TextKernel):
         f.store_scalar(v["used"], used)
 
     @abstractmethod
-    def model(
-        self,
-        f: Function,
-        a: Arguments,
-        scratch: Pointer,
-        emit: Callable[[AnyInt], None],
-        ids: Pointer,
-        used: Callable[[], Int],
-    ) -> Callable[[Pointer, Int], None]:
-        """Read the arguments of the model, and return the code that emits the ids of a word."""
+    def model(self, f: Function, a: Arguments, scratch: Pointer, ids: Ids) -> Tokenize:
+        """Read the arguments of the model, and return the code that writes the ids of a word."""
 
 
 def each_prefix(
@@ -104,15 +126,7 @@ class MergePairs(TokenizeWords):
     length of the suffix. Scratch: the word, then per symbol 24 bytes.
     """
 
-    def model(
-        self,
-        f: Function,
-        a: Arguments,
-        scratch: Pointer,
-        emit: Callable[[AnyInt], None],
-        ids: Pointer,
-        used: Callable[[], Int],
-    ) -> Callable[[Pointer, Int], None]:
+    def model(self, f: Function, a: Arguments, scratch: Pointer, ids: Ids) -> Tokenize:
         table = WordTable.of(a)
         token_ids, limits, others, keys, ranks, merged_ids, suffix = (a.pointer() for _ in range(7))
         mask, suffix_length, room = (a.number() for _ in range(3))
@@ -122,7 +136,7 @@ class MergePairs(TokenizeWords):
 
         def pair(k: Int, age: Int) -> None:
             """Search the merge of symbols k and k + 1."""
-            left, right = load_i32(f, ids, used() + k), load_i32(f, ids, used() + k + 1)
+            left, right = ids.load(k), ids.load(k + 1)
             key = bits(f, "or", bits(f, "shl", left, 32), right)
             f.store_scalar(f.integer(_NEVER), orders, k * 8)
             mixed = bits(
@@ -159,7 +173,7 @@ class MergePairs(TokenizeWords):
             v["at"] = 0
 
             def symbol(id: Int) -> None:
-                store_i32(f, id, ids, used() + v["count"])
+                ids.store(id, v["count"])
                 v["count"] = v["count"] + 1
 
             def turn(_: Int, __: list[Any]) -> None:
@@ -179,10 +193,10 @@ class MergePairs(TokenizeWords):
         def merge() -> None:
             """Apply the first merge, and search the merges of its result."""
             where, count = v["where"], f.integer(v["count"] - 1)
-            store_i32(f, load_i32(f, results, where), ids, used() + where)
+            ids.store(load_i32(f, results, where), where)
 
             def shift(k: Int, _: list[Any]) -> None:
-                store_i32(f, load_i32(f, ids, used() + k + 1), ids, used() + k)
+                ids.store(ids.load(k + 1), k)
                 f.store_scalar(f.load_int(orders, k * 8 + 8), orders, k * 8)
                 store_i32(f, load_i32(f, results, k + 1), results, k)
 
@@ -221,14 +235,9 @@ class MergePairs(TokenizeWords):
                 f.when(v["best"] < _NEVER, merge)
 
             f.loop_until(lambda: f.equal(v["best"], _NEVER), turn)
-            self.advance(f, v["count"], emit, ids, used)
+            ids.keep(v["count"])
 
         return tokenize
-
-    @staticmethod
-    def advance(f: Function, count: Int, emit: Callable[[AnyInt], None], ids: Pointer, used: Callable[[], Int]) -> None:
-        """Keep the ids that were written behind the others."""
-        f.loop(0, count, 1, lambda k, _: emit(load_i32(f, ids, used())))
 
 
 @record()
@@ -239,15 +248,7 @@ class LongestSubwords(TokenizeWords):
     id of unknown words, and the most bytes of a word.
     """
 
-    def model(
-        self,
-        f: Function,
-        a: Arguments,
-        scratch: Pointer,
-        emit: Callable[[AnyInt], None],
-        ids: Pointer,
-        used: Callable[[], Int],
-    ) -> Callable[[Pointer, Int], None]:
+    def model(self, f: Function, a: Arguments, scratch: Pointer, ids: Ids) -> Tokenize:
         tables = [(WordTable.of(a), a.pointer(), a.pointer()) for _ in range(2)]
         unknown, longest = a.number(), a.number()
         v = self.variables(f, "at", "next", "id", "count", "failed", "hash", "length")
@@ -266,7 +267,7 @@ class LongestSubwords(TokenizeWords):
                 v["failed"] = 1
 
             def known() -> None:
-                store_i32(f, v["id"], ids, used() + v["count"])
+                ids.store(v["id"], v["count"])
                 v["count"] = v["count"] + 1
 
             f.when(v["id"] < 0, missing, known)
@@ -285,11 +286,11 @@ class LongestSubwords(TokenizeWords):
             f.when(f.equal(v["failed"], 0), lambda: split(word, size))
 
             def unsplit() -> None:
-                store_i32(f, unknown, ids, used())
+                ids.store(unknown, 0)
                 v["count"] = 1
 
             f.when(f.differ(v["failed"], 0), unsplit)
-            MergePairs.advance(f, v["count"], emit, ids, used)
+            ids.keep(v["count"])
 
         return tokenize
 
@@ -302,15 +303,7 @@ class BestSegmentation(TokenizeWords):
     characters, and their score as the bits of an f32. Scratch: per byte and for the end, 12 bytes.
     """
 
-    def model(
-        self,
-        f: Function,
-        a: Arguments,
-        scratch: Pointer,
-        emit: Callable[[AnyInt], None],
-        ids: Pointer,
-        used: Callable[[], Int],
-    ) -> Callable[[Pointer, Int], None]:
+    def model(self, f: Function, a: Arguments, scratch: Pointer, ids: Ids) -> Tokenize:
         table = WordTable.of(a)
         token_ids, limits, scores, unknown_score = (a.pointer() for _ in range(4))
         unknown, room = a.number(), a.number()
@@ -349,7 +342,7 @@ class BestSegmentation(TokenizeWords):
 
         def path(size: Int) -> None:
             """Emit the ids of the best path from the end, then reverse them."""
-            v["left"] = used()
+            v["left"] = ids.used
             v["at"] = size
             v["last"] = -1
 
@@ -357,16 +350,16 @@ class BestSegmentation(TokenizeWords):
                 v["id"] = load_i32(f, chosen, v["at"])
                 v["at"] = load_i32(f, sources, v["at"])
                 repeated = f.equal(v["id"], unknown) & f.equal(v["last"], unknown)
-                f.when(repeated, lambda: None, lambda: emit(v["id"]))
+                f.when(repeated, lambda: None, lambda: ids.append(v["id"]))
                 v["last"] = v["id"]
 
             f.loop_until(lambda: v["at"] <= 0, turn)
-            v["right"] = used() - 1
+            v["right"] = ids.used - 1
 
             def swap(_: Int, __: list[Any]) -> None:
-                first, last = load_i32(f, ids, v["left"]), load_i32(f, ids, v["right"])
-                store_i32(f, last, ids, v["left"])
-                store_i32(f, first, ids, v["right"])
+                first, last = load_i32(f, ids.memory, v["left"]), load_i32(f, ids.memory, v["right"])
+                store_i32(f, last, ids.memory, v["left"])
+                store_i32(f, first, ids.memory, v["right"])
                 v["left"] = v["left"] + 1
                 v["right"] = v["right"] - 1
 

@@ -11,7 +11,7 @@ from irload.ops.text.automaton import Automaton, automaton_of
 from irload.ops.text.patterns import Replacement
 from irload.ops.text.ragged import require_offsets
 from irload.ops.text.splits import Splitter
-from irload.ops.text.tokens import Table, columns
+from irload.ops.text.tokens import Table, columns, divided
 from irload.ops.text.tools import SubwordModel, TextTools
 from irload.plan.backends.llvm.kernels.text.splitting import ReplaceMatches, SplitTexts
 from irload.plan.backends.llvm.kernels.text.tables import compiled_table
@@ -173,9 +173,6 @@ class _CompiledSplitter(Splitter):
         firsts, lasts, counts = split(
             self._target, self._automaton, self._kept, begins[order], ends[order], chars, whole
         )
-        cumulative = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
-        rows = np.concatenate([[0], np.cumsum((ragged_ends - ragged_begins).ravel())])
-        starts = cumulative[rows[:-1]].reshape(ragged_begins.shape)
-        stops = cumulative[rows[1:]].reshape(ragged_begins.shape)
+        starts, stops = divided(counts, ragged_begins, ragged_ends)
         flags = () if whole is None else (np.repeat(whole, counts),)
         return starts, stops, firsts, lasts, chars, *flags

@@ -1,0 +1,26 @@
+"""The keys by which scripts select ports: an index, or the name of a tensor."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TypeVar
+
+from irload.openvino.errors import OpenVINOError
+from irload.openvino.ports import ConstOutput
+
+__all__ = ["first_of", "port_named"]
+
+P = TypeVar("P", bound=ConstOutput)
+
+
+def first_of(*keys: int | str | None) -> int | str | None:
+    """The key that is given, None if there is none: an index may be 0."""
+    return next((key for key in keys if key is not None), None)
+
+
+def port_named(ports: Iterable[P], name: str, what: str) -> P:
+    """The port whose tensor has this name. Raises OpenVINOError; `what`: "input" or "output"."""
+    for port in ports:
+        if name in port.names:
+            return port
+    raise OpenVINOError(f"{what.capitalize()} for tensor name '{name}' is not found.")
