@@ -49,8 +49,8 @@ class Comparison:
     """The layers that both sides have, in order of execution, and the outputs of the models.
 
     `outputs` holds the total error of each output that both sides have; one beyond its tolerance fails the comparison.
-    `unmatched` counts outputs of layers of A that B does not return. `notes` list intended differences. `exact`: the
-    same code runs both sides, so equal layers return equal bits.
+    `unmatched` counts outputs of layers of A that B does not return. `notes` list intended differences, known causes.
+    `exact`: the same code runs both sides, so equal layers return equal bits.
     """
 
     a: str

@@ -13,7 +13,7 @@ from irload.comparison.folded import clear_folded
 from irload.comparison.layer_error import Comparison, LayerError
 from irload.comparison.matching import match
 from irload.comparison.measures import measure
-from models.ir import Graph
+from models.ir import Graph, Ref, save
 from tests.disguise import disguise
 from tests.inside.nets import binary, model, unary, with_constant
 from tests.inside.test_compare import IMAGE, ROWS, cnn, given, half, inner, rows
@@ -146,6 +146,24 @@ def test_one_level_is_allowed_at_the_edge_of_two_of_the_same_channel(tmp_path):
     assert passes(0, sign[0] * 2 / 15)
     assert not passes(0, sign[0] * 16 / 15)  # a level of the other channel
     assert passes(1, sign[1] * 16 / 15)
+
+
+def test_f32_for_an_input_of_f16_is_rounded_on_both_sides(tmp_path):
+    g = Graph()
+    x = g.parameter("x", "f16", [4096])
+
+    def fake_quantize(of: Ref, high: float, name: str) -> Ref:
+        ends = [g.constant(np.float16(v)) for v in (0, high, 0, high)]
+        attributes = {"levels": 256, "auto_broadcast": "numpy"}
+        return g.layer("FakeQuantize", [of, *ends], [("f16", of.dims)], name=name, attributes=attributes)[0]
+
+    bytes_ = fake_quantize(x, 254.5, "bytes")  # fused into the next, so its levels are compared with no others
+    scaled = with_constant(g, "Multiply", bytes_, 1 / 255, "scaled")
+    g.result(fake_quantize(scaled, 1.0, "levels"))
+    save(g, tmp_path, "f16", version=10)  # whose inputs are f32
+    net = irload.read_model(tmp_path / "model.xml")
+    around = np.linspace(0.4985, 0.4995, 4096, dtype=np.float32)  # levels 0 and 1; f16 rounds some across the edge
+    assert irload.compare("fast", net, around).passed
 
 
 def selecting(threshold: float) -> irload.Model:
