@@ -81,7 +81,7 @@ def test_other_columns_pass_through(tmp_path):
         Predictor(MODEL, batch_size=0)
 
 
-def test_samples_of_many_shapes_meet_their_likes(tmp_path):
+def test_samples_of_one_shape_share_inferences(tmp_path):
     model = unary(tmp_path / "m.xml", "?,?", "SoftMax", 'axis="1"')
     samples = [np.arange(n, dtype=np.float32) for n in (3, 5, 3, 2, 5)]
     for sample, found in zip(samples, predict(model, samples), strict=True):
@@ -89,7 +89,7 @@ def test_samples_of_many_shapes_meet_their_likes(tmp_path):
         np.testing.assert_allclose(found.outputs["y"], wanted / wanted.sum(), atol=1e-6)
 
 
-def test_uniform_results_do_not_depend_on_the_company(tmp_path):
+def test_uniform_results_do_not_depend_on_other_samples(tmp_path):
     images = digits(tmp_path, 50)
     predictor = Predictor(MODEL, batch_size=16, uniform=True)
     together = predictor({"image": images})["probabilities"]

@@ -23,7 +23,7 @@ from irload.ops.type.strings import encoded
 
 
 def processor(model: Array) -> Any:
-    """The model of a serialized one. Raises Unsupported without the package `sentencepiece`, and ExecutionError."""
+    """Load a serialized model. Raises Unsupported without the package, ExecutionError for other bytes."""
     try:
         from sentencepiece import SentencePieceProcessor  # pyright: ignore[reportAttributeAccessIssue] - no types
     except ImportError:
@@ -102,7 +102,7 @@ class SentencepieceTokenizer(Op, opset="extension"):
 
 
 def _alternatives(tokens: list[bytes]) -> bytes:
-    """A pattern of the tokens. Tokens of ASCII letters match at the begin or the end of a word only."""
+    """A pattern of the tokens. Tokens of ASCII letters match only at the start or the end of a word."""
     parts: list[bytes] = []
     for token in tokens:
         quoted = re.sub(rb"([.^$*+?()\[\]{}|\\])", rb"\\\1", token)
