@@ -141,7 +141,11 @@ class Draft:
                 node.declared_inputs = []
                 for output in node.outputs if not isinstance(node.op, UnknownOp) else ():
                     output.declared = None
-        return infer_with(model)
+        model = infer_with(model)
+        for graph in model.walk():
+            for _, _, body in graph.subgraphs():
+                _declare_parameters(body)
+        return model
 
 
 def _free(wanted: str, taken: Collection[str]) -> str:
@@ -151,6 +155,14 @@ def _free(wanted: str, taken: Collection[str]) -> str:
 
 def _is_constant(node: Node) -> bool:
     return node.type == "Const" and not isinstance(node.op, UnknownOp)
+
+
+def _declare_parameters(body: Graph) -> None:
+    """Declare the inferred shapes of the Parameters of a body where the edit has changed them."""
+    for node in body.parameters:
+        inferred, attributes = node.outputs[0].type.shape, node.op.attributes
+        if not isinstance(node.op, UnknownOp) and not attributes["shape"].contains(inferred):
+            node.op = type(node.op)(**(attributes | {"shape": inferred}))
 
 
 def _sort(model: Model) -> None:

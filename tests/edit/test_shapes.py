@@ -97,3 +97,13 @@ def test_refused_batches(digits, tmp_path) -> None:
     scalar = op.parameter([], np.float32, name="x")
     with pytest.raises(irload.InputInvalid, match="no input has a batch axis"):
         edit.set_batch(read(ov.Model([op.relu(scalar)], [scalar]), tmp_path), 3)
+
+
+def test_parameters_of_bodies_are_declared_anew(tmp_path) -> None:
+    model = irload.read_model(MODELS / "loop" / "model.xml")
+    irload.save_model(edit.set_batch(model, 3), tmp_path / "changed.xml")
+    assert irload.check(tmp_path / "changed.xml").findings == []
+    (loop,) = (n for n in irload.read_model(tmp_path / "changed.xml").nodes if n.type == "Loop")
+    declared = [str(n.op.attributes["shape"]) for n in loop.op.body.body.parameters]
+    assert "[3,2]" in declared
+    assert "[1,2]" not in declared
