@@ -14,7 +14,7 @@ equal to it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -212,6 +212,22 @@ def extent(index: slice, size: int) -> tuple[int, int, int]:
 def has_sizes(array: NDArray[Any]) -> bool:
     """True for an array of objects with sizes."""
     return array.dtype == object and any(isinstance(v, _Size) for v in array.flat)
+
+
+class Deferred:
+    """A function of a size, which is not a polynomial."""
+
+    __slots__ = ("function", "size")
+
+    def __init__(self, function: Callable[[int], int], size: Size) -> None:
+        self.function = function
+        self.size = size
+
+
+def applied(function: Callable[[int], int], value: Size) -> Size:
+    """A function of a number; deferred for a size."""
+    made: Any = Deferred(function, value) if is_size(value) else function(value)
+    return made
 
 
 def array_of(values: Iterable[Any], dtype: Any) -> NDArray[Any]:

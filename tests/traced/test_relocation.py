@@ -15,6 +15,7 @@ from irload.core.trace import Trace
 from irload.model import Model
 from irload.options import Options
 from irload.plan.backends.compiled import CompiledBackend
+from irload.plan.backends.llvm.relocation import RelocatableSegment
 from irload.plan.backends.registry import compiled_backend
 from irload.plan.folding import Folding
 from irload.plan.memory.arena import aligned_bytes
@@ -97,6 +98,8 @@ def test_relocated_tables_of_a_decoder(threads: int, backend: CompiledBackend) -
         start = int(rng.integers(8)) << 16 if rng.random() < 0.2 else start
         turns.append(((2, length), [memory.ctypes.data + start]))
     assert _compared(template, options, turns) > 3 * len(turns)
+    selections = [s for each in template.prepared if isinstance(each, RelocatableSegment) for s in each.traced]
+    assert sum(map(bool, selections)) > 1, "the selections of concatenation and attention run for each length"
 
 
 def _compared(template: Template, options: Options, turns: Sequence[tuple[tuple[int, ...], Sequence[int]]]) -> int:
@@ -106,7 +109,7 @@ def _compared(template: Template, options: Options, turns: Sequence[tuple[tuple[
     for values, external in turns:
         assert template.holds(values)
         plan = workspace.bind(values, external)
-        binding = Binding(workspace, template.numbers.evaluate(values), external)
+        binding = Binding(workspace, values, template.numbers.evaluate(values), external)
         for (owner, steps), segment in zip(template.segments, plan.segments, strict=True):
             if segment.backend == "llvm":
                 concrete = [binding.step(step) for step in steps]

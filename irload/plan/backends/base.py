@@ -16,6 +16,7 @@ from irload.record import record
 if TYPE_CHECKING:
     from irload.core.op import Op
     from irload.core.tensor import Array
+    from irload.core.trace import Trace
     from irload.plan.ir.program import Program, Step, Value
     from irload.plan.memory.aliases import Aliases
     from irload.plan.memory.memory import Memory
@@ -109,6 +110,28 @@ foremost: list[Backend] = []
 """Registered back ends, to which steps are offered before all others."""
 
 
+class SymbolicSizes(Protocol):
+    """A plan whose sizes are expressions over symbols of `trace`, and whose values are arrays without memory."""
+
+    @property
+    def trace(self) -> Trace:
+        """The trace, which records the guards of comparisons."""
+        ...
+
+    @property
+    def memory(self) -> Memory:
+        """The memory of the values."""
+        ...
+
+    def value(self, value: Value) -> Value:
+        """Return a value with symbols of the trace. Raises TypeError if its numbers depend on them."""
+        ...
+
+    def step(self, step: Step) -> Step:
+        """Return a step with symbols of the trace."""
+        ...
+
+
 class BoundSizes(Protocol):
     """A plan of symbolic sizes at one shape, for which a back end binds its steps."""
 
@@ -140,6 +163,15 @@ class BoundSizes(Protocol):
 
     def changes(self, step: Step) -> bool:
         """True if the concrete step may differ from that of the previous binding in more than addresses."""
+        ...
+
+    @property
+    def symbols(self) -> Sequence[int]:
+        """The values of the symbols of which all sizes are expressions."""
+        ...
+
+    def symbolic(self) -> SymbolicSizes:
+        """Return the same plan with symbols that have the values of this shape."""
         ...
 
     def working(self, name: object, nbytes: int) -> Array:

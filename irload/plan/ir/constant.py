@@ -66,7 +66,7 @@ class Constant:
         self._make = make
         self._strong = array
         self._weak = (lambda: None) if array is None else ref(array)
-        self._derived: WeakValueDictionary[object, Constant] = WeakValueDictionary()
+        self._derived: WeakValueDictionary[object, Constant] | None = None
         """Weak, as each of them refers to this one: a cycle would keep both until Python collects garbage."""
         self._parent: Constant | None = None
         self._moved: Callable[[Array], Array] | None = None
@@ -179,6 +179,8 @@ class Constant:
         stored: Callable[[Array], Array] | None,
     ) -> Constant:
         """Return `how` of the array. `stored` computes the same in the type of the file, if that is possible."""
+        if self._derived is None:
+            self._derived = WeakValueDictionary()
         found = self._derived.get(key)
         if found is None:
             found = self._derived[key] = Constant(lambda: how(self.array), shape, dtype, depth=self.depth + 1)

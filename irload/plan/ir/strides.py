@@ -26,6 +26,10 @@ class Strided:
             step *= shape[axis]
         return Strided(shape, tuple(strides))
 
+    def in_bytes(self, itemsize: int) -> Strided:
+        """Return strides and offset in bytes."""
+        return Strided(self.shape, tuple(s * itemsize for s in self.strides), self.offset * itemsize)
+
 
 ViewKind = Literal["reshape", "transpose", "slice", "broadcast"]
 

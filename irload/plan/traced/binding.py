@@ -5,27 +5,29 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Mapping, Sequence
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from irload.core.tensor import Array
 from irload.plan.executor import Executor, Segment
-from irload.plan.ir.constant import Constant
 from irload.plan.ir.program import Program, Step, Value
 from irload.plan.ir.strides import Strided
 from irload.plan.memory.layout import PLANAR, Layout
 from irload.plan.memory.memory import Memory
+from irload.plan.traced.concrete import Concrete
+from irload.plan.traced.late import Held
 
 if TYPE_CHECKING:
     from irload.options import Options
     from irload.plan.traced.numbers import Items
+    from irload.plan.traced.symbolic import SymbolicSizes
     from irload.plan.traced.template import Template
     from irload.plan.traced.workspace import Workspace
 
 
-class Binding:
-    """`BoundSizes` of a workspace and the numbers of a shape.
+class Binding(Concrete):
+    """`BoundSizes` of a workspace, the values of the symbols and the numbers of a shape.
 
     `previous`: the plan bound to another shape in the same arena, whose kernels are kept for steps that do not change.
     """
@@ -33,19 +35,20 @@ class Binding:
     def __init__(
         self,
         workspace: Workspace,
+        symbols: tuple[int, ...],
         numbers: Sequence[int],
         external: Sequence[int] | Array = (),
         previous: BoundPlan | None = None,
     ) -> None:
         self._workspace = workspace
-        self._template = template = workspace.template
-        self._numbers = numbers
+        template = workspace.template
+        self.symbols = symbols
         self._previous = previous
         before = () if previous is None else previous.numbers
         self._changed = {k for k, (a, b) in enumerate(zip(before, numbers, strict=False)) if a != b}
-        self.items = template.numbers.items(numbers, None if previous is None else previous.items, self._changed)
-        """Shapes, positions and layouts by their forms."""
-        self._values: dict[Value, Value] = {}
+        items = template.numbers.items(numbers, None if previous is None else previous.items, self._changed)
+        late = template.late_constants.at(numbers, previous and previous.late, self._changed)
+        Concrete.__init__(self, template, numbers, items, late)
         self.external = np.array(external, np.int64)
         """The addresses of the roots outside the arena."""
         self.moved = previous is not None and not np.array_equal(previous.external, self.external)
@@ -53,12 +56,10 @@ class Binding:
         self._starts: Array = np.concatenate([workspace.arena.ctypes.data + workspace.starts, self.external])
         self._addresses: Array = self._starts[template.value_roots] + template.offsets(numbers)
         self.memory = BoundMemory(self, template, workspace)
-        kept = {} if previous is None else previous.late
-        self._late = template.late_constants.at(numbers, kept, self._changed)
 
     def plan(self) -> BoundPlan:
         """Bind every segment."""
-        template, previous = self._template, self._previous
+        template, previous = self.template, self._previous
         segments: list[Segment] = []
         for k, ((backend, steps), prepared) in enumerate(zip(template.segments, template.prepared, strict=True)):
             if prepared is not None:
@@ -80,28 +81,20 @@ class Binding:
 
     def changes(self, step: Step) -> bool:
         """True if the concrete step may differ from that of the previous binding in more than addresses."""
-        return self._previous is None or not self._changed.isdisjoint(self._template.dependencies[step])
+        return self._previous is None or not self._changed.isdisjoint(self.template.dependencies[step])
 
     def value(self, value: Value) -> Value:
-        """The concrete value of a symbolic one."""
         found = self._values.get(value)
         if found is None:
-            shape = self.items[self._template.shapes[value]]
-            source = self._late.get(value, value.source)
-            same = shape is value.shape and source is value.source
-            found = value if same else Value(shape, value.dtype, source, value.name, value.used, value.origin)
-            self._values[value] = found
+            found = Concrete.value(self, value)
             self.memory.symbolic[found] = value
         return found
 
-    def step(self, step: Step) -> Step:
-        """The concrete step of a symbolic one."""
-        changed: dict[str, Any] = {name: build(self._numbers) for name, build in self._template.sized[step]}
-        changed |= {"inputs": [self.value(v) for v in step.inputs], "outputs": [self.value(v) for v in step.outputs]}
-        made = object.__new__(type(step))  # a tenth of the time of dataclasses.replace
-        for name in self._template.fields[type(step)]:
-            setattr(made, name, changed[name] if name in changed else getattr(step, name))
-        return made
+    def symbolic(self) -> SymbolicSizes:
+        """The same plan with symbols that have the values of this shape."""
+        from irload.plan.traced.symbolic import SymbolicSizes
+
+        return SymbolicSizes(self.template, self.symbols)
 
     def addresses(self, numbers: Array) -> Array:
         """The addresses of symbolic values that are not constant."""
@@ -109,9 +102,9 @@ class Binding:
 
     def room(self, value: Value) -> tuple[int, int]:
         """The address and the bytes of the buffer in which a symbolic value is."""
-        root, workspace = self._template.roots[self._template.aliases.root(value)], self._workspace
+        root, workspace = self.template.root_of[value], self._workspace
         inside = root < len(workspace.capacities)
-        return int(self._starts[root]), int(workspace.capacities[root]) if inside else self.memory.outside[root].size
+        return int(self._starts[root]), int(workspace.capacities[root]) if inside else self.memory.outside(root).size
 
     def working(self, name: object, nbytes: int) -> Array:
         """Working memory that all shapes share."""
@@ -125,12 +118,8 @@ class BoundMemory(Memory):
         self.arena = workspace.arena
         self.symbolic: dict[Value, Value] = {}
         """The symbolic value of each concrete one."""
-        self.outside: dict[int, Array] = {}
+        self._outside: dict[int, Array] = {}
         """Memory outside the arena, by number of the root. It is not kept alive."""
-        for growing, start in zip(template.growing, binding.external.tolist(), strict=True):
-            joined = growing.join.output
-            nbytes = prod(binding.items[template.shapes[joined]]) * joined.dtype.itemsize
-            self.outside[template.roots[growing.past]] = _memory(start, nbytes)
         self._binding = binding
         self._template = template
         self._starts_of_roots = workspace.starts
@@ -159,7 +148,8 @@ class BoundMemory(Memory):
 
     def with_border(self, value: Value) -> Array | None:
         layout = self.layout(value)
-        return self._view(value, layout.whole(value.shape)) if layout.border else None
+        itemsize = self._template.stored[self.symbolic[value]].itemsize
+        return self._view(value, layout.whole(value.shape).in_bytes(itemsize)) if layout.border else None
 
     def buffer(self, root: Value) -> Array:
         start = self._start(self.symbolic[root])
@@ -171,20 +161,31 @@ class BoundMemory(Memory):
         """Release the data that only binding needs."""
         self._views = {}
         self.symbolic = {}
-        self.outside = {}
+        self._outside = {}
         del self._binding, self._template  # which refer to the workspace, and that to the plan
 
     def _start(self, root: Value) -> int:
         return int(self._starts_of_roots[self._template.roots[root]])
 
     def _view(self, value: Value, strided: Strided) -> Array:
-        aliases = self._template.aliases
-        root = aliases.root(self.symbolic[value])
-        dtype = aliases.stored_dtype(root)
-        strides = tuple(s * dtype.itemsize for s in strided.strides)
-        outside = self.outside.get(self._template.roots[root])
-        memory, start = (self.arena, self._start(root)) if outside is None else (outside, 0)
-        return np.ndarray(strided.shape, dtype, memory, start + strided.offset * dtype.itemsize, strides)
+        """A view; `strided` counts bytes."""
+        symbolic = self.symbolic[value]
+        root = self._template.root_of[symbolic]
+        inside = root < len(self._starts_of_roots)
+        memory, start = (self.arena, int(self._starts_of_roots[root])) if inside else (self.outside(root), 0)
+        return np.ndarray(
+            strided.shape, self._template.stored[symbolic], memory, start + strided.offset, strided.strides
+        )
+
+    def outside(self, root: int) -> Array:
+        """The memory of a root outside the arena."""
+        found = self._outside.get(root)
+        if found is None:
+            number = root - len(self._starts_of_roots)
+            joined = self._template.growing[number].join.output
+            nbytes = prod(self._binding.items[self._template.shapes[joined]]) * joined.dtype.itemsize
+            found = self._outside[root] = _memory(int(self._binding.external[number]), nbytes)
+        return found
 
 
 def _memory(start: int, nbytes: int) -> Array:
@@ -202,7 +203,7 @@ class BoundPlan(Executor):
     numbers: Sequence[int]
     external: Array
     items: Items
-    late: Mapping[Value, Constant]
+    late: Mapping[Value, Held]
 
     def __init__(self, program: Program, options: Options, memory: Memory, segments: Sequence[Segment]) -> None:  # pyright: ignore[reportMissingSuperCall]
         self._set_up(program, options, memory, segments)

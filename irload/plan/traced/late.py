@@ -14,13 +14,13 @@ import numpy as np
 from irload.core.op import computes_directly, evaluate, is_builtin
 from irload.core.size import has_sizes, hint
 from irload.core.tensor import Array
+from irload.plan.ir.building import Build
 from irload.plan.ir.constant import Constant
 from irload.plan.ir.program import Program, Step, Value
 from irload.plan.ir.steps import ComputeStep
 from irload.plan.ir.steps.movement import ViewStep
 from irload.plan.ir.strides import View
-from irload.plan.traced.building import Build
-from irload.plan.traced.numbers import Numbers
+from irload.plan.traced.numbers import SETS, Numbers
 from irload.record import record
 
 LARGEST = 1 << 16
@@ -57,26 +57,45 @@ def is_symbolic(value: Value) -> bool:
     return value.source is not None and value.source.held and has_sizes(value.source.array)
 
 
+Held = Constant | Array
+"""A late constant: a constant if steps read it, an array if only other late constants depend on it."""
+Compute = Callable[[Sequence[int], Mapping[Value, Held]], Array]
+
+
 @record(eq=False)
 class LateConstant:
-    """A late constant. `sizes`: the positions of the sizes on which it depends.
+    """A late constant. `sizes`: the positions of the sizes on which it depends; `is_read`: whether steps read it.
 
     `compute`: its array from the values of the sizes and the late constants before it.
     """
 
     value: Value
     sizes: frozenset[int]
-    compute: Callable[[Sequence[int], Mapping[Value, Constant]], Array]
+    is_read: bool
+    compute: Compute
+
+    def at(self, values: Sequence[int], late: Mapping[Value, Held]) -> Held:
+        """The constant for values of the sizes and the late constants before it."""
+        array, dtype = self.compute(values, late), self.value.dtype
+        return Constant.of(np.array(array, dtype, order="C")) if self.is_read else np.asarray(array, dtype)
 
 
 class LateConstants:
-    """The late constants of a plan, in order: `symbolic`, which consist of sizes, and the results of `steps`."""
+    """The late constants of a plan, in order: `symbolic`, which consist of sizes, and the results of `steps`.
 
-    def __init__(self, symbolic: Sequence[Value], steps: Sequence[Step], numbers: Numbers) -> None:
+    `read`: the values that steps of the plan read.
+    """
+
+    def __init__(
+        self, symbolic: Sequence[Value], steps: Sequence[Step], numbers: Numbers, read: AbstractSet[Value]
+    ) -> None:
         self._numbers = numbers
+        self._read = read
         self.sizes: dict[Value, frozenset[int]] = {}
         """The sizes on which each depends."""
         self._parts: list[LateConstant] = []
+        self._changed: dict[frozenset[int], list[LateConstant]] = {}
+        """The late constants that depend on sets of sizes."""
         for value in symbolic:
             if value.source is not None:
                 parts = [*value.source.array.flat], value.source.array.shape
@@ -88,53 +107,57 @@ class LateConstants:
                 self._add(value, own, self._of_step(step, k))
 
     def at(
-        self, values: Sequence[int], before: Mapping[Value, Constant], changed: AbstractSet[int]
-    ) -> dict[Value, Constant]:
+        self, values: Sequence[int], before: Mapping[Value, Held] | None, changed: AbstractSet[int]
+    ) -> dict[Value, Held]:
         """The constants for values of the sizes; constants of `before` without changed sizes are kept."""
-        found: dict[Value, Constant] = {}
-        for part in self._parts:
-            kept = before.get(part.value)
-            if kept is None or not part.sizes.isdisjoint(changed):
-                kept = Constant.of(part.compute(values, found))
-            found[part.value] = kept
+        found = dict(before or {})
+        for part in self._parts if before is None else self._depending(frozenset(changed)):
+            found[part.value] = part.at(values, found)
         return found
 
-    def _add(
-        self, value: Value, sizes: frozenset[int], compute: Callable[[Sequence[int], Mapping[Value, Constant]], Array]
-    ) -> None:
-        self.sizes[value] = sizes
-        self._parts.append(LateConstant(value, sizes, compute))
+    def _depending(self, changed: frozenset[int]) -> list[LateConstant]:
+        """The constants that depend on some of these sizes."""
+        found = self._changed.get(changed)
+        if found is None:
+            if len(self._changed) >= SETS:
+                self._changed.clear()
+            found = self._changed[changed] = [p for p in self._parts if not p.sizes.isdisjoint(changed)]
+        return found
 
-    def _of_step(self, step: Step, index: int) -> Callable[[Sequence[int], Mapping[Value, Constant]], Array]:
+    def _add(self, value: Value, sizes: frozenset[int], compute: Compute) -> None:
+        self.sizes[value] = sizes
+        self._parts.append(LateConstant(value, sizes, value in self._read, compute))
+
+    def _of_step(self, step: Step, index: int) -> Compute:
         """The function for one of the results of a step."""
-        dtype = step.outputs[index].dtype
         if not isinstance(step, ComputeStep):
-            view = self._numbers.builder(step.view)
-            return lambda values, late: np.array(_viewed(_input(step.inputs[0], late), view(values)), dtype, order="C")
+            view, (source,) = self._numbers.builder(step.view), step.inputs
+            return lambda values, late: _viewed(_input(source, late), view(values))
         if len(step.outputs) == 1 and computes_directly(step.op, [v.dtype for v in (*step.inputs, *step.outputs)]):
-            compute = step.op.compute
-            return lambda values, late: np.array(compute(*[_input(v, late) for v in step.inputs]), dtype, order="C")
+            compute: Callable[..., Array] = step.op.compute  # pyright: ignore[reportAssignmentType] - one output
+            inputs = step.inputs
+            return lambda values, late: compute(*[_input(v, late) for v in inputs])
         types = self._numbers.builder(step.types)
 
-        def evaluated(values: Sequence[int], late: Mapping[Value, Constant]) -> Array:
-            return evaluate(step.op, [_input(v, late) for v in step.inputs], types(values))[index].copy()
+        def evaluated(values: Sequence[int], late: Mapping[Value, Held]) -> Array:
+            return evaluate(step.op, [_input(v, late) for v in step.inputs], types(values))[index]
 
         return evaluated
 
 
-def _of_sizes(value: Value, parts: Build) -> Callable[[Sequence[int], Mapping[Value, Constant]], Array]:
-    def array(values: Sequence[int], late: Mapping[Value, Constant]) -> Array:
+def _of_sizes(value: Value, parts: Build) -> Compute:
+    def array(values: Sequence[int], late: Mapping[Value, Held]) -> Array:
         numbers, shape = parts(values)
         return np.array(numbers, value.dtype).reshape(shape)
 
     return array
 
 
-def _input(value: Value, late: Mapping[Value, Constant]) -> Array:
+def _input(value: Value, late: Mapping[Value, Held]) -> Array:
     source = late.get(value, value.source)
     if source is None:
         raise AssertionError("a late constant depends on a value that is not constant")
-    return source.array
+    return source.array if isinstance(source, Constant) else source
 
 
 def _viewed(source: Array, view: View) -> Array:

@@ -8,8 +8,11 @@ from typing import Any
 
 from irload.core.size import is_size, terms_of
 from irload.core.trace import Trace
+from irload.plan.ir.building import Build, builder, parts_of
 from irload.plan.ir.sized import hashable
-from irload.plan.traced.building import Build, builder, parts_of
+
+SETS = 16
+"""Sets of changed sizes for which the objects that depend on them are cached."""
 
 
 class Numbers:
@@ -24,6 +27,8 @@ class Numbers:
         self._fixed: list[Any] = []
         """The objects without sizes; None for others."""
         self._sizes_of_forms: list[frozenset[int]] = []
+        self._changed: dict[frozenset[int], list[int]] = {}
+        """The forms that depend on sets of sizes."""
         self.evaluate: Callable[[Sequence[int]], list[int]] = trace.compiled([])
         """The values of all sizes for values of the symbols."""
 
@@ -65,8 +70,20 @@ class Numbers:
         """The objects of all forms with these values of the sizes; objects without a changed size are kept."""
         if before is None:
             return Items(self._builders, list(self._fixed), values)
-        kept = zip(before.found, self._sizes_of_forms, strict=True)
-        return Items(self._builders, [f if sizes.isdisjoint(changed) else None for f, sizes in kept], values)
+        found = before.found.copy()
+        for form in self._depending(frozenset(changed)):
+            found[form] = None
+        return Items(self._builders, found, values)
+
+    def _depending(self, changed: frozenset[int]) -> list[int]:
+        """The forms with some of these sizes."""
+        found = self._changed.get(changed)
+        if found is None:
+            if len(self._changed) >= SETS:
+                self._changed.clear()
+            forms = enumerate(self._sizes_of_forms)
+            found = self._changed[changed] = [form for form, sizes in forms if not sizes.isdisjoint(changed)]
+        return found
 
     def index(self, size: Any) -> int:
         """The position of a size in the result of `evaluate`."""

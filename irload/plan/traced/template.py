@@ -15,6 +15,7 @@ from irload.core.trace import Trace
 from irload.options import Options
 from irload.plan.backends.base import Preparation, Preparing, SharedData
 from irload.plan.backends.registry import backends, integer_steps, operation
+from irload.plan.ir.building import Build
 from irload.plan.ir.program import Program, Step, Value, walk_values
 from irload.plan.ir.steps import ComputeStep
 from irload.plan.ir.strides import Strided
@@ -24,7 +25,6 @@ from irload.plan.memory.memory import constant_bytes, lifetimes
 from irload.plan.passes.pipeline import optimize
 from irload.plan.schedule import StaticPart
 from irload.plan.segments import Owners, divide
-from irload.plan.traced.building import Build
 from irload.plan.traced.growth import Growing, Growth, readers, request, take_growing
 from irload.plan.traced.late import LateConstants, is_symbolic, take_late
 from irload.plan.traced.numbers import Numbers
@@ -104,7 +104,10 @@ class Template:
         strided: dict[Value, Strided] = {value: self.aliases.strided(value) for value in self.values}
         self.shapes: dict[Value, int] = {}
         """The form of the shape of each value."""
-        self.positions = {value: form(position) for value, position in strided.items()}
+        self.stored = {v: self.aliases.stored_dtype(self.aliases.root(v)) for v in self.values}
+        """The type in which each value is stored."""
+        self.positions = {v: form(position.in_bytes(self.stored[v].itemsize)) for v, position in strided.items()}
+        """The form of the shape, strides and offset of each value in its root's buffer, in bytes."""
         self.layouts = {value: form(self.aliases.layout(value)) for value in strided}
         self.sized: dict[Step, list[tuple[str, Build]]] = {}
         """The fields of each step that contain sizes, and how they are computed."""
@@ -114,7 +117,8 @@ class Template:
                 add([*value.source.array.flat, value.source.array.shape])
         for step in self.late:
             add([step.types, step.view] if isinstance(step, ComputeStep) else step.view)
-        self.late_constants = LateConstants(self.symbolic, self.late, self.numbers)
+        read = {value for step in self.program.steps for value in step.inputs}
+        self.late_constants = LateConstants(self.symbolic, self.late, self.numbers, read)
         for step in self.program.steps:
             self.shapes |= {value: form(value.shape) for value in (*step.inputs, *step.outputs)}
             names = [f.name for f in fields(step) if f.name not in ("inputs", "outputs", "origin")]
@@ -124,9 +128,10 @@ class Template:
         self.shapes |= {v: form(v.shape) for v in (*self.program.inputs, *self.program.outputs)}
         self._register_dependencies()
         self._sizes = self._vector([life.size for life in self.lives.values()])
-        items = [self.aliases.stored_dtype(self.aliases.root(v)).itemsize for v in self.values]
-        self._offsets = self._vector([s.offset * n for s, n in zip(strided.values(), items, strict=True)])
-        self.value_roots = np.array([self.roots[self.aliases.root(v)] for v in self.values], np.int64)
+        self._offsets = self._vector([s.offset * self.stored[v].itemsize for v, s in strided.items()])
+        self.root_of = {value: self.roots[self.aliases.root(value)] for value in self.values}
+        """The number of the root of each value."""
+        self.value_roots = np.array(list(self.root_of.values()), np.int64)
 
     def _register_dependencies(self) -> None:
         """For each step the sizes on which its fields and the shapes, positions and values of its operands depend."""

@@ -60,7 +60,7 @@ class Workspace:
         sizes = self.template.root_sizes(numbers)
         if (sizes > self.capacities).any():
             self._grow(symbols, numbers, sizes)
-        found = self._latest = self._bound[symbols] = Binding(self, numbers, external, self._latest).plan()
+        found = self._latest = self._bound[symbols] = Binding(self, symbols, numbers, external, self._latest).plan()
         if len(self._bound) > (SHAPES if self.template.growth is None else GROWN_SHAPES):
             self._bound.popitem(last=False)
         return found

@@ -84,6 +84,8 @@ class LlvmExecutable:
 
 def bundled(flops: Sequence[int], ranges: Sequence[tuple[int, int]]) -> list[TableCall]:
     """Ranges of kernels that run in one call; long kernels are divided into parts. Given for each step, in order."""
+    if flops and max(flops) < LONG_STEP and sum(flops) <= LONGEST:  # the most frequent case
+        return [(ranges[0][0], ranges[-1][1], 1)]
     calls: list[TableCall] = []
     work = 0.0
     for amount, (first, last) in zip(flops, ranges, strict=True):

@@ -16,8 +16,9 @@ from weakref import WeakValueDictionary
 import numpy as np
 
 from irload.core.tensor import Array
+from irload.errors import IRError
 from irload.options import Options
-from irload.plan.backends.base import BoundSizes, Executable, SharedData
+from irload.plan.backends.base import BoundSizes, Executable, SharedData, SymbolicSizes
 from irload.plan.backends.llvm.kernel import Kernel, Launch, Temporary, address
 from irload.plan.backends.llvm.library import library
 from irload.plan.backends.llvm.loader import Code
@@ -25,12 +26,18 @@ from irload.plan.backends.llvm.row_table import BoundTable, External, Selected
 from irload.plan.backends.llvm.selection import TABLE
 from irload.plan.backends.llvm.selector import PackedConstants, Selector
 from irload.plan.backends.llvm.target import Target
+from irload.plan.backends.llvm.traced_selection import TracedSelection, operands_of
 from irload.plan.ir.compressed import compressed
 from irload.plan.ir.constant import Constant
 from irload.plan.ir.program import Step, Value
 from irload.plan.ir.sized import hashable
 from irload.plan.memory.aliases import Aliases
 from irload.record import record
+
+UNSUPPORTED = (ArithmeticError, AssertionError, AttributeError, IRError, LookupError, TypeError, ValueError)
+"""Errors of selections that require numbers."""
+TRACES = 4
+"""Maximum number of traced selections of a group of steps."""
 
 
 @record(eq=False)
@@ -112,6 +119,10 @@ class RelocatableSegment:
                 continue  # a view of memory has no kernels at any shape
             found.setdefault(_signature(step, aliases), []).append(k)
         self._groups = [_group([(k, steps[k]) for k in group], numbering, aliases) for group in found.values()]
+        self.traced: list[list[TracedSelection]] = [[] for _ in self._groups]
+        """The traced selections of each group."""
+        self._selections = [0] * len(self._groups)
+        """How often the kernels of each group were selected with numbers."""
         self._codes: dict[Kernel, Code] = {}
         self._constants: dict[Hashable, tuple[Array, list[Array]]] = {}
         """The addresses of constants of a group, packed or not, and the arrays."""
@@ -144,6 +155,16 @@ class RelocatableSegment:
     def _selected(self, index: int, selector: RecordingSelector, sizes: BoundSizes) -> Iterator[Selected]:
         """The kernels of a group; of each step separately if they read memory that cannot be relocated."""
         group = self._groups[index]
+        for traced in self.traced[index]:
+            evaluated = traced.at(sizes)
+            if evaluated is not None:
+                flops, temporary, launches, pointers = evaluated
+                selector.temporary_bytes = max(selector.temporary_bytes, temporary)
+                yield Selected(group.positions, flops, launches, pointers, traced.keep, None)
+                return
+        self._selections[index] += 1
+        if 1 < self._selections[index] <= 1 + TRACES:
+            self._trace(index, sizes)
         selector.constants, selector.packed_weights = [], []
         first, launches = _select(group.steps[0], selector, sizes)
         external: list[External] = []
@@ -159,6 +180,31 @@ class RelocatableSegment:
             own, launches = _select(step, selector, sizes)
             own_pointers = [_numbers(launch)[None] for launch in launches]
             yield Selected((k,), own.flops, launches, own_pointers, selector.kept, None)
+
+    def _trace(self, index: int, sizes: BoundSizes) -> None:
+        """Select the kernels of a group with symbols, if the selection supports them."""
+        group = self._groups[index]
+        try:
+            symbolic = sizes.symbolic()
+            selector = RecordingSelector(symbolic.memory, self.target, self.options, self._packs)
+            first, launches = _select(group.steps[0], selector, symbolic)
+            slots = {value: k for k, value in enumerate(group.values[0])}
+
+            def resolved(pointer: Any) -> Array | tuple[Array, Any]:
+                if not isinstance(pointer, int):
+                    return group.numbers[slots[pointer.value]], pointer.distance
+                found = self._constant(index, pointer, selector, symbolic)
+                if found is None:
+                    raise TypeError("a pointer to unknown memory")
+                return found
+
+            operands = [operands_of(launch, len(group.steps), resolved) for launch in launches]
+            temporary = selector.temporary_bytes
+            self.traced[index].append(
+                TracedSelection(symbolic.trace, launches, operands, first.flops, temporary, selector.kept)
+            )
+        except UNSUPPORTED:
+            self._selections[index] = TRACES + 1
 
     def _relocated(
         self,
@@ -194,7 +240,9 @@ class RelocatableSegment:
             found[:, k] = column
         return found
 
-    def _constant(self, index: int, pointer: int, selector: RecordingSelector, sizes: BoundSizes) -> Array | None:
+    def _constant(
+        self, index: int, pointer: int, selector: RecordingSelector, sizes: BoundSizes | SymbolicSizes
+    ) -> Array | None:
         """For each step of a group the address in a constant that corresponds to a pointer of the first step."""
         for packed in selector.packs:
             distance = pointer - address(packed.array)
@@ -217,7 +265,7 @@ class RelocatableSegment:
         return self._constants[key][0]
 
     def _plain(
-        self, index: int, slot: int, array: Array, selector: RecordingSelector, sizes: BoundSizes
+        self, index: int, slot: int, array: Array, selector: RecordingSelector, sizes: BoundSizes | SymbolicSizes
     ) -> Array | None:
         """The addresses of constants of each step; None if their strides differ."""
         key = index, slot
@@ -234,7 +282,7 @@ class RelocatableSegment:
         return found
 
 
-def _select(step: Step, selector: RecordingSelector, sizes: BoundSizes) -> tuple[Step, list[Launch]]:
+def _select(step: Step, selector: RecordingSelector, sizes: BoundSizes | SymbolicSizes) -> tuple[Step, list[Launch]]:
     """The concrete step of a symbolic one, and its kernels."""
     concrete = sizes.step(step)
     selector.record(concrete)

@@ -137,6 +137,7 @@ class Block:
     shape: tuple[int, int]
     index: Array
     shared: bool
+    scratch: int
 
 
 class TableRows:
@@ -205,7 +206,7 @@ class TableRows:
     @property
     def scratch(self) -> int:
         """Bytes of scratch memory per thread."""
-        return max((block.launch.kernel.scratch for group in self._blocks for block in group), default=0)
+        return max((block.scratch for group in self._blocks for block in group), default=0)
 
     def _written(
         self,
@@ -228,17 +229,22 @@ class TableRows:
         if numbers:
             block[:, pointers.shape[1] :] = numbers
         own = kernel.code
-        code = last[1] if last is not None and last[0] == own else code_of(own)  # comparing is faster than hashing
+        code = (
+            last[1] if last is not None and (last[0] is own or last[0] == own) else code_of(own)
+        )  # comparing is faster than hashing
         rows = self.rows
         rows[index, FUNCTION] = code.address
         rows[index, ARGUMENTS] = self.arguments.ctypes.data + 8 * (start + width * np.arange(count))
         rows[index, UNITS] = kernel.count
         for k in index.tolist():
             self._launches[k] = launch
-        return Block(launch, own, code, start, shape, index, self._threads > 1 and launch.is_shared)
+        shared = self._threads > 1 and launch.is_shared
+        return Block(launch, own, code, start, shape, index, shared, kernel.scratch)
 
     def _set_shared(self) -> None:
         """Set which kernels the threads share: none if there is little work."""
+        if self._threads == 1:
+            return
         blocks = [block for group in self._blocks for block in group if block.shared]
         self.rows[:, SHARED] = 0
         if sum(block.launch.kernel.cycles * len(block.index) for block in blocks) >= TOGETHER_CYCLES:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from irload.core.size import applied
 from irload.plan.backends.llvm.arguments import Arguments, float_word
 from irload.plan.backends.llvm.axes import ANY, Axis, size_of, table
 from irload.plan.backends.llvm.builder import AnyInt, Function, Int, Pointer, Vec
@@ -56,7 +57,7 @@ class Attend(Kernel):
     def numbers(self) -> tuple[int, ...]:
         queries, keys, *_ = self.shape
         mask = self.mask[:1] if self.mask is not None and self.mask[0] else ()
-        sizes = (queries, keys, self.block, self._blocks, *mask, float_word(least_exponent(keys)))
+        sizes = (queries, keys, self.block, self._blocks, *mask, applied(_least_word, keys))
         return (*self.sums.numbers, *sizes, *table(self.outer, self._tensors))
 
     @property
@@ -151,6 +152,10 @@ class Attend(Kernel):
                 f.when(vectors <= counts[index], body, lambda: choose(index + 1))
 
         choose(0)
+
+
+def _least_word(keys: int) -> int:
+    return float_word(least_exponent(keys))
 
 
 def each_panel(f: Function, columns: AnyInt, most: int, panel: Callable[[AnyInt, AnyInt, AnyInt | None], None]) -> None:

@@ -1,0 +1,150 @@
+"""A traced plan at a shape whose sizes stay symbols, for selections of kernels that serve other shapes, too."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from irload.core.size import Size, symbol
+from irload.core.trace import Trace
+from irload.plan.ir.program import Value
+from irload.plan.ir.strides import Strided, View
+from irload.plan.memory.layout import PLANAR, Layout
+from irload.plan.memory.memory import Memory
+from irload.plan.traced.concrete import Concrete
+from irload.record import record
+
+if TYPE_CHECKING:
+    from irload.plan.traced.template import Template
+
+
+@record(eq=False)
+class SymbolicPointer:
+    """An address `distance` bytes behind the start of a value, which is `start` bytes behind that of its root.
+
+    `root`: the number of the root.
+    """
+
+    value: Value
+    root: int
+    start: Size
+    distance: Size
+
+    def __add__(self, other: Size) -> SymbolicPointer:
+        return SymbolicPointer(self.value, self.root, self.start, self.distance + other)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, SymbolicPointer) or other.root != self.root:
+            return False  # values of two roots that one step uses are in separate buffers
+        return self.start + self.distance == other.start + other.distance
+
+    __hash__ = None  # pyright: ignore[reportAssignmentType]
+
+
+class SymbolicArray:
+    """The attributes of an array by which kernels are selected. Any other one raises AttributeError or TypeError."""
+
+    def __init__(self, pointer: SymbolicPointer, strided: Strided, dtype: np.dtype[Any]) -> None:
+        self._pointer = pointer
+        self._strided = strided
+        self.shape = strided.shape
+        self.strides = strided.strides
+        self.dtype = dtype
+        self.itemsize = dtype.itemsize
+        self.ndim = len(strided.shape)
+
+    @property
+    def size(self) -> Size:
+        """The number of elements."""
+        return prod(self.shape)
+
+    @property
+    def nbytes(self) -> Size:
+        """The bytes of all elements."""
+        return self.size * self.itemsize
+
+    @property
+    def __array_interface__(self) -> dict[str, Any]:
+        return {"data": (self._pointer + self._strided.offset, False)}
+
+    def __array_function__(self, function: Callable[..., Any], types: Any, given: Any, named: Any) -> Any:
+        if function is not np.broadcast_to:
+            return NotImplemented
+        array, shape = given
+        seen: SymbolicArray = array._viewed(View("broadcast", tuple(shape)))
+        strides = tuple(0 if n == 1 else s for n, s in zip(shape, seen.strides, strict=True))  # as NumPy's result has
+        return SymbolicArray(seen._pointer, Strided(seen.shape, strides, seen._strided.offset), seen.dtype)
+
+    def swapaxes(self, a: int, b: int) -> SymbolicArray:
+        """The view with two axes swapped."""
+        order = list(range(self.ndim))
+        order[a], order[b] = order[b], order[a]
+        return self._viewed(View("transpose", tuple(order)))
+
+    def __getitem__(self, index: Any) -> SymbolicArray:
+        """The view at numbers and whole slices."""
+        items: list[Any] = list(index) if isinstance(index, tuple) else [index]  # pyright: ignore[reportUnknownArgumentType]
+        at = next((k for k, item in enumerate(items) if item is ...), len(items))
+        items[at : at + 1] = [slice(None)] * (self.ndim - len(items) + (at < len(items)))
+        offset, kept = self._strided.offset, list[int]()
+        for k, item in enumerate(items):
+            if isinstance(item, int):
+                offset += item * self.strides[k]
+            elif item == slice(None):
+                kept.append(k)
+            else:
+                raise TypeError(f"{item} of an axis of any length")
+        shape, strides = ([n[k] for k in kept] for n in (self.shape, self.strides))
+        return SymbolicArray(self._pointer, Strided(tuple(shape), tuple(strides), offset), self.dtype)
+
+    def _viewed(self, view: View) -> SymbolicArray:
+        seen = view.of(self._strided)
+        if seen is None:
+            raise TypeError("no strides describe the view")
+        return SymbolicArray(self._pointer, seen, self.dtype)
+
+
+class SymbolicSizes(Concrete):
+    """The values and steps of a plan with symbols of a new `trace`, whose values at this shape are `symbols`."""
+
+    def __init__(self, template: Template, symbols: Sequence[int]) -> None:
+        self.trace = Trace()
+        numbers = template.numbers.evaluate([symbol(self.trace, n) for n in symbols])
+        Concrete.__init__(self, template, numbers, template.numbers.items(numbers), {})
+        self.memory = SymbolicMemory(self, template)
+
+    def value(self, value: Value) -> Value:
+        if value in self.template.late_constants.sizes:
+            raise TypeError("the values of a constant depend on the shape")
+        found = Concrete.value(self, value)
+        self.memory.symbolic[found] = value
+        return found
+
+
+class SymbolicMemory(Memory):
+    """The layouts of a plan, and arrays without memory."""
+
+    def __init__(self, sizes: SymbolicSizes, template: Template) -> None:  # pyright: ignore[reportMissingSuperCall]
+        self._sizes, self._template = sizes, template
+        self.symbolic: dict[Value, Value] = {}
+        """The value of the program for each value with symbols of the trace."""
+
+    def layout(self, value: Value) -> Layout:
+        return PLANAR if value.source is not None else self._sizes.items[self._template.layouts[self.symbolic[value]]]
+
+    def is_view(self, value: Value) -> bool:
+        return self._template.aliases.alias(self.symbolic[value]) is not None
+
+    def array(self, value: Value) -> Any:
+        if value.source is not None:
+            return value.source.array
+        template, symbolic = self._template, self.symbolic[value]
+        strided: Strided = self._sizes.items[template.positions[symbolic]]
+        pointer = SymbolicPointer(symbolic, template.root_of[symbolic], strided.offset, 0)
+        return SymbolicArray(pointer, Strided(strided.shape, strided.strides), template.stored[symbolic])
+
+    def buffer(self, root: Value) -> Any:
+        raise TypeError("the buffer has no address")
