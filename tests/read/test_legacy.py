@@ -302,6 +302,7 @@ def test_an_unknown_layer_stays_unknown() -> None:
 FAULTS = [
     ("Convolution", kernel(g=2), [NCHW], [(1, 4, 4, 4)], {"weights": W}, "group 2 does not divide"),
     ("Convolution", kernel(), [NCHW], [(1, 4, 4, 4)], {"weights": W[:3]}, r"weights have 324 bytes.*432 in f32"),
+    ("BinaryConvolution", kernel(), [NCHW], [(1, 4, 4, 4)], {"weights": W}, r"weights have 432 bytes.*14 in u1"),
     ("Convolution", '<data kernel="3,3,3" output="4"/>', [NCHW], [(1, 4, 4, 4)], {"weights": W}, "must have 2 values"),
     ("Convolution", '<data kernel="3,a" output="4"/>', [NCHW], [(1, 4, 4, 4)], {}, "must consist of numbers"),
     ("Pooling", '<data kernel="2,2" pool-method="sum"/>', [NCHW], [(1, 3, 5, 5)], {}, "must be max or avg"),
@@ -317,6 +318,14 @@ def test_faults_name_the_layer(type, data, inputs, outputs, blobs, said) -> None
         irload.read_model(*legacy_net(type, data, inputs, outputs, blobs))
     assert caught.value.where is not None
     assert caught.value.where.layer_name == "layer"
+
+
+def test_bits() -> None:
+    packed = np.array([0b00000001, 0b11110000], np.uint8)  # of 2 outputs and 8 channels, the low bit first
+    data = '<data kernel="1,1" output="2" mode="xnor-popcount"/>'
+    net = legacy_net("BinaryConvolution", data, [(1, 8, 1, 1)], [(1, 2, 1, 1)], {"weights": packed})
+    x = np.array([1, 0, 0, 0, 1, 1, 1, 1], np.float32).reshape(1, 8, 1, 1)
+    assert irload.compile_model(irload.read_model(*net))(x)[0].ravel().tolist() == [0, 6]
 
 
 def test_state() -> None:

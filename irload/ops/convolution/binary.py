@@ -21,6 +21,9 @@ class BinaryConvolution(ConvolutionBase, since=1):
 
     Specification: BinaryConvolution-1, mode xnor-popcount. Data and filters have values 0 and 1, which represent −1 and
     +1. The padding has the value pad_value; if that is neither 0 nor 1, it agrees with neither.
+
+    Filters are stored from the low bit of each byte to the high one, as Model Optimizer writes them and the CPU plugin
+    reads them; other constants of type u1 start with the high bit.
     """
 
     mode = attr.choice("xnor-popcount", default="xnor-popcount", spec_required=True)
@@ -43,6 +46,7 @@ class BinaryConvolution(ConvolutionBase, since=1):
         return TensorType(data.element, Shape(batch, channels, *self.spatial_dims(data.shape, filters.shape, spatial)))
 
     def compute(self, data: Array, filters: Array) -> Array:
+        filters = from_low_bits(filters)
         kernel = filters.shape[2:]
         pads = self.pads(data.shape[NON_SPATIAL:], kernel)
         steps = self.per_axis("strides", len(kernel)), self.per_axis("dilations", len(kernel))
@@ -57,3 +61,8 @@ class BinaryConvolution(ConvolutionBase, since=1):
             for bit in (0, 1)
         )
         return (2 * (zeros + ones) - math.prod(filters.shape[1:])).astype(data.dtype)
+
+
+def from_low_bits(bits: Array) -> Array:
+    """The bits in the opposite order within each byte; unchanged unless they fill whole bytes."""
+    return bits if bits.size % 8 else bits.reshape(-1, 8)[:, ::-1].reshape(bits.shape)

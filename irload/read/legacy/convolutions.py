@@ -37,6 +37,18 @@ def deconvolution(layer: LegacyLayer) -> Wire:
     return _convolved(layer, "ConvolutionBackpropData", groups, sums, channels, data)
 
 
+@rewrites("BinaryConvolution")
+def binary_convolution(layer: LegacyLayer) -> Wire:
+    """BinaryConvolution, whose weights are bits."""
+    dims, windows = layer.input_dims(), Windows.of(layer)
+    if layer.integer("group", 1) != 1:
+        raise ReadError("a BinaryConvolution of several groups is not supported")
+    weights = layer.bits("weights", [layer.integer("output"), dims[1], *windows.kernel])
+    data = windows.attributes(windows.convolved_pads(dims[2:], layer.output_dims()[2:]))
+    data |= {"mode": layer.text("mode", "xnor-popcount"), "pad_value": layer.text("pad_value", "0")}
+    return layer.op("BinaryConvolution", layer.input(), weights, data=data)
+
+
 def _convolved(
     layer: LegacyLayer, type: str, groups: int, sums: Sequence[int], channels: int, data: dict[str, str]
 ) -> Wire:

@@ -155,6 +155,14 @@ class LegacyLayer:
             raise ReadError(f"its {name} have {size} bytes; {list(shape)} takes {4 * count} in f32, {2 * count} in f16")
         return self.stored(name, element, shape, offset, size)
 
+    def bits(self, name: str, shape: Sequence[int]) -> Wire:
+        """Packed bits from the .bin file. Raises ReadError unless the blob has as many bytes as they fill."""
+        offset, size = self.raw.blobs.get(name, (0, 0))
+        expected = -(-prod(shape) // 8)
+        if size != expected:
+            raise ReadError(f"its {name} have {size} bytes; {list(shape)} takes {expected} in u1")
+        return self.stored(name, "u1", shape, offset, size)
+
     def blob_count(self, name: str) -> int:
         """The number of elements of a blob, in the precision of the layer."""
         size = self.raw.blobs.get(name, (0, 0))[1]
