@@ -2,7 +2,7 @@
 
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all test-jit test-lowest test-ray test-browser dist docs dev lint lint-windows format generated conformance fuzz fuzz-plan fuzz-data fuzz-reader mutants bench models clean
+.PHONY: help demo test test-all test-jit test-lowest test-ray test-browser test-clients dist docs dev lint lint-windows format generated conformance fuzz fuzz-plan fuzz-data fuzz-reader mutants bench models clean
 
 # Tests start thousands of processes. Without cached bytecode each would compile all modules: 1.1 s instead of 0.4 s.
 unexport PYTHONDONTWRITEBYTECODE
@@ -52,6 +52,10 @@ test-ray: .venv/.dev  ## Run the tests of batches on Ray.
 
 test-browser: .venv/.dev  ## Check a report in Chromium, which must be installed with its driver; SCREENSHOTS=docs updates the screenshots.
 	@SCREENSHOTS="$(SCREENSHOTS)" $(BIN)/python -m pytest tests/browser
+
+CLIENTS ?=
+test-clients: .venv/.dev  ## Run libraries that import OpenVINO on irload and on the runtime (CLIENTS="model_api …"; 12 GB).
+	@$(BIN)/python -m tests.clients $(CLIENTS)
 
 test-lowest: .venv-lowest/.ready  ## Run the suite with the lowest version of each dependency.
 	@.venv-lowest/bin/python -m pytest -n auto --dist worksteal $(TESTS)
@@ -126,7 +130,7 @@ bench: .venv/.bench  ## Compare with OpenVINO and others, also on MODELS=DIR; wr
 	$(BIN)/python -m benchmarks $(if $(MODELS),--models $(MODELS)) --rounds $(ROUNDS)
 
 clean:  ## Remove the environments and caches.
-	rm -rf .venv .venv-lowest .pytest_cache .ruff_cache .hypothesis .mutants build dist
+	rm -rf .venv .venv-lowest .venv-clients .pytest_cache .ruff_cache .hypothesis .mutants build dist
 
 .venv/.base: pyproject.toml
 	$(call install,.venv,.)

@@ -234,7 +234,10 @@ class ModelInfo:
         found: Any = self._graph.rt_info
         for key in [path] if isinstance(path, str) else path:
             if not isinstance(found, dict) or key not in found:
-                raise OpenVINOError(f"cannot get runtime attribute; path to runtime attribute is incorrect: {path}")
+                # Libraries match this text.
+                raise OpenVINOError(
+                    f"Cannot get runtime attribute. Path to runtime attribute is incorrect. There is no {path}."
+                )
             found = found[key]  # pyright: ignore[reportUnknownVariableType]
         return OVAny(found)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, MutableMapping
-from typing import Any
+from typing import Any, cast
 
 __all__ = ["OVAny", "RTMap", "plain"]
 
@@ -72,7 +72,7 @@ class RTMap(MutableMapping[str, Any]):
         if key not in self._items:
             raise KeyError(key)
         value = self._items[key]
-        return value if isinstance(value, dict) else _Item(self._items, key)
+        return _boxed(cast("dict[str, Any]", value)) if isinstance(value, dict) else _Item(self._items, key)
 
     def __setitem__(self, key: str, value: Any) -> None:
         self._items[key] = plain(value)
@@ -91,6 +91,11 @@ class RTMap(MutableMapping[str, Any]):
 
     def __repr__(self) -> str:
         return "<RTMap>"
+
+
+def _boxed(items: dict[str, Any]) -> dict[str, Any]:
+    """A copy of a map of metadata, with its values as OVAny."""
+    return {k: _boxed(cast("dict[str, Any]", v)) if isinstance(v, dict) else OVAny(v) for k, v in items.items()}
 
 
 class _Item(OVAny):

@@ -23,8 +23,8 @@ class Version:
 
 
 def get_version() -> str:
-    """The version of the API, and that of irload."""
-    return f"{API}-irload-{irload.__version__}"
+    """The version of the API, a build number as the runtime's have, which libraries parse, and irload's version."""
+    return f"{API}-0-irload-{irload.__version__}"
 
 
 def version() -> Version:

@@ -214,6 +214,7 @@ def test_saved_models_are_read_by_the_other(tmp_path):
         assert read.get_parameters()[0].layout == "NC"
         assert read.output("alias").names == {"out", "alias"}
         assert read.get_rt_info(["info", "flag"]).astype(bool) is True
+        assert read.rt_info["info"]["flag"].astype(bool) is True
         x = np.array([[1, -2, 3], [4, -5, 6]], np.float32)
         assert other.compile_model(read, "CPU")([x, x * 0])["out"].tolist() == np.maximum(x, 0).tolist()
         assert other.compile_model(tmp_path / f"half_{k}.xml", "CPU")([x, x])[1].tolist() == np.abs(2 * x).tolist()

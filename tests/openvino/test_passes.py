@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+
 import numpy as np
 import openvino.passes
 import pytest
@@ -173,3 +175,19 @@ def test_half_precision():
     assert model.outputs[0].element_type == model.inputs[0].element_type == irov.Type.f16
     with pytest.raises(NotImplementedError, match="irrun report"):
         irov.passes.VisualizeTree("x.svg")
+
+
+def test_transformations_by_their_internal_names():
+    def script(ov):
+        internal = importlib.import_module(f"{ov.__name__}._offline_transformations")
+        model = chain(ov)
+        internal.apply_moc_transformations(model, cf=False)
+        internal.compress_model_transformation(model)
+        yield [str(op.get_element_type()) for op in model.get_ordered_ops() if op.get_type_name() == "Constant"]
+        yield kinds(model), ov.compile_model(model, "CPU")(np.full((1, 3, 4), -2.5, np.float32))[0]
+        model.inputs[0].get_tensor().set_names({"in"})
+        model.outputs[0].get_tensor().set_names({"out"})
+        internal.apply_make_stateful_transformation(model, {"in": "out"})
+        yield len(model.inputs), len(model.outputs), len(model.sinks)
+
+    same(script)

@@ -193,6 +193,30 @@ def test_custom_steps_and_names_of_planes():
     assert np.all(result == 2 * 130)
 
 
+def test_colours_of_images_of_unknown_shape():
+    def script(ov):
+        processor = ov.preprocess.PrePostProcessor(network(ov, 3))
+        tensor = processor.input().tensor().set_element_type(ov.Type.u8).set_layout(ov.Layout("NHWC"))
+        tensor.set_color_format(ov.preprocess.ColorFormat.BGR).set_shape([1, -1, -1, 3])
+        steps = processor.input().preprocess()
+        steps.custom(lambda output: padded(ov, output))
+        steps.convert_color(ov.preprocess.ColorFormat.RGB)
+        processor.input().model().set_layout(ov.Layout("NCHW"))
+        model = processor.build()
+        image = (np.arange(8 * 8 * 3) % 200).astype(np.uint8).reshape(1, 8, 8, 3)
+        yield model.inputs, ov.Core().compile_model(model, "CPU")(image)[0]
+
+    same(script)
+
+
+def padded(ov, output):
+    """The output with padding of sizes 0 that are computed, so that its shape is unknown."""
+    ops = opset(ov)
+    sizes = ops.convert(ops.shape_of(output, "i32"), "f32")
+    zeros = ops.convert(ops.floor(ops.divide(sizes, ops.constant(np.float32(1e6)))), "i32")
+    return ops.pad(output, np.zeros(4, np.int32), zeros, "constant", np.uint8(0)).output(0)
+
+
 def test_images_of_a_hello_classification():
     def script(ov):
         core = ov.Core()

@@ -64,10 +64,17 @@ def reverse_channels(state: State) -> None:
     """Reverse the order of the channels."""
     axis = state.axis("C", "channels")
     channels = state.shape[axis]
-    if not channels.is_static:
-        raise OpenVINOError(f"reversing channels needs a static number of them, found {state.shape}")
-    order = constant(np.arange(channels.lo)[::-1], et.i32)
+    order = constant(np.arange(channels.lo)[::-1], et.i32) if channels.is_static else _descending(state.output, axis)
     state.output = operation("Gather", 8, [state.output, order, constant([axis], et.i32)])
+
+
+def _descending(image: graph.Output, axis: int) -> graph.Output:
+    """The indices of an axis of unknown size, from the last to 0."""
+    sizes = operation("ShapeOf", 3, [image], output_type="i32")
+    size = operation("Gather", 8, [sizes, constant(axis, et.i32), constant(0, et.i32)])
+    before = constant(-1, et.i32)
+    last = operation("Add", 1, [size, before])
+    return operation("Range", 4, [last, before, before], output_type="i32")
 
 
 def _to_grey(state: State) -> None:

@@ -1,0 +1,1 @@
+"""`openvino.tools`: the converter, which irload does not have."""
