@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -20,6 +21,7 @@ from irrun.arguments import (
     weights_option,
 )
 from irrun.batch_options import Course, Images, Outputs, Samples, numbers
+from irrun.generation_options import generation_options, given_settings
 from irrun.records import Source, records
 
 
@@ -44,7 +46,13 @@ from irrun.records import Source, records
     is_flag=True,
     help="Detect changed inputs by SHA-256 instead of size and time.",
 )
-@click.option("--column", "columns", multiple=True, metavar="NAME=COLUMN", help="The column that feeds an input.")
+@click.option(
+    "--column",
+    "columns",
+    multiple=True,
+    metavar="[NAME=]COLUMN",
+    help="The column that feeds an input, or the only one.",
+)
 @click.option("--cast", is_flag=True, help="Convert values even if precision or range is lost.")
 @click.option("--top", type=click.IntRange(1), help="Number of greatest values in a .jsonl; default: 5.")
 @click.option("--labels", type=click.Path(path_type=Path), metavar="FILE", help="Names of the values, one per line.")
@@ -75,6 +83,8 @@ from irrun.records import Source, records
     help="Images: divisors after --mean, per channel.",
 )
 @click.option("--channels", type=click.Choice(["rgb", "bgr"]), help="Images: order of colours; default: rgb.")
+@click.option("--chat", is_flag=True, help="Texts: each is the message of a user, for the folder's chat template.")
+@generation_options
 @kernel_options
 @strict_option
 @weights_option
@@ -96,18 +106,20 @@ def command(
     threads: int | None,
     options: CompileOptions,
     as_json: bool,
+    **settings: Any,
 ) -> int:
-    r"""Run MODEL (.xml) over many inputs.
+    r"""Run MODEL (.xml, or the folder of a model of texts) over many inputs.
 
     DATA are folders, files or quoted patterns of .npy (one sample or a stack), .npz (arrays named after the inputs),
     images, or .parquet (columns named after the inputs; other columns are copied to the output). For a model with
     several inputs write NAME=DATA. @FILE reads a list of file names, - reads the list from stdin (one name per line,
-    or separated by NUL).
+    or separated by NUL). The model of a folder computes embeddings, classes or generated texts of a column of texts.
 
     \b
       irrun batch model.xml photos/ -o top.jsonl --labels names.txt --resize 256 --crop 224x224
       irrun batch model.xml ids='ids/*.npy' mask='masks/*.npy' -o results/ --workers 4
       irrun batch model.xml rows.parquet -o scores.parquet --engine ray --workers 8
+      irrun batch folder/ texts.parquet --column text -o embeddings.parquet
 
     Each result equals the result of the sample run alone. The manifest in OUTPUT/.batch (or OUTPUT.batch) records
     input, output, digest and status of every item; the same command with --resume continues after a crash, a full disk
@@ -117,6 +129,7 @@ def command(
     from irload.batch.items import WorkerOptions
     from irload.batch.job import Job
     from irload.batch.run_job import run_job
+    from irload.text.tasks import TextOptions
     from irrun.batch_progress import BatchProgress, report, show_summary
 
     target = outputs.target()
@@ -134,6 +147,7 @@ def command(
         cast=samples.cast,
         hashed=course.verify_inputs,
         compile=options,
+        texts=TextOptions(given_settings(settings), samples.chat),
     )
     job = Job(
         data,
@@ -168,6 +182,8 @@ def _shapes(source: Source) -> dict[str | int, ShapeLike] | None:
     """Return the new shapes by input position, a form that workers can unpickle."""
     if not source.shapes:
         return None
+    if source.model.is_dir():
+        raise click.UsageError("--shape is for a model file; texts of any length need no shapes")
     from irload import read_model
 
     read = read_model(source.model, source.weights, limits=source.limits, sha256=source.pins)

@@ -61,11 +61,12 @@ class Images:
 
 @record()
 class Samples:
-    """How samples become inputs and share inferences."""
+    """How samples become inputs and share inferences. `chat`: texts are messages for the folder's chat template."""
 
     batch_size: int | None
     columns: tuple[str, ...]
     cast: bool
+    chat: bool
 
     def mapping(self) -> dict[str, str]:
         """Return the table column of each input. Raises UsageError for an invalid --column."""
@@ -126,10 +127,12 @@ def _mapping(texts: Sequence[str]) -> dict[str, str]:
     found: dict[str, str] = {}
     for text in texts:
         name, sign, column = text.partition("=")
-        if not (name and sign and column):
+        if not sign:
+            name, column = "", text
+        if not column or (sign and not name):
             raise click.UsageError(f"--column '{text}' is not of the form NAME=COLUMN")
         if name in found:
-            raise click.UsageError(f"--column names input '{name}' twice")
+            raise click.UsageError(f"--column names input '{name}' twice" if name else "--column is given twice")
         found[name] = column
     return found
 

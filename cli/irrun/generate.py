@@ -4,47 +4,16 @@ from __future__ import annotations
 
 import gc
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from irload.options import CompileOptions
 from irrun.arguments import compile_options, extension_option, limit_option
 from irrun.failures import INTERRUPTED
+from irrun.generation_options import generation_options, given_settings
 from irrun.records import records
-
-if TYPE_CHECKING:
-    from irload.text.settings import GenerationOptions
-
-SETTINGS = (
-    *("max_tokens", "temperature", "top_k", "top_p", "min_p", "repetition_penalty"),
-    *("seed", "beams", "length_penalty", "stop", "logprobs", "lookup"),
-)
-
-
-def generation_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options of a generation. The others come from generation_config.json."""
-    options = [
-        click.option("--max-tokens", type=click.IntRange(1), metavar="N", help="Tokens at most (256)."),
-        click.option("--temperature", type=click.FloatRange(0), metavar="T", help="Draw tokens; 0: the most probable."),
-        click.option("--top-k", type=click.IntRange(0), metavar="K", help="Draw from the K most probable tokens."),
-        click.option("--top-p", type=click.FloatRange(0, 1), metavar="P", help="Draw from the first tokens of sum P."),
-        click.option("--min-p", type=click.FloatRange(0, 1), metavar="P", help="Exclude tokens below P × the largest."),
-        click.option("--repetition-penalty", type=float, metavar="X", help="Divide the logits of used tokens by X."),
-        click.option("--seed", type=click.IntRange(0), metavar="N", help="Seed of the drawn tokens (0)."),
-        click.option("--beams", type=click.IntRange(1), metavar="N", help="Search the best of N continuations."),
-        click.option("--length-penalty", type=float, metavar="X", help="Exponent of the length in beam scores (1)."),
-        click.option("--stop", multiple=True, metavar="TEXT", help="End before this text; may be repeated."),
-        click.option(
-            "--logprobs", type=click.IntRange(0), metavar="N", help="Add the N most probable tokens (--json)."
-        ),
-        click.option("--lookup", type=click.IntRange(0), metavar="N", help="Guess N tokens from earlier text."),
-    ]
-    for option in reversed(options):
-        command = option(command)
-    return command
 
 
 @click.command("generate", no_args_is_help=True)
@@ -54,6 +23,7 @@ def generation_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.option("--chat", is_flag=True, help="Hold a conversation, by the folder's chat template.")
 @click.option("--system", metavar="TEXT", help="The instructions that precede a conversation.")
 @generation_options
+@click.option("--logprobs", type=click.IntRange(0), metavar="N", help="Add the N most probable tokens (--json).")
 @compile_options
 @limit_option
 @extension_option
@@ -76,7 +46,7 @@ def command(
     generated, then on stderr the number of tokens, the time to the first one and tokens per second. PROMPT - reads
     stdin. Options that are not given come from generation_config.json.
     """
-    given = _given(settings)
+    given = given_settings(settings)
     if settings["logprobs"] is not None and not as_json:
         raise click.UsageError("--logprobs needs --json")
     if system is not None and not chat:
@@ -99,12 +69,6 @@ def command(
     from irrun.texts import show_texts
 
     return INTERRUPTED if show_texts(model, texts, given, as_json=as_json) else 0
-
-
-def _given(settings: dict[str, Any]) -> GenerationOptions:
-    """The options that were given."""
-    found: Any = {name: settings[name] for name in SETTINGS if settings[name] not in (None, ())}
-    return found
 
 
 def _prompts(prompts: tuple[str, ...], files: tuple[Path, ...]) -> list[str]:

@@ -70,7 +70,7 @@ class JsonLines:
         if output.ndim > 1:
             return [self._top(row) for row in output]
         if output.dtype.kind in "OUS":
-            return [str(v) for v in output.ravel()]
+            return [str(v) for v in output] if output.ndim else str(output)
         numbers = np.atleast_1d(output).astype(np.float64)
         order = np.argsort(np.where(np.isnan(numbers), np.inf, -numbers), kind="stable")[: self.top]
         return [self._entry(int(k), np.atleast_1d(output)[k]) for k in order]

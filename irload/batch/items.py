@@ -13,6 +13,7 @@ from irload.errors import OUT_OF_MEMORY, DeclaredDiffers
 from irload.extensions import loaded_extensions
 from irload.inference import ShapeLike
 from irload.options import CompileOptions, require_options
+from irload.text.tasks import TextOptions
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,12 +80,13 @@ class Done:
 
 @dataclass(frozen=True, slots=True)
 class WorkerOptions:
-    """All options with which a worker runs the model. `model` is a path, or a Model if it runs in this process.
+    """All options with which a worker runs the model.
 
-    `cast`: convert lossily, too; `hashed`: stamps of inputs are their SHA-256. `batch_size` is None to choose it by
-    measuring, `expected` the number of samples for this worker, if known. `compile`: the options of `compile_model`,
-    resolved by the worker. `extensions` are the files with custom operations that this process has loaded. Raises
-    TypeError for an unknown option.
+    `model` is a path, the folder of a model of texts, or a Model or TextPredictor if it runs in this process. `cast`:
+    convert lossily, too; `hashed`: stamps of inputs are their SHA-256. `batch_size` is None to choose it by measuring,
+    `expected` the number of samples for this worker, if known. `compile`: the options of `compile_model`, resolved by
+    the worker. `texts`: how texts are generated. `extensions` are the files with custom operations that this process
+    has loaded. Raises TypeError for an unknown option.
     """
 
     model: Any
@@ -100,6 +102,7 @@ class WorkerOptions:
     cast: bool = False
     hashed: bool = False
     compile: CompileOptions = field(default_factory=CompileOptions)
+    texts: TextOptions = field(default_factory=TextOptions)
     extensions: tuple[str, ...] = field(default_factory=loaded_extensions)
 
     def __post_init__(self) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 from irload.arrays.input_files import InputValues, is_archive, load_archive, load_array, port_named
 from irload.batch.images import SUFFIXES, ImageOptions, load_image
 from irload.batch.items import Item
-from irload.batch.predictor import Predictor
+from irload.batch.predictors import AnyPredictor
 from irload.batch.samples import Samples
 from irload.core.tensor import Array
 from irload.errors import InputInvalid
@@ -21,7 +21,7 @@ from irload.graph import Port
 from irload.safety.files import open_regular
 
 
-def load_item(item: Item, predictor: Predictor, images: ImageOptions) -> Samples:
+def load_item(item: Item, predictor: AnyPredictor, images: ImageOptions) -> Samples:
     """The samples of an item. Raises ReadError, LimitExceeded or InputInvalid with the reason if it cannot be used."""
     if item.fault:
         raise InputInvalid(item.fault)
@@ -42,19 +42,19 @@ def load_item(item: Item, predictor: Predictor, images: ImageOptions) -> Samples
     return takes.samples([v.value for v in values.all()])
 
 
-def _file(path: str, port: Port, predictor: Predictor, images: ImageOptions) -> Array:
+def _file(path: str, port: Port, predictor: AnyPredictor, images: ImageOptions) -> Array:
     if Path(path).suffix.lower() in SUFFIXES:
         with os.fdopen(open_regular(path, "the image")[0], "rb") as stream:
             return _image(stream, port, predictor, images)
     return load_array(path, port, predictor.takes.require_fit, predictor.compiled.limits)
 
 
-def _image(source: IO[bytes], port: Port, predictor: Predictor, images: ImageOptions) -> Array:
+def _image(source: IO[bytes], port: Port, predictor: AnyPredictor, images: ImageOptions) -> Array:
     sample = load_image(source, port, images, predictor.compiled.limits)
     return sample if predictor.takes.stacked else sample[None]
 
 
-def _port(name: str, predictor: Predictor) -> Port:
+def _port(name: str, predictor: AnyPredictor) -> Port:
     if name:
         return port_named(predictor.inputs, name)
     if len(predictor.inputs) != 1:
@@ -73,7 +73,7 @@ def _of_port(port: Port, arrays: Mapping[str, Array | bytes], inputs: int) -> Ar
     raise InputInvalid(f"no column or array for input '{port.any_name}'; there is {', '.join(map(repr, arrays))}")
 
 
-def _of_row(port: Port, value: Array | bytes, predictor: Predictor, images: ImageOptions) -> Array:
+def _of_row(port: Port, value: Array | bytes, predictor: AnyPredictor, images: ImageOptions) -> Array:
     """The value of a cell: bytes are decoded as an image, a flat list is reshaped to one sample."""
     if isinstance(value, bytes):
         if port.element_type.kind == "string":

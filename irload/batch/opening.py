@@ -14,6 +14,7 @@ from irload.batch.manifest import Manifest, NoManifest
 from irload.batch.tables import Tables
 from irload.batch.target import OutputTarget
 from irload.errors import InputInvalid
+from irload.text.tasks import TextOptions
 
 
 def require_free(job: Job, source: Listing | Tables) -> None:
@@ -102,11 +103,16 @@ def _digest(job: Job) -> str:
     model = Path(job.options.model)
     weights = Path(job.options.weights) if job.options.weights else model.with_suffix(".bin")
     digest = hashlib.sha256()
-    for file in (model, weights):
+    for file in _files_of(model) if model.is_dir() else (model, weights):
         if file.exists():
             with open(file, "rb") as stream:
                 digest.update(hashlib.file_digest(stream, "sha256").digest())
     return digest.hexdigest()
+
+
+def _files_of(folder: Path) -> list[Path]:
+    """The files of a folder of which a model of texts may consist."""
+    return sorted(f for f in folder.rglob("*") if f.suffix in (".xml", ".bin", ".json", ".jinja") and f.is_file())
 
 
 def _settings(job: Job) -> tuple[object, ...]:
@@ -114,4 +120,15 @@ def _settings(job: Job) -> tuple[object, ...]:
     target, options = job.target, job.options
     shapes = sorted((options.shapes or {}).items(), key=str)
     columns = sorted(job.columns.items())
-    return (target.kind, target.top, target.labels, options.images, shapes, options.cast, options.hashed, columns)
+    texts = () if options.texts == TextOptions() else (options.texts,)
+    return (
+        target.kind,
+        target.top,
+        target.labels,
+        options.images,
+        shapes,
+        options.cast,
+        options.hashed,
+        columns,
+        *texts,
+    )

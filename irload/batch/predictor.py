@@ -10,6 +10,7 @@ from typing import Any, Unpack
 import numpy as np
 
 from irload.arrays.npy import storable
+from irload.batch.model_info import labels_of
 from irload.batch.samples import SampleInputs, Samples
 from irload.batch.sizing import Sizing
 from irload.batch.stacking import Stacking, plan_stacking
@@ -85,6 +86,7 @@ class Predictor:
         self.rt_info = model.rt_info
         self.outputs = model.outputs
         self.output_names = unique([p.any_name for p in self.outputs])
+        self.labels = labels_of(self.rt_info)
         self.takes = SampleInputs(self.inputs, stacked=self.stacking.stacked, lossy=cast)
         self._compared = 1
         """The size of the largest inference whose results were compared with samples run alone."""
@@ -109,7 +111,7 @@ class Predictor:
             found.append(result)
         made: dict[str, Any] = dict(others)
         for k, name in enumerate(self.output_names):
-            made[name] = _column([outputs[k] for outputs in found])
+            made[name] = column_of([outputs[k] for outputs in found])
         return made
 
     def run(self, items: Sequence[Samples]) -> list[Outputs | IRError]:
@@ -230,7 +232,7 @@ def _near(left: Array, right: Array) -> bool:
     return bool(np.allclose(a, b, rtol=0, atol=NEAR * scale, equal_nan=True))
 
 
-def _column(values: list[Array]) -> Any:
+def column_of(values: list[Array]) -> Any:
     """Values stacked if their shapes are equal, else an array of arrays."""
     stored = [storable(v) for v in values]
     if len({(v.shape, v.dtype) for v in stored}) <= 1:

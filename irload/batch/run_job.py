@@ -20,15 +20,16 @@ from irload.batch.job import Job, Summary
 from irload.batch.listing import Listing, stamp
 from irload.batch.load import load_item
 from irload.batch.manifest import DONE, FAILED, Manifest
-from irload.batch.model_info import labels_of, range_warning, with_model_info
+from irload.batch.model_info import range_warning, with_model_info
 from irload.batch.names import shown
 from irload.batch.opening import open_manifest, require_free, tidy
 from irload.batch.pool import WorkerPool
-from irload.batch.predictor import MOST, Predictor
+from irload.batch.predictor import MOST
+from irload.batch.predictors import AnyPredictor, predictor_of
 from irload.batch.ray_engine import cluster, require_for_ray, run_ray
 from irload.batch.tables import Tables
 from irload.batch.target import OutputTarget, last_axis
-from irload.batch.task_runner import predictor_of
+from irload.batch.text_predictor import TextPredictor
 from irload.errors import InputInvalid, IRError, Unsupported
 from irload.graph import Port
 from irload.system.machine import thread_count
@@ -63,7 +64,7 @@ def run_job(job: Job, on_progress: OnProgress = lambda _: None) -> Summary:
         raise InputInvalid("--column is for .parquet files, and there are none among the inputs")
     job = _imaged(job, listing, predictor, summary)
     summary.warnings += summary.notes
-    job = _sized(job, source.total)
+    job = _sized(job, source.total, predictor)
     job.target.sink(predictor)  # fail early if the outputs do not fit
     job.target.require_labels(predictor)
     merger = None if job.target.is_folder else job.target.merger(predictor)
@@ -134,7 +135,7 @@ def _run(
     return True
 
 
-def _require_pillow(job: Job, listing: Listing, source: Listing | Tables, predictor: Predictor) -> None:
+def _require_pillow(job: Job, listing: Listing, source: Listing | Tables, predictor: AnyPredictor) -> None:
     """Raise Unsupported if files, or the first row of a table, are images and pillow is not installed."""
     if listing.images:
         extra("PIL.Image", "images")
@@ -148,7 +149,7 @@ def _require_pillow(job: Job, listing: Listing, source: Listing | Tables, predic
                 return  # it fails when its turn comes
 
 
-def _require_loadable(job: Job, source: Listing | Tables, predictor: Predictor) -> None:
+def _require_loadable(job: Job, source: Listing | Tables, predictor: AnyPredictor) -> None:
     """Raise InputInvalid if the first items all fail to load for one reason, before a cluster is started."""
     images = with_model_info(job.options.images, predictor.rt_info)
     reasons: list[str] = []
@@ -176,9 +177,11 @@ def kind_of(reason: str, name: str) -> str:
     return re.sub(r"[0-9]+", "0", reason.replace(shown(name), "").replace(name, ""))
 
 
-def _sized(job: Job, total: int) -> Job:
+def _sized(job: Job, total: int, predictor: AnyPredictor) -> Job:
     """The job with its sizes; given sizes are balanced over all items to minimize the padding of the last batch."""
     wanted, total = job.options.batch_size, max(total, 1)
+    if isinstance(predictor, TextPredictor):
+        return replace(job, task_size=min(predictor.together, math.ceil(total / job.workers)))
     if wanted is not None:
         size = math.ceil(total / math.ceil(total / wanted))
         return replace(job, task_size=size, options=replace(job.options, batch_size=size, uniform=True))
@@ -250,7 +253,7 @@ def _carrying(job: Job, source: Tables, outputs: Sequence[str], summary: Summary
     return replace(job, target=replace(job.target, carried=tuple(source.carried)))
 
 
-def _imaged(job: Job, listing: Listing, predictor: Predictor, summary: Summary) -> Job:
+def _imaged(job: Job, listing: Listing, predictor: AnyPredictor, summary: Summary) -> Job:
     """The job with the labels of the model. Raises InputInvalid for image options if no input takes images."""
     given = job.options.images
     if given != ImageOptions() and not listing.images and not listing.tables:
@@ -258,7 +261,7 @@ def _imaged(job: Job, listing: Listing, predictor: Predictor, summary: Summary) 
     if listing.images or listing.tables:
         warning = range_warning(with_model_info(given, predictor.rt_info))
         summary.notes += [warning] if warning else []
-    labels = labels_of(predictor.rt_info)
+    labels = predictor.labels
     sizes = [last_axis(p, stacked=predictor.takes.stacked) for p in predictor.outputs]
     enough = max((s or 0 for s in sizes), default=0) <= len(labels)
     if labels and enough and not job.target.labels and job.target.kind in LABELLED:

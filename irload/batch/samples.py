@@ -17,10 +17,14 @@ REMEMBERED = 1000
 
 @dataclass(frozen=True, slots=True)
 class Samples:
-    """The inputs of one item in the model's order. Axis 0 counts samples; `single` if the item had no such axis."""
+    """The inputs of one item in the model's order. Axis 0 counts samples; `single` if the item had no such axis.
+
+    `number` separates the random numbers of items.
+    """
 
     arrays: tuple[Array, ...]
     single: bool = False
+    number: int = 0
 
 
 class SampleInputs:

@@ -16,8 +16,10 @@ from irload.batch.items import Done, Item, Task, WorkerOptions
 from irload.batch.listing import Listing
 from irload.batch.pool import WorkerPool
 from irload.batch.predictor import MOST, unique
+from irload.batch.predictors import is_folder, text_predictor_of
 from irload.batch.tables import Tables
 from irload.batch.task_runner import TaskRunner
+from irload.batch.text_predictor import TextPredictor
 from irload.core.tensor import Array
 from irload.errors import InputInvalid
 from irload.graph import Port
@@ -27,6 +29,8 @@ from irload.model import Model
 from irload.options import CompileOptions
 from irload.safety.limits import DEFAULT
 from irload.system.machine import thread_count
+from irload.text.settings import GenerationOptions
+from irload.text.tasks import TextOptions
 
 __all__ = ["Prediction", "predict"]
 
@@ -52,6 +56,8 @@ def predict(
     images: ImageOptions | None = None,
     cast: bool = False,
     columns: Mapping[str, str] | None = None,
+    generation: GenerationOptions | None = None,
+    chat: bool = False,
     **options: Unpack[CompileOptions],
 ) -> Iterator[Prediction]:
     """Run a model over many inputs and yield a Prediction for each.
@@ -62,17 +68,24 @@ def predict(
     `workers`: processes, which require the model as a path; with 0 the model runs in this process and in order.
     `threads`: for all workers together. `images`: preprocessing of images. `options`: as for `compile_model`; `limits`
     apply to reading, too. `cast`: convert values lossily, too. `columns`: the table columns that feed inputs, by input.
-    Items that cannot be used are yielded with an `error`. Raises errors that affect the whole job: an IRError for the
-    model, InputInvalid for the source, OSError for the system.
+    `model` may be the folder of a model of texts; `generation` and `chat` are as for `TextPredictor`, and any
+    `source` but a path is an iterable of texts. Items that cannot be used are yielded with an `error`. Raises errors
+    that affect the whole job: an IRError for the model, InputInvalid for the source, OSError for the system.
     """
     if workers and isinstance(model, Model):
         raise InputInvalid("worker processes load the model themselves: give its path, or workers=0")
-    loaded = model
-    if not isinstance(loaded, Model):
+    texts = TextOptions(generation or GenerationOptions(), chat)
+    loaded: Model | TextPredictor | str | Path = model
+    if not isinstance(loaded, Model) and is_folder(loaded):
+        loaded = text_predictor_of(
+            WorkerOptions(loaded, weights, shapes, batch_size, threads, compile=options, texts=texts)
+        )
+    elif not isinstance(loaded, Model):
         mmap = options.get("mmap", False) if workers else options.pop("mmap", False)
         loaded = read_model(loaded, weights, limits=options.get("limits") or DEFAULT, mmap=mmap)
-    items = _items(source, loaded.inputs, columns)
-    tasks = iter(lambda: Task(list(islice(items, batch_size or MOST))), Task([]))
+    items = _items(source, loaded.inputs, columns, given=isinstance(loaded, TextPredictor))
+    size = loaded.together if isinstance(loaded, TextPredictor) else batch_size or MOST
+    tasks = iter(lambda: Task(list(islice(items, size))), Task([]))
     share = max(1, thread_count(threads) // max(workers, 1))
     how = WorkerOptions(
         str(model) if workers else loaded,
@@ -83,6 +96,7 @@ def predict(
         images or ImageOptions(),
         cast=cast,
         compile=options,
+        texts=texts,
     )
     return _predictions(how, tasks, workers, unique([p.any_name for p in loaded.outputs]))
 
@@ -102,10 +116,11 @@ def _here(options: WorkerOptions, tasks: Iterator[Task]) -> Iterator[Done]:
         yield runner.run(task.items)
 
 
-def _items(source: Any, inputs: Sequence[Port], columns: Mapping[str, str] | None) -> Iterator[Item]:
+def _items(source: Any, inputs: Sequence[Port], columns: Mapping[str, str] | None, *, given: bool) -> Iterator[Item]:
+    """The items of a source; `given`: a sequence of texts is not one of files."""
     if isinstance(source, str | os.PathLike):
-        source = [source]
-    if isinstance(source, Sequence) and source and isinstance(source[0], str | os.PathLike):
+        source, given = [source], False
+    if not given and isinstance(source, Sequence) and source and isinstance(source[0], str | os.PathLike):
         listing = Listing([os.fspath(word) for word in source], inputs)
         return iter(Tables(listing.paths(), inputs, columns) if listing.tables else listing)
     if not isinstance(source, Iterable):

@@ -117,8 +117,13 @@ def carried_places(names: Sequence[str], columns: Collection[str]) -> list[int]:
 
 
 def input_columns(names: Sequence[str], inputs: Sequence[Port], mapping: Mapping[str, str]) -> dict[str, str]:
-    """The columns that feed the inputs, by input. Raises InputInvalid if one is missing."""
-    mapped = {port_named(inputs, name).index: column for name, column in mapping.items()}
+    """The columns that feed the inputs, by input; the name "" is that of the only input.
+
+    Raises InputInvalid if a column is missing.
+    """
+    if "" in mapping and len(inputs) != 1:
+        raise InputInvalid(f"--column '{mapping['']}' names no input, and the model has {len(inputs)}")
+    mapped = {port_named(inputs, name).index if name else 0: column for name, column in mapping.items()}
     found: dict[str, str] = {}
     for port in inputs:
         name = mapped.get(port.index) or next((n for n in names if n in names_of(port)), None)

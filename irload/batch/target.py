@@ -12,7 +12,7 @@ from irload.batch.columns import TableFormat, column_names
 from irload.batch.forms import CsvRows, JsonLines, ParquetRows
 from irload.batch.items import Item
 from irload.batch.names import JOB_FOLDER
-from irload.batch.predictor import Predictor
+from irload.batch.predictors import AnyPredictor
 from irload.batch.sinks import FolderSink, PartsSink, ReturnSink, Sink
 from irload.core.shape import Shape
 from irload.errors import InputInvalid
@@ -66,14 +66,14 @@ class OutputTarget:
         """The output file of an item. Raises InputInvalid if it would be outside the folder."""
         return self._folder(()).path(item) if self.is_folder else self.path
 
-    def sink(self, predictor: Predictor) -> Sink:
+    def sink(self, predictor: AnyPredictor) -> Sink:
         """The sink of this target. Raises InputInvalid if the model's outputs do not fit it."""
         names = predictor.output_names
         if self.kind == "npy" and len(names) != 1:
             raise InputInvalid(f"a .npy holds one array and the model has {len(names)} outputs; take --format npz")
         return self._folder(tuple(names)) if self.is_folder else self.merger(predictor)
 
-    def merger(self, predictor: Predictor) -> PartsSink:
+    def merger(self, predictor: AnyPredictor) -> PartsSink:
         """The parts of a common output."""
         names, carried = column_names(predictor.output_names, [f.name for f in self.carried])
         stacked = predictor.takes.stacked
@@ -86,7 +86,7 @@ class OutputTarget:
             form = ParquetRows(TableFormat(predictor.outputs, predictor.output_names, self.carried, stacked=stacked))
         return PartsSink(self.path, self.parts, self.scratch, form)
 
-    def require_labels(self, predictor: Predictor) -> None:
+    def require_labels(self, predictor: AnyPredictor) -> None:
         """Raise InputInvalid if the outputs have more values than there are labels, or cannot be labelled."""
         sizes = [last_axis(p, stacked=predictor.takes.stacked) for p in predictor.outputs]
         if self.labels and not any(size is None or size > 1 for size in sizes):
@@ -128,6 +128,6 @@ def _indices(sizes: Sequence[int]) -> list[tuple[int, ...]]:
     return found
 
 
-def sink_of(target: OutputTarget | None, predictor: Predictor) -> Sink:
+def sink_of(target: OutputTarget | None, predictor: AnyPredictor) -> Sink:
     """The sink of a target; without a target, results are returned."""
     return ReturnSink() if target is None else target.sink(predictor)

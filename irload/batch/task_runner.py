@@ -9,7 +9,7 @@ from irload.batch.items import Done, Item, Record, WorkerOptions
 from irload.batch.listing import stamp
 from irload.batch.load import load_item
 from irload.batch.model_info import with_model_info
-from irload.batch.predictor import Predictor
+from irload.batch.predictors import predictor_of
 from irload.batch.samples import Samples
 from irload.batch.sinks import ItemOutputs
 from irload.batch.target import sink_of
@@ -51,7 +51,7 @@ class TaskRunner:
         loaded: list[tuple[Item, Samples]] = []
         for item in items:
             try:
-                loaded.append((item, load_item(item, self.predictor, self.images)))
+                loaded.append((item, replace(load_item(item, self.predictor, self.images), number=item.number)))
             except Unsupported:  # a package is missing, which concerns all items
                 raise
             except (IRError, MemoryError) as error:
@@ -64,22 +64,6 @@ class TaskRunner:
             else:
                 results.append((item, outputs, stacked and not samples.single))
         return results, faults
-
-
-def predictor_of(options: WorkerOptions) -> Predictor:
-    """The predictor with the job's options."""
-    return Predictor(
-        options.model,
-        weights=options.weights,
-        batch_size=options.batch_size,
-        threads=options.threads,
-        shapes=options.shapes,
-        uniform=options.uniform,
-        expected=options.expected,
-        sha256=options.sha256,
-        cast=options.cast,
-        **options.compile,
-    )
 
 
 def reason_of(error: Exception) -> str:

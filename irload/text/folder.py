@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 from functools import cached_property
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from irload.errors import ReadError, Where
+
+T = TypeVar("T")
 
 MODEL, TOKENIZER, DETOKENIZER = "openvino_model.xml", "openvino_tokenizer.xml", "openvino_detokenizer.xml"
 CONFIG_BYTES = 64 << 20
 """The largest JSON file or template that is read."""
+_KINDS: dict[type, str] = {dict: "object", list: "array"}
 _POSITIONS = ("max_position_embeddings", "n_positions", "n_ctx", "max_seq_len", "seq_length")
 
 
@@ -38,17 +41,17 @@ class Folder:
     @cached_property
     def config(self) -> dict[str, Any]:
         """config.json, or an empty dict."""
-        return self._json("config.json")
+        return self.document("config.json")
 
     @cached_property
     def generation(self) -> dict[str, Any]:
         """generation_config.json, or an empty dict."""
-        return self._json("generation_config.json")
+        return self.document("generation_config.json")
 
     @cached_property
     def tokenizer(self) -> dict[str, Any]:
         """tokenizer_config.json, or an empty dict."""
-        return self._json("tokenizer_config.json")
+        return self.document("tokenizer_config.json")
 
     @property
     def positions(self) -> int | None:
@@ -71,6 +74,36 @@ class Folder:
         found = self._setting("bos_token_id")
         return found if isinstance(found, int) else None
 
+    @property
+    def padding_id(self) -> int:
+        """The id that fills rows after the end of a text, 0 if no file states one."""
+        found = self._setting("pad_token_id")
+        return found if isinstance(found, int) and found >= 0 else 0
+
+    @cached_property
+    def modules(self) -> list[dict[str, Any]]:
+        """The modules of modules.json (sentence-transformers), in the order in which they run; empty without it."""
+        found = self._read("modules.json", list)
+        return [cast(dict[str, Any], entry) for entry in found if isinstance(entry, dict)]
+
+    @cached_property
+    def sentences(self) -> dict[str, Any]:
+        """sentence_bert_config.json, or an empty dict."""
+        return self.document("sentence_bert_config.json")
+
+    @property
+    def longest(self) -> int | None:
+        """The length to which texts are truncated for a model of whole texts, None if no file states one."""
+        stated = self.sentences.get("max_seq_length")
+        limits = [stated] if isinstance(stated, int) else [self.tokenizer.get("model_max_length"), self.positions]
+        return min((n for n in limits if isinstance(n, int) and n > 0), default=None)
+
+    @property
+    def architectures(self) -> tuple[str, ...]:
+        """The names of the model's classes in config.json."""
+        found = self.config.get("architectures")
+        return tuple(map(str, cast(list[Any], found))) if isinstance(found, list) else ()
+
     def _setting(self, name: str) -> Any:
         found = self.generation.get(name)
         return self.config.get(name) if found is None else found
@@ -86,16 +119,20 @@ class Folder:
             found = next((t.get("template") for t in named if t.get("name") == "default"), None)
         return found if isinstance(found, str) else None
 
-    def _json(self, name: str) -> dict[str, Any]:
+    def document(self, name: str) -> dict[str, Any]:
+        """The object in a JSON file, empty if there is no file. Raises ReadError for another document."""
+        return self._read(name, dict)
+
+    def _read(self, name: str, kind: type[T]) -> T:
         if not self.has(name):
-            return {}
+            return kind()
         try:
             found = json.loads(self._text(name))
         except (ValueError, RecursionError) as error:
             raise ReadError(f"not valid JSON: {error}", Where(str(self.path / name))) from None
-        if not isinstance(found, dict):
-            raise ReadError("expected a JSON object", Where(str(self.path / name)))
-        return cast(dict[str, Any], found)
+        if not isinstance(found, kind):
+            raise ReadError(f"expected a JSON {_KINDS[kind]}", Where(str(self.path / name)))
+        return found
 
     def _text(self, name: str) -> str:
         path = self.path / name

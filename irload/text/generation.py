@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any, Unpack, cast, overload
 
 from irload.compiling import compile_model
-from irload.errors import InputInvalid
+from irload.errors import InputInvalid, IRError
 from irload.options import CompileOptions
+from irload.runtime.compiled_model import CompiledModel
 from irload.text.chat import Message, rendered
 from irload.text.decoder import Decoder
 from irload.text.folder import DETOKENIZER, MODEL, Folder
@@ -31,12 +32,13 @@ Prompt = str | Sequence[int] | Sequence[Message]
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """A part of the text for prompt `index`; with `result`, the last one. `tokens`: the number so far."""
+    """A part of the text for prompt `index`; with `result` or `error`, the last one. `tokens`: the number so far."""
 
     index: int
     text: str
     tokens: int
     result: Generation | None = None
+    error: IRError | None = None
 
 
 class TextGeneration:
@@ -58,6 +60,11 @@ class TextGeneration:
         self.folder = Folder(folder)
         self._decoder = Decoder(compile_model(self.folder.file(MODEL), threads, **options))
         self.tokenizer = Tokenizer(folder)
+
+    @property
+    def compiled(self) -> CompiledModel:
+        """The compiled decoder."""
+        return self._decoder.compiled
 
     def __repr__(self) -> str:
         return f"<TextGeneration of {self.folder.path}>"
@@ -97,21 +104,37 @@ class TextGeneration:
         return next(p.result for p in self.run([messages], live=False, **options) if p.result is not None)
 
     def run(
-        self, prompts: Iterable[Prompt], *, live: bool = True, **options: Unpack[GenerationOptions]
+        self,
+        prompts: Iterable[Prompt],
+        *,
+        live: bool = True,
+        keep_going: bool = False,
+        numbers: Sequence[int] | None = None,
+        **options: Unpack[GenerationOptions],
     ) -> Iterator[Progress]:
         """The parts of the texts of several prompts, as soon as they are final; without `live`, whole texts.
 
         Up to 8 texts are in progress, one token of each in turn; the next prompt starts when one of them ends.
+        `keep_going`: yield the error of a prompt and continue with the others, instead of raising it. `numbers`: one
+        per prompt, which separate their random numbers; by default the indices.
         """
         settings = Settings.of(self.folder, **options)
         waiting = deque(enumerate(prompts))
-        running: deque[tuple[int, Running]] = deque()
+        running: deque[tuple[int, Running | Prompt]] = deque()
         while waiting or running:
             while waiting and len(running) < CONCURRENT:
-                index, prompt = waiting.popleft()
-                running.append((index, self._started(index, self._ids(prompt), settings, live)))
+                running.append(waiting.popleft())
             index, sequence = running.popleft()
-            text = sequence.step()
+            try:
+                if not isinstance(sequence, Running):
+                    number = index if numbers is None else numbers[index]
+                    sequence = self._started(number, self._ids(sequence), settings, live)
+                text = sequence.step()
+            except IRError as error:
+                if not keep_going:
+                    raise
+                yield Progress(index, "", 0, error=error)
+                continue
             if sequence.finish is None:
                 running.append((index, sequence))
                 yield Progress(index, text, sequence.count)

@@ -109,8 +109,17 @@ class Tokenizer:
 
 def kept_ids(outputs: dict[str, Array]) -> list[list[int]]:
     """The ids of each row that are not padding."""
-    ids = outputs["input_ids"] if "input_ids" in outputs else next(iter(outputs.values()))
+    rows = kept_rows(outputs)
+    return rows["input_ids"] if "input_ids" in rows else next(iter(rows.values()))
+
+
+def kept_rows(outputs: dict[str, Array]) -> dict[str, list[list[int]]]:
+    """The elements of each output but the mask that are not padding, per row."""
     mask = outputs.get("attention_mask")
-    if mask is None:
-        return ids.tolist()
-    return [row[kept].tolist() for row, kept in zip(ids, mask.astype(bool), strict=True)]
+    found: dict[str, list[list[int]]] = {}
+    for name, output in outputs.items():
+        if mask is None:
+            found[name] = output.tolist()
+        elif output is not mask:
+            found[name] = [row[kept].tolist() for row, kept in zip(output, mask.astype(bool), strict=True)]
+    return found

@@ -1,0 +1,57 @@
+"""The predictor of a job: of a model, or of the model of texts of a folder."""
+
+from __future__ import annotations
+
+import os
+
+from irload.batch.items import WorkerOptions
+from irload.batch.predictor import Predictor
+from irload.batch.text_predictor import TextPredictor
+from irload.errors import InputInvalid
+from irload.text.tasks import TextOptions
+
+__all__ = ["AnyPredictor", "is_folder", "predictor_of", "text_predictor_of"]
+
+AnyPredictor = Predictor | TextPredictor
+
+
+def is_folder(model: object) -> bool:
+    """True for the path of a folder with a model of texts."""
+    return isinstance(model, str | os.PathLike) and os.path.isdir(model)
+
+
+def predictor_of(options: WorkerOptions) -> AnyPredictor:
+    """The predictor with the job's options. Raises InputInvalid for options that it does not have."""
+    if isinstance(options.model, TextPredictor):
+        return options.model
+    if is_folder(options.model):
+        return text_predictor_of(options)
+    if options.texts != TextOptions():
+        raise InputInvalid("the options of generated texts are for the folder of a language model")
+    return Predictor(
+        options.model,
+        weights=options.weights,
+        batch_size=options.batch_size,
+        threads=options.threads,
+        shapes=options.shapes,
+        uniform=options.uniform,
+        expected=options.expected,
+        sha256=options.sha256,
+        cast=options.cast,
+        **options.compile,
+    )
+
+
+def text_predictor_of(options: WorkerOptions) -> TextPredictor:
+    """The predictor of a folder. Raises InputInvalid for options that are for model files."""
+    for value, name in ((options.weights, "weights"), (options.shapes, "shapes"), (options.sha256, "sha256")):
+        if value:
+            raise InputInvalid(f"{name} are for a model file, and {options.model} is a folder")
+    return TextPredictor(
+        options.model,
+        batch_size=options.batch_size,
+        threads=options.threads,
+        generation=options.texts.generation,
+        chat=options.texts.chat,
+        **options.compile,
+    )
