@@ -54,12 +54,15 @@ def detection_output(layer: LegacyLayer) -> Wire:
 
 @rewrites("Proposal")
 def proposal(layer: LegacyLayer) -> list[Wire]:
-    """Proposal; the sizes of the image have one axis."""
+    """Proposal; the sizes of the image have one axis, and legacy plugins read the first 4 of more."""
     names = ("base_size", "pre_nms_topn", "post_nms_topn", "nms_thresh", "feat_stride", "min_size", "ratio", "scale")
     names += ("clip_before_nms", "clip_after_nms", "normalize", "box_size_scale", "box_coordinate_scale", "framework")
-    size = layer.input(2)
-    if len(layer.input_dims(2)) > 1:
-        size = layer.reshaped(size, [layer.input_dims(2)[-1]], "image")
+    size, dims = layer.input(2), layer.input_dims(2)
+    if len(dims) > 1:
+        size = layer.reshaped(size, [dims[-1]], "image")
+    if dims and dims[-1] > 4:
+        indices, axis = layer.constant("image/indices", range(4)), layer.constant("image/axis", 0)
+        size = layer.op("Gather", size, indices, axis, name="image/sizes")
     data, count = _flags(layer, layer.kept(*names)), len(layer.raw.outputs)
     opset = "opset4" if count > 1 else "opset1"
     found = layer.op("Proposal", layer.input(), layer.input(1), size, data=data, opset=opset, outputs=count)
