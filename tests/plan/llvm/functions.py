@@ -8,7 +8,7 @@ import numpy as np
 
 from irload.core.tensor import Array
 from irload.plan.backends.llvm import vector_math
-from irload.plan.backends.llvm.builder import Function, Int, Vec
+from irload.plan.backends.llvm.builder import Function, Vec
 from irload.plan.backends.llvm.expressions import evaluate
 from irload.plan.backends.llvm.kernel import Kernel, Launch, address
 from irload.plan.backends.llvm.launching import launched
@@ -44,14 +44,11 @@ class Vectors(Kernel):
     def write(self, function: Function) -> None:
         f, (operands, results) = function, self.tensors
         pointers = [f.load_pointer(f["arguments"], 8 * k) for k in range(operands + results)]
-
-        def vector(index: Int, _: list[Vec]) -> None:
+        for index in f.range(f["begin"], f["end"]):
             place = index * (4 * self.lanes)
             values = self.results(f, [f.load(p, place) for p in pointers[:operands]])
             for value, pointer in zip(values, pointers[operands:], strict=True):
                 f.store(value, pointer, place)
-
-        f.loop(f["begin"], f["end"], 1, vector)
 
 
 @record()

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from irload.plan.backends.llvm.builder import Function, Int
+from irload.plan.backends.llvm.builder import Function
 from irload.plan.backends.llvm.kernel import Launch, Streamed, Temporary, address
 from irload.plan.backends.llvm.launching import launched
 from irload.plan.backends.llvm.runtime import Table
@@ -35,11 +35,8 @@ class Notes(Units):
     def write(self, function: Function) -> None:
         f = function
         out = f.load_pointer(f["arguments"])
-
-        def unit(index: Int, _: object) -> None:
+        for index in f.range(f["begin"], f["end"]):
             f.emit(f"store ptr {f['ahead']}, ptr {out + index * 8}, align 8")
-
-        f.loop(f["begin"], f["end"], 1, unit)
 
 
 def prefetching(

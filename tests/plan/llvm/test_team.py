@@ -15,7 +15,7 @@ import pytest
 pytest.importorskip("llvmlite")
 
 from irload.plan.backends.llvm import intrinsics
-from irload.plan.backends.llvm.builder import Function, Int
+from irload.plan.backends.llvm.builder import Function
 from irload.plan.backends.llvm.crowding import DEBT, LIMIT, MOST, QUIET, RESUMED, SHORTEST_QUIET, UNTIL
 from irload.plan.backends.llvm.kernel import Launch, address
 from irload.plan.backends.llvm.launching import launched
@@ -46,18 +46,14 @@ class Count(Units):
     def write(self, function: Function) -> None:
         f = function
         out, arrived = f.load_pointer(f["arguments"]), f.load_pointer(f["arguments"], 8)
-
-        def one(index: Int, _: object) -> None:
+        for index in f.range(f["begin"], f["end"]):
             f.store_scalar(f.load_int(out, index * 8) + 1, out, index * 8)
-
-        def wipe(index: Int, _: object) -> None:
+        for index in f.range(0, self.reserved // 8):
             f.store_scalar(f.load_int(f["scratch"], index * 8) + 1, f["scratch"], index * 8)
-
-        f.loop(f["begin"], f["end"], 1, one)  # type: ignore[arg-type]
-        f.loop(0, self.reserved // 8, 1, wipe)  # type: ignore[arg-type]
         if self.together:
             intrinsics.add_shared(f, arrived, 1)
-            f.loop_until(lambda: intrinsics.load_shared(f, arrived) >= 2, lambda *_: intrinsics.pause(f))
+            for _ in f.until(lambda: intrinsics.load_shared(f, arrived) >= 2):
+                intrinsics.pause(f)
 
 
 class Counting:

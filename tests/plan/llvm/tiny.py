@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from irload.plan.backends.llvm.builder import Function, Int
+from irload.plan.backends.llvm.builder import Function
 from irload.plan.backends.llvm.compiler import compile_object
 from irload.plan.backends.llvm.kernel import Kernel, Launch, address
 from irload.plan.backends.llvm.launching import launched
@@ -38,13 +38,10 @@ class Fill(Units):
         f = function
         out = f.load_pointer(f["arguments"])
         numbers = f.table("numbers", [self.number]) if self.table else None
-
-        def one(index: Int, _: object) -> None:
+        for index in f.range(f["begin"], f["end"]):
             number = f.load_int(numbers) if numbers is not None else self.number
             value = f.value("float", f"sitofp i64 {number} to float")
             f.store_scalar(value, out, index * 4)
-
-        f.loop(f["begin"], f["end"], 1, one)  # type: ignore[arg-type]
 
 
 def filled(kernel: Fill, threads: int = 1) -> np.ndarray:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from irload.plan.backends.llvm.axes import ANY, Axis, Loop
-from irload.plan.backends.llvm.builder import AnyInt, Function, Int, Pointer, Value, Vec
+from irload.plan.backends.llvm.builder import AnyInt, Function, Int, Pointer, Vec
 from irload.record import record
 
 WORD = 8
@@ -85,38 +85,28 @@ class Table:
     def pointers(self, index: AnyInt, starts: Sequence[Pointer]) -> list[Pointer]:
         """Pointers to position `index`, counted through all axes, in each tensor; `starts` point to position 0."""
         f = self.function
-
-        def axis(number: Int, carried: list[Any]) -> list[Value]:
-            left, *found = carried
+        state: list[Any] = [f.integer(index), *starts]
+        for number in f.range(0, self.inner, 1, state):
             place = self.listed + number * (WORD * (1 + len(starts)))
-            left, at = divmod(left, f.load_int(place))
+            left, at = divmod(state[0], f.load_int(place))
             steps = [at * f.load_int(place, WORD * (1 + k)) for k in range(len(starts))]
-            return [left, *moved(found, steps)]
-
-        first, *found = f.loop(0, self.inner, 1, axis, [f.integer(index), *starts])
-        return moved(found, [first * stride for stride in self.strides])
+            state[:] = [left, *moved(state[1:], steps)]
+        return moved(state[1:], [state[0] * stride for stride in self.strides])
 
 
 def walk_lines(
-    f: Function,
-    parts: AnyInt,
-    lines: Table,
-    pointers: Sequence[Pointer],
-    part: Callable[[list[Pointer], AnyInt], None],
-) -> None:
-    """Write the code of the units begin…end−1, of which each line has `parts`: `part(pointers to a line, its part)`.
+    f: Function, parts: AnyInt, lines: Table, pointers: Sequence[Pointer]
+) -> Iterator[tuple[list[Pointer], AnyInt]]:
+    """Loop over the units begin…end−1, of which each line has `parts`: pointers to the line, and the part.
 
     A unit costs no division.
     """
     begin: Int = f["begin"]
     end: Int = f["end"]
-
-    def line(number: Int, _: list[Any]) -> None:
+    for number in f.range(begin // parts, (end + parts - 1) // parts):
         starts, first = lines.pointers(number, pointers), number * parts
-        bounds = f.maximum(begin - first, 0), f.minimum(end - first, parts)
-        f.loop(*bounds, 1, lambda at, _: part(starts, at))
-
-    f.loop(begin // parts, (end + parts - 1) // parts, 1, line)
+        for at in f.range(f.maximum(begin - first, 0), f.minimum(end - first, parts)):
+            yield starts, at
 
 
 def moved(pointers: Sequence[Pointer], distances: Sequence[AnyInt]) -> list[Pointer]:

@@ -5,10 +5,11 @@ Integers that are known while the code is written are Python's; arithmetic on th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
-from irload.plan.backends.llvm.target import LINE, Target
+from irload.plan.backends.llvm.target import Target
 from irload.plan.backends.llvm.values import (
     SIZES,
     AnyBool,
@@ -99,6 +100,8 @@ class Function:
         self._lines: list[str] = []
         self._count = 0
         self._block = "entry"
+        self._branch = 0, 0
+        """The number of the last `when` that ended, and the line of its branch."""
 
     def __getitem__(self, name: str) -> Any:
         """A parameter."""
@@ -186,10 +189,6 @@ class Function:
         """Load an i64."""
         return self.value("i64", f"load i64, ptr {pointer + offset}, align 8")
 
-    def hidden(self, number: int) -> Int:
-        """A number unknown to the compiler, so that it cannot fold arithmetic on it."""
-        return self.value("i64", f"load volatile i64, ptr {self.table(f'hidden{number}', [number])}, align 8")
-
     def load_short_int(self, pointer: Pointer, offset: AnyInt = 0) -> Int:
         """Load an i32 as an i64."""
         loaded = self.value("i32", f"load i32, ptr {pointer + offset}, align 4")
@@ -265,22 +264,6 @@ class Function:
         """Prefetch a cache line into L2, for reading or for writing."""
         self.emit(PREFETCH.format(pointer + offset, int(to_write)))
 
-    def prefetch_slowly(self, pointer: Pointer, lines: int) -> None:
-        """Prefetch consecutive cache lines at a limited rate.
-
-        Two dependent multiplications by 1 separate the addresses. A burst of prefetches occupies all line fill buffers,
-        and demand misses of L1 wait for them: 25088 × 4096 weights take 18 ms by bursts, 15 ms by this.
-        """
-        zero, one = self.hidden(0), self.hidden(1)
-        offset: AnyInt = 0
-        for line in range(lines):
-            self.prefetch(pointer, offset)
-            if line + 1 < lines:
-                for _ in range(2):
-                    offset = self.value("i64", f"xor i64 {offset}, {zero}")
-                    offset = self.value("i64", f"mul i64 {offset}, {one}")
-                offset = offset + LINE
-
     # Vectors of f32
 
     def number(self, x: float) -> Vec:
@@ -319,45 +302,40 @@ class Function:
 
     # Control flow
 
-    def loop(
-        self,
-        start: AnyInt,
-        stop: AnyInt,
-        step: AnyInt,
-        body: Callable[[Int, list[Any]], Sequence[Value] | None],
-        carried: Sequence[Value] = (),
-    ) -> list[Any]:
-        """`for i in range(start, stop, step)`. `body` maps i and the loop-carried values to the next ones."""
+    def range(self, start: AnyInt, stop: AnyInt, step: AnyInt = 1, carried: list[Any] | None = None) -> Iterator[Int]:
+        """`for index in f.range(start, stop)`: a loop. The body of Python's loop runs once and writes that of the loop.
+
+        `carried`: the initial values, which the body replaces by the next ones; afterwards it holds the last ones.
+        """
         self._count += 1
         n = self._count
-        before = self._block
+        before, state = self._block, [] if carried is None else carried
         empty = not (isinstance(start, int) and isinstance(stop, int) and start < stop)
         if empty:
             self.emit(f"br i1 {self.compare('slt', start, stop)}, label %loop{n}, label %end{n}")
         else:
             self.emit(f"br label %loop{n}")
         self._label(f"loop{n}")
-        at = len(self._lines)
+        at, first = len(self._lines), list(state)
         index = Int(self, f"%i{n}", "i64")
-        values = [typed(self, f"%c{n}_{k}", v.type) for k, v in enumerate(carried)]
-        results = list(body(index, values) or ())
+        state[:] = values = [typed(self, f"%c{n}_{k}", v.type) for k, v in enumerate(first)]
+        yield index
         following = self.value("i64", f"add nsw i64 {index}, {step}")
         self.emit(f"br i1 {self.compare('slt', following, stop)}, label %loop{n}, label %end{n}")
         last = self._block
         heads = [f"  {index} = phi i64 [ {start}, %{before} ], [ {following}, %{last} ]"]
-        for value, first, result in zip(values, carried, results, strict=True):
-            heads.append(f"  {value} = phi {value.type} [ {first}, %{before} ], [ {result}, %{last} ]")
+        for value, initial, result in zip(values, first, state, strict=True):
+            heads.append(f"  {value} = phi {value.type} [ {initial}, %{before} ], [ {result}, %{last} ]")
         self._lines[at:at] = heads
         self._label(f"end{n}")
-        if not empty:
-            return results
-        return [
-            self.value(first.type, f"phi {first.type} [ {first}, %{before} ], [ {result}, %{last} ]")
-            for first, result in zip(carried, results, strict=True)
-        ]
+        if empty:
+            state[:] = [
+                self.value(initial.type, f"phi {initial.type} [ {initial}, %{before} ], [ {result}, %{last} ]")
+                for initial, result in zip(first, state, strict=True)
+            ]
 
-    def loop_until(self, done: Callable[[], AnyBool], body: Callable[[Int, list[Any]], object]) -> None:
-        """Loop until `done`, evaluated before each iteration; the index counts from 0."""
+    def until(self, done: Callable[[], AnyBool]) -> Iterator[Int]:
+        """`for turn in f.until(done)`: a loop until `done`, evaluated before each turn; turns count from 0."""
         self._count += 1
         n = self._count
         before = self._block
@@ -367,24 +345,35 @@ class Function:
         turn = Int(self, f"%i{n}", "i64")
         self.emit(f"br i1 {literal(done())}, label %end{n}, label %turn{n}")
         self._label(f"turn{n}")
-        body(turn, [])
+        yield turn
         following = self.value("i64", f"add i64 {turn}, 1")
         self._lines.insert(at, f"  {turn} = phi i64 [ 0, %{before} ], [ {following}, %{self._block} ]")
         self.emit(f"br label %until{n}")
         self._label(f"end{n}")
 
-    def when(self, condition: AnyBool, body: Callable[[], None], otherwise: Callable[[], None] | None = None) -> None:
-        """`if condition: body() else: otherwise()`."""
+    @contextmanager
+    def when(self, condition: AnyBool) -> Generator[None]:
+        """`with f.when(condition)`: the statements of the body run if the condition is true."""
         self._count += 1
         n = self._count
-        self.emit(f"br i1 {literal(condition)}, label %then{n}, label %{'else' if otherwise else 'end'}{n}")
+        self.emit(f"br i1 {literal(condition)}, label %then{n}, label %end{n}")
+        branch = len(self._lines) - 1
         self._label(f"then{n}")
-        body()
+        yield
         self.emit(f"br label %end{n}")
-        if otherwise is not None:
-            self._label(f"else{n}")
-            otherwise()
-            self.emit(f"br label %end{n}")
+        self._label(f"end{n}")
+        self._branch = n, branch
+
+    @contextmanager
+    def otherwise(self) -> Generator[None]:
+        """`with f.otherwise()`, directly after `when`: the statements of the body run if its condition is false."""
+        n, branch = self._branch
+        if self._lines.pop() != f"end{n}:":
+            raise ValueError("otherwise() does not follow when()")
+        self._lines[branch] = self._lines[branch].replace(f"label %end{n}", f"label %else{n}")
+        self._label(f"else{n}")
+        yield
+        self.emit(f"br label %end{n}")
         self._label(f"end{n}")
 
     def _label(self, name: str) -> None:

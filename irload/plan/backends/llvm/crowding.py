@@ -50,24 +50,18 @@ class Crowding:
 
     def resume(self, now: Int, changed: Callable[[], None]) -> None:
         """Invite one more helper if its time has come."""
-
-        def more() -> None:
+        with self.f.when((self._load(MOST) < self._load(THREADS)) & (now >= self._load(UNTIL))):
             self._store(self._load(MOST) + 1, MOST)
             self._store(now, RESUMED)
             self._store(now + self._load(QUIET), UNTIL)
             self._store(0, DEBT)
             changed()
 
-        self.f.when((self._load(MOST) < self._load(THREADS)) & (now >= self._load(UNTIL)), more)
-
     def notice_own(self, waits: Waits) -> None:
         """Count a suspension of the leader. Called if helpers sleep when a kernel is opened."""
-
-        def lost() -> None:
-            self._store(self._load(DEBT) + self._load(LEAD), DEBT)
-
         now = waits.preemptions()
-        self.f.when(self._load(SUSPENSIONS) < now, lost)
+        with self.f.when(self._load(SUSPENSIONS) < now):
+            self._store(self._load(DEBT) + self._load(LEAD), DEBT)
         self._store(now, SUSPENSIONS)
         self._store(0, LEAD)
 
@@ -79,8 +73,7 @@ class Crowding:
         debt = f.maximum(self._load(DEBT) + lost - f.maximum(whole, 0) // (invited * 2), -CREDIT)
         self._store(debt, DEBT)
         self._store(f.maximum(lead, 0), LEAD)
-
-        def fewer() -> None:
+        with f.when(f.compare("sgt", debt, LIMIT)):
             held = f.compare("sgt", now - self._load(RESUMED), self._load(QUIET))
             doubled = f.minimum(f.maximum(self._load(QUIET) * 2, SHORTEST_QUIET), LONGEST_QUIET)
             quiet = f.select(held, f.integer(SHORTEST_QUIET), f.integer(doubled))
@@ -89,5 +82,3 @@ class Crowding:
             self._store(invited - 1, MOST)
             self._store(0, DEBT)
             changed()
-
-        f.when(f.compare("sgt", debt, LIMIT), fewer)

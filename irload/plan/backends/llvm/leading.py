@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 from irload.plan.backends.llvm import intrinsics
 from irload.plan.backends.llvm.builder import Function, Int, Module, Pointer
 from irload.plan.backends.llvm.crowding import Crowding
@@ -53,20 +50,18 @@ class Runner(Standalone):
         f, team, threads = function, function["team"], function["threads"]
         several = threads > 1
         lead = _Lead(f, team, threads, 0 if self.sparing else PATIENT_CYCLES)
-
-        def step(index: Int, _: list[Any]) -> None:
+        with f.when(several):
+            lead.begin(f["scratch"], f["stride"])
+        for index in f.range(f["first"], f["last"]):
             entry = f["table"] + index * (8 * ENTRY)
+            with f.when(several & f.differ(f.load_int(entry, 8 * SHARED), 0)):
+                lead.share(entry, f["scratch"])
+            with f.otherwise():
+                _run_alone(f, entry, f["scratch"])
 
-            def alone() -> None:
-                call_kernel(f, entry, 0, f.load_int(entry, 8 * UNITS), f["scratch"], f.load_pointer(entry, 8 * AHEAD))
 
-            def share() -> None:
-                lead.share(entry, f["scratch"], alone)
-
-            f.when(several & f.differ(f.load_int(entry, 8 * SHARED), 0), share, alone)
-
-        f.when(several, lambda: lead.begin(f["scratch"], f["stride"]))
-        f.loop(f["first"], f["last"], 1, step)
+def _run_alone(f: Function, entry: Pointer, scratch: Pointer) -> None:
+    call_kernel(f, entry, 0, f.load_int(entry, 8 * UNITS), scratch, f.load_pointer(entry, 8 * AHEAD))
 
 
 @record()
@@ -96,20 +91,20 @@ class _Lead:
         """Set the number of threads that take parts, and wake helpers that may."""
         f = self.f
         invited = f.integer(self._crowding.invited(self.threads))
-
-        def change() -> None:
+        with f.when(f.differ(f.load_int(self.team, INVITED), invited)):
             intrinsics.store_shared(f, invited, self.team, INVITED)
             self._work.waits.wake(self.team + INVITED)
 
-        f.when(f.differ(f.load_int(self.team, INVITED), invited), change)
-
-    def share(self, entry: Pointer, scratch: Pointer, alone: Callable[[], None]) -> None:
+    def share(self, entry: Pointer, scratch: Pointer) -> None:
         """Run a kernel with the helpers, or alone if none takes parts."""
         f = self.f
         start = intrinsics.cycles(f)
         self._crowding.resume(start, self._invite)
         invited = f.load_int(self.team, INVITED)
-        f.when(invited > 1, lambda: self._divide(entry, scratch, start, invited), alone)
+        with f.when(invited > 1):
+            self._divide(entry, scratch, start, invited)
+        with f.otherwise():
+            _run_alone(f, entry, scratch)
 
     def _divide(self, entry: Pointer, scratch: Pointer, start: Int, invited: Int) -> None:
         f, team, work, crowding = self.f, self.team, self._work, self._crowding
@@ -121,24 +116,16 @@ class _Lead:
             f.store_scalar(0, team, offset)
         f.store_scalar(ticket, team, CLAIMS)
         intrinsics.store_shared(f, ticket, team, TICKET)
-
-        def wake() -> None:
+        with f.when(f.differ(intrinsics.load_shared(f, team, TICKET + 8), 0)):
             work.waits.wake(team + TICKET)
             crowding.notice_own(work.waits)
-
-        f.when(f.differ(intrinsics.load_shared(f, team, TICKET + 8), 0), wake)
         work.run(entry, 0, parts, scratch)
         first = intrinsics.cycles(f)
         f.store_scalar(1, own)
-
-        def one(part: Int, _: list[Any]) -> None:
-            def run() -> None:
+        for part in f.range(1, parts):
+            with f.when(work.take(part, ticket)):
                 work.run(entry, part, parts, scratch)
                 f.store_scalar(f.load_int(own) + 1, own)
-
-            f.when(work.take(part, ticket), run)
-
-        f.loop(1, parts, 1, one)
         waiting = intrinsics.cycles(f)
         others = parts - f.load_int(own)
         work.waits.until(lambda done: done >= others, team + DONE, self.patience)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from irload.plan.backends.llvm import bfloat16
 from irload.plan.backends.llvm.builder import AnyInt, Bool, Function, Int, Pointer, Vec
@@ -23,16 +23,15 @@ def read(
         return f.splat(_scalar(f, start, 0, element))
     if stride == SIZES[element]:
         return load_lanes(f, start, 0, count, element)
+    vector = [f.zero()]
+    for at in _lanes(f, count, vector):
+        vector[0] = vector[0].with_lane(at, _scalar(f, start, at * stride, element))
+    return vector[0]
 
-    def lane(at: AnyInt, vector: Vec) -> Vec:
-        return vector.with_lane(at, _scalar(f, start, at * stride, element))
 
-    if isinstance(count, Int):
-        return f.loop(0, count, 1, lambda at, carried: [lane(at, carried[0])], [f.zero()])[0]
-    vector = f.zero()
-    for at in range(count or f.lanes):
-        vector = lane(at, vector)
-    return vector
+def _lanes(f: Function, count: AnyInt | None, carried: list[Vec] | None = None) -> Iterable[AnyInt]:
+    """The numbers of `count` lanes, by default of all, in a loop if the count is read at run time."""
+    return f.range(0, count, 1, carried) if isinstance(count, Int) else range(count or f.lanes)
 
 
 def load_lanes(f: Function, pointer: Pointer, offset: AnyInt, count: AnyInt | None, element: str) -> Vec:
@@ -76,10 +75,8 @@ def write(
         stored = bfloat16.rounded(f, value) if element == BF16 else value.floats() if element == I32 else value
     if stride == SIZES[element] and (whole or element not in QUANTIZED):
         f.store(stored, start, 0, None if whole else count)
-    elif isinstance(count, Int):
-        f.loop(0, count, 1, lambda at, _: f.store_scalar(stored.lane(at), start, at * stride))
     else:
-        for at in range(count or f.lanes):
+        for at in _lanes(f, count):
             f.store_scalar(stored.lane(at), start, at * stride)
 
 
@@ -101,9 +98,7 @@ def write_row(
 def _load_bytes(f: Function, start: Pointer, count: AnyInt | None) -> Vec:
     """`count` adjacent bytes, by default all lanes; only they are read."""
     if isinstance(count, Int):
-        bytes = f.zero("i8")
-        (bytes,) = f.loop(0, count, 1, lambda at, c: [c[0].with_lane(at, f.load_scalar(start, at, "i8"))], [bytes])
-        return bytes
+        return _separate_bytes(f, start, 1, count)
     if count is None or count >= f.lanes:
         return f.load(start, element="i8")
     if count == 1:
@@ -151,13 +146,12 @@ def read_booleans(f: Function, pointer: Pointer, offset: AnyInt, stride: int, co
     start = pointer + offset
     if stride == 1:
         return f.load(start, count=count, element="i8").compare("ne", 0)
+    return _separate_bytes(f, start, stride, count if count is None else f.integer(count)).compare("ne", 0)
 
-    def lane(at: AnyInt, vector: Vec) -> Vec:
-        return vector.with_lane(at, f.load_scalar(start, at * stride, "i8"))
 
-    if count is not None:
-        return f.loop(0, count, 1, lambda at, carried: [lane(at, carried[0])], [f.zero("i8")])[0].compare("ne", 0)
-    found = f.zero("i8")
-    for at in range(f.lanes):
-        found = lane(at, found)
-    return found.compare("ne", 0)
+def _separate_bytes(f: Function, start: Pointer, stride: AnyInt, count: AnyInt | None) -> Vec:
+    """A vector of bytes that lie `stride` bytes apart."""
+    vector = [f.zero("i8")]
+    for at in _lanes(f, count, vector):
+        vector[0] = vector[0].with_lane(at, f.load_scalar(start, at * stride, "i8"))
+    return vector[0]

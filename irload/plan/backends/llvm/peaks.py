@@ -7,14 +7,13 @@ from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from time import perf_counter
-from typing import Any
 
 import numpy as np
 
 from irload.plan.backends.compiled import Peaks
 from irload.plan.backends.llvm import tiles
 from irload.plan.backends.llvm.axes import Axis
-from irload.plan.backends.llvm.builder import Function, Int, Vec
+from irload.plan.backends.llvm.builder import Function
 from irload.plan.backends.llvm.dot import FMA, PAIRS, Dot
 from irload.plan.backends.llvm.kernel import Kernel, Launch, address
 from irload.plan.backends.llvm.kernels.copying import RunCopy
@@ -63,20 +62,15 @@ class MultiplyLoop(Kernel):
         f = function
         out = f.load_pointer(f["arguments"])
         factor = f.number(0.999)
-
-        def more(total: Vec) -> Vec:
-            return self.dot.multiply(f, total, factor, factor)
-
-        def unit(index: Int, _: list[Any]) -> None:
+        for index in f.range(f["begin"], f["end"]):
             place = index * (4 * self.lanes)
-            start = [f.load(out, place)] * SUMS
-            totals = f.loop(0, TURNS, 1, lambda _, sums: [more(s) for s in sums], start)
+            totals = [f.load(out, place)] * SUMS
+            for _ in f.range(0, TURNS, 1, totals):
+                totals[:] = [self.dot.multiply(f, total, factor, factor) for total in totals]
             total = totals[0]
             for other in totals[1:]:
                 total = total + other
             f.store(total, out, place)
-
-        f.loop(f["begin"], f["end"], 1, unit)
 
 
 @record()
@@ -103,13 +97,11 @@ class MultiplyTiles(Kernel):
     def write(self, function: Function) -> None:
         f = function
         registers = Tiles(f, f["scratch"])
-
-        def turn(_: Int, __: list[Any]) -> None:
-            for sums in range(TILES):
-                registers.dot(sums, TILES, TILES + 1)
-
         registers.configure([(tiles.ROWS, tiles.BYTES)] * (TILES + 2))
-        f.loop(f["begin"], f["end"], 1, lambda _, __: f.loop(0, TILE_TURNS, 1, turn))
+        for _ in f.range(f["begin"], f["end"]):
+            for _ in f.range(0, TILE_TURNS):
+                for sums in range(TILES):
+                    registers.dot(sums, TILES, TILES + 1)
         registers.release()
 
 

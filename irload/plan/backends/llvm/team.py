@@ -7,7 +7,7 @@ begun: a helper that is late, or that the system has suspended between two kerne
 
 from __future__ import annotations
 
-from typing import Any
+from functools import partial
 
 import numpy as np
 
@@ -81,10 +81,8 @@ class Work:
             f.store_scalar(current, last)
             return (current >= ticket) | f.differ(f.load_int(taken), 0)
 
-        def attempt(_: Int, __: list[Any]) -> None:
+        for _ in f.until(is_over):
             f.store_scalar(intrinsics.exchange(f, word, f.load_int(last), ticket).as_int(), taken)
-
-        f.loop_until(is_over, attempt)
         is_open = f.equal(intrinsics.load_shared(f, self.team, TICKET), ticket)
         return f.differ(f.load_int(taken), 0) & is_open
 
@@ -116,51 +114,34 @@ class Help(Standalone):
         waits = work.waits
         f.store_scalar(0, seen)
         f.store_scalar(waits.preemptions(), own, 8)
-
-        def take_parts(ticket: Int) -> None:
-            opened = work.opened(ticket)
-            entry, parts = f.load_pointer(opened, KERNEL), f.load_int(opened, PARTS)
-            scratch = f.load_pointer(team, SCRATCH) + f.load_int(team, STRIDE) * number
-
-            def one(index: Int, _: list[Any]) -> None:
-                part = f.integer((number + index) % parts)
-
-                def run() -> None:
-                    start = intrinsics.cycles(f)
-                    work.run(entry, part, parts, scratch)
-                    f.store_scalar(intrinsics.cycles(f) - start, team, DURATION)
-                    asleep = f.differ(intrinsics.load_shared(f, team, DONE + 8), 0)
-                    f.when(asleep, report)
-                    intrinsics.add_shared(f, team + DONE, 1)
-                    waits.wake(team + DONE)
-
-                f.when(work.take(part, ticket), run)
-
-            f.loop(0, parts, 1, one)
-
-        def report() -> None:
-            before, now = f.load_int(own, 8), waits.preemptions()
-            f.when(before < now, lambda: intrinsics.add_shared(f, team + SUSPENDED, 1))
-            f.store_scalar(now, own, 8)
-
-        def turn(_: Int, __: list[Any]) -> None:
+        for _ in f.until(lambda: f.differ(intrinsics.load_shared(f, team, LEAVING), 0)):
             # In this order: a thread that this ticket does not invite must not see an earlier invitation.
             ticket, invited = (intrinsics.load_shared(f, team, k) for k in (TICKET, INVITED))
             before = f.load_int(seen)
-
-            def next_kernel() -> None:
-                f.when(f.differ(ticket, before), open_kernel, wait_for_one)
-
-            def open_kernel() -> None:
-                f.store_scalar(ticket, seen)
-                take_parts(ticket)
-
-            def wait_for_one() -> None:
-                waits.until(lambda t: f.differ(t, before), team + TICKET, f.load_int(team, PATIENCE))
-
-            f.when(number < invited, next_kernel, lambda: waits.sleep(team + INVITED, invited))
-
-        f.loop_until(lambda: f.differ(intrinsics.load_shared(f, team, LEAVING), 0), turn)
+            with f.when(number < invited):
+                with f.when(f.differ(ticket, before)):
+                    f.store_scalar(ticket, seen)
+                    opened = work.opened(ticket)
+                    entry, parts = f.load_pointer(opened, KERNEL), f.load_int(opened, PARTS)
+                    scratch = f.load_pointer(team, SCRATCH) + f.load_int(team, STRIDE) * number
+                    for index in f.range(0, parts):
+                        part = f.integer((number + index) % parts)
+                        with f.when(work.take(part, ticket)):
+                            start = intrinsics.cycles(f)
+                            work.run(entry, part, parts, scratch)
+                            f.store_scalar(intrinsics.cycles(f) - start, team, DURATION)
+                            asleep = f.differ(intrinsics.load_shared(f, team, DONE + 8), 0)
+                            with f.when(asleep):
+                                known, now = f.load_int(own, 8), waits.preemptions()
+                                with f.when(known < now):
+                                    intrinsics.add_shared(f, team + SUSPENDED, 1)
+                                f.store_scalar(now, own, 8)
+                            intrinsics.add_shared(f, team + DONE, 1)
+                            waits.wake(team + DONE)
+                with f.otherwise():
+                    waits.until(partial(f.differ, before), team + TICKET, f.load_int(team, PATIENCE))
+            with f.otherwise():
+                waits.sleep(team + INVITED, invited)
 
 
 class Team:

@@ -12,7 +12,7 @@ from math import gcd, prod
 from typing import Any
 
 from irload.ops.sliding import WindowAxis
-from irload.plan.backends.llvm.builder import AnyInt, Function, Int, Pointer, Vec
+from irload.plan.backends.llvm.builder import AnyInt, Function, Pointer, Vec
 from irload.plan.backends.llvm.dot import FMA, WORD, Dot
 from irload.plan.backends.llvm.elements import F32, I32
 from irload.plan.backends.llvm.target import LINE, Target
@@ -129,12 +129,12 @@ class _Sum:
         if isinstance(first, int) and last == first + 1:
             return self.level(k + 1, x, w, state, rows)
 
-        def body(turn: Int, carried: list[Any]) -> list[Any]:
+        carried = [x, w, *state]
+        for turn in self.f.range(first, last, 1, carried):
             xs, ws, *own = carried
             self.enter(panel, turn)
-            return [xs + step, ws + inner, *self.level(k + 1, xs, ws, own, rows)]
-
-        return self.f.loop(first, last, 1, body, [x, w, *state])[2:]
+            carried[:] = [xs + step, ws + inner, *self.level(k + 1, xs, ws, own, rows)]
+        return carried[2:]
 
     def _edge(self, k: int, x: Pointer, w: Pointer, state: list[Any], rows: Sequence[int]) -> list[Any]:
         """The turns of columns at an edge: each run of turns that the same rows take is a loop."""
@@ -154,25 +154,23 @@ class _Sum:
         members = self.tile.dot.members
         turn = max(UNROLL, members)
         whole = count // turn * turn if count > 2 * turn else 0
-
-        def body(_: Int, carried: list[Any]) -> list[Any]:
+        asked = [
+            panel * self.panel + LINE * line
+            for panel in range(-(-self.tile.vectors // self.tile.panel))
+            for line in range(self.tile.ahead)
+        ]
+        carried = [x, w, *state]
+        for _ in self.f.range(0, whole, turn, carried) if whole else ():
             xs, ws, *own = carried
             self.loaded = {}
-            asked = [
-                panel * self.panel + LINE * line
-                for panel in range(-(-self.tile.vectors // self.tile.panel))
-                for line in range(self.tile.ahead)
-            ]
             for u in range(turn):
                 for place in asked[u::turn]:
                     self.f.prefetch(own[0], place)
                 own = self._element(xs, ws, u * stride, u, own, rows)
             if self.tile.ahead:
                 own[0] = own[0] + LINE * self.tile.ahead
-            return [xs + turn * stride, ws + turn // members * self.width, *own]
-
-        if whole:
-            x, w, *state = self.f.loop(0, whole, turn, body, [x, w, *state])
+            carried[:] = [xs + turn * stride, ws + turn // members * self.width, *own]
+        x, w, *state = carried
         self.loaded = {}
         for u in range(count - whole):
             state = self._element(x, w, u * stride, u, state, rows)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from irload.plan.backends.llvm import intrinsics
-from irload.plan.backends.llvm.builder import AnyInt, Function, Int, Pointer, Vec
+from irload.plan.backends.llvm.builder import AnyInt, Function, Pointer
 from irload.plan.backends.llvm.dot import TILES, Dot
 
 ROWS = 16
@@ -93,11 +93,8 @@ class Tiles:
 
     def _clear(self, pointer: Pointer, nbytes: int) -> None:
         f = self._f
-
-        def row(at: Int, _: list[Any]) -> None:
+        for at in f.range(0, nbytes, BYTES):
             f.store(f.zero(), pointer, at)
-
-        f.loop(0, nbytes, BYTES, row)
 
     def _tile(self, tile: int) -> Pointer:
         return self._state + (64 + tile * NBYTES)
@@ -111,32 +108,21 @@ class Tiles:
     def _copy(self, tile: int, pointer: Pointer, stride: AnyInt, *, to_tile: bool) -> None:
         f, own = self._f, self._tile(tile)
         rows, width = self._configured(tile)
-
-        def row(k: Int, _: list[Any]) -> None:
+        for k in f.range(0, rows):
             inner, outer = own + k * BYTES, pointer + k * stride
             target, source = (inner, outer) if to_tile else (outer, inner)
-
-            def word(at: Int, _: list[Any]) -> None:
+            for at in f.range(0, width, 4):
                 f.store_scalar(f.load_scalar(source, at), target, at)
-
-            f.loop(0, width, 4, word)
-
-        f.loop(0, rows, 1, row)
 
     def _dot(self, sums: int, data: int, weights: int) -> None:
         f = self._f
         rows, _ = self._configured(sums)
         _, width = self._configured(data)
         result, left, right = (self._tile(tile) for tile in (sums, data, weights))
-
-        def row(r: Int, _: list[Any]) -> None:
+        for r in f.range(0, rows):
             own, place = left + r * BYTES, result + r * BYTES
-
-            def word(at: Int, carried: list[Vec]) -> list[Vec]:
+            total = [f.load(place)]
+            for at in f.range(0, width, 4, total):
                 x, w = f.broadcast(own, at), f.load(right, at * (BYTES // 4))
-                return [self._multiply_row(f, carried[0], x, w)]
-
-            (total,) = f.loop(0, width, 4, word, [f.load(place)])
-            f.store(total, place)
-
-        f.loop(0, rows, 1, row)
+                total[0] = self._multiply_row(f, total[0], x, w)
+            f.store(total[0], place)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import cache
 
 from irload.plan.backends.llvm import intrinsics
-from irload.plan.backends.llvm.builder import AnyInt, Function, Int, Pointer, Value
+from irload.plan.backends.llvm.builder import AnyInt, Bool, Function, Int, Pointer
 from irload.record import record
 from irload.system.portable import c_library
 
@@ -45,21 +45,20 @@ class Waits:
     f: Function
     system: Pointer
 
-    def until(self, holds: Callable[[Int], Value], word: Pointer, patience: AnyInt) -> None:
+    def until(self, holds: Callable[[Int], Bool], word: Pointer, patience: AnyInt) -> None:
         """Wait until a condition on the word holds. Sleep after `patience` cycles of spinning."""
         f = self.f
         seen, start = f.local(8), intrinsics.cycles(f)
 
-        def is_over() -> Value:
+        def is_over() -> Bool:
             current = intrinsics.load_shared(f, word)
             f.store_scalar(current, seen)
             return holds(current)
 
-        def wait(_: Int, __: object) -> None:
+        for _ in f.until(is_over):
             intrinsics.pause(f)
-            f.when(intrinsics.cycles(f) - start > patience, lambda: self.sleep(word, f.load_int(seen)))
-
-        f.loop_until(is_over, wait)  # pyright: ignore[reportArgumentType]
+            with f.when(intrinsics.cycles(f) - start > patience):
+                self.sleep(word, f.load_int(seen))
 
     def sleep(self, word: Pointer, seen: Int) -> None:
         """Sleep until another thread wakes this one, unless the word has changed; possibly shorter."""
@@ -70,7 +69,8 @@ class Waits:
     def wake(self, word: Pointer) -> None:
         """Wake all sleepers, after a change of the word."""
         asleep = self.f.differ(intrinsics.load_shared(self.f, word, SLEEPERS), 0)
-        self.f.when(asleep, lambda: self._futex(word, _WAKE, self.f.integer(_ALL)))
+        with self.f.when(asleep):
+            self._futex(word, _WAKE, self.f.integer(_ALL))
 
     def _futex(self, word: Pointer, operation: int, number: Int) -> None:
         f = self.f

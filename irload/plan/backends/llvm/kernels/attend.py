@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterator
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 from irload.core.size import applied
 from irload.plan.backends.llvm.arguments import Arguments, float_word
 from irload.plan.backends.llvm.axes import ANY, Axis, size_of, table
-from irload.plan.backends.llvm.builder import AnyInt, Function, Int, Pointer, Vec
+from irload.plan.backends.llvm.builder import AnyInt, Function, Pointer
 from irload.plan.backends.llvm.elements import F32
 from irload.plan.backends.llvm.kernel import Kernel
 from irload.plan.backends.llvm.kernels.attention_sums import Block, Sums
@@ -94,16 +93,14 @@ class Attend(Kernel):
         layout, scores = self.sums.layout(block, keys), f["scratch"] + self.sums.nbytes
         copies = scores + layout.all_bytes(f.lanes)
 
-        def unit(index: Int, _: list[Any]) -> None:
+        self.sums.begin(f, config, f["scratch"])
+        for index in f.range(f["begin"], f["end"]):
             matrix, b = divmod(index, blocks)
             q, k, v, out, *mask = outer.pointers(matrix, pointers)
             first, last = b * block, queries - layout.rows
             own, mask_of = layout.of(f, queries - first), mask[0] if mask else None
             rows = ScoreRows(f, self.scoring, own, scores, keys, least, first, last, mask_of, mask_row)
             self._write_block(Block(f, rows, q, *self.q, self.shape[2], k, v, f["scratch"], copies), out)
-
-        self.sums.begin(f, config, f["scratch"])
-        f.loop(f["begin"], f["end"], 1, unit)
         self.sums.end(f, f["scratch"])
 
     def _write_block(self, b: Block, out: Pointer) -> None:
@@ -111,59 +108,48 @@ class Attend(Kernel):
         sums.prepare(b)
         rows.begin()
 
-        def scores(panel: AnyInt, vectors: AnyInt, tail: AnyInt | None) -> None:
-            def strip(s: AnyInt) -> None:
+        for panel, vectors, tail in each_panel(f, rows.keys, sums.keys):
+            for s in repeat(f, 0, rows.layout.strips):
                 place = rows.place(s) + panel * rows.layout.panel
-                self._chosen(f, vectors, lambda count: sums.scores(b, s, panel, count, place))
+                for count in self._counts(f, vectors, 0):
+                    sums.scores(b, s, panel, count, place)
                 rows.update(s, panel * sums.keys, place, vectors, tail)
-
-            repeat(f, 0, rows.layout.strips, 1, strip)
-
-        each_panel(f, rows.keys, sums.keys, scores)
         sums.finish(b)
-
-        def results(panel: AnyInt, vectors: Any, tail: AnyInt | None) -> None:
-            def strip(s: AnyInt) -> None:
-                def row(r: AnyInt, totals: list[Vec]) -> None:
+        for panel, vectors, tail in each_panel(f, self.shape[3], sums.values):
+            for s in repeat(f, 0, rows.layout.strips):
+                for r, totals in sums.results(b, s, panel, vectors):
                     at = (rows.first(s) + r) * self.out[0] + panel * (sums.values * f.lanes * self.out[1])
                     inverse = rows.inverse(s * rows.layout.rows + r)
                     for v, total in enumerate(totals):
                         count = tail if v == vectors - 1 else None
                         write(f, total * inverse, out, at + v * f.lanes * self.out[1], self.out[1], count)
 
-                sums.results(b, s, panel, vectors, row)
-
-            repeat(f, 0, rows.layout.strips, 1, strip)
-
-        each_panel(f, self.shape[3], sums.values, results)
-
-    def _chosen(self, f: Function, vectors: AnyInt, products: Callable[[int], None]) -> None:
-        """`products(vectors)`, for the next one of `counts` if the number of vectors is known at run time only."""
+    def _counts(self, f: Function, vectors: AnyInt, index: int) -> Iterator[int]:
+        """The number of vectors, or the next one of `counts` if it is known at run time only."""
         if isinstance(vectors, int):
-            products(vectors)
+            yield vectors
             return
         counts = self.sums.counts
-
-        def choose(index: int) -> None:
-            body = partial(products, counts[index])
-            if index == len(counts) - 1:
-                body()
-            else:
-                f.when(vectors <= counts[index], body, lambda: choose(index + 1))
-
-        choose(0)
+        if index == len(counts) - 1:
+            yield counts[index]
+            return
+        with f.when(vectors <= counts[index]):
+            yield counts[index]
+        with f.otherwise():
+            yield from self._counts(f, vectors, index + 1)
 
 
 def _least_word(keys: int) -> int:
     return float_word(least_exponent(keys))
 
 
-def each_panel(f: Function, columns: AnyInt, most: int, panel: Callable[[AnyInt, AnyInt, AnyInt | None], None]) -> None:
-    """`panel(number, vectors, columns of the last vector)` for all columns, in panels of `most` vectors.
+def each_panel(f: Function, columns: AnyInt, most: int) -> Iterator[tuple[AnyInt, Any, AnyInt | None]]:
+    """Loop over all columns in panels of `most` vectors: its number, vectors, and columns of the last vector.
 
     The last panel may be partial, so it runs separate code.
     """
     vectors = (columns + f.lanes - 1) // f.lanes
     last = (vectors - 1) // most
-    repeat(f, 0, last, 1, lambda number: panel(number, most, None))
-    panel(last, vectors - last * most, columns - (vectors - 1) * f.lanes)
+    for number in repeat(f, 0, last):
+        yield number, most, None
+    yield last, vectors - last * most, columns - (vectors - 1) * f.lanes

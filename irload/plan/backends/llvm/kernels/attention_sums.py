@@ -5,7 +5,7 @@ How a kernel multiplies is data: `Sums` computes tiles of f32 in vector register
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar, Self
 
 from irload.plan.backends.llvm.builder import AnyInt, Function, Pointer, Vec
@@ -14,8 +14,8 @@ from irload.plan.backends.llvm.kernels.score_rows import Layout, ScoreRows
 from irload.plan.backends.llvm.tile import Level, RegisterTile, TileRow, write_sums
 from irload.record import record
 
-StoreRow = Callable[[AnyInt, list[Vec]], None]
-"""Takes the number of a row in its strip, and its sums."""
+SumsOfRow = tuple[AnyInt, list[Vec]]
+"""The number of a row in its strip, and its sums."""
 
 
 @record(eq=False)
@@ -103,8 +103,8 @@ class Sums:
         for k, value in enumerate(write_sums(b.f, tile, x, w, {})):
             b.f.store(value, place, k // vectors * self._row + k % vectors * self.lanes * 4)
 
-    def results(self, b: Block, strip: AnyInt, panel: AnyInt, vectors: int, store: StoreRow) -> None:
-        """Store the sums of a strip, row by row, by the first vectors of a panel of values."""
+    def results(self, b: Block, strip: AnyInt, panel: AnyInt, vectors: int) -> Iterator[SumsOfRow]:
+        """`for row, totals in sums.results(…)`: the rows of a strip by the first vectors of a panel of values."""
         row, wide, step = self.values * self.lanes * 4, self.keys * self.lanes, b.rows.layout.step
         tile_rows, whole = self._tile_rows(self._row), b.rows.keys // wide
         x, w = b.rows.place(strip), b.values + panel * (b.rows.keys * row)
@@ -114,7 +114,7 @@ class Sums:
         x, w, rest = x + whole * step, w + whole * (wide * row), b.rows.keys - whole * wide
         sums = write_sums(b.f, single, x, w, {0: (0, rest)}, start=sums)
         for r in range(self.rows):
-            store(r, sums[r * vectors : (r + 1) * vectors])
+            yield r, sums[r * vectors : (r + 1) * vectors]
 
     def _tile_rows(self, pitch: int) -> tuple[TileRow, ...]:
         return tuple(TileRow(r * pitch) for r in range(self.rows))

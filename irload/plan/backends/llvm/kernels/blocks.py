@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from irload.plan.backends.llvm.arguments import Arguments, moved, walk_lines
 from irload.plan.backends.llvm.axes import ANY, Axis, numbers, size_of, table
@@ -102,24 +102,18 @@ class BlockKernel(Kernel):
         (along,) = given.loops([replace(key, size=0)])
         between = given.integers(len(pointers))
         lines = given.table(len(pointers))
-
-        def part(starts: list[Pointer], number: AnyInt) -> None:
+        for starts, number in walk_lines(f, parts, lines, pointers):
             first, top = number * right, number * down
             last, bottom = f.minimum(first + chunk, vectors), f.minimum(top + height, rows)
-
-            def each(at: Int, _: list[Any]) -> None:
+            for at in f.range(top, bottom):
                 vector = row(moved(starts, [at * stride for stride in between]), along.strides)
-                unrolled(f, first, last, self.times, lambda k, *_: vector(k, None))
-                if not self.has_tail:
-                    return
-                if isinstance(rest, Int):
-                    f.when(f.equal(last, tail), lambda: vector(vectors, rest))
-                elif rest:
+                for k, _ in unrolled(f, first, last, self.times):
+                    vector(k, None)
+                if isinstance(rest, Int) and self.has_tail:
+                    with f.when(f.equal(last, tail)):
+                        vector(vectors, rest)
+                elif rest and self.has_tail:
                     vector(vectors, rest)
-
-            f.loop(top, bottom, 1, each)
-
-        walk_lines(f, parts, lines, pointers, part)
 
     @property
     def _known_length(self) -> list[AnyInt]:

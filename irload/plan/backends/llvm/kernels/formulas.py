@@ -100,12 +100,9 @@ class RowFormula(Kernel):
         pointers, (number,) = given.pointers(tensors), given.vectors(1)
         inner = given.loops(self._key)
         rows, strides, lines = given.integer(), given.integers(tensors), given.table(tensors)
-
-        def row(starts: list[Pointer], at: AnyInt) -> None:
+        for starts, at in walk_lines(f, rows, lines, pointers):
             places = moved(starts, [at * stride for stride in strides])
             self.how.write(f, RowPositions(f, inner, places), number)
-
-        walk_lines(f, rows, lines, pointers, row)
 
 
 @record()

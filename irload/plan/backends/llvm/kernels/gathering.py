@@ -17,7 +17,7 @@ from irload.plan.backends.llvm.axes import (
     size_of,
     table,
 )
-from irload.plan.backends.llvm.builder import AnyInt, Function, Pointer, Vec
+from irload.plan.backends.llvm.builder import Function, Pointer
 from irload.plan.backends.llvm.kernel import Kernel, Launch
 from irload.plan.backends.llvm.kernels.loops import nested
 from irload.plan.backends.llvm.kernels.runs import move_run, widen_run
@@ -77,30 +77,22 @@ class GatherSlices(Kernel):
         size, pitch, slices = given.integers(3)
         within = given.loops(self._key)
         before, picked = given.table(2), given.table(2)
-
-        def slice_(starts: list[Pointer], number: AnyInt) -> None:
+        for starts, number in walk_lines(f, slices, before, [y, x]):
             target, source = starts
             target, place = picked.pointers(number, [target, indices])
             signed = f.load_int(place) if self.index == 8 else f.load_short_int(place)
             index = f.integer(signed + (signed < 0).as_int() * size)
-            f.when(
-                index.below(size),
-                lambda: self._each_run(f, within, [target, source + index * pitch]),
-                lambda: self._each_run(f, within, [target]),
-            )
-
-        walk_lines(f, slices, before, [y, x], slice_)
+            with f.when(index.below(size)):
+                self._each_run(f, within, [target, source + index * pitch])
+            with f.otherwise():
+                self._each_run(f, within, [target])
 
     def _each_run(self, f: Function, within: list[Loop], places: list[Pointer]) -> None:
         """Copy the runs of a slice, or set them to zero if there is only the target."""
         *outer, run = within
         move = widen_run if self.widens else move_run
-
-        def each(places: list[Pointer], carried: list[Vec]) -> list[Vec]:
-            move(f, places, run.size)
-            return carried
-
-        nested(f, [Loop(axis.size, axis.strides[: len(places)]) for axis in outer], places, each, [])
+        for at in nested(f, [Loop(axis.size, axis.strides[: len(places)]) for axis in outer], places):
+            move(f, at, run.size)
 
 
 def select_gather(step: GatherStep, selector: Selector) -> list[Launch]:

@@ -92,19 +92,14 @@ class GridSampling(Kernel):
         points, channels = given.loops([self._key, *any_sizes([self.channels])])
         coordinate, vectors = given.integers(2)
         outer = given.table(3)
-
-        def unit(starts: list[Pointer], vector: AnyInt) -> None:
+        for starts, vector in walk_lines(f, vectors, outer, pointers):
             first = vector * self.lanes
             y, grid, x = moved(starts, [*(first * s for s in points.strides), 0])
-
-            def some(count: AnyInt | None) -> None:
-                taps = self.sampler.find(f, sides, grid, (points.strides[1], coordinate), count)
-                self._sample(f, [y, x], channels, points.strides[0], taps, count)
-
             rest = points.size - first
-            f.when(rest < self.lanes, lambda: some(rest), lambda: some(None))
-
-        walk_lines(f, vectors, outer, pointers, unit)
+            for branch, count in ((f.when(rest < self.lanes), rest), (f.otherwise(), None)):
+                with branch:
+                    taps = self.sampler.find(f, sides, grid, (points.strides[1], coordinate), count)
+                    self._sample(f, [y, x], channels, points.strides[0], taps, count)
 
     def _sample(
         self,
@@ -117,17 +112,13 @@ class GridSampling(Kernel):
     ) -> None:
         """Write all channels of `count` points, by default of a whole vector."""
         rows, columns = taps
-
-        def channel(k: AnyInt) -> None:
+        for k in repeat(f, 0, channels.size):
             to, source = moved(places, [k * s for s in channels.strides])
-
-            def pixels(row: Tap, column: Tap) -> Vec:
-                offsets, inside = pixel(row, column)
-                elements = f.gather(source, offsets)
-                return elements if inside is None else elements.where(inside, 0.0)
-
             across = [tap.weights for tap in columns]
-            lines = [weighted(across, [pixels(row, column) for column in columns]) for row in rows]
+            lines = [weighted(across, [self._pixels(f, source, row, column) for column in columns]) for row in rows]
             write(f, weighted([tap.weights for tap in rows], lines), to, 0, stride, count)
 
-        repeat(f, 0, channels.size, 1, channel)
+    def _pixels(self, f: Function, source: Pointer, row: Tap, column: Tap) -> Vec:
+        offsets, inside = pixel(row, column)
+        elements = f.gather(source, offsets)
+        return elements if inside is None else elements.where(inside, 0.0)

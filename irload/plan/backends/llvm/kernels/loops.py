@@ -1,66 +1,70 @@
-"""Loops whose bounds may be known, and offsets of elements."""
+"""Loops whose bounds may be known, and offsets of elements.
+
+Loops are generators: the body of a `for` statement writes the body of the loop, as for `Function.range`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Any, TypeVar
 
 from irload.plan.backends.llvm.arguments import moved
 from irload.plan.backends.llvm.axes import Loop
-from irload.plan.backends.llvm.builder import AnyInt, Function, Int, Pointer, Value, Vec
+from irload.plan.backends.llvm.builder import AnyInt, Function, Int, Pointer
+
+Kind = TypeVar("Kind")
 
 
-def repeat(f: Function, start: AnyInt, stop: AnyInt, step: int, body: Callable[[AnyInt], None]) -> None:
-    """`for i in range(start, stop, step): body(i)`, without a loop if it is known to have at most one turn."""
+def repeat(f: Function, start: AnyInt, stop: AnyInt, step: int = 1) -> Iterator[AnyInt]:
+    """The indices of a loop, which is not emitted if it is known to have at most one turn."""
     if isinstance(start, int) and isinstance(stop, int) and stop <= start + step:
         if start < stop:
-            body(start)
+            yield start
         return
-    f.loop(start, stop, step, lambda index, _: body(index))
+    yield from f.range(start, stop, step)
 
 
 def unrolled(
-    f: Function,
-    first: AnyInt,
-    last: AnyInt,
-    times: int,
-    body: Callable[[AnyInt, list[Any], int], Sequence[Value] | None],
-    carried: Sequence[Value] = (),
-) -> list[Any]:
-    """`for i in range(first, last): carried = body(i, carried, k)`, `times` per turn: k counts within a turn."""
+    f: Function, first: AnyInt, last: AnyInt, times: int, carried: list[Any] | None = None
+) -> Iterator[tuple[AnyInt, int]]:
+    """The indices of a loop that takes `times` of them per turn, each with its number in the turn."""
     length = last - first
     rest = length % times
     middle = last - rest
-
-    def turn(at: AnyInt, state: list[Any]) -> list[Any]:
-        for k in range(times):
-            state = list(body(at + k, state, k) or ())
-        return state
-
-    state = list(carried) if length == rest else f.loop(first, middle, times, turn, carried)
+    if length != rest:
+        for at in f.range(first, middle, times, carried):
+            for k in range(times):
+                yield at + k, k
     if isinstance(rest, Int):
-        return f.loop(middle, last, 1, lambda at, state: body(at, state, 0), state)
-    for k in range(rest):
-        state = list(body(middle + k, state, k) or ())
-    return state
+        for at in f.range(middle, last, 1, carried):
+            yield at, 0
+    else:
+        for k in range(rest):
+            yield middle + k, k
 
 
 def nested(
-    f: Function,
-    axes: Sequence[Loop],
-    places: list[Pointer],
-    body: Callable[[list[Pointer], list[Any]], list[Any]],
-    carried: list[Vec],
-) -> list[Vec]:
-    """`body(pointers, carried)` at every position of the axes, in loops; returns the values carried at the end."""
+    f: Function, axes: Sequence[Loop], places: list[Pointer], carried: list[Any] | None = None
+) -> Iterator[list[Pointer]]:
+    """Pointers to every position of the axes."""
     if not axes:
-        return body(places, carried)
+        yield places
+        return
     axis, *inner = axes
+    for at in f.range(0, axis.size, 1, carried):
+        yield from nested(f, inner, moved(places, [at * s for s in axis.strides]), carried)
 
-    def turn(at: AnyInt, carried: list[Vec]) -> list[Vec]:
-        return nested(f, inner, moved(places, [at * s for s in axis.strides]), body, carried)
 
-    return f.loop(0, axis.size, 1, turn, carried)
+def first_above(f: Function, number: AnyInt, kinds: Sequence[tuple[AnyInt, Kind]]) -> Iterator[Kind]:
+    """The first kind whose end is above a number, else the last one: the body is written for each of them."""
+    (end, kind), *rest = kinds
+    if not rest:
+        yield kind
+        return
+    with f.when(number < end):
+        yield kind
+    with f.otherwise():
+        yield from first_above(f, number, rest)
 
 
 def digits(f: Function, index: AnyInt, sizes: Sequence[AnyInt]) -> tuple[AnyInt, list[AnyInt]]:
@@ -81,13 +85,12 @@ def indices(f: Function, index: AnyInt, sizes: Sequence[AnyInt]) -> list[AnyInt]
     return [rest, *found]
 
 
-def accumulate(
-    f: Function, bounds: tuple[AnyInt, AnyInt], body: Callable[[AnyInt, list[Vec]], list[Vec]], totals: list[Vec]
-) -> list[Vec]:
-    """`for i in range(*bounds): totals = body(i, totals)`, without a loop for one turn."""
+def accumulate(f: Function, bounds: tuple[AnyInt, AnyInt], totals: list[Any]) -> Iterator[AnyInt]:
+    """The indices of a loop that carries totals, which is not emitted for one turn."""
     if bounds == (0, 1):
-        return body(0, totals)
-    return f.loop(*bounds, 1, body, totals)
+        yield 0
+    else:
+        yield from f.range(*bounds, 1, totals)
 
 
 def offset(f: Function, strides: Sequence[AnyInt], indices: Sequence[AnyInt]) -> AnyInt:
@@ -104,16 +107,20 @@ def lines_of(f: Function, start: Pointer, stride: AnyInt, first: AnyInt, count: 
     return [start + f.minimum(first + lane, last) * stride for lane in range(f.lanes)]
 
 
-def each_vector(f: Function, size: int, body: Callable[[AnyInt, int | None], None]) -> None:
-    """`body(first element, count)` for each vector of `size` elements; `count` is None for whole vectors."""
-    each_part(f, size, f.lanes, lambda at, count: body(at, None if count == f.lanes else count))
+def each_vector(f: Function, size: int) -> Iterator[tuple[AnyInt, int | None]]:
+    """The first element of each vector of `size` elements, and its count, None for whole vectors."""
+    for at, count in each_part(f, size, f.lanes):
+        yield at, None if count == f.lanes else count
 
 
-def each_part(f: Function, size: AnyInt, step: int, body: Callable[[AnyInt, Any], None]) -> None:
-    """`body(first element, count)` for `step` of `size` elements at a time, then for the rest."""
+def each_part(f: Function, size: AnyInt, step: int) -> Iterator[tuple[AnyInt, Any]]:
+    """The first element and the count: `step` of `size` elements at a time, then the rest."""
     whole = size // step * step
-    repeat(f, 0, whole, step, lambda at: body(at, step))
+    for at in repeat(f, 0, whole, step):
+        yield at, step
     if isinstance(whole, int) and isinstance(size, int):
-        repeat(f, whole, size, step, lambda at: body(at, size - whole))
+        for at in repeat(f, whole, size, step):
+            yield at, size - whole
     else:
-        f.when(whole < size, lambda: body(whole, size - whole))
+        with f.when(whole < size):
+            yield whole, size - whole

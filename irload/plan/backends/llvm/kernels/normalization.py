@@ -98,10 +98,10 @@ class Normalization(Formula):
 
     def write(self, f: Function, positions: Positions, number: Vec) -> None:
         def means(values: Callable[[Vectors], list[Vec]], term: Callable[[Vec, Vec], Vec]) -> list[Vec]:
-            def more(vectors: Vectors, totals: list[Vec]) -> list[Vec]:
-                return [term(x, total) for x, total in zip(values(vectors), totals, strict=True)]
-
-            return [total / number for total in positions.fold(f.zero(), more, Vec.__add__)]
+            totals = [f.zero()]
+            for vectors in positions.fold(totals, Vec.__add__):
+                totals[:] = [term(x, total) for x, total in zip(values(vectors), totals, strict=True)]
+            return [total / number for total in totals]
 
         centers = means(lambda vectors: vectors.read(1), lambda x, total: total + x) if self.center else None
 
@@ -110,13 +110,10 @@ class Normalization(Formula):
             return x if centers is None else [a - b for a, b in zip(x, vectors.of(centers), strict=True)]
 
         factors = [self._factor(v) for v in means(centered, lambda x, total: x.times_plus(x, total))]
-
-        def results(vectors: Vectors) -> None:
+        for vectors in positions.walk():
             scaled = [x * factor for x, factor in zip(centered(vectors), vectors.of(factors), strict=True)]
             operands = [vectors.read(tensor) for tensor in range(2, len(self.elements))]
             vectors.write(0, [evaluate(f, self.epilogue, own)[0] for own in zip(scaled, *operands, strict=True)])
-
-        positions.walk(results)
 
     def _factor(self, variance: Vec) -> Vec:
         """The factor that gives x − mean the variance 1."""

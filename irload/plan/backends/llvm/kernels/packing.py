@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from math import prod
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from irload.core.tensor import Array
 from irload.plan.backends.llvm import bfloat16
-from irload.plan.backends.llvm.builder import AnyInt, Function, Int, Pointer, Vec
+from irload.plan.backends.llvm.builder import AnyInt, Function, Pointer, Vec
 from irload.plan.backends.llvm.elements import F32, SIZES
 from irload.plan.backends.llvm.kernel import Kernel
 from irload.plan.backends.llvm.kernels.loops import indices, lines_of, offset, repeat
@@ -118,8 +119,7 @@ class _Writer:
 
     def write(self) -> None:
         f = self.f
-
-        def unit(index: Int, _: list[Any]) -> None:
+        for index in f.range(f["begin"], f["end"]):
             rest, block = divmod(index, self.blocks)
             target = self.pointers[1] + rest * self.panel
             rest, panel = divmod(rest, self.panels)
@@ -127,15 +127,10 @@ class _Writer:
             begin = block * self.unit
             end = f.minimum(begin + self.unit, self.rows)
             target = target + (0 if self.kernel.is_scattered else begin * self.packing.row)
-
-            def vector(v: Int, _: list[Any]) -> None:
+            for v in f.range(0, self.packing.width // f.lanes):
                 first = panel * self.packing.width + v * f.lanes
                 copy = self._by_squares if self.kernel.steps[0] else self._by_rows
                 copy(source, target + v * self.packing.vector(f.lanes), first, begin, end)
-
-            f.loop(0, self.packing.width // f.lanes, 1, vector)
-
-        f.loop(f["begin"], f["end"], 1, unit)
 
     def _by_squares(self, source: Pointer, target: Pointer, first: AnyInt, begin: AnyInt, end: AnyInt) -> None:
         """Transpose squares of words in registers: rows are contiguous."""
@@ -147,19 +142,19 @@ class _Writer:
         def square(row: AnyInt, *, partly: bool) -> None:
             rows = [row + k * f.lanes for k in range(members)]
             for k, word in enumerate(transposed(f, [read(line, rows, partly=partly) for line in lines])):
-                store = partial(self._store, word, target, begin, row, k)
-                if partly and (self.kernel.is_scattered or self.packing.depth < side):
-                    f.when(row + k * members < end, store)
-                else:
-                    store()
+                short = partly and (self.kernel.is_scattered or self.packing.depth < side)
+                with f.when(row + k * members < end) if short else nullcontext():
+                    self._store(word, target, begin, row, k)
 
         def read(line: Pointer, rows: Sequence[AnyInt], *, partly: bool) -> Vec:
             offsets = [(row * self.size, end - row if partly else None) for row in rows]
             parts = [load_lanes(f, line, at, count, self.kernel.source) for at, count in offsets]
             return parts[0] if members == 1 else bfloat16.rounded_pair(f, *parts).bitcast(f.vector)
 
-        f.loop(begin, whole, side, lambda row, _: square(row, partly=False))
-        f.when(whole < end, lambda: square(whole, partly=True))
+        for row in f.range(begin, whole, side):
+            square(row, partly=False)
+        with f.when(whole < end):
+            square(whole, partly=True)
 
     def _store(self, word: Vec, target: Pointer, begin: AnyInt, row: AnyInt, k: int) -> None:
         """Store vector `k` of a square whose first row is `row`."""
@@ -184,7 +179,10 @@ class _Writer:
             line, count = source + first * self.size, self.columns - first
             whole, rest = (partial(load_lanes, f, line, count=n, element=element) for n in (None, count))
             copy = partial(self._copy_rows, target, begin, end)
-            f.when(count >= f.lanes, lambda: copy(whole), lambda: copy(rest))
+            with f.when(count >= f.lanes):
+                copy(whole)
+            with f.otherwise():
+                copy(rest)
         else:
             lines = lines_of(f, source, self.column, first, self.columns)
             self._copy_rows(target, begin, end, lambda offset: load_lines(f, lines, offset, element))
@@ -198,7 +196,7 @@ class _Writer:
             return f.select(row < end, value, f.zero()) if partly else value
 
         def chunk(first: AnyInt, *, partly: bool) -> None:
-            def word(index: AnyInt) -> None:
+            for index in repeat(f, 0, depth // members):
                 values = [row_of(first + index * members + m, partly=partly) for m in range(members)]
                 at = (first - begin) * self.packing.row + index * (self.packing.columns * WORD)
                 if members == 1:
@@ -206,9 +204,9 @@ class _Writer:
                 else:
                     f.store(bfloat16.paired(f, *(bfloat16.rounded(f, v) for v in values)), target, at)
 
-            repeat(f, 0, depth // members, 1, word)
-
         whole = begin + (end - begin) // depth * depth
-        f.loop(begin, whole, depth, lambda first, _: chunk(first, partly=False))
+        for first in f.range(begin, whole, depth):
+            chunk(first, partly=False)
         if depth > 1:
-            f.when(whole < end, lambda: chunk(whole, partly=True))
+            with f.when(whole < end):
+                chunk(whole, partly=True)

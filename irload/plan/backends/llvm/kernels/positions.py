@@ -7,7 +7,7 @@ side by side.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import reduce
 from typing import Any
 
@@ -59,8 +59,6 @@ class Vectors:
         return [((self.first + k) * self.f.lanes, count) for k, count in enumerate(self.counts)]
 
 
-Term = Callable[[Vectors, list[Vec]], list[Vec]]
-"""(vectors, totals) → the totals with one more term each."""
 Combine = Callable[[Vec, Vec], Vec]
 """Two partial results → one."""
 
@@ -74,12 +72,15 @@ class Positions(ABC):
     places: list[Pointer]
 
     @abstractmethod
-    def fold(self, start: Vec, term: Term, combine: Combine) -> list[Vec]:
-        """A reduction: the total of each vector, in all lanes that share a result. `start` is the neutral element."""
+    def fold(self, totals: list[Vec], combine: Combine) -> Iterator[Vectors]:
+        """`for vectors in positions.fold(totals, combine)`: a reduction. The body adds one term to each of the totals.
+
+        `totals` holds the neutral element first, and at the end the total of each vector, in all lanes that share one.
+        """
 
     @abstractmethod
-    def walk(self, body: Callable[[Vectors], None]) -> None:
-        """Write `body` for all vectors."""
+    def walk(self) -> Iterator[Vectors]:
+        """`for vectors in positions.walk()`: all vectors."""
 
     @abstractmethod
     def store(self, totals: Sequence[Vec]) -> None:
@@ -90,50 +91,45 @@ class Positions(ABC):
 class RowPositions(Positions):
     """Vectors follow the last axis, with independent partial results. Totals are in all lanes of one vector."""
 
-    def fold(self, start: Vec, term: Term, combine: Combine) -> list[Vec]:
-        f = self.f
+    def fold(self, totals: list[Vec], combine: Combine) -> Iterator[Vectors]:
+        f, chains = self.f, totals * self._chains
+        for vectors, chain in self._run(chains):
+            (count,) = vectors.counts
+            totals[:] = [chains[chain]]
+            yield vectors
+            chains[chain] = totals[0] if count is None else f.select(f.mask(count), totals[0], chains[chain])
+        totals[:] = [across(f, reduce(combine, chains), combine)]
 
-        def body(vectors: Vectors, totals: list[Vec]) -> list[Vec]:
-            (count,), (total,) = vectors.counts, term(vectors, totals)
-            return [total if count is None else f.select(f.mask(count), total, totals[0])]
-
-        return [across(f, reduce(combine, self._run(body, [start])), combine)]
-
-    def walk(self, body: Callable[[Vectors], None]) -> None:
-        def turn(vectors: Vectors, _: list[Vec]) -> list[Vec]:
-            body(vectors)
-            return []
-
-        self._run(turn, [])
+    def walk(self) -> Iterator[Vectors]:
+        for vectors, _ in self._run([]):
+            yield vectors
 
     def store(self, totals: Sequence[Vec]) -> None:
         Vectors(self.f, self.places, [0], [1]).write(0, totals)
 
-    def _run(self, body: Term, start: list[Vec]) -> list[Vec]:
-        """Each of several chains carries `start`; returns all at the end."""
-        size, lanes = self.axes[-1].size, self.f.lanes
-        chains = max(1, min(SPAN_CHAINS, size // lanes)) if isinstance(size, int) else SPAN_CHAINS
+    @property
+    def _chains(self) -> int:
+        """The number of partial results."""
+        size = self.axes[-1].size
+        return max(1, min(SPAN_CHAINS, size // self.f.lanes)) if isinstance(size, int) else SPAN_CHAINS
 
-        def row(places: list[Pointer], carried: list[Any]) -> list[Any]:
-            return self._row(places, body, carried, chains)
+    def _run(self, carried: list[Any]) -> Iterator[tuple[Vectors, int]]:
+        """All vectors, each with the number of its partial result."""
+        f, (*outer, row), last = self.f, self.axes, self._chains - 1
 
-        return nested(self.f, self.axes[:-1], self.places, row, start * chains)
+        def vectors(places: list[Pointer], at: AnyInt, count: AnyInt | None) -> Vectors:
+            return Vectors(f, moved(places, [at * f.lanes * s for s in row.strides]), row.strides, [count])
 
-    def _row(self, places: list[Pointer], body: Term, state: list[Vec], chains: int) -> list[Vec]:
-        f, size, strides = self.f, self.axes[-1].size, self.axes[-1].strides
-        whole = size // f.lanes
-        rest = size - whole * f.lanes
-        each = len(state) // chains
-
-        def vector(at: AnyInt, state: list[Vec], chain: int, count: AnyInt | None = None) -> list[Vec]:
-            first, after = each * chain, each * (chain + 1)
-            vectors = Vectors(f, moved(places, [at * f.lanes * s for s in strides]), strides, [count])
-            return [*state[:first], *body(vectors, state[first:after]), *state[after:]]
-
-        state = unrolled(f, 0, whole, chains, vector, state)
-        if isinstance(rest, Int):
-            return f.loop(0, f.minimum(rest, 1), 1, lambda _, state: vector(whole, state, chains - 1, rest), state)
-        return vector(whole, state, chains - 1, rest) if rest else state
+        for places in nested(f, outer, self.places, carried):
+            whole = row.size // f.lanes
+            rest = row.size - whole * f.lanes
+            for at, chain in unrolled(f, 0, whole, self._chains, carried):
+                yield vectors(places, at, None), chain
+            if isinstance(rest, Int):
+                for _ in f.range(0, f.minimum(rest, 1), 1, carried):
+                    yield vectors(places, whole, rest), last
+            elif rest:
+                yield vectors(places, whole, rest), last
 
 
 @record(eq=False)
@@ -150,20 +146,18 @@ class ColumnPositions(Positions):
     group: int
     scratch: Pointer
 
-    def fold(self, start: Vec, term: Term, combine: Combine) -> list[Vec]:
-        totals: list[Vec] = []
+    def fold(self, totals: list[Vec], combine: Combine) -> Iterator[Vectors]:
+        start, found = totals[0], list[Vec]()
         for first in range(0, len(self.counts), self.together):
-            totals += self._fold(first, start, term, combine)
-        return totals if self.group == 1 else self._grouped(totals, combine)
+            own = [start] * len(self.counts[first : first + self.together])
+            yield from self._fold(first, own, totals, combine)
+            found += own
+        totals[:] = found if self.group == 1 else self._grouped(found, combine)
 
-    def walk(self, body: Callable[[Vectors], None]) -> None:
+    def walk(self) -> Iterator[Vectors]:
         for first in range(0, len(self.counts), self.together):
-
-            def turn(places: list[Pointer], _: list[Any], first: int = first) -> list[Vec]:
-                body(self._vectors(first, places))
-                return []
-
-            nested(self.f, self.axes, self.places, turn, [])
+            for places in nested(self.f, self.axes, self.places):
+                yield self._vectors(first, places)
 
     def store(self, totals: Sequence[Vec]) -> None:
         Vectors(self.f, self.places, self.strides, self.counts).write(0, totals)
@@ -171,28 +165,26 @@ class ColumnPositions(Positions):
     def _vectors(self, first: int, places: list[Pointer]) -> Vectors:
         return Vectors(self.f, places, self.strides, self.counts[first : first + self.together], first)
 
-    def _fold(self, first: int, start: Vec, term: Term, combine: Combine) -> list[Vec]:
-        """The totals of the vectors of one walk."""
-        f, (*outer, last) = self.f, self.axes
-        starts = [start] * len(self.counts[first : first + self.together])
+    def _fold(self, first: int, own: list[Vec], totals: list[Vec], combine: Combine) -> Iterator[Vectors]:
+        """The vectors of one walk, whose totals replace the neutral elements `own`. The body adds to `totals`."""
+        f, (*outer, last), starts = self.f, self.axes, list(own)
 
-        def chunk(places: list[Pointer], totals: list[Vec], size: AnyInt) -> list[Vec]:
-            axes = [Loop(size, last.strides)]
-            sums = nested(f, axes, places, lambda p, sums: term(self._vectors(first, p), sums), starts)
-            return [combine(a, b) for a, b in zip(totals, sums, strict=True)]
+        def chunk(places: list[Pointer], size: AnyInt) -> Iterator[Vectors]:
+            totals[:] = starts
+            for at in nested(f, [Loop(size, last.strides)], places, totals):
+                yield self._vectors(first, at)
+            own[:] = [combine(a, b) for a, b in zip(own, totals, strict=True)]
 
-        def line(places: list[Pointer], totals: list[Vec]) -> list[Vec]:
+        for places in nested(f, outer, self.places, own):
             chunks = last.size // TERMS
             whole = chunks * TERMS
             if whole != 0:
                 every = [Loop(chunks, tuple(s * TERMS for s in last.strides))]
-                totals = nested(f, every, places, lambda p, t: chunk(p, t, TERMS), totals)
+                for begin in nested(f, every, places, own):
+                    yield from chunk(begin, TERMS)
             rest = last.size - whole
             if rest != 0:
-                totals = chunk(moved(places, [whole * s for s in last.strides]), totals, rest)
-            return totals
-
-        return nested(f, outer, self.places, line, starts)
+                yield from chunk(moved(places, [whole * s for s in last.strides]), rest)
 
     def _grouped(self, totals: list[Vec], combine: Combine) -> list[Vec]:
         """The total of each group, in all of its columns."""
@@ -200,17 +192,13 @@ class ColumnPositions(Positions):
         columns = sum(f.lanes if count is None else count for count in self.counts)
         for k, total in enumerate(totals):
             f.store(total, self.scratch, k * nbytes)
-
-        def each(index: Int, _: list[Any]) -> None:
+        for index in f.range(0, columns // self.group):
             first = self.scratch + index * (4 * self.group)
-
-            def add(k: Int, total: list[Vec]) -> list[Vec]:
-                return [combine(total[0], f.load_scalar(first, k * 4))]
-
-            (total,) = f.loop(1, self.group, 1, add, [f.load_scalar(first)])
-            f.loop(0, self.group, 1, lambda k, _: f.store_scalar(total, first, k * 4))
-
-        f.loop(0, columns // self.group, 1, each)
+            sums = [f.load_scalar(first)]
+            for k in f.range(1, self.group, 1, sums):
+                sums[0] = combine(sums[0], f.load_scalar(first, k * 4))
+            for k in f.range(0, self.group):
+                f.store_scalar(sums[0], first, k * 4)
         return [f.load(self.scratch, k * nbytes) for k in range(len(totals))]
 
 

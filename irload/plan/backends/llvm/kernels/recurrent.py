@@ -7,7 +7,6 @@ elements.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 from irload.plan.backends.llvm.builder import AnyInt, Function, Int, Pointer, Vec
 from irload.plan.backends.llvm.elements import BF16, F32, SIZES
@@ -114,7 +113,8 @@ class Recurrence(Kernel):
     def write(self, function: Function) -> None:
         f, steps = function, _Steps(function, self)
         self.sums.begin(f, steps.memory)
-        f.loop(f["begin"], f["end"], 1, steps.unit)
+        for unit in f.range(f["begin"], f["end"]):
+            steps.write(unit)
         self.sums.end(f, steps.memory)
 
 
@@ -137,10 +137,10 @@ class _Steps:
         self.read = [f["scratch"] + (kernel.kept + k * block * row) for k in range(3)]
         self.memory = f["scratch"] + (kernel.kept + 3 * block * row)
 
-    def unit(self, index: Int, _: list[Any]) -> None:
+    def write(self, unit: Int) -> None:
         """All steps of a block of samples in one direction."""
         f, kernel = self.f, self.kernel
-        direction, block = divmod(index, self.blocks)
+        direction, block = divmod(unit, self.blocks)
         sample = block * kernel.sums.block
         samples = f.minimum(self.batch - sample, kernel.sums.block)
         ends = [p + (sample * s[0] + direction * s[1]) for p, s in zip(self.ends, self.strides, strict=True)]
@@ -148,7 +148,8 @@ class _Steps:
         inner = (kernel.pitch, 0, 4)
         for begin, strides, buffer in zip(ends[::2], self.strides[::2], kept, strict=False):
             self._copy(samples, begin, strides, buffer, inner, F32)
-        f.loop(0, 3 * kernel.sums.block * kernel.row, f.lanes * 4, lambda at, _: f.store(f.zero(), self.read[0], at))
+        for at in f.range(0, 3 * kernel.sums.block * kernel.row, f.lanes * 4):
+            f.store(f.zero(), self.read[0], at)
         now, following, between = self.read
         self._copy(samples, self.own, inner, now, (kernel.row, 0, SIZES[kernel.sums.element]), kernel.sums.element)
         row = self.length * (kernel.width * 4)
@@ -158,9 +159,8 @@ class _Steps:
         strides = (row, kernel.row, kernel.pitch, kernel.pitch, 0, self.y_strides[0])
         nbytes = [p.width(kernel.hidden, kernel.lanes) for p in kernel.phases]
         weights = [w + direction * (n * kernel.sums.words * 4) for w, n in zip(self.weights, nbytes, strict=True)]
-        at = f.load_int(self.first, direction * 8)
-
-        def step(turn: Int, state: list[Pointer]) -> list[Pointer]:
+        at, state = f.load_int(self.first, direction * 8), [now, following]
+        for turn in f.range(0, self.length, 1, state):
             time = distance(f, at, turn)  # forwards |0 − turn|, backwards length − 1 − turn
             gates_of, source = gates + time * (kernel.width * 4), state[0]
             for k in range(len(kernel.phases)):
@@ -168,9 +168,7 @@ class _Steps:
                 operands = [gates_of, target, self.cell, self.own, bias, y + time * self.y_strides[2]]
                 self._phase(k, samples, source, weights[k], operands, strides)
                 gates_of, source = gates_of + nbytes[k] * 4, target
-            return [state[1], state[0]]
-
-        f.loop(0, self.length, 1, step, [now, following])
+            state.reverse()
         for end, strides, buffer in zip(ends[1::2], self.strides[1::2], kept, strict=False):
             self._copy(samples, buffer, inner, end, strides, F32)
 
@@ -179,17 +177,11 @@ class _Steps:
     ) -> None:
         """Copy the state of some samples, as `element`; strides along [batch, directions, hidden]."""
         f = self.f
-
-        def sample(index: Int, _: list[Any]) -> None:
+        for index in f.range(0, samples):
             source, target = x + index * x_strides[0], y + index * y_strides[0]
-
-            def vector(at: AnyInt, count: int | None) -> None:
+            for at, count in each_vector(f, self.kernel.hidden):
                 value = read(f, source, at * x_strides[2], x_strides[2], count)
                 write(f, value, target, at * y_strides[2], y_strides[2], count, element)
-
-            each_vector(f, self.kernel.hidden, vector)
-
-        f.loop(0, samples, 1, sample)
 
     def _phase(
         self,
@@ -215,7 +207,8 @@ class _Steps:
             panel = Panel(name, packed, samples, source, w, moved, strides, self.memory, state.write)
             kernel.sums.write(self.f, panel, kernel.row)
 
-        self.f.loop(0, last, 1, lambda index, _: panel(index, None))
+        for index in self.f.range(0, last):
+            panel(index, None)
         panel(last, last * vectors)
 
 

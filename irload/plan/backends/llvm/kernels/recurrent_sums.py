@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 from irload.plan.backends.llvm import tiles
-from irload.plan.backends.llvm.builder import AnyInt, Function, Int, Pointer, Vec
+from irload.plan.backends.llvm.builder import AnyInt, Function, Pointer, Vec
 from irload.plan.backends.llvm.dot import vector_dot
 from irload.plan.backends.llvm.elements import F32, SIZES
 from irload.plan.backends.llvm.kernels.recurrent_cells import CellPhase
@@ -127,18 +127,10 @@ class StateSums:
         """The sums and the new state of a panel. `row`: bytes between samples of the operand."""
         most = panel.packed.rows
         whole = panel.samples // most * most
-
-        def tiles_of(rows: int, first: AnyInt, last: AnyInt) -> None:
+        for rows, first, last in ((most, 0, whole), (1, whole, panel.samples))[: min(most, 2)]:
             name = self._function(f, panel, rows, row)
-
-            def tile(sample: Int, _: list[Any]) -> None:
+            for sample in f.range(first, last, rows):
                 f.call(name, [panel.source + sample * row, panel.weights, *panel.arguments(sample)])
-
-            f.loop(first, last, rows, tile)
-
-        tiles_of(most, 0, whole)
-        if most > 1:
-            tiles_of(1, whole, panel.samples)
 
     def _function(self, caller: Function, panel: Panel, rows: int, row: int) -> str:
         """The name of the function for a tile."""
@@ -211,12 +203,9 @@ class TileStateSums(StateSums):
     def write(self, f: Function, panel: Panel, row: int) -> None:
         f.call(self._sum_function(f, panel, row), [panel.source, panel.weights, panel.memory])
         name = self._state_function(f, panel)
-
-        def state(sample: Int, _: list[Any]) -> None:
+        for sample in f.range(0, panel.samples):
             sums = panel.memory + sample * (panel.packed.panel * tiles.BYTES)
             f.call(name, [sums, *panel.arguments(sample)])
-
-        f.loop(0, panel.samples, 1, state)
 
     def _sum_function(self, caller: Function, panel: Panel, row: int) -> str:
         """The function for the sums of a panel of all samples, the same for all panels of a phase."""
@@ -226,16 +215,13 @@ class TileStateSums(StateSums):
             registers = self._registers(f, f["sums"])
             for tile in range(count):
                 registers.zero(tile)
-
-            def chunk(at: Int, _: list[Any]) -> None:
+            for at in f.range(0, self.chunks):
                 registers.load(_STATE, f["h"] + at * tiles.BYTES, row)
                 for tile in range(count):
                     # weights bypass the L1 cache: a state of 256 takes 0.53 ms, else 0.56
                     weights = f["w"] + (at * (count * tiles.NBYTES) + tile * tiles.NBYTES)
                     registers.load(_WEIGHTS, weights, tiles.BYTES, once=True)
                     registers.dot(tile, _STATE, _WEIGHTS)
-
-            f.loop(0, self.chunks, 1, chunk)
             for tile in range(count):
                 registers.store(tile, f["sums"] + tile * tiles.BYTES, count * tiles.BYTES)
         return name

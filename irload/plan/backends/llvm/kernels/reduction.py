@@ -11,7 +11,7 @@ from irload.plan.backends.llvm.builder import Function, Vec
 from irload.plan.backends.llvm.elements import F32, element_of
 from irload.plan.backends.llvm.kernel import Kernel, Launch
 from irload.plan.backends.llvm.kernels.formulas import ColumnFormula, Formula, RowFormula
-from irload.plan.backends.llvm.kernels.positions import Positions, Vectors
+from irload.plan.backends.llvm.kernels.positions import Positions
 from irload.plan.backends.llvm.selector import Selector
 from irload.plan.backends.llvm.tuning import REDUCED_BLOCK
 from irload.plan.ir.steps import ReduceStep
@@ -63,11 +63,10 @@ class Reduction(Formula):
         return size
 
     def write(self, f: Function, positions: Positions, number: Vec) -> None:
-        def term(vectors: Vectors, totals: list[Vec]) -> list[Vec]:
+        totals = [self._start(f)]
+        for vectors in positions.fold(totals, self._combine):
             values = vectors.read(1, self.element)
-            return [self._combine(total, value) for total, value in zip(totals, values, strict=True)]
-
-        totals = positions.fold(self._start(f), term, self._combine)
+            totals[:] = [self._combine(total, value) for total, value in zip(totals, values, strict=True)]
         positions.store([total / number for total in totals] if self.kind == "mean" else totals)
 
     def _start(self, f: Function) -> Vec:

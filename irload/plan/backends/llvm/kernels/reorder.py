@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from math import prod
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from irload.ops.sliding import WindowAxis
 from irload.plan.backends.llvm import bfloat16, tiles
 from irload.plan.backends.llvm.arguments import Arguments
 from irload.plan.backends.llvm.axes import ANY, Axis, any_sizes, numbers
-from irload.plan.backends.llvm.builder import AnyBool, Function, Int
+from irload.plan.backends.llvm.builder import AnyBool, Function
 from irload.plan.backends.llvm.elements import F32, SIZES
 from irload.plan.backends.llvm.kernel import Kernel
 from irload.plan.backends.llvm.kernels.loops import digits, indices, offset
@@ -127,8 +127,7 @@ class Reorder(Kernel):
         *outer, last = [AxisNumbers(axis, *given.integers(4)) for axis in key.spatial]
         channel = channel if key.channel == ANY else key.channel
         copy = LineCopy(f, key.depth, key.members, key.element, key.columns_contiguous)
-
-        def line(index: Int, _: list[Any]) -> None:
+        for index in f.range(f["begin"], f["end"]):
             block, rest = divmod(index, lines)
             place = target + (rest * (last.length * self._row) + block * pitch)
             rest, at = digits(f, rest, [a.length for a in outer])
@@ -144,15 +143,12 @@ class Reorder(Kernel):
                 if axis.axis.is_padded:
                     inside = inside & (found >= 0) & (found < axis.size)
             data = last.line(f, start, phases[-1], channel)
-
-            def copied() -> None:
+            with f.when(inside):
                 copy.clear(place, 0, data.first)
                 copy.copy(data, place, f.equal(chunk, self.chunks - 1))
                 copy.clear(place, data.stop, last.length)
-
-            f.when(inside, copied, lambda: copy.clear(place, 0, last.length))
-
-        f.loop(f["begin"], f["end"], 1, line)
+            with f.otherwise():
+                copy.clear(place, 0, last.length)
 
 
 def in_chunks(shape: Sequence[int], strides: Sequence[int] | None = None) -> Reorder:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from irload.plan.backends.llvm import bfloat16
-from irload.plan.backends.llvm.builder import AnyInt, Bool, Function, Int, Pointer, Vec
+from irload.plan.backends.llvm.builder import AnyInt, Bool, Function, Pointer, Vec
 from irload.plan.backends.llvm.elements import SIZES
 from irload.plan.backends.llvm.kernels.loops import each_part
 from irload.plan.backends.llvm.kernels.windows import CopiedAxis
@@ -64,14 +62,12 @@ class LineCopy:
         if self.members % f.lanes:
             start = place + first * (self.members * bfloat16.BYTES)
             zero = f.zero("i16")
-            each_part(f, (stop - first) * self.members, f.lanes, lambda at, n: f.store(zero, start, at * 2, n))
+            for at, n in each_part(f, (stop - first) * self.members, f.lanes):
+                f.store(zero, start, at * 2, n)
             return
-
-        def position(index: Int, _: list[Any]) -> None:
+        for index in f.range(first, stop):
             for at in range(0, self.members, f.lanes):
                 f.store(f.zero("i16"), place, (index * self.members + at) * bfloat16.BYTES)
-
-        f.loop(first, stop, 1, position)
 
     def copy(self, line: Line, place: Pointer, last: Bool) -> None:
         """Copy the positions of a line that are inside the data. `last`: of the last chunk."""
@@ -80,20 +76,22 @@ class LineCopy:
             self._copy_image(line, place + line.first * (self.members * bfloat16.BYTES))
             return
         rest = (self.depth - 1) % self.members + 1
-
-        def channels(count: int) -> None:
-            def position(index: Int, _: list[Any]) -> None:
-                start, row = line.start + index * line.step, place + index * (self.members * bfloat16.BYTES)
-                for at in range(0, self.members, f.lanes):
-                    value = read_rounded(f, start, at * line.channel, line.channel, count - at, self.element)
-                    f.store(value, row, at * bfloat16.BYTES)
-
-            f.loop(line.first, line.stop, 1, position)
-
         if rest < self.members < self.depth:
-            f.when(last, lambda: channels(rest), lambda: channels(self.members))
+            with f.when(last):
+                self._copy_channels(line, place, rest)
+            with f.otherwise():
+                self._copy_channels(line, place, self.members)
         else:
-            channels(rest)
+            self._copy_channels(line, place, rest)
+
+    def _copy_channels(self, line: Line, place: Pointer, count: int) -> None:
+        """Copy contiguous channels of each position."""
+        f = self.f
+        for index in f.range(line.first, line.stop):
+            start, row = line.start + index * line.step, place + index * (self.members * bfloat16.BYTES)
+            for at in range(0, self.members, f.lanes):
+                value = read_rounded(f, start, at * line.channel, line.channel, count - at, self.element)
+                f.store(value, row, at * bfloat16.BYTES)
 
     def _copy_image(self, line: Line, target: Pointer) -> None:
         """Copy columns of few channels, several at once."""
@@ -104,25 +102,23 @@ class LineCopy:
             whole = isinstance(count, int) and count == f.lanes
             return load_lanes(f, source, at, None if whole else count, self.element)
 
-        def join(at: AnyInt, count: AnyInt) -> None:
+        def join(at: AnyInt, count: AnyInt) -> Vec:
             """Interleave the lines of all channels."""
             members = [f.zero("i16")] * self.members
             for c in range(self.depth):
                 members[c] = bfloat16.rounded(f, load(at * size + line.channel * c, count))
-            self._store(bfloat16.interleaved(f, members), target, at, count, f.lanes)
+            return bfloat16.interleaved(f, members)
 
-        def spread(at: AnyInt, count: AnyInt) -> None:
+        def spread(at: AnyInt, count: AnyInt) -> Vec:
             """Pad the channels of each column."""
             loaded = load(at * (size * self.depth), count * self.depth)
             members = [(k // self.members, k % self.members) for k in range(f.lanes)]
             lanes = [k * self.depth + member if member < self.depth else f.lanes for k, member in members]
-            value = bfloat16.rounded(f, f.shuffle(loaded, f.zero(), lanes))
-            self._store(value, target, at, count, f.lanes // self.members)
+            return bfloat16.rounded(f, f.shuffle(loaded, f.zero(), lanes))
 
-        if self.columns_contiguous:
-            each_part(f, columns, f.lanes, join)
-        else:
-            each_part(f, columns, f.lanes // self.members, spread)
+        whole, value = (f.lanes, join) if self.columns_contiguous else (f.lanes // self.members, spread)
+        for at, count in each_part(f, columns, whole):
+            self._store(value(at, count), target, at, count, whole)
 
     def _store(self, value: Vec, target: Pointer, at: AnyInt, count: AnyInt, whole: int) -> None:
         """Store `count` columns, of which a vector has `whole`."""

@@ -15,7 +15,6 @@ from irload.plan.backends.llvm.arguments import Arguments, moved, walk_lines
 from irload.plan.backends.llvm.axes import Axis, merged, size_of, table
 from irload.plan.backends.llvm.builder import AnyInt, Function, Pointer, Vec
 from irload.plan.backends.llvm.kernel import Kernel, Launch
-from irload.plan.backends.llvm.kernels.loops import accumulate
 from irload.plan.backends.llvm.operands import read, write
 from irload.plan.backends.llvm.selector import Selector
 from irload.plan.backends.llvm.tuning import HELD_TAPS
@@ -72,8 +71,7 @@ class Resampling(Kernel):
     def write(self, function: Function) -> None:
         f, given = function, Arguments(function)
         (x, offsets, weights, y), (positions, apart, size) = given.pointers(4), given.integers(3)
-
-        def unit(starts: list[Pointer], j: AnyInt) -> None:
+        for starts, j in walk_lines(f, positions, given.table(2), [x, y]):
             source, target = moved(starts, [0, j * apart])
             if self.gathers:
                 vector = self._gathered(f, source, offsets, weights, size)
@@ -81,17 +79,11 @@ class Resampling(Kernel):
                 row = j * self.taps
                 vector = self._weighted(f, source, offsets + row * 8, weights + row * 4)
             stride = self.inner.strides[1]
-
-            def write_vector(at: AnyInt, count: int | None) -> None:
-                write(f, vector(at, count), target, at * stride, stride, count)
-
             whole, tail = size // self.lanes * self.lanes, self.inner.size % self.lanes
-            if self.inner.size >= self.lanes:
-                f.loop(0, whole, self.lanes, lambda at, _: write_vector(at, None))
+            for at in f.range(0, whole, self.lanes) if self.inner.size >= self.lanes else ():
+                write(f, vector(at, None), target, at * stride, stride)
             if tail:
-                write_vector(whole, tail)
-
-        walk_lines(f, positions, given.table(2), [x, y], unit)
+                write(f, vector(whole, tail), target, whole * stride, stride, tail)
 
     def _weighted(self, f: Function, source: Pointer, offsets: Pointer, weights: Pointer) -> VectorAt:
         """The weighted sum of lines of x, whose offsets and weights are in a row of the tables."""
@@ -106,16 +98,16 @@ class Resampling(Kernel):
             def element(pointer: Pointer) -> Vec:
                 return read(f, pointer, at * stride, stride, count)
 
-            def add(k: AnyInt, totals: list[Vec]) -> list[Vec]:
+            if held:
+                total = element(held[0][0]) * held[0][1]
+                for pointer, weight in held[1:]:
+                    total = f.fma(element(pointer), weight, total)
+                return total
+            totals = [f.zero()]
+            for k in f.range(0, self.taps, 1, totals):
                 pointer, weight = tap(k)
-                return [f.fma(element(pointer), weight, totals[0])]
-
-            if not held:
-                return accumulate(f, (0, self.taps), add, [f.zero()])[0]
-            total = element(held[0][0]) * held[0][1]
-            for pointer, weight in held[1:]:
-                total = f.fma(element(pointer), weight, total)
-            return total
+                totals[0] = f.fma(element(pointer), weight, totals[0])
+            return totals[0]
 
         return vector
 
@@ -124,13 +116,17 @@ class Resampling(Kernel):
         row = (size + (self.lanes - 1)) // self.lanes * self.lanes
 
         def vector(at: AnyInt, count: int | None) -> Vec:
-            def add(k: AnyInt, totals: list[Vec]) -> list[Vec]:
+            def tap(k: AnyInt) -> tuple[Vec, Vec]:
                 column = k * row + at
                 element = f.gather(source, f.load(offsets, column * 8, element="i64"), unit="i8")
-                weight = f.load(weights, column * 4)
-                return [f.fma(element, weight, totals[0]) if totals else element * weight]
+                return element, f.load(weights, column * 4)
 
-            return accumulate(f, (1, self.taps), add, add(0, []))[0]
+            element, weight = tap(0)
+            totals = [element * weight]
+            for k in f.range(1, self.taps, 1, totals):
+                element, weight = tap(k)
+                totals[0] = f.fma(element, weight, totals[0])
+            return totals[0]
 
         return vector
 

@@ -5,7 +5,7 @@ Without a source the run is set to zero. Runs whose length is not known have at 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 
 from irload.plan.backends.llvm.builder import AnyInt, Function, Pointer
 from irload.plan.backends.llvm.elements import F32
@@ -19,20 +19,17 @@ def move_run(f: Function, places: Sequence[Pointer], size: AnyInt) -> None:
     if isinstance(size, int) and size < width:
         move_short(f, places, size)
     else:
-        _each_vector(f, size, width, lambda at: move(f, places, at, width))
+        for at in _each_vector(f, size, width):
+            move(f, places, at, width)
 
 
 def widen_run(f: Function, places: Sequence[Pointer], size: AnyInt) -> None:
     """`size` elements of f16, at least one, as f32."""
-
-    def some(at: AnyInt, count: int) -> None:
+    short = isinstance(size, int) and size < f.lanes
+    count = 1 if short else f.lanes
+    for at in repeat(f, 0, size) if short else _each_vector(f, size, f.lanes):
         value = f.zero(F32, count) if len(places) == 1 else read_halves(f, places[1], at * 2, count)
         f.store(value, places[0], at * 4)
-
-    if isinstance(size, int) and size < f.lanes:
-        repeat(f, 0, size, 1, lambda at: some(at, 1))
-    else:
-        _each_vector(f, size, f.lanes, lambda at: some(at, f.lanes))
 
 
 def move(f: Function, places: Sequence[Pointer], offset: AnyInt, nbytes: int) -> None:
@@ -50,9 +47,10 @@ def move_short(f: Function, places: Sequence[Pointer], size: int) -> None:
         move(f, places, size - half, half)
 
 
-def _each_vector(f: Function, size: AnyInt, width: int, vector: Callable[[AnyInt], None]) -> None:
-    """`vector(position)` for whole vectors of a run; the last one may overlap the one before."""
+def _each_vector(f: Function, size: AnyInt, width: int) -> Iterator[AnyInt]:
+    """The positions of whole vectors of a run; the last one may overlap the one before."""
     rest = size % width
-    repeat(f, 0, size - rest, width, vector)
+    yield from repeat(f, 0, size - rest, width)
     if rest != 0:
-        f.when(f.differ(rest, 0), lambda: vector(size - width))
+        with f.when(f.differ(rest, 0)):
+            yield size - width

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from irload.plan.backends.llvm.builder import AnyInt, Function, Int, Pointer, Vec
+from irload.plan.backends.llvm.builder import AnyInt, Function, Pointer, Vec
 from irload.plan.backends.llvm.kernels.loops import repeat, unrolled
 from irload.plan.backends.llvm.operands import read, read_booleans
 from irload.plan.backends.llvm.shuffles import folded
@@ -124,10 +124,12 @@ class ScoreRows:
     def begin(self) -> None:
         """Set running maxima to −∞, and scores of the last vector that is rounded with another one."""
         f, least = self.f, self.f.number(-np.inf)
-        f.loop(0, self.layout.strips * self.layout.rows, 1, lambda i, _: f.store(least, self._lanes, i * (f.lanes * 4)))
+        for i in f.range(0, self.layout.strips * self.layout.rows):
+            f.store(least, self._lanes, i * (f.lanes * 4))
         if self.scoring.coarse:
             last = (self.vectors - 1) // self.layout.turn * self.layout.step + (self.layout.turn - 1) * f.lanes * 4
-            f.loop(0, self.layout.rows, 1, lambda i, _: f.store(least, self.scores, i * self.layout.row + last))
+            for i in f.range(0, self.layout.rows):
+                f.store(least, self.scores, i * self.layout.row + last)
 
     def update(self, strip: AnyInt, vector: AnyInt, place: Pointer, vectors: AnyInt, tail: AnyInt | None) -> None:
         """Sums of some vectors of columns of a strip were stored at `place`, from `vector` on: update its rows.
@@ -145,28 +147,29 @@ class ScoreRows:
                     f.store(score, own, v * (f.lanes * 4))
                 return larger(score, top)
 
-            top = f.load(kept)
+            top = [f.load(kept)]
             if tail is None and isinstance(vectors, int):
                 for v in range(vectors):
-                    top = maximum(v, top, None)
+                    top[0] = maximum(v, top[0], None)
             else:
-                (top,) = f.loop(0, vectors - 1, 1, lambda v, carried: [maximum(v, carried[0], None)], [top])
-                top = maximum(vectors - 1, top, tail)
-            f.store(top, kept)
+                for v in f.range(0, vectors - 1, 1, top):
+                    top[0] = maximum(v, top[0], None)
+                top[0] = maximum(vectors - 1, top[0], tail)
+            f.store(top[0], kept)
 
         if tail is None:
-            unrolled(f, 0, self.layout.rows, SCORE_ROWS, lambda r, *_: row(r))
+            for r, _ in unrolled(f, 0, self.layout.rows, SCORE_ROWS):
+                row(r)
         else:
-            f.loop(0, self.layout.rows, 1, lambda r, _: row(r))
+            for r in f.range(0, self.layout.rows):
+                row(r)
 
     def finish(self, keep: Keep | None = None) -> None:
         """All scores are known: exponentials replace them, or go to `keep`; then the sums are inverted."""
         self._fold(0, larger, lambda maximum: maximum * -1.0)
-
-        def strip(s: AnyInt) -> None:
-            self.f.loop(0, self.layout.rows, 1, lambda r, _: self._exponentials(s, r, keep))
-
-        repeat(self.f, 0, self.layout.strips, 1, strip)
+        for s in repeat(self.f, 0, self.layout.strips):
+            for r in self.f.range(0, self.layout.rows):
+                self._exponentials(s, r, keep)
         self._fold(1, Vec.__add__, lambda total: 1.0 / total)
 
     def inverse(self, row: AnyInt) -> Vec:
@@ -184,13 +187,10 @@ class ScoreRows:
     def _fold(self, k: int, combine: Callable[[Vec, Vec], Vec], finish: Callable[[Vec], Vec]) -> None:
         """The vector of each row → its number `k`."""
         f = self.f
-
-        def group(first: Int, _: list[Any]) -> None:
+        for first in f.range(0, self.layout.strips * self.layout.rows, f.lanes):
             own = self._lanes + first * (f.lanes * 4)
             result = folded(f, [f.load(own, lane * f.lanes * 4) for lane in range(f.lanes)], combine)
             f.store(finish(result), self._numbers(k), first * 4)
-
-        f.loop(0, self.layout.strips * self.layout.rows, f.lanes, group)
 
     def _score(self, total: Vec, query: AnyInt, column: AnyInt, count: AnyInt | None) -> Vec:
         """A vector of sums with scale and mask, −∞ beyond the keys that the query has."""
@@ -223,17 +223,13 @@ class ScoreRows:
                 keep(row, turn, powers)
             return total
 
-        def turn(k: Int, carried: list[Vec]) -> list[Vec]:
-            return [part(own + k * self.layout.step, k, self.layout.turn, carried[0])]
-
-        def single(k: Int, carried: list[Vec]) -> list[Vec]:
-            return [part(own + whole * self.layout.step + k * nbytes, whole, 1, carried[0])]
-
         padded = self.vectors + (self.layout.turn - 1 if self.scoring.coarse else 0)
         whole = padded // self.layout.turn
-        total = f.loop(0, whole, 1, turn, [f.zero()])
-        if not self.scoring.coarse:
-            total = f.loop(0, padded - whole * self.layout.turn, 1, single, total)
+        total = [f.zero()]
+        for k in f.range(0, whole, 1, total):
+            total[0] = part(own + k * self.layout.step, k, self.layout.turn, total[0])
+        for k in f.range(0, padded - whole * self.layout.turn, 1, total) if not self.scoring.coarse else ():
+            total[0] = part(own + whole * self.layout.step + k * nbytes, whole, 1, total[0])
         f.store(total[0], self._lanes, row * nbytes)
 
     def _exponential(self, difference: Vec) -> Vec:

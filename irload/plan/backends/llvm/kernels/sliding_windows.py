@@ -7,14 +7,14 @@ of a row, some of whose taps are padding, have separate code.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from math import prod
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from irload.core.tensor import Array
 from irload.ops.sliding import WindowAxis
-from irload.plan.backends.llvm.builder import AnyInt, Function, Int, Pointer, Vec
+from irload.plan.backends.llvm.builder import AnyInt, Function, Pointer, Vec
 from irload.plan.backends.llvm.elements import SIZES, elements_of, is_contiguous
 from irload.plan.backends.llvm.kernel import Kernel
 from irload.plan.backends.llvm.kernels.loops import digits, offset, repeat
@@ -165,8 +165,7 @@ class SlidingWindows(Kernel):
             tuple(number(s if k == 1 or (k == 4 and s == 0) else None) for k, s in enumerate(each))
             for each in self.strides
         ]
-
-        def unit(index: Int, _: list[Any]) -> None:
+        for index in f.range(f["begin"], f["end"]):
             sample, (part, u, v) = digits(f, index, (shares, sizes[0][1], sizes[1][1]))
             taps: list[AnyInt] = []
             for axis, at, size in zip(self.axes, (u, v), sizes, strict=False):
@@ -179,8 +178,6 @@ class SlidingWindows(Kernel):
             last = f.minimum(first + share, channels)
             columns = [along for *_, along in strides]
             self._write_row(f, [*rows, *pointers[tensors:]], (first, last), taps, [*pitches, *columns], *sizes[2])
-
-        f.loop(f["begin"], f["end"], 1, unit)
 
     def _write_row(
         self,
@@ -202,23 +199,26 @@ class SlidingWindows(Kernel):
         whole = last // step * step
         columns = pitches[2:]
 
+        def windows(tail: int) -> Iterator[tuple[AnyInt, Sequence[range] | None]]:
+            if self.unrolled:
+                yield from in_blocks(f, width, count, FEW_COLUMNS if tail and self.channels > tail else self.columns)
+            else:
+                for at in repeat(f, 0, count):
+                    yield at, None
+
         def write_channels(tail: int, first: AnyInt, last: AnyInt) -> None:
-            def windows(at: AnyInt, valid: Sequence[range] | None) -> None:
+            for at, valid in windows(tail):
                 steps = [at * width.stride, *[at] * (len(columns) - 1)]
                 moved = [p + step * column for p, step, column in zip(pointers, steps, columns, strict=False)]
                 along = () if valid is not None else emit_taps(f, width, at, size)
                 arguments = [*moved, *pointers[len(columns) :], *taps, first, last, *pitches, *along]
                 f.call(WindowBlock(self, valid, tail).function(f), arguments)
 
-            if self.unrolled:
-                in_blocks(f, width, count, FEW_COLUMNS if tail and self.channels > tail else self.columns, windows)
-            else:
-                repeat(f, 0, count, 1, lambda at: windows(at, None))
-
         if self.channels >= step:
             write_channels(0, first, whole)
         if tail := self.channels % step:
-            f.when(whole < last, lambda: write_channels(tail, whole, last))
+            with f.when(whole < last):
+                write_channels(tail, whole, last)
 
 
 def is_narrow(width: WindowAxis) -> bool:

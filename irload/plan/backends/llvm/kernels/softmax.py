@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import ClassVar
 
@@ -12,7 +12,7 @@ from irload.plan.backends.llvm.builder import AnyInt, Function, Pointer, Vec
 from irload.plan.backends.llvm.elements import F32
 from irload.plan.backends.llvm.kernel import Kernel, Launch
 from irload.plan.backends.llvm.kernels.formulas import ColumnFormula, Formula, RowFormula
-from irload.plan.backends.llvm.kernels.positions import Positions, Vectors
+from irload.plan.backends.llvm.kernels.positions import Positions
 from irload.plan.backends.llvm.selector import Selector
 from irload.plan.backends.llvm.shuffles import across, unzipped
 from irload.plan.backends.llvm.tuning import SOFTMAX_VECTORS
@@ -104,19 +104,15 @@ class ShortSoftmax(Kernel):
         f, given = function, Arguments(function)
         pointers, (blocks, apart), outer = given.pointers(2), given.integers(2), given.table(2)
         strides = (4 * self.length if self.apart == 4 else 4), 4 * self.length
-
-        def block(starts: list[Pointer], number: AnyInt) -> None:
+        for starts, number in walk_lines(f, blocks, outer, pointers):
             to, source = moved(starts, [number * self.lanes * stride for stride in strides])
-
-            def rows(count: int) -> Callable[[], None]:
-                return lambda: self._write_rows(f, to, source, apart, count)
-
             if self._last == self.lanes or self._blocks == 1:
-                rows(self._last)()
-            else:
-                f.when(f.equal(number, blocks - 1), rows(self._last), rows(self.lanes))
-
-        walk_lines(f, blocks, outer, pointers, block)
+                self._write_rows(f, to, source, apart, self._last)
+                continue
+            with f.when(f.equal(number, blocks - 1)):
+                self._write_rows(f, to, source, apart, self._last)
+            with f.otherwise():
+                self._write_rows(f, to, source, apart, self.lanes)
 
     def _write_rows(self, f: Function, to: Pointer, source: Pointer, apart: AnyInt, rows: int) -> None:
         each = self.lanes // self._together
@@ -172,21 +168,16 @@ class Softmax(Formula):
         return least_exponent(size)
 
     def write(self, f: Function, positions: Positions, number: Vec) -> None:
-        def maximum(vectors: Vectors, tops: list[Vec]) -> list[Vec]:
-            return [larger(x, top) for x, top in zip(vectors.read(1), tops, strict=True)]
-
-        tops = positions.fold(f.number(float("-inf")), maximum, larger)
-
-        def exponential(vectors: Vectors, totals: list[Vec]) -> list[Vec]:
+        tops = [f.number(float("-inf"))]
+        for vectors in positions.fold(tops, larger):
+            tops[:] = [larger(x, top) for x, top in zip(vectors.read(1), tops, strict=True)]
+        totals = [f.zero()]
+        for vectors in positions.fold(totals, Vec.__add__):
             lowered = [x - top for x, top in zip(vectors.read(1), vectors.of(tops), strict=True)]
             exponentials = [exp_or_nothing(x, number) for x in lowered]
             vectors.write(0, exponentials)
-            return [total + e for total, e in zip(totals, exponentials, strict=True)]
-
-        scales = [1.0 / total for total in positions.fold(f.zero(), exponential, Vec.__add__)]
-
-        def scaled(vectors: Vectors) -> None:
-            exponentials = zip(vectors.read(0), vectors.of(scales), strict=True)
-            vectors.write(0, [e * scale for e, scale in exponentials])
-
-        positions.walk(scaled)
+            totals[:] = [total + e for total, e in zip(totals, exponentials, strict=True)]
+        scales = [1.0 / total for total in totals]
+        for vectors in positions.walk():
+            results = zip(vectors.read(0), vectors.of(scales), strict=True)
+            vectors.write(0, [e * scale for e, scale in results])

@@ -50,25 +50,21 @@ class BoxSuppression(Standalone):
         def is_done() -> Bool:
             return (f.load_int(state, _NEXT) >= n) | (f.load_int(state, _COUNT) >= limit)
 
-        def box(index: Int, _: list[Any]) -> None:
+        for index in f.until(is_done):
             corners = [f.broadcast(boxes + index * 16, 4 * k) for k in range(4)]
             area = (corners[2] - corners[0] + offset) * (corners[3] - corners[1] + offset)
             self._compare(f, [*corners, area], columns, nbytes, offset, state)
-            f.when(f.differ(f.load_int(state, _APART), 0), lambda: select(index, [*corners, area]))
+            with f.when(f.differ(f.load_int(state, _APART), 0)):
+                count = f.load_int(state, _COUNT)
+                for k, value in enumerate([*corners, area]):
+                    f.store_scalar(value.lane(0), columns + nbytes * k, count * 4)
+                f.store_scalar(index, indices, count * 8)
+                f.store_scalar(count + 1, state, _COUNT)
+                if self.shrinks:
+                    threshold = f.load_scalar(state, _THRESHOLD, "f64")
+                    smaller = threshold * f.load_scalar(floats, 8, "f64")
+                    f.store_scalar(f.select(threshold.compare("ogt", 0.5), smaller, threshold), state, _THRESHOLD)
             f.store_scalar(index + 1, state, _NEXT)
-
-        def select(index: Int, values: list[Vec]) -> None:
-            count = f.load_int(state, _COUNT)
-            for k, value in enumerate(values):
-                f.store_scalar(value.lane(0), columns + nbytes * k, count * 4)
-            f.store_scalar(index, indices, count * 8)
-            f.store_scalar(count + 1, state, _COUNT)
-            if self.shrinks:
-                threshold = f.load_scalar(state, _THRESHOLD, "f64")
-                smaller = threshold * f.load_scalar(floats, 8, "f64")
-                f.store_scalar(f.select(threshold.compare("ogt", 0.5), smaller, threshold), state, _THRESHOLD)
-
-        f.loop_until(is_done, box)
         f.store_scalar(f.load_int(state, _COUNT), selected)
 
     def _compare(self, f: Function, box: list[Vec], columns: Pointer, nbytes: Int, offset: Vec, state: Pointer) -> None:
@@ -77,18 +73,12 @@ class BoxSuppression(Standalone):
         threshold = f.splat(f.load_scalar(state, _THRESHOLD, "f64").cast("fptrunc", "f32"))
         f.store_scalar(0, state, _AT)
         f.store_scalar(1, state, _APART)
-
-        def is_done() -> Bool:
-            return (f.load_int(state, _AT) >= count) | f.equal(f.load_int(state, _APART), 0)
-
-        def turn(_: Int, __: list[Any]) -> None:
+        for _ in f.until(lambda: (f.load_int(state, _AT) >= count) | f.equal(f.load_int(state, _APART), 0)):
             at = f.load_int(state, _AT)
             others = [f.load(columns + at * 4 + nbytes * k) for k in range(_COLUMNS)]
             overlapping = self._overlap(f, box, others, offset).compare("ugt", threshold)  # or NaN
             f.store_scalar(none_of(f, overlapping).as_int(), state, _APART)
             f.store_scalar(at + f.lanes, state, _AT)
-
-        f.loop_until(is_done, turn)
 
     def _overlap(self, f: Function, box: list[Vec], others: list[Vec], offset: Vec) -> Vec:
         """`iou`, by the same operations in the same order."""

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
 from irload.plan.backends.llvm import bfloat16, tiles
-from irload.plan.backends.llvm.builder import AnyInt, Function, Int, Pointer, Vec
+from irload.plan.backends.llvm.builder import AnyInt, Function, Pointer, Vec
 from irload.plan.backends.llvm.elements import BF16
-from irload.plan.backends.llvm.kernels.attention_sums import Block, StoreRow, Sums
+from irload.plan.backends.llvm.kernels.attention_sums import Block, Sums, SumsOfRow
 from irload.plan.backends.llvm.kernels.loops import each_vector
 from irload.plan.backends.llvm.kernels.score_rows import Layout
 from irload.plan.backends.llvm.operands import read_rounded
@@ -70,19 +70,13 @@ class TileSums(Sums):
     def prepare(self, b: Block) -> None:
         """Round the queries, padded with zeros to whole chunks."""
         f, queries = b.f, b.q + b.rows.first(0) * b.row
-
-        def row(i: Int, _: list[Any]) -> None:
+        for i in f.range(0, b.rows.layout.rows):
             source, place = queries + i * b.row, b.copies + i * _pitch(_chunks(b.width))
-
-            def vector(column: AnyInt, count: int | None) -> None:
+            for column, count in each_vector(f, b.width):
                 value = read_rounded(f, source, column * b.column, b.column, count or f.lanes)
                 f.store(value, place, column * bfloat16.BYTES)
-
-            each_vector(f, b.width, vector)
             for column in range(-(-b.width // f.lanes) * f.lanes, _chunks(b.width) * tiles.DEPTH, f.lanes):
                 f.store(f.zero("i16"), place, column * bfloat16.BYTES)
-
-        f.loop(0, b.rows.layout.rows, 1, row)
 
     def finish(self, b: Block) -> None:
         f, place, pitch = b.f, self._exponentials(b), _pitch(_chunks(b.rows.keys))
@@ -101,15 +95,12 @@ class TileSums(Sums):
         self._sum(b, b.copies, _chunks(b.width), b.keys, panel, vectors)
         self._store(b, place, b.rows.layout.row, vectors)
 
-    def results(self, b: Block, strip: AnyInt, panel: AnyInt, vectors: int, store: StoreRow) -> None:
+    def results(self, b: Block, strip: AnyInt, panel: AnyInt, vectors: int) -> Iterator[SumsOfRow]:
         self._sum(b, self._exponentials(b), _chunks(b.rows.keys), b.values, panel, vectors)
         f, row = b.f, self.values * tiles.BYTES
         self._store(b, b.memory, row, vectors)
-
-        def each(i: Int, _: list[Any]) -> None:
-            store(i, [f.load(b.memory, i * row + v * tiles.BYTES) for v in range(vectors)])
-
-        f.loop(0, b.rows.layout.rows, 1, each)
+        for i in f.range(0, b.rows.layout.rows):
+            yield i, [f.load(b.memory, i * row + v * tiles.BYTES) for v in range(vectors)]
 
     def _sum(self, b: Block, data: Pointer, chunks: AnyInt, panels: Pointer, panel: AnyInt, count: int) -> None:
         """The sums of all rows of data by the first tiles of a panel, in registers."""
@@ -117,16 +108,13 @@ class TileSums(Sums):
         weights, rows = panels + panel * chunks * nbytes, b.rows.layout.rows // self.height
         for tile in range(self.height * count):
             registers.zero(tile)
-
-        def step(chunk: Int, _: list[Any]) -> None:
+        for chunk in f.range(0, chunks):
             for a in range(self.height):
                 registers.load(_DATA + a, data + chunk * tiles.BYTES + rows * pitch * a, pitch)
             for k in range(count):
                 registers.load(_WEIGHTS + k % 2, weights + chunk * nbytes + k * tiles.NBYTES, tiles.BYTES)
                 for a in range(self.height):
                     registers.dot(a * count + k, _DATA + a, _WEIGHTS + k % 2)
-
-        f.loop(0, chunks, 1, step)
 
     def _store(self, b: Block, place: Pointer, pitch: AnyInt, count: int) -> None:
         rows = b.rows.layout.rows // self.height

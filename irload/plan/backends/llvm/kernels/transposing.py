@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 from irload.plan.backends.llvm.arguments import Arguments, moved, walk_lines
 from irload.plan.backends.llvm.axes import Axis, size_of, table
-from irload.plan.backends.llvm.builder import AnyInt, Function, Int, Pointer, Vec
+from irload.plan.backends.llvm.builder import AnyInt, Function, Pointer, Vec
 from irload.plan.backends.llvm.kernel import Kernel
 from irload.plan.backends.llvm.shuffles import transposed
 from irload.plan.backends.llvm.target import LINE
@@ -87,19 +86,13 @@ class TransposedCopy(Kernel):
         f, given = function, Arguments(function)
         pointers = given.pointers(2)
         rows, columns, bands, down, right = given.integers(5)
-
-        def band(places: list[Pointer], number: AnyInt) -> None:
+        for places, number in walk_lines(f, bands, given.table(2), pointers):
             first = number * (self._width * self._squares)
             starts = [f.minimum(first + k * self._width, columns - self._width) for k in range(self._squares)]
-
-            def squares(row: Int, _: list[Any]) -> None:
+            for row in f.range(0, rows, self._height):
                 top = f.minimum(row, rows - self._height)
                 for column in starts:
                     self._transpose(f, moved(places, [top * 4 + column * right, top * down + column * 4]), down, right)
-
-            f.loop(0, rows, self._height, squares)
-
-        walk_lines(f, bands, given.table(2), pointers, band)
 
     def _transpose(self, f: Function, places: list[Pointer], down: AnyInt, right: AnyInt) -> None:
         """One square: rows of the source are `down` bytes apart, columns of the target `right`."""

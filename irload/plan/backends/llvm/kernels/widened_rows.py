@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
 from irload.core.tensor import Array
 from irload.plan.backends.llvm.arguments import Arguments
 from irload.plan.backends.llvm.axes import Axis, axes_of, merged, size_of, table
-from irload.plan.backends.llvm.builder import AnyInt, Function, Int, Pointer, Vec
+from irload.plan.backends.llvm.builder import AnyInt, Function, Pointer, Vec
 from irload.plan.backends.llvm.elements import DTYPES, F32, SIZES, U8
 from irload.plan.backends.llvm.kernel import Kernel, Launch
 from irload.plan.backends.llvm.kernels.compressed import compression_of, factors_of, words_of
@@ -72,28 +71,20 @@ class GatherWidened(Kernel):
         x, indices, y = given.pointers(3)
         rows, pitch, each, groups, scales, zeros = given.integers(6)
         picked = given.table(2)
-
-        def unit(number: Int, _: list[Any]) -> None:
+        for number in f.range(f["begin"], f["end"]):
             target, place = picked.pointers(number, [y, indices])
             signed = f.load_int(place) if self.index == 8 else f.load_short_int(place)
             index = f.integer(signed + (signed < 0).as_int() * rows)
             source = x + index * pitch
-
-            def group(at: AnyInt) -> None:
-                apply = self._factors(f, source + scales, source + zeros, at)
-                first = at * each
-                repeat(f, 0, each, self.lanes, lambda k: self._vector(f, source, target, first + k, apply))
-
-            def blank(at: AnyInt) -> None:
-                f.store(f.zero(), target, at * SIZES[F32])
-
-            f.when(
-                index.below(rows),
-                lambda: repeat(f, 0, groups, 1, group),
-                lambda: repeat(f, 0, groups * each, self.lanes, blank),
-            )
-
-        f.loop(f["begin"], f["end"], 1, unit)
+            with f.when(index.below(rows)):
+                for at in repeat(f, 0, groups):
+                    apply = self._factors(f, source + scales, source + zeros, at)
+                    first = at * each
+                    for k in repeat(f, 0, each, self.lanes):
+                        self._vector(f, source, target, first + k, apply)
+            with f.otherwise():
+                for at in repeat(f, 0, groups * each, self.lanes):
+                    f.store(f.zero(), target, at * SIZES[F32])
 
     def _factors(self, f: Function, scales: Pointer, zeros: Pointer, group: AnyInt) -> Callable[[Vec], Vec]:
         """The function that applies scale and zero point of a group."""

@@ -54,7 +54,8 @@ class WindowBlock:
             channels(f["channel"], self._tail)
         else:
             step = kernel.vectors * kernel.lanes
-            f.loop(f["channel"], f["channels"], step, lambda at, _: channels(at, step))
+            for at in f.range(f["channel"], f["channels"], step):
+                channels(at, step)
 
     def _bounds(self, f: Function) -> tuple[tuple[AnyInt, AnyInt], tuple[AnyInt, AnyInt]]:
         def emitted(axis: WindowAxis, name: str) -> tuple[AnyInt, AnyInt]:
@@ -93,34 +94,28 @@ class WindowBlock:
             return totals
 
         def looped(place: Pointer, factors: Pointer | None, totals: list[Vec]) -> list[Vec]:
-            def one(tap: AnyInt, totals: list[Vec]) -> list[Vec]:
+            for tap in accumulate(f, (f["tap"], f["taps"]), totals):
                 at = tap * width.dilation * column
-                return [
+                totals[:] = [
                     kernel.how.combined(f, total, element(place, at, v), factor(factors, tap, v))
                     for v, total in enumerate(totals)
                 ]
-
-            return accumulate(f, (f["tap"], f["taps"]), one, totals)
-
-        def in_row(place: Pointer, factors: Pointer | None, totals: list[Vec]) -> list[Vec]:
-            combine = looped if self._taps is None else unrolled
-            if not kernel.how.sums_rows(width.kernel):
-                return combine(place, factors, list(totals))
-            sums = combine(place, factors, list(neutral))
-            return [total + x for total, x in zip(totals, sums, strict=True)]
+            return totals
 
         def moved(factors: Pointer | None, index: AnyInt, taps: int) -> Pointer | None:
             return None if factors is None else factors + index * (taps * nbytes)
 
-        def in_plane(plane: AnyInt, totals: list[Vec]) -> list[Vec]:
+        combine, totals = looped if self._taps is None else unrolled, list(neutral)
+        for plane in accumulate(f, planes, totals):
             place, factors = x + plane * f["down"], moved(table, plane, height.kernel * width.kernel)
-
-            def row(index: AnyInt, totals: list[Vec]) -> list[Vec]:
-                return in_row(place + index * f["across"], moved(factors, index, width.kernel), totals)
-
-            return accumulate(f, rows, row, totals)
-
-        return accumulate(f, planes, in_plane, neutral)
+            for index in accumulate(f, rows, totals):
+                start = place + index * f["across"], moved(factors, index, width.kernel)
+                if kernel.how.sums_rows(width.kernel):
+                    sums = combine(*start, list(neutral))
+                    totals[:] = [total + x for total, x in zip(totals, sums, strict=True)]
+                else:
+                    totals[:] = combine(*start, list(totals))
+        return totals
 
     def _store(self, f: Function, totals: list[Vec], places: list[Pointer], count: int) -> None:
         """Store the results. Operands that are the same for all windows are read once."""

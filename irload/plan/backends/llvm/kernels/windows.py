@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from irload.ops.sliding import WindowAxis
@@ -109,59 +109,58 @@ WindowAxes = tuple[WindowAxis, WindowAxis, WindowAxis]
 """Depth, height and width."""
 
 
-def in_blocks(
-    f: Function, axis: WindowAxis, count: AnyInt, size: int, block: Callable[[AnyInt, list[range]], None]
-) -> None:
-    """Emit `block(first window, taps of its windows)` for all windows of an axis, at most `size`, a power of two.
+def in_blocks(f: Function, axis: WindowAxis, count: AnyInt, size: int) -> Iterator[tuple[AnyInt, list[range]]]:
+    """The first window of each block of windows along an axis, and the taps of its windows.
 
-    `count` is the number of windows, known at run time unless `is_fixed`. Windows of the interior that do not
-    fill a block are divided into powers of two: the largest one joins the left border, and the smallest the right one.
+    A block has at most `size` windows, a power of two; `count` is the number of windows, known at run time unless
+    `is_fixed`. Windows of the interior that do not fill a block are divided into powers of two: the largest one joins
+    the left border, and the smallest the right one.
     """
     inner, half = axis.interior, size // 2
 
-    def pieces(at: AnyInt, windows: range) -> None:
+    def pieces(at: AnyInt, windows: range) -> Iterator[tuple[AnyInt, list[range]]]:
         for k in range(0, len(windows), size):
-            block(at + k, [axis.taps(window) for window in windows[k : k + size]])
+            yield at + k, [axis.taps(window) for window in windows[k : k + size]]
 
     if is_fixed(axis):
-        pieces(0, range(axis.count))
+        yield from pieces(0, range(axis.count))
         return
     start, stop = max(inner.start - half, 0), min(inner.stop + half, axis.count)
     left = [axis.taps(k) for k in range(start, inner.start)]
     right = [axis.taps(k) for k in range(inner.stop, stop)]
-    pieces(0, range(start))
+    yield from pieces(0, range(start))
     end = count - (axis.count - inner.stop)
     rest = (end - inner.start) % size
 
-    def some(at: AnyInt, windows: int, left: Sequence[range] = (), right: Sequence[range] = ()) -> None:
-        if taps := [*left, *[range(axis.kernel)] * windows, *right]:
-            block(at, taps)
-
-    def leading(power: int) -> None:
+    def leading(power: int) -> Iterator[tuple[AnyInt, list[range]]]:
         if power:
-            f.when(rest >= power, lambda: some(start, power, left), lambda: leading(power // 2))
-        else:
-            some(start, 0, left)
+            with f.when(rest >= power):
+                yield start, [*left, *[range(axis.kernel)] * power]
+            with f.otherwise():
+                yield from leading(power // 2)
+        elif left:
+            yield start, left
 
-    leading(half)
+    yield from leading(half)
     taken: AnyInt = 0
     for power in powers(half):
         taken = f.maximum(taken, f.minimum(rest // power, 1) * power)
     rest = rest - taken
     at = whole = end - rest
-    repeat(f, inner.start + taken, whole, size, lambda at: some(at, size))
+    for first in repeat(f, inner.start + taken, whole, size):
+        yield first, [range(axis.kernel)] * size
     for power in powers(half // 2):
-        behind = rest % power
-
-        def trailing(at: AnyInt = at, power: int = power, behind: AnyInt = behind) -> None:
-            is_last = f.equal(behind, 0) if power > 1 else True
-            f.when(is_last, lambda: some(at, power, right=right), lambda: some(at, power))
-
-        f.when(rest >= power, trailing)
+        behind, taps = rest % power, [range(axis.kernel)] * power
+        with f.when(rest >= power):
+            with f.when(f.equal(behind, 0) if power > 1 else True):
+                yield at, [*taps, *right]
+            with f.otherwise():
+                yield at, taps
         at, rest = at + (rest - behind), behind
     if right:
-        f.when(f.equal(whole, end), lambda: some(end, 0, right=right))
-    pieces(end + (stop - inner.stop), range(stop, axis.count))
+        with f.when(f.equal(whole, end)):
+            yield end, right
+    yield from pieces(end + (stop - inner.stop), range(stop, axis.count))
 
 
 def powers(largest: int) -> list[int]:

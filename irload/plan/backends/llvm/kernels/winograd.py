@@ -8,7 +8,6 @@ zeros; outputs beyond the map are not stored.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 from irload.plan.backends.llvm.builder import AnyInt, Function, Int, Pointer
 from irload.plan.backends.llvm.elements import SIZES
@@ -117,25 +116,25 @@ class Winograd(Kernel):
         self._write_outputs(f)
         products.write_tiles(f)
         padding = f.zero("i32").constant(int.from_bytes(bytes([self.zero_point] * 4), "little", signed=True))
-        f.loop(0, products.deep, self.lanes, lambda at, _: f.store(padding, zeros, at * 4))
+        for at in f.range(0, products.deep, self.lanes):
+            f.store(padding, zeros, at * 4)
 
         def position(tile: Int) -> tuple[AnyInt, AnyInt, AnyInt]:
             """The sample of a tile, and its first row and column of outputs."""
             sample, (down, across) = digits(f, tile, [(n + 3) // 4 for n in outputs])
             return sample, down * 4, across * 4
 
-        def block(index: Int, _: list[Any]) -> None:
+        for index in f.range(f["begin"], f["end"]):
             first = index * tiles
             last = f.minimum(first + tiles, count)
-
-            def before(tile: Int, _: list[Any]) -> None:
+            for tile in f.range(first, last):
                 sample, top, left = position(tile)
                 top, left = top - self.begin[0], left - self.begin[1]
                 source = x + offset(f, strides[0], (sample, 0, top, left))
                 target = inputs + (tile - first) * (products.deep * 4)
                 f.call("inputs", [source, target, zeros, table, square, top, left, *sizes, strides[0][2], pitches[0]])
-
-            def after(tile: Int, _: list[Any]) -> None:
+            products.write(f, (inputs, w, sums), pitches, last - first)
+            for tile in f.range(first, last):
                 sample, top, left = position(tile)
                 results = [
                     p + offset(f, s, (sample, 0, top, left)) for p, s in zip((y, *operands), strides[1:], strict=True)
@@ -144,49 +143,30 @@ class Winograd(Kernel):
                 source = sums + (tile - first) * (products.wide * 4)
                 f.call("outputs", [source, square, pitches[1], *shape, *results, *(s[2] for s in strides[1:])])
 
-            f.loop(first, last, 1, before)
-            products.write(f, (inputs, w, sums), pitches, last - first)
-            f.loop(first, last, 1, after)
-
-        f.loop(f["begin"], f["end"], 1, block)
-
     def _write_inputs(self, caller: Function) -> None:
         """The function that transforms the inputs of the tile at row `top` and column `left`: columns, then rows."""
         pointers = ["ptr x", "ptr v", "ptr zeros", "ptr table", "ptr square"]
         numbers = ["top", "left", "height", "width", "stride", "pitch"]
         f = caller.module.function("inputs", [*pointers, *(f"i64 {name}" for name in numbers)])
-
-        def row(i: Int, _: list[Any]) -> None:
+        for i in f.range(0, 6):
             on_map = (f["top"] + i).below(f["height"])
-
-            def column(j: Int, _: list[Any]) -> None:
+            for j in f.range(0, 6):
                 inside = on_map & (f["left"] + j).below(f["width"])
                 place = f.select(inside, f["x"] + (i * f["stride"] + j * self.x[3]), f["zeros"])
                 f.store_scalar(place, f["table"], offset(f, (48, 8), (i, j)))
-
-            f.loop(0, 6, 1, column)
-
-        f.loop(0, 6, 1, row)
         nbytes, element, size = 4 * self.lanes, self.elements[0], SIZES[self.elements[0]]
-
-        def vector(at: AnyInt, count: int | None) -> None:
-            def column(j: Int, _: list[Any]) -> None:
-                places, vectors = f["table"] + j * 8, f["square"] + j * nbytes
+        for at, count in each_vector(f, self.depth):
+            for column in f.range(0, 6):
+                places, vectors = f["table"] + column * 8, f["square"] + column * nbytes
                 data = [load_lanes(f, f.load_pointer(places, 48 * i), at * size, count, element) for i in range(6)]
                 data = [value - self.zero_point if self.zero_point else value for value in data]
                 for i, value in enumerate(transform_inputs(data)):
                     f.store(value, vectors, 6 * nbytes * i)
-
-            def row(i: Int, _: list[Any]) -> None:
-                vectors = f["square"] + i * (6 * nbytes)
-                target = f["v"] + (at * 4 + i * (f["pitch"] * 6))
+            for row in f.range(0, 6):
+                vectors = f["square"] + row * (6 * nbytes)
+                target = f["v"] + (at * 4 + row * (f["pitch"] * 6))
                 for j, value in enumerate(transform_inputs([f.load(vectors, nbytes * j) for j in range(6)])):
                     f.store(value, target, f["pitch"] * j)
-
-            f.loop(0, 6, 1, column)
-            f.loop(0, 6, 1, row)
-
-        each_vector(f, self.depth, vector)
 
     def _write_outputs(self, caller: Function) -> None:
         """The function that transforms the sums of a tile, `rows` × `columns` of whose outputs are on the map."""
@@ -196,19 +176,7 @@ class Winograd(Kernel):
         f = caller.module.function("outputs", parameters)
         nbytes = 4 * self.lanes
         line = f["square"] + MATRICES * nbytes
-
-        def vector(at: AnyInt, count: int | None) -> None:
-            def column(j: Int, _: list[Any]) -> None:
-                source, vectors = f["m"] + (at * 4 + j * f["pitch"]), f["square"] + j * nbytes
-                sums = [f.load(source, f["pitch"] * (6 * i)) for i in range(6)]
-                for i, value in enumerate(transform_outputs(sums)):
-                    f.store(value, vectors, 6 * nbytes * i)
-
-            def row(i: Int, _: list[Any]) -> None:
-                vectors = f["square"] + i * (6 * nbytes)
-                for j, value in enumerate(transform_outputs([f.load(vectors, nbytes * j) for j in range(6)])):
-                    f.store(value, line, nbytes * j)
-                f.loop(0, f["columns"], 1, lambda j, _: output(i, j))
+        for at, count in each_vector(f, self.channels):
 
             def output(i: Int, j: Int) -> None:
                 def place(name: str, strides: tuple[int, ...]) -> Pointer:
@@ -220,10 +188,17 @@ class Winograd(Kernel):
                 (result,) = evaluate(f, self.epilogue, values)
                 write(f, result, place("y", self.y), 0, self.y[1], count, self.elements[1])
 
-            f.loop(0, 6, 1, column)
-            f.loop(0, f["rows"], 1, row)
-
-        each_vector(f, self.channels, vector)
+            for column in f.range(0, 6):
+                source, vectors = f["m"] + (at * 4 + column * f["pitch"]), f["square"] + column * nbytes
+                sums = [f.load(source, f["pitch"] * (6 * i)) for i in range(6)]
+                for i, value in enumerate(transform_outputs(sums)):
+                    f.store(value, vectors, 6 * nbytes * i)
+            for row in f.range(0, f["rows"]):
+                vectors = f["square"] + row * (6 * nbytes)
+                for j, value in enumerate(transform_outputs([f.load(vectors, nbytes * j) for j in range(6)])):
+                    f.store(value, line, nbytes * j)
+                for j in f.range(0, f["columns"]):
+                    output(row, j)
 
 
 def count_tiles(batch: int, height: int, width: int) -> int:

@@ -5,9 +5,7 @@ They are not `Product` kernels, since a block of tiles is transformed, multiplie
 
 from __future__ import annotations
 
-from typing import Any
-
-from irload.plan.backends.llvm.builder import AnyInt, Function, Int, Pointer
+from irload.plan.backends.llvm.builder import AnyInt, Function, Pointer
 from irload.plan.backends.llvm.target import LINE
 from irload.plan.backends.llvm.tile import Level, RegisterTile, TileRow, write_sums
 from irload.plan.backends.llvm.tuning import UNROLL
@@ -65,25 +63,16 @@ class WinogradProducts:
         lines = (count + self.rows - 1) // self.rows
         taller = f.maximum(count - lines * self._lower, 0)
         prefetched = self.depth // UNROLL * self._ahead * LINE
-
-        def panel(index: Int, _: list[Any]) -> None:
+        for index in f.range(0, 36 * groups):
             matrix, group = divmod(index, groups)
             data, weights = x + matrix * pitches[0], w + index * panel_bytes
             target = y + (matrix * pitches[1] + group * width)
-
-            def tiles(rows: int, first: AnyInt, last: AnyInt) -> None:
-                def tile(line: Int, _: list[Any]) -> None:
+            for rows, first, last in ((self.rows, 0, taller), (self._lower, taller, lines)):
+                for line in f.range(first, last):
                     at = line * rows + (taller if rows < self.rows else 0)
                     ahead = weights + (line * prefetched + panel_bytes)
                     result = target + at * (self.wide * 4)
                     f.call(f"product{rows}", [data + at * (self.deep * 4), weights, ahead, result])
-
-                f.loop(first, last, 1, tile)
-
-            tiles(self.rows, 0, taller)
-            tiles(self._lower, taller, lines)
-
-        f.loop(0, 36 * groups, 1, panel)
 
     @property
     def _lower(self) -> int:

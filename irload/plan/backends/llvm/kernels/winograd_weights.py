@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from irload.core.tensor import Array
-from irload.plan.backends.llvm.builder import Function, Int, Vec
+from irload.plan.backends.llvm.builder import Function, Vec
 from irload.plan.backends.llvm.elements import F16, F32, SIZES
 from irload.plan.backends.llvm.kernel import Standalone, address
 from irload.plan.backends.llvm.kernels.immediate import prepare
@@ -42,33 +40,22 @@ class WinogradWeights(Standalone):
         channels, depth, pitch = (f.load_int(f["arguments"], 8 * k) for k in range(2, 5))
         size, width, nbytes = SIZES[self.source], self.panel * self.lanes * 4, self.lanes * 4
         stride = depth * (9 * size)
-
-        def vector(index: Int, _: list[Any]) -> None:
+        for index in f.range(f["begin"] * self.panel, f["end"] * self.panel):
             p, v = divmod(index, self.panel)
             panel = target + (p * width * depth + v * nbytes)
             rows = lines_of(f, source, stride, index * self.lanes, channels)
-
-            def block(at: Int, _: list[Any]) -> None:
+            for at in f.range(0, depth, self.lanes):
                 start = f.minimum(at, depth - self.lanes)  # the last block may overlap the one before
-
-                def square(k: Int, _: list[Any]) -> None:
+                for k in f.range(0, 9):
                     begin = start * (9 * size) + k * (self.lanes * size)
                     own = [load_lanes(f, row, begin, None, self.source) for row in rows]
                     for n, column in enumerate(transposed(f, own)):
                         f.store(column, f["scratch"], k * (self.lanes * nbytes) + n * nbytes)
-
-                def filters(k: Int, _: list[Any]) -> None:
+                for k in f.range(0, self.lanes):
                     taps = [f.load(f["scratch"], k * (9 * nbytes) + t * nbytes) for t in range(9)]
                     place = panel + offset(f, (width, width), (start, k))
                     for n, value in enumerate(_transformed(f, taps)):
                         f.store(value, place, pitch * n)
-
-                f.loop(0, 9, 1, square)
-                f.loop(0, self.lanes, 1, filters)
-
-            f.loop(0, depth, self.lanes, block)
-
-        f.loop(f["begin"] * self.panel, f["end"] * self.panel, 1, vector)
 
 
 def _transformed(f: Function, taps: list[Vec]) -> list[Vec]:

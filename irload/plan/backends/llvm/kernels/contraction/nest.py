@@ -6,12 +6,13 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import field
 from math import prod
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from irload.plan.backends.llvm.builder import AnyInt, Bool, Function, Int, Pointer
 from irload.plan.backends.llvm.dot import Dot
 from irload.plan.backends.llvm.kernel import Kernel
 from irload.plan.backends.llvm.kernels.contraction.access import Access
+from irload.plan.backends.llvm.kernels.loops import repeat
 from irload.plan.ir.expression import Expression
 from irload.record import record
 
@@ -119,29 +120,16 @@ class Contraction(Kernel):
             begin, end, first, last = 0, numbers[0], f["begin"], f["end"]
         size = self._block_size(f, begin, end, numbers)
 
-        def block(start: Int, _: list[Any]) -> None:
+        self._prepare(f)
+        for start in f.range(begin, end, size):
             stop = f.minimum(start + size, end)
             ends = stop >= end if self.reads_beyond else None
-
-            def part(k: AnyInt) -> None:
-                def panel(p: Int, _: list[Any]) -> None:
+            for k in repeat(f, 0, self.parts):
+                for p in f.range(first, last):
                     final = None if ends is None else ends & f.equal(p + 1, last)
                     self._begin_panel(f, pointers, p, k)
-
-                    def unit(u: Int, _: list[Any]) -> None:
+                    for u in f.range(start, stop):
                         self._write_unit(f, Turn(pointers, numbers, start, u, p, k, final))
-
-                    f.loop(start, stop, 1, unit)
-
-                f.loop(first, last, 1, panel)
-
-            if self.parts == 1:
-                part(0)
-            else:
-                f.loop(0, self.parts, 1, lambda k, _: part(k))
-
-        self._prepare(f)
-        f.loop(begin, end, size, block)
         self._complete(f)
 
     @abstractmethod

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 from math import prod
@@ -13,7 +13,7 @@ from irload.plan.backends.llvm.kernels.contraction.heights import any_heights, c
 from irload.plan.backends.llvm.kernels.contraction.nest import Contraction, Turn
 from irload.plan.backends.llvm.kernels.contraction.results import TileResults
 from irload.plan.backends.llvm.kernels.contraction.widened import WidenedPart
-from irload.plan.backends.llvm.kernels.loops import indices
+from irload.plan.backends.llvm.kernels.loops import first_above, indices
 from irload.plan.backends.llvm.kernels.windows import emit_taps
 from irload.plan.backends.llvm.target import LINE
 from irload.plan.backends.llvm.tile import Level, RegisterTile, TileRow, write_sums
@@ -256,27 +256,16 @@ class Product(Contraction):
         self, f: Function, q: AnyInt, group: Int, ends: Sequence[AnyInt], arguments: list[AnyInt | Pointer]
     ) -> None:
         """Call the function for the rows of a tile, and for a whole group of channels or the last one."""
-        kinds = self._kinds(ends)
-        whole, rest = divmod(self.channels, self.vectors * self.lanes)
-
-        def columns(rows: tuple[TileRow, ...]) -> None:
-            def call(channels: int) -> Callable[[], None]:
-                return lambda: f.call(self._function(f, rows, channels), arguments)
-
-            full, tail = call(self.vectors * self.lanes), call(rest)
+        full = self.vectors * self.lanes
+        whole, rest = divmod(self.channels, full)
+        for rows in first_above(f, q, self._kinds(ends)):
             if whole and rest:
-                f.when(f.equal(group, whole), tail, full)
+                with f.when(f.equal(group, whole)):
+                    f.call(self._function(f, rows, rest), arguments)
+                with f.otherwise():
+                    f.call(self._function(f, rows, full), arguments)
             else:
-                (full if whole else tail)()
-
-        def choose(at: int) -> None:
-            last, rows = kinds[at]
-            if at == len(kinds) - 1:
-                columns(rows)
-            else:
-                f.when(q < last, lambda: columns(rows), lambda: choose(at + 1))
-
-        choose(0)
+                f.call(self._function(f, rows, full if whole else rest), arguments)
 
     def _kinds(self, ends: Sequence[AnyInt]) -> list[tuple[AnyInt, tuple[TileRow, ...]]]:
         """Tiles of a line that run the same code: where they end, and their rows. The last ones end with the line."""

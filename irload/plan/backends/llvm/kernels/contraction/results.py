@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from irload.plan.backends.llvm.builder import AnyInt, Function, Int, Pointer, Vec
 from irload.plan.backends.llvm.elements import I32, SIZES
@@ -45,8 +44,7 @@ class TileResults:
         memory = f.local(self.rows * width)
         for k, value in enumerate(sums):
             f.store(value, memory, k * f.target.bytes)
-
-        def row(r: Int, _: list[Any]) -> None:
+        for r in f.range(0, self.rows):
             place = memory + r * width
             own = [
                 f.load(place, at, align=f.target.bytes, element=sums[0].element)
@@ -54,15 +52,17 @@ class TileResults:
             ]
             self._finish(f, [r], own)
 
-        f.loop(0, self.rows, 1, row)
-
     def write_part(self, f: Function, part: Int, parts: int, sums: Callable[[list[Vec]], list[Vec]]) -> None:
         """Add one part of the sums to the earlier parts, which are stored in y; the last part becomes the results."""
-        zeros = [f.zero()] * (self.rows * len(self._lanes(f)))
-        start = f.loop(0, f.minimum(part, 1), 1, lambda _, __: self._kept(f, range(self.rows)), zeros)
+        start = [f.zero()] * (self.rows * len(self._lanes(f)))
+        for _ in f.range(0, f.minimum(part, 1), 1, start):
+            start[:] = self._kept(f, range(self.rows))
         found = sums(start)
         last = f.equal(part, parts - 1)
-        f.when(last, lambda: self.write(f, found), lambda: self.keep(f, found))
+        with f.when(last):
+            self.write(f, found)
+        with f.otherwise():
+            self.keep(f, found)
 
     def keep(self, f: Function, sums: Sequence[Vec]) -> None:
         """Store sums in y, in f32."""

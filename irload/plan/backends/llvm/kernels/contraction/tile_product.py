@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from irload.plan.backends.llvm import tiles
 from irload.plan.backends.llvm.builder import AnyInt, Function, Int, Pointer
 from irload.plan.backends.llvm.expressions import expression_cycles
+from irload.plan.backends.llvm.intrinsics import prefetch_slowly
 from irload.plan.backends.llvm.kernels.contraction.nest import Turn
 from irload.plan.backends.llvm.kernels.contraction.tile_blocks import TileBlocks
 from irload.plan.backends.llvm.kernels.contraction.tile_results import Results
@@ -137,9 +136,10 @@ class TileProduct(TileBlocks):
             same = f["w"] + (step + self.early) * self.step_bytes
             ahead = f.select(step < late, same, ahead)
         if isinstance(lines, Int):
-            f.loop(0, lines, 1, lambda line, _: f.prefetch(ahead, line * LINE))
+            for line in f.range(0, lines):
+                f.prefetch(ahead, line * LINE)
         elif self.alone:
-            f.prefetch_slowly(ahead, lines)
+            prefetch_slowly(f, ahead, lines)
         else:
             for line in range(lines):
                 f.prefetch(ahead, line * LINE)
@@ -167,8 +167,7 @@ class TileProduct(TileBlocks):
         part = -(-rows // self.steps)
         for sums in range(self.height * self.width):
             registers.zero(sums)
-
-        def step(k: Int, _: list[Any]) -> None:
+        for k in f.range(0, self.steps):
             offset = self._offset(f, k)
             w = f["w"] + k * self.step_bytes
             for a in range(self.height):
@@ -181,9 +180,8 @@ class TileProduct(TileBlocks):
             self._prefetch(f, k)
             first = k * part
             stop = f.minimum(first + part, waiting)
-            f.when(first < stop, lambda: results.finish(f, memory, first, stop))
-
-        f.loop(0, self.steps, 1, step)
+            with f.when(first < stop):
+                results.finish(f, memory, first, stop)
         free = results.free(f, memory)
         for a in range(self.height):
             for b in range(self.width):

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from irload.plan.backends.llvm import tiles
 from irload.plan.backends.llvm.builder import AnyInt, Function, Int, Pointer, Vec
@@ -102,13 +101,14 @@ class Results:
         """Store the results of the waiting rows first…stop−1."""
         record = self._record(f, memory)
 
-        def call(channels: int) -> Callable[[], None]:
-            return lambda: f.call(self._function(f, channels), [record, first, stop])
-
+        arguments = [record, first, stop]
         if self._differ:
-            f.when(f.differ(f.load_int(record, _IS_LAST), 0), call(self._rest), call(self._lanes))
+            with f.when(f.differ(f.load_int(record, _IS_LAST), 0)):
+                f.call(self._function(f, self._rest), arguments)
+            with f.otherwise():
+                f.call(self._function(f, self._lanes), arguments)
         else:
-            call(self._rest)()
+            f.call(self._function(f, self._rest), arguments)
 
     def _record(self, f: Function, memory: Pointer) -> Pointer:
         return memory + 2 * self._sums
@@ -123,8 +123,7 @@ class Results:
 
     def _write(self, f: Function, channels: int) -> None:
         sums = f.load_pointer(f["record"], _SUMS)
-
-        def row(index: Int, _: list[Any]) -> None:
+        for index in f.range(f["first"], f["stop"]):
             tile, r = divmod(index, self.rows)
             places = f["record"] + (tile * (8 * self._tensors) + _PLACES)
             y, *operands = (f.load_pointer(places, 8 * k) for k in range(self._tensors))
@@ -138,5 +137,3 @@ class Results:
                     values.append(read(f, operand, offset, access.channel, count, access.element))
                 made += evaluate(f, self.epilogue, values)
             write_row(f, made, y, r * self.y.column, self.y.channel, channels, self.y.element)
-
-        f.loop(f["first"], f["stop"], 1, row)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import gcd
 from typing import Any
 
-from irload.plan.backends.llvm.builder import AnyInt, Function, Int, Pointer
+from irload.plan.backends.llvm.builder import Function, Pointer
 from irload.plan.backends.llvm.elements import F32, SIZES
 from irload.plan.backends.llvm.widening import WORD, Panel
 from irload.record import record
@@ -40,20 +40,14 @@ class WidenedPart:
         words = -(-segment // members)
         first = f["part"] * self.rows if self.rows < self.panel.length else 0
         begin = f["panel"] + first // members * width
-
-        def each(index: AnyInt, _: list[Any]) -> None:
+        for index in f.range(0, self.rows // segment):
             group = (first + index * segment) // form.group if form.group else 0
             columns = range(0, self.panel.columns, f.lanes)
             apply = [self.panel.factors(f, f["panel"], group, column) for column in columns]
             source, target = begin + index * (words * width), f["to"] + index * (segment * self._row)
-
-            def row(at: Int, _: list[Any]) -> None:
+            for at in f.range(0, words):
                 here, to = source + at * width, target + at * (members * self._row)
                 self._write_row(f, here, to, apply)
-
-            f.loop(0, words, 1, row)
-
-        f.loop(0, self.rows // segment, 1, each)
 
     def _write_row(self, f: Function, source: Pointer, target: Pointer, apply: list[Any]) -> None:
         """A row of words: some consecutive rows of the result."""

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
-from irload.plan.backends.llvm.builder import AnyInt, Bool, Function, Int, Pointer
+from irload.plan.backends.llvm.builder import AnyInt, Function, Int, Pointer
 from irload.plan.backends.llvm.intrinsics import bits, load_byte
 from irload.plan.backends.llvm.kernel import Standalone
 from irload.record import record
@@ -72,11 +71,8 @@ def store_i32(f: Function, value: AnyInt, pointer: Pointer, index: AnyInt) -> No
 
 def copy_bytes(f: Function, source: Pointer, to: Pointer, count: AnyInt) -> None:
     """Copy bytes that do not overlap."""
-
-    def body(k: Int, _: list[Any]) -> None:
+    for k in f.range(0, count):
         f.store_scalar(load_byte(f, source, k).cast("trunc", "i8"), to, k)
-
-    f.loop(0, count, 1, body)
 
 
 def hashed_byte(f: Function, state: AnyInt, byte: Int) -> Int:
@@ -88,6 +84,10 @@ def hash_of(f: Function, state: Int) -> Int:
     """The hash, 31 bits, from its state."""
     mixed = bits(f, "mul", bits(f, "xor", state, bits(f, "lshr", state, 29)), MIXER)
     return bits(f, "lshr", mixed, 33)
+
+
+PROBED = "slot", "searching", "k"
+"""The variables of `WordTable.probe`."""
 
 
 @record()
@@ -107,44 +107,27 @@ class WordTable:
         slots, hashes, offsets, lengths, pool = (arguments.pointer() for _ in range(5))
         return WordTable(slots, hashes, offsets, lengths, pool, arguments.number())
 
-    def probe(self, f: Function, word: Pointer, length: AnyInt, hash: Int, found: Callable[[Int], None]) -> Variables:
-        """Search a word, and run `found` with its number. `slot` of the result: the empty slot if it is missing."""
-        v = Variables(f, ("slot", "searching", "k"))
+    def probe(self, f: Function, word: Pointer, length: AnyInt, hash: Int, v: Variables) -> Iterator[Int]:
+        """The number of a word: the body runs if the table has the word.
+
+        Uses the variables `PROBED`. Afterwards `slot` is the empty slot if the word is missing.
+        """
         v["slot"] = bits(f, "and", hash, self.mask)
         v["searching"] = 1
-
-        def occupied(number: Int) -> None:
-            f.when(
-                f.equal(load_i32(f, self.hashes, number), hash) & f.equal(load_i32(f, self.lengths, number), length),
-                lambda: compare(number),
-            )
-            v["slot"] = bits(f, "and", v["slot"] + 1, self.mask)
-
-        def compare(number: Int) -> None:
-            held = self.pool + load_i32(f, self.offsets, number)
-            v["k"] = 0
-
-            def differs() -> Bool:
-                return v["k"] >= length
-
-            def turn(_: Int, __: list[Any]) -> None:
-                same = f.equal(load_byte(f, held, v["k"]), load_byte(f, word, v["k"]))
-                v["k"] = f.select(same, f.integer(v["k"] + 1), f.integer(1 << 40))
-
-            f.loop_until(differs, turn)
-            f.when(f.equal(v["k"], length), lambda: equal(number))
-
-        def equal(number: Int) -> None:
-            v["searching"] = 0
-            found(number)
-
-        def turn(_: Int, __: list[Any]) -> None:
+        for _ in f.until(lambda: f.equal(v["searching"], 0)):
             held = load_i32(f, self.slots, v["slot"])
-
-            def empty() -> None:
+            with f.when(f.equal(held, 0)):
                 v["searching"] = 0
-
-            f.when(f.equal(held, 0), empty, lambda: occupied(f.integer(held - 1)))
-
-        f.loop_until(lambda: f.equal(v["searching"], 0), turn)
-        return v
+            with f.otherwise():
+                number = f.integer(held - 1)
+                same_hash = f.equal(load_i32(f, self.hashes, number), hash)
+                with f.when(same_hash & f.equal(load_i32(f, self.lengths, number), length)):
+                    pooled = self.pool + load_i32(f, self.offsets, number)
+                    v["k"] = 0
+                    for _ in f.until(lambda: v["k"] >= length):
+                        same = f.equal(load_byte(f, pooled, v["k"]), load_byte(f, word, v["k"]))
+                        v["k"] = f.select(same, f.integer(v["k"] + 1), f.integer(1 << 40))
+                    with f.when(f.equal(v["k"], length)):
+                        v["searching"] = 0
+                        yield number
+                v["slot"] = bits(f, "and", v["slot"] + 1, self.mask)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from irload.plan.backends.llvm.builder import AnyInt, Function, Int, Pointer
 from irload.plan.backends.llvm.intrinsics import bits, load_byte
 from irload.plan.backends.llvm.kernels.text.emit import (
+    PROBED,
     SEED,
     Arguments,
     TextKernel,
@@ -58,7 +59,8 @@ class Ids:
 
     def keep(self, count: Int) -> None:
         """Make `count` ids of the current word final."""
-        self.f.loop(0, count, 1, lambda k, _: self.append(load_i32(self.f, self.memory, self.used)))
+        for _ in self.f.range(0, count):
+            self.append(load_i32(self.f, self.memory, self.used))
 
 
 @record()
@@ -76,14 +78,11 @@ class TokenizeWords(TextKernel):
         v["used"] = f.load_int(used)
 
         tokenize = self.model(f, a, scratch, Ids(f, ids, v))
-
-        def word(k: Int, _: list[Any]) -> None:
+        for k in f.range(f["begin"], f["end"]):
             before = v["used"]
             tokenize(chars + load_i32(f, begins, k), load_i32(f, lengths, k))
             f.store_scalar(before, starts, k * 8)
             store_i32(f, v["used"] - before, sizes, k)
-
-        f.loop(f["begin"], f["end"], 1, word)
         f.store_scalar(v["used"], used)
 
     @abstractmethod
@@ -99,22 +98,17 @@ def each_prefix(
     text: Pointer,
     at: Int,
     end: Int,
-    found: Callable[[Int, Int], None],
-) -> None:
-    """Run `found` with the number and the end of each word of the table that starts at `at`, shortest first.
+) -> Iterator[tuple[Int, Int]]:
+    """The numbers and the ends of the words of the table that start at `at`, shortest first.
 
     `limits`: by the first byte, the length of the longest word, i32. Uses the variables `hash` and `length`.
     """
     v["hash"] = SEED
-
-    def prefix(k: Int, _: list[Any]) -> None:
+    for k in f.range(0, f.minimum(load_i32(f, limits, load_byte(f, text, at)), f.integer(end - at))):
         v["hash"] = hashed_byte(f, v["hash"], load_byte(f, text, at + k))
         v["length"] = k + 1
-        table.probe(
-            f, text + at, v["length"], hash_of(f, v["hash"]), lambda number: found(number, f.integer(at + v["length"]))
-        )
-
-    f.loop(0, f.minimum(load_i32(f, limits, load_byte(f, text, at)), f.integer(end - at)), 1, prefix)
+        for number in table.probe(f, text + at, v["length"], hash_of(f, v["hash"]), Variables(f, PROBED)):
+            yield number, f.integer(at + v["length"])
 
 
 @record()
@@ -146,95 +140,61 @@ class MergePairs(TokenizeWords):
                 PAIR_FACTORS[1],
             )
             v["slot"] = bits(f, "and", bits(f, "lshr", mixed, 32), mask)
-
-            def turn(_: Int, __: list[Any]) -> None:
-                def found() -> None:
-                    rank = load_i32(f, ranks, v["slot"])
-                    f.store_scalar(bits(f, "or", bits(f, "shl", rank, 32), age), orders, k * 8)
-                    store_i32(f, load_i32(f, merged_ids, v["slot"]), results, k)
+            for _ in f.until(lambda: v["slot"] < 0):
+                with f.when(f.load_int(keys, v["slot"] * 8) < 0):
                     v["slot"] = -1
-
-                def another() -> None:
-                    v["slot"] = bits(f, "and", v["slot"] + 1, mask)
-
-                def occupied() -> None:
-                    f.when(f.equal(f.load_int(keys, v["slot"] * 8), key), found, another)
-
-                def empty() -> None:
-                    v["slot"] = -1
-
-                f.when(f.load_int(keys, v["slot"] * 8) < 0, empty, occupied)
-
-            f.loop_until(lambda: v["slot"] < 0, turn)
-
-        def initial(word: Pointer) -> None:
-            """Write the initial symbols behind the ids."""
-            v["count"] = 0
-            v["at"] = 0
-
-            def symbol(id: Int) -> None:
-                ids.store(id, v["count"])
-                v["count"] = v["count"] + 1
-
-            def turn(_: Int, __: list[Any]) -> None:
-                v["next"] = v["at"] + 1
-                v["id"] = load_i32(f, others, load_byte(f, word, v["at"]))
-
-                def found(number: Int, end: Int) -> None:
-                    v["id"] = load_i32(f, token_ids, number)
-                    v["next"] = end
-
-                each_prefix(f, v, table, limits, word, v["at"], v["size"], found)
-                v["at"] = v["next"]
-                f.when(v["id"] >= 0, lambda: symbol(v["id"]))
-
-            f.loop_until(lambda: v["at"] >= v["size"], turn)
-
-        def merge() -> None:
-            """Apply the first merge, and search the merges of its result."""
-            where, count = v["where"], f.integer(v["count"] - 1)
-            ids.store(load_i32(f, results, where), where)
-
-            def shift(k: Int, _: list[Any]) -> None:
-                ids.store(ids.load(k + 1), k)
-                f.store_scalar(f.load_int(orders, k * 8 + 8), orders, k * 8)
-                store_i32(f, load_i32(f, results, k + 1), results, k)
-
-            f.loop(where + 1, count, 1, shift)
-            v["count"] = count
-            v["age"] = v["age"] + 1
-            f.when(where > 0, lambda: pair(f.integer(where - 1), v["age"]))
-
-            def last() -> None:
-                f.store_scalar(f.integer(_NEVER), orders, where * 8)
-
-            f.when(f.integer(where + 1) < count, lambda: pair(where, v["age"]), last)
+                with f.otherwise():
+                    with f.when(f.equal(f.load_int(keys, v["slot"] * 8), key)):
+                        rank = load_i32(f, ranks, v["slot"])
+                        f.store_scalar(bits(f, "or", bits(f, "shl", rank, 32), age), orders, k * 8)
+                        store_i32(f, load_i32(f, merged_ids, v["slot"]), results, k)
+                        v["slot"] = -1
+                    with f.otherwise():
+                        v["slot"] = bits(f, "and", v["slot"] + 1, mask)
 
         def tokenize(word: Pointer, length: Int) -> None:
             copy_bytes(f, word, scratch, length)
             copy_bytes(f, suffix, scratch + length, suffix_length)
             v["size"] = length + suffix_length
-            initial(scratch)
+            v["count"] = 0
+            v["at"] = 0
+            for _ in f.until(lambda: v["at"] >= v["size"]):
+                v["next"] = v["at"] + 1
+                v["id"] = load_i32(f, others, load_byte(f, scratch, v["at"]))
+                for number, end in each_prefix(f, v, table, limits, scratch, v["at"], v["size"]):
+                    v["id"] = load_i32(f, token_ids, number)
+                    v["next"] = end
+                v["at"] = v["next"]
+                with f.when(v["id"] >= 0):
+                    ids.store(v["id"], v["count"])
+                    v["count"] = v["count"] + 1
             v["age"] = v["count"] - 1
-            f.loop(0, v["count"] - 1, 1, lambda k, _: pair(k, k))
+            for k in f.range(0, v["count"] - 1):
+                pair(k, k)
             v["best"] = 0
-
-            def turn(_: Int, __: list[Any]) -> None:
+            for _ in f.until(lambda: f.equal(v["best"], _NEVER)):
                 v["best"] = _NEVER
-
-                def symbol(k: Int, _: list[Any]) -> None:
+                for k in f.range(0, v["count"] - 1):
                     order = f.load_int(orders, k * 8)
-
-                    def lower() -> None:
+                    with f.when(order < v["best"]):
                         v["best"] = order
                         v["where"] = k
-
-                    f.when(order < v["best"], lower)
-
-                f.loop(0, v["count"] - 1, 1, symbol)
-                f.when(v["best"] < _NEVER, merge)
-
-            f.loop_until(lambda: f.equal(v["best"], _NEVER), turn)
+                with f.when(v["best"] < _NEVER):
+                    # Apply the first merge, and search the merges of its result.
+                    where, count = v["where"], f.integer(v["count"] - 1)
+                    ids.store(load_i32(f, results, where), where)
+                    for k in f.range(where + 1, count):
+                        ids.store(ids.load(k + 1), k)
+                        f.store_scalar(f.load_int(orders, k * 8 + 8), orders, k * 8)
+                        store_i32(f, load_i32(f, results, k + 1), results, k)
+                    v["count"] = count
+                    v["age"] = v["age"] + 1
+                    with f.when(where > 0):
+                        pair(f.integer(where - 1), v["age"])
+                    with f.when(f.integer(where + 1) < count):
+                        pair(where, v["age"])
+                    with f.otherwise():
+                        f.store_scalar(f.integer(_NEVER), orders, where * 8)
             ids.keep(v["count"])
 
         return tokenize
@@ -255,41 +215,28 @@ class LongestSubwords(TokenizeWords):
 
         def subword(word: Pointer, size: Int, table: WordTable, token_ids: Pointer, limits: Pointer) -> None:
             v["id"] = -1
-
-            def found(number: Int, end: Int) -> None:
+            for number, end in each_prefix(f, v, table, limits, word, v["at"], size):
                 v["id"] = load_i32(f, token_ids, number)
                 v["next"] = end
-
-            each_prefix(f, v, table, limits, word, v["at"], size, found)
             v["at"] = v["next"]
-
-            def missing() -> None:
+            with f.when(v["id"] < 0):
                 v["failed"] = 1
-
-            def known() -> None:
+            with f.otherwise():
                 ids.store(v["id"], v["count"])
                 v["count"] = v["count"] + 1
-
-            f.when(v["id"] < 0, missing, known)
-
-        def split(word: Pointer, size: Int) -> None:
-            subword(word, size, *tables[0])
-            f.loop_until(
-                lambda: (v["at"] >= size) | f.differ(v["failed"], 0), lambda _, __: subword(word, size, *tables[1])
-            )
 
         def tokenize(word: Pointer, size: Int) -> None:
             v["at"] = 0
             v["next"] = 0
             v["count"] = 0
             v["failed"] = f.select((size > longest) | (size <= 0), f.integer(1), f.integer(0))
-            f.when(f.equal(v["failed"], 0), lambda: split(word, size))
-
-            def unsplit() -> None:
+            with f.when(f.equal(v["failed"], 0)):
+                subword(word, size, *tables[0])
+                for _ in f.until(lambda: (v["at"] >= size) | f.differ(v["failed"], 0)):
+                    subword(word, size, *tables[1])
+            with f.when(f.differ(v["failed"], 0)):
                 ids.store(unknown, 0)
                 v["count"] = 1
-
-            f.when(f.differ(v["failed"], 0), unsplit)
             ids.keep(v["count"])
 
         return tokenize
@@ -313,67 +260,47 @@ class BestSegmentation(TokenizeWords):
         def offer(at: Int, end: Int, id: Int, score: Any) -> None:
             """Take a token if it leads to a higher sum at its end."""
             total = score + f.load_scalar(best, at * 4)
-
-            def take() -> None:
+            higher = total.compare("ogt", f.load_scalar(best, end * 4))
+            with f.when(f.equal(load_i32(f, sources, end), -1) | higher):
                 f.store_scalar(total, best, end * 4)
                 store_i32(f, at, sources, end)
                 store_i32(f, id, chosen, end)
 
-            higher = total.compare("ogt", f.load_scalar(best, end * 4))
-            f.when(f.equal(load_i32(f, sources, end), -1) | higher, take)
-
-        def position(word: Pointer, size: Int) -> None:
-            lead = load_byte(f, word, v["at"])
-            two, three, four = ((lead >= edge).as_int() for edge in (0xC0, 0xE0, 0xF0))
-            v["next"] = f.minimum(f.integer(v["at"] + 1 + two + three + four), size)
-            v["known"] = 0
-
-            def found(number: Int, end: Int) -> None:
-                id = load_i32(f, token_ids, number)
-                offer(v["at"], end, id, f.load_scalar(scores, id * 4))
-                v["known"] = f.select(f.equal(end, v["next"]), f.integer(1), v["known"])
-
-            each_prefix(f, v, table, limits, word, v["at"], size, found)
-            f.when(
-                f.equal(v["known"], 0),
-                lambda: offer(v["at"], v["next"], unknown, f.load_scalar(unknown_score)),
-            )
-            v["at"] = v["next"]
-
-        def path(size: Int) -> None:
-            """Emit the ids of the best path from the end, then reverse them."""
-            v["left"] = ids.used
-            v["at"] = size
-            v["last"] = -1
-
-            def turn(_: Int, __: list[Any]) -> None:
-                v["id"] = load_i32(f, chosen, v["at"])
-                v["at"] = load_i32(f, sources, v["at"])
-                repeated = f.equal(v["id"], unknown) & f.equal(v["last"], unknown)
-                f.when(repeated, lambda: None, lambda: ids.append(v["id"]))
-                v["last"] = v["id"]
-
-            f.loop_until(lambda: v["at"] <= 0, turn)
-            v["right"] = ids.used - 1
-
-            def swap(_: Int, __: list[Any]) -> None:
-                first, last = load_i32(f, ids.memory, v["left"]), load_i32(f, ids.memory, v["right"])
-                store_i32(f, last, ids.memory, v["left"])
-                store_i32(f, first, ids.memory, v["right"])
-                v["left"] = v["left"] + 1
-                v["right"] = v["right"] - 1
-
-            f.loop_until(lambda: v["left"] >= v["right"], swap)
-
         def tokenize(word: Pointer, size: Int) -> None:
-            def clear(k: Int, _: list[Any]) -> None:
+            for k in f.range(0, size + 1):
                 store_i32(f, 0, best, k)
                 store_i32(f, -1, sources, k)
                 store_i32(f, unknown, chosen, k)
-
-            f.loop(0, size + 1, 1, clear)
             v["at"] = 0
-            f.loop_until(lambda: v["at"] >= size, lambda _, __: position(word, size))
-            f.when(size > 0, lambda: path(size))
+            for _ in f.until(lambda: v["at"] >= size):
+                lead = load_byte(f, word, v["at"])
+                two, three, four = ((lead >= edge).as_int() for edge in (0xC0, 0xE0, 0xF0))
+                v["next"] = f.minimum(f.integer(v["at"] + 1 + two + three + four), size)
+                v["known"] = 0
+                for number, end in each_prefix(f, v, table, limits, word, v["at"], size):
+                    id = load_i32(f, token_ids, number)
+                    offer(v["at"], end, id, f.load_scalar(scores, id * 4))
+                    v["known"] = f.select(f.equal(end, v["next"]), f.integer(1), v["known"])
+                with f.when(f.equal(v["known"], 0)):
+                    offer(v["at"], v["next"], unknown, f.load_scalar(unknown_score))
+                v["at"] = v["next"]
+            with f.when(size > 0):
+                # Emit the ids of the best path from the end, then reverse them.
+                v["left"] = ids.used
+                v["at"] = size
+                v["last"] = -1
+                for _ in f.until(lambda: v["at"] <= 0):
+                    v["id"] = load_i32(f, chosen, v["at"])
+                    v["at"] = load_i32(f, sources, v["at"])
+                    with f.when(f.differ(v["id"], unknown) | f.differ(v["last"], unknown)):
+                        ids.append(v["id"])
+                    v["last"] = v["id"]
+                v["right"] = ids.used - 1
+                for _ in f.until(lambda: v["left"] >= v["right"]):
+                    first, last = load_i32(f, ids.memory, v["left"]), load_i32(f, ids.memory, v["right"])
+                    store_i32(f, last, ids.memory, v["left"])
+                    store_i32(f, first, ids.memory, v["right"])
+                    v["left"] = v["left"] + 1
+                    v["right"] = v["right"] - 1
 
         return tokenize

@@ -43,42 +43,33 @@ class SplitTexts(TextKernel):
             store_i32(f, end, lasts, v["parts"])
             v["parts"] = v["parts"] + 1
 
-        def match() -> None:
-            f.when((v["last"] < v["at"]) & f.differ(gaps, 0), lambda: emit(v["gap"], v["at"]))
-            f.when(f.differ(matches, 0), lambda: emit(v["at"], v["match"]))
-            v["gap"] = f.select(f.differ(merges, 0), v["at"], v["match"])
-            v["at"] = v["match"]
-            v["last"] = v["match"]
-
-        def text(k: Int, _: list[Any]) -> None:
+        for k in f.range(0, texts):
             begin, end = load_i32(f, begins, k), load_i32(f, ends, k)
             before = v["parts"]
-
-            def split() -> None:
+            with f.when(f.equal(load_byte(f, skips, k), 0)):
                 v["at"] = begin
                 v["gap"] = begin
                 v["last"] = begin
-
-                def turn(_: Int, __: list[Any]) -> None:
+                for _ in f.until(lambda: v["at"] >= end):
                     run_automaton(f, v, chars, classes, steps, columns, end)
-
-                    def advance() -> None:
+                    with f.when(v["match"] > v["at"]):
+                        with f.when((v["last"] < v["at"]) & f.differ(gaps, 0)):
+                            emit(v["gap"], v["at"])
+                        with f.when(f.differ(matches, 0)):
+                            emit(v["at"], v["match"])
+                        v["gap"] = f.select(f.differ(merges, 0), v["at"], v["match"])
+                        v["at"] = v["match"]
+                        v["last"] = v["match"]
+                    with f.otherwise():
                         length = _length(f, load_byte(f, chars, v["at"]))
                         v["at"] = f.minimum(v["at"] + length, end)
-
-                    f.when(v["match"] > v["at"], match, advance)
-
-                f.loop_until(lambda: v["at"] >= end, turn)
-                f.when((v["gap"] < end) & f.differ(gaps, 0), lambda: emit(v["gap"], end))
-                f.when(f.equal(begin, end) & f.differ(merges, 0), lambda: emit(begin, end))
-
-            def skip() -> None:
-                f.when(f.differ(whole, 0), lambda: emit(begin, end))
-
-            f.when(f.equal(load_byte(f, skips, k), 0), split, skip)
+                with f.when((v["gap"] < end) & f.differ(gaps, 0)):
+                    emit(v["gap"], end)
+                with f.when(f.equal(begin, end) & f.differ(merges, 0)):
+                    emit(begin, end)
+            with f.otherwise(), f.when(f.differ(whole, 0)):
+                emit(begin, end)
             store_i32(f, v["parts"] - before, counts, k)
-
-        f.loop(0, texts, 1, text)
         f.store_scalar(v["parts"], total)
 
 
@@ -90,31 +81,22 @@ def run_automaton(
     v["next"] = v["at"]
     v["match"] = v["at"]
 
-    def character() -> None:
-        lead = load_byte(f, chars, v["next"])
-
-        def ascii() -> None:
-            v["symbol"] = load_byte(f, classes, lead)
-            v["length"] = 1
-
-        f.when(lead < 0x80, ascii, lambda: _decode(f, v, chars, classes, lead, end))
-
-    def at_end() -> None:
-        v["symbol"] = columns - 1
-        v["length"] = 0
-
-    def turn(_: Int, __: list[Any]) -> None:
-        f.when(v["next"] < end, character, at_end)
+    for _ in f.until(lambda: f.equal(v["state"], 0)):
+        with f.when(v["next"] < end):
+            lead = load_byte(f, chars, v["next"])
+            with f.when(lead < 0x80):
+                v["symbol"] = load_byte(f, classes, lead)
+                v["length"] = 1
+            with f.otherwise():
+                _decode(f, v, chars, classes, lead, end)
+        with f.otherwise():
+            v["symbol"] = columns - 1
+            v["length"] = 0
         step = load_u16(f, steps, v["state"] * columns + v["symbol"])
-
-        def matched() -> None:
+        with f.when(f.differ(bits(f, "and", step, MATCHED), 0)):
             v["match"] = v["next"]
-
-        f.when(f.differ(bits(f, "and", step, MATCHED), 0), matched)
         v["state"] = bits(f, "and", step, MATCHED - 1)
         v["next"] = f.minimum(v["next"] + v["length"], end)
-
-    f.loop_until(lambda: f.equal(v["state"], 0), turn)
 
 
 def _length(f: Function, lead: Int) -> Int:
@@ -130,11 +112,9 @@ def _decode(f: Function, v: Variables, chars: Pointer, classes: Pointer, lead: I
     kept = bits(f, "lshr", 0x7F, length)
     v["symbol"] = f.select(f.equal(length, 1), lead, bits(f, "and", lead, kept))
 
-    def byte(k: Int, _: list[Any]) -> None:
+    for k in f.range(1, f.minimum(length, f.integer(end - v["next"]))):
         low = bits(f, "and", load_byte(f, chars, v["next"] + k), 0x3F)
         v["symbol"] = bits(f, "or", bits(f, "shl", v["symbol"], 6), low)
-
-    f.loop(1, f.minimum(length, f.integer(end - v["next"])), 1, byte)
     v["symbol"] = load_byte(f, classes, f.minimum(v["symbol"], _POINTS))
 
 
@@ -161,22 +141,18 @@ class ReplaceMatches(TextKernel):
             copy_bytes(f, source, out + v["size"], count)
             v["size"] = v["size"] + count
 
-        def text(k: Int, _: list[Any]) -> None:
+        for k in f.range(0, texts):
             end = load_i32(f, ends, k)
             v["at"] = load_i32(f, begins, k)
             store_i32(f, v["size"], new_begins, k)
-
-            def match(_: Int, __: list[Any]) -> None:
+            for _ in f.range(0, load_i32(f, counts, k)):
                 first, last = load_i32(f, firsts, v["match"]), load_i32(f, lasts, v["match"])
                 copy(chars + v["at"], first - v["at"])
                 copy(prefix, prefix_length)
-                f.when(f.differ(keeps, 0), lambda: copy(chars + first, last - first))
+                with f.when(f.differ(keeps, 0)):
+                    copy(chars + first, last - first)
                 copy(suffix, suffix_length)
                 v["at"] = last
                 v["match"] = v["match"] + 1
-
-            f.loop(0, load_i32(f, counts, k), 1, match)
             copy(chars + v["at"], end - v["at"])
             store_i32(f, v["size"], new_ends, k)
-
-        f.loop(0, texts, 1, text)

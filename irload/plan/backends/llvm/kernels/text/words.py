@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from irload.plan.backends.llvm.builder import Function, Int
+from irload.plan.backends.llvm.builder import Function
 from irload.plan.backends.llvm.intrinsics import load_byte
 from irload.plan.backends.llvm.kernels.text.emit import (
+    PROBED,
     SEED,
     Arguments,
     TextKernel,
+    Variables,
     WordTable,
     copy_bytes,
     hash_of,
@@ -40,51 +40,35 @@ class NumberWords(TextKernel):
         v["count"] = f.load_int(state, 8)
         v["bytes"] = f.load_int(state, 16)
         v["full"] = 0
-
-        def add(begin: Int, length: Int, hash: Int, slot: Int) -> None:
-            number = v["count"]
-            copy_bytes(f, chars + begin, table.pool + v["bytes"], length)
-            store_i32(f, hash, table.hashes, number)
-            store_i32(f, v["bytes"], table.offsets, number)
-            store_i32(f, length, table.lengths, number)
-            store_i32(f, number + 1, table.slots, slot)
-            v["number"] = number
-            v["count"] = number + 1
-            v["bytes"] = v["bytes"] + length
-
-        def word(begin: Int, length: Int) -> None:
-            v["state"] = SEED
-
-            def byte(k: Int, _: list[Any]) -> None:
-                v["state"] = hashed_byte(f, v["state"], load_byte(f, chars + begin, k))
-
-            f.loop(0, length, 1, byte)
-            hash = hash_of(f, v["state"])
-
-            def found(number: Int) -> None:
-                v["number"] = number
-
-            searched = table.probe(f, chars + begin, length, hash, found)
-
-            def missing() -> None:
-                room = (v["count"] < most_words) & (f.integer(v["bytes"] + length) <= most_bytes)
-
-                def is_full() -> None:
-                    v["full"] = 1
-
-                f.when(room, lambda: add(begin, length, hash, searched["slot"]), is_full)
-
-            f.when(v["number"] < 0, missing)
-
-        def turn(_: Int, __: list[Any]) -> None:
+        for _ in f.until(lambda: (v["k"] >= words) | f.differ(v["full"], 0)):
             begin = load_i32(f, begins, v["k"])
             length = f.integer(load_i32(f, ends, v["k"]) - begin)
             v["number"] = -1
-            f.when(length <= longest, lambda: word(begin, length))
+            with f.when(length <= longest):
+                v["state"] = SEED
+                for k in f.range(0, length):
+                    v["state"] = hashed_byte(f, v["state"], load_byte(f, chars + begin, k))
+                hash = hash_of(f, v["state"])
+                searched = Variables(f, PROBED)
+                for number in table.probe(f, chars + begin, length, hash, searched):
+                    v["number"] = number
+                with f.when(v["number"] < 0):
+                    room = (v["count"] < most_words) & (f.integer(v["bytes"] + length) <= most_bytes)
+                    with f.when(room):
+                        slot = searched["slot"]
+                        number = v["count"]
+                        copy_bytes(f, chars + begin, table.pool + v["bytes"], length)
+                        store_i32(f, hash, table.hashes, number)
+                        store_i32(f, v["bytes"], table.offsets, number)
+                        store_i32(f, length, table.lengths, number)
+                        store_i32(f, number + 1, table.slots, slot)
+                        v["number"] = number
+                        v["count"] = number + 1
+                        v["bytes"] = v["bytes"] + length
+                    with f.otherwise():
+                        v["full"] = 1
             store_i32(f, v["number"], numbers, v["k"])
             v["k"] = v["k"] + 1 - v["full"]
-
-        f.loop_until(lambda: (v["k"] >= words) | f.differ(v["full"], 0), turn)
         f.store_scalar(v["k"], state)
         f.store_scalar(v["count"], state, 8)
         f.store_scalar(v["bytes"], state, 16)
@@ -104,16 +88,10 @@ class CopyIds(TextKernel):
         words = a.number()
         v = self.variables(f, "size")
         v["size"] = 0
-
-        def word(k: Int, _: list[Any]) -> None:
+        for k in f.range(0, words):
             number = load_i32(f, numbers, k)
             start, size, to = f.load_int(starts, number * 8), load_i32(f, sizes, number), v["size"]
-
-            def id(j: Int, _: list[Any]) -> None:
+            for j in f.range(0, size):
                 store_i32(f, load_i32(f, ids, start + j), out, to + j)
-
-            f.loop(0, size, 1, id)
             v["size"] = to + size
             store_i32(f, size, counts, k)
-
-        f.loop(0, words, 1, word)
