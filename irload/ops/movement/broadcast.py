@@ -32,7 +32,7 @@ class Broadcast(Op, since=3):
         if target_shape.ints is not None and any(n < 0 for n in target_shape.ints):
             raise ShapeMismatch(f"target_shape must not be negative, found {list(target_shape.ints)}")
         target = self._target(target_shape)
-        if self.mode == "explicit":
+        if self.is_explicit(axes_mapping):
             return TensorType(data.element, self._explicit(data.shape, target, axes_mapping))
         self.check_mapping_absent(axes_mapping)
         if self.mode == "bidirectional":
@@ -40,6 +40,10 @@ class Broadcast(Op, since=3):
         if data.rank is not None and target.rank is not None:
             self._check_numpy(data.shape, target)
         return TensorType(data.element, target)
+
+    def is_explicit(self, axes_mapping: object | None) -> bool:
+        """True if axes_mapping applies."""
+        return self.mode == "explicit"
 
     def check_mapping_absent(self, axes_mapping: TensorType | None) -> None:
         """Raise ShapeMismatch for an axes_mapping that the mode does not use."""
@@ -86,7 +90,7 @@ class Broadcast(Op, since=3):
 
     def compute(self, data: Array, target_shape: Array, axes_mapping: Array | None = None) -> Array:
         target = tuple(target_shape.tolist())
-        if self.mode == "explicit" and axes_mapping is not None and data.ndim:
+        if self.is_explicit(axes_mapping) and axes_mapping is not None and data.ndim:
             aligned = [1] * len(target)
             for axis, size in zip(axes_mapping.tolist(), data.shape, strict=True):
                 aligned[axis] = size
@@ -102,17 +106,23 @@ class Broadcast(Op, since=3):
 class Broadcast1(Broadcast, type="Broadcast", since=1):
     """Broadcast without the mode bidirectional (Broadcast-1). An axes_mapping that the mode does not use is ignored.
 
+    Without the attribute, the mode is `numpy` by the specification; in the runtime and irload it is `explicit` if there
+    is an axes_mapping.
+
     Mode `pdpd`, an extension of the runtime, aligns data with the target at axis `mode.auto_broadcast_axis` (−1: at the
     end); all following axes must fit, and a target dim of 1 keeps the size of the data.
     """
 
-    # OpenVINO writes "none" for explicit.
-    mode = attr.choice("numpy", "explicit", "pdpd", default="numpy", aliases={"none": "explicit"})
+    # OpenVINO writes "none" if the attribute is missing.
+    mode = attr.choice("numpy", "explicit", "none", "pdpd", default="none")
     first_axis = attr.integer(default=0, rule=attr.advised(attr.at_least(-1)), name="mode.auto_broadcast_axis")
 
     def validate(self) -> None:
         if self.mode == "pdpd" and self.first_axis < -1:
             raise AttributeInvalid(f"attribute mode.auto_broadcast_axis must be at least -1, found {self.first_axis}")
+
+    def is_explicit(self, axes_mapping: object | None) -> bool:
+        return self.mode == "explicit" or (self.mode == "none" and axes_mapping is not None)
 
     def check_mapping_absent(self, axes_mapping: TensorType | None) -> None:
         return

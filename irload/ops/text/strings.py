@@ -7,7 +7,7 @@ from itertools import zip_longest
 import numpy as np
 
 from irload.core import attribute as attr
-from irload.core.element import boolean, f32, f64, i32, i64, string, u8
+from irload.core.element import bf16, boolean, f16, f32, f64, i32, i64, string, u8
 from irload.core.op import Op
 from irload.core.shape import UNRANKED
 from irload.core.tensor import Array, TensorType
@@ -109,7 +109,7 @@ class NumericToString(Op, opset="openvino_tokenizers"):
 
     def infer(self, x: TensorType) -> TensorType:
         if not x.element.is_dynamic and (x.element.bits < 8 or not (x.element.is_integer or _is_written(x))):
-            raise TypeMismatch(f"x must be an integer, f32, f64 or boolean, found {x.element}")
+            raise TypeMismatch(f"x must be an integer of at least 8 bits, a float or boolean, found {x.element}")
         return TensorType(string, x.shape)
 
     def compute(self, x: Array) -> Array:
@@ -120,7 +120,7 @@ class NumericToString(Op, opset="openvino_tokenizers"):
 
 
 def _is_written(x: TensorType) -> bool:
-    return x.element in (f32, f64, boolean)
+    return x.element in (f16, bf16, f32, f64, boolean)
 
 
 def _words(value: bool) -> str:

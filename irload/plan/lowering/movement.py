@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 from irload.core.size import number
 from irload.graph import Node
+from irload.ops.movement.broadcast import Broadcast
 from irload.ops.movement.slicing import python_slice
 from irload.plan.ir.program import Step, Value
 from irload.plan.ir.steps import BroadcastStep, ConcatStep, ReshapeStep, SliceStep, TransposeStep
@@ -58,6 +61,7 @@ def slice_by_constants(node: Node, inputs: list[Value], outputs: list[Value]) ->
 
 def broadcast(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
     """Lower a Broadcast with NumPy's rules."""
-    if node.op.attributes["mode"] == "explicit":
+    operation = cast(Broadcast, node.op)
+    if operation.is_explicit(inputs[2] if len(inputs) > 2 else None):
         return None
     return BroadcastStep(inputs[:1], outputs)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import irload
 from irload.core.element import f32, i64
 from irload.core.op import Op, infer_outputs
 from irload.core.shape import Shape
@@ -20,6 +21,8 @@ from irload.ops.movement.patches import ExtractImagePatches
 from irload.ops.movement.reverse import Reverse, ReverseSequence, Roll
 from irload.ops.movement.transpose import Transpose
 from irload.ops.movement.unique import Unique
+from tests.harness.case import Case, const, param
+from tests.harness.ir import ir_of
 
 A = np.array
 
@@ -163,3 +166,13 @@ def test_errors(op: Op, inputs: tuple[Any, ...], error: type[IRError]) -> None:
 def test_unique_wants_a_known_axis() -> None:
     with pytest.raises(ShapeMismatch):
         Unique().infer(TensorType(f32, Shape(3)), TensorType(i64, Shape()))
+
+
+def test_without_a_mode_an_axes_mapping_applies() -> None:
+    """The runtime's default, in plain execution and in plans."""
+    x = np.arange(2, dtype=np.float32)
+    given = [param(x), const(A([2, 3])), const(A([0]))]
+    model = irload.read_model(*ir_of(Case("Broadcast", "opset1", given)))
+    for optimize in (False, True):
+        found = irload.compile_model(model, optimize=optimize)(x)[0]
+        assert found.tolist() == [[0, 0, 0], [1, 1, 1]]
