@@ -320,6 +320,24 @@ def test_faults_name_the_layer(type, data, inputs, outputs, blobs, said) -> None
     assert caught.value.where.layer_name == "layer"
 
 
+def test_strides_by_axis_precede_those_of_the_source_framework() -> None:
+    """Files of v2 have both; `stride` has four values there."""
+    data = (
+        '<convolution_data kernel-x="3" kernel-y="3" stride="1,1,2,2" stride-x="2" stride-y="2" output="4" group="1"/>'
+    )
+    net = legacy_net("Convolution", data, [NCHW], [(1, 4, 2, 2)], {"weights": W}, version=2)
+    x = weights(*NCHW)
+    np.testing.assert_allclose(irload.compile_model(irload.read_model(*net))(x)[0], conv(x, W, 2), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize(("given", "size"), [("", 4), ('normalized="1"', 4), ('normalized="0"', 5)])
+def test_boxes_are_normalized_by_default(given: str, size: int) -> None:
+    data = f'<data num_classes="2" top_k="4" keep_top_k="4" nms_threshold="0.5" share_location="1" {given}/>'
+    net = legacy_net("DetectionOutput", data, [(1, 8), (1, 4), (1, 2, 2 * size)], [(1, 1, 4, 7)])
+    (layer,) = (n for n in irload.read_model(*net).nodes if n.type == "DetectionOutput")
+    assert layer.op.normalized is (size == 4)
+
+
 def test_bits() -> None:
     packed = np.array([0b00000001, 0b11110000], np.uint8)  # of 2 outputs and 8 channels, the low bit first
     data = '<data kernel="1,1" output="2" mode="xnor-popcount"/>'

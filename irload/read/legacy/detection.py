@@ -43,11 +43,11 @@ def _priors(layer: LegacyLayer, type: str, data: dict[str, str]) -> Wire:
 
 @rewrites("DetectionOutput")
 def detection_output(layer: LegacyLayer) -> Wire:
-    """DetectionOutput."""
+    """DetectionOutput. Boxes are normalized by default, in operations they are not."""
     names = ("num_classes", "background_label_id", "top_k", "keep_top_k", "code_type", "nms_threshold")
     names += ("confidence_threshold", "input_height", "input_width", "objectness_score", "share_location")
     names += ("variance_encoded_in_target", "clip_before_nms", "clip_after_nms", "decrease_label_id", "normalized")
-    data = {"confidence_threshold": "-1"} | _flags(layer, layer.kept(*names))
+    data = {"confidence_threshold": "-1", "normalized": "true"} | _flags(layer, layer.kept(*names))
     data = {"keep_top_k": "-1"} | {k: v for k, v in data.items() if k not in _SIZES or layer.integer(k) > 0}
     return layer.op("DetectionOutput", *layer.inputs, data=data)
 

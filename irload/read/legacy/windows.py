@@ -90,10 +90,8 @@ class Windows:
 
 def _by_axis(layer: LegacyLayer, rank: int, name: str, short: str, default: int | None) -> tuple[int, ...]:
     """A list, or one attribute per axis; one value serves all axes."""
-    for spelling in (name, name.removesuffix("s")):
-        if layer.has(spelling):
-            found = layer.integers(spelling)
-            break
+    if layer.has(name) and not layer.has(f"{short}-x"):
+        found = layer.integers(name)
     else:
         found = tuple(layer.integer(f"{short}-{axis}", default) for axis in _AXES[-rank:])
     if len(found) == 1:
