@@ -29,12 +29,20 @@ class _Size:
 
     __array_ufunc__ = None
     __hash__ = None  # pyright: ignore[reportAssignmentType]
-    __slots__ = ("hint", "terms", "trace")
+    __slots__ = ("_bounds", "hint", "terms", "trace")
 
-    def __init__(self, trace: Trace, terms: Terms) -> None:
+    def __init__(self, trace: Trace, terms: Terms, hint: int) -> None:
         self.trace = trace
         self.terms = terms
-        self.hint = trace.value(terms)
+        self.hint = hint
+        self._bounds: tuple[int | None, int | None] | None = None
+
+    @property
+    def bounds(self) -> tuple[int | None, int | None]:
+        """Bounds for all values of the symbols; None if unbounded."""
+        if self._bounds is None:
+            self._bounds = self.trace.bounds(self.terms)
+        return self._bounds
 
     @property
     def key(self) -> Key:
@@ -42,22 +50,28 @@ class _Size:
         return key_of(self.terms)
 
     def __add__(self, other: Any) -> Any:
+        if type(other) is int and not other:
+            return self
         terms = _terms(other)
-        return NotImplemented if terms is None else self._made(add(self.terms, terms, 1))
+        return NotImplemented if terms is None else self._made(add(self.terms, terms, 1), self.hint + hint(other))
 
     __radd__ = __add__
 
     def __sub__(self, other: Any) -> Any:
         terms = _terms(other)
-        return NotImplemented if terms is None else self._made(add(self.terms, terms, -1))
+        return NotImplemented if terms is None else self._made(add(self.terms, terms, -1), self.hint - hint(other))
 
     def __rsub__(self, other: Any) -> Any:
         terms = _terms(other)
-        return NotImplemented if terms is None else self._made(add(terms, self.terms, -1))
+        return NotImplemented if terms is None else self._made(add(terms, self.terms, -1), hint(other) - self.hint)
 
     def __mul__(self, other: Any) -> Any:
+        if type(other) is int:  # a tenth of the time of `multiply`
+            if other == 1:
+                return self
+            return _Size(self.trace, {m: c * other for m, c in self.terms.items()}, self.hint * other) if other else 0
         terms = _terms(other)
-        return NotImplemented if terms is None else self._made(multiply(self.terms, terms))
+        return NotImplemented if terms is None else self._made(multiply(self.terms, terms), self.hint * hint(other))
 
     __rmul__ = __mul__
 
@@ -98,6 +112,8 @@ class _Size:
         return not self.trace.holds("==", oriented(self.terms))
 
     def __eq__(self, other: object) -> bool:
+        if type(other) is int and self._excludes(other):
+            return False
         terms = _terms(other)
         if terms is None:
             return NotImplemented
@@ -119,13 +135,18 @@ class _Size:
         terms = _terms(other)
         return NotImplemented if terms is None else not self.trace.holds("<", add(self.terms, terms, -1))
 
+    def _excludes(self, number: int) -> bool:
+        """True for a number outside the bounds."""
+        low, high = self.bounds
+        return (low is not None and number < low) or (high is not None and number > high)
+
     def __repr__(self) -> str:
         return f"<{self.trace.text(self.terms)}: {self.hint}>"
 
-    def _made(self, terms: Terms) -> Any:
+    def _made(self, terms: Terms, hint: int) -> Any:
         if not terms:
             return 0
-        return terms[()] if len(terms) == 1 and () in terms else _Size(self.trace, terms)
+        return terms[()] if len(terms) == 1 and () in terms else _Size(self.trace, terms, hint)
 
     def _divided(self, dividend: Terms, divisor: Terms) -> Any:
         """The floor quotient; the part that the divisor divides is not in a quotient."""
@@ -146,7 +167,7 @@ class _Size:
             return times
         if rest:
             exact = add(exact, {(self.trace.quotient(rest, divisor),): 1}, 1)
-        return self._made(exact)
+        return self._made(exact, self.trace.value(exact))
 
 
 if TYPE_CHECKING:
@@ -158,7 +179,7 @@ else:
 
 def symbol(trace: Trace, hint: int) -> Size:
     """A new symbol with this value at the traced shape. Raises ValueError for one below LEAST or above MOST."""
-    made: Any = _Size(trace, trace.variable(hint))
+    made: Any = _Size(trace, trace.variable(hint), hint)
     return made
 
 

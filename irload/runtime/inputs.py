@@ -52,24 +52,54 @@ class Binding:
     def __init__(self, ports: Sequence[Port], *, wide: bool) -> None:
         self._ports = ports
         self._wide = wide
-        self._fitting: dict[tuple[Any, ...], list[TensorType]] = {}
+        takes = [p for p in ports if _takes_as_they_are(p, wide=wide)]
+        self._accepts = [(p.element_type.dtype, p.output.type.element, p.partial_shape) for p in takes]
+        """The dtypes of such arrays, and the types of the graph for them."""
+        self._known: dict[tuple[Any, ...], list[TensorType]] = {}
+        self._orders: dict[tuple[Any, ...], list[Any]] = {}
+        """For the keys of mappings with a value for each port, the keys in port order."""
 
     def __call__(self, inputs: Any) -> tuple[list[Array], list[TensorType]]:
-        form = _form(inputs)
-        known = None if form is None else self._fitting.get(form)
-        if known is not None:
-            return ([inputs] if isinstance(inputs, np.ndarray) else list(inputs)), known
-        arrays, types = bind_typed(self._ports, inputs, wide=self._wide)
-        if form is not None and form == _form(arrays) and all(map(_takes_as_they_are, self._ports)):
-            if len(self._fitting) >= FORMS:
-                self._fitting.clear()
-            self._fitting[form] = types
-        return arrays, types
+        given = self._in_order(inputs)
+        form = _form(given)
+        types = None if form is None else self._known.get(form) or self._types(form)
+        if form is not None and types is not None:
+            if len(self._known) >= FORMS:
+                self._known.clear()
+            self._known[form] = types
+            return list(given), types
+        return bind_typed(self._ports, inputs, wide=self._wide)
+
+    def _in_order(self, inputs: Any) -> Sequence[Any]:
+        """The inputs as a sequence in port order; empty if their form is not recognised."""
+        if type(inputs) is np.ndarray:
+            return (inputs,)
+        if type(inputs) is dict:
+            keys: tuple[Any, ...] = tuple(inputs)  # pyright: ignore[reportUnknownArgumentType]
+            order = self._orders.get(keys)
+            if order is None and all(type(key) is str for key in keys):
+                order = _from_mapping(self._ports, dict(zip(keys, keys, strict=True)))
+                if len(self._orders) >= FORMS:
+                    self._orders.clear()
+                self._orders[keys] = order
+            return () if order is None else [inputs[key] for key in order]
+        return inputs if type(inputs) in (list, tuple) else ()
+
+    def _types(self, form: tuple[Any, ...]) -> list[TensorType] | None:
+        """The types of arrays that need no conversion; None for others."""
+        dtypes, shapes = form[::2], form[1::2]
+        if not len(dtypes) == len(self._accepts) == len(self._ports):
+            return None
+        found: list[TensorType] = []
+        for dtype, shape, (accepted, element, takes) in zip(dtypes, shapes, self._accepts, strict=True):
+            if dtype != accepted or not takes.contains(size := Shape(*shape)):
+                return None
+            found.append(TensorType(element, size))
+        return found
 
 
-def _form(inputs: Any) -> tuple[Any, ...] | None:
+def _form(given: Sequence[Any]) -> tuple[Any, ...] | None:
     """The dtypes and shapes of inputs in port order; None unless all are arrays in C order."""
-    given: Any = (inputs,) if type(inputs) is np.ndarray else inputs if type(inputs) in (list, tuple) else ()
     found: list[Any] = []
     for array in given:
         if type(array) is not np.ndarray or not array.flags.c_contiguous:
@@ -78,12 +108,12 @@ def _form(inputs: Any) -> tuple[Any, ...] | None:
     return tuple(found) or None
 
 
-def _takes_as_they_are(port: Port) -> bool:
-    """True if arrays that are not converted are accepted without checking their values."""
-    return not any(
-        element in (dynamic, string) or (element.is_integer and element.bits < 8)
-        for element in (port.element_type, port.output.type.element)
-    )
+def _takes_as_they_are(port: Port, *, wide: bool) -> bool:
+    """True if arrays of its dtype are accepted unconverted, without checking their values."""
+    shown, own = port.element_type, port.output.type.element
+    if shown in (dynamic, string) or (shown.is_integer and shown.bits < 8):
+        return False
+    return shown is own or (wide and shown.dtype == np.float32 and own.dtype in _NARROW)
 
 
 def as_element(element: ElementType, array: Array) -> Array:

@@ -79,7 +79,7 @@ class _Family:
 
 
 class TracedPlans:
-    """Traced plans of a model, created for the second shape. Thread-safe."""
+    """Traced plans of a model, created for the second shape, for the first one if it has variables. Thread-safe."""
 
     def __init__(
         self, model: Model, reads: Sequence[Node], options: Options, folding: Folding, shared: SharedData
@@ -116,7 +116,7 @@ class TracedPlans:
                 if found.variant in self._recent:
                     self._recent.move_to_end(found.variant)
                 return found
-            if not self._shapes:
+            if not self._shapes and not self._variables:
                 self._shapes[key] = None
                 return None
             if key in self._shapes and not self._recent:

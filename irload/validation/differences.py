@@ -66,8 +66,15 @@ class RunDifferences:
 
         Reshaping a model does not change its ports, so they declare nothing about other inputs.
         """
-        ports = zip(self._model.parameters, given, strict=True)
-        return all(judge(p.outputs[0].declared, t).shape != "differs" for p, t in ports)
+        return all(judge(declared, given[k]).shape != "differs" for k, declared in self._changed)
+
+    @cached_property
+    def _changed(self) -> list[tuple[int, Declared | None]]:
+        """The inputs that accept shapes beyond their declarations, and these."""
+        outputs = [p.outputs[0] for p in self._model.parameters]
+        return [
+            (k, o.declared) for k, o in enumerate(outputs) if o.declared is None or o.declared.shape != o.type.shape
+        ]
 
     def compare_graph(self, graph: Graph, given: Sequence[TensorType], types: Mapping[Output, TensorType]) -> None:
         """Compare a graph, and its bodies, with the types inferred for these inputs."""

@@ -100,8 +100,9 @@ def test_tokens_share_one_plan() -> None:
     with sanitizing(False):
         for rows in [7, *[1] * 40]:
             twin.infer(*some(rng, 1, rows))
-    assert len(model._traced._recent) == 1  # pyright: ignore[reportPrivateUsage]
-    assert len(model._schedules) == 1, "only the prompt is scheduled alone"  # pyright: ignore[reportPrivateUsage]
+    plans = model._traced._recent  # pyright: ignore[reportPrivateUsage]
+    assert len(plans) == 2, "one for prompts, one for tokens"
+    assert not model._schedules, "no length is planned alone"  # pyright: ignore[reportPrivateUsage]
 
 
 def test_an_error_leaves_the_variables() -> None:

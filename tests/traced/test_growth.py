@@ -13,6 +13,7 @@ from irload.core.tensor import Array
 from irload.options import Options
 from irload.plan.backends.registry import compiled_backend
 from irload.plan.executor import Executor
+from irload.plan.ir.steps import ConcatStep
 from irload.plan.traced.workspace import SHAPES
 from irload.plan.variables import GrowingForm, GrownRows, Room, Variables
 from tests.plan.test_variables import Twin, compiled, decoder, some
@@ -49,6 +50,15 @@ def test_tokens_are_appended_in_place() -> None:
             rooms += [found.room] if found.room not in rooms else []
     assert lengths == [*range(8, 158), 161, 162]
     assert [room.capacity for room in rooms] == [64, 130, 262]
+
+
+def test_caches_without_rows_are_not_concatenated() -> None:
+    planned = compiled(decoder())[0]
+    for rows in (7, 9):
+        planned.create_infer_request().infer([some(np.random.default_rng(2), 2, rows)[0], identity(2)])
+    (template,) = {variant.template for variant in planned._traced._recent}
+    assert not any(isinstance(step, ConcatStep) for step in template.program.steps)
+    assert [backend.name for backend, _ in template.segments].count("llvm") == 1
 
 
 def test_a_state_that_was_read_stays() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import fields, replace
 from operator import itemgetter
 from typing import Any
 
@@ -11,6 +11,7 @@ from irload.core.shape import Shape
 from irload.core.size import is_size
 from irload.core.tensor import TensorType
 from irload.plan.ir.program import Step, Value
+from irload.plan.ir.sized import PLAIN, field_names
 
 Build = Callable[[Sequence[int]], Any]
 """A function from the values of all sizes to an object with numbers instead of sizes."""
@@ -50,6 +51,8 @@ def builder(item: Any, index: Callable[[Any], int]) -> Build | None:
 
 def parts_of(item: Any) -> Sequence[Any]:
     """The objects within one that may contain sizes. Values of programs are kept."""
+    if type(item) in PLAIN:
+        return ()
     if isinstance(item, tuple | list):
         return item  # pyright: ignore[reportUnknownVariableType]
     if isinstance(item, slice):
@@ -58,9 +61,10 @@ def parts_of(item: Any) -> Sequence[Any]:
         return item.static if item.is_static else ()
     if isinstance(item, TensorType):
         return (item.shape,)
-    if is_dataclass(item) and not isinstance(item, type | Value | Step):
-        return [getattr(item, f.name) for f in fields(item)]
-    return ()
+    names = field_names(type(item))
+    if names is None or isinstance(item, Value | Step):
+        return ()
+    return [getattr(item, name) for name in names]
 
 
 def _creator(item: Any) -> Callable[[list[Any]], Any]:

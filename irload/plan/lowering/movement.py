@@ -28,8 +28,11 @@ def transpose(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | N
 
 
 def concat(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
-    """Concat."""
-    return ConcatStep(inputs, outputs, axis=int(node.op.attributes["axis"]) % len(outputs[0].shape))
+    """Lower a Concat of the inputs that have elements: a cache without rows, before the first token, has none."""
+    parts = [v for v in inputs if v.size]
+    if len(parts) == 1:
+        return ReshapeStep(parts, outputs)
+    return ConcatStep(parts, outputs, axis=int(node.op.attributes["axis"]) % len(outputs[0].shape))
 
 
 def split(node: Node, inputs: list[Value], outputs: list[Value]) -> list[Step] | None:

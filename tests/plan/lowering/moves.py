@@ -139,4 +139,9 @@ CASES: dict[str, tuple[Build, list[str]]] = {
     "Tile": (with_constant("Tile", (2, 3), [2, 1, 3]), ["copy"]),
     "Tile of an axis of one": (with_constant("Tile", (2, 1, 3), [4, 1]), []),
     "Concat": (lambda net: net.concat(net.input(2, 3), net.input(2, 4), axis=-1), ["slices"]),
+    "Concat, an input without elements": (
+        lambda net: net.concat(net.input(2, 0), net.input(2, 4), net.input(2, 1), axis=1),
+        ["slices"],
+    ),
+    "Concat, one input with elements": (lambda net: net.concat(net.input(2, 0), net.input(2, 4), axis=1), []),
 }
