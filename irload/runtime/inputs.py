@@ -54,7 +54,7 @@ class Binding:
         self._wide = wide
         takes = [p for p in ports if _takes_as_they_are(p, wide=wide)]
         self._accepts = [(p.element_type.dtype, p.output.type.element, p.partial_shape) for p in takes]
-        """The dtypes of such arrays, and the types of the graph for them."""
+        """The dtypes of arrays that need no conversion, and the types of the graph for them, if all ports take some."""
         self._known: dict[tuple[Any, ...], list[TensorType]] = {}
         self._orders: dict[tuple[Any, ...], list[Any]] = {}
         """For the keys of mappings with a value for each port, the keys in port order."""
