@@ -40,7 +40,7 @@ def command(
     as_json: bool,
     **settings: Any,
 ) -> int:
-    """Generate a text for each PROMPT, by the language model in FOLDER.
+    """Generate a text for each PROMPT, by the language model in FOLDER; a PROMPT for Whisper is a .wav or .npy.
 
     FOLDER has openvino_model.xml, openvino_tokenizer.xml and openvino_detokenizer.xml. The text is printed as it is
     generated, then on stderr the number of tokens, the time to the first one and tokens per second. PROMPT - reads

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 SETTINGS = (
     *("max_tokens", "temperature", "top_k", "top_p", "min_p", "repetition_penalty"),
-    *("seed", "beams", "length_penalty", "stop", "logprobs", "lookup"),
+    *("seed", "beams", "length_penalty", "stop", "logprobs", "lookup", "language", "task"),
 )
 
 
@@ -30,6 +30,8 @@ def generation_options(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option("--length-penalty", type=float, metavar="X", help="Exponent of the length in beam scores (1)."),
         click.option("--stop", multiple=True, metavar="TEXT", help="End before this text; may be repeated."),
         click.option("--lookup", type=click.IntRange(0), metavar="N", help="Guess N tokens from earlier text."),
+        click.option("--language", metavar="NAME", help="Audio: the language that is spoken; default: detected."),
+        click.option("--task", metavar="NAME", help="Audio: transcribe, or translate to English."),
     ]
     for option in reversed(options):
         command = option(command)

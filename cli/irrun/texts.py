@@ -53,7 +53,7 @@ def show_texts(model: TextGeneration, prompts: list[str], options: GenerationOpt
         elif len(prompts) == 1:
             _print_one(parts, clock)
         else:
-            _print_several(parts, prompts, clock)
+            _print_several(parts, prompts if model.continues else [f"{p}\n" for p in prompts], clock)
     except KeyboardInterrupt:
         if not as_json:
             click.echo()

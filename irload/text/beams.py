@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from irload.text.decoder import Decoder
-from irload.text.sampling import log_softmax, penalized, require_numbers
+from irload.text.sampling import allowed, log_softmax, penalized, require_numbers
 from irload.text.settings import Settings
+from irload.text.sources import Start
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,21 +22,23 @@ class Hypothesis:
     ended: bool
 
 
-def beam_search(decoder: Decoder, prompt: Sequence[int], settings: Settings, ends: Set[int]) -> Hypothesis:
+def beam_search(decoder: Decoder, start: Start, settings: Settings, ends: Set[int]) -> Hypothesis:
     """The best continuation of at most `max_tokens` tokens.
 
     Each step keeps the `beams` continuations with the highest sums of log probabilities that have not ended. The search
     ends when as many have ended and the best running one, at its length, scores below the worst of them.
     """
     beams = settings.beams
-    cache = decoder.cache()
+    prompt = start.tokens
+    cache = decoder.cache(start.context)
     logits = cache.extend(np.array([prompt], np.int64))[:, -1]
     sequences: list[tuple[int, ...]] = [()]
     sums = np.zeros(1)
     finished: list[Hypothesis] = []
     for step in range(1, settings.max_tokens + 1):
         require_numbers(logits, step)
-        scores = log_softmax(_penalized(logits, prompt, sequences, settings)) + sums[:, None]
+        scores = log_softmax(_penalized(logits, prompt, sequences, settings))
+        scores = allowed(scores, settings, first=step == 1) + sums[:, None]
         size = scores.shape[1]
         order = _largest(scores.ravel(), 2 * beams)
         running: list[tuple[int, int, float]] = []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,30 +13,57 @@ from irload.graph import Node
 from irload.runtime.compiled_model import CompiledModel
 from irload.runtime.variables import read_nodes
 
-_KNOWN = ("input_ids", "attention_mask", "position_ids", "beam_idx", "token_type_ids")
+Context = Mapping[str, Array]
+"""Inputs of a decoder that are equal for all tokens: the outputs of an encoder, for one text."""
+
+_KNOWN = ("input_ids", "attention_mask", "position_ids", "beam_idx", "token_type_ids", "cache_position")
+ENCODED = ("encoder_hidden_states", "encoder_attention_mask")
+PAST, PRESENT = "past_key_values.", "present."
+AXIS = 2
+"""The axis of tokens in keys and values."""
 
 
 class Decoder:
-    """A compiled decoder. Raises Unsupported for inputs that generation does not feed."""
+    """A compiled decoder; `with_past`: the model of later tokens, if the cache is not state but inputs and outputs.
 
-    def __init__(self, compiled: CompiledModel) -> None:
+    `encoded`: it takes the outputs of an encoder, too. Raises Unsupported for inputs that generation does not feed.
+    """
+
+    def __init__(
+        self, compiled: CompiledModel, with_past: CompiledModel | None = None, *, encoded: bool = False
+    ) -> None:
         self.compiled = compiled
-        self.inputs = tuple(_name(port.names, port.any_name) for port in compiled.inputs)
-        unknown = [name for name in self.inputs if name not in _KNOWN]
+        self.with_past = with_past
+        known = (*_KNOWN, *ENCODED) if encoded else _KNOWN
+        self.inputs = input_names(compiled, known)
+        past = () if with_past is None else input_names(with_past, known)
+        unknown = [name for name in self.inputs if name not in known]
+        unknown += [name for name in past if name not in known and not name.startswith(PAST)]
         if unknown or "input_ids" not in self.inputs:
             raise Unsupported(
-                f"generation feeds a decoder {', '.join(_KNOWN)}; this model takes {', '.join(self.inputs)}; "
+                f"generation feeds a decoder {', '.join(known)}; this model takes {', '.join(self.inputs)}; "
                 "export it with its cache as state"
             )
-        named = [k for k, port in enumerate(compiled.outputs) if "logits" in port.names]
-        self.logits = named[0] if named else 0
-        self.has_state = bool(compiled.create_infer_request().query_state())
+        self.logits = logits_of(compiled)
+        self.has_state = with_past is not None or bool(compiled.create_infer_request().query_state())
         self.axes = dict(map(_growing, read_nodes(compiled.model)))
         """The axis of the tokens in each variable, None if it is not unique."""
 
-    def cache(self) -> Cache:
+    def cache(self, context: Context | None = None) -> Cache:
         """An empty cache, for one sequence or the beams of one."""
-        return Cache(self)
+        if self.with_past is not None:
+            return PastCache(self, self.with_past, context or {})
+        return Cache(self, context or {})
+
+
+def logits_of(compiled: CompiledModel) -> int:
+    """The index of the output `logits`, else of the first one."""
+    return next((k for k, port in enumerate(compiled.outputs) if "logits" in port.names), 0)
+
+
+def input_names(compiled: CompiledModel, known: Sequence[str]) -> tuple[str, ...]:
+    """The name of each input: one of `known` if it has one."""
+    return tuple(next((n for n in known if n in port.names), port.any_name) for port in compiled.inputs)
 
 
 def _growing(node: Node) -> tuple[str, int | None]:
@@ -46,15 +73,12 @@ def _growing(node: Node) -> tuple[str, int | None]:
     return node.op.attributes["variable_id"], axes[0] if len(axes) == 1 else None
 
 
-def _name(names: Sequence[str] | frozenset[str], fallback: str) -> str:
-    return next((name for name in _KNOWN if name in names), fallback)
-
-
 class Cache:
     """The keys and values of one sequence, or of the beams of one: an infer request and the number of its tokens."""
 
-    def __init__(self, decoder: Decoder) -> None:
+    def __init__(self, decoder: Decoder, context: Context) -> None:
         self._decoder = decoder
+        self._context = context
         self._request = decoder.compiled.create_infer_request()
         self._tokens = np.zeros((1, 0), np.int64)
         """Without state: all tokens, which are computed again for each token."""
@@ -71,19 +95,25 @@ class Cache:
             tokens = self._tokens = np.concatenate([before, tokens], 1)
             self.length = 0
         total = self.length + tokens.shape[1]
+        positions = np.arange(self.length, total, dtype=np.int64)
         feeds: dict[str, Any] = {
             "input_ids": tokens,
             "attention_mask": np.ones((rows, total), np.int64),
-            "position_ids": np.tile(np.arange(self.length, total, dtype=np.int64), (rows, 1)),
+            "position_ids": np.tile(positions, (rows, 1)),
             "beam_idx": np.array(range(rows) if parents is None else parents, np.int32),
             "token_type_ids": np.zeros_like(tokens),
+            "cache_position": positions,
         }
-        results = self._request.infer([feeds[name] for name in self._decoder.inputs])
-        logits = results[self._decoder.logits]
+        feeds |= {name: np.repeat(value, rows, 0) for name, value in self._context.items()}
+        logits = self._logits(feeds, parents)
         self.length = total
         if logits.ndim != 3 or logits.shape[:2] != (rows, tokens.shape[1]):
             raise ExecutionError(f"expected logits [{rows},{tokens.shape[1]},vocabulary], found {list(logits.shape)}")
         return logits[:, -count:]
+
+    def _logits(self, feeds: Mapping[str, Any], parents: Sequence[int] | None) -> Array:
+        results = self._request.infer([feeds[name] for name in self._decoder.inputs])
+        return results[self._decoder.logits]
 
     def shorten(self, count: int) -> None:
         """Remove the last `count` tokens. Raises Unsupported for a cache whose layout is not recognised."""
@@ -102,3 +132,34 @@ class Cache:
                     )
                 variable.state = value[(slice(None),) * axis + (slice(kept),)]
         self.length = kept
+
+
+class PastCache(Cache):
+    """The keys and values that the first model and then `with_past` return, as `present.…`."""
+
+    def __init__(self, decoder: Decoder, with_past: CompiledModel, context: Context) -> None:
+        super().__init__(decoder, context)
+        self._first = decoder.compiled
+        self._with_past = with_past
+        self._past: dict[str, Array] = {}
+
+    def _logits(self, feeds: Mapping[str, Any], parents: Sequence[int] | None) -> Array:
+        if parents is not None:
+            self._past = {name: value[list(parents)] for name, value in self._past.items()}
+        compiled = self._with_past if self._past else self._first
+        given = {**feeds, **self._past}
+        names = input_names(compiled, tuple(given))
+        results = compiled.create_infer_request().infer([given[name] for name in names])
+        for port, value in zip(compiled.outputs, results.values(), strict=True):
+            name = next((n for n in port.names if n.startswith(PRESENT)), None)
+            if name is not None:
+                self._past[PAST + name.removeprefix(PRESENT)] = value
+        return results[logits_of(compiled)]
+
+    def shorten(self, count: int) -> None:
+        """Remove the last `count` tokens; the keys and values of the encoder's tokens stay."""
+        if count:
+            self.length -= count
+            for name, value in self._past.items():
+                if ".encoder." not in name:
+                    self._past[name] = value[(slice(None),) * AXIS + (slice(self.length),)]

@@ -12,6 +12,8 @@ from irload.errors import ReadError, Where
 T = TypeVar("T")
 
 MODEL, TOKENIZER, DETOKENIZER = "openvino_model.xml", "openvino_tokenizer.xml", "openvino_detokenizer.xml"
+ENCODER, DECODER = "openvino_encoder_model.xml", "openvino_decoder_model.xml"
+DECODER_WITH_PAST = "openvino_decoder_with_past_model.xml"
 CONFIG_BYTES = 64 << 20
 """The largest JSON file or template that is read."""
 _KINDS: dict[type, str] = {dict: "object", list: "array"}
@@ -62,6 +64,22 @@ class Folder:
         return next((n for n in found if isinstance(n, int) and n > 0), None)
 
     @property
+    def source_positions(self) -> int | None:
+        """The largest number of tokens that an encoder supports, None for relative positions (T5)."""
+        return None if "relative_attention_num_buckets" in self.config else self.positions
+
+    @property
+    def target_positions(self) -> int | None:
+        """The largest number of tokens of a decoder behind an encoder, None for relative positions (T5)."""
+        found = self.config.get("max_target_positions")
+        return found if isinstance(found, int) and found > 0 else self.source_positions
+
+    @property
+    def has_encoder(self) -> bool:
+        """True for an encoder and a decoder in separate files."""
+        return not self.has(MODEL) and self.has(ENCODER)
+
+    @property
     def end_ids(self) -> frozenset[int]:
         """The ids that end a text."""
         found = self._setting("eos_token_id")
@@ -71,7 +89,11 @@ class Folder:
     @property
     def begin_id(self) -> int | None:
         """The id that begins a text, if there is one."""
-        found = self._setting("bos_token_id")
+        return self.token_id("bos_token_id")
+
+    def token_id(self, name: str) -> int | None:
+        """The id of a special token that generation_config.json or config.json states."""
+        found = self._setting(name)
         return found if isinstance(found, int) else None
 
     @property
@@ -90,6 +112,13 @@ class Folder:
     def sentences(self) -> dict[str, Any]:
         """sentence_bert_config.json, or an empty dict."""
         return self.document("sentence_bert_config.json")
+
+    @property
+    def features(self) -> dict[str, Any]:
+        """The features of audio: preprocessor_config.json, or `feature_extractor` of processor_config.json."""
+        found = self.document("processor_config.json").get("feature_extractor")
+        nested = cast(dict[str, Any], found) if isinstance(found, dict) else {}
+        return self.document("preprocessor_config.json") or nested
 
     @property
     def longest(self) -> int | None:

@@ -3,31 +3,35 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Unpack, cast, overload
 
+import numpy as np
+
 from irload.compiling import compile_model
+from irload.core.tensor import Array
 from irload.errors import InputInvalid, IRError
 from irload.options import CompileOptions
 from irload.runtime.compiled_model import CompiledModel
 from irload.text.chat import Message, rendered
 from irload.text.decoder import Decoder
 from irload.text.folder import DETOKENIZER, MODEL, Folder
-from irload.text.sequence import Generation
-from irload.text.sequence import Sequence as Running
+from irload.text.sequence import Generation, Running
 from irload.text.settings import GenerationOptions, Settings
+from irload.text.sources import EncoderDecoder, Start, start_of_decoder
 from irload.text.streaming import TextStream
 from irload.text.tokenizer import Tokenizer
+from irload.text.windows import Windows
 
 __all__ = ["Generation", "TextGeneration"]
 
 CONCURRENT = 8
 """The most texts in progress: each has a cache."""
 
-Prompt = str | Sequence[int] | Sequence[Message]
-"""A text, the ids of one, or the messages of a conversation."""
+Prompt = str | Path | Array | Sequence[int] | Sequence[Message]
+"""A text, the ids of one, or the messages of a conversation; for a model of audio, a file or its samples."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +48,10 @@ class Progress:
 class TextGeneration:
     """The language model of a folder: openvino_model.xml, its tokenizers, and its configuration.
 
+    Or an encoder and a decoder: openvino_encoder_model.xml and openvino_decoder_model.xml, with the cache as state or
+    with openvino_decoder_with_past_model.xml. If the encoder takes `input_features` (Whisper), prompts are audio: files
+    (.wav, .npy) or arrays of samples; `language` and `task` ("transcribe", "translate") are options then.
+
     `folder`: its path. `threads`, `options`: as for `compile_model`. Each text has a separate cache, so a result does
     not depend on the other prompts. Raises ReadError for a folder without a model, Unsupported for a model that is not
     a decoder, and the errors of `compile_model`.
@@ -58,7 +66,12 @@ class TextGeneration:
 
     def __init__(self, folder: str | Path, threads: int | None = None, **options: Unpack[CompileOptions]) -> None:
         self.folder = Folder(folder)
-        self._decoder = Decoder(compile_model(self.folder.file(MODEL), threads, **options))
+        self._encoder = EncoderDecoder(self.folder, threads, options) if self.folder.has_encoder else None
+        self._decoder = (
+            Decoder(compile_model(self.folder.file(MODEL), threads, **options))
+            if self._encoder is None
+            else self._encoder.decoder
+        )
         self.tokenizer = Tokenizer(folder)
 
     @property
@@ -66,24 +79,29 @@ class TextGeneration:
         """The compiled decoder."""
         return self._decoder.compiled
 
+    @property
+    def continues(self) -> bool:
+        """True if texts continue their prompts, False for the answers of an encoder and a decoder."""
+        return self._encoder is None
+
     def __repr__(self) -> str:
         return f"<TextGeneration of {self.folder.path}>"
 
     @overload
     def generate(  # pyright: ignore[reportOverlappingOverload] - a str is a sequence of str
-        self, prompts: str | Sequence[int], **options: Unpack[GenerationOptions]
+        self, prompts: str | Path | Array | Sequence[int], **options: Unpack[GenerationOptions]
     ) -> Generation: ...
 
     @overload
     def generate(
-        self, prompts: Sequence[str] | Sequence[Sequence[int]], **options: Unpack[GenerationOptions]
+        self, prompts: Sequence[str | Path | Array] | Sequence[Sequence[int]], **options: Unpack[GenerationOptions]
     ) -> list[Generation]: ...
 
     def generate(self, prompts: Any, **options: Unpack[GenerationOptions]) -> Generation | list[Generation]:
         """The text for a prompt, or a list of texts for several: texts, or ids of tokens."""
-        single = isinstance(prompts, str) or (len(prompts) > 0 and isinstance(prompts[0], int))
+        single = isinstance(prompts, str | Path) or (len(prompts) > 0 and isinstance(prompts[0], int | np.number))
         found: dict[int, Generation] = {}
-        for progress in self.run([prompts] if single else prompts, live=False, **options):
+        for progress in self.run([prompts] if single else cast(Iterable[Prompt], prompts), live=False, **options):
             if progress.result is not None:
                 found[progress.index] = progress.result
         results = [found[k] for k in range(len(found))]
@@ -120,15 +138,14 @@ class TextGeneration:
         """
         settings = Settings.of(self.folder, **options)
         waiting = deque(enumerate(prompts))
-        running: deque[tuple[int, Running | Prompt]] = deque()
+        running: deque[tuple[int, Running | Windows | Prompt]] = deque()
         while waiting or running:
             while waiting and len(running) < CONCURRENT:
                 running.append(waiting.popleft())
             index, sequence = running.popleft()
             try:
-                if not isinstance(sequence, Running):
-                    number = index if numbers is None else numbers[index]
-                    sequence = self._started(number, self._ids(sequence), settings, live)
+                if not isinstance(sequence, Running | Windows):
+                    sequence = self._started(index if numbers is None else numbers[index], sequence, settings, live)
                 text = sequence.step()
             except IRError as error:
                 if not keep_going:
@@ -141,24 +158,27 @@ class TextGeneration:
             else:
                 yield Progress(index, text, sequence.count, sequence.result())
 
-    def _started(self, index: int, ids: list[int], settings: Settings, live: bool) -> Running:
-        positions = self.folder.positions
-        if positions is not None:
-            if len(ids) >= positions:
-                raise InputInvalid(f"the prompt has {len(ids)} tokens; the model has {positions} positions")
-            settings = replace(settings, max_tokens=min(settings.max_tokens, positions - len(ids)))
-        text = TextStream(self.tokenizer if self.folder.has(DETOKENIZER) else None, settings.stop, live=live)
-        return Running(self._decoder, ids, settings, index, text, self.folder.end_ids)
+    def _started(self, index: int, prompt: Prompt, settings: Settings, live: bool) -> Running | Windows:
+        def running(start: Start) -> Running:
+            text = TextStream(self.tokenizer if self.folder.has(DETOKENIZER) else None, settings.stop, live=live)
+            return Running(self._decoder, start, settings, index, text, self.folder.end_ids)
+
+        if self._encoder is not None and self._encoder.takes_audio:
+            return Windows(self._encoder.of_audio(prompt, settings), running)
+        if settings.language or settings.task:
+            raise InputInvalid(f"language and task are for models of audio; {self.folder.path} is not one")
+        ids = self._ids(prompt)
+        return running(start_of_decoder(self.folder, ids) if self._encoder is None else self._encoder.of_ids(ids))
 
     def _ids(self, prompt: Prompt) -> list[int]:
         """The ids of a prompt. Raises InputInvalid if there are none, and no id begins a text."""
-        if isinstance(prompt, str):
-            ids = self.tokenizer.encode(prompt)
-        elif prompt and not isinstance(prompt[0], int):
+        if isinstance(prompt, str | Path):
+            ids = self.tokenizer.encode(str(prompt))
+        elif len(prompt) > 0 and isinstance(prompt[0], Mapping):
             ids = self._conversation(cast(Sequence[Message], prompt))
         else:
             ids = [int(k) for k in cast(Sequence[int], prompt)]
-        if not ids and self.folder.begin_id is not None:
+        if not ids and self.folder.begin_id is not None and self._encoder is None:
             return [self.folder.begin_id]
         if not ids:
             raise InputInvalid("the prompt is empty, and the folder states no bos_token_id to start from")

@@ -39,6 +39,16 @@ def penalized(logits: Array, used: Iterable[int], penalty: float) -> Array:
     return changed
 
 
+def allowed(logits: Array, settings: Settings, *, first: bool) -> Array:
+    """The logits [..., vocabulary]: -inf for suppressed tokens; `first`: of the first token of a text."""
+    ids = [*settings.suppress, *(settings.begin_suppress if first else ())]
+    if not ids:
+        return logits
+    changed = logits.copy()
+    changed[..., [k for k in ids if k < logits.shape[-1]]] = -np.inf
+    return changed
+
+
 class Sampler:
     """Chooses tokens for one sequence. `stream` separates the random numbers of sequences with one seed."""
 

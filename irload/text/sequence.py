@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence as Tokens
 from collections.abc import Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -13,8 +12,9 @@ from irload.core.tensor import Array
 from irload.text.beams import beam_search
 from irload.text.decoder import Decoder
 from irload.text.lookup import Lookup
-from irload.text.sampling import Sampler, log_softmax, require_numbers
+from irload.text.sampling import Sampler, allowed, log_softmax, require_numbers
 from irload.text.settings import Settings
+from irload.text.sources import Start
 from irload.text.streaming import TextStream
 
 Finish = Literal["stop", "length"]
@@ -44,18 +44,21 @@ class Generation:
     logprobs: tuple[TokenLogprob, ...] | None = None
 
 
-class Sequence:
+class Running:
     """The generation of one text. `index` separates its random numbers from other prompts' numbers."""
 
     def __init__(
-        self, decoder: Decoder, prompt: Tokens[int], settings: Settings, index: int, text: TextStream, ends: Set[int]
+        self, decoder: Decoder, start: Start, settings: Settings, index: int, text: TextStream, ends: Set[int]
     ) -> None:
         self._decoder = decoder
-        self._prompt = list(prompt)
+        self._start = start
+        self._prompt = list(start.tokens)
+        if start.limit is not None:
+            settings = replace(settings, max_tokens=min(settings.max_tokens, start.limit))
         self._settings = settings
         self._text = text
         self._ends = ends
-        self._cache = None if settings.beams > 1 else decoder.cache()
+        self._cache = None if settings.beams > 1 else decoder.cache(start.context)
         self._sampler = Sampler(settings, index)
         self._used = dict.fromkeys(self._prompt) if settings.repetition_penalty != 1.0 else {}
         self._lookup = Lookup(self._prompt) if settings.lookup else None
@@ -87,7 +90,7 @@ class Sequence:
     def result(self) -> Generation:
         """The text, after its end."""
         logprobs = None if self._settings.logprobs is None else tuple(self._logprobs)
-        return Generation(self._text.text, tuple(self._tokens), self.finish or "length", len(self._prompt), logprobs)
+        return Generation(self._text.text, tuple(self._tokens), self.finish or "length", self._start.size, logprobs)
 
     def _guesses(self) -> list[int]:
         left = self._settings.max_tokens - len(self._tokens) - 1
@@ -97,7 +100,7 @@ class Sequence:
 
     def _chosen(self, logits: Array) -> int:
         require_numbers(logits, len(self._tokens) + 1)
-        token = self._sampler.choose(logits, self._used)
+        token = self._sampler.choose(allowed(logits, self._settings, first=not self._tokens), self._used)
         if self._settings.logprobs is not None:
             self._logprobs.append(_logprob(logits, token, self._settings.logprobs))
         return token
@@ -120,7 +123,7 @@ class Sequence:
         return text
 
     def _all_beams(self) -> str:
-        best = beam_search(self._decoder, self._prompt, self._settings, self._ends)
+        best = beam_search(self._decoder, self._start, self._settings, self._ends)
         text = ""
         for token in best.tokens:
             text += self._accept(token)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, TypedDict, Unpack
+from typing import Any, TypedDict, Unpack, cast
 
 from irload.errors import InputInvalid
 from irload.text.folder import Folder
@@ -28,6 +28,8 @@ class GenerationOptions(TypedDict, total=False):
     stop: str | Sequence[str]
     logprobs: int | None
     lookup: int
+    language: str | None
+    task: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +48,11 @@ class Settings:
     stop: tuple[str, ...] = ()
     logprobs: int | None = None
     lookup: int = 0
+    language: str | None = None
+    task: str | None = None
+    suppress: tuple[int, ...] = ()
+    """Tokens that are never chosen, and `begin_suppress`, which do not begin a text: from generation_config.json."""
+    begin_suppress: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         for name, low, high in _RANGES:
@@ -70,7 +77,7 @@ class Settings:
     @staticmethod
     def of(folder: Folder, **options: Unpack[GenerationOptions]) -> Settings:
         """The settings of a folder, changed by the options that are not None. Raises InputInvalid."""
-        unknown = options.keys() - {f.name for f in fields(Settings)}
+        unknown = options.keys() - {f.name for f in fields(Settings)} | options.keys() & _FILE_ONLY
         if unknown:
             raise TypeError(f"generation has no option {', '.join(sorted(unknown))}")
         given: dict[str, Any] = {k: v for k, v in options.items() if v is not None}
@@ -90,6 +97,7 @@ _RANGES = (
     ("logprobs", 0, math.inf),
     ("lookup", 0, math.inf),
 )
+_FILE_ONLY = {"suppress", "begin_suppress"}
 _NAMES = {
     "max_new_tokens": "max_tokens",
     "num_beams": "beams",
@@ -101,7 +109,13 @@ _SAMPLING = ("temperature", "top_k", "top_p", "min_p")
 
 def _configured(config: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
     """The settings of generation_config.json. Its sampling parameters count if it or the caller samples."""
-    found = {ours: config[theirs] for theirs, ours in _NAMES.items() if isinstance(config.get(theirs), int | float)}
+    found: dict[str, Any] = {
+        ours: config[theirs] for theirs, ours in _NAMES.items() if isinstance(config.get(theirs), int | float)
+    }
+    for theirs, ours in (("suppress_tokens", "suppress"), ("begin_suppress_tokens", "begin_suppress")):
+        ids = config.get(theirs)
+        if isinstance(ids, list):
+            found[ours] = tuple(k for k in cast(list[Any], ids) if isinstance(k, int) and k >= 0)
     stops = config.get("stop_strings")
     if stops and "stop" not in given:
         found["stop"] = (stops,) if isinstance(stops, str) else tuple(stops)

@@ -76,7 +76,8 @@ def task_of(
     neither embeds nor classifies nor generates, and the errors of `compile_model`.
     """
     compiled = None
-    if folder.modules or not any(part in name for name in folder.architectures for part in _GENERATES):
+    generates = folder.has_encoder or any(part in name for name in folder.architectures for part in _GENERATES)
+    if folder.modules or not generates:
         compiled = compile_model(folder.file(MODEL), threads, **(compile or {}))
     options = options or TextOptions()
     if compiled is None or (not folder.modules and compiled.create_infer_request().query_state()):

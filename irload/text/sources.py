@@ -1,0 +1,137 @@
+"""The start of a text: the tokens from which a decoder continues, and the outputs of an encoder for the prompt."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+
+from irload.compiling import compile_model
+from irload.core.tensor import Array
+from irload.errors import InputInvalid, Unsupported
+from irload.options import CompileOptions
+from irload.runtime.compiled_model import CompiledModel
+from irload.text.audio import as_samples, read_audio
+from irload.text.decoder import Context, Decoder, input_names
+from irload.text.folder import DECODER, DECODER_WITH_PAST, ENCODER, Folder
+from irload.text.mel import MelSpectra
+from irload.text.settings import Settings
+
+_TEXT = ("input_ids", "attention_mask")
+_AUDIO = ("input_features",)
+TASKS = ("transcribe", "translate")
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """The tokens from which the decoder continues, and the inputs that are equal for all tokens.
+
+    `size`: the number of tokens of the prompt. `limit`: the most tokens that may follow, None without a limit.
+    """
+
+    tokens: Sequence[int]
+    context: Context = field(default_factory=dict[str, Array])
+    size: int = 0
+    limit: int | None = None
+
+
+def start_of_decoder(folder: Folder, ids: Sequence[int]) -> Start:
+    """The start of a decoder without encoder. Raises InputInvalid for a prompt beyond the positions of the model."""
+    _require_positions(len(ids), folder.positions, needed=1)
+    return Start(ids, size=len(ids), limit=None if folder.positions is None else folder.positions - len(ids))
+
+
+def _require_positions(count: int, positions: int | None, needed: int = 0) -> None:
+    if positions is not None and count + needed > positions:
+        raise InputInvalid(f"the prompt has {count} tokens; the model has {positions} positions")
+
+
+class EncoderDecoder:
+    """An encoder and a decoder in separate files: for texts (T5), or for audio (Whisper).
+
+    Raises Unsupported for an encoder with other inputs, and the errors of `compile_model`.
+    """
+
+    def __init__(self, folder: Folder, threads: int | None, options: CompileOptions) -> None:
+        def compiled(name: str) -> CompiledModel:
+            return compile_model(folder.file(name), threads, **options)
+
+        self._folder = folder
+        self._encoder = compiled(ENCODER)
+        past = compiled(DECODER_WITH_PAST) if folder.has(DECODER_WITH_PAST) else None
+        self.decoder = Decoder(compiled(DECODER), past, encoded=True)
+        self._inputs = input_names(self._encoder, (*_TEXT, *_AUDIO))
+        self.takes_audio = self._inputs == _AUDIO
+        if not self.takes_audio and not set(self._inputs) <= set(_TEXT):
+            raise Unsupported(f"an encoder takes {', '.join(_TEXT)} or input_features, found {', '.join(self._inputs)}")
+
+    def of_ids(self, ids: Sequence[int]) -> Start:
+        """The start for the ids of a text. Raises InputInvalid without a token to start from."""
+        _require_positions(len(ids), self._folder.source_positions)
+        row = np.array([ids], np.int64)
+        context = self._encoded({"input_ids": row, "attention_mask": np.ones_like(row)})
+        return self._start([], {**context, "encoder_attention_mask": np.ones_like(row)}, len(ids))
+
+    def of_audio(self, audio: object, settings: Settings) -> list[Start]:
+        """One start for each 30 seconds of a file or of samples. Raises the errors of `read_audio`."""
+        spectra = MelSpectra.of(self._folder.features)
+        samples = read_audio(audio, spectra.rate) if isinstance(audio, str | Path) else as_samples(np.asarray(audio))
+        windows = range(0, len(samples), spectra.samples)
+        return [self._of_features(spectra.features(samples[k : k + spectra.samples]), settings) for k in windows]
+
+    def _of_features(self, features: Array, settings: Settings) -> Start:
+        context = self._encoded({"input_features": features})
+        return self._start(self._marks(context, settings), context, 0)
+
+    def _start(self, marks: Sequence[int], context: Context, size: int) -> Start:
+        forced = self._folder.token_id("forced_bos_token_id")
+        tokens = [self._first(), *marks, *([] if forced is None else [forced])]
+        positions = self._folder.target_positions
+        return Start(tokens, context, size, None if positions is None else max(positions - len(tokens), 1))
+
+    def _first(self) -> int:
+        named = (self._folder.token_id(name) for name in ("decoder_start_token_id", "bos_token_id"))
+        found = next((id for id in named if id is not None), None)
+        if found is None:
+            raise InputInvalid(f"{self._folder.path} states no decoder_start_token_id to start from")
+        return found
+
+    def _encoded(self, feeds: Mapping[str, Array]) -> Context:
+        results = self._encoder.create_infer_request().infer([feeds[name] for name in self._inputs])
+        return {"encoder_hidden_states": results[0]}
+
+    def _marks(self, context: Context, settings: Settings) -> list[int]:
+        """The tokens of Whisper that state language and task, and that times are not predicted."""
+        config = self._folder.generation
+        languages, tasks = _ids(config, "lang_to_id"), _ids(config, "task_to_id")
+        marks: list[int] = []
+        if languages and config.get("is_multilingual", True):
+            marks.append(self._language(context, languages, settings.language or config.get("language")))
+            task = settings.task or config.get("task") or TASKS[0]
+            if task not in tasks:
+                raise InputInvalid(f"the model has the tasks {', '.join(tasks) or 'none'}, not {task}")
+            marks.append(tasks[task])
+        elif settings.language or settings.task:
+            raise InputInvalid("language and task are for models of several languages")
+        silent = config.get("no_timestamps_token_id")
+        return [*marks, silent] if isinstance(silent, int) else marks
+
+    def _language(self, context: Context, languages: Mapping[str, int], given: Any) -> int:
+        """The token of a language; without one, the most probable token."""
+        if given is None:
+            logits = self.decoder.cache(context).extend(np.array([[self._first()]], np.int64))[0, -1]
+            return max(languages.values(), key=lambda token: logits[token])
+        found = next((id for name, id in languages.items() if name.strip("<|>") == str(given).lower()), None)
+        if found is None:
+            names = ", ".join(sorted(name.strip("<|>") for name in languages))
+            raise InputInvalid(f"the model has no language {given}; it has {names}")
+        return found
+
+
+def _ids(config: Mapping[str, Any], name: str) -> dict[str, int]:
+    found = config.get(name)
+    entries = cast(dict[str, Any], found).items() if isinstance(found, dict) else ()
+    return {key: value for key, value in entries if isinstance(value, int)}
