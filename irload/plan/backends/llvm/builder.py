@@ -5,7 +5,7 @@ Integers that are known while the code is written are Python's; arithmetic on th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
@@ -140,10 +140,12 @@ class Function:
         """A constant in LLVM's notation."""
         return typed(self, text, type)
 
-    def call(self, name: str, arguments: Sequence[int | Value]) -> None:
-        """Call a function of this module."""
-        convention = "fastcc " if name != "kernel" else ""
-        self.emit(f"call {convention}void @{name}({', '.join(self._typed(a) for a in arguments)})")
+    def call(self, name: str, arguments: Mapping[str, int | Value], write: Callable[[Function], None]) -> None:
+        """Call a function of this module, with `arguments` by name of the parameter. The first call writes its body."""
+        if not self.module.has(name):
+            parameters = [f"{'i64' if isinstance(a, int) else a.type} {n}" for n, a in arguments.items()]
+            write(self.module.function(name, parameters))
+        self.emit(f"call fastcc void @{name}({', '.join(map(self._typed, arguments.values()))})")
 
     def _typed(self, value: int | Value) -> str:
         return f"i64 {value}" if isinstance(value, int) else f"{value.type} {value}"

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar
+from functools import partial
+from typing import ClassVar
 
 from irload.plan.backends.llvm import tiles
 from irload.plan.backends.llvm.builder import AnyInt, Function, Pointer, Vec
@@ -19,15 +20,12 @@ from irload.record import record
 
 OPERANDS = ("gates", "target", "cell", "own", "bias", "y")
 """A panel reads its gates, cell, state and bias besides the sums; it writes the target, the state, the cell and y."""
-PARAMETERS = (*(f"ptr {p}" for p in OPERANDS), "i64 gates_row", "i64 y_row")
-"""The parameters of a function for a tile of a panel; the rows of gates and of y are numbers."""
-
 MOST_TILES = 6
 """Tiles of sums of a panel; one more holds the state, and one the weights."""
 _STATE, _WEIGHTS = MOST_TILES, MOST_TILES + 1
 
 WriteRow = Callable[[Function, int, list[Vec]], None]
-"""Computes the state of row `r` of a tile from its sums, in a function with PARAMETERS."""
+"""Computes the state of row `r` of a tile from its sums, in a function with these OPERANDS."""
 
 
 @record()
@@ -69,10 +67,10 @@ class Panel:
     memory: Pointer
     write_row: WriteRow
 
-    def arguments(self, sample: AnyInt) -> list[Any]:
-        """Arguments for PARAMETERS, from a sample on."""
+    def arguments(self, sample: AnyInt) -> dict[str, AnyInt | Pointer]:
+        """The OPERANDS from a sample on, and the bytes between rows of gates and of y."""
         moved = [p + sample * n for p, n in zip(self.operands, self.strides, strict=True)]
-        return [*moved, self.strides[0], self.strides[-1]]
+        return {**dict(zip(OPERANDS, moved, strict=True)), "gates_row": self.strides[0], "y_row": self.strides[-1]}
 
 
 @record()
@@ -128,21 +126,17 @@ class StateSums:
         most = panel.packed.rows
         whole = panel.samples // most * most
         for rows, first, last in ((most, 0, whole), (1, whole, panel.samples))[: min(most, 2)]:
-            name = self._function(f, panel, rows, row)
             for sample in f.range(first, last, rows):
-                f.call(name, [panel.source + sample * row, panel.weights, *panel.arguments(sample)])
+                places = {"h": panel.source + sample * row, "w": panel.weights, **panel.arguments(sample)}
+                f.call(f"{panel.name}_{rows}", places, partial(self._write_tile, panel=panel, rows=rows, row=row))
 
-    def _function(self, caller: Function, panel: Panel, rows: int, row: int) -> str:
-        """The name of the function for a tile."""
-        name, width = f"{panel.name}_{rows}", panel.packed.panel
-        if not caller.module.has(name):
-            f = caller.module.function(name, ["ptr h", "ptr w", *PARAMETERS])
-            own = tuple(TileRow(r * row) for r in range(rows))
-            tile = RegisterTile(own, width, width, (Level(self.words, 4),), dot=vector_dot(self.element))
-            sums = write_sums(f, tile, f["h"], f["w"], {})
-            for r in range(rows):
-                panel.write_row(f, r, sums[r * width : (r + 1) * width])
-        return name
+    def _write_tile(self, f: Function, panel: Panel, rows: int, row: int) -> None:
+        """Write the function for a tile."""
+        width, own = panel.packed.panel, tuple(TileRow(r * row) for r in range(rows))
+        tile = RegisterTile(own, width, width, (Level(self.words, 4),), dot=vector_dot(self.element))
+        sums = write_sums(f, tile, f["h"], f["w"], {})
+        for r in range(rows):
+            panel.write_row(f, r, sums[r * width : (r + 1) * width])
 
 
 @record()
@@ -201,34 +195,28 @@ class TileStateSums(StateSums):
         return Tiles(f, memory + self._sums)
 
     def write(self, f: Function, panel: Panel, row: int) -> None:
-        f.call(self._sum_function(f, panel, row), [panel.source, panel.weights, panel.memory])
-        name = self._state_function(f, panel)
+        count = panel.packed.panel
+        places = {"h": panel.source, "w": panel.weights, "sums": panel.memory}
+        f.call(f"sum{count}", places, lambda own: self._write_sum(own, count, row))
+
+        def write_state(own: Function) -> None:
+            panel.write_row(own, 0, [own.load(own["sums"], tile * tiles.BYTES) for tile in range(count)])
+
         for sample in f.range(0, panel.samples):
-            sums = panel.memory + sample * (panel.packed.panel * tiles.BYTES)
-            f.call(name, [sums, *panel.arguments(sample)])
+            sums = panel.memory + sample * (count * tiles.BYTES)
+            f.call(panel.name, {"sums": sums, **panel.arguments(sample)}, write_state)
 
-    def _sum_function(self, caller: Function, panel: Panel, row: int) -> str:
-        """The function for the sums of a panel of all samples, the same for all panels of a phase."""
-        name, count = f"sum{panel.packed.panel}", panel.packed.panel
-        if not caller.module.has(name):
-            f = caller.module.function(name, ["ptr h", "ptr w", "ptr sums"])
-            registers = self._registers(f, f["sums"])
+    def _write_sum(self, f: Function, count: int, row: int) -> None:
+        """Write the function for the sums of a panel of all samples, the same for all panels of a phase."""
+        registers = self._registers(f, f["sums"])
+        for tile in range(count):
+            registers.zero(tile)
+        for at in f.range(0, self.chunks):
+            registers.load(_STATE, f["h"] + at * tiles.BYTES, row)
             for tile in range(count):
-                registers.zero(tile)
-            for at in f.range(0, self.chunks):
-                registers.load(_STATE, f["h"] + at * tiles.BYTES, row)
-                for tile in range(count):
-                    # weights bypass the L1 cache: a state of 256 takes 0.53 ms, else 0.56
-                    weights = f["w"] + (at * (count * tiles.NBYTES) + tile * tiles.NBYTES)
-                    registers.load(_WEIGHTS, weights, tiles.BYTES, once=True)
-                    registers.dot(tile, _STATE, _WEIGHTS)
-            for tile in range(count):
-                registers.store(tile, f["sums"] + tile * tiles.BYTES, count * tiles.BYTES)
-        return name
-
-    def _state_function(self, caller: Function, panel: Panel) -> str:
-        """The function for the new state of one sample."""
-        if not caller.module.has(panel.name):
-            f = caller.module.function(panel.name, ["ptr sums", *PARAMETERS])
-            panel.write_row(f, 0, [f.load(f["sums"], tile * tiles.BYTES) for tile in range(panel.packed.panel)])
-        return panel.name
+                # weights bypass the L1 cache: a state of 256 takes 0.53 ms, else 0.56
+                weights = f["w"] + (at * (count * tiles.NBYTES) + tile * tiles.NBYTES)
+                registers.load(_WEIGHTS, weights, tiles.BYTES, once=True)
+                registers.dot(tile, _STATE, _WEIGHTS)
+        for tile in range(count):
+            registers.store(tile, f["sums"] + tile * tiles.BYTES, count * tiles.BYTES)

@@ -7,7 +7,7 @@ of a row, some of whose taps are padding, have separate code.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import prod
 from typing import ClassVar
@@ -167,37 +167,36 @@ class SlidingWindows(Kernel):
         ]
         for index in f.range(f["begin"], f["end"]):
             sample, (part, u, v) = digits(f, index, (shares, sizes[0][1], sizes[1][1]))
-            taps: list[AnyInt] = []
-            for axis, at, size in zip(self.axes, (u, v), sizes, strict=False):
-                taps += emit_taps(f, axis, at, size[0])
+            given: dict[str, AnyInt | Pointer] = {"table": pointers[tensors]} if self.how.has_table else {}
+            for name, axis, at, size in zip(("plane", "row"), self.axes, (u, v), sizes, strict=False):
+                given[name], given[f"{name}s"] = emit_taps(f, axis, at, size[0])
             first_tap = [at * axis.stride - axis.begin for axis, at in zip(self.axes, (u, v, 0), strict=True)]
             places = [(sample, 0, *first_tap)] + [(sample, 0, u, v, 0)] * (tensors - 1)
             rows = [p + offset(f, s, at) for p, s, at in zip(pointers, strides, places, strict=False)]
-            pitches = [axis.dilation * strides[0][2 + k] for k, axis in enumerate(self.axes[:2])]
+            steps = {name: self.axes[k].dilation * strides[0][2 + k] for k, name in enumerate(("down", "across"))}
+            steps |= {f"column{k}": along for k, (*_, along) in enumerate(strides)}
             first = part * share
             last = f.minimum(first + share, channels)
-            columns = [along for *_, along in strides]
-            self._write_row(f, [*rows, *pointers[tensors:]], (first, last), taps, [*pitches, *columns], *sizes[2])
+            self._write_row(f, rows, (first, last), given, steps, *sizes[2])
 
     def _write_row(
         self,
         f: Function,
         pointers: list[Pointer],
         channels: tuple[AnyInt, AnyInt],
-        taps: list[AnyInt],
-        pitches: list[AnyInt],
+        given: Mapping[str, AnyInt | Pointer],
+        steps: Mapping[str, AnyInt],
         size: AnyInt,
         count: AnyInt,
     ) -> None:
         """Write `count` windows of a row over `size` columns, for channels first…last−1.
 
-        `pointers`: the data at the first of the planes and rows that are `taps`, and the results and operands of the
-        first window, all at channel 0; then the table. `pitches`: the bytes between planes and rows that neighbouring
-        taps read, and between columns of each tensor.
+        `pointers`: the data at the first of the planes and rows that are taps, and the results and operands of the
+        first window, all at channel 0. `given`: the table and the taps. `steps`: the bytes between planes and between
+        rows that neighbouring taps read, and between columns of each tensor.
         """
         width, step, (first, last) = self.axes[2], self.vectors * self.lanes, channels
         whole = last // step * step
-        columns = pitches[2:]
 
         def windows(tail: int) -> Iterator[tuple[AnyInt, Sequence[range] | None]]:
             if self.unrolled:
@@ -208,11 +207,13 @@ class SlidingWindows(Kernel):
 
         def write_channels(tail: int, first: AnyInt, last: AnyInt) -> None:
             for at, valid in windows(tail):
-                steps = [at * width.stride, *[at] * (len(columns) - 1)]
-                moved = [p + step * column for p, step, column in zip(pointers, steps, columns, strict=False)]
-                along = () if valid is not None else emit_taps(f, width, at, size)
-                arguments = [*moved, *pointers[len(columns) :], *taps, first, last, *pitches, *along]
-                f.call(WindowBlock(self, valid, tail).function(f), arguments)
+                places: dict[str, AnyInt | Pointer] = {}
+                for k, pointer in enumerate(pointers):
+                    places[f"tensor{k}"] = pointer + (at if k else at * width.stride) * steps[f"column{k}"]
+                arguments = {**places, **given, "channel": first, "channels": last, **steps}
+                if valid is None:
+                    arguments["tap"], arguments["taps"] = emit_taps(f, width, at, size)
+                WindowBlock(self, valid, tail).call(f, arguments)
 
         if self.channels >= step:
             write_channels(0, first, whole)

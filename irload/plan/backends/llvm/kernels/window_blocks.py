@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from irload.ops.sliding import WindowAxis
@@ -28,18 +28,11 @@ class WindowBlock:
         self._tail = tail
         self._windows = 1 if taps is None else len(taps)
 
-    def function(self, caller: Function) -> str:
-        """The name of the function, written when it is first needed."""
-        taps, kernel = self._taps, self._kernel
+    def call(self, f: Function, arguments: Mapping[str, AnyInt | Pointer]) -> None:
+        """Call the function, which is written when it is first needed."""
         name = "tail" if self._tail else "windows"
-        name += "" if taps is None else "".join(f"_{valid.start}_{valid.stop}" for valid in taps)
-        if not caller.module.has(name):
-            pointers = [f"ptr tensor{k}" for k in range(len(kernel.strides))] + ["ptr table"] * kernel.how.has_table
-            bounds = ["plane", "planes", "row", "rows", "channel", "channels", "down", "across"]
-            bounds += [f"column{k}" for k in range(len(kernel.strides))]
-            bounds += ["tap", "taps"] if taps is None else []
-            self._write(caller.module.function(name, [*pointers, *(f"i64 {bound}" for bound in bounds)]))
-        return name
+        name += "" if self._taps is None else "".join(f"_{valid.start}_{valid.stop}" for valid in self._taps)
+        f.call(name, arguments, self._write)
 
     def _write(self, f: Function) -> None:
         kernel = self._kernel

@@ -112,14 +112,11 @@ class Winograd(Kernel):
         strides = [(next(varying), s[1], next(varying), s[3]) for s in (self.x, self.y, *self.operands)]
         zeros, table, square, inputs = (f["scratch"] + place for place in self._offsets)
         sums, products = inputs + pitches[0] * MATRICES, self._products
-        self._write_inputs(f)
-        self._write_outputs(f)
-        products.write_tiles(f)
         padding = f.zero("i32").constant(int.from_bytes(bytes([self.zero_point] * 4), "little", signed=True))
         for at in f.range(0, products.deep, self.lanes):
             f.store(padding, zeros, at * 4)
 
-        def position(tile: Int) -> tuple[AnyInt, AnyInt, AnyInt]:
+        def place_of(tile: Int) -> tuple[AnyInt, AnyInt, AnyInt]:
             """The sample of a tile, and its first row and column of outputs."""
             sample, (down, across) = digits(f, tile, [(n + 3) // 4 for n in outputs])
             return sample, down * 4, across * 4
@@ -128,26 +125,33 @@ class Winograd(Kernel):
             first = index * tiles
             last = f.minimum(first + tiles, count)
             for tile in f.range(first, last):
-                sample, top, left = position(tile)
+                sample, top, left = place_of(tile)
                 top, left = top - self.begin[0], left - self.begin[1]
                 source = x + offset(f, strides[0], (sample, 0, top, left))
                 target = inputs + (tile - first) * (products.deep * 4)
-                f.call("inputs", [source, target, zeros, table, square, top, left, *sizes, strides[0][2], pitches[0]])
+                places = {"x": source, "v": target, "zeros": zeros, "table": table, "square": square}
+                position = {"top": top, "left": left, "height": sizes[0], "width": sizes[1]}
+                steps = {"stride": strides[0][2], "pitch": pitches[0]}
+                f.call("inputs", {**places, **position, **steps}, self._write_inputs)
             products.write(f, (inputs, w, sums), pitches, last - first)
             for tile in f.range(first, last):
-                sample, top, left = position(tile)
-                results = [
-                    p + offset(f, s, (sample, 0, top, left)) for p, s in zip((y, *operands), strides[1:], strict=True)
-                ]
-                shape = [f.minimum(n - at, 4) for n, at in zip(outputs, (top, left), strict=True)]
+                sample, top, left = place_of(tile)
+                results: dict[str, AnyInt | Pointer] = {}
+                for name, pointer, steps in zip(self._results, (y, *operands), strides[1:], strict=True):
+                    results[name] = pointer + offset(f, steps, (sample, 0, top, left))
+                results |= {f"stride_{name}": steps[2] for name, steps in zip(self._results, strides[1:], strict=True)}
+                rows, columns = (f.minimum(n - at, 4) for n, at in zip(outputs, (top, left), strict=True))
                 source = sums + (tile - first) * (products.wide * 4)
-                f.call("outputs", [source, square, pitches[1], *shape, *results, *(s[2] for s in strides[1:])])
+                given = {"m": source, "square": square, "pitch": pitches[1], "rows": rows, "columns": columns}
+                f.call("outputs", {**given, **results}, self._write_outputs)
 
-    def _write_inputs(self, caller: Function) -> None:
+    @property
+    def _results(self) -> list[str]:
+        """The parameters for y and the operands."""
+        return ["y", *(f"operand{k}" for k in range(len(self.operands)))]
+
+    def _write_inputs(self, f: Function) -> None:
         """The function that transforms the inputs of the tile at row `top` and column `left`: columns, then rows."""
-        pointers = ["ptr x", "ptr v", "ptr zeros", "ptr table", "ptr square"]
-        numbers = ["top", "left", "height", "width", "stride", "pitch"]
-        f = caller.module.function("inputs", [*pointers, *(f"i64 {name}" for name in numbers)])
         for i in f.range(0, 6):
             on_map = (f["top"] + i).below(f["height"])
             for j in f.range(0, 6):
@@ -168,12 +172,8 @@ class Winograd(Kernel):
                 for j, value in enumerate(transform_inputs([f.load(vectors, nbytes * j) for j in range(6)])):
                     f.store(value, target, f["pitch"] * j)
 
-    def _write_outputs(self, caller: Function) -> None:
+    def _write_outputs(self, f: Function) -> None:
         """The function that transforms the sums of a tile, `rows` × `columns` of whose outputs are on the map."""
-        names = ["y", *(f"operand{k}" for k in range(len(self.operands)))]
-        parameters = ["ptr m", "ptr square", "i64 pitch", "i64 rows", "i64 columns"]
-        parameters += [*(f"ptr {name}" for name in names), *(f"i64 stride_{name}" for name in names)]
-        f = caller.module.function("outputs", parameters)
         nbytes = 4 * self.lanes
         line = f["square"] + MATRICES * nbytes
         for at, count in each_vector(f, self.channels):
@@ -183,7 +183,7 @@ class Winograd(Kernel):
                     return f[name] + (at * strides[1] + i * f[f"stride_{name}"] + j * strides[3])
 
                 values = [f.load(line, j * nbytes)]
-                for name, strides, element in zip(names[1:], self.operands, self.elements[2:], strict=True):
+                for name, strides, element in zip(self._results[1:], self.operands, self.elements[2:], strict=True):
                     values.append(read(f, place(name, strides), 0, strides[1], count, element))
                 (result,) = evaluate(f, self.epilogue, values)
                 write(f, result, place("y", self.y), 0, self.y[1], count, self.elements[1])

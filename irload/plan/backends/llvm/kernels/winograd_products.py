@@ -5,6 +5,8 @@ They are not `Product` kernels, since a block of tiles is transformed, multiplie
 
 from __future__ import annotations
 
+from functools import partial
+
 from irload.plan.backends.llvm.builder import AnyInt, Function, Pointer
 from irload.plan.backends.llvm.target import LINE
 from irload.plan.backends.llvm.tile import Level, RegisterTile, TileRow, write_sums
@@ -43,15 +45,13 @@ class WinogradProducts:
         """Cache lines of the next panel that each iteration of a register tile prefetches."""
         return -(-UNROLL * self.vectors * self.lanes * 4 // (LINE * self.spread))
 
-    def write_tiles(self, caller: Function) -> None:
-        """Write the functions of the register tiles."""
-        for rows in {self.rows, self._lower}:
-            f = caller.module.function(f"product{rows}", ["ptr x", "ptr w", "ptr ahead", "ptr y"])
-            data = tuple(TileRow(k * self.deep * 4) for k in range(rows))
-            tile = RegisterTile(data, self.vectors, self.vectors, (Level(self.depth, 4),), self._ahead)
-            for k, value in enumerate(write_sums(f, tile, f["x"], f["w"], {}, f["ahead"])):
-                row, vector = divmod(k, self.vectors)
-                f.store(value, f["y"], row * self.wide * 4 + vector * f.target.bytes)
+    def _write_tile(self, f: Function, rows: int) -> None:
+        """Write the function of a register tile."""
+        data = tuple(TileRow(k * self.deep * 4) for k in range(rows))
+        tile = RegisterTile(data, self.vectors, self.vectors, (Level(self.depth, 4),), self._ahead)
+        for k, value in enumerate(write_sums(f, tile, f["x"], f["w"], {}, f["ahead"])):
+            row, vector = divmod(k, self.vectors)
+            f.store(value, f["y"], row * self.wide * 4 + vector * f.target.bytes)
 
     def write(
         self, f: Function, pointers: tuple[Pointer, Pointer, Pointer], pitches: tuple[AnyInt, AnyInt], count: AnyInt
@@ -72,7 +72,8 @@ class WinogradProducts:
                     at = line * rows + (taller if rows < self.rows else 0)
                     ahead = weights + (line * prefetched + panel_bytes)
                     result = target + at * (self.wide * 4)
-                    f.call(f"product{rows}", [data + at * (self.deep * 4), weights, ahead, result])
+                    places = {"x": data + at * (self.deep * 4), "w": weights, "ahead": ahead, "y": result}
+                    f.call(f"product{rows}", places, partial(self._write_tile, rows=rows))
 
     @property
     def _lower(self) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from math import prod
@@ -193,10 +193,8 @@ class Product(Contraction):
 
     def _begin_panel(self, f: Function, pointers: Sequence[Pointer], panel: Int, part: AnyInt) -> None:
         if self.widens:
-            name = "widen"
-            if not f.module.has(name):
-                self._part.write(f.module.function(name, ["ptr panel", "ptr to", "i64 part"]))
-            f.call(name, [pointers[1] + panel * self._panel_bytes, f["scratch"], part])
+            source = pointers[1] + panel * self._panel_bytes
+            f.call("widen", {"panel": source, "to": f["scratch"], "part": part}, self._part.write)
 
     def _block_size(self, f: Function, begin: AnyInt, end: AnyInt, numbers: list[Int]) -> AnyInt:
         own = end - begin
@@ -224,11 +222,16 @@ class Product(Contraction):
         panel = weights + w
         if self.widens:
             panel = f["scratch"] + turn.part * -self._part.nbytes
-        places = [self.x.place(f, x, outer, column, channel), panel]
-        places.append(weights + w + self._next_panel(f, turn) if self._ahead else panel)
-        results = zip((y, *operands), (self.y, *self.operands), strict=True)
-        places += [access.place(f, pointer, outer, column, channel) for pointer, access in results]
-        self._dispatch(f, q, turn.panel, ends, [*places, *bounds])
+        places: dict[str, AnyInt | Pointer] = {"x": self.x.place(f, x, outer, column, channel), "w": panel}
+        places["ahead"] = weights + w + self._next_panel(f, turn) if self._ahead else panel
+        for name, pointer, access in zip(self._results, (y, *operands), (self.y, *self.operands), strict=True):
+            places[name] = access.place(f, pointer, outer, column, channel)
+        self._dispatch(f, q, turn.panel, ends, {**places, **bounds})
+
+    @property
+    def _results(self) -> list[str]:
+        """The parameters for y and the operands."""
+        return ["y", *(f"operand{k}" for k in range(len(self.operands)))]
 
     def _next_panel(self, f: Function, turn: Turn) -> AnyInt:
         """The offset at which a unit prefetches the next group of panels, of which compressed ones are short."""
@@ -239,9 +242,9 @@ class Product(Contraction):
             offset = f.minimum(offset, part)
         return offset + turn.part * part + self._group_bytes
 
-    def _bounds(self, f: Function, turn: Turn, outer: list[AnyInt]) -> list[AnyInt]:
+    def _bounds(self, f: Function, turn: Turn, outer: list[AnyInt]) -> dict[str, AnyInt]:
         """The part of a split sum, then the turns of the `_limited` levels."""
-        bounds: list[AnyInt] = [turn.part] if self.split else []
+        bounds: dict[str, AnyInt] = {"part": turn.part} if self.split else {}
         for k in self._limited:
             level = self.levels[k]
             low, high = 0, level.count
@@ -249,11 +252,11 @@ class Product(Contraction):
                 low, high = emit_taps(f, level.windows, outer[level.axis], level.windows.size)
             if k == 0 and self.split:
                 low, high = f.maximum(low, turn.part), f.minimum(high, turn.part + 1)
-            bounds += [low, high]
+            bounds |= {f"first{k}": low, f"last{k}": high}
         return bounds
 
     def _dispatch(
-        self, f: Function, q: AnyInt, group: Int, ends: Sequence[AnyInt], arguments: list[AnyInt | Pointer]
+        self, f: Function, q: AnyInt, group: Int, ends: Sequence[AnyInt], arguments: Mapping[str, AnyInt | Pointer]
     ) -> None:
         """Call the function for the rows of a tile, and for a whole group of channels or the last one."""
         full = self.vectors * self.lanes
@@ -261,11 +264,11 @@ class Product(Contraction):
         for rows in first_above(f, q, self._kinds(ends)):
             if whole and rest:
                 with f.when(f.equal(group, whole)):
-                    f.call(self._function(f, rows, rest), arguments)
+                    self._call(f, rows, rest, arguments)
                 with f.otherwise():
-                    f.call(self._function(f, rows, full), arguments)
+                    self._call(f, rows, full, arguments)
             else:
-                f.call(self._function(f, rows, full if whole else rest), arguments)
+                self._call(f, rows, full if whole else rest, arguments)
 
     def _kinds(self, ends: Sequence[AnyInt]) -> list[tuple[AnyInt, tuple[TileRow, ...]]]:
         """Tiles of a line that run the same code: where they end, and their rows. The last ones end with the line."""
@@ -285,27 +288,21 @@ class Product(Contraction):
             found.append((q + 1, rows))
         return found
 
-    def _function(self, f: Function, rows: tuple[TileRow, ...], channels: int) -> str:
-        """The name of the function for these rows, written on first use."""
+    def _call(
+        self, f: Function, rows: tuple[TileRow, ...], channels: int, arguments: Mapping[str, AnyInt | Pointer]
+    ) -> None:
+        """Call the function for these rows."""
         taps = [f"{row.valid.start}.{row.valid.stop}" for row in rows if row.valid is not None]
         name = "_".join(["tile", str(len(rows)), *taps, str(channels)])
-        if not f.module.has(name):
-            names = [f"operand{k}" for k in range(len(self.operands))]
-            parameters = [f"ptr {n}" for n in ("x", "w", "ahead", "y", *names)]
-            parameters += ["i64 part"] if self.split else []
-            parameters += [f"i64 {end}{k}" for k in self._limited for end in ("first", "last")]
-            own = f.module.function(name, parameters)
-            self._write_tile(own, rows, channels, {k: (own[f"first{k}"], own[f"last{k}"]) for k in self._limited})
-        return name
+        f.call(name, arguments, lambda own: self._write_tile(own, rows, channels))
 
-    def _write_tile(
-        self, f: Function, rows: tuple[TileRow, ...], channels: int, bounds: dict[int, tuple[AnyInt, AnyInt]]
-    ) -> None:
+    def _write_tile(self, f: Function, rows: tuple[TileRow, ...], channels: int) -> None:
+        bounds = {k: (f[f"first{k}"], f[f"last{k}"]) for k in self._limited}
         vectors = -(-channels // self.lanes)
         dot = replace(self.dot, weights=None) if self.widens else self.dot
         tile = RegisterTile(rows, vectors, self.panel, self.levels, self._ahead, dot)
-        operands = [(f[f"operand{k}"], access) for k, access in enumerate(self.operands)]
-        results = TileResults(self.epilogue, len(rows), channels, (f["y"], self.y), operands)
+        y, *operands = zip(map(f.__getitem__, self._results), (self.y, *self.operands), strict=True)
+        results = TileResults(self.epilogue, len(rows), channels, y, operands)
         results.ask(f)
 
         def sums(start: Sequence[Vec]) -> list[Vec]:

@@ -78,7 +78,9 @@ class TileProduct(TileBlocks):
         weights, strips, sources, results = self._places(f, turn, sizes)
         ahead = self._ahead(f, turn, weights, sizes.lines)
         weights = weights + turn.panel * self.panel_bytes
-        f.call(self._sum_function(f), [*sources, weights, ahead, sizes.lines, f["scratch"]])
+        rows = {f"x{k}": source for k, source in enumerate(sources)}
+        places = {"w": weights, "ahead": ahead, "lines": sizes.lines, "scratch": f["scratch"]}
+        f.call("sum", {**rows, **places}, self._write_sum)
         self._results.place(f, f["scratch"], turn.panel, strips, results)
 
     def _places(self, f: Function, turn: Turn, sizes: _Sizes) -> tuple[Pointer, AnyInt, list[Pointer], list[Pointer]]:
@@ -152,15 +154,8 @@ class TileProduct(TileBlocks):
         offsets = [self.chunks.offset(chunk) + tap for chunk in range(self.chunks.count) for tap in self.taps]
         return f.load_int(f.table("offsets", offsets), step * 8)
 
-    def _sum_function(self, f: Function) -> str:
-        """The function that sums one block."""
-        name = "sum"
-        if not f.module.has(name):
-            parameters = [*(f"ptr x{k}" for k in range(self.height)), "ptr w", "ptr ahead", "i64 lines", "ptr scratch"]
-            self._write_sum(f.module.function(name, parameters))
-        return name
-
     def _write_sum(self, f: Function) -> None:
+        """Write the function that sums one block."""
         memory, results, registers = f["scratch"], self._results, self._registers(f)
         waiting = results.waiting(f, memory)
         rows = self.height * self.rows

@@ -101,27 +101,24 @@ class Results:
         """Store the results of the waiting rows first…stop−1."""
         record = self._record(f, memory)
 
-        arguments = [record, first, stop]
+        arguments = {"record": record, "first": first, "stop": stop}
+
+        def call(channels: int) -> None:
+            f.call(f"finish{channels}", arguments, lambda own: self._write(own, channels))
+
         if self._differ:
             with f.when(f.differ(f.load_int(record, _IS_LAST), 0)):
-                f.call(self._function(f, self._rest), arguments)
+                call(self._rest)
             with f.otherwise():
-                f.call(self._function(f, self._lanes), arguments)
+                call(self._lanes)
         else:
-            f.call(self._function(f, self._rest), arguments)
+            call(self._rest)
 
     def _record(self, f: Function, memory: Pointer) -> Pointer:
         return memory + 2 * self._sums
 
-    def _function(self, f: Function, channels: int) -> str:
-        """The function for panels of `channels`."""
-        name = f"finish{channels}"
-        if not f.module.has(name):
-            parameters = ["ptr record", "i64 first", "i64 stop"]
-            self._write(f.module.function(name, parameters), channels)
-        return name
-
     def _write(self, f: Function, channels: int) -> None:
+        """Write the function for panels of `channels`."""
         sums = f.load_pointer(f["record"], _SUMS)
         for index in f.range(f["first"], f["stop"]):
             tile, r = divmod(index, self.rows)
