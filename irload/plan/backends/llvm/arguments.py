@@ -33,13 +33,13 @@ class Arguments:
         self._skip(count)
         return found
 
-    def integers(self, count: int) -> list[AnyInt]:
+    def integers(self, count: int) -> list[Int]:
         """Numbers of 64 bits."""
-        found: list[AnyInt] = [self._f.load_int(self._next, WORD * k) for k in range(count)]
+        found = [self._f.load_int(self._next, WORD * k) for k in range(count)]
         self._skip(count)
         return found
 
-    def integer(self) -> AnyInt:
+    def integer(self) -> Int:
         """One number of 64 bits."""
         (found,) = self.integers(1)
         return found
@@ -57,6 +57,11 @@ class Arguments:
             return self.integer() if number == ANY else number
 
         return [Loop(known(axis.size), tuple(known(s) for s in axis.strides)) for axis in axes]
+
+    @property
+    def rest(self) -> Pointer:
+        """The address of the next argument."""
+        return self._next
 
     def table(self, tensors: int) -> Table:
         """Any number of axes, listed by `axes.table`."""

@@ -11,6 +11,7 @@ from typing import ClassVar
 
 from irload.core.tensor import Array
 from irload.plan.backends.llvm import bfloat16
+from irload.plan.backends.llvm.arguments import Arguments
 from irload.plan.backends.llvm.builder import AnyInt, Function, Pointer, Vec
 from irload.plan.backends.llvm.elements import F32, SIZES
 from irload.plan.backends.llvm.kernel import Kernel
@@ -108,14 +109,13 @@ class _Writer:
 
     def __init__(self, f: Function, kernel: Pack) -> None:
         self.f, self.kernel, self.packing, self.size = f, kernel, kernel.packing, SIZES[kernel.source]
-        self.pointers = [f.load_pointer(f["arguments"], 8 * k) for k in range(3 if kernel.is_scattered else 2)]
-        start, rank = len(self.pointers), len(kernel.outer)
-        numbers = [f.load_int(f["arguments"], 8 * (start + k)) for k in range(8 + max(2 * rank - 1, 0))]
-        self.rows, self.columns, row, column, self.unit, self.blocks, self.panels, self.panel, *outer = numbers
+        given, rank = Arguments(f), len(kernel.outer)
+        self.pointers = given.pointers(3 if kernel.is_scattered else 2)
+        self.rows, self.columns, row, column, self.unit, self.blocks, self.panels, self.panel = given.integers(8)
         self.row: AnyInt = kernel.steps[0] or row
         self.column: AnyInt = kernel.steps[1] or column
-        self.strides = outer[:rank]
-        self.sizes: list[AnyInt] = [0, *outer[rank:]] if rank else []
+        self.strides = given.integers(rank)
+        self.sizes: list[AnyInt] = [0, *given.integers(rank - 1)] if rank else []
 
     def write(self) -> None:
         f = self.f

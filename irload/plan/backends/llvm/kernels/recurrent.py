@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from irload.plan.backends.llvm.arguments import Arguments
 from irload.plan.backends.llvm.builder import AnyInt, Function, Int, Pointer, Vec
 from irload.plan.backends.llvm.elements import BF16, F32, SIZES
 from irload.plan.backends.llvm.expressions import evaluate, expression_cycles
@@ -124,14 +125,12 @@ class _Steps:
     def __init__(self, f: Function, kernel: Recurrence) -> None:
         self.f, self.kernel = f, kernel
         phases, states = len(kernel.phases), len(kernel.states)
-        pointers = [f.load_pointer(f["arguments"], 8 * k) for k in range(3 + phases + states)]
-        self.gates, self.weights = pointers[0], pointers[1 : 1 + phases]
-        self.inner, self.y, *self.ends = pointers[1 + phases :]
-        self.numbers = f["arguments"] + 8 * len(pointers)
-        sizes = [f.load_int(self.numbers, 8 * k) for k in range(6 + 2 * states)]
-        self.blocks, self.batch, self.length, *self.y_strides = sizes[:6]
-        self.strides = [(sizes[6 + 2 * k], sizes[7 + 2 * k], s[2]) for k, s in enumerate(kernel.states)]
-        self.first = self.numbers + 8 * len(sizes)
+        given = Arguments(f)
+        (self.gates,), self.weights = given.pointers(1), given.pointers(phases)
+        self.inner, self.y, *self.ends = given.pointers(2 + states)
+        self.blocks, self.batch, self.length, *self.y_strides = given.integers(6)
+        self.strides = [(given.integer(), given.integer(), s[2]) for s in kernel.states]
+        self.first = given.rest
         block, row = kernel.sums.block, kernel.row
         self.own, self.cell = (f["scratch"] + k * block * kernel.pitch for k in range(2))
         self.read = [f["scratch"] + (kernel.kept + k * block * row) for k in range(3)]

@@ -14,6 +14,7 @@ from typing import ClassVar
 
 from irload.core.tensor import Array
 from irload.ops.sliding import WindowAxis
+from irload.plan.backends.llvm.arguments import Arguments
 from irload.plan.backends.llvm.builder import AnyInt, Function, Pointer, Vec
 from irload.plan.backends.llvm.elements import SIZES, elements_of, is_contiguous
 from irload.plan.backends.llvm.kernel import Kernel
@@ -126,8 +127,8 @@ class SlidingWindows(Kernel):
 
     @property
     def numbers(self) -> tuple[int, ...]:
-        sizes = [n for axis in self.axes for n in (axis.size, axis.count)]
-        strides = [stride for strides in self.strides for stride in strides]
+        sizes = [n for axis in self.axes if not is_fixed(axis) for n in (axis.size, axis.count)]
+        strides = [s for strides in self.strides for k, s in enumerate(strides) if _varies(k, s)]
         return (self.channels, self.share, self._shares, *sizes, *strides)
 
     @property
@@ -151,25 +152,18 @@ class SlidingWindows(Kernel):
 
     def write(self, function: Function) -> None:
         f, tensors = function, len(self.strides)
-        pointers = [f.load_pointer(f["arguments"], 8 * k) for k in range(tensors + self.how.has_table)]
-        numbers = iter(range(len(pointers), len(pointers) + len(self.numbers)))
-
-        def number(known: int | None = None) -> AnyInt:
-            at = next(numbers)
-            return f.load_int(f["arguments"], 8 * at) if known is None else known
-
-        channels, share, shares = number(), number(), number()
-        known = [(axis.size, axis.count) if is_fixed(axis) else (None, None) for axis in self.axes]
-        sizes = [(number(size), number(count)) for size, count in known]
+        given = Arguments(f)
+        pointers = given.pointers(tensors + self.how.has_table)
+        channels, share, shares = given.integers(3)
+        sizes = [(a.size, a.count) if is_fixed(a) else (given.integer(), given.integer()) for a in self.axes]
         strides = [
-            tuple(number(s if k == 1 or (k == 4 and s == 0) else None) for k, s in enumerate(each))
-            for each in self.strides
+            tuple(given.integer() if _varies(k, s) else s for k, s in enumerate(strides)) for strides in self.strides
         ]
         for index in f.range(f["begin"], f["end"]):
             sample, (part, u, v) = digits(f, index, (shares, sizes[0][1], sizes[1][1]))
-            given: dict[str, AnyInt | Pointer] = {"table": pointers[tensors]} if self.how.has_table else {}
+            fixed: dict[str, AnyInt | Pointer] = {"table": pointers[tensors]} if self.how.has_table else {}
             for name, axis, at, size in zip(("plane", "row"), self.axes, (u, v), sizes, strict=False):
-                given[name], given[f"{name}s"] = emit_taps(f, axis, at, size[0])
+                fixed[name], fixed[f"{name}s"] = emit_taps(f, axis, at, size[0])
             first_tap = [at * axis.stride - axis.begin for axis, at in zip(self.axes, (u, v, 0), strict=True)]
             places = [(sample, 0, *first_tap)] + [(sample, 0, u, v, 0)] * (tensors - 1)
             rows = [p + offset(f, s, at) for p, s, at in zip(pointers, strides, places, strict=False)]
@@ -177,7 +171,7 @@ class SlidingWindows(Kernel):
             steps |= {f"column{k}": along for k, (*_, along) in enumerate(strides)}
             first = part * share
             last = f.minimum(first + share, channels)
-            self._write_row(f, rows, (first, last), given, steps, *sizes[2])
+            self._write_row(f, rows, (first, last), fixed, steps, *sizes[2])
 
     def _write_row(
         self,
@@ -220,6 +214,11 @@ class SlidingWindows(Kernel):
         if tail := self.channels % step:
             with f.when(whole < last):
                 write_channels(tail, whole, last)
+
+
+def _varies(k: int, stride: int) -> bool:
+    """True if the code reads the stride along axis k: not between channels, nor between columns if it is 0."""
+    return k != 1 and (k != 4 or stride != 0)
 
 
 def is_narrow(width: WindowAxis) -> bool:

@@ -9,6 +9,7 @@ import numpy as np
 
 from irload.core.tensor import Array
 from irload.ops.detection.boxes import IOU, Iou, Overlap, Suppress, suppress
+from irload.plan.backends.llvm.arguments import Arguments
 from irload.plan.backends.llvm.builder import Bool, Function, Int, Pointer, Vec
 from irload.plan.backends.llvm.intrinsics import none_of
 from irload.plan.backends.llvm.kernel import Standalone, address
@@ -39,8 +40,9 @@ class BoxSuppression(Standalone):
 
     def write(self, function: Function) -> None:
         f = function
-        boxes, indices, columns, floats, selected = (f.load_pointer(f["arguments"], 8 * k) for k in range(5))
-        n, limit, nbytes = (f.load_int(f["arguments"], 8 * k) for k in range(5, 8))
+        given = Arguments(f)
+        boxes, indices, columns, floats, selected = given.pointers(5)
+        n, limit, nbytes = given.integers(3)
         state = f.local(64)
         f.store_scalar(0, state, _NEXT)
         f.store_scalar(0, state, _COUNT)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from irload.plan.backends.llvm.arguments import Arguments
 from irload.plan.backends.llvm.builder import AnyInt, Function, Int, Pointer
 from irload.plan.backends.llvm.elements import SIZES
 from irload.plan.backends.llvm.expressions import evaluate
@@ -104,12 +105,11 @@ class Winograd(Kernel):
 
     def write(self, function: Function) -> None:
         f = function
-        tensors = 3 + len(self.operands)
-        x, w, y, *operands = (f.load_pointer(f["arguments"], 8 * k) for k in range(tensors))
-        numbers = [f.load_int(f["arguments"], 8 * (tensors + k)) for k in range(8 + 2 * (2 + len(operands)))]
-        count, tiles, *sizes = numbers[:4]
-        outputs, pitches, varying = numbers[4:6], (numbers[6], numbers[7]), iter(numbers[8:])
-        strides = [(next(varying), s[1], next(varying), s[3]) for s in (self.x, self.y, *self.operands)]
+        given = Arguments(f)
+        x, w, y, *operands = given.pointers(3 + len(self.operands))
+        count, tiles, *sizes = given.integers(4)
+        outputs, pitches = given.integers(2), (given.integer(), given.integer())
+        strides = [(given.integer(), s[1], given.integer(), s[3]) for s in (self.x, self.y, *self.operands)]
         zeros, table, square, inputs = (f["scratch"] + place for place in self._offsets)
         sums, products = inputs + pitches[0] * MATRICES, self._products
         padding = f.zero("i32").constant(int.from_bytes(bytes([self.zero_point] * 4), "little", signed=True))
@@ -142,8 +142,8 @@ class Winograd(Kernel):
                 results |= {f"stride_{name}": steps[2] for name, steps in zip(self._results, strides[1:], strict=True)}
                 rows, columns = (f.minimum(n - at, 4) for n, at in zip(outputs, (top, left), strict=True))
                 source = sums + (tile - first) * (products.wide * 4)
-                given = {"m": source, "square": square, "pitch": pitches[1], "rows": rows, "columns": columns}
-                f.call("outputs", {**given, **results}, self._write_outputs)
+                shape = {"m": source, "square": square, "pitch": pitches[1], "rows": rows, "columns": columns}
+                f.call("outputs", {**shape, **results}, self._write_outputs)
 
     @property
     def _results(self) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from irload.core.tensor import Array
+from irload.plan.backends.llvm.arguments import Arguments
 from irload.plan.backends.llvm.builder import Function, Vec
 from irload.plan.backends.llvm.elements import F16, F32, SIZES
 from irload.plan.backends.llvm.kernel import Standalone, address
@@ -36,8 +37,8 @@ class WinogradWeights(Standalone):
 
     def write(self, function: Function) -> None:
         f = function
-        source, target = (f.load_pointer(f["arguments"], 8 * k) for k in range(2))
-        channels, depth, pitch = (f.load_int(f["arguments"], 8 * k) for k in range(2, 5))
+        given = Arguments(f)
+        (source, target), (channels, depth, pitch) = given.pointers(2), given.integers(3)
         size, width, nbytes = SIZES[self.source], self.panel * self.lanes * 4, self.lanes * 4
         stride = depth * (9 * size)
         for index in f.range(f["begin"] * self.panel, f["end"] * self.panel):

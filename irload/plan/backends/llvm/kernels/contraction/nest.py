@@ -8,6 +8,7 @@ from dataclasses import field
 from math import prod
 from typing import ClassVar
 
+from irload.plan.backends.llvm.arguments import Arguments
 from irload.plan.backends.llvm.builder import AnyInt, Bool, Function, Int, Pointer
 from irload.plan.backends.llvm.dot import Dot
 from irload.plan.backends.llvm.kernel import Kernel
@@ -113,8 +114,8 @@ class Contraction(Kernel):
 
     def write(self, function: Function) -> None:
         f = function
-        pointers = [f.load_pointer(f["arguments"], 8 * k) for k in range(3 + len(self.operands))]
-        numbers = [f.load_int(f["arguments"], 8 * (len(pointers) + k)) for k in range(self.sizes)]
+        given = Arguments(f)
+        pointers, numbers = given.pointers(3 + len(self.operands)), given.integers(self.sizes)
         begin, end, first, last = f["begin"], f["end"], 0, self.panels
         if self.shared == PANELS:
             begin, end, first, last = 0, numbers[0], f["begin"], f["end"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from irload.plan.backends.llvm.arguments import Arguments
 from irload.plan.backends.llvm.builder import AnyInt, Function, Int, Pointer
 from irload.plan.backends.llvm.intrinsics import bits, load_byte
 from irload.plan.backends.llvm.kernel import Standalone
@@ -39,24 +40,6 @@ class Variables:
 
     def __setitem__(self, name: str, value: AnyInt) -> None:
         self._f.store_scalar(value, self._memory, self._offsets[name])
-
-
-class Arguments:
-    """The pointers and numbers of a call, in their order."""
-
-    def __init__(self, f: Function) -> None:
-        self._f = f
-        self._count = 0
-
-    def pointer(self) -> Pointer:
-        """The next argument as an address."""
-        self._count += 1
-        return self._f.load_pointer(self._f["arguments"], 8 * self._count - 8)
-
-    def number(self) -> Int:
-        """The next argument as an integer."""
-        self._count += 1
-        return self._f.load_int(self._f["arguments"], 8 * self._count - 8)
 
 
 def load_i32(f: Function, pointer: Pointer, index: AnyInt) -> Int:
@@ -104,8 +87,8 @@ class WordTable:
     @staticmethod
     def of(arguments: Arguments) -> WordTable:
         """The next six arguments."""
-        slots, hashes, offsets, lengths, pool = (arguments.pointer() for _ in range(5))
-        return WordTable(slots, hashes, offsets, lengths, pool, arguments.number())
+        slots, hashes, offsets, lengths, pool = arguments.pointers(5)
+        return WordTable(slots, hashes, offsets, lengths, pool, arguments.integer())
 
     def probe(self, f: Function, word: Pointer, length: AnyInt, hash: Int, v: Variables) -> Iterator[Int]:
         """The number of a word: the body runs if the table has the word.

@@ -6,12 +6,12 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from irload.plan.backends.llvm.arguments import Arguments
 from irload.plan.backends.llvm.builder import AnyInt, Function, Int, Pointer
 from irload.plan.backends.llvm.intrinsics import bits, load_byte
 from irload.plan.backends.llvm.kernels.text.emit import (
     PROBED,
     SEED,
-    Arguments,
     TextKernel,
     Variables,
     WordTable,
@@ -73,7 +73,7 @@ class TokenizeWords(TextKernel):
 
     def write(self, function: Function) -> None:
         f, a = function, Arguments(function)
-        chars, begins, lengths, ids, used, starts, sizes, scratch = (a.pointer() for _ in range(8))
+        chars, begins, lengths, ids, used, starts, sizes, scratch = a.pointers(8)
         v = self.variables(f, "used")
         v["used"] = f.load_int(used)
 
@@ -122,8 +122,8 @@ class MergePairs(TokenizeWords):
 
     def model(self, f: Function, a: Arguments, scratch: Pointer, ids: Ids) -> Tokenize:
         table = WordTable.of(a)
-        token_ids, limits, others, keys, ranks, merged_ids, suffix = (a.pointer() for _ in range(7))
-        mask, suffix_length, room = (a.number() for _ in range(3))
+        token_ids, limits, others, keys, ranks, merged_ids, suffix = a.pointers(7)
+        mask, suffix_length, room = a.integers(3)
         v = self.variables(f, *("size", "count", "at", "next", "id", "age", "best", "where", "slot", "hash", "length"))
         orders, results = scratch + room, scratch + room * 9
         """By symbol: the rank and age of its merge with the next one as one number, and the id of the result."""
@@ -209,8 +209,8 @@ class LongestSubwords(TokenizeWords):
     """
 
     def model(self, f: Function, a: Arguments, scratch: Pointer, ids: Ids) -> Tokenize:
-        tables = [(WordTable.of(a), a.pointer(), a.pointer()) for _ in range(2)]
-        unknown, longest = a.number(), a.number()
+        tables = [(WordTable.of(a), *a.pointers(2)) for _ in range(2)]
+        unknown, longest = a.integers(2)
         v = self.variables(f, "at", "next", "id", "count", "failed", "hash", "length")
 
         def subword(word: Pointer, size: Int, table: WordTable, token_ids: Pointer, limits: Pointer) -> None:
@@ -252,8 +252,8 @@ class BestSegmentation(TokenizeWords):
 
     def model(self, f: Function, a: Arguments, scratch: Pointer, ids: Ids) -> Tokenize:
         table = WordTable.of(a)
-        token_ids, limits, scores, unknown_score = (a.pointer() for _ in range(4))
-        unknown, room = a.number(), a.number()
+        token_ids, limits, scores, unknown_score = a.pointers(4)
+        unknown, room = a.integers(2)
         best, sources, chosen = scratch, scratch + room * 4, scratch + room * 8
         v = self.variables(f, "at", "next", "known", "hash", "length", "left", "right", "last", "id")
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from irload.ops.text.automaton import MATCHED, START
+from irload.plan.backends.llvm.arguments import Arguments
 from irload.plan.backends.llvm.builder import Function, Int, Pointer
 from irload.plan.backends.llvm.intrinsics import bits, load_byte, load_u16
 from irload.plan.backends.llvm.kernels.text.emit import (
-    Arguments,
     TextKernel,
     Variables,
     copy_bytes,
@@ -33,8 +33,8 @@ class SplitTexts(TextKernel):
 
     def write(self, function: Function) -> None:
         f, a = function, Arguments(function)
-        chars, begins, ends, skips, classes, steps, firsts, lasts, counts, total = (a.pointer() for _ in range(10))
-        texts, columns, matches, gaps, merges, whole = (a.number() for _ in range(6))
+        chars, begins, ends, skips, classes, steps, firsts, lasts, counts, total = a.pointers(10)
+        texts, columns, matches, gaps, merges, whole = a.integers(6)
         v = self.variables(f, "parts", "at", "gap", "last", "state", "next", "match", "symbol", "length")
         v["parts"] = 0
 
@@ -129,10 +129,8 @@ class ReplaceMatches(TextKernel):
 
     def write(self, function: Function) -> None:
         f, a = function, Arguments(function)
-        chars, begins, ends, counts, firsts, lasts, prefix, suffix, out, new_begins, new_ends = (
-            a.pointer() for _ in range(11)
-        )
-        texts, prefix_length, suffix_length, keeps = (a.number() for _ in range(4))
+        chars, begins, ends, counts, firsts, lasts, prefix, suffix, out, new_begins, new_ends = a.pointers(11)
+        texts, prefix_length, suffix_length, keeps = a.integers(4)
         v = self.variables(f, "match", "at", "size")
         v["match"] = 0
         v["size"] = 0

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from irload.plan.backends.llvm.arguments import Arguments
 from irload.plan.backends.llvm.builder import Function
 from irload.plan.backends.llvm.intrinsics import load_byte
 from irload.plan.backends.llvm.kernels.text.emit import (
     PROBED,
     SEED,
-    Arguments,
     TextKernel,
     Variables,
     WordTable,
@@ -31,10 +31,10 @@ class NumberWords(TextKernel):
 
     def write(self, function: Function) -> None:
         f, a = function, Arguments(function)
-        chars, begins, ends = (a.pointer() for _ in range(3))
+        chars, begins, ends = a.pointers(3)
         table = WordTable.of(a)
-        numbers, state = a.pointer(), a.pointer()
-        words, longest, most_words, most_bytes = (a.number() for _ in range(4))
+        numbers, state = a.pointers(2)
+        words, longest, most_words, most_bytes = a.integers(4)
         v = self.variables(f, "k", "count", "bytes", "state", "number", "full")
         v["k"] = f.load_int(state)
         v["count"] = f.load_int(state, 8)
@@ -84,8 +84,8 @@ class CopyIds(TextKernel):
 
     def write(self, function: Function) -> None:
         f, a = function, Arguments(function)
-        numbers, starts, sizes, ids, out, counts = (a.pointer() for _ in range(6))
-        words = a.number()
+        numbers, starts, sizes, ids, out, counts = a.pointers(6)
+        words = a.integer()
         v = self.variables(f, "size")
         v["size"] = 0
         for k in f.range(0, words):
