@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -25,6 +25,9 @@ def launched(launches: Sequence[Launch], target: Target, threads: int, temporary
     together = cycles >= TOGETHER_CYCLES
     memory = aligned_bytes(max(temporary, 64))
     arguments = [_resolved(launch, memory.ctypes.data) for launch in launches]
+    ahead = [(0, 0)] * len(launches)
+    for k, reader, pointer, stride in weights_ahead(launches, threads):
+        ahead[k] = int(arguments[reader][pointer]), stride
     entries = [
         Entry(
             library.code(launch.kernel.code, target),
@@ -32,7 +35,7 @@ def launched(launches: Sequence[Launch], target: Target, threads: int, temporary
             len(launch.pointers),
             launch.kernel.count,
             shared[k] and together,
-            _ahead(launches, arguments, k, threads),
+            ahead[k],
             launch.keep,
         )
         for k, launch in enumerate(launches)
@@ -46,19 +49,24 @@ def _resolved(launch: Launch, temporary: int) -> Array:
     return np.array([*found, *launch.kernel.numbers] or [0], np.int64).view(np.uint64)
 
 
-def _ahead(launches: Sequence[Launch], arguments: Sequence[Array], index: int, threads: int) -> tuple[int, int]:
-    """The address of the weights to prefetch during a kernel, and the bytes from one thread's part to the next.
+def weights_ahead(launches: Sequence[Launch | None], threads: int) -> Iterator[tuple[int, int, int, int]]:
+    """The weights to prefetch during each kernel: the kernel, their reader, its pointer, and the bytes between threads.
 
     These are the weights of the next kernel, or of this one if no constant weights of sufficient size follow soon.
     """
-    asked = launches[index].kernel.asks
-    if not asked:
-        return 0, 0
-    for k in (*range(index + 1, min(index + 1 + REACH, len(launches))), index):
-        streamed = launches[k].kernel.streamed
-        if streamed is None or (k > index and isinstance(launches[k].pointers[streamed.pointer], Temporary)):
+    for index, launch in enumerate(launches):
+        if launch is None or not launch.kernel.asks:
             continue
-        stride = streamed.nbytes // streamed.parts * (streamed.parts // threads)
-        if streamed.nbytes - (threads - 1) * stride >= asked:
-            return int(arguments[k][streamed.pointer]), stride
-    raise AssertionError("a kernel prefetches more than its weights")
+        for k in (*range(index + 1, min(index + 1 + REACH, len(launches))), index):
+            reader = launches[k]
+            streamed = None if reader is None else reader.kernel.streamed
+            if reader is None or streamed is None:
+                continue
+            if k > index and isinstance(reader.pointers[streamed.pointer], Temporary):
+                continue
+            stride = streamed.nbytes // streamed.parts * (streamed.parts // threads)
+            if streamed.nbytes - (threads - 1) * stride >= launch.kernel.asks:
+                yield index, k, streamed.pointer, stride
+                break
+        else:
+            raise AssertionError("a kernel prefetches more than its weights")

@@ -12,7 +12,7 @@ from irload.core.tensor import Array
 from irload.plan.backends.base import BoundSizes, StepKernel
 from irload.plan.backends.llvm.executable import bundled
 from irload.plan.backends.llvm.kernel import Kernel, Launch, Temporary
-from irload.plan.backends.llvm.launching import REACH, TOGETHER_CYCLES
+from irload.plan.backends.llvm.launching import TOGETHER_CYCLES, weights_ahead
 from irload.plan.backends.llvm.loader import Code
 from irload.plan.backends.llvm.runtime import RowTable, nothing
 from irload.plan.backends.llvm.target import Target
@@ -252,28 +252,12 @@ class TableRows:
                 self.rows[block.index, SHARED] = 1
 
     def _set_ahead(self) -> None:
-        """Set the weights that each kernel prefetches, as `launching` does."""
-        launches = self._launches
+        """Set the weights that each kernel prefetches."""
         self.rows[:, [AHEAD, NEXT]] = 0
-        for index, launch in enumerate(launches):
-            asked = 0 if launch is None else launch.kernel.asks
-            if not asked:
-                continue
-            for k in (*range(index + 1, min(index + 1 + REACH, len(launches))), index):
-                found = launches[k]
-                streamed = None if found is None else found.kernel.streamed
-                if found is None or streamed is None:
-                    continue
-                if k > index and isinstance(found.pointers[streamed.pointer], Temporary):
-                    continue
-                stride = streamed.nbytes // streamed.parts * (streamed.parts // self._threads)
-                if streamed.nbytes - (self._threads - 1) * stride >= asked:
-                    place = (int(self.rows[k, ARGUMENTS]) - self.arguments.ctypes.data) // 8
-                    self.rows[index, AHEAD] = self.arguments[place + streamed.pointer]
-                    self.rows[index, NEXT] = stride
-                    break
-            else:
-                raise AssertionError("a kernel prefetches more than its weights")
+        for index, reader, pointer, stride in weights_ahead(self._launches, self._threads):
+            place = (int(self.rows[reader, ARGUMENTS]) - self.arguments.ctypes.data) // 8
+            self.rows[index, AHEAD] = self.arguments[place + pointer]
+            self.rows[index, NEXT] = stride
 
 
 def _launches(group: Sequence[Selected]) -> Iterator[tuple[Launch, Array, Selected, int]]:

@@ -113,6 +113,20 @@ class Compression:
         """The elements of a word."""
         return self.widening.members
 
+    def applied(self, f: Function, scale: Vec | None, zero: Vec | None) -> Callable[[Vec], Vec]:
+        """The function that applies scale and zero point, which is the bias of integers by default."""
+        if zero is None and self.widening.bias:
+            zero = f.number(self.widening.bias)
+        if zero is not None and scale is not None and self.scale != F32 != self.zero:
+            offset = -(zero * scale)  # exact, as both have few bits, and so is the sum
+            return lambda code: f.fma(code, scale, offset)
+
+        def apply(code: Vec) -> Vec:
+            code = code if zero is None else code - zero
+            return code if scale is None else code * scale
+
+        return apply
+
     def groups(self, length: int) -> int:
         """The groups of a sum."""
         return length // self.group if self.group else 1
@@ -157,17 +171,7 @@ class Panel:
             return load_lanes(f, at, 0, None, kind)
 
         scale = load(scales, form.scale) if form.scale else None
-        bias = form.widening.bias
-        zero = load(zeros, form.zero) if form.zero else f.number(bias) if bias else None
-        if zero is not None and scale is not None and form.scale != F32 != form.zero:
-            offset = -(zero * scale)  # exact, as both have few bits, and so is the sum
-            return lambda code: f.fma(code, scale, offset)
-
-        def apply(code: Vec) -> Vec:
-            code = code if zero is None else code - zero
-            return code if scale is None else code * scale
-
-        return apply
+        return form.applied(f, scale, load(zeros, form.zero) if form.zero else None)
 
     def words(self, f: Function, panel: Pointer, row: int, column: int) -> Vec:
         """A vector of words."""

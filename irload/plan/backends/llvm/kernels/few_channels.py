@@ -15,7 +15,7 @@ from irload.plan.backends.llvm.elements import BF16, F32, SIZES, element_of
 from irload.plan.backends.llvm.expressions import expression_cycles
 from irload.plan.backends.llvm.kernel import Launch
 from irload.plan.backends.llvm.kernels.contraction.chunks import Chunks
-from irload.plan.backends.llvm.kernels.maps import Maps
+from irload.plan.backends.llvm.kernels.maps import Maps, launch_copy
 from irload.plan.backends.llvm.kernels.reorder import Reorder
 from irload.plan.backends.llvm.kernels.windowed import WindowedKernel
 from irload.plan.backends.llvm.kernels.windowed_contraction import contraction_of, launched
@@ -41,9 +41,7 @@ def few_channels(conv: WindowedKernel, selector: Selector) -> list[Launch] | Non
     plain = conv.out.size * (depth * prod(kernel) / rate + expression_cycles(conv.epilogue)) / target.lanes
     if copy.cycles + product.cycles > plain / FEW_CHANNELS_SHARE:
         return None
-    place = selector.temporary(copy.nbytes)
-    maps = replace(maps, data=place, copy=selector.launch(copy, [conv.data, place]))
-    return launched(conv, maps, product, selector)
+    return launched(conv, launch_copy(conv, copy, maps, selector), product, selector)
 
 
 def _copy(conv: WindowedKernel, members: int) -> Reorder:

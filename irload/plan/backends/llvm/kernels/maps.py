@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import replace
 from itertools import product
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,13 +14,18 @@ from irload.ops.sliding import WindowAxis
 from irload.plan.backends.llvm.axes import Axis
 from irload.plan.backends.llvm.dot import Dot
 from irload.plan.backends.llvm.elements import element_of
-from irload.plan.backends.llvm.kernel import Launch, Temporary
+from irload.plan.backends.llvm.kernel import Kernel, Launch, Temporary
 from irload.plan.backends.llvm.kernels.contraction.chunks import Chunks, reads_in_place
+from irload.plan.backends.llvm.kernels.groups import joined, side_by_side
 from irload.plan.backends.llvm.kernels.windowed import WindowedKernel
 from irload.plan.backends.llvm.kernels.windows import CopiedAxis
 from irload.plan.backends.llvm.selector import Selector
+from irload.plan.backends.llvm.target import Target
 from irload.plan.backends.llvm.tile import Level
 from irload.record import record
+
+if TYPE_CHECKING:
+    from irload.plan.backends.llvm.kernels.reorder import Reorder
 
 
 def _channels_last(weights: Array) -> Array:
@@ -115,29 +122,41 @@ def _unchanged(weights: Array) -> Array:
 
 def unpadded_copy(conv: WindowedKernel, selector: Selector) -> Maps:
     """A copy of the data for register tiles, which skip padding. Positions that no tap reads are left out."""
-    from irload.plan.backends.llvm.kernels.reorder import Reorder  # not needed by f32
-
-    data, (groups, _, depth) = conv.data, conv.shape[:3]
     spatial: list[CopiedAxis] = []
     windows: list[WindowAxis] = []
-    for window, stride in zip(conv.windows, data.strides[2:], strict=True):
+    for window, stride in zip(conv.windows, conv.data.strides[2:], strict=True):
         if window.kernel == 1 and not window.is_padded:
             spatial.append(CopiedAxis(window, stride))
             windows.append(WindowAxis(window.count, window.count))
         else:
             spatial.append(CopiedAxis(WindowAxis(window.size, window.size), stride))
             windows.append(window)
+    copy = padded_copy(conv, spatial, selector.target)
+    return launch_copy(conv, copy, maps_of_copy(conv, copy, tuple(windows)), selector)
+
+
+def launch_copy(conv: WindowedKernel, copy: Kernel | None, maps: Maps, selector: Selector) -> Maps:
+    """The maps with memory for the copy and the launch that makes it."""
+    if copy is None:
+        return maps
+    place = selector.temporary(maps.nbytes)
+    return replace(maps, data=place, copy=selector.launch(copy, [conv.data, place]))
+
+
+def padded_copy(conv: WindowedKernel, spatial: Sequence[CopiedAxis], target: Target) -> Reorder:
+    """A copy of the data: [sample, group, chunk, phases…, positions…, 32]."""
+    from irload.plan.backends.llvm.kernels.reorder import Reorder  # not needed by f32
+
+    groups, _, depth = joined(conv.shape, side_by_side(conv.shape, target))
+    data = conv.data
     samples = Axis(data.shape[0], (data.strides[0],)), Axis(groups, (depth * data.strides[1],))
-    copy = Reorder(samples, depth, data.strides[1], (), tuple(spatial), element_of(data))
+    return Reorder(samples, depth, data.strides[1], (), tuple(spatial), element_of(data))
+
+
+def maps_of_copy(
+    conv: WindowedKernel, copy: Reorder, windows: tuple[WindowAxis, ...], offsets: tuple[int, ...] | None = None
+) -> Maps:
+    """The maps in a padded copy."""
     batch, group, chunk, *_ = copy.strides
-    place = selector.temporary(copy.nbytes)
-    return Maps(
-        place,
-        batch,
-        group,
-        copy.strides[-len(spatial) :],
-        tuple(windows),
-        Chunks.copied(depth, chunk),
-        copy.nbytes,
-        selector.launch(copy, [data, place]),
-    )
+    chunks = Chunks.copied(copy.depth, chunk)
+    return Maps(conv.data, batch, group, copy.strides[-len(windows) :], windows, chunks, copy.nbytes, offsets=offsets)

@@ -9,14 +9,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from irload.ops.sliding import WindowAxis
-from irload.plan.backends.llvm.axes import Axis
 from irload.plan.backends.llvm.dot import Dot
-from irload.plan.backends.llvm.elements import element_of
-from irload.plan.backends.llvm.kernel import Kernel, Launch
-from irload.plan.backends.llvm.kernels.contraction.chunks import Chunks
+from irload.plan.backends.llvm.kernel import Launch
 from irload.plan.backends.llvm.kernels.contraction.nest import Contraction
 from irload.plan.backends.llvm.kernels.groups import joined, side_by_side
-from irload.plan.backends.llvm.kernels.maps import Maps, each_tap, maps_in_place
+from irload.plan.backends.llvm.kernels.maps import Maps, each_tap, launch_copy, maps_in_place, maps_of_copy, padded_copy
 from irload.plan.backends.llvm.kernels.reorder import Reorder
 from irload.plan.backends.llvm.kernels.windowed import WindowedKernel
 from irload.plan.backends.llvm.kernels.windowed_contraction import contraction_of, launched
@@ -42,14 +39,6 @@ def best_maps(conv: WindowedKernel, dot: Dot, selector: Selector) -> tuple[Maps,
     return launch_copy(conv, copy, maps, selector), product
 
 
-def launch_copy(conv: WindowedKernel, copy: Kernel | None, maps: Maps, selector: Selector) -> Maps:
-    """The maps with memory for the copy and the launch that makes it."""
-    if copy is None:
-        return maps
-    place = selector.temporary(maps.nbytes)
-    return replace(maps, data=place, copy=selector.launch(copy, [conv.data, place]))
-
-
 def unpadded_in_place(conv: WindowedKernel, dot: Dot, target: Target) -> Maps | None:
     """The data in place. None if a copy is needed: for padding, or for chunks that are not contiguous."""
     if any(axis.is_padded for axis in spatial_axes(conv)):
@@ -67,23 +56,6 @@ def _copied(conv: WindowedKernel, spatial: Sequence[CopiedAxis], target: Target)
     ]
     windows = tuple(WindowAxis(axis.count, axis.count) for axis in conv.windows)
     return copy, maps_of_copy(conv, copy, windows, each_tap(along))
-
-
-def padded_copy(conv: WindowedKernel, spatial: Sequence[CopiedAxis], target: Target) -> Reorder:
-    """A copy of the data: [sample, group, chunk, phases…, positions…, 32]."""
-    groups, _, depth = joined(conv.shape, side_by_side(conv.shape, target))
-    data = conv.data
-    samples = Axis(data.shape[0], (data.strides[0],)), Axis(groups, (depth * data.strides[1],))
-    return Reorder(samples, depth, data.strides[1], (), tuple(spatial), element_of(data))
-
-
-def maps_of_copy(
-    conv: WindowedKernel, copy: Reorder, windows: tuple[WindowAxis, ...], offsets: tuple[int, ...] | None = None
-) -> Maps:
-    """The maps in a padded copy."""
-    batch, group, chunk, *_ = copy.strides
-    chunks = Chunks.copied(copy.depth, chunk)
-    return Maps(conv.data, batch, group, copy.strides[-len(windows) :], windows, chunks, copy.nbytes, offsets=offsets)
 
 
 def spatial_axes(conv: WindowedKernel) -> list[CopiedAxis]:

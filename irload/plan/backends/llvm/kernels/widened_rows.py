@@ -11,7 +11,7 @@ from irload.core.tensor import Array
 from irload.plan.backends.llvm.arguments import Arguments
 from irload.plan.backends.llvm.axes import Axis, axes_of, merged, size_of, table
 from irload.plan.backends.llvm.builder import AnyInt, Function, Pointer, Vec
-from irload.plan.backends.llvm.elements import DTYPES, F32, SIZES, U8
+from irload.plan.backends.llvm.elements import DTYPES, F32, SIZES
 from irload.plan.backends.llvm.kernel import Kernel, Launch
 from irload.plan.backends.llvm.kernels.compressed import compression_of, factors_of, words_of
 from irload.plan.backends.llvm.kernels.loops import repeat
@@ -88,22 +88,11 @@ class GatherWidened(Kernel):
 
     def _factors(self, f: Function, scales: Pointer, zeros: Pointer, group: AnyInt) -> Callable[[Vec], Vec]:
         """The function that applies scale and zero point of a group."""
-        scale = (
-            None
-            if self.form.scale is None
-            else read(f, scales, group * SIZES[self.form.scale], 0, None, self.form.scale)
-        )
-        zero = f.number(self.form.widening.bias) if self.form.widening.bias else None
-        if self.form.zero == U8:
-            zero = f.splat(f.load_scalar(zeros, group, "i8").cast("zext", "i32")).converted()
-        elif self.form.zero == F32:
-            zero = f.broadcast(zeros, group * SIZES[F32])
 
-        def apply(code: Vec) -> Vec:
-            code = code if zero is None else code - zero
-            return code if scale is None else code * scale
+        def load(start: Pointer, kind: str | None) -> Vec | None:
+            return None if kind is None else read(f, start, group * SIZES[kind], 0, element=kind)
 
-        return apply
+        return self.form.applied(f, load(scales, self.form.scale), load(zeros, self.form.zero))
 
     def _vector(
         self, f: Function, source: Pointer, target: Pointer, column: AnyInt, apply: Callable[[Vec], Vec]

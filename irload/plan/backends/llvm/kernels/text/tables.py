@@ -23,6 +23,7 @@ from irload.plan.backends.llvm.kernels.text.models import (
 from irload.plan.backends.llvm.kernels.text.vocabulary import Pairs, Vocabulary, Words, call
 from irload.plan.backends.llvm.kernels.text.words import CopyIds
 from irload.plan.backends.llvm.target import Target
+from irload.record import record
 from irload.system.forks import unforked
 
 POOL = 8 << 20
@@ -31,75 +32,40 @@ LONGEST_MERGED = 2048
 """Longer words are merged in Python, by a heap: the kernel compares all symbols for each merge."""
 
 
+@record(eq=False)
 class CompiledModel:
-    """A model of subwords for the kernels."""
+    """A model of subwords for the kernels.
+
+    `arguments`: of the model; the bytes of scratch memory for a word follow. `cell`: bytes of that memory per byte of
+    a word. Words of more than `longest` bytes are left to the model in Python. With a `separator` the model treats
+    texts as separate words before each separator that does not follow another one.
+    """
 
     kernel: TokenizeWords
-    cell = 0
-    """Bytes of scratch memory per byte of a word."""
-    suffix = b""
+    arguments: tuple[Array | int, ...]
+    cell: int = 0
+    suffix: bytes = b""
     longest: int | None = None
-    """Longer words are left to the model in Python."""
-    separator = b""
-    """The model treats texts as separate words before each separator that does not follow another one."""
-
-    def arguments(self, room: int) -> tuple[Array | int, ...]:
-        """The arguments of the model, for scratch memory for words of `room` bytes."""
-        raise NotImplementedError
-
-    def room(self, length: int) -> int:
-        """The bytes of scratch memory for a word and its suffix, rounded up."""
-        return -(-(length + len(self.suffix) + 1) // 8) * 8
+    separator: bytes = b""
 
 
-class CompiledMerges(CompiledModel):
-    """`Merges` for the kernel."""
-
-    kernel = MergePairs()
-    cell = 13
-    longest = LONGEST_MERGED
-
-    def __init__(self, target: Target, merges: Merges) -> None:
-        self.suffix = merges.suffix
-        self._vocabulary = Vocabulary(target, merges.basic)
-        self._others = np.array(merges.others, np.int32)
-        self._pairs = Pairs(merges.lefts, merges.rights, merges.results)
-        self._suffix = np.frombuffer(merges.suffix + b"\0", np.uint8)
-        self.separator = merges.separator
-
-    def arguments(self, room: int) -> tuple[Array | int, ...]:
-        numbers = self._pairs.mask, len(self.suffix), room
-        return *self._vocabulary.arguments, self._others, *self._pairs.arguments, self._suffix, *numbers
+def _merges(target: Target, model: Merges) -> CompiledModel:
+    pairs, suffix = Pairs(model.lefts, model.rights, model.results), np.frombuffer(model.suffix + b"\0", np.uint8)
+    others = np.array(model.others, np.int32)
+    arguments = *Vocabulary(target, model.basic).arguments, others, *pairs.arguments, suffix, pairs.mask
+    kernel = MergePairs(), (*arguments, len(model.suffix))
+    return CompiledModel(*kernel, 13, model.suffix, LONGEST_MERGED, model.separator)
 
 
-class CompiledSubwords(CompiledModel):
-    """`Subwords` for the kernel."""
-
-    kernel = LongestSubwords()
-
-    def __init__(self, target: Target, model: Subwords) -> None:
-        self._tables = Vocabulary(target, model.first), Vocabulary(target, model.others)
-        self._numbers = model.unknown, model.longest
-
-    def arguments(self, room: int) -> tuple[Array | int, ...]:
-        first, others = self._tables
-        return *first.arguments, *others.arguments, *self._numbers
+def _subwords(target: Target, model: Subwords) -> CompiledModel:
+    tables = (a for tokens in (model.first, model.others) for a in Vocabulary(target, tokens).arguments)
+    return CompiledModel(LongestSubwords(), (*tables, model.unknown, model.longest))
 
 
-class CompiledSegmentation(CompiledModel):
-    """`Segmentation` for the kernel."""
-
-    kernel = BestSegmentation()
-    cell = 12
-
-    def __init__(self, target: Target, model: Segmentation) -> None:
-        self._vocabulary = Vocabulary(target, model.ids)
-        self._scores = np.array(model.scores or [0], np.float32)
-        self._unknown_score = np.array([model.unknown_score], np.float32)
-        self._unknown = model.unknown
-
-    def arguments(self, room: int) -> tuple[Array | int, ...]:
-        return *self._vocabulary.arguments, self._scores, self._unknown_score, self._unknown, room
+def _segmentation(target: Target, model: Segmentation) -> CompiledModel:
+    scores = np.array(model.scores or [0], np.float32), np.array([model.unknown_score], np.float32)
+    arguments = *Vocabulary(target, model.ids).arguments, *scores, model.unknown
+    return CompiledModel(BestSegmentation(), arguments, 12)
 
 
 class CompiledTable:
@@ -162,9 +128,9 @@ class CompiledTable:
         model, found = self._model, lengths[first:last].astype(np.int64)
         needed = self._used + int(found.sum()) + (last - first) * (len(model.suffix) + 1)
         self._reserve(needed)
-        room = model.room(int(found.max()))
+        room = -(-(int(found.max()) + len(model.suffix) + 1) // 8) * 8
         scratch, used = np.empty(max(room * model.cell, 8), np.uint8), np.array([self._used], np.int64)
-        tables = (self._ids, used, starts, sizes, scratch, *model.arguments(room))
+        tables = (self._ids, used, starts, sizes, scratch, *model.arguments, room)
         call(model.kernel, self._target, chars, begins, lengths, *tables, begin=first, end=last)
         self._used = int(used[0])
 
@@ -234,7 +200,7 @@ def compiled_table(target: Target, model: SubwordModel) -> CompiledTable | None:
 
 
 _MODELS: Mapping[type, Callable[[Target, Any], CompiledModel]] = {
-    Merges: CompiledMerges,
-    Subwords: CompiledSubwords,
-    Segmentation: CompiledSegmentation,
+    Merges: _merges,
+    Subwords: _subwords,
+    Segmentation: _segmentation,
 }
