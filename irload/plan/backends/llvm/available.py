@@ -11,6 +11,7 @@ from irload.errors import InputInvalid, Unsupported
 from irload.plan.backends.llvm.cache import ObjectCache
 from irload.plan.backends.llvm.compiler import is_installed
 from irload.plan.backends.llvm.target import AVX512, VARIABLE, Target, host_target, in_bf16, in_int8
+from irload.plan.backends.llvm.tuning import LEAST_GAIN
 from irload.system.machine import turned_off
 
 if TYPE_CHECKING:
@@ -75,14 +76,6 @@ def unavailable() -> str | None:
     target = host_target()
     off = turned_off(VARIABLE) if target is None else None
     return f"{off} turns them off" if off is not None else _missing(target)
-
-
-LEAST_GAIN = 1.5
-"""How many times as many operations in bf16 as in f32 a processor must do per second, so that bf16 is faster.
-
-Rounding data and copying them into chunks take part of the gain. By AVX512_BF16, Zen 4 does twice as many and takes a
-fifth less time; Sapphire Rapids does as many, and ResNet-50 takes 1.4 times as long as in f32, BERT 1.9 times.
-"""
 
 
 def gains_by_bf16(target: Target) -> bool:

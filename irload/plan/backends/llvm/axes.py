@@ -6,13 +6,11 @@ from collections.abc import Sequence
 from math import prod
 
 from irload.plan.backends.llvm.builder import AnyInt
+from irload.plan.backends.llvm.tuning import SHORT
 from irload.record import record
 
 ANY = -1 << 62
 """In the key of compiled code: a size or stride that the code reads from its arguments."""
-
-SHORT = 8
-"""Vectors of a row up to which its size is compiled in: a loop over a few vectors takes up to twice as long."""
 
 
 @record()

@@ -11,11 +11,8 @@ from irload.plan.backends.llvm.kernel import Launch, Temporary
 from irload.plan.backends.llvm.library import library
 from irload.plan.backends.llvm.runtime import Entry, Table
 from irload.plan.backends.llvm.target import Target
-from irload.plan.backends.llvm.tuning import TOGETHER_CYCLES
+from irload.plan.backends.llvm.tuning import REACH, TOGETHER_CYCLES
 from irload.plan.memory.arena import aligned_bytes
-
-REACH = 2
-"""How many of the following kernels are searched for weights to prefetch: a copy may precede their reader."""
 
 
 def launched(launches: Sequence[Launch], target: Target, threads: int, temporary: int) -> Table:

@@ -8,18 +8,8 @@ from irload.plan.backends.llvm.kernels.groups import joined, side_by_side
 from irload.plan.backends.llvm.selector import Selector
 from irload.plan.backends.llvm.target import Target
 from irload.plan.backends.llvm.tiles import DEPTH, ROWS
+from irload.plan.backends.llvm.tuning import LEAST_DEPTH, LEAST_MADE, LEAST_PAIRS, LEAST_PRODUCTS, LEAST_SUMMED
 from irload.plan.ir.steps import ConvStep, ConvTransposeStep, MatMulStep, ProductStep
-
-LEAST_PRODUCTS = 1 << 18
-"""Multiply-adds below which a copy in bf16 takes longer than tiles save: 3 µs of AVX-512."""
-LEAST_SUMMED, LEAST_MADE = 11, 3
-"""Channels of the data and of the result of convolutions from which tiles are faster.
-
-With fewer channels of the data, tiles sum over windows along columns. 3 × 3 taps from 16 channels to 3 take 0.06 ms,
-0.09 in f32; from 64 to 2 they take as long, from 64 to 1 longer.
-"""
-LEAST_DEPTH, LEAST_PAIRS = 8, 1 << 16
-"""By AVX512_BF16: channels of the data, and multiply-adds, from which it saves a fifth of the time (Zen 4)."""
 
 
 def chosen_dot(step: ProductStep, selector: Selector) -> Dot:
