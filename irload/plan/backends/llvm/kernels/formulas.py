@@ -177,3 +177,15 @@ class ColumnFormula(BlockKernel):
             return vectors
 
         return row
+
+
+def formula_kernel(lanes: int, outer: Sequence[Axis], inner: Sequence[Axis], how: Formula) -> Kernel:
+    """The kernel with vectors along the axis on which the data are nearest."""
+    inner = inner or [Axis(1, tuple(SIZES[element] for element in how.elements))]
+    nearest = min(abs(axis.strides[1]) for axis in inner)
+    nearer = [axis for axis in outer if 0 < abs(axis.strides[1]) < nearest]
+    if not nearer:
+        return RowFormula(lanes, tuple(outer), tuple(inner), how)
+    columns = min(nearer, key=lambda axis: abs(axis.strides[1]))
+    rest = [axis for axis in outer if axis is not columns]
+    return ColumnFormula.of(lanes, (*rest, columns), tuple(inner), how)

@@ -15,13 +15,15 @@ from irload.plan.backends.llvm.builder import AnyInt, Function, Int, Pointer
 Kind = TypeVar("Kind")
 
 
-def repeat(f: Function, start: AnyInt, stop: AnyInt, step: int = 1) -> Iterator[AnyInt]:
+def repeat(
+    f: Function, start: AnyInt, stop: AnyInt, step: int = 1, carried: list[Any] | None = None
+) -> Iterator[AnyInt]:
     """The indices of a loop, which is not emitted if it is known to have at most one turn."""
     if isinstance(start, int) and isinstance(stop, int) and stop <= start + step:
         if start < stop:
             yield start
         return
-    yield from f.range(start, stop, step)
+    yield from f.range(start, stop, step, carried)
 
 
 def unrolled(
@@ -83,14 +85,6 @@ def indices(f: Function, index: AnyInt, sizes: Sequence[AnyInt]) -> list[AnyInt]
         return []
     rest, found = digits(f, index, sizes[1:])
     return [rest, *found]
-
-
-def accumulate(f: Function, bounds: tuple[AnyInt, AnyInt], totals: list[Any]) -> Iterator[AnyInt]:
-    """The indices of a loop that carries totals, which is not emitted for one turn."""
-    if bounds == (0, 1):
-        yield 0
-    else:
-        yield from f.range(*bounds, 1, totals)
 
 
 def offset(f: Function, strides: Sequence[AnyInt], indices: Sequence[AnyInt]) -> AnyInt:

@@ -11,8 +11,8 @@ from irload.plan.backends.llvm.axes import Axis, axes_of, by_memory, size_of
 from irload.plan.backends.llvm.builder import Function, Vec
 from irload.plan.backends.llvm.elements import F32, SIZES
 from irload.plan.backends.llvm.expressions import evaluate, expression_cycles
-from irload.plan.backends.llvm.kernel import Kernel, Launch
-from irload.plan.backends.llvm.kernels.formulas import ColumnFormula, Formula, RowFormula
+from irload.plan.backends.llvm.kernel import Launch
+from irload.plan.backends.llvm.kernels.formulas import ColumnFormula, Formula, formula_kernel
 from irload.plan.backends.llvm.kernels.positions import Positions, Vectors
 from irload.plan.backends.llvm.selector import Selector
 from irload.plan.backends.llvm.target import LINE
@@ -32,18 +32,7 @@ def select_normalize(step: NormalizeStep, selector: Selector) -> list[Launch]:
     outer = by_memory([axis for k, axis in enumerate(axes) if k not in step.axes])
     inner = by_memory([axes[k] for k in step.axes])
     how = Normalization(step.eps, step.center, step.outside, step.epilogue)
-    return [selector.launch(_kernel(selector.target.lanes, outer, inner, how), [out, x, *operands])]
-
-
-def _kernel(lanes: int, outer: list[Axis], inner: list[Axis], how: Normalization) -> Kernel:
-    """The kernel with vectors along the axis on which x is contiguous."""
-    inner = inner or [Axis(1, (SIZES[F32],) * len(how.elements))]
-    nearest = min(abs(axis.strides[1]) for axis in inner)
-    columns = next((axis for axis in outer if 0 < abs(axis.strides[1]) < nearest), None)
-    if columns is None:
-        return RowFormula(lanes, tuple(outer), tuple(inner), how)
-    rest = [axis for axis in outer if axis is not columns]
-    return ColumnFormula.of(lanes, (*rest, columns), tuple(inner), how)
+    return [selector.launch(formula_kernel(selector.target.lanes, outer, inner, how), [out, x, *operands])]
 
 
 def select_group_normalize(step: GroupNormalizeStep, selector: Selector) -> list[Launch]:
@@ -56,7 +45,7 @@ def select_group_normalize(step: GroupNormalizeStep, selector: Selector) -> list
     groups = Axis(step.groups, tuple(each * s for s in channels.strides))
     outer, inner = [batch, groups], [Axis(each, channels.strides), *positions]
     how = Normalization(step.eps, True, False, _SCALE_AND_SHIFT)
-    kernel = _kernel(lanes, by_memory(outer), by_memory(inner), how)
+    kernel = formula_kernel(lanes, by_memory(outer), by_memory(inner), how)
     if channels.strides[1] == SIZES[F32] and 1 < each < FEW_GROUPED * lanes and size_of(positions) > 1:
         rest, inside = by_memory([batch]), tuple(by_memory(positions))
         kernel = ColumnFormula(lanes, (*rest, channels), inside, how, _band(each, step.groups), each)

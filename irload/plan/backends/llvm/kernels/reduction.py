@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from irload.core.tensor import Array
 from irload.plan.backends.llvm.axes import Axis, by_memory
 from irload.plan.backends.llvm.builder import Function, Vec
 from irload.plan.backends.llvm.elements import F32, element_of
-from irload.plan.backends.llvm.kernel import Kernel, Launch
-from irload.plan.backends.llvm.kernels.formulas import ColumnFormula, Formula, RowFormula
+from irload.plan.backends.llvm.kernel import Launch
+from irload.plan.backends.llvm.kernels.formulas import Formula, formula_kernel
 from irload.plan.backends.llvm.kernels.positions import Positions
 from irload.plan.backends.llvm.selector import Selector
 from irload.plan.backends.llvm.tuning import REDUCED_BLOCK
@@ -25,20 +24,11 @@ def select_reduce(step: ReduceStep, selector: Selector) -> list[Launch]:
     x, out = selector.stored(step.inputs[0]), selector.array(step.output)
     kept = [k for k in range(x.ndim) if k not in step.axes]
     strides = out.strides if len(kept) == out.ndim else tuple(out.strides[k] for k in kept)
-    return [selector.launch(_kernel(step, x, kept, strides, selector.target.lanes), [out, x])]
-
-
-def _kernel(step: ReduceStep, x: Array, kept: list[int], strides: tuple[int, ...], lanes: int) -> Kernel:
     outer = by_memory([Axis(x.shape[k], (s, x.strides[k])) for k, s in zip(kept, strides, strict=True)])
     inner = by_memory([Axis(x.shape[k], (x.strides[k],)) for k in step.axes])
-    inner = [Axis(axis.size, (0, *axis.strides)) for axis in inner] or [Axis(1, (0, x.itemsize))]
-    nearer = [axis for axis in outer if 0 < abs(axis.strides[1]) < abs(inner[-1].strides[1])]
-    how = Reduction(step.kind, element_of(x))
-    if not nearer:
-        return RowFormula(lanes, tuple(outer), tuple(inner), how)
-    columns = min(nearer, key=lambda axis: abs(axis.strides[1]))
-    rows = [axis for axis in outer if axis is not columns]
-    return ColumnFormula.of(lanes, (*rows, columns), tuple(inner), how)
+    inner = [Axis(axis.size, (0, *axis.strides)) for axis in inner]
+    kernel = formula_kernel(selector.target.lanes, outer, inner, Reduction(step.kind, element_of(x)))
+    return [selector.launch(kernel, [out, x])]
 
 
 @record()

@@ -11,7 +11,7 @@ from irload.plan.backends.llvm.axes import ANY, Axis, axes_of, by_memory, size_o
 from irload.plan.backends.llvm.builder import AnyInt, Function, Pointer, Vec
 from irload.plan.backends.llvm.elements import F32
 from irload.plan.backends.llvm.kernel import Kernel, Launch
-from irload.plan.backends.llvm.kernels.formulas import ColumnFormula, Formula, RowFormula
+from irload.plan.backends.llvm.kernels.formulas import Formula, formula_kernel
 from irload.plan.backends.llvm.kernels.positions import Positions
 from irload.plan.backends.llvm.selector import Selector
 from irload.plan.backends.llvm.shuffles import across, unzipped
@@ -34,12 +34,7 @@ def select_softmax(step: SoftmaxStep, selector: Selector) -> list[Launch]:
     short = _short(selector.target.lanes, others, row)
     if short is not None:
         return [selector.launch(short, [out, x])]
-    columns = next((axis for axis in reversed(others) if axis.strides == (4, 4)), None)
-    if columns is None or row.strides == (4, 4):
-        return [selector.launch(RowFormula(selector.target.lanes, tuple(others), (row,), Softmax()), [out, x])]
-    others.remove(columns)
-    kernel = ColumnFormula.of(selector.target.lanes, (*others, columns), (row,), Softmax())
-    return [selector.launch(kernel, [out, x])]
+    return [selector.launch(formula_kernel(selector.target.lanes, others, [row], Softmax()), [out, x])]
 
 
 def _short(lanes: int, others: Sequence[Axis], row: Axis) -> ShortSoftmax | None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from irload.ops.sliding import WindowAxis
 from irload.plan.backends.llvm.builder import AnyInt, Function, Pointer, Vec
-from irload.plan.backends.llvm.kernels.loops import accumulate
+from irload.plan.backends.llvm.kernels.loops import repeat
 from irload.plan.backends.llvm.kernels.windows import readers
 from irload.plan.backends.llvm.operands import read, write
 
@@ -87,7 +87,7 @@ class WindowBlock:
             return totals
 
         def looped(place: Pointer, factors: Pointer | None, totals: list[Vec]) -> list[Vec]:
-            for tap in accumulate(f, (f["tap"], f["taps"]), totals):
+            for tap in f.range(f["tap"], f["taps"], 1, totals):
                 at = tap * width.dilation * column
                 totals[:] = [
                     kernel.how.combined(f, total, element(place, at, v), factor(factors, tap, v))
@@ -99,9 +99,9 @@ class WindowBlock:
             return None if factors is None else factors + index * (taps * nbytes)
 
         combine, totals = looped if self._taps is None else unrolled, list(neutral)
-        for plane in accumulate(f, planes, totals):
+        for plane in repeat(f, *planes, 1, totals):
             place, factors = x + plane * f["down"], moved(table, plane, height.kernel * width.kernel)
-            for index in accumulate(f, rows, totals):
+            for index in repeat(f, *rows, 1, totals):
                 start = place + index * f["across"], moved(factors, index, width.kernel)
                 if kernel.how.sums_rows(width.kernel):
                     sums = combine(*start, list(neutral))
