@@ -62,21 +62,19 @@ def offered(model: Path, typed: str, shell: str, current: str | None = None) -> 
     return lines[1::3] if shell in ("zsh", "powershell") else [entry.split(",", 1)[1].split("\t")[0] for entry in lines]
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_bash_gets_words_that_mean_the_name(tmp_path, name):
-    (found,) = offered(named(tmp_path, name), "conv", "bash", "conv")
-    assert shlex.split(found) == [name]
-    assert all(found[k - 1] == "\\" for k, c in enumerate(found) if c in "$`;'\"*|:= ")
+def test_bash_gets_words_that_mean_the_name(tmp_path):
+    for found, name in zip(offered(named(tmp_path, *NAMES), "conv", "bash", "conv"), NAMES, strict=True):
+        assert shlex.split(found) == [name]
+        assert all(found[k - 1] == "\\" for k, c in enumerate(found) if c in "$`;'\"*|:= ")
 
 
-@pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize(
     ("shell", "typed", "current"),
     [("bash", "conv", None), ("bash", "'conv", "conv"), ("bash", '"conv', "conv"), *POWERSHELL],
 )
-def test_names_that_cannot_be_quoted_are_not_offered(tmp_path, name, shell, typed, current):
+def test_names_that_cannot_be_quoted_are_not_offered(tmp_path, shell, typed, current):
     """The script of click, which may be saved in a file, and open quotes do not support backslashes."""
-    assert offered(named(tmp_path, name, "conv1:0"), typed, shell, current) == ["conv1:0"]
+    assert offered(named(tmp_path, *NAMES, "conv1:0"), typed, shell, current) == ["conv1:0"]
 
 
 def test_bash_completes_the_part_after_a_colon(tmp_path):
