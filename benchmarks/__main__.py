@@ -12,9 +12,12 @@ from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
 
+from benchmarks.busy import PEERS as BESIDE
+from benchmarks.busy import one_busy_process
 from benchmarks.decoder import Decoder, decoder
 from benchmarks.measure import Latencies, Start, help_seconds, latencies, start
 from benchmarks.worker import PEERS
+from benchmarks.workloads import described, workload
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent
@@ -32,6 +35,8 @@ MODULES = {
     "torch": "torch",
     "onnx.reference": "onnx",
 }
+FILES = ("model.xml", "openvino_model.xml")
+"""Names of models, the second one as Optimum writes it."""
 RIVALS = {"NumPy": "OpenVINO", "jit": "OpenVINO", "jit auto": "OpenVINO default"}
 """The ways to run irload, and the baseline of each."""
 
@@ -43,20 +48,35 @@ def main() -> None:
     if arguments.only:
         folders = [f for f in folders if any(word in f.name for word in arguments.only)]
     found: dict[int, dict[str, Latencies]] = {}
+    beside: dict[str, Latencies] = {}
+    runs: dict[int, dict[str, tuple[str, dict[str, dict[str, float]]]]] = {}
+    fewer = max(3, arguments.rounds // 3)
+    changing = [f for f in map(model_file, folders) if described(f)[0] is not None]
+    folders = [f for f in folders if (f / "model.xml").exists() and (has_inputs(f) or is_static(f))]
     for threads in arguments.threads:
+        for file in changing:
+            found_run = workload(file, threads, fewer)
+            if found_run is not None:
+                runs.setdefault(threads, {})[file.parent.name] = found_run
+                print(file.parent.name, threads, *found_run, flush=True)
         for folder in folders:
             names = [p for p in peers if p in RIVALS or p in RIVALS.values() or able(p, folder)]
             found.setdefault(threads, {})[folder.name] = measured = latencies(names, folder, threads, arguments.rounds)
             print(folder.name, threads, {k: round(v, 3) for k, v in measured.ms.items()}, flush=True)
+    names = [p for p in BESIDE if p in peers]
+    for folder in folders:
+        with one_busy_process():
+            beside[folder.name] = latencies(names, folder, 2, fewer)
     starts: dict[str, dict[str, Start]] = {}
     for folder in folders:
         try:
-            starts[folder.name] = start(folder, 1, max(3, arguments.rounds // 3))
+            starts[folder.name] = start(folder, 1, fewer)
         except RuntimeError as error:
             print(error, file=sys.stderr)
     # Last, because the peak memory of this process counts as the minimum peak of its child processes.
     decoders: dict[str, list[Decoder]] = {f.name: decoder(f) for f in folders if "decoder" in f.name}
     text = report(arguments.rounds, found, starts, decoders, help_seconds(arguments.rounds))
+    text += "\n".join([*workload_lines(runs), *beside_lines(beside), ""])
     arguments.out.write_text(text, encoding="utf-8")
     print(f"wrote {arguments.out}")
 
@@ -85,7 +105,24 @@ def prepared() -> list[Path]:
 
 
 def given(folder: Path | None) -> list[Path]:
-    return [] if folder is None else sorted(p.parent for p in folder.glob("*/model.xml"))
+    return [] if folder is None else sorted({p.parent for name in FILES for p in folder.glob(f"*/{name}")})
+
+
+def model_file(folder: Path) -> Path:
+    """Return the model in a folder."""
+    return next(folder / name for name in FILES if (folder / name).exists())
+
+
+def has_inputs(folder: Path) -> bool:
+    """Return True if the folder has arrays as inputs."""
+    return any(folder.glob("*.npy"))
+
+
+def is_static(folder: Path) -> bool:
+    """Return True if random inputs of the declared shapes are possible."""
+    from irload import read_model
+
+    return all(p.partial_shape.is_static for p in read_model(model_file(folder)).inputs)
 
 
 def able(peer: str, folder: Path) -> bool:
@@ -141,6 +178,28 @@ def report(
     if missing:
         lines += ["", f"Not installed: {', '.join(missing)} (`pip install -e '.[bench]'`)."]
     return "\n".join(lines) + "\n"
+
+
+def workload_lines(runs: dict[int, dict[str, tuple[str, dict[str, dict[str, float]]]]]) -> list[str]:
+    """Return a table for each workload: irload's values, and in brackets their ratio to OpenVINO's."""
+    lines: list[str] = []
+    for threads, models in runs.items():
+        for kind in dict.fromkeys(kind for kind, _ in models.values()):
+            rows = {name: peers for name, (own, peers) in models.items() if own == kind}
+            names = list(next(iter(rows.values()))["irload"])
+            lines += ["", f"## {kind.capitalize()} at f32, {threads} thread{'s' if threads > 1 else ''}", ""]
+            lines += [row(["model", *names]), row(["---", *["---:"] * len(names)])]
+            for name, peers in rows.items():
+                pairs = [(peers["irload"][key], peers["OpenVINO"][key]) for key in names]
+                lines.append(row([name, *(f"{a:.3g} ({a / b:.2f}×)" for a, b in pairs)]))
+    return lines
+
+
+def beside_lines(beside: dict[str, Latencies]) -> list[str]:
+    """Return the table of latencies beside one busy process."""
+    lines = ["", "## Beside one busy process, 2 threads", "", row(["model", *BESIDE])]
+    lines.append(row(["---", *["---:"] * len(BESIDE)]))
+    return lines + [row([name, *(cell(one, peer) for peer in BESIDE)]) for name, one in beside.items()]
 
 
 def cell(one: Latencies, peer: str) -> str:

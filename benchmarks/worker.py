@@ -96,11 +96,22 @@ PEERS: dict[str, Callable[[Path, int], Run]] = {
 
 
 def inputs(folder: Path) -> list[Any]:
-    """Return the arrays of in_0.npy, in_1.npy …, or input_0.npy … as in the models of this repository."""
+    """Return the arrays of in_0.npy, in_1.npy …, or input_0.npy … as in this repository, else random ones."""
     import numpy as np
 
     files = sorted(folder.glob("in_*.npy")) or sorted(folder.glob("input_*.npy")) or sorted(folder.glob("*.npy"))[:1]
-    return [np.load(f) for f in files]
+    return [np.load(f) for f in files] or random_inputs(folder)
+
+
+def random_inputs(folder: Path) -> list[Any]:
+    """Return seeded inputs of the declared shapes."""
+    import numpy as np
+
+    from irload import read_model
+
+    rng = np.random.default_rng(0)
+    ports = read_model(folder / "model.xml").inputs
+    return [rng.uniform(0, 255, [d.lo for d in p.partial_shape]).astype(p.element_type.dtype) for p in ports]
 
 
 def first(result: Any) -> Any:

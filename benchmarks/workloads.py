@@ -1,0 +1,174 @@
+"""Workloads whose shapes change from call to call: decoding with state, texts of random lengths, images of many sizes.
+
+`python -m benchmarks.workloads PEER KIND FILE THREADS` reads the inputs as JSON from stdin, runs one workload, prints a line
+of JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+Feed = dict[str, Any]
+Infer = Callable[[Feed], Any]
+
+PEERS = ("irload", "OpenVINO")
+PROMPT = 64
+"""Tokens of a prompt."""
+TOKENS = 32
+"""Tokens generated after it."""
+LENGTHS = (5, 512)
+"""The range of the lengths of texts."""
+SIZES = (96, 384)
+"""The range of the sizes of images, which are multiples of 32."""
+CALLS = 40
+"""Calls with random lengths or sizes."""
+
+
+def irload(file: Path, threads: int) -> tuple[Infer, Callable[[], None]]:
+    import irload
+
+    request = irload.compile_model(file, threads).create_infer_request()
+    return request.infer, request.reset_state
+
+
+def openvino(file: Path, threads: int) -> tuple[Infer, Callable[[], None]]:
+    import openvino as ov
+
+    how = {"PERFORMANCE_HINT": "LATENCY", "NUM_STREAMS": 1, "INFERENCE_PRECISION_HINT": "f32"}
+    compiled = ov.Core().compile_model(str(file), "CPU", {**how, "INFERENCE_NUM_THREADS": threads})
+    request = compiled.create_infer_request()
+    return request.infer, request.reset_state
+
+
+def decoding(infer: Infer, reset: Callable[[], None], ports: Sequence[dict[str, Any]]) -> dict[str, float]:
+    """Return the milliseconds of a prompt and of a token after it, both after a first conversation."""
+    prompts: list[float] = []
+    tokens: list[float] = []
+    for turn in range(3):
+        reset()
+        before = 0
+        for count in [PROMPT, *[1] * TOKENS]:
+            feed = _text(ports, count, before)
+            start = time.perf_counter()
+            infer(feed)
+            if turn:
+                (prompts if before == 0 else tokens).append(time.perf_counter() - start)
+            before += count
+    return {"prompt ms": 1e3 * min(prompts), "token ms": 1e3 * median(tokens), "tokens/s": 1 / median(tokens)}
+
+
+def lengths(infer: Infer, reset: Callable[[], None], ports: Sequence[dict[str, Any]]) -> dict[str, float]:
+    """Return the mean milliseconds of calls with texts of random lengths, none of which is repeated on purpose."""
+    import numpy as np
+
+    drawn = np.random.default_rng(0).integers(*LENGTHS, CALLS + 2)
+    return _calls(infer, [_text(ports, int(n), 0) for n in drawn])
+
+
+def sizes(infer: Infer, reset: Callable[[], None], ports: Sequence[dict[str, Any]]) -> dict[str, float]:
+    """Return the mean milliseconds of calls with images of random sizes."""
+    import numpy as np
+
+    rng = np.random.default_rng(0)
+    (port,) = ports
+    feeds: list[Feed] = []
+    for _ in range(CALLS + 2):
+        drawn = iter(32 * rng.integers(SIZES[0] // 32, SIZES[1] // 32, 2, endpoint=True))
+        shape = [port["shape"][0] or 1, *(n or int(next(drawn)) for n in port["shape"][1:])]
+        feeds.append({port["name"]: rng.random(shape).astype(port["dtype"])})
+    return _calls(infer, feeds)
+
+
+def _calls(infer: Infer, feeds: Sequence[Feed]) -> dict[str, float]:
+    seconds: list[float] = []
+    for feed in feeds:
+        start = time.perf_counter()
+        infer(feed)
+        seconds.append(time.perf_counter() - start)
+    return {"call ms": 1e3 * sum(seconds[2:]) / len(seconds[2:])}  # the first two shapes are planned
+
+
+def _text(ports: Sequence[dict[str, Any]], count: int, before: int) -> Feed:
+    """Return the inputs for `count` tokens after `before` others, by the names that exporters give them."""
+    import numpy as np
+
+    rows = {"position": np.arange(before, before + count), "mask": np.ones(before + count), "beam": np.zeros(1)}
+    feed: Feed = {}
+    for port in ports:
+        found = next((v for word, v in rows.items() if word in port["name"]), np.arange(count) * 7 % 97)
+        feed[port["name"]] = found.reshape([1] * (len(port["shape"]) - 1) + [-1]).astype(port["dtype"])
+    return feed
+
+
+KINDS = {"decoding": decoding, "random lengths": lengths, "image sizes": sizes}
+STARTS = {"irload": irload, "OpenVINO": openvino}
+
+
+def described(file: Path) -> tuple[str | None, list[dict[str, Any]]]:
+    """Return the kind of workload of a model, None without dynamic dims, and its inputs; 0 is a dynamic dim."""
+    from irload import read_model
+
+    model = read_model(file)
+    ports = [
+        {
+            "name": p.any_name,
+            "dtype": p.element_type.dtype.name,
+            "shape": [d.lo if d.is_static else 0 for d in p.partial_shape],
+        }
+        for p in model.inputs
+        if p.partial_shape.rank is not None
+    ]
+    changing = [[k for k, n in enumerate(port["shape"]) if k and not n] for port in ports]
+    if len(ports) != len(model.inputs) or not any(changing):
+        return None, ports
+    if any(node.type == "ReadValue" for node in model.nodes):
+        return ("decoding" if any("ids" in port["name"] for port in ports) else None), ports
+    if all(port["dtype"] in ("int32", "int64") for port in ports):
+        return "random lengths", ports
+    return ("image sizes" if changing == [[2, 3]] or changing == [[1, 2]] else None), ports
+
+
+def workload(file: Path, threads: int, rounds: int) -> tuple[str, dict[str, dict[str, float]]] | None:
+    """Return the kind of a model's workload and the results of each peer, medians of alternating processes.
+
+    The first round fills the cache of kernels and of the disk. None if the model has no such workload.
+    """
+    kind, ports = described(file)
+    if kind is None:
+        return None
+    found: dict[str, list[dict[str, float]]] = {peer: [] for peer in PEERS}
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    for turn in range(rounds + 1):
+        for peer in PEERS:
+            command = [sys.executable, "-m", "benchmarks.workloads", peer, kind, str(file), str(threads)]
+            given = json.dumps(ports)
+            done = subprocess.run(command, input=given, capture_output=True, text=True, check=False, env=environment)
+            if done.returncode:
+                raise RuntimeError(f"{peer} cannot run {file}: {done.stderr.strip().splitlines()[-1:]}")
+            if turn:
+                found[peer].append(json.loads(done.stdout))
+    return kind, {peer: {k: median(one[k] for one in each) for k in each[0]} for peer, each in found.items()}
+
+
+def main() -> None:
+    peer, kind, file, threads = sys.argv[1:]
+    from resource import RUSAGE_SELF, getrusage
+
+    ports = json.load(sys.stdin)
+    start = time.perf_counter()
+    infer, reset = STARTS[peer](Path(file), int(threads))
+    found = {"load s": time.perf_counter() - start, **KINDS[kind](infer, reset, ports)}
+    found["peak MiB"] = getrusage(RUSAGE_SELF).ru_maxrss / 1024
+    print(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main()
