@@ -1,7 +1,6 @@
 """Workloads whose shapes change from call to call: decoding with state, texts of random lengths, images of many sizes.
 
-`python -m benchmarks.workloads PEER KIND FILE THREADS` reads the inputs as JSON from stdin, runs one workload, prints a line
-of JSON.
+`python -m benchmarks.workloads PEER KIND FILE THREADS` runs one. Stdin has the inputs as JSON, stdout the results.
 """
 
 from __future__ import annotations

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from irload.core.tensor import Array
+from irload.ops.image.taps import Taps
 from irload.plan.backends.base import Options
 from irload.plan.backends.numpy.backend import NumpyBackend
 from irload.plan.executor import Executor
@@ -78,7 +79,7 @@ def resampled(x: Value, matrix: Array, axis: int) -> ResampleStep:
     count = int(np.count_nonzero(matrix, axis=1).max())
     index = np.argsort(matrix == 0, axis=1, kind="stable")[:, :count]
     out = value(*x.shape[:axis], len(matrix), *x.shape[axis + 1 :])
-    return ResampleStep([x], [out], axis=axis, index=index, weight=np.take_along_axis(matrix, index, 1))
+    return ResampleStep([x], [out], axis=axis, taps=Taps(index, np.take_along_axis(matrix, index, 1)))
 
 
 class Chain:

@@ -8,6 +8,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from irload.ops.image.taps import Taps
 from irload.plan.backends.base import Options
 from irload.plan.backends.numpy.selection import elementwise
 from irload.plan.backends.numpy.selection.selector import NumpySelector
@@ -84,7 +85,7 @@ BROKEN: dict[str, Callable[[], Step]] = {
         pads_begin=(0, 0),
     ),
     "taps are out of range": lambda: ResampleStep(
-        [value(2, 3)], [value(2, 5)], axis=1, index=np.full((5, 1), 3), weight=np.ones((5, 1), np.float32)
+        [value(2, 3)], [value(2, 5)], axis=1, taps=Taps(np.full((5, 1), 3), np.ones((5, 1), np.float32))
     ),
     "not sorted": lambda: ReduceStep([value(2, 3, 4)], [value(3)], kind="sum", axes=(2, 0)),
     "expected (2, 1, 4) or (2, 4)": lambda: ReduceStep([value(2, 3, 4)], [value(3, 4)], kind="sum", axes=(1,)),

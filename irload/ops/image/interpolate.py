@@ -11,7 +11,7 @@ from irload.core.element import bf16, f16, f32, f64, i8, i32, i64, u8, u32, u64
 from irload.core.op import Op
 from irload.core.scratch import require_scratch
 from irload.core.shape import Dim, Shape
-from irload.core.size import alike, fixed, is_size
+from irload.core.size import fixed
 from irload.core.tensor import Array, TensorType, length_of
 from irload.errors import ShapeMismatch, TypeMismatch
 from irload.ops.image.resize import Resized, Sampling, resize
@@ -99,17 +99,6 @@ class Resizing(Op):
         return resize(data, jobs, how)
 
 
-def _quotients(sizes: Sequence[int], padded: Sequence[int], axes: Sequence[int]) -> list[np.float32]:
-    """The scales from padded sizes to `sizes`; arbitrary for an empty axis."""
-
-    def quotient(size: int, of: int) -> np.float32:
-        if is_size(size) and alike(size, of):
-            return np.float32(1)
-        return np.float32(fixed(size)) / np.float32(fixed(of) or 1)
-
-    return [quotient(s, padded[a]) for s, a in zip(sizes, axes, strict=True)]
-
-
 class Interpolate(Resizing, since=1):
     """Resizes the `axes` to the sizes of `target_spatial_shape`.
 
@@ -153,8 +142,7 @@ class Interpolate(Resizing, since=1):
     def geometry(self, padded: Sequence[int], target_spatial_shape: Array) -> tuple[list[Resized], Sampling]:
         """The axes to resize, for data of this padded shape, and the sampling."""
         sizes = target_spatial_shape.tolist()[: len(self.axes)]
-        scales = _quotients(sizes, padded, self.axes)
-        jobs = [Resized(a, padded[a], m, s) for a, m, s in zip(self.axes, sizes, scales, strict=True)]
+        jobs = [Resized(a, padded[a], m) for a, m in zip(self.axes, sizes, strict=True)]
         return jobs, self.sampling(len(padded))
 
     def compute(self, data: Array, target_spatial_shape: Array) -> Array:
@@ -235,7 +223,7 @@ class Interpolate4(Resizing, type="Interpolate", since=4):
             sizes = [scaled(padded[a], s) for a, s in zip(chosen, scales, strict=True)]
         else:
             sizes = targets.tolist()[: len(chosen)]
-            scales = _quotients(sizes, padded, chosen)
+            scales = [None] * len(sizes)
         how = Sampling(
             self.mode, self.coordinate_transformation_mode, self.nearest_mode, self.antialias, self.cube_coeff
         )

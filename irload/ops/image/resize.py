@@ -30,12 +30,17 @@ class Sampling:
 
 @record()
 class Resized:
-    """One axis to resize: from `size` to `out` elements, with the `scale` of its coordinates."""
+    """One axis to resize: from `size` to `out` elements. `given`: the scale of its coordinates, else their quotient."""
 
     axis: int
     size: int
     out: int
-    scale: np.float32
+    given: np.float32 | None = None
+
+    @property
+    def scale(self) -> np.float32:
+        """The scale of its coordinates; arbitrary for an empty axis."""
+        return np.float32(self.out) / np.float32(self.size or 1) if self.given is None else self.given
 
     def at(self, sampling: Sampling) -> Array:
         """The coordinates in the input."""

@@ -51,13 +51,13 @@ def adaptive(node: Node, inputs: list[Value], outputs: list[Value]) -> list[Step
         return [PoolStep([data], [out], kind=kind, kernel=kernel, strides=strides, dilations=ones, pads_begin=begin)]
     if not mean:
         return None
+    from irload.ops.image.taps import Taps  # rarely used, so imported on demand
+
     steps: list[Step] = []
     for axis in range(NON_SPATIAL, len(data.shape)):
         if data.shape[axis] != out.shape[axis]:
-            index, weight = _means(data.shape[axis], out.shape[axis])
-            steps.append(
-                ResampleStep([data], [resized(data, axis, out.shape[axis])], axis=axis, index=index, weight=weight)
-            )
+            taps = Taps(*_means(data.shape[axis], out.shape[axis]))
+            steps.append(ResampleStep([data], [resized(data, axis, out.shape[axis])], axis=axis, taps=taps))
             data = steps[-1].output
     return ending(data, steps, [out])
 

@@ -2,28 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from irload.core.size import alike, fixed
+from irload.core.size import hint
 from irload.core.tensor import Array
 from irload.graph import Node
 from irload.plan.ir.program import Step, Value
 from irload.plan.ir.steps import ResampleStep, ReshapeStep
+from irload.plan.ir.steps.rows import SizedTaps
 from irload.plan.lowering.values import all_f32
 
 if TYPE_CHECKING:
     from irload.ops.image.interpolate import Interpolate, Interpolate4
     from irload.ops.image.resize import Resized, Sampling
+    from irload.ops.image.taps import Taps
+
+TABLES = 64
+"""Maximum number of cached tables of taps of an axis, one for each of its sizes."""
 
 
 def interpolate(node: Node, inputs: list[Value], outputs: list[Value]) -> list[Step] | None:
     """Lower an Interpolate without pads and antialiasing; the axis that grows least is first."""
     from irload.ops.image.interpolate import Interpolate, Interpolate4  # slow to import, and rarely used
-    from irload.ops.image.resize import axis_taps
 
     op, data, known = node.op, inputs[0], [v.constant for v in inputs[1:]]
     if not isinstance(op, Interpolate | Interpolate4) or not all_f32([data, *outputs]):
@@ -31,17 +36,22 @@ def interpolate(node: Node, inputs: list[Value], outputs: list[Value]) -> list[S
     if any(k is None for k in known) or np.any(op.pads(len(data.shape))) or op.antialias:
         return None
     jobs, how = _geometry(op, data.shape, [k for k in known if k is not None])
-    # The tables of taps are constants of the plan.
-    jobs = [job if alike(job.size, job.out) else replace(job, size=fixed(job.size), out=fixed(job.out)) for job in jobs]
-    moving = sorted((j for j in jobs if j.size != j.out), key=lambda job: job.out / job.size)
+    moving = sorted((j for j in jobs if j.size != j.out), key=lambda job: hint(job.out) / hint(job.size))
     steps: list[Step] = []
     for job in moving:
-        taps = axis_taps(job, how)
         shape = (*data.shape[: job.axis], job.out, *data.shape[job.axis + 1 :])
         result = outputs[0] if job is moving[-1] else Value(shape, data.dtype, name=outputs[0].name)
-        steps.append(ResampleStep([data], [result], axis=job.axis, index=taps.index, weight=taps.weight))
+        taps = SizedTaps(job.size, job.out, _taps_of(job, how))
+        steps.append(ResampleStep([data], [result], axis=job.axis, taps=taps))
         data = result
     return steps or [ReshapeStep([data], outputs)]
+
+
+def _taps_of(job: Resized, how: Sampling) -> Callable[[int, int], Taps]:
+    """The taps of an axis for numbers as its sizes."""
+    from irload.ops.image.resize import axis_taps
+
+    return lru_cache(TABLES)(lambda size, out: axis_taps(replace(job, size=size, out=out), how))
 
 
 def _geometry(

@@ -11,6 +11,7 @@ import pytest
 pytest.importorskip("llvmlite")
 
 from irload.core.tensor import Array
+from irload.ops.image.taps import Taps
 from irload.plan.backends.base import Options
 from irload.plan.backends.llvm import executable
 from irload.plan.backends.llvm.executable import LlvmExecutable
@@ -75,7 +76,7 @@ def maps(height: int, width: int, channels: int = 48, batch: int = 1) -> dict[st
     half: dict[str, Any] = {"kernel": (3, 3), "strides": (2, 2), "dilations": (1, 1), "pads_begin": (1, 1)}
     index = np.arange(2 * width)[:, None] // 2
     twice = ResampleStep(
-        [value(*x)], [value(*x[:3], 2 * width)], axis=3, index=index, weight=np.ones(index.shape, np.float32)
+        [value(*x)], [value(*x[:3], 2 * width)], axis=3, taps=Taps(index, np.ones(index.shape, np.float32))
     )
     data = rng.standard_normal(x).astype(np.float32)
     return {
@@ -110,7 +111,7 @@ def test_resampling_of_any_number_of_axes_shares_code(monkeypatch: pytest.Monkey
     for shape in ((1, 3, 10, 16), (2, 3, 10, 16), (1, 1, 10, 16)):
         x = np.random.default_rng(0).standard_normal(shape).astype(np.float32)
         outputs = [value(*shape[:2], 20, 16)]
-        step = ResampleStep([value(*shape)], outputs, axis=2, index=index, weight=np.ones(index.shape, np.float32))
+        step = ResampleStep([value(*shape)], outputs, axis=2, taps=Taps(index, np.ones(index.shape, np.float32)))
         made.append((step, [x]))
     (a,), (b,), (c,) = (kernels(each, monkeypatch) for each in made)
     assert a.code == b.code == c.code

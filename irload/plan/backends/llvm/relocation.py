@@ -123,6 +123,8 @@ class RelocatableSegment:
         """The traced selections of each group."""
         self._selections = [0] * len(self._groups)
         """How often the kernels of each group were selected with numbers."""
+        self._numeric: set[type[Step]] = set()
+        """The kinds of steps whose selections require numbers."""
         self._codes: dict[Kernel, Code] = {}
         self._constants: dict[Hashable, tuple[Array, list[Array]]] = {}
         """The addresses of constants of a group, packed or not, and the arrays."""
@@ -163,7 +165,7 @@ class RelocatableSegment:
                 yield Selected(group.positions, flops, launches, pointers, traced.keep, None)
                 return
         self._selections[index] += 1
-        if 1 < self._selections[index] <= 1 + TRACES:
+        if 1 < self._selections[index] <= 1 + TRACES and type(group.steps[0]) not in self._numeric:
             self._trace(index, sizes)
         selector.constants, selector.packed_weights = [], []
         first, launches = _select(group.steps[0], selector, sizes)
@@ -204,7 +206,7 @@ class RelocatableSegment:
                 TracedSelection(symbolic.trace, launches, operands, first.flops, temporary, selector.kept)
             )
         except UNSUPPORTED:
-            self._selections[index] = TRACES + 1
+            self._numeric.add(type(group.steps[0]))
 
     def _relocated(
         self,

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import field
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,6 +15,9 @@ from irload.plan.ir.program import PlanInvalid, Step, Value
 from irload.plan.ir.steps import rules
 from irload.plan.ir.steps.elementwise import WithEpilogue
 from irload.record import record
+
+if TYPE_CHECKING:
+    from irload.ops.image.taps import Taps
 
 
 @record(frozen=False, eq=False)
@@ -144,6 +148,25 @@ class PoolStep(Step):
         rules.equal("the rank", len(self.output.shape), len(x.shape))
 
 
+@record()
+class SizedTaps:
+    """The taps of an axis of `size` elements that is resampled to `out`, which may be symbols. `of`: for numbers."""
+
+    size: int
+    out: int
+    of: Callable[[int, int], Taps]
+
+    @property
+    def index(self) -> Array:
+        """The positions of the taps."""
+        return self.of(self.size, self.out).index
+
+    @property
+    def weight(self) -> Array:
+        """The weights of the taps."""
+        return self.of(self.size, self.out).weight
+
+
 @record(frozen=False, eq=False)
 class ResampleStep(Step):
     """Interpolation along one axis: each position is a weighted sum of elements (taps) of the data.
@@ -154,8 +177,17 @@ class ResampleStep(Step):
     keeps_layout = True
 
     axis: int = field(kw_only=True)
-    index: Array = field(kw_only=True)
-    weight: Array = field(kw_only=True)
+    taps: Taps | SizedTaps = field(kw_only=True)
+
+    @property
+    def index(self) -> Array:
+        """The positions of the taps in the data."""
+        return self.taps.index
+
+    @property
+    def weight(self) -> Array:
+        """The weights of the taps."""
+        return self.taps.weight
 
     def check(self) -> None:
         rules.counts(self, 1)

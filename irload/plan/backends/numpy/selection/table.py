@@ -49,7 +49,7 @@ def _reduce(step: ir.ReduceStep) -> bool:
 
 
 def _resample(step: ir.ResampleStep) -> bool:
-    return step.inputs[0].shape[step.axis] * len(step.index) <= LARGEST_MATRIX
+    return step.inputs[0].shape[step.axis] * step.output.shape[step.axis] <= LARGEST_MATRIX
 
 
 TABLE = Table[Callable[[Any, NumpySelector], Selected]](
