@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from copy import copy
-from threading import BoundedSemaphore
+from queue import SimpleQueue
 from typing import Any, NoReturn
 
 import irload.runtime.compiled_model as running
@@ -27,6 +27,21 @@ WORKERS = 256
 """The most requests of a model that may be started and not finished."""
 
 
+class _Slots:
+    """A context that at most `count` threads enter. A queue of tokens takes less time than a Semaphore of Python."""
+
+    def __init__(self, count: int) -> None:
+        self._free = SimpleQueue[None]()
+        for _ in range(count):
+            self._free.put(None)
+
+    def __enter__(self) -> None:
+        self._free.get()
+
+    def __exit__(self, *_: object) -> None:
+        self._free.put(None)
+
+
 class CompiledModel:
     """A compiled model. Call it, or create requests."""
 
@@ -37,7 +52,7 @@ class CompiledModel:
         self._compiled: running.CompiledModel = other
         self._config = config or Config("CPU", {})
         self._profiles = self._config.profiles
-        self._slots = BoundedSemaphore(self._config.streams)
+        self._slots = _Slots(self._config.streams)
         self._in = [ConstOutput(port.node, 0) for port in other.inputs]
         self._out = [ConstOutput(port.node, 0) for port in other.outputs]
         self._elements = [element_of(p.element_type) for p in self._in]
@@ -52,7 +67,7 @@ class CompiledModel:
         """The threads of asynchronous requests. A forked child starts new threads."""
         if self._pool is None or self._process != os.getpid():
             self._process = os.getpid()
-            self._slots = BoundedSemaphore(self._config.streams)
+            self._slots = _Slots(self._config.streams)
             self._pool = ThreadPoolExecutor(WORKERS, "irload-request")
         return self._pool
 

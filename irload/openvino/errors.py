@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import wraps
 from typing import Any, NoReturn, ParamSpec, TypeVar
 
@@ -44,17 +43,24 @@ class OVTypeError(OVError, TypeError):
     """An argument of an unexpected type."""
 
 
-@contextmanager
-def translated() -> Generator[None]:
-    """Convert an IRError into the error of the adapters that has the same message."""
-    try:
-        yield
-    except (OpenVINOError, Unsupported):
-        raise
-    except errors.Unsupported as error:
-        raise Unsupported(error.message, error.where) from error
-    except errors.IRError as error:
-        raise OpenVINOError(error.message, error.where) from error
+class _Translating:
+    """A class rather than a generator, because every inference enters it."""
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, errors.IRError) and not isinstance(error, OpenVINOError | Unsupported):
+            adapted = Unsupported if isinstance(error, errors.Unsupported) else OpenVINOError
+            raise adapted(error.message, error.where) from error
+
+
+_translating = _Translating()
+
+
+def translated() -> _Translating:
+    """A context that converts an IRError into the error of the adapters that has the same message."""
+    return _translating
 
 
 def raising(function: Callable[P, R]) -> Callable[P, R]:

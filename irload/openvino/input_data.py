@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from irload.core.element import ElementType, bf16, string
+from irload.core.element import ELEMENTS, ElementType, bf16, string
 from irload.core.tensor import Array
 from irload.openvino.errors import OpenVINOError
 from irload.openvino.ports import ConstOutput
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 __all__ = ["set_inputs"]
 
 _SIMPLE = (str, bytes, int, float)
+_AS_STORED = frozenset(e for e in ELEMENTS if e.bits >= 8 and e is not string and type_of(e).to_dtype() == e.dtype)
+"""Element types whose tensors show the dtype in which irload stores them."""
 
 
 def set_inputs(request: InferRequest, inputs: Any, *, shared: bool) -> None:
@@ -35,6 +37,9 @@ def set_inputs(request: InferRequest, inputs: Any, *, shared: bool) -> None:
         index = request._input_index(key)  # pyright: ignore[reportPrivateUsage]
         current = request._input(index)  # pyright: ignore[reportPrivateUsage]
         element = request._owner._elements[index]  # pyright: ignore[reportPrivateUsage]
+        if shared and _is_tensor_data(value, element):
+            request._put(index, Tensor._over_all(value, element))  # pyright: ignore[reportPrivateUsage]
+            continue
         array = _fitting(value, element, current)
         if shared or array.ndim == 0 or request._is_given(index, array):  # pyright: ignore[reportPrivateUsage]
             request._put(index, _tensor(array, element, shared, array is value))  # pyright: ignore[reportPrivateUsage]
@@ -42,6 +47,14 @@ def set_inputs(request: InferRequest, inputs: Any, *, shared: bool) -> None:
             request._require_shape(index, array.shape)  # pyright: ignore[reportPrivateUsage]
             current.shape = array.shape
             current.data = array
+
+
+def _is_tensor_data(value: Any, element: ElementType) -> bool:
+    """True for an array that needs no conversion and whose memory a tensor can use, the most frequent input."""
+    if type(value) is not np.ndarray or value.dtype is not element.dtype or not value.ndim:
+        return False
+    flags = value.flags
+    return flags.c_contiguous and flags.writeable and element in _AS_STORED
 
 
 def _items(request: InferRequest, inputs: Any) -> list[tuple[Any, Any]]:

@@ -16,8 +16,8 @@ class OVDict(Mapping[Any, Array]):
 
     __slots__ = ("__weakref__", "_arrays", "_names")
 
-    def __init__(self, arrays: Mapping[ConstOutput, Array]) -> None:
-        self._arrays = dict(arrays)
+    def __init__(self, arrays: dict[ConstOutput, Array]) -> None:
+        self._arrays = arrays
         self._names: tuple[set[str], ...] | None = None
 
     def __getitem__(self, key: Any) -> Array:

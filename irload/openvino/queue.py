@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator
-from threading import Condition
+from queue import SimpleQueue
 from typing import Any
 
 from irload.openvino.compiled import CompiledModel
@@ -27,11 +28,15 @@ class AsyncInferQueue:
             raise ValueError(f"a queue has at least one job, found {jobs}")
         self._requests = [model.create_infer_request() for _ in range(count)]
         self._model = model
-        self._idle = list(range(count))
         self._userdata: list[Any] = [None] * count
         self._errors: list[BaseException] = []
-        self._changed = Condition()
         self._callback: Callable[[InferRequest, Any], object] | None = None
+        self._idle = SimpleQueue[int]()
+        """The numbers of idle requests. Operations of queues and deques are atomic, which needs no lock."""
+        self._next = deque[int]()
+        """Numbers that were taken from `_idle` for get_idle_request_id. The next inference uses one of them."""
+        for number in range(count):
+            self._idle.put(number)
 
     def set_callback(self, callback: Callable[[InferRequest, Any], object]) -> None:
         """Call `callback(request, userdata)` in the worker thread after each inference."""
@@ -39,41 +44,41 @@ class AsyncInferQueue:
 
     def start_async(self, inputs: Any = None, userdata: Any = None, share_inputs: bool = False) -> None:
         """Run on the next idle request. Arguments as for `InferRequest.infer`; `userdata` is passed to the callback."""
-        with self._changed:
-            number = self._next_idle()
-            self._idle.remove(number)
+        number = self._take()
         request = self._requests[number]
         try:
+            self._raise_first()
             with translated():
                 set_inputs(request, inputs, shared=share_inputs)
             self._userdata[number] = request.userdata = userdata
             request._busy = True  # pyright: ignore[reportPrivateUsage]
             self._model._workers().submit(self._run, number)  # pyright: ignore[reportPrivateUsage]
         except BaseException:
-            self._finish(number, None)
+            self._finish(number)
             raise
 
     def _run(self, number: int) -> None:
-        request, error = self._requests[number], None
+        request = self._requests[number]
         try:
-            try:
-                with translated():
-                    request._run()  # pyright: ignore[reportPrivateUsage]
-            finally:
-                request._busy = False  # pyright: ignore[reportPrivateUsage]
+            with translated():
+                request._run()  # pyright: ignore[reportPrivateUsage]
+            request._busy = False  # pyright: ignore[reportPrivateUsage]
             if self._callback is not None:
                 self._callback(request, self._userdata[number])
         except BaseException as raised:
-            error = raised
-        self._finish(number, error)
+            self._errors.append(raised)
+        self._finish(number)
 
-    def _finish(self, number: int, error: BaseException | None) -> None:
-        with self._changed:
-            self._requests[number]._busy = False  # pyright: ignore[reportPrivateUsage]
-            self._idle.append(number)
-            if error is not None:
-                self._errors.append(error)
-            self._changed.notify_all()
+    def _take(self) -> int:
+        """An idle request; waits until there is one."""
+        try:
+            return self._next.popleft()
+        except IndexError:
+            return self._idle.get()
+
+    def _finish(self, number: int) -> None:
+        self._requests[number]._busy = False  # pyright: ignore[reportPrivateUsage]
+        self._idle.put(number)
 
     def _raise_first(self) -> None:
         if self._errors:
@@ -82,25 +87,26 @@ class AsyncInferQueue:
 
     def get_idle_request_id(self) -> int:
         """The number of an idle request; waits until there is one."""
-        with self._changed:
-            return self._next_idle()
-
-    def _next_idle(self) -> int:
-        self._changed.wait_for(lambda: self._idle)
+        number = self._take()
+        self._next.appendleft(number)
         self._raise_first()
-        return self._idle[0]
+        return number
 
     def is_ready(self) -> bool:
         """True if a request is idle."""
-        with self._changed:
-            self._raise_first()
-            return bool(self._idle)
+        self._raise_first()
+        return bool(self._next) or not self._idle.empty()
 
     def wait_all(self) -> None:
         """Wait for all inferences and callbacks. Raises the first exception of them."""
-        with self._changed:
-            self._changed.wait_for(lambda: len(self._idle) == len(self._requests))
-            self._raise_first()
+        taken: list[int] = []
+        try:
+            while len(taken) < len(self._requests):
+                taken.append(self._take())
+        finally:
+            for number in taken:
+                self._idle.put(number)
+        self._raise_first()
 
     @property
     def userdata(self) -> list[Any]:

@@ -70,11 +70,12 @@ class InferRequest(RequestTensors):
         values = self._values()
         with owner._slots:  # pyright: ignore[reportPrivateUsage]
             result = self._running.infer(values)
-        self._store(cast("Sequence[Array]", [*result.values()]))
+        self._store([result[k] for k in range(len(result))])
         self._latency = (perf_counter() - start) * 1e3
 
     def _outputs(self, shared: bool, decode: bool) -> OVDict:
-        return OVDict({port: self._array(k, shared, decode) for k, port in enumerate(self.model_outputs)})
+        ports = self._owner._out  # pyright: ignore[reportPrivateUsage]
+        return OVDict({port: self._array(k, shared, decode) for k, port in enumerate(ports)})
 
     def _array(self, index: int, shared: bool, decode: bool) -> Array:
         if self._out[index] is None and not shared:

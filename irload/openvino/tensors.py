@@ -137,6 +137,13 @@ class Tensor:
             made._data = made._data if shared else made._data.copy()
         return made
 
+    @staticmethod
+    def _over_all(array: Array, element: ElementType) -> Tensor:
+        """A tensor over the memory of an array in C order that has the dtype of the tensor's data."""
+        made = object.__new__(Tensor)
+        made._element, made._shape, made._fixed, made._data = element, array.shape, True, array
+        return made
+
     def _value(self) -> Array:
         """The values in irload's storage dtype: a view if the dtype has the width of the element."""
         if self._element is string:

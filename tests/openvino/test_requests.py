@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import signal
+import subprocess
+import sys
 import threading
 
 import numpy as np
@@ -211,7 +214,7 @@ def test_a_queue_raises_what_callbacks_and_inferences_raise():
     with pytest.raises(RuntimeError, match="incompatible"):
         queue.start_async({0: image()[:, :, 1:]})
     queue.wait_all()
-    assert sorted(queue._idle) == [0, 1]
+    assert sorted(queue._idle.get_nowait() for _ in range(2)) == [0, 1]
 
 
 def test_a_thousand_inferences_call_back_once_each():
@@ -224,3 +227,38 @@ def test_a_thousand_inferences_call_back_once_each():
     assert sorted(k for k, _ in seen) == list(range(1000))
     expected = [int(model(np.roll(x, shift, -1))[0].argmax()) for shift in range(3)]
     assert all(digit == expected[k % 3] for k, digit in seen)
+
+
+INTERRUPTED = """
+import os, signal, sys, threading, time
+import numpy as np
+import irload.openvino as ov
+
+model = ov.compile_model(sys.argv[1], "CPU", {"NUM_STREAMS": 2})
+queue = ov.AsyncInferQueue(model, 2)
+queue.set_callback(lambda request, data: time.sleep(0.3))
+main, image = threading.main_thread().ident, np.load(sys.argv[2])
+for wait in (queue.wait_all, lambda: [queue.start_async([image]) for _ in range(4)]):
+    for _ in range(2):
+        queue.start_async([image])
+    threading.Timer(0.1, lambda: signal.pthread_kill(main, signal.SIGINT)).start()
+    try:
+        wait()
+        sys.exit("the wait was not interrupted")
+    except KeyboardInterrupt:
+        queue.wait_all()
+        assert queue.is_ready()
+for _ in range(2):
+    queue.start_async([image])
+threading.Timer(0.1, lambda: signal.pthread_kill(main, signal.SIGINT)).start()
+queue.wait_all()
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pthread_kill")
+def test_an_interrupt_ends_the_waits_of_a_queue():
+    ended = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED, DIGITS, IMAGE], capture_output=True, text=True, timeout=60
+    )
+    assert ended.returncode == -signal.SIGINT, ended.stderr
+    assert ended.stderr.rstrip().endswith("KeyboardInterrupt")
