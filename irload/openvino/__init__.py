@@ -41,7 +41,18 @@ _DEFINED_IN = {
 """The public names by the module that defines them."""
 
 _MODULES = (
-    *("exceptions", "frontend", "helpers", "layout_helpers", "op", "passes", "preprocess", "properties", "runtime"),
+    *(
+        "exceptions",
+        "experimental",
+        "frontend",
+        "helpers",
+        "layout_helpers",
+        "op",
+        "passes",
+        "preprocess",
+        "properties",
+        "runtime",
+    ),
     "utils",
 )
 """Public submodules."""

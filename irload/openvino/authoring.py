@@ -106,8 +106,8 @@ def constant(values: Array, element: ElementType, name: str = "") -> graph.Node:
     return made(op, (), name)
 
 
-def as_input(value: Any) -> graph.Output:
-    """The output of a node, or of a constant of these numbers or strings."""
+def as_input(value: Any, user: str = "") -> graph.Output:
+    """The output of a node, or of a constant of these numbers or strings, named below its user."""
     if hasattr(value, "_graph_output"):
         return value._graph_output()
     array = np.asarray(value)
@@ -115,8 +115,12 @@ def as_input(value: Any) -> graph.Output:
         raise OVTypeError(f"an input of an operation is a node, an output, or numbers; found {type(value).__name__}")
     if array.dtype.kind in "US":
         array = as_strings(array)
-        return constant(array, string).outputs[0]
-    return constant(array, element_of(array.dtype)).outputs[0]
+        node = constant(array, string)
+    else:
+        node = constant(array, element_of(array.dtype))
+    if user:
+        node.name = f"{user}/{node.name}"
+    return node.outputs[0]
 
 
 def result(source: graph.Output, name: str = "") -> graph.Node:

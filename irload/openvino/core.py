@@ -13,7 +13,7 @@ import irload
 from irload.core.legacy import as_it_is
 from irload.openvino.compiled import CompiledModel, compile_graph, properties_of
 from irload.openvino.config import Config, device_of
-from irload.openvino.errors import raising, unsupported
+from irload.openvino.errors import OpenVINOError, raising, unsupported
 from irload.openvino.model import Model
 from irload.openvino.tensors import Tensor
 from irload.openvino.version import Version, version
@@ -34,7 +34,7 @@ class Core:
 
     @raising
     def read_model(self, model: Any, weights: Any = None, config: Mapping[str, Any] | None = None) -> Model:
-        """Read an IR: `model` a path, bytes or a stream, `weights` a path, bytes, a stream or a Tensor.
+        """Read an IR: `model` a path, bytes, a stream or XML, `weights` a path, bytes, a stream or a Tensor.
 
         Raises RuntimeError for a file that is not an IR, Unsupported for other formats.
         """
@@ -50,7 +50,7 @@ class Core:
         *,
         weights: Any = None,
     ) -> CompiledModel:
-        """Compile a model, or read and compile one from a path, bytes or a stream. The device is CPU by default."""
+        """Compile a model, or read and compile one from a path, bytes, a stream or XML. The device is CPU by default."""
         if isinstance(device_name, Mapping):
             device_name, config = None, cast("Mapping[str, Any]", device_name)
         elif isinstance(device_name, bytes | Tensor):
@@ -58,7 +58,12 @@ class Core:
         settings = self._config(device_name or "CPU", config)
         if isinstance(model, Model):
             return compile_graph(model, settings)
-        if settings.caches and weights is None and isinstance(model, str | os.PathLike):
+        if not isinstance(model, str | bytes | bytearray | memoryview | os.PathLike) and not hasattr(model, "read"):
+            raise OpenVINOError(
+                f"Path: '{model}' does not exist. Please provide valid model's path either as a string, bytes or "
+                "pathlib.Path"
+            )
+        if settings.caches and weights is None and isinstance(model, str | os.PathLike) and Path(model).exists():
             cached = _from_cache(cast(Any, model), settings)
             if cached is not None:
                 return cached
@@ -157,13 +162,15 @@ class Core:
 
 
 def read(model: Any, weights: Any = None, *, mmap: bool = False) -> Model:
-    """The model of a path, of bytes, or of a stream."""
+    """The model of a path, of bytes, of a stream, or of the text of an XML file."""
+    if isinstance(model, str) and model.lstrip().startswith("<"):
+        model = model.encode()
     if isinstance(model, bytes | bytearray | memoryview):
         model = bytes(model)
     elif hasattr(model, "read"):
         model = model.read()
     elif not isinstance(model, str | os.PathLike):
-        raise TypeError(f"read_model takes a path, bytes or a stream, found {type(model).__name__}")
+        raise TypeError(f"Provided python object type {type(model)} isn't supported as 'model' argument.")
     elif Path(cast(Any, model)).suffix.lower() in _OTHER_FORMATS:
         unsupported(f"files of {Path(cast(Any, model)).suffix}", "convert them with OpenVINO and load the IR")
     if isinstance(weights, Tensor):

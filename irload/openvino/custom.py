@@ -19,7 +19,7 @@ from irload.openvino.attributes import as_text
 from irload.openvino.dimensions import PartialShape, dims_of
 from irload.openvino.errors import OpenVINOError
 from irload.openvino.node import Node
-from irload.openvino.remote import OpExtension
+from irload.openvino.remote import Extension, OpExtension
 from irload.openvino.tensors import Tensor
 from irload.openvino.type_info import DiscreteTypeInfo
 from irload.openvino.types import Type, element_of, type_of
@@ -233,6 +233,8 @@ class Op(Node):
 
 def register(extension: Any) -> None:
     """Register an operation written in Python, so that files with it can be read. Raises RuntimeError for others."""
+    if isinstance(extension, Extension) and not isinstance(extension, OpExtension):
+        return  # an instance of another subclass adds nothing
     cls: Any = extension.operation if isinstance(extension, OpExtension) else extension
     if not (isinstance(cls, type) and issubclass(cls, Op)):
         raise OpenVINOError(f"Unsupported data type : '{cls}' is passed as an argument.")

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
-from enum import Enum
+from enum import Enum, EnumMeta
+from typing import Any
 
 __all__ = ["Choice"]
 
 
-class Choice(Enum):
+class _Named(EnumMeta):
+    """`__entries` of pybind11's enumerations: pairs of a member and its documentation, by name."""
+
+    def __getattr__(cls, name: str) -> Any:
+        if name == "__entries":
+            return {key: (member, None) for key, member in cls.__members__.items()}
+        raise AttributeError(f"type object '{cls.__name__}' has no attribute '{name}'")
+
+
+class Choice(Enum, metaclass=_Named):
     """An enumeration whose members convert to int."""
 
     def __int__(self) -> int:

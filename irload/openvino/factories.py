@@ -170,9 +170,10 @@ def _function(row: Row, number: int) -> Callable[..., Any]:
                 attributes[a.attribute] = values[a.name]
             elif a.kind == "attributes":
                 attributes |= values[a.name] or {}
-        node = authoring.create(row.type, f"opset{number}", _inputs(row, values), attributes)
-        if values.get("name"):
-            node.name = values["name"]
+        name: str = values.get("name") or ""
+        node = authoring.create(row.type, f"opset{number}", _inputs(row, values, name), attributes)
+        if name:
+            node.name = name
         return adapter(node)
 
     create.__name__ = create.__qualname__ = row.name
@@ -181,8 +182,8 @@ def _function(row: Row, number: int) -> Callable[..., Any]:
     return create
 
 
-def _inputs(row: Row, values: dict[str, Any]) -> list[graph.Output]:
-    """The inputs in the order of the operation. A missing optional input ends them."""
+def _inputs(row: Row, values: dict[str, Any], name: str) -> list[graph.Output]:
+    """The inputs in the order of the operation. A missing optional input ends them. `name`: that of the node."""
     arguments = [a for a in row.arguments if a.kind.startswith("input")]
     if row.order:
         arguments.sort(key=lambda a: row.order.index(a.name))
@@ -190,11 +191,11 @@ def _inputs(row: Row, values: dict[str, Any]) -> list[graph.Output]:
     for argument in arguments:
         value = values[argument.name]
         if argument.kind == "inputs":
-            given += map(authoring.as_input, value)
+            given += (authoring.as_input(item, name) for item in value)
         elif value is None and isinstance(argument.default, tuple):
             given.append(_default(*argument.default))
         else:
-            given.append(None if value is None else authoring.as_input(value))
+            given.append(None if value is None else authoring.as_input(value, name))
     while given and given[-1] is None:
         given.pop()
     if None in given:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from irload import graph
-from irload.core.element import string
+from irload.core.element import f16, string
 from irload.core.tensor import Array
 from irload.openvino import authoring, faces
 from irload.openvino.dimensions import PartialShape, dims_of
@@ -152,7 +152,7 @@ class Constant(Node):
     def get_data(self, *, dtype: Any = None, copy: bool = False) -> Array:
         """The values as an array of a dtype; packed types as bytes, or as numbers with a `dtype`."""
         element = self._node.op.attributes["element_type"]
-        if dtype is None:
+        if dtype is None or (element.bits >= 8 and element is not string and np.dtype(dtype) == self.data.dtype):
             return self.data.copy() if copy else self.data
         if element is string:
             return self.tensor_view.str_data.astype(dtype)
@@ -178,9 +178,9 @@ def _filled(given: Any, shape: Any, values: Any) -> tuple[Array, Any]:
         array = values.astype(element.dtype)
     else:
         array = np.asarray(values)
-        array = (
-            array.astype(np.float32).astype(element.dtype) if array.dtype.kind == "f" else array.astype(element.dtype)
-        )
+        if element.is_low_precision and element is not f16 and array.dtype.kind == "f":
+            array = array.astype(np.float32)  # the runtime rounds twice
+        array = array.astype(element.dtype)
     count = int(np.prod(sizes, dtype=np.int64))
     if array.size not in (1, count):
         raise OpenVINOError(f"a constant of shape {list(sizes)} has {count} values, found {array.size}")

@@ -32,8 +32,16 @@ def parameter(shape: Any, dtype: Any = np.float32, name: str | None = None) -> P
 
 
 @raising
-def constant(value: Any, dtype: Any = None, name: str | None = None, *, shared_memory: bool = False) -> Constant:
+def constant(
+    value: Any = None,
+    dtype: Any = None,
+    name: str | None = None,
+    *,
+    shared_memory: bool = False,
+    tensor: Tensor | None = None,
+) -> Constant:
     """A constant of numbers or strings, an array or a Tensor, converted to `dtype` if it is given."""
+    value = value if tensor is None else tensor
     if isinstance(value, Tensor):
         made = Constant(value, shared_memory=shared_memory)
     else:
@@ -50,7 +58,7 @@ def constant(value: Any, dtype: Any = None, name: str | None = None, *, shared_m
 @raising
 def result(data: Any, name: str | None = None) -> Result:
     """An output of a model: of a node, an output, or numbers."""
-    source = authoring.as_input(data)
+    source = authoring.as_input(data, name or "")
     made = Result(Output(source.node, source.index))
     if name:
         made.friendly_name = name

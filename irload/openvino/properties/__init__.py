@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from irload.openvino.enums import Choice
-from irload.openvino.properties import device, hint, intel_auto, intel_cpu, intel_gpu, log, streams
+from irload.openvino.properties import device, hint, intel_auto, intel_cpu, intel_gpu, intel_npu, log, streams
 from irload.openvino.properties.names import Fact, Property, TextProperty
 
 __all__ = [
@@ -15,6 +15,7 @@ __all__ = [
     "intel_auto",
     "intel_cpu",
     "intel_gpu",
+    "intel_npu",
     "log",
     "streams",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
@@ -10,7 +11,14 @@ from irload.openvino.errors import OpenVINOError
 from irload.openvino.node import Node
 from irload.openvino.ports import Output
 
-__all__ = ["deprecated", "make_postponed_constant", "numpy_to_c", "replace_node", "replace_output_update_name"]
+__all__ = [
+    "deprecated",
+    "deprecation_warning",
+    "make_postponed_constant",
+    "numpy_to_c",
+    "replace_node",
+    "replace_output_update_name",
+]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -54,6 +62,16 @@ def make_postponed_constant(element_type: Any, shape: Any, maker: Callable[..., 
 def numpy_to_c(array: Any) -> int:
     """The address of the memory of an array."""
     return array.ctypes.data
+
+
+def deprecation_warning(function_name: str, version: str = "", message: str = "", stacklevel: int = 2) -> None:
+    """Warn that a function is deprecated, until when, and what replaces it."""
+    until = f" and will be removed in version {version}" if version else ""
+    warnings.warn(
+        f"{function_name} is deprecated{until}{f'. {message}' if message else ''}",
+        DeprecationWarning,
+        stacklevel=stacklevel,
+    )
 
 
 def deprecated(*_: Any, **__: Any) -> Callable[[F], F]:

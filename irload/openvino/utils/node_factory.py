@@ -27,12 +27,21 @@ class NodeFactory:
         arguments: Sequence[Node | Output] | None = None,
         attributes: Mapping[str, Any] | None = None,
     ) -> Node:
-        """A node of an operation, with inputs and attributes by their names in the IR."""
+        """A node of an operation, with inputs and attributes by their names in the IR.
+
+        Without both, the node gets them by `set_arguments` and `set_attribute`, if it has no required attribute.
+        """
+        if arguments is None and attributes is None:
+            return faces.adapter(authoring.unwired(op_type_name, self._opset, {}))
         if arguments is None:
             raise UserInputError(f'Error: cannot create "{op_type_name}" op without arguments.')
-        inputs = [o for a in arguments for o in ([a] if isinstance(a, Output) else a.outputs())]
-        sources = [as_output(o) for o in inputs]
+        sources = [as_output(o) for o in self._arguments_as_outputs(arguments)]
         return faces.adapter(authoring.create(op_type_name, self._opset, sources, attributes))
+
+    @staticmethod
+    def _arguments_as_outputs(arguments: Sequence[Node | Output]) -> list[Output]:
+        """The outputs, and those of nodes."""
+        return [o for a in arguments for o in ([a] if isinstance(a, Output) else a.outputs())]
 
     def add_extension(self, extension: Any) -> None:
         """Load operations, as `Core.add_extension` does."""

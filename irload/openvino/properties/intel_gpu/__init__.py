@@ -6,6 +6,8 @@ from irload.openvino.properties.intel_gpu import hint
 from irload.openvino.properties.names import Fact, Property
 
 __all__ = [
+    "CapabilityGPU",
+    "MemoryType",
     "device_max_alloc_mem_size",
     "device_total_mem_size",
     "disable_winograd_convolution",
@@ -15,6 +17,21 @@ __all__ = [
     "memory_statistics",
     "uarch_version",
 ]
+
+
+class MemoryType:
+    """Kinds of remote memory."""
+
+    surface = "GPU_SURFACE"
+    buffer = "GPU_BUFFER"
+
+
+class CapabilityGPU:
+    """Capabilities of devices."""
+
+    HW_MATMUL = "GPU_HW_MATMUL"
+    USM_MEMORY = "GPU_USM_MEMORY"
+
 
 device_max_alloc_mem_size = Fact("GPU_DEVICE_MAX_ALLOC_MEM_SIZE")
 device_total_mem_size = Fact("GPU_DEVICE_TOTAL_MEM_SIZE")

@@ -1,0 +1,100 @@
+"""Modules of the runtime for libraries and tests: bounds, validation of attributes, enumerations, warnings."""
+
+from __future__ import annotations
+
+import importlib
+
+import numpy as np
+import pytest
+
+from tests.openvino.both import failure, opset, same
+
+
+def module(ov, name):
+    return importlib.import_module(f"{ov.__name__}.{name}")
+
+
+def test_bounds_of_values():
+    def script(ov):
+        ops, experimental = opset(ov), module(ov, "experimental")
+        bounds = [(-6, -6), (-4, 0), (-4, 4), (0, 0), (0, 2), (1, 42)]
+        sizes = ops.shape_of(ops.parameter(ov.PartialShape([ov.Dimension(0, b - a) for a, b in bounds]), ov.Type.f32))
+        shifted = ops.add(sizes, ops.constant(np.array([a for a, _ in bounds])))
+        yield [tensor.data for tensor in experimental.evaluate_both_bounds(shifted.output(0))]
+        shape = ov.PartialShape([])
+        yield experimental.evaluate_as_partial_shape(sizes.output(0), shape), shape
+        tensor = ops.add(np.array([[1, 2, 3]]), np.array([3, 2, 1])).get_input_tensor(0)
+        experimental.set_element_type(tensor, ov.Type.f64)
+        yield tensor.get_element_type(), tensor.get_partial_shape()
+        experimental.set_tensor_type(tensor, ov.Type.i64, ov.PartialShape([-1, 6]))
+        yield tensor.get_element_type(), tensor.get_partial_shape()
+
+    same(script)
+
+
+def test_validation_of_attributes():
+    def script(ov):
+        checks = module(ov, "utils.input_validation")
+        even = lambda value: value % 2 == 0  # noqa: E731
+        for kind in (np.int8, np.uint16, np.float64):
+            yield [bool(checks.is_positive_value(kind(n))) for n in (16, 0)]
+            yield [bool(checks.is_non_negative_value(kind(n))) for n in (16, 0)]
+            for wanted in (np.integer, np.unsignedinteger, np.floating):
+                for value in (64, 61):
+                    yield failure(lambda v=kind(value), w=wanted: checks._check_value("Op", "attr", v, w, even))
+        attributes = {"mode": "bilinear", "sizes": [1, 2, 3]}
+        for name, wanted, required in (
+            ("width", np.unsignedinteger, False),
+            ("width", np.unsignedinteger, True),
+            ("mode", np.str_, True),
+            ("sizes", np.integer, True),
+            ("sizes", np.floating, True),
+        ):
+            row = name, required, wanted, None
+            yield failure(lambda r=row: checks.check_valid_attribute("Op", attributes, r[0], r[2], required=r[1]))
+            yield failure(lambda r=row: checks.check_valid_attributes("Op", attributes, [r]))
+
+    same(script)
+
+
+def test_entries_of_enumerations():
+    def script(ov):
+        properties = module(ov, "properties")
+        for kind in (properties.CacheMode, properties.hint.Priority, properties.log.Level, ov.preprocess.PaddingMode):
+            yield [(name, str(entry[0]), int(entry[0])) for name, entry in getattr(kind, "__entries").items()]  # noqa: B009
+        npu, gpu = module(ov, "properties.intel_npu"), module(ov, "properties.intel_gpu")
+        yield npu.turbo(), npu.turbo == "NPU_TURBO", npu.tiles(128)[0], npu.driver_version()
+        yield npu.compilation_mode_params("x")[0], failure(lambda: npu.driver_version(1))
+        yield gpu.MemoryType.surface, gpu.CapabilityGPU.HW_MATMUL
+
+    same(script)
+
+
+def test_warnings_of_deprecation():
+    def script(ov):
+        util = ov._pyopenvino.util if ov.__name__ == "openvino" else ov.utils
+        for named in ({}, {"version": "2025.4"}, {"message": "Use g"}, {"version": "2025.4", "message": "Use g"}):
+            with pytest.warns(DeprecationWarning) as caught:
+                util.deprecation_warning("f", **named)
+            yield str(caught[0].message)
+
+    same(script)
+
+
+def test_factories_by_type():
+    def script(ov):
+        ops, factory = opset(ov, 8), module(ov, "utils.node_factory").NodeFactory("opset1")
+        data, count = ops.parameter([2, 10], np.int32, name="A"), ops.constant(3, dtype=np.int32)
+        arguments = factory._arguments_as_outputs([data, count])
+        node = factory.create("TopK", arguments, {"axis": 1, "mode": "max", "sort": "value"})
+        yield [node.get_attributes()[name] for name in ("axis", "mode", "sort")], node.output(0).shape
+        yield failure(lambda: factory.create("TopK", None, {"axis": 1, "mode": "max", "sort": "value"}))
+        empty = factory.create("TopK")
+        yield empty.get_type_name()
+        empty.set_arguments(arguments)
+        for name, value in (("axis", 1), ("mode", "max"), ("sort", "value")):
+            empty.set_attribute(name, value)
+        empty.constructor_validate_and_infer_types()
+        yield empty.get_output_size(), empty.get_output_shape(0)
+
+    same(script)
