@@ -50,7 +50,7 @@ class Core:
         *,
         weights: Any = None,
     ) -> CompiledModel:
-        """Compile a model, or read and compile one from a path, bytes, a stream or XML. The device is CPU by default."""
+        """Compile a model, or one that is read from a path, bytes, a stream or XML. The device is CPU by default."""
         if isinstance(device_name, Mapping):
             device_name, config = None, cast("Mapping[str, Any]", device_name)
         elif isinstance(device_name, bytes | Tensor):
@@ -163,9 +163,9 @@ class Core:
 
 def read(model: Any, weights: Any = None, *, mmap: bool = False) -> Model:
     """The model of a path, of bytes, of a stream, or of the text of an XML file."""
-    if isinstance(model, str) and model.lstrip().startswith("<"):
+    if _is_xml(model):
         model = model.encode()
-    if isinstance(model, bytes | bytearray | memoryview):
+    elif isinstance(model, bytes | bytearray | memoryview):
         model = bytes(model)
     elif hasattr(model, "read"):
         model = model.read()
@@ -183,6 +183,10 @@ def read(model: Any, weights: Any = None, *, mmap: bool = False) -> Model:
         weights = None
     found = irload.read_model(model if isinstance(model, bytes) else Path(cast(Any, model)), weights, mmap=mmap)
     return Model._of(as_v11(found))  # pyright: ignore[reportPrivateUsage]
+
+
+def _is_xml(model: Any) -> bool:
+    return isinstance(model, str) and model.lstrip().startswith("<")
 
 
 _OTHER_FORMATS = frozenset({".onnx", ".pb", ".pdmodel", ".tflite", ".pt", ".pth", ".json"})

@@ -40,8 +40,8 @@ def test_validation_of_attributes():
             yield [bool(checks.is_positive_value(kind(n))) for n in (16, 0)]
             yield [bool(checks.is_non_negative_value(kind(n))) for n in (16, 0)]
             for wanted in (np.integer, np.unsignedinteger, np.floating):
-                for value in (64, 61):
-                    yield failure(lambda v=kind(value), w=wanted: checks._check_value("Op", "attr", v, w, even))
+                for value in map(kind, (64, 61)):
+                    yield failure(lambda v=value, w=wanted: checks._check_value("Op", "attr", v, w, even))
         attributes = {"mode": "bilinear", "sizes": [1, 2, 3]}
         for name, wanted, required in (
             ("width", np.unsignedinteger, False),
@@ -61,7 +61,7 @@ def test_entries_of_enumerations():
     def script(ov):
         properties = module(ov, "properties")
         for kind in (properties.CacheMode, properties.hint.Priority, properties.log.Level, ov.preprocess.PaddingMode):
-            yield [(name, str(entry[0]), int(entry[0])) for name, entry in getattr(kind, "__entries").items()]  # noqa: B009
+            yield [(name, str(entry[0]), int(entry[0])) for name, entry in getattr(kind, "__entries").items()]
         npu, gpu = module(ov, "properties.intel_npu"), module(ov, "properties.intel_gpu")
         yield npu.turbo(), npu.turbo == "NPU_TURBO", npu.tiles(128)[0], npu.driver_version()
         yield npu.compilation_mode_params("x")[0], failure(lambda: npu.driver_version(1))
@@ -74,7 +74,7 @@ def test_warnings_of_deprecation():
     def script(ov):
         util = ov._pyopenvino.util if ov.__name__ == "openvino" else ov.utils
         for named in ({}, {"version": "2025.4"}, {"message": "Use g"}, {"version": "2025.4", "message": "Use g"}):
-            with pytest.warns(DeprecationWarning) as caught:
+            with pytest.warns(DeprecationWarning, match="f is deprecated") as caught:
                 util.deprecation_warning("f", **named)
             yield str(caught[0].message)
 

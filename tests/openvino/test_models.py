@@ -220,6 +220,19 @@ def test_saved_models_are_read_by_the_other(tmp_path):
         assert other.compile_model(tmp_path / f"half_{k}.xml", "CPU")([x, x])[1].tolist() == np.abs(2 * x).tolist()
 
 
+def test_models_as_text(tmp_path):
+    def script(ov):
+        ov.serialize(small(ov), tmp_path / "model.xml")
+        text, weights = (tmp_path / "model.xml").read_text(), (tmp_path / "model.bin").read_bytes()
+        core = ov.Core()
+        core.add_extension([ov.Extension(), ov.Extension()])
+        yield core.read_model(model=text, weights=ov.Tensor(np.frombuffer(weights or b"0", np.uint8))).inputs
+        yield core.compile_model(model=text, weights=weights, device_name="CPU").outputs
+        yield failure(lambda: core.read_model(model=3)), failure(lambda: core.compile_model(model=3))
+
+    same(script)
+
+
 def test_types_of_v10_ports_become_converts(tmp_path):
     text = (MODELS / "pad_openvino" / "model.xml").read_text()
     if 'version="10"' not in text:

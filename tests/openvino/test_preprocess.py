@@ -193,6 +193,21 @@ def test_custom_steps_and_names_of_planes():
     assert np.all(result == 2 * 130)
 
 
+def test_the_layout_of_the_model_is_that_of_a_tensor_without_one():
+    def script(ov):
+        model = network(ov, 3)
+        model.get_parameters()[0].layout = ov.Layout("NCHW")
+        processor = ov.preprocess.PrePostProcessor(model)
+        processor.input().tensor().set_from(ov.Tensor(ov.Type.i32, [1, 3, 16, 4]))
+        steps = processor.input().preprocess().convert_element_type(ov.Type.f32).scale([3.0, 7.0, 0.1])
+        steps.resize(ov.preprocess.ResizeAlgorithm.RESIZE_LINEAR).mean(1.0)
+        model = processor.build()
+        x = np.arange(192, dtype=np.int32).reshape(1, 3, 16, 4)
+        yield model.inputs, sorted(op.get_type_name() for op in model.get_ops()), ov.compile_model(model, "CPU")(x)[0]
+
+    same(script)
+
+
 def test_colours_of_images_of_unknown_shape():
     def script(ov):
         processor = ov.preprocess.PrePostProcessor(network(ov, 3))

@@ -7,7 +7,7 @@ import openvino
 import pytest
 
 import irload.openvino
-from tests.openvino.both import failure, plain
+from tests.openvino.both import failure, opset, plain, same
 
 NAMES = (
     *("boolean", "bf16", "f16", "f32", "f64", "i4", "i8", "i16", "i32", "i64", "u1", "u2", "u3", "u4", "u6", "u8"),
@@ -108,3 +108,22 @@ def test_values_are_those_of_the_runtime(expression):
         return plain(failure(lambda: eval(expression, {"ov": module, "np": np})))
 
     assert value(irload.openvino) == value(openvino)
+
+
+@pytest.mark.parametrize("source", [np.float16, np.float64, np.int8, np.uint16, np.int64, np.bool_])
+def test_constants_keep_and_convert_their_values(source):
+    def script(ov):
+        ops = opset(ov)
+        values = np.linspace(0.25, 72.25, 7).astype(source)  # bf16 represents them: the runtime rounds others down
+        for target in (None, np.float64, np.int64, ov.Type.bf16, ov.Type.f8e4m3, source):
+            node = ops.constant(values) if target is None else ops.constant(values, target)
+            yield node.get_element_type(), node.data, [node.get_data(dtype=t) for t in (np.float32, np.bool_)]
+            for dtype in (None, source, node.data.dtype):
+                for copied in (True, False):
+                    found = node.get_data(dtype=dtype, copy=copied)
+                    yield found, found.flags.owndata
+        yield ops.constant(tensor=ov.Tensor(values), shared_memory=True).data
+        sum_ = ops.add(values.astype(np.float32), np.float32(1), name="sum")
+        yield [source.get_node().friendly_name for source in sum_.input_values()]
+
+    same(script)

@@ -86,7 +86,8 @@ def _build_input(model: irload.model.Model, node: graph.Node, info: InputInfo) -
     old = node.outputs[0]
     tensor, expected = info.tensor(), old.type
     model_layout = info.model().layout or layout_of(old)
-    tensor_layout = tensor.layout or (Layout("NHWC") if tensor.color is not ColorFormat.UNDEFINED else Layout())
+    implied = Layout() if info.preprocess().converts_layout else model_layout
+    tensor_layout = tensor.layout or (Layout("NHWC") if tensor.color is not ColorFormat.UNDEFINED else implied)
     shape = _tensor_shape(info, expected.shape, tensor_layout, model_layout)
     element = tensor.element or expected.element
     whole = tensor.shape is not None and tensor.color not in PLANES

@@ -28,6 +28,7 @@ class _Steps:
         self.steps: list[tuple[str, Step]] = []
         self.orders: list[list[int]] = []
         """The permutations of steps `convert_layout(dims)`, from which the shape of the input follows."""
+        self.converts_layout = False
 
     def _add(self, text: str, step: Step) -> Self:
         self.steps.append((text, step))
@@ -43,6 +44,7 @@ class _Steps:
 
     def convert_layout(self, dst_layout: Layout | Sequence[int] | str = "...") -> Self:
         """Transpose to a layout, by default the one of the other side, or by a permutation of axes."""
+        self.converts_layout = True
         if isinstance(dst_layout, Layout | str):
             layout = Layout(dst_layout)
             return self._add(
@@ -77,8 +79,10 @@ class PreProcessSteps(_Steps):
         return self._add(f"mean ({values})", lambda state: _with_numbers(state, "Subtract", values))
 
     def scale(self, values: float | Sequence[float]) -> Self:
-        """Divide by a number, or one per channel."""
-        return self._add(f"scale ({values})", lambda state: _with_numbers(state, "Divide", values))
+        """Divide by a number, or one per channel: as the runtime, multiply by the reciprocals in f32."""
+        with np.errstate(divide="ignore"):
+            factors = (1 / np.asarray(values, np.float32)).tolist()
+        return self._add(f"scale ({values})", lambda state: _with_numbers(state, "Multiply", factors))
 
     def resize(self, alg: ResizeAlgorithm, dst_height: int | None = None, dst_width: int | None = None) -> Self:
         """Resize height and width, by default to the sizes that the model takes."""

@@ -20,7 +20,7 @@ __all__ = [
 Condition = Callable[[Any], bool]
 
 
-def assert_list_of_ints(value_list: Iterable[int], message: str) -> None:
+def assert_list_of_ints(value_list: Iterable[Any], message: str) -> None:
     """Raise TypeError with the message unless all items are integers."""
     if not all(isinstance(value, int | np.integer) for value in value_list):
         raise TypeError(message)
