@@ -27,6 +27,8 @@ from irload.ops.registry import registered, resolve
 __all__ = ["factory", "names", "snake"]
 
 LATEST = 17
+_OF_THEIR_OPSET = frozenset({"range"})
+"""Functions that create the operation of the opset that introduces them, also in later opsets."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -117,7 +119,7 @@ def factory(number: int, name: str) -> Callable[..., Any] | None:
         return found
     rows = [row for row in _rows().get(name, ()) if row.opset <= number]
     if rows:
-        return _function(rows[-1], number)
+        return _function(rows[-1], rows[-1].opset if name in _OF_THEIR_OPSET else number)
     cls = _registered().get(name)
     if cls is None or cls.since > number:
         return None

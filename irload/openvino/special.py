@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Collection
 from typing import Any
 
@@ -69,17 +70,18 @@ def result(data: Any, name: str | None = None) -> Result:
 def read_value(*given: Any, **named: Any) -> Node:
     """The value of a variable: `read_value(init_value, variable_id)` or with its type and shape, or a Variable."""
     rest = [*given]
-    init = rest.pop(0) if (rest and isinstance(rest[0], Node)) or (rest and hasattr(rest[0], "get_node")) else None
-    init = named.get("init_value", init)
-    key: Any = rest.pop(0) if rest else named.get("variable_id", named.get("variable"))
+    init = rest.pop(0) if rest and not isinstance(rest[0], str | Variable) else named.get("init_value")
+    key: Any = rest.pop(0) if rest else named.get("variable_id", named.get("variable", named.get("ov_variable")))
     element: Any = rest.pop(0) if rest else named.get("variable_type")
     shape: Any = rest.pop(0) if rest else named.get("variable_shape")
     if isinstance(key, Variable):
         element, shape, key = key.info.data_type, key.info.data_shape, key.info.variable_id
     attributes: dict[str, Any] = {"variable_id": key}
+    if element is not None and shape is None:
+        raise TypeError("The necessary overload for read_value was not found: a type needs a shape")
     if element is not None:
         attributes |= {"variable_type": element, "variable_shape": str(dims_of(shape)).strip("[]")}
-    node = authoring.create("ReadValue", "opset6", [] if init is None else [as_output(init)], attributes)
+    node = authoring.create("ReadValue", "opset6", [] if init is None else [authoring.as_input(init)], attributes)
     node.name = str(named.get("name") or (rest[0] if rest else node.name))
     return adapter(node)
 
@@ -109,10 +111,14 @@ def roi_pooling(
 ) -> Node:
     """Pools each region to `output_roi`, also named `output_size`, a height and a width."""
     sizes = output_roi if output_roi is not None else output_size
-    for missing, value in (("output_size", sizes), ("spatial_scale", spatial_scale)):
-        if value is None:
-            raise AttributeError(f"The following arguments must be defined: `{missing}`!")
+    if sizes is None:
+        raise AttributeError("One of the following arguments must be defined: `output_roi`, `output_size`!")
+    if spatial_scale is None:
+        raise AttributeError("The following arguments must be defined: `spatial_scale`!")
+    if output_size is not None:
+        warnings.warn("`output_size` is deprecated and will be removed in future", DeprecationWarning, stacklevel=3)
     attributes = {"pooled_h": sizes[0], "pooled_w": sizes[1], "spatial_scale": float(spatial_scale), "method": method}
+    attributes |= {"output_size": sizes, "output_roi": sizes}
     node = authoring.create("ROIPooling", "opset2", [authoring.as_input(i) for i in (input, coords)], attributes)
     node.name = name or node.name
     return adapter(node)

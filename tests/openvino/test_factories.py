@@ -17,6 +17,7 @@ from irload.openvino.utils.node_factory import NodeFactory
 from irload.ops.registry import registered, resolve
 from tests.harness import runtime
 from tests.harness.case import GENERATORS
+from tests.openvino.both import failure, opset, same
 from tests.ops.families import load_families
 
 load_families()
@@ -109,3 +110,28 @@ def test_errors_name_the_fault():
         _ = ops.nonsense
     with pytest.raises(TypeError, match="found object"):
         ops.add(p, object())
+
+
+def test_forms_of_arguments():
+    def script(ov):
+        ops, earlier = opset(ov, 13), opset(ov, 11)
+        counted = earlier.range(ops.constant(0, dtype=np.int32), np.int32(16), np.int32(1))
+        yield counted.get_type_info().version_id, counted.output(0).shape
+        regions = [ops.parameter([2, 3, 4, 5]), ops.parameter([150, 5])]
+        pooled = ops.roi_pooling(*regions, [6, 6], 0.0625, "Max")
+        yield sorted(pooled.get_attributes().items()), pooled.output(0).shape
+        pooled.set_output_roi([2, 1])
+        yield pooled.get_output_roi()
+        for missing in ({"spatial_scale": 1.0}, {"output_roi": [6, 6]}):
+            yield failure(lambda given=missing: ops.roi_pooling(*regions, **given))
+        with pytest.warns(DeprecationWarning, match="`output_size` is deprecated"):
+            yield ops.roi_pooling(*regions, spatial_scale=1.0, output_size=[6, 6]).output(0).shape
+        values = np.ones((1, 64), np.float32)
+        yield ops.read_value(values, "v1", name="read").friendly_name
+        info = ov.op.util.VariableInfo()
+        info.data_shape, info.data_type, info.variable_id = ov.PartialShape([1, 64]), ov.Type.f32, "v2"
+        variable = ov.op.util.Variable(info)
+        yield ops.read_value(init_value=values, ov_variable=variable).output(0).shape
+        yield ops.read_value(variable).output(0).shape, failure(lambda: ops.read_value(values, "v3", 2))
+
+    same(script)

@@ -98,3 +98,12 @@ def test_factories_by_type():
         yield empty.get_output_size(), empty.get_output_shape(0)
 
     same(script)
+
+
+def test_submodules_are_attributes():
+    def script(ov):
+        types = ov.utils.types
+        yield types.get_element_type(np.float32), types.get_dtype(ov.Type.u8), ov.op.util.VariableInfo.__name__
+        yield ov.utils.node_factory.NodeFactory.__name__, ov.utils.data_helpers.OVDict.__name__
+
+    same(script)

@@ -2,6 +2,7 @@
 
 from irload.openvino.bodies import if_op, loop, tensor_iterator
 from irload.openvino.nodes import Constant, Parameter, Result
+from irload.openvino.op import util
 from irload.openvino.special import assign, read_value
 
-__all__ = ["Constant", "Parameter", "Result", "assign", "if_op", "loop", "read_value", "tensor_iterator"]
+__all__ = ["Constant", "Parameter", "Result", "assign", "if_op", "loop", "read_value", "tensor_iterator", "util"]

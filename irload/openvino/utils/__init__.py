@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from typing import Any, TypeVar
 
 from irload.openvino import faces
@@ -77,3 +78,9 @@ def deprecation_warning(function_name: str, version: str = "", message: str = ""
 def deprecated(*_: Any, **__: Any) -> Callable[[F], F]:
     """A decorator that returns the function unchanged."""
     return lambda function: function
+
+
+def __getattr__(name: str) -> Any:
+    if name in ("data_helpers", "decorators", "input_validation", "node_factory", "types"):
+        return import_module(f"irload.openvino.utils.{name}")
+    raise AttributeError(f"module 'irload.openvino.utils' has no attribute '{name}'")
