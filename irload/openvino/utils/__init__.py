@@ -66,7 +66,7 @@ def numpy_to_c(array: Any) -> int:
 
 
 def deprecation_warning(function_name: str, version: str = "", message: str = "", stacklevel: int = 2) -> None:
-    """Warn that a function is deprecated, until when, and what replaces it."""
+    """Warn that a function is deprecated, with the version of its removal and a remedy."""
     until = f" and will be removed in version {version}" if version else ""
     warnings.warn(
         f"{function_name} is deprecated{until}{f'. {message}' if message else ''}",

@@ -40,7 +40,7 @@ class NodeFactory:
 
     @staticmethod
     def _arguments_as_outputs(arguments: Sequence[Node | Output]) -> list[Output]:
-        """The outputs, and those of nodes."""
+        """The outputs, and the outputs of nodes."""
         return [o for a in arguments for o in ([a] if isinstance(a, Output) else a.outputs())]
 
     def add_extension(self, extension: Any) -> None:
