@@ -71,6 +71,7 @@ class Tokenizer:
     def decode(self, ids: Any) -> str | list[str]:
         """The text of a sequence of ids, without special tokens; the texts of rows of ids of any lengths.
 
+        Bytes that are not UTF-8 become U+FFFD: detokenizers keep encoded surrogates and code points beyond U+10FFFF.
         Raises ReadError without a detokenizer, and InputInvalid for other values.
         """
         if not isinstance(ids, np.ndarray) and all(isinstance(k, int | np.integer) for k in ids):
@@ -84,7 +85,7 @@ class Tokenizer:
     def _row(self, ids: list[int]) -> str:
         if self._rows is not None:
             try:
-                return self._rows.text(ids)
+                return _readable(self._rows.text(ids))
             except OverflowError:  # which the model converts
                 pass
         return self._decoded(np.array([ids], np.int64).reshape(1, -1))[0]
@@ -92,7 +93,7 @@ class Tokenizer:
     def _decoded(self, ids: Array) -> list[str]:
         if ids.dtype.kind not in "iu":
             raise InputInvalid(f"ids must be integers, found {ids.dtype}")
-        return [str(text) for text in self._detokenizer([ids])[0].ravel()]
+        return [_readable(str(text)) for text in self._detokenizer([ids])[0].ravel()]
 
     @cached_property
     def _tokenizer(self) -> CompiledModel:
@@ -105,6 +106,11 @@ class Tokenizer:
     @cached_property
     def _detokenizer(self) -> CompiledModel:
         return compile_model(self._folder.file(DETOKENIZER), **self._options)
+
+
+def _readable(text: str) -> str:
+    """The text with U+FFFD for each byte that is not UTF-8, as OpenVINO's Python API decodes strings."""
+    return text if text.isascii() else text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 def kept_ids(outputs: dict[str, Array]) -> list[list[int]]:

@@ -93,6 +93,21 @@ def test_invalid_bytes_are_kept_by_byte_level_tokenizers() -> None:
     assert irload.Tokenizer(DATA / "llama3").decode(irload.Tokenizer(DATA / "llama3").encode(text)) == "a\ufffd\ufffdb"
 
 
+@pytest.mark.parametrize("kind", ["gpt2", "llama3"])
+def test_bytes_that_are_not_utf8_decode_as_by_the_extension(kind: str) -> None:
+    ours, decode = irload.Tokenizer(DATA / kind), theirs(kind, "detokenizer")
+    rng = random.Random(kind)
+    surrogate, beyond = b"\xed\xa4\xb9", b"\xf4\xa6\x9d\x9e"
+    for case in range(tiered(40, 2000)):
+        parts = (surrogate, beyond, b"\xe6\x97", b"a", "é".encode(), bytes([rng.randrange(128, 256)]))
+        text = b"".join(rng.choice(parts) for _ in range(8)) if case else surrogate
+        ids = ours.encode(text.decode("utf-8", "surrogateescape"))
+        found = ours.decode(ids)
+        assert found == decode(np.array([ids]))[0].item()
+        assert found == ours.decode(np.array([ids]))[0]
+        found.encode()
+
+
 def test_a_text_of_a_megabyte() -> None:
     tokenizer = irload.Tokenizer(DATA / "gpt2")
     text = "model reads files. " * (1_000_000 // 19)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from functools import cache, lru_cache
 from typing import Any
@@ -91,12 +92,23 @@ def _members(atom: Atom) -> tuple[tuple[int, int], ...]:
         pattern: Any = regex.compile(f"(?{'i' if atom.ignores_case else ''}:{converted(atom.source)})+")
     except regex.error:
         raise Unfit from None
-    return tuple(match.span() for match in pattern.finditer(_every_character()))
+    if not _PLAIN.fullmatch(atom.source):
+        return tuple(match.span() for match in pattern.finditer(_characters(0, POINTS)))
+    ends = [match.span() for match in pattern.finditer(_characters(0, _EMPTY.start))]
+    unassigned = [(_EMPTY.start, _EMPTY.stop)] if pattern.match(chr(_EMPTY.start)) else []
+    later = (match.span() for match in pattern.finditer(_characters(_EMPTY.stop, POINTS)))
+    return (*ends, *unassigned, *((begin + _EMPTY.stop, end + _EMPTY.stop) for begin, end in later))
+
+
+_PLAIN = re.compile(r"(?a:\\[pP]\{\^?\w{1,2}\}|[\0-z|}~])*")
+"""Sources of ASCII characters and general categories, which name no code points by their numbers in braces."""
+_EMPTY = range(0x40000, 0xE0000)
+"""Planes 4 to 13 have no characters: only code points that a pattern names could distinguish them."""
 
 
 @cache
-def _every_character() -> str:
-    return np.arange(POINTS, dtype="<u4").tobytes().decode("utf-32-le", "surrogatepass")
+def _characters(begin: int, end: int) -> str:
+    return np.arange(begin, end, dtype="<u4").tobytes().decode("utf-32-le", "surrogatepass")
 
 
 State = tuple[int, ...]

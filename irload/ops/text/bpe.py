@@ -50,26 +50,23 @@ class BPETokenizer(TextOp, opset="extension"):
         return tokenized(prepared(self, inputs[5:], lambda: self._table(*inputs[5:])), inputs)
 
     def _table(self, *tables: Array) -> Table:
-        vocabulary = {token: id for id, token in enumerate(pieces_of(*tables[:3]))}
+        tokens = pieces_of(*tables[:3])
+        vocabulary = dict(zip(tokens, range(len(tokens)), strict=True))
         left = pieces_of(*tables[3:6])
         if len(tables) in (9, 13):
-            pairs = list(zip(left, pieces_of(*tables[6:9]), strict=True))
+            right = pieces_of(*tables[6:9])
         else:
-            pairs = [_halves(merge) for merge in left]
+            left, right = ([merge.partition(b" ")[k] for merge in left] for k in (0, 2))
         if len(tables) in (10, 13):
             for token, id in zip(pieces_of(*tables[-4:-1]), tables[-1].ravel().tolist(), strict=True):
                 vocabulary.setdefault(token, id)
         return self.tools.table(
             Merges(
                 vocabulary,
-                pairs,
+                left,
+                right,
                 unknown=self.unk_token.encode(),
                 suffix=self.end_suffix.encode(),
                 byte_fallback=self.byte_fallback,
             )
         )
-
-
-def _halves(merge: bytes) -> tuple[bytes, bytes]:
-    left, _, right = merge.partition(b" ")
-    return left, right

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 import pytest
 
@@ -12,6 +14,12 @@ from irload.ops.text.trie import Trie
 from irload.ops.text.unigram import Segmentation
 
 
+def halves(pairs: Iterable[tuple[bytes, bytes]]) -> tuple[list[bytes], list[bytes]]:
+    """The left and the right parts of merges."""
+    every = list(pairs)
+    return [left for left, _ in every], [right for _, right in every]
+
+
 def merges(
     *pairs: tuple[bytes, bytes], unknown: bytes = b"", byte_fallback: bool = False, extra: tuple[bytes, ...] = ()
 ) -> Merges:
@@ -19,7 +27,7 @@ def merges(
     for left, right in pairs:
         tokens[left + right] = None
     vocabulary = {token: id for id, token in enumerate(tokens)}
-    return Merges(vocabulary, pairs, unknown=unknown, suffix=b"", byte_fallback=byte_fallback)
+    return Merges(vocabulary, *halves(pairs), unknown=unknown, suffix=b"", byte_fallback=byte_fallback)
 
 
 def test_the_lowest_rank_is_merged_first() -> None:
@@ -46,7 +54,7 @@ def test_a_long_run_is_merged_in_less_than_quadratic_time() -> None:
 
 def test_merges_need_their_tokens() -> None:
     with pytest.raises(ExecutionError, match="not in the vocabulary"):
-        Merges({b"a": 0}, [(b"a", b"b")], unknown=b"", suffix=b"", byte_fallback=False)
+        Merges({b"a": 0}, [b"a"], [b"b"], unknown=b"", suffix=b"", byte_fallback=False)
 
 
 def test_the_longest_token_is_found() -> None:

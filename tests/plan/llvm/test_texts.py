@@ -54,7 +54,13 @@ def merging(rng: random.Random, suffix: bytes = b"") -> Merges:
     fallback = rng.random() < 0.5
     names = [b"<unk>", *(b"<0x%02X>" % k for k in "日".encode()[1:])] if fallback else []
     vocabulary = {token: id for id, token in enumerate([*tokens, *names])}
-    return Merges(vocabulary, pairs, unknown=rng.choice([b"", b"<unk>"]), suffix=suffix, byte_fallback=fallback)
+    return Merges(
+        vocabulary,
+        *map(list, zip(*pairs, strict=True)),
+        unknown=rng.choice([b"", b"<unk>"]),
+        suffix=suffix,
+        byte_fallback=fallback,
+    )
 
 
 def segmenting(rng: random.Random) -> Segmentation:
@@ -128,12 +134,12 @@ def test_words_beyond_the_room_of_the_table(monkeypatch: pytest.MonkeyPatch) -> 
 def test_texts_are_divided_at_separators() -> None:
     block = "▁".encode()
     vocabulary = {token: k for k, token in enumerate([block, b"a", block + b"a", block * 2])}
-    model = Merges(vocabulary, [(block, b"a"), (block, block)], unknown=b"", suffix=b"", byte_fallback=False)
+    model = Merges(vocabulary, [block, block], [b"a", block], unknown=b"", suffix=b"", byte_fallback=False)
     assert model.separator == block
     pieces = ["", "▁a▁a", "a", "▁▁▁a▁▁", "aa▁aa▁"]
     assert ids(TARGETS[0], model, [p.encode() for p in pieces]) == [list(model.tokens(p.encode())) for p in pieces]
     across = {**vocabulary, b"a" + block: 4}
-    assert not Merges(across, [(b"a", block)], unknown=b"", suffix=b"", byte_fallback=False).separator
+    assert not Merges(across, [b"a"], [block], unknown=b"", suffix=b"", byte_fallback=False).separator
 
 
 def rows(found: tuple[Array, ...]) -> list[list[int]]:
