@@ -43,10 +43,15 @@ from irrun.records import Source, records
 def command(source: Source, hashed: bool, metadata: bool, as_json: bool, **asked: Any) -> int:
     """Show the contents of MODEL (.xml): inputs, outputs, operations, weights, metadata.
 
+    Of the folder of a language model: its models, vocabulary, special tokens, state and settings together.
     --layers, --layer, --constants, --macs, --memory, --metadata, --tree and --sha256 each show a different view;
     --type and --name filter its layers. The .bin file is optional, and unknown operations or inconsistent layers do
     not stop the command.
     """
+    if source.model.is_dir():
+        _require_file(source, hashed or metadata or any(asked.values()))
+        _show_folder(source, as_json=as_json)
+        return 0
     from irload.validation.differences import note_differences
     from irrun.parts import show, with_parts
     from irrun.render import progress, show_json
@@ -64,3 +69,21 @@ def command(source: Source, hashed: bool, metadata: bool, as_json: bool, **asked
     else:
         show(document, metadata=metadata)
     return 0
+
+
+def _require_file(source: Source, is_part: object) -> None:
+    """Raise UsageError for options that are for model files."""
+    if source.weights is not None or source.shapes or is_part:
+        raise click.UsageError(f"{source.model} is a folder; other options than --json are for its model files")
+
+
+def _show_folder(source: Source, *, as_json: bool) -> None:
+    from irrun.folder import folder_report, show_folder
+    from irrun.render import progress, show_json
+
+    with progress("reading the folder"):
+        document = folder_report(source.model, source.limits)
+    if as_json:
+        show_json(document)
+    else:
+        show_folder(document)

@@ -14,6 +14,7 @@ T = TypeVar("T")
 MODEL, TOKENIZER, DETOKENIZER = "openvino_model.xml", "openvino_tokenizer.xml", "openvino_detokenizer.xml"
 ENCODER, DECODER = "openvino_encoder_model.xml", "openvino_decoder_model.xml"
 DECODER_WITH_PAST = "openvino_decoder_with_past_model.xml"
+MODELS, TOKENIZER_MODELS = (MODEL, ENCODER, DECODER, DECODER_WITH_PAST), (TOKENIZER, DETOKENIZER)
 CONFIG_BYTES = 64 << 20
 """The largest JSON file or template that is read."""
 _KINDS: dict[type, str] = {dict: "object", list: "array"}
@@ -82,7 +83,7 @@ class Folder:
     @property
     def end_ids(self) -> frozenset[int]:
         """The ids that end a text."""
-        found = self._setting("eos_token_id")
+        found = self.setting("eos_token_id")
         values = cast(list[Any], found) if isinstance(found, list) else [found]
         return frozenset(v for v in values if isinstance(v, int))
 
@@ -93,13 +94,13 @@ class Folder:
 
     def token_id(self, name: str) -> int | None:
         """The id of a special token that generation_config.json or config.json states."""
-        found = self._setting(name)
+        found = self.setting(name)
         return found if isinstance(found, int) else None
 
     @property
     def padding_id(self) -> int:
         """The id that fills rows after the end of a text, 0 if no file states one."""
-        found = self._setting("pad_token_id")
+        found = self.setting("pad_token_id")
         return found if isinstance(found, int) and found >= 0 else 0
 
     @cached_property
@@ -133,7 +134,8 @@ class Folder:
         found = self.config.get("architectures")
         return tuple(map(str, cast(list[Any], found))) if isinstance(found, list) else ()
 
-    def _setting(self, name: str) -> Any:
+    def setting(self, name: str) -> Any:
+        """A value of generation_config.json, else of config.json, else None."""
         found = self.generation.get(name)
         return self.config.get(name) if found is None else found
 

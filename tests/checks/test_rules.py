@@ -16,7 +16,7 @@ from tests.checks.graph_rows import GRAPH_ROWS
 from tests.checks.table import Changes, Row, Weights
 
 ROWS = [*GRAPH_ROWS, *FILE_ROWS]
-ELSEWHERE = {"IR001", "IR010", "IR011", "IR012", "IR901"}
+ELSEWHERE = {"IR001", "IR010", "IR011", "IR012", "IR013", "IR901"}
 """Rules about unreadable files and about folders: tests/checks/test_files.py, tests/text/test_folders.py."""
 
 

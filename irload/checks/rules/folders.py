@@ -14,6 +14,8 @@ from irload.graph import Node
 from irload.safety.files import read_limited
 
 MODEL, TOKENIZER, DETOKENIZER = "openvino_model.xml", "openvino_tokenizer.xml", "openvino_detokenizer.xml"
+ENCODER, DECODER = "openvino_encoder_model.xml", "openvino_decoder_model.xml"
+_COUNTERPARTS = {ENCODER: DECODER, DECODER: ENCODER}
 CONFIG_BYTES = 64 << 20
 _SPECIAL = ("bos_token_id", "eos_token_id", "pad_token_id", "decoder_start_token_id")
 _VOCABULARIES = {"BPETokenizer": 5, "WordpieceTokenizer": 5, "UnigramTokenizer": 5, "VocabDecoder": 1}
@@ -66,24 +68,56 @@ def special_token(subject: Subject) -> Iterator[Hit]:
                     yield Hit(None, f"{file} has {name} {id}; the vocabulary has {size} tokens")
 
 
-@file_rule("IR012", "warning", "tokenizer without its counterpart")
-def lonely_tokenizer(subject: Subject) -> Iterator[Hit]:
-    """A language model's folder has only one of openvino_tokenizer.xml and openvino_detokenizer.xml.
+@file_rule("IR012", "warning", "folder of a language model without a required file")
+def missing_file(subject: Subject) -> Iterator[Hit]:
+    """A language model's folder lacks a file that another one of its files requires.
 
-    Generation needs both: it reads prompts by the one and prints texts by the other. Folders of other models need no
-    detokenizer; the rule applies if config.json names a causal language model.
+    Generation reads prompts by openvino_tokenizer.xml and prints texts by openvino_detokenizer.xml; the rule applies to
+    them if config.json names a causal language model, as folders of other models need no detokenizer. An encoder
+    requires a decoder and vice versa, and an encoder of audio requires preprocessor_config.json.
 
     Example: a folder with openvino_model.xml and openvino_tokenizer.xml alone.
     """
-    if _name(subject) != MODEL:
+    folder, name = Path(subject.file).parent, _name(subject)
+    for needed in _needed(subject, folder, name):
+        if not any((folder / file).is_file() for file in needed):
+            yield Hit(None, f"the folder has {name} but no {needed[0]}")
+
+
+def _needed(subject: Subject, folder: Path, name: str) -> Iterator[tuple[str, ...]]:
+    """The files that a file requires, each with its alternatives."""
+    if name in _COUNTERPARTS:
+        yield (_COUNTERPARTS[name],)
+    generates = any("CausalLM" in kind for kind in _architectures(folder))
+    if name in (TOKENIZER, DETOKENIZER) and generates:
+        yield (DETOKENIZER if name == TOKENIZER else TOKENIZER,)
+    inputs = {n for node in (subject.model.parameters if subject.model else ()) for o in node.outputs for n in o.names}
+    if name == ENCODER and "input_features" in inputs:
+        yield ("preprocessor_config.json", "processor_config.json")
+
+
+@file_rule("IR013", "warning", "state of a language model without an initial value")
+def state_without_start(subject: Subject) -> Iterator[Hit]:
+    """A variable with a dynamic batch has no initial value in the model of a language model's folder.
+
+    A reset sets all its dynamic dims to 0, the batch included, so the first inference of a text joins the rows of its
+    tokens with no rows. Exporters compute the initial value from the batch of the inputs.
+
+    Example: a ReadValue with variable_shape [?,8,?,64] and no input.
+    """
+    if _name(subject) not in (MODEL, DECODER):
         return
-    folder = Path(subject.file).parent
-    present = [name for name in (TOKENIZER, DETOKENIZER) if (folder / name).is_file()]
+    for scope in subject.scopes[:1]:
+        for node in scope.graph.nodes:
+            shape = node.op.attributes.get("variable_shape") if node.type == "ReadValue" else None
+            if shape is not None and not node.inputs and shape.rank and not shape[0].is_static:
+                name = node.op.attributes["variable_id"]
+                yield Hit(node, f"reads variable '{name}' {shape}, which a reset leaves without a batch")
+
+
+def _architectures(folder: Path) -> list[str]:
     kinds = _json(folder / "config.json").get("architectures")
-    generates = isinstance(kinds, list) and any("CausalLM" in str(kind) for kind in cast(list[Any], kinds))
-    if len(present) == 1 and generates:
-        missing = DETOKENIZER if present == [TOKENIZER] else TOKENIZER
-        yield Hit(None, f"the folder has {present[0]} but no {missing}")
+    return [str(kind) for kind in cast(list[Any], kinds)] if isinstance(kinds, list) else []
 
 
 def _name(subject: Subject) -> str:
