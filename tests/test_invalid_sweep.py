@@ -19,7 +19,7 @@ from tests.invalid_sweep import judge
 from tests.ops.families import load_families
 
 load_families()
-MUTANTS = tiered(250, 500)
+MUTANTS = tiered(160, 500)
 
 
 def test_irload_and_the_runtime_reject_the_same() -> None:

@@ -18,7 +18,7 @@ from tests.fuzz.programs.thresholds import lowered
 from tests.fuzz.programs.widened import rounded_inside
 from tests.harness.tiers import tiered
 
-COUNT, SEED = tiered(100, 300), 2026
+COUNT, SEED = tiered(70, 300), 2026
 BF16_COUNT = tiered(14, 40)
 REGRESSIONS = sorted((Path(__file__).parent / "regressions" / "programs").glob("*.xml"))
 

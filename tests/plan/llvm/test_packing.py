@@ -69,10 +69,11 @@ def check(packed: Array, weights: Array, packing: Packing) -> None:
     whole = np.zeros((groups, *shape), bool)
     for group, found in enumerate(elements(packed, packing)):
         assert found.nbytes == packing.nbytes(rows, columns, taps)
-        for tap, row, column in product(range(taps), range(rows), range(columns)):
-            place = packing.position((taps, rows), tap, row, column) // size
-            assert found[place] == weights[group, column, tap, row].astype(np.float32).astype(dtype)
-            whole[group].reshape(-1)[place] = True
+        tap, row, column = np.indices((taps, rows, columns)).reshape(3, -1)
+        places = packing.position((taps, rows), tap, row, column) // size
+        expected = weights[group, column, tap, row].astype(np.float32).astype(dtype)
+        np.testing.assert_array_equal(found[places], expected)
+        whole[group].reshape(-1)[places] = True
         padding = ~whole[group].any(axis=(0, 2, 3, 5), keepdims=True)
         assert not found.reshape(shape)[np.broadcast_to(padding, shape)].any()
         assert whole[group].sum() == weights[group].size, "two elements have one position"
