@@ -107,6 +107,7 @@ fuzz-plan: N = 1000
 fuzz-plan: PRECISION = f32
 fuzz-plan: .venv/.dev  ## Run N random programs (SEED=7) planned and plainly, compare, and shrink failing ones.
 	$(BIN)/python -m tests.fuzz.programs $(N) --seed $(SEED) --precision $(PRECISION)
+	$(BIN)/python -m tests.fuzz.chains $$(( ($(N) + 9) / 10 )) --seed $(SEED)
 
 fuzz-data: N = 1000
 fuzz-data: .venv/.dev  ## Run N hostile data sets (SEED=7) with `irrun batch`, killed and resumed, and count the items.
