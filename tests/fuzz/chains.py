@@ -13,8 +13,8 @@ from unittest.mock import patch
 from irload.options import Options
 from irload.plan.backends.registry import compiled_backend
 
-FIRST = 1000
-"""Chains of a seed: those of the next seed follow."""
+CHAINS = 1000
+"""The number of chains of each seed."""
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -32,7 +32,7 @@ def main(arguments: Sequence[str]) -> int:
     found: list[str] = []
     with patch.object(quantized, "fits_winograd", lambda *_: False):
         for k in range(options.count):
-            differs = difference(FIRST * options.seed + k)
+            differs = difference(CHAINS * options.seed + k)
             if differs is not None:
                 found.append(differs)
                 print(differs)
