@@ -14,8 +14,8 @@ from llvmlite.binding import llvm_version_info
 from irload.core.tensor import Array
 from irload.plan.backends.llvm.axes import Axis
 from irload.plan.backends.llvm.builder import Function, Vec
-from irload.plan.backends.llvm.dot import WORD, Dot
-from irload.plan.backends.llvm.elements import I8, I32
+from irload.plan.backends.llvm.dot import Dot
+from irload.plan.backends.llvm.elements import I8, I32, WORD
 from irload.plan.backends.llvm.kernel import Launch, address
 from irload.plan.backends.llvm.kernels.contraction.build import Results, packing_of, register_product, shared
 from irload.plan.backends.llvm.kernels.contraction.chunks import Chunks, reads_in_place

@@ -7,7 +7,7 @@ from dataclasses import field, replace
 
 from irload.plan.backends.llvm import intrinsics
 from irload.plan.backends.llvm.builder import Function, Vec
-from irload.plan.backends.llvm.elements import BF16, F32, I8, I32, SIZES, U8
+from irload.plan.backends.llvm.elements import BF16, F32, I8, I32, SIZES, U8, WORD
 from irload.plan.backends.llvm.target import Target
 from irload.plan.backends.llvm.values import vec_type
 from irload.plan.backends.llvm.widening import Compression
@@ -15,9 +15,6 @@ from irload.record import record
 
 Multiply = Callable[[Function, Vec, Vec, Vec], Vec]
 """(f, sums, a, b) → sums + a · b, for vectors of words of a and b."""
-
-WORD = 4
-"""The bytes of a and b for one lane of sums."""
 
 
 @record()

@@ -15,6 +15,9 @@ F32, BF16, F16, I32, I8, U8 = "f32", "bf16", "f16", "i32", "i8", "u8"
 SIZES = {F32: 4, BF16: 2, F16: 2, I32: 4, I8: 1, U8: 1}
 """The bytes of each."""
 
+WORD = 4
+"""The bytes of a word: consecutive elements of a sum, in one column, that one lane multiplies at once."""
+
 QUANTIZED = (I8, U8)
 """The types of quantized values."""
 

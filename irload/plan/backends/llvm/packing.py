@@ -9,13 +9,9 @@ import numpy as np
 
 from irload.core.tensor import Array
 from irload.plan.backends.llvm import tiles
-from irload.plan.backends.llvm.elements import BF16, DTYPES, F32, SIZES
+from irload.plan.backends.llvm.elements import BF16, DTYPES, F32, SIZES, WORD
 from irload.plan.backends.llvm.weight_memory import weight_bytes
 from irload.record import record
-
-WORD = 4
-"""The bytes of a word: one column's elements that one lane multiplies at once."""
-
 
 Index = TypeVar("Index", int, Array)
 

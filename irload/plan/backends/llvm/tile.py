@@ -13,8 +13,8 @@ from typing import Any
 
 from irload.ops.sliding import WindowAxis
 from irload.plan.backends.llvm.builder import AnyInt, Function, Pointer, Vec
-from irload.plan.backends.llvm.dot import FMA, WORD, Dot
-from irload.plan.backends.llvm.elements import F32, I32
+from irload.plan.backends.llvm.dot import FMA, Dot
+from irload.plan.backends.llvm.elements import F32, I32, WORD
 from irload.plan.backends.llvm.target import LINE, Target
 from irload.plan.backends.llvm.tuning import L2_RATE, TAIL_GAIN, UNROLL
 from irload.plan.backends.llvm.widening import Panel

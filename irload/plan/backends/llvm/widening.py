@@ -12,13 +12,11 @@ import numpy as np
 from irload.core import element as et
 from irload.core.packing import unpack
 from irload.plan.backends.llvm.builder import AnyInt, Function, Pointer, Vec
-from irload.plan.backends.llvm.elements import F16, F32, SIZES, U8
+from irload.plan.backends.llvm.elements import F16, F32, SIZES, U8, WORD
 from irload.plan.backends.llvm.operands import load_lanes
 from irload.plan.backends.llvm.target import LINE
 from irload.plan.backends.llvm.values import vec_type
 from irload.record import record
-
-WORD = 4
 
 
 @record()

@@ -13,11 +13,11 @@ from irload.core.tensor import Array
 from irload.plan.backends.llvm import bfloat16
 from irload.plan.backends.llvm.arguments import Arguments
 from irload.plan.backends.llvm.builder import AnyInt, Function, Pointer, Vec
-from irload.plan.backends.llvm.elements import F32, SIZES
+from irload.plan.backends.llvm.elements import F32, SIZES, WORD
 from irload.plan.backends.llvm.kernel import Kernel
 from irload.plan.backends.llvm.kernels.loops import indices, lines_of, offset, repeat
 from irload.plan.backends.llvm.operands import load_lanes, load_lines
-from irload.plan.backends.llvm.packing import WORD, Packing
+from irload.plan.backends.llvm.packing import Packing
 from irload.plan.backends.llvm.shuffles import transposed
 from irload.plan.backends.llvm.tuning import PACKED_ROWS
 from irload.record import record

@@ -11,14 +11,14 @@ from irload.core.tensor import Array
 from irload.plan.backends.llvm.arguments import Arguments
 from irload.plan.backends.llvm.axes import Axis, axes_of, merged, size_of, table
 from irload.plan.backends.llvm.builder import AnyInt, Function, Pointer, Vec
-from irload.plan.backends.llvm.elements import DTYPES, F32, SIZES
+from irload.plan.backends.llvm.elements import DTYPES, F32, SIZES, WORD
 from irload.plan.backends.llvm.kernel import Kernel, Launch
 from irload.plan.backends.llvm.kernels.compressed import compression_of, factors_of, words_of
 from irload.plan.backends.llvm.kernels.loops import repeat
 from irload.plan.backends.llvm.operands import load_lanes, read
 from irload.plan.backends.llvm.selector import Selector
 from irload.plan.backends.llvm.weight_memory import weight_bytes
-from irload.plan.backends.llvm.widening import WORD, Compression
+from irload.plan.backends.llvm.widening import Compression
 from irload.plan.ir.compressed import compressed
 from irload.plan.ir.constant import Constant
 from irload.plan.ir.steps import GatherStep

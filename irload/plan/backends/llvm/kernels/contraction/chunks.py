@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from irload.core.tensor import Array
 from irload.plan.backends.llvm import tiles
-from irload.plan.backends.llvm.dot import WORD, Dot
-from irload.plan.backends.llvm.elements import SIZES, element_of, is_contiguous
+from irload.plan.backends.llvm.dot import Dot
+from irload.plan.backends.llvm.elements import SIZES, WORD, element_of, is_contiguous
 from irload.plan.backends.llvm.tile import Level
 from irload.plan.ir.program import PlanInvalid
 from irload.record import record

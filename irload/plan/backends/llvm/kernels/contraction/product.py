@@ -8,7 +8,7 @@ from itertools import pairwise
 from math import prod
 
 from irload.plan.backends.llvm.builder import AnyInt, Function, Int, Pointer, Vec
-from irload.plan.backends.llvm.dot import WORD
+from irload.plan.backends.llvm.elements import WORD
 from irload.plan.backends.llvm.kernels.contraction.heights import any_heights, counts, even_heights
 from irload.plan.backends.llvm.kernels.contraction.nest import Contraction, Turn
 from irload.plan.backends.llvm.kernels.contraction.results import TileResults

@@ -6,8 +6,8 @@ from math import gcd
 from typing import Any
 
 from irload.plan.backends.llvm.builder import Function, Pointer
-from irload.plan.backends.llvm.elements import F32, SIZES
-from irload.plan.backends.llvm.widening import WORD, Panel
+from irload.plan.backends.llvm.elements import F32, SIZES, WORD
+from irload.plan.backends.llvm.widening import Panel
 from irload.record import record
 
 
