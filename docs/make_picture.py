@@ -9,6 +9,7 @@ import io
 import os
 import subprocess
 import sys
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from rich.console import Console
@@ -30,14 +31,19 @@ def output_of(command: str) -> str:
     return subprocess.run(words, cwd=ROOT, env=environment, capture_output=True, text=True, check=True).stdout
 
 
+def recorded(commands: Sequence[str], output: Callable[[str], str], width: int, title: str) -> str:
+    """An SVG of a terminal of `width` columns with commands and their outputs."""
+    console = Console(record=True, width=width, file=io.StringIO(), force_terminal=True, color_system="truecolor")
+    for command in commands:
+        console.print(Text.assemble(("$ ", "bold green"), (command, "bold")))
+        console.print(Text.from_ansi(output(command)))
+        console.print()
+    return console.export_svg(title=title, theme=MONOKAI, unique_id=title.replace(" ", "-"))
+
+
 def main() -> None:
     """Run the commands and render their output."""
-    console = Console(record=True, width=WIDTH, file=io.StringIO(), force_terminal=True, color_system="truecolor")
-    for command in COMMANDS:
-        console.print(Text.assemble(("$ ", "bold green"), (command, "bold")))
-        console.print(Text.from_ansi(output_of(command)))
-        console.print()
-    svg = console.export_svg(title="irrun", theme=MONOKAI, unique_id="irrun")
+    svg = recorded(COMMANDS, output_of, WIDTH, "irrun")
     (ROOT / "docs" / "terminal.svg").write_text(svg, encoding="utf-8", newline="\n")
 
 

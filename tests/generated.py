@@ -43,6 +43,7 @@ TABLE = {  # in this order, because the pages read the index and the sampled ora
         "tests/test_models.py",
     ),
     "picture": Generated(("docs/terminal.svg",), ("docs/make_picture.py",), ""),
+    "generate": Generated(("docs/generate.svg",), ("docs/make_text_picture.py",), ""),
 }
 """Excluded: models/digits, whose training is repeated by a test, and measurements (benchmarks/RESULTS.md)."""
 

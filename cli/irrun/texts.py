@@ -96,7 +96,8 @@ def _print_json(parts: Iterable[Progress], prompts: list[str], clock: Clock) -> 
         if part.result is not None:
             finished[part.index] = part.result
         while shown in finished:
-            click.echo(" ".join(json_text(document(prompts[shown], finished.pop(shown))).split("\n")))
+            text = json_text(document(prompts[shown], finished.pop(shown)))
+            click.echo(" ".join(map(str.strip, text.split("\n"))))
             sys.stdout.flush()
             shown += 1
 

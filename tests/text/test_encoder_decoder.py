@@ -80,8 +80,8 @@ def test_texts(texts: Path, capsys: pytest.CaptureFixture[str]) -> None:
         ids = model.tokenizer.encode(prompt)
         assert list(result.tokens) == greedy(SOURCE[ids], [], 12)
         assert result.prompt_tokens == len(ids)
-        beams = model.generate(prompt, beams=3, max_tokens=5)
-        assert list(beams.tokens) == best(SOURCE[ids], 3, 5)
+        beams = model.generate(prompt, beams=4, max_tokens=5)
+        assert list(beams.tokens) == best(SOURCE[ids], 4, 5)
     assert main(["generate", str(texts), *prompts[:2]]) == 0
     assert capsys.readouterr().out == "\n\n".join(f"{prompts[k]}\n{results[k].text}" for k in (0, 1)) + "\n"
 

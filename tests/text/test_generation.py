@@ -42,10 +42,10 @@ def greedy(folder: Path, prompt: list[int], count: int) -> list[int]:
 
 
 def test_greedy_tokens_equal_those_of_the_runtime(model: irload.TextGeneration, model_folder: Path) -> None:
-    together = model.generate(list(PROMPTS))
+    together = model.generate(list(PROMPTS), max_tokens=64)
     for prompt, result in zip(PROMPTS, together, strict=True):
-        assert list(result.tokens) == greedy(model_folder, model.tokenizer.encode(prompt), 20)
-        assert result == model.generate(prompt)
+        assert list(result.tokens) == greedy(model_folder, model.tokenizer.encode(prompt), 64)
+        assert result == model.generate(prompt, max_tokens=64)
     assert {r.finish for r in together} <= {"stop", "length"}
 
 
@@ -129,8 +129,8 @@ def best_of_all(folder: Path, prompt: list[int], beams: int, count: int) -> list
 
 def test_beams(model: irload.TextGeneration, model_folder: Path) -> None:
     for prompt in PROMPTS[:2]:
-        result = model.generate(prompt, beams=3, max_tokens=5)
-        assert list(result.tokens) == best_of_all(model_folder, model.tokenizer.encode(prompt), 3, 5)
+        result = model.generate(prompt, beams=4, max_tokens=6)
+        assert list(result.tokens) == best_of_all(model_folder, model.tokenizer.encode(prompt), 4, 6)
 
 
 def test_a_stop_string_ends_the_text_before_it(model: irload.TextGeneration) -> None:
