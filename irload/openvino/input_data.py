@@ -37,9 +37,14 @@ def set_inputs(request: InferRequest, inputs: Any, *, shared: bool) -> None:
         index = request._input_index(key)  # pyright: ignore[reportPrivateUsage]
         current = request._input(index)  # pyright: ignore[reportPrivateUsage]
         element = request._owner._elements[index]  # pyright: ignore[reportPrivateUsage]
-        if shared and _is_tensor_data(value, element):
-            request._put(index, Tensor._over_all(value, element))  # pyright: ignore[reportPrivateUsage]
-            continue
+        if _is_tensor_data(value, element):
+            if shared and value.flags.writeable:
+                request._put(index, Tensor._over_all(value, element))  # pyright: ignore[reportPrivateUsage]
+                continue
+            if not shared and current._shape == value.shape:  # pyright: ignore[reportPrivateUsage]
+                request._require_shape(index, value.shape)  # pyright: ignore[reportPrivateUsage]
+                current._data[...] = value  # pyright: ignore[reportPrivateUsage]
+                continue
         array = _fitting(value, element, current)
         if shared or array.ndim == 0 or request._is_given(index, array):  # pyright: ignore[reportPrivateUsage]
             request._put(index, _tensor(array, element, shared, array is value))  # pyright: ignore[reportPrivateUsage]
@@ -50,11 +55,10 @@ def set_inputs(request: InferRequest, inputs: Any, *, shared: bool) -> None:
 
 
 def _is_tensor_data(value: Any, element: ElementType) -> bool:
-    """True for an array that needs no conversion and whose memory a tensor can use, the most frequent input."""
+    """True for an array that has the dtype and the order of a tensor's data, the most frequent input."""
     if type(value) is not np.ndarray or value.dtype is not element.dtype or not value.ndim:
         return False
-    flags = value.flags
-    return flags.c_contiguous and flags.writeable and element in _AS_STORED
+    return value.flags.c_contiguous and element in _AS_STORED
 
 
 def _items(request: InferRequest, inputs: Any) -> list[tuple[Any, Any]]:

@@ -229,6 +229,20 @@ def test_a_thousand_inferences_call_back_once_each():
     assert all(digit == expected[k % 3] for k, digit in seen)
 
 
+def test_arrays_that_cannot_be_shared_are_copied():
+    def script(ov):
+        request = ov.Core().compile_model(DIGITS, "CPU").create_infer_request()
+        first, second = image(), image()[:, :, ::-1].copy()
+        second.flags.writeable = False
+        for share in (True, False):
+            request.infer({0: first}, share_inputs=True)
+            kept = first.copy()
+            request.infer({0: second}, share_inputs=share)
+            yield (first == kept).all(), request.get_input_tensor().data, request.get_output_tensor().data.argmax()
+
+    same(script)
+
+
 INTERRUPTED = """
 import os, signal, sys, threading, time
 import numpy as np
