@@ -122,7 +122,7 @@ class RelocatableSegment:
         self.traced: list[list[TracedSelection]] = [[] for _ in self._groups]
         """The traced selections of each group."""
         self._selections = [0] * len(self._groups)
-        """How often the kernels of each group were selected with numbers."""
+        """How often the kernels of each group were selected with other numbers than before."""
         self._numeric: set[type[Step]] = set()
         """The kinds of steps whose selections require numbers."""
         self._codes: dict[Kernel, Code] = {}
@@ -140,7 +140,7 @@ class RelocatableSegment:
             found = before.groups[k] if before is not None and same else None
             if found is not None and sizes.moved and group.is_external:
                 same, found = False, _moved(found, sizes)
-            groups.append(found or list(self._selected(k, selector, sizes)))
+            groups.append(found or list(self._selected(k, selector, sizes, again=before is not None)))
             if not same:
                 changed.append(k)
         since = None if before is None else (before, changed)
@@ -154,8 +154,13 @@ class RelocatableSegment:
             found = self._codes[kernel] = library.code(kernel, self.target)
         return found
 
-    def _selected(self, index: int, selector: RecordingSelector, sizes: BoundSizes) -> Iterator[Selected]:
-        """The kernels of a group; of each step separately if they read memory that cannot be relocated."""
+    def _selected(
+        self, index: int, selector: RecordingSelector, sizes: BoundSizes, *, again: bool
+    ) -> Iterator[Selected]:
+        """The kernels of a group; of each step separately if they read memory that cannot be relocated.
+
+        `again`: the group differs from the previous binding, not the memory of all groups.
+        """
         group = self._groups[index]
         for traced in self.traced[index]:
             evaluated = traced.at(sizes)
@@ -164,8 +169,8 @@ class RelocatableSegment:
                 selector.temporary_bytes = max(selector.temporary_bytes, temporary)
                 yield Selected(group.positions, flops, launches, pointers, traced.keep, None)
                 return
-        self._selections[index] += 1
-        if 1 < self._selections[index] <= 1 + TRACES and type(group.steps[0]) not in self._numeric:
+        self._selections[index] += again
+        if again and self._selections[index] <= TRACES and type(group.steps[0]) not in self._numeric:
             self._trace(index, sizes)
         selector.constants, selector.packed_weights = [], []
         first, launches = _select(group.steps[0], selector, sizes)
