@@ -72,6 +72,17 @@ def number_at(size: Any) -> int:
     return size.hint if is_size(size) else size
 
 
+def test_guards_fail_where_a_quotient_has_no_value() -> None:
+    """x // abs(y // 3 - 2) for y // 3 > 2; at y = 6 the divisor is zero."""
+    trace = Trace()
+    x, y = symbol(trace, 12), symbol(trace, 12)
+    assert x // abs(y // 3 - 2) > 1
+    trace.close()
+    holds = trace.test()
+    assert holds([12, 12])
+    assert not holds([12, 6])
+
+
 @settings(max_examples=300, deadline=None)
 @given(st.integers(LEAST, 40), st.integers(LEAST, 40), st.integers(LEAST, 40), st.integers(-5, 50), st.data())
 def test_slices_of_a_symbolic_axis(size: int, other: int, third: int, end: int, data: st.DataObject) -> None:

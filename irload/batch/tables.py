@@ -122,7 +122,8 @@ def input_columns(names: Sequence[str], inputs: Sequence[Port], mapping: Mapping
     Raises InputInvalid if a column is missing.
     """
     if "" in mapping and len(inputs) != 1:
-        raise InputInvalid(f"--column '{mapping['']}' names no input, and the model has {len(inputs)}")
+        example = f", for example --column {inputs[0].any_name}={mapping['']}" if inputs else ""
+        raise InputInvalid(f"--column '{mapping['']}' names no input, and the model has {len(inputs)}{example}")
     mapped = {port_named(inputs, name).index if name else 0: column for name, column in mapping.items()}
     found: dict[str, str] = {}
     for port in inputs:

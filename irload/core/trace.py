@@ -126,7 +126,15 @@ class Trace:
         plain = [c for c in conditions if "q" not in c]
         rest = [c for c in conditions if "q" in c]
         early = f"if not ({' and '.join(plain) or 'True'}): return False\n "
-        return self._function(needed, f"return {' and '.join(rest) or 'True'}", early)
+        function = self._function(needed, f"return {' and '.join(rest) or 'True'}", early)
+
+        def holds(symbols: Sequence[int]) -> bool:
+            try:
+                return function(symbols)
+            except ZeroDivisionError:  # of a quotient that the traced code reaches only if the guards hold
+                return False
+
+        return holds
 
     def _atom(self, hint: int, low: int | None, high: int | None) -> int:
         self.hints.append(hint)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import ml_dtypes
 import numpy as np
 import pyarrow as pa
@@ -206,8 +208,13 @@ def test_columns_are_mapped_to_inputs(batch, tmp_path, model):
     assert "--column 'x=COLUMN' names another" in batch(*words, model=model, code=USAGE)
     assert "no column 'c' for input 'x'" in batch(*words, "--column", "x=c", model=model, code=USAGE)
     assert "the model has no input 'y'" in batch(*words, "--column", "y=a", model=model, code=USAGE)
-    assert "is not of the form" in batch(*words, "--column", "a", model=model, code=USAGE)
+    assert "is not of the form" in batch(*words, "--column", "=a", model=model, code=USAGE)
     assert batch(*words, "--column", "x=b", model=model)["done"] == 1
+    batch(tmp_path / "t.parquet", "-o", tmp_path / "only.jsonl", "--column", "b", model=model)
+    found = json.loads((tmp_path / "only.jsonl").read_text(encoding="utf-8"))["x"]
+    assert {item["index"]: item["value"] for item in found} == {0: 3, 1: 4}
+    two = identity(tmp_path / "two.xml", x="?,2", y="?,2")
+    assert "for example --column x=b" in batch(*words, "--column", "b", "--force", model=two, code=USAGE)
     (found,) = predict(model, tmp_path / "t.parquet", columns={"x": "b"})
     assert found.outputs["x"].tolist() == [3, 4]
     np.save(tmp_path / "a.npy", np.ones(2, np.float32))
