@@ -93,6 +93,7 @@ def test_the_output_is_no_input(batch, model, tmp_path):
     assert "of this job" in batch(tmp_path / "link", "-o", tmp_path / "in", "--force", model=model, code=USAGE)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("form", ["out/", "out.parquet"])
 @pytest.mark.parametrize("pattern", ["", "**/*.n*"])
 def test_an_output_among_the_inputs_is_excluded(batch, model, tmp_path, form, pattern):
@@ -201,6 +202,7 @@ def test_repaired_items_return_to_their_position(batch, model, tmp_path, form):
     assert [first[form](row) for row in rows] == wanted
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("verify", [(), ("--verify-inputs",)])
 @pytest.mark.parametrize("form", ["out/", "o.parquet"])
 def test_changed_added_and_removed_inputs(batch, model, tmp_path, form, verify):

@@ -107,6 +107,7 @@ def test_csv_of_odd_values_and_shapes(batch, tmp_path):
 # -- lists -------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("between", ["\n", "\r\n", "\0"])
 @pytest.mark.parametrize("word", ["-", "@list.txt", "image=@list.txt", "image=-"])
 def test_lists_of_inputs(batch, tmp_path, monkeypatch, between, word):
