@@ -13,6 +13,7 @@ import pytest
 
 from irload.system import forks
 from irload.system.forks import Unforked
+from tests.harness.tiers import tiered
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="no forks")
 MODELS = Path(__file__).parents[2] / "models"
@@ -48,10 +49,13 @@ assert os.waitpid(child, 0)[1] == 0
 
 @pytest.mark.parametrize(
     "module",
-    [
-        *("irload.compiling", "irload.read.xml", "irload.plan.executor"),
-        *("irload.plan.traced.pattern", "irload.plan.traced.template", "irload.plan.traced.workspace"),
-    ],
+    tiered(
+        ["irload.compiling", "irload.plan.executor", "irload.plan.traced.template"],
+        [
+            *("irload.compiling", "irload.read.xml", "irload.plan.executor"),
+            *("irload.plan.traced.pattern", "irload.plan.traced.template", "irload.plan.traced.workspace"),
+        ],
+    ),
 )
 def test_while_another_thread_imports(module):
     folder, sizes = (MODELS / "dynamic", (1, 2, 3)) if ".traced." in module else (MODELS / "digits", (1,))

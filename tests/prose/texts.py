@@ -65,15 +65,25 @@ def _comments(source: str) -> Iterator[Text]:
 
 def _strings(source: str, docstrings_only: bool) -> Iterator[Text]:
     """Docstrings (of attributes, too), and strings of several words."""
-    nodes = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Expr | ast.JoinedStr | ast.Constant)]
-    docstrings = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
+    tree = ast.parse(source)
+    walked = _statements(tree) if docstrings_only else ast.walk(tree)
+    nodes = [node for node in walked if isinstance(node, ast.Expr | ast.JoinedStr | ast.Constant)]
     parts = {id(part) for node in nodes if isinstance(node, ast.JoinedStr) for part in node.values}
-    for node in nodes:
-        if id(node) in parts or (docstrings_only and id(node) not in docstrings):
+    for node in [n.value for n in nodes if isinstance(n, ast.Expr)] if docstrings_only else nodes:
+        if id(node) in parts:
             continue
         text = _text(node)
         if " " in text:
             yield Text(node.lineno, _without_code(text))  # type: ignore[attr-defined]
+
+
+def _statements(tree: ast.AST) -> Iterator[ast.AST]:
+    """All statements, without expressions inside them."""
+    pending = [tree]
+    for node in pending:
+        yield node
+        for field in ("body", "orelse", "finalbody", "handlers", "cases"):
+            pending += getattr(node, field, [])
 
 
 def _text(node: ast.AST) -> str:
