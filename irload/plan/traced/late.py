@@ -20,7 +20,7 @@ from irload.plan.ir.program import Program, Step, Value
 from irload.plan.ir.steps import ComputeStep
 from irload.plan.ir.steps.movement import ViewStep
 from irload.plan.ir.strides import View
-from irload.plan.traced.numbers import SETS, Numbers
+from irload.plan.traced.numbers import Dependents, Numbers
 from irload.record import record
 
 LARGEST = 1 << 16
@@ -64,13 +64,12 @@ Compute = Callable[[Sequence[int], Mapping[Value, Held]], Array]
 
 @record(eq=False)
 class LateConstant:
-    """A late constant. `sizes`: the positions of the sizes on which it depends; `is_read`: whether steps read it.
+    """A late constant. `is_read`: whether steps read it.
 
     `compute`: its array from the values of the sizes and the late constants before it.
     """
 
     value: Value
-    sizes: frozenset[int]
     is_read: bool
     compute: Compute
 
@@ -93,9 +92,7 @@ class LateConstants:
         self._read = read
         self.sizes: dict[Value, frozenset[int]] = {}
         """The sizes on which each depends."""
-        self._parts: list[LateConstant] = []
-        self._changed: dict[frozenset[int], list[LateConstant]] = {}
-        """The late constants that depend on sets of sizes."""
+        self._parts = Dependents[LateConstant]()
         for value in symbolic:
             if value.source is not None:
                 parts = [*value.source.array.flat], value.source.array.shape
@@ -111,22 +108,13 @@ class LateConstants:
     ) -> dict[Value, Held]:
         """The constants for values of the sizes; constants of `before` without changed sizes are kept."""
         found = dict(before or {})
-        for part in self._parts if before is None else self._depending(frozenset(changed)):
+        for part in self._parts.items if before is None else self._parts.of(changed):
             found[part.value] = part.at(values, found)
-        return found
-
-    def _depending(self, changed: frozenset[int]) -> list[LateConstant]:
-        """The constants that depend on some of these sizes."""
-        found = self._changed.get(changed)
-        if found is None:
-            if len(self._changed) >= SETS:
-                self._changed.clear()
-            found = self._changed[changed] = [p for p in self._parts if not p.sizes.isdisjoint(changed)]
         return found
 
     def _add(self, value: Value, sizes: frozenset[int], compute: Compute) -> None:
         self.sizes[value] = sizes
-        self._parts.append(LateConstant(value, sizes, value in self._read, compute))
+        self._parts.add(LateConstant(value, value in self._read, compute), sizes)
 
     def _of_step(self, step: Step, index: int) -> Compute:
         """The function for one of the results of a step."""

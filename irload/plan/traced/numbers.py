@@ -4,15 +4,42 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from collections.abc import Set as AbstractSet
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from irload.core.size import is_size, terms_of
 from irload.core.trace import Trace
 from irload.plan.ir.building import Build, builder, parts_of
 from irload.plan.ir.sized import hashable
 
+T = TypeVar("T")
+
 SETS = 16
 """Sets of changed sizes for which the objects that depend on them are cached."""
+
+
+class Dependents(Generic[T]):
+    """Objects, in order, and for each the positions of the `sizes` on which it depends. All are added before `of`."""
+
+    def __init__(self) -> None:
+        self.items: list[T] = []
+        self.sizes: list[frozenset[int]] = []
+        self._of: dict[frozenset[int], list[T]] = {}
+
+    def add(self, item: T, sizes: frozenset[int]) -> None:
+        """Append an object."""
+        self.items.append(item)
+        self.sizes.append(sizes)
+
+    def of(self, changed: AbstractSet[int]) -> list[T]:
+        """The objects that depend on some of these sizes, in order."""
+        key = frozenset(changed)
+        found = self._of.get(key)
+        if found is None:
+            if len(self._of) >= SETS:
+                self._of.clear()
+            pairs = zip(self.items, self.sizes, strict=True)
+            found = self._of[key] = [item for item, sizes in pairs if not sizes.isdisjoint(key)]
+        return found
 
 
 class Numbers:
@@ -26,9 +53,8 @@ class Numbers:
         self._builders: list[Build] = []
         self._fixed: list[Any] = []
         """The objects without sizes; None for others."""
-        self._sizes_of_forms: list[frozenset[int]] = []
-        self._changed: dict[frozenset[int], list[int]] = {}
-        """The forms that depend on sets of sizes."""
+        self._dependents = Dependents[int]()
+        """The forms."""
         self.evaluate: Callable[[Sequence[int]], list[int]] = trace.compiled([])
         """The values of all sizes for values of the symbols."""
 
@@ -52,16 +78,16 @@ class Numbers:
 
     def sizes_of_form(self, form: int) -> frozenset[int]:
         """The positions of the sizes in the objects of a form."""
-        return self._sizes_of_forms[form]
+        return self._dependents.sizes[form]
 
     def form(self, item: Any) -> int:
         """The number of an object that equals all others of this form at every shape, for `items`."""
         key = hashable(item)
         if key not in self._forms:
-            self._forms[key] = len(self._fixed)
+            self._forms[key] = form = len(self._fixed)
             self._fixed.append(None if self.add(item) else item)
             self._builders.append(self.builder(item))
-            self._sizes_of_forms.append(self.sizes(item))
+            self._dependents.add(form, self.sizes(item))
         return self._forms[key]
 
     def items(
@@ -71,19 +97,9 @@ class Numbers:
         if before is None:
             return Items(self._builders, list(self._fixed), values)
         found = before.found.copy()
-        for form in self._depending(frozenset(changed)):
+        for form in self._dependents.of(changed):
             found[form] = None
         return Items(self._builders, found, values)
-
-    def _depending(self, changed: frozenset[int]) -> list[int]:
-        """The forms with some of these sizes."""
-        found = self._changed.get(changed)
-        if found is None:
-            if len(self._changed) >= SETS:
-                self._changed.clear()
-            forms = enumerate(self._sizes_of_forms)
-            found = self._changed[changed] = [form for form, sizes in forms if not sizes.isdisjoint(changed)]
-        return found
 
     def index(self, size: Any) -> int:
         """The position of a size in the result of `evaluate`."""
