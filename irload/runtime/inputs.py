@@ -62,13 +62,14 @@ class Binding:
     def __call__(self, inputs: Any) -> tuple[list[Array], list[TensorType]]:
         given = self._in_order(inputs)
         form = _form(given)
-        types = None if form is None else self._known.get(form) or self._types(form)
-        if form is not None and types is not None:
-            if len(self._known) >= FORMS:
-                self._known.clear()
-            self._known[form] = types
-            return list(given), types
-        return bind_typed(self._ports, inputs, wide=self._wide)
+        types = None if form is None else self._known.get(form)
+        if form is not None and types is None:
+            types = self._types(form)
+            if types is not None:
+                if len(self._known) >= FORMS:
+                    self._known.clear()
+                self._known[form] = types
+        return bind_typed(self._ports, inputs, wide=self._wide) if types is None else (list(given), types)
 
     def _in_order(self, inputs: Any) -> Sequence[Any]:
         """The inputs as a sequence in port order; empty if their form is not recognised."""
