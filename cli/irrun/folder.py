@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from irload import Limits
 from irload.analysis.parameters import parameters
+from irload.checks.rules.folders import SPECIAL_TOKENS, VOCABULARIES
 from irload.text.folder import MODELS, TOKENIZER_MODELS, Folder
 from irload.text.settings import Settings
 from irrun.document import Document
 from irrun.render import safe, show_warnings, size_text, stdout, table
 from irrun.survey import infer_all, survey
-
-SPECIAL = ("bos_token_id", "eos_token_id", "pad_token_id", "decoder_start_token_id")
-_TOKENS = {"BPETokenizer": 5, "WordpieceTokenizer": 5, "UnigramTokenizer": 5, "VocabDecoder": 1}
-"""The input with one element per token."""
 
 
 def folder_report(path: Path, limits: Limits) -> Document:
@@ -46,7 +43,7 @@ def folder_report(path: Path, limits: Limits) -> Document:
             }
         )
         for node in model.nodes:
-            port = _TOKENS.get(node.type)
+            port = VOCABULARIES.get(node.type)
             if name in TOKENIZER_MODELS and port is not None and port < len(node.inputs):
                 dims = node.inputs[port].type.shape
                 vocabulary[name] = dims[0].lo if dims.rank and dims[0].is_static else None
@@ -58,7 +55,7 @@ def folder_report(path: Path, limits: Limits) -> Document:
         "models": models,
         "vocabulary": vocabulary,
         "positions": folder.target_positions if folder.has_encoder else folder.positions,
-        "special_tokens": _special(folder),
+        "special_tokens": {name: ids for name in SPECIAL_TOKENS if (ids := folder.token_ids(name))},
         "chat_template": folder.template is not None,
         "modules": [str(module.get("type", "")) for module in folder.modules],
         "generation": _settings(folder),
@@ -72,17 +69,6 @@ def _count(value: object) -> int | None:
 
 def _files(model: Path) -> list[Path]:
     return [file for file in (model, model.with_suffix(".bin")) if file.is_file()]
-
-
-def _special(folder: Folder) -> Document:
-    found: Document = {}
-    for name in SPECIAL:
-        value = folder.setting(name)
-        values = cast(list[Any], value) if isinstance(value, list) else [value]
-        ids = [id for id in values if isinstance(id, int)]
-        if ids:
-            found[name] = ids
-    return found
 
 
 def _settings(folder: Folder) -> Document:

@@ -36,9 +36,10 @@ class Decoder:
         self.with_past = with_past
         known = (*_KNOWN, *ENCODED) if encoded else _KNOWN
         self.inputs = input_names(compiled, known)
-        past = () if with_past is None else input_names(with_past, known)
+        self.past_inputs = () if with_past is None else input_names(with_past, known)
+        """The inputs of `with_past`."""
         unknown = [name for name in self.inputs if name not in known]
-        unknown += [name for name in past if name not in known and not name.startswith(PAST)]
+        unknown += [name for name in self.past_inputs if name not in known and not name.startswith(PAST)]
         if unknown or "input_ids" not in self.inputs:
             raise Unsupported(
                 f"generation feeds a decoder {', '.join(known)}; this model takes {', '.join(self.inputs)}; "
@@ -104,7 +105,7 @@ class Cache:
             "token_type_ids": np.zeros_like(tokens),
             "cache_position": positions,
         }
-        feeds |= {name: np.repeat(value, rows, 0) for name, value in self._context.items()}
+        feeds |= {n: value if rows == 1 else np.repeat(value, rows, 0) for n, value in self._context.items()}
         logits = self._logits(feeds, parents)
         self.length = total
         if logits.ndim != 3 or logits.shape[:2] != (rows, tokens.shape[1]):
@@ -139,17 +140,17 @@ class PastCache(Cache):
 
     def __init__(self, decoder: Decoder, with_past: CompiledModel, context: Context) -> None:
         super().__init__(decoder, context)
-        self._first = decoder.compiled
-        self._with_past = with_past
+        later = with_past.create_infer_request()
+        self._first = decoder.compiled, self._request, decoder.inputs
+        self._later = with_past, later, decoder.past_inputs
         self._past: dict[str, Array] = {}
 
     def _logits(self, feeds: Mapping[str, Any], parents: Sequence[int] | None) -> Array:
         if parents is not None:
             self._past = {name: value[list(parents)] for name, value in self._past.items()}
-        compiled = self._with_past if self._past else self._first
+        compiled, request, names = self._later if self._past else self._first
         given = {**feeds, **self._past}
-        names = input_names(compiled, tuple(given))
-        results = compiled.create_infer_request().infer([given[name] for name in names])
+        results = request.infer([given[name] for name in names])
         for port, value in zip(compiled.outputs, results.values(), strict=True):
             name = next((n for n in port.names if n.startswith(PRESENT)), None)
             if name is not None:

@@ -10,6 +10,7 @@ import numpy as np
 from irload.core.tensor import Array
 from irload.errors import Unsupported
 from irload.runtime.compiled_model import CompiledModel
+from irload.text.decoder import input_names
 from irload.text.folder import Folder
 from irload.text.tokenizer import Tokenizer, kept_rows
 
@@ -48,7 +49,7 @@ class Encoder:
         lower: bool,
     ) -> None:
         self.compiled = compiled
-        self.inputs = tuple(next((n for n in _INPUTS if n in p.names), p.any_name) for p in compiled.inputs)
+        self.inputs = input_names(compiled, _INPUTS)
         unknown = [name for name in self.inputs if name not in _INPUTS]
         if unknown or "input_ids" not in self.inputs:
             raise Unsupported(f"a text model takes {', '.join(_INPUTS)}; this one takes {', '.join(self.inputs)}")

@@ -83,9 +83,7 @@ class Folder:
     @property
     def end_ids(self) -> frozenset[int]:
         """The ids that end a text."""
-        found = self.setting("eos_token_id")
-        values = cast(list[Any], found) if isinstance(found, list) else [found]
-        return frozenset(v for v in values if isinstance(v, int))
+        return frozenset(self.token_ids("eos_token_id"))
 
     @property
     def begin_id(self) -> int | None:
@@ -96,6 +94,12 @@ class Folder:
         """The id of a special token that generation_config.json or config.json states."""
         found = self.setting(name)
         return found if isinstance(found, int) else None
+
+    def token_ids(self, name: str) -> list[int]:
+        """The ids of a special token that may have several."""
+        found = self.setting(name)
+        values = cast(list[Any], found) if isinstance(found, list) else [found]
+        return [v for v in values if isinstance(v, int)]
 
     @property
     def padding_id(self) -> int:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -75,15 +76,15 @@ class EncoderDecoder:
         context = self._encoded({"input_ids": row, "attention_mask": np.ones_like(row)})
         return self._start([], {**context, "encoder_attention_mask": np.ones_like(row)}, len(ids))
 
-    def of_audio(self, audio: object, settings: Settings) -> list[Start]:
-        """One start for each 30 seconds of a file or of samples. Raises the errors of `read_audio`."""
+    def of_audio(self, audio: object, settings: Settings) -> list[Callable[[], Start]]:
+        """Functions that encode 30 seconds each of a file or of samples. Raises the errors of `read_audio`."""
         spectra = MelSpectra.of(self._folder.features)
         samples = read_audio(audio, spectra.rate) if isinstance(audio, str | Path) else as_samples(np.asarray(audio))
         windows = range(0, len(samples), spectra.samples)
-        return [self._of_features(spectra.features(samples[k : k + spectra.samples]), settings) for k in windows]
+        return [partial(self._of_samples, spectra, samples[k : k + spectra.samples], settings) for k in windows]
 
-    def _of_features(self, features: Array, settings: Settings) -> Start:
-        context = self._encoded({"input_features": features})
+    def _of_samples(self, spectra: MelSpectra, samples: Array, settings: Settings) -> Start:
+        context = self._encoded({"input_features": spectra.features(samples)})
         return self._start(self._marks(context, settings), context, 0)
 
     def _start(self, marks: Sequence[int], context: Context, size: int) -> Start:

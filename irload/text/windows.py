@@ -10,12 +10,15 @@ from irload.text.sources import Start
 
 
 class Windows:
-    """Generates the texts of several starts in turn and joins them. `running` begins the text of a start."""
+    """Generates the texts of several starts in turn and joins them. `running` begins the text of a start.
 
-    def __init__(self, starts: Sequence[Start], running: Callable[[Start], Running]) -> None:
+    A start is created when its text begins, so the outputs of an encoder exist for one part at a time.
+    """
+
+    def __init__(self, starts: Sequence[Callable[[], Start]], running: Callable[[Start], Running]) -> None:
         self._waiting = list(starts)[::-1]
         self._begin = running
-        self._running = running(self._waiting.pop())
+        self._running = running(self._waiting.pop()())
         self._done: list[Generation] = []
 
     @property
@@ -32,7 +35,7 @@ class Windows:
         """Generate at least one token, and return the text that has become final."""
         if self._running.finish is not None:
             self._done.append(self._running.result())
-            self._running = self._begin(self._waiting.pop())
+            self._running = self._begin(self._waiting.pop()())
         return self._running.step()
 
     def result(self) -> Generation:

@@ -17,8 +17,8 @@ MODEL, TOKENIZER, DETOKENIZER = "openvino_model.xml", "openvino_tokenizer.xml", 
 ENCODER, DECODER = "openvino_encoder_model.xml", "openvino_decoder_model.xml"
 _COUNTERPARTS = {ENCODER: DECODER, DECODER: ENCODER}
 CONFIG_BYTES = 64 << 20
-_SPECIAL = ("bos_token_id", "eos_token_id", "pad_token_id", "decoder_start_token_id")
-_VOCABULARIES = {"BPETokenizer": 5, "WordpieceTokenizer": 5, "UnigramTokenizer": 5, "VocabDecoder": 1}
+SPECIAL_TOKENS = ("bos_token_id", "eos_token_id", "pad_token_id", "decoder_start_token_id")
+VOCABULARIES = {"BPETokenizer": 5, "WordpieceTokenizer": 5, "UnigramTokenizer": 5, "VocabDecoder": 1}
 """The port with one element per token."""
 
 
@@ -37,7 +37,7 @@ def other_vocabulary(subject: Subject) -> Iterator[Hit]:
     name = _name(subject)
     for scope in subject.scopes[:1]:
         for node in scope.graph.nodes:
-            port = _VOCABULARIES.get(node.type)
+            port = VOCABULARIES.get(node.type)
             if name in (TOKENIZER, DETOKENIZER) and port is not None and port < len(node.inputs):
                 tokens = _length(subject, node, port, 0)
                 if tokens is not None and tokens > size:
@@ -61,7 +61,7 @@ def special_token(subject: Subject) -> Iterator[Hit]:
         return
     for file in ("config.json", "generation_config.json"):
         config = _json(Path(subject.file).parent / file)
-        for name in _SPECIAL:
+        for name in SPECIAL_TOKENS:
             found = config.get(name)
             for id in cast(list[Any], found) if isinstance(found, list) else [found]:
                 if isinstance(id, int) and not 0 <= id < size:
