@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import wave
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,7 @@ from irload.errors import InputInvalid, ReadError
 from irload.text.audio import read_audio, resampled
 from irload.text.mel import MelSpectra
 from irrun.main import main
+from tests.text.best_beams import best_beams
 from tests.text.encoder_decoders import END, SIZE, SOURCE, START, audio_encoder, folder_of, logits, text_encoder
 
 SPECTRA = MelSpectra(size=SIZE, samples=3200)
@@ -34,25 +36,6 @@ def greedy(encoded: np.ndarray, marks: list[int], count: int, suppressed: tuple[
         scores[list(suppressed)] = -np.inf
         tokens.append(int(scores.argmax()))
     return tokens[1 + len(marks) :]
-
-
-def best(encoded: np.ndarray, beams: int, count: int) -> list[int]:
-    """Beam search that keeps all continuations of a step."""
-    running: list[tuple[float, list[int]]] = [(0.0, [])]
-    ended: list[tuple[float, list[int]]] = []
-    for step in range(1, count + 1):
-        every: list[tuple[float, list[int]]] = []
-        for total, tokens in running:
-            scores = logits(encoded, [START, *tokens]).astype(np.float64)
-            scores -= np.log(np.exp(scores - scores.max()).sum()) + scores.max()
-            every += [(total + float(s), [*tokens, k]) for k, s in enumerate(scores)]
-        every.sort(key=lambda entry: -entry[0])
-        ended += [(s / step, t) for s, t in every[:beams] if t[-1] == END]
-        ended = sorted(ended, key=lambda entry: -entry[0])[:beams]
-        running = [entry for entry in every if entry[1][-1] != END][:beams]
-        if len(ended) == beams and ended[-1][0] >= running[0][0] / step:
-            return ended[0][1]
-    return max([*ended, *((s / count, t) for s, t in running)], key=lambda entry: entry[0])[1]
 
 
 @pytest.fixture(scope="module", params=[True, False], ids=["state", "past"])
@@ -81,7 +64,7 @@ def test_texts(texts: Path, capsys: pytest.CaptureFixture[str]) -> None:
         assert list(result.tokens) == greedy(SOURCE[ids], [], 12)
         assert result.prompt_tokens == len(ids)
         beams = model.generate(prompt, beams=4, max_tokens=5)
-        assert list(beams.tokens) == best(SOURCE[ids], 4, 5)
+        assert list(beams.tokens) == best_beams(partial(logits, SOURCE[ids]), [START], END, 4, 5)
     assert main(["generate", str(texts), *prompts[:2]]) == 0
     assert capsys.readouterr().out == "\n\n".join(f"{prompts[k]}\n{results[k].text}" for k in (0, 1)) + "\n"
 

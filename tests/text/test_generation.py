@@ -19,6 +19,7 @@ from irload.text.sampling import distribution, penalized
 from irload.text.settings import Settings
 from irload.text.streaming import TextStream
 from tests.harness import runtime
+from tests.text.best_beams import best_beams
 
 PROMPTS = ("The model", "A file is read by", "x", "one two three four five six", "\n")
 
@@ -102,35 +103,16 @@ def test_truncation_of_the_distribution() -> None:
     assert penalized(np.array([2.0, -2.0, 1.0]), [0, 1], 2.0).tolist() == [1.0, -4.0, 1.0]
 
 
-def best_of_all(folder: Path, prompt: list[int], beams: int, count: int) -> list[int]:
-    """Beam search by running every sequence from its start."""
-    compiled = runtime.core().compile_model(folder / "openvino_model.xml", "CPU")
-    running: list[tuple[float, list[int]]] = [(0.0, [])]
-    ended: list[tuple[float, list[int]]] = []
-    for step in range(1, count + 1):
-        every: list[tuple[float, list[int]]] = []
-        for total, tokens in running:
-            ids = np.array([prompt + tokens])
-            feeds = [ids, np.ones_like(ids), np.zeros(1, np.int32)]
-            logits = compiled.create_infer_request().infer(feeds)[0][0, -1].astype(np.float64)
-            logits -= logits.max()
-            scores = logits - np.log(np.exp(logits).sum()) + total
-            every += [(float(s), [*tokens, k]) for k, s in enumerate(scores)]
-        every.sort(key=lambda e: -e[0])
-        ended += [(s / step, t) for s, t in every[:beams] if t[-1] == 0]
-        ended = sorted(ended, key=lambda e: -e[0])[:beams]
-        running = [e for e in every if e[1][-1] != 0][:beams]
-        if len(ended) == beams and ended[-1][0] >= running[0][0] / step:
-            break
-    else:
-        ended += [(s / count, t) for s, t in running]
-    return max(ended, key=lambda e: e[0])[1]
-
-
 def test_beams(model: irload.TextGeneration, model_folder: Path) -> None:
+    compiled = runtime.core().compile_model(model_folder / "openvino_model.xml", "CPU")
+
+    def logits(tokens: list[int]) -> np.ndarray:
+        ids = np.array([tokens])
+        return compiled.create_infer_request().infer([ids, np.ones_like(ids), np.zeros(1, np.int32)])[0][0, -1]
+
     for prompt in PROMPTS[:2]:
         result = model.generate(prompt, beams=4, max_tokens=6)
-        assert list(result.tokens) == best_of_all(model_folder, model.tokenizer.encode(prompt), 4, 6)
+        assert list(result.tokens) == best_beams(logits, model.tokenizer.encode(prompt), 0, 4, 6)
 
 
 def test_a_stop_string_ends_the_text_before_it(model: irload.TextGeneration) -> None:
