@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from irload.core.tensor import TensorType
-from irload.edit.draft import Draft
+from irload.edit.layers import Layers
 from irload.graph import Output, Port
 
 __all__ = ["Chain"]
@@ -20,28 +20,28 @@ class Chain:
     Layers that read the tensor now read the end once `close` is called.
     """
 
-    def __init__(self, draft: Draft, start: Output) -> None:
-        self.draft = draft
+    def __init__(self, layers: Layers, start: Output) -> None:
+        self.layers = layers
         self.start = self.end = start
-        self._readers = [n for n in draft.model.nodes if start in n.inputs]
+        self._readers = [n for n in layers.graph.nodes if start in n.inputs]
 
     @staticmethod
-    def at_input(draft: Draft, port: Port, tensor: TensorType) -> Chain:
+    def at_input(layers: Layers, port: Port, tensor: TensorType) -> Chain:
         """A chain after an input that gets another type and shape."""
         node = port.node
         node.op = type(node.op)(**(node.op.attributes | {"shape": tensor.shape, "element_type": tensor.element}))
         port.output.type = tensor
-        return Chain(draft, port.output)
+        return Chain(layers, port.output)
 
     def add(self, type: str, suffix: str, *operands: Any, opset: str = "opset1", **attributes: Any) -> None:
         """Add a layer whose further inputs are constants."""
         name = f"{self.start.node.name}/{suffix}"
-        constants = [self.draft.constant(o, f"{name}/{k}") for k, o in enumerate(operands, 1)]
-        self.end = self.draft.add(type, [self.end, *constants], name, opset, **attributes).outputs[0]
+        constants = [self.layers.constant(o, f"{name}/{k}") for k, o in enumerate(operands, 1)]
+        self.end = self.layers.add(type, [self.end, *constants], name, opset, **attributes).outputs[0]
 
     def join(self, type: str, suffix: str, operand: Output) -> None:
         """Add a layer whose second input is a tensor."""
-        self.end = self.draft.add(type, [self.end, operand], f"{self.start.node.name}/{suffix}").outputs[0]
+        self.end = self.layers.add(type, [self.end, operand], f"{self.start.node.name}/{suffix}").outputs[0]
 
     def transpose(self, order: Sequence[int]) -> None:
         """Add a Transpose, unless the order is the present one."""

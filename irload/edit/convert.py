@@ -11,6 +11,7 @@ from irload.core import element as et
 from irload.core.tensor import Array
 from irload.edit.chain import Chain
 from irload.edit.draft import Draft
+from irload.edit.layers import Layers
 from irload.edit.quantization import MODES, Mode, quantized
 from irload.edit.weights import Weights, weights_of
 from irload.errors import InputInvalid
@@ -39,8 +40,8 @@ def convert(model: Model, format: str, *, group_size: int | None = 128, all_laye
     products, convolutions and embeddings as NNCF's `compress_weights` does without data: one scale per output channel;
     for 4 bits per `group_size` elements of a channel, or per channel if that is None. With 4 bits, convolutions,
     embeddings, the last matrix product and weights that the group size does not divide get 8 bits (int8_asym);
-    `all_layers=True` includes embeddings and the last product. Compressed weights, weights in bodies and weights that
-    would not become smaller are unchanged. Raises InputInvalid for an unknown format or group size, and the errors
+    `all_layers=True` includes embeddings and the last product. Compressed weights and weights that would not
+    become smaller are unchanged. Raises InputInvalid for an unknown format or group size, and the errors
     of reading weights.
     """
     draft = Draft(model)
@@ -67,18 +68,19 @@ def _shorten(model: Model, shorten: Shorten) -> None:
 
 
 def _quantize(draft: Draft, mode: Mode, group_size: int | None, *, all_layers: bool) -> None:
-    """Store the weights of the outer graph as integers."""
-    every = weights_of(draft.model)
-    last = next((w for w in reversed(every) if "MatMul" in w.kinds), None)
-    moved: dict[Output, Output] = {}
-    for weights in every:
-        precise = not all_layers and ("Gather" in weights.kinds or weights is last)
-        chosen, size = _choice(weights, mode, group_size, precise=precise)
-        shape = weights.constant.outputs[0].type.shape.static
-        shared = prod(shape[k] for k in weights.axes) if size is None else size
-        if shared >= LEAST and _is_smaller(weights, chosen, shared):
-            moved[weights.output] = _restored(draft, weights, chosen, size)
-    draft.rewire(moved)
+    """Store the weights of all graphs as integers."""
+    for layers in draft.all_layers():
+        every = weights_of(layers.graph)
+        last = next((w for w in reversed(every) if layers is draft and "MatMul" in w.kinds), None)
+        moved: dict[Output, Output] = {}
+        for weights in every:
+            precise = not all_layers and ("Gather" in weights.kinds or weights is last)
+            chosen, size = _choice(weights, mode, group_size, precise=precise)
+            shape = weights.constant.outputs[0].type.shape.static
+            shared = prod(shape[k] for k in weights.axes) if size is None else size
+            if shared >= LEAST and _is_smaller(weights, chosen, shared):
+                moved[weights.output] = _restored(layers, weights, chosen, size)
+        layers.rewire(moved)
 
 
 def _choice(weights: Weights, mode: Mode, group_size: int | None, *, precise: bool) -> tuple[Mode, int | None]:
@@ -97,7 +99,7 @@ def _is_smaller(weights: Weights, mode: Mode, shared: int) -> bool:
     return mode.element.bits + factors / shared < weights.constant.outputs[0].type.element.bits
 
 
-def _restored(draft: Draft, weights: Weights, mode: Mode, group_size: int | None) -> Output:
+def _restored(layers: Layers, weights: Weights, mode: Mode, group_size: int | None) -> Output:
     """Add the quantized weights, and the layers that restore them. Returns the restored tensor."""
     values = cast(Array, weights.constant.op.compute())
     shape, axes, final = values.shape, weights.axes, weights.output
@@ -107,14 +109,14 @@ def _restored(draft: Draft, weights: Weights, mode: Mode, group_size: int | None
         axes = (axis + 1,)
     found = quantized(values, mode, axes)
     name = f"{final.node.name}_compressed"
-    codes = draft.constant(found.codes, name, mode.element)
-    chain = Chain(draft, codes)
+    codes = layers.constant(found.codes, name, mode.element)
+    chain = Chain(layers, codes)
     chain.add("Convert", "convert", destination_type=et.f16)
     if found.zero_point is not None:
-        zero = Chain(draft, draft.constant(found.zero_point, f"{name}/zero_point", mode.element))
+        zero = Chain(layers, layers.constant(found.zero_point, f"{name}/zero_point", mode.element))
         zero.add("Convert", "convert", destination_type=et.f16)
         chain.join("Subtract", "subtract_zero_point", zero.end)
-    chain.join("Multiply", "multiply_scale", draft.constant(found.scale, f"{name}/scale"))
+    chain.join("Multiply", "multiply_scale", layers.constant(found.scale, f"{name}/scale"))
     if group_size is not None:
         chain.add("Reshape", "reshape", np.array(shape, np.int64), special_zero=False)
     if final.type.element is not et.f16:

@@ -8,6 +8,7 @@ from typing import cast
 from irload.core.op import evaluate
 from irload.core.tensor import Array, TensorType
 from irload.edit.draft import Draft
+from irload.edit.layers import Layers
 from irload.errors import ExecutionError
 from irload.graph import Node, Output, UnknownOp
 from irload.model import Model
@@ -19,7 +20,7 @@ SMALL = 1 << 16
 
 
 def fold(model: Model) -> Model:
-    """The model with constants in place of layers whose outputs do not depend on its inputs, outside of bodies.
+    """The model with constants in place of layers whose outputs do not depend on its inputs, also in bodies.
 
     Shape computations fold if the shapes that they read are static, so `fold` is most effective after `reshape`.
     Compressed and quantized weights stay as they are stored: a Convert from fewer bits, a FakeQuantize of a constant,
@@ -27,18 +28,19 @@ def fold(model: Model) -> Model:
     errors of reading weights.
     """
     draft = Draft(model)
-    folding = _Folding(draft)
-    for node in list(draft.model.nodes):
-        folding.visit(node)
-    draft.rewire(folding.replaced)
+    for layers in draft.all_layers():
+        folding = _Folding(layers)
+        for node in list(layers.graph.nodes):
+            folding.visit(node)
+        layers.rewire(folding.replaced)
     return draft.finished()
 
 
 class _Folding:
     """`replaced` maps outputs to constants, `stored` has the layers that decompress or quantize weights."""
 
-    def __init__(self, draft: Draft) -> None:
-        self.draft = draft
+    def __init__(self, layers: Layers) -> None:
+        self.layers = layers
         self.replaced: dict[Output, Output] = {}
         self.stored: set[Node] = set()
 
@@ -46,14 +48,14 @@ class _Folding:
         """Replace the outputs of a node if they are known. The nodes before it have been visited."""
         if node.type == "Const" or isinstance(node.op, UnknownOp) or not node.op.folds or not node.outputs:
             return
-        if node in self.draft.constant_nodes and (_restores(node) or any(i.node in self.stored for i in node.inputs)):
+        if node in self.layers.constant_nodes and (_restores(node) or any(i.node in self.stored for i in node.inputs)):
             self.stored.add(node)
             return
         values = self._values(node)
         if values is None or not node.reachable:
             return
         for output, value in zip(node.outputs, values, strict=True):
-            constant = self.draft.constant_node(value, node.name, output.type.element)
+            constant = self.layers.constant_node(value, node.name, output.type.element)
             constant.name = node.name if len(node.outputs) == 1 else f"{node.name}.{output.index}"
             constant.outputs[0].names, output.names = output.names, frozenset()
             self.replaced[output] = constant.outputs[0]
@@ -66,7 +68,7 @@ class _Folding:
         inferred = [t.value for t in types if t.value is not None]
         if len(inferred) == len(types):
             return inferred
-        if node not in self.draft.constant_nodes or node.op.signature.compute_context:
+        if node not in self.layers.constant_nodes or node.op.signature.compute_context:
             return None
         sources = [self.replaced.get(i, i) for i in node.inputs]
         room = sum(_bytes(i.type) for i in sources) + SMALL

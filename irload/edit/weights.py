@@ -60,7 +60,7 @@ _AXES: dict[str, tuple[tuple[int, ...], Callable[[Node, int], tuple[int, ...]]]]
 
 
 def weights_of(graph: Graph) -> list[Weights]:
-    """The weights of a graph in the order of the layers, each once, without bodies and compressed weights."""
+    """The weights of a graph in the order of the layers, each once, without compressed weights."""
     found: dict[Output, Weights] = {}
     for node in graph.nodes:
         for port, constant in _constants(node):
