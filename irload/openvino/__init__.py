@@ -76,7 +76,7 @@ def __getattr__(name: str) -> Any:
             value = _PUBLIC
         elif name in _OPSETS:
             value = _OPSETS[name]
-        elif name in _MODULES:
+        elif name in _MODULES or name == "_pyopenvino":
             value = import_module(f"irload.openvino.{name}")
         else:
             raise AttributeError(f"module 'irload.openvino' has no attribute '{name}'")

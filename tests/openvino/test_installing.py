@@ -25,9 +25,11 @@ from openvino.opset13 import add
 from openvino.op import Parameter
 from openvino.utils import replace_node
 from openvino._pyopenvino import ConstOutput
+from openvino._pyopenvino.op import Constant
+from openvino._pyopenvino.util import deprecation_warning
 from openvino._offline_transformations import apply_moc_transformations
 from openvino.tools.ovc import convert_model
-assert Core is Old is irload.openvino.Core and ov is irload.openvino
+assert Core is Old is irload.openvino.Core is ov._pyopenvino.Core and ov is irload.openvino
 assert hint.performance_mode() == "PERFORMANCE_HINT"
 assert opset8.relu.__name__ == relu.__name__ == "relu"
 assert irload.openvino.__spec__.name == "irload.openvino" == irload.openvino.__name__
