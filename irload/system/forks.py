@@ -21,35 +21,37 @@ class Unforked(ContextDecorator):
 
     def __init__(self) -> None:
         self._changed = Condition(Lock())
-        self._forks = 0
-        """Threads that are about to fork."""
+        self._forking: list[int] = []
+        """The threads that are about to fork."""
         self._inside: list[int] = []
         """The threads inside, once per entry."""
 
     def __enter__(self) -> None:
         ident = get_ident()
         with self._changed:
-            while self._forks and ident not in self._inside:
+            while self._forking and ident not in self._inside:
                 self._changed.wait()
             self._inside.append(ident)
 
     def __exit__(self, *_: object) -> None:
         with self._changed:
             self._inside.remove(get_ident())
-            if self._forks:
+            if self._forking:
                 self._changed.notify_all()
 
     def before_fork(self) -> None:
         """Block further entries, and wait for the threads inside. The fork happens with the lock held."""
         self._changed.acquire()
-        self._forks += 1
+        self._forking.append(get_ident())
         end = monotonic() + PATIENCE
         while any(ident != get_ident() for ident in self._inside) and (left := end - monotonic()) > 0:
             self._changed.wait(left)
 
     def after_fork_in_parent(self) -> None:
         """Allow entries again."""
-        self._forks -= 1
+        if get_ident() not in self._forking:
+            return  # the fork had begun when the hooks were registered
+        self._forking.remove(get_ident())
         self._changed.notify_all()
         with suppress(RuntimeError):  # Ctrl-C interrupted the wait
             self._changed.release()
@@ -57,7 +59,7 @@ class Unforked(ContextDecorator):
     def after_fork_in_child(self) -> None:
         """Remove all threads except the calling one."""
         self._changed = Condition(Lock())
-        self._forks = 0
+        self._forking = []
         self._inside = [ident for ident in self._inside if ident == get_ident()]
 
 

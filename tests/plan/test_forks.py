@@ -107,6 +107,20 @@ def test_no_thread_enters_during_a_fork():
     thread.join()
 
 
+def test_hooks_that_are_registered_during_a_fork():
+    gate = Unforked()
+    gate.after_fork_in_parent()  # of a fork by another thread, which began before
+    entered = threading.Event()
+
+    def work() -> None:
+        with gate:
+            entered.set()
+
+    threading.Thread(target=work, daemon=True).start()
+    assert entered.wait(900)
+    fork(gate)
+
+
 def inside(gate: Unforked, left: threading.Event) -> threading.Thread:
     """A thread that has passed the gate and waits for the event."""
     entered = threading.Event()
