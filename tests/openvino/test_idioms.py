@@ -10,6 +10,7 @@ import numpy as np
 
 import irload.openvino as irov
 from tests.openvino.both import DIGITS, IMAGE, MODELS, ours, same
+from tests.openvino.detector import save_detector
 
 IMAGES = [MODELS / "digits" / f"digit_{k}_0.npy" for k in range(10)]
 
@@ -143,6 +144,34 @@ def test_model_reshape():
         static = ov.PartialShape([d.get_max_length() for d in dims])
         model.reshape({0: static})
         yield model.inputs, model.outputs, core.compile_model(model, "CPU").outputs[0].shape
+
+    same(script)
+
+
+def test_hello_reshape_detector(tmp_path):
+    save_detector(tmp_path / "detector.xml")
+    image = np.random.default_rng(3).integers(0, 256, (48, 72, 3)).astype(np.uint8)
+
+    def script(ov):
+        core = ov.Core()
+        model = core.read_model(tmp_path / "detector.xml")
+        if len(model.inputs) != 1 or len(model.outputs) != 1:
+            raise AssertionError("the sample is for models of one input and one output")
+        tensor = np.expand_dims(image, 0)
+        n, h, w, c = tensor.shape
+        model.reshape({model.input().get_any_name(): ov.PartialShape((n, c, h, w))})
+        yield model.input().shape, model.is_dynamic()
+        ppp = ov.preprocess.PrePostProcessor(model)
+        ppp.input().tensor().set_element_type(ov.Type.u8).set_layout(ov.Layout("NHWC"))
+        ppp.input().model().set_layout(ov.Layout("NCHW"))
+        ppp.output().tensor().set_element_type(ov.Type.f32)
+        compiled = core.compile_model(ppp.build(), "CPU")
+        results = compiled.infer_new_request({0: tensor})
+        predictions = next(iter(results.values()))
+        found = [d for d in predictions.reshape(-1, 7) if d[2] > 0.4]
+        assert len(found) > 3
+        yield predictions.shape
+        yield [(int(d[1]), np.round(d[3:] * (w, h, w, h)).astype(int).tolist()) for d in found]
 
     same(script)
 
