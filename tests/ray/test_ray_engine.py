@@ -92,16 +92,17 @@ def assert_same_rows(a, b):
         np.testing.assert_allclose(x, y, rtol=1e-5, atol=1e-7, err_msg=name)
 
 
-def test_rows_of_tables(tmp_path):
+def test_rows_of_tables(cluster, tmp_path):
     samples = digits(tmp_path / "npy", 900)
     (tmp_path / "in").mkdir()
     size = ("--batch-size", 64)
     for k in range(3):
         table(tmp_path / "in" / f"{k}.parquet", samples[300 * k : 300 * k + 300], 70, bad=(5, 299))
     here = finish(begin(MODEL, tmp_path / "in", "-o", tmp_path / "here.parquet", "--workers", 2, *size), 1)
-    there = finish(
-        begin(MODEL, tmp_path / "in", "-o", tmp_path / "ray.parquet", "--workers", 2, *size, "--engine", "ray"), 1
+    job = begin(
+        MODEL, tmp_path / "in", "-o", tmp_path / "ray.parquet", "--workers", 2, *size, *cluster.words, **cluster.key
     )
+    there = finish(job, 1)
     assert (there["done"], there["failed"]) == (here["done"], here["failed"]) == (894, 6)
     assert there["failures"] == here["failures"]
     assert_same_rows(tmp_path / "ray.parquet", tmp_path / "here.parquet")
@@ -173,10 +174,3 @@ def test_examples(script, tmp_path):
     )
     assert ran.returncode == 0, ran.stderr
     assert pq.read_table(tmp_path / "out").num_rows == 20
-
-
-def test_a_running_cluster_by_its_address(cluster, tmp_path):
-    samples = digits(tmp_path / "npy", 20)
-    table(tmp_path / "in.parquet", samples, 10)
-    words = (MODEL, tmp_path / "in.parquet", "-o", tmp_path / "o.parquet", *cluster.words)
-    assert finish(begin(*words, **cluster.key))["done"] == 20
