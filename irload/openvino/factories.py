@@ -31,6 +31,14 @@ _OF_THEIR_OPSET = frozenset({"range"})
 """Functions that create the operation of the opset that introduces them, also in later opsets."""
 
 
+@dataclass(frozen=True, slots=True)
+class Like:
+    """The default of an input that a later one follows: a number, converted to the type of another input."""
+
+    value: int
+    input: str
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Argument:
     """One parameter of a factory. `kind`: "input", "inputs" (a list), "attribute" or "attributes" (a dict)."""
@@ -43,8 +51,13 @@ class Argument:
     @property
     def parameter(self) -> Parameter:
         """The parameter of the function."""
-        default = None if isinstance(self.default, Node | tuple) else self.default
+        default = None if isinstance(self.default, Like | tuple) else self.default
         return Parameter(self.name, Parameter.POSITIONAL_OR_KEYWORD, default=default)
+
+    @property
+    def may_end(self) -> bool:
+        """True if the inputs may end before this one."""
+        return self.kind == "input" and (self.default is None or isinstance(self.default, Like))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -74,6 +87,8 @@ def _argument(token: str) -> Argument:
     if not constant:
         return Argument(name, "input", "", None)
     value, _, element = constant.partition(":")
+    if element.startswith("="):
+        return Argument(name, "input", "", Like(int(value), element[1:]))
     return Argument(name, "input", "", (literal_eval(value), element))
 
 
@@ -189,21 +204,24 @@ def _inputs(row: Row, values: dict[str, Any], name: str) -> list[graph.Output]:
     arguments = [a for a in row.arguments if a.kind.startswith("input")]
     if row.order:
         arguments.sort(key=lambda a: row.order.index(a.name))
-    given: list[graph.Output | None] = []
+    while arguments and arguments[-1].may_end and values[arguments[-1].name] is None:
+        arguments.pop()
+    given: list[graph.Output] = []
     for argument in arguments:
         value = values[argument.name]
         if argument.kind == "inputs":
             given += (authoring.as_input(item, name) for item in value)
-        elif value is None and isinstance(argument.default, tuple):
+        elif value is not None:
+            given.append(authoring.as_input(value, name))
+        elif isinstance(argument.default, Like):
+            source = given[[a.name for a in arguments].index(argument.default.input)]
+            constant = authoring.as_input(np.int32(argument.default.value))
+            given.append(authoring.create("ConvertLike", "opset1", [constant, source]).outputs[0])
+        elif isinstance(argument.default, tuple):
             given.append(_default(*argument.default))
         else:
-            given.append(None if value is None else authoring.as_input(value, name))
-    while given and given[-1] is None:
-        given.pop()
-    if None in given:
-        missing = arguments[given.index(None)].name
-        raise TypeError(f"{row.name} requires input {missing} if a later one is given")
-    return [output for output in given if output is not None]
+            raise TypeError(f"{row.name} requires input {argument.name} if a later one is given")
+    return given
 
 
 def _default(value: Any, element: str) -> graph.Output:

@@ -106,5 +106,5 @@ def _name(item: str, text: str) -> str:
     if item == "*":
         return "?"
     if not _NAME.fullmatch(item):
-        raise OpenVINOError(f"layout '{text}' has the name '{item}'; names have letters, digits and '_' only")
+        raise OpenVINOError(f"Layout name is invalid ({item}) in '{text}'; names have letters, digits and '_' only")
     return item.upper()

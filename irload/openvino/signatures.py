@@ -2,7 +2,8 @@
 
 One line per signature: the opset that introduces it, names of functions, parameters. The type of the operation is the
 name in camel case, unless it is given as `name=Type`. `data` is an input, `axes?` an optional
-one, `beta?1.0:f32` one whose default is a constant, `*nodes` a list of inputs. `.axis` is an attribute,
+one, `beta?1.0:f32` one whose default is a constant, `mask?0:=data` one that is a constant of the type of `data` if a
+later one is given, `*nodes` a list of inputs. `.axis` is an attribute,
 `.mode='max'` one with a default, `.eps_mode:mode` one that the IR names differently, `.**attrs` a dict of attributes.
 `> gamma beta` lists the inputs in the order of the operation, if it differs. An opset has the functions of
 earlier opsets, unless it changes them.
@@ -48,7 +49,7 @@ SIGNATURES = r"""
 1 max_pool data .strides .pads_begin .pads_end .kernel_shape:kernel .rounding_type='floor' .auto_pad=None
 1 non_max_suppression boxes scores max_output_boxes_per_class?0:i64 iou_threshold?0.0:f32 score_threshold?0.0:f32 \
   .box_encoding='corner' .sort_result_descending=True
-1 normalize_l2 data axes .eps .eps_mode:mode
+1 normalize_l2 data axes .eps .eps_mode
 1 one_hot indices depth on_value off_value .axis
 1 pad arg pads_begin pads_end .pad_mode arg_pad_value?
 1 prelu=PRelu data slope
@@ -177,13 +178,13 @@ SIGNATURES = r"""
 13 multinomial probs num_samples .convert_type .with_replacement .log_probs .global_seed=0 .op_seed=0
 13 nms_rotated boxes scores max_output_boxes_per_class iou_threshold score_threshold .sort_result_descending=True \
   .output_type='i64' .clockwise=True
-13 scaled_dot_product_attention query key value attention_mask? scale? .causal=False
+13 scaled_dot_product_attention query key value attention_mask?0:=query scale? .causal=False
 14 convert_promote_types left_node right_node .promote_unsafe=False .pytorch_scalar_promotion=False \
   .u64_integer_promotion_target='f32'
 14 inverse data .adjoint=False
 15 bitwise_left_shift,bitwise_right_shift arg0 arg1 .auto_broadcast='NUMPY'
 15 col2im=Col2Im data output_size kernel_size .strides=None .dilations=None .pads_begin=None .pads_end=None
-15 embedding_bag_offsets emb_table indices offsets default_index? per_sample_weights? .reduction='sum'
+15 embedding_bag_offsets emb_table indices offsets default_index?-1:=indices per_sample_weights? .reduction='sum'
 15 embedding_bag_packed emb_table indices per_sample_weights? .reduction='sum'
 15 roi_align_rotated data rois batch_indices .pooled_h .pooled_w .sampling_ratio .spatial_scale .clockwise_mode
 15 scatter_nd_update data indices updates .reduction=None

@@ -45,6 +45,8 @@ def constant(
     value = value if tensor is None else tensor
     if isinstance(value, Tensor):
         made = Constant(value, shared_memory=shared_memory)
+    elif value is None:
+        raise ValueError("Cannot create an empty Constant; give numbers, strings, an array or a Tensor")
     else:
         array = np.asarray(value)
         if dtype is None:

@@ -135,3 +135,27 @@ def test_forms_of_arguments():
         yield ops.read_value(variable).output(0).shape, failure(lambda: ops.read_value(values, "v3", 2))
 
     same(script)
+
+
+def test_omitted_inputs_get_the_value_of_the_runtime():
+    def script(ov):
+        ops = opset(ov, 15)
+        q, k, v = (
+            ops.parameter([1, 7, 8], np.float16),
+            ops.parameter([1, 9, 8], np.float16),
+            ops.parameter([1, 9, 5], np.float16),
+        )
+        attention = ops.scaled_dot_product_attention(q, k, v, scale=ops.parameter([], np.float16))
+        table, indices, offsets = ops.parameter([5, 2]), ops.parameter([4], np.int64), ops.parameter([3], np.int64)
+        bags = ops.embedding_bag_offsets(table, indices, offsets, per_sample_weights=ops.parameter([4]))
+        for node in (attention, bags):
+            filled = node.input_value(3).get_node()
+            yield filled.get_type_name(), filled.output(0).element_type.type_name, filled.input_value(0).get_node().data
+            yield node.get_input_size(), node.output(0).shape
+        yield failure(lambda: opset(ov, 8).constant(None))
+        declared = ov.utils.node_factory.NodeFactory().create("Parameter", [], {})
+        yield declared.get_element_type().type_name, str(declared.get_partial_shape())
+
+    same(script)
+    normalized = irov.opset13.normalize_l2(np.ones([1, 3], np.float32), [1], 1e-3, "max")
+    assert normalized.get_attributes()["eps_mode"] == "max"  # the runtime's function ignores it

@@ -6,9 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from irload.openvino import authoring, faces
+from irload.openvino.dimensions import PartialShape
 from irload.openvino.errors import UserInputError
 from irload.openvino.node import Node, as_output
+from irload.openvino.nodes import Parameter
 from irload.openvino.ports import Output
+from irload.openvino.types import Type
 
 __all__ = ["NodeFactory", "_get_node_factory"]
 
@@ -35,6 +38,8 @@ class NodeFactory:
             return faces.adapter(authoring.unwired(op_type_name, self._opset, {}))
         if arguments is None:
             raise UserInputError(f'Error: cannot create "{op_type_name}" op without arguments.')
+        if op_type_name == "Parameter" and not attributes:
+            return Parameter(Type.dynamic, PartialShape([]))  # without inputs; type and shape are set later
         sources = [as_output(o) for o in self._arguments_as_outputs(arguments)]
         return faces.adapter(authoring.create(op_type_name, self._opset, sources, attributes))
 
