@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import ChainMap
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 from warnings import warn
@@ -46,6 +47,15 @@ class ConstOutput:
     @property
     def _type(self) -> TensorType:
         return self._source.type
+
+    def _metadata(self) -> ChainMap[str, Any]:
+        """The entries set by scripts, then the entries that are saved with the model."""
+        read = {
+            f"{entry['name']}_{entry.get('version', 0)}": entry.get("value", entry.get(entry["name"], ""))
+            for entry in self._source.rt_info
+            if "name" in entry
+        }
+        return ChainMap(_items(self._node, "output", self._index), read)
 
     # -- the tensor ----------------------------------------------------------------------------------------------------
 
@@ -104,7 +114,7 @@ class ConstOutput:
     @property
     def rt_info(self) -> RTMap:
         """The metadata of the port, which is read only."""
-        return _ReadOnly(_items(self._node, "output", self._index))
+        return _ReadOnly(self._metadata())
 
     def get_names(self) -> set[str]:
         """`names`."""
@@ -182,7 +192,7 @@ class Output(ConstOutput):
     @property
     def rt_info(self) -> RTMap:
         """The metadata of the port."""
-        return _metadata(self._node, "output", self._index)
+        return RTMap(self._metadata())
 
     @staticmethod
     def _from_node(node: Node) -> Output:
@@ -345,7 +355,7 @@ class Input:
 
     def get_rt_info(self) -> RTMap:
         """The metadata of the port."""
-        return _metadata(self._node, "input", self._index)
+        return RTMap(_items(self._node, "input", self._index))
 
     def set_rt_info(self, value: Any, key: str) -> None:
         """Set an entry of the metadata."""
@@ -371,10 +381,6 @@ class Input:
 def source_of(node: graph.Node, index: int) -> graph.Output:
     """The graph's output; for a Result the output that feeds it."""
     return node.inputs[0] if node.type == "Result" else node.outputs[index]
-
-
-def _metadata(node: graph.Node, side: str, index: int) -> RTMap:
-    return RTMap(_items(node, side, index))
 
 
 def _items(node: graph.Node, side: str, index: int) -> dict[str, Any]:

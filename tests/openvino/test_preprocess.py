@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import openvino
 import pytest
@@ -169,6 +171,54 @@ def test_errors():
         processor = pre.PrePostProcessor(network(ov, 3))
         yield failure(lambda: processor.input(3)), failure(lambda: processor.output("nope"))
         yield failure(lambda: processor.input().tensor().set_color_format(pre.ColorFormat.NV12_TWO_PLANES, ["y"]))
+
+    same(script)
+
+
+def test_descriptions():
+    def script(ov):
+        pre, f16 = ov.preprocess, ov.Type.f16
+        for declare in (
+            lambda i, o: None,
+            lambda i, o: i.model().set_layout("NCHW"),
+            lambda i, o: i.tensor().set_layout(ov.Layout("NHWC")).set_element_type(f16).set_memory_type("shared"),
+            lambda i, o: i.preprocess().mean(0.5).scale([1, 2.5, 3e9]),
+            lambda i, o: (i.tensor().set_layout("NCHW"), i.preprocess().resize(pre.ResizeAlgorithm.RESIZE_LINEAR)),
+            lambda i, o: (
+                i.preprocess().pad([0, 0, 1, 0], [0, 0, 1, 0], 0.5, pre.PaddingMode.CONSTANT).reverse_channels()
+            ),
+            lambda i, o: i.preprocess().crop([0, 0, 1, 0], [1, 3, -1, 8]).convert_layout([0, 1, 3, 2]),
+            lambda i, o: (
+                o.model().set_layout("NCHW"),
+                o.tensor().set_layout("NHWC"),
+                o.tensor().set_element_type(f16),
+            ),
+            lambda i, o: o.postprocess().convert_element_type(f16),
+        ):
+            processor = pre.PrePostProcessor(network(ov, 3))
+            declare(processor.input(), processor.output())
+            yield re.sub("Check.*\n", "", str(processor)).strip()
+            yield failure(lambda made=processor: [(str(p), str(p.node.layout)) for p in made.build().inputs])
+        processor = pre.PrePostProcessor(network(ov, 3))
+        tensor = processor.input().tensor().set_element_type(ov.Type.u8)
+        tensor.set_color_format(pre.ColorFormat.NV12_TWO_PLANES, ["y", "uv"])
+        processor.input().model().set_layout("NCHW")
+        processor.input().preprocess().convert_color(pre.ColorFormat.RGB)
+        yield str(processor), [str(p.partial_shape) for p in processor.build().inputs]
+
+    same(script)
+
+
+def test_the_memory_type_is_metadata_of_the_input(tmp_path):
+    def script(ov):
+        model = network(ov, 3)
+        model.get_parameters()[0].set_layout(ov.Layout("NCHW"))
+        processor = ov.preprocess.PrePostProcessor(model)
+        processor.input().tensor().set_memory_type("shared")
+        model = processor.build()
+        yield sorted(model.input().rt_info), ov.compile_model(model, "CPU")(np.ones((1, 3, 8, 8), np.float32))[0].sum()
+        ov.serialize(model, tmp_path / "model.xml")
+        yield sorted(ov.Core().read_model(tmp_path / "model.xml").input().rt_info)
 
     same(script)
 

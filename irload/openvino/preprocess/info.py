@@ -10,7 +10,7 @@ import numpy as np
 from irload.core.element import ElementType
 from irload.core.shape import Shape
 from irload.openvino.dimensions import dims_of
-from irload.openvino.errors import OpenVINOError, translated, unsupported
+from irload.openvino.errors import OpenVINOError, translated
 from irload.openvino.layouts import Layout
 from irload.openvino.preprocess.formats import PLANES, ColorFormat
 from irload.openvino.preprocess.steps import PostProcessSteps, PreProcessSteps
@@ -67,6 +67,7 @@ class InputTensorInfo(OutputTensorInfo):
         """Height and width, None for dynamic ones."""
         self.color = ColorFormat.UNDEFINED
         self.sub_names: list[str] = []
+        self.memory_type: str | None = None
 
     def set_shape(self, shape: Any) -> Self:
         """Set the shape."""
@@ -96,9 +97,8 @@ class InputTensorInfo(OutputTensorInfo):
         return self
 
     def set_memory_type(self, memory_type: str) -> Self:
-        """Accept an empty text; irload has no memory of other devices."""
-        if memory_type:
-            unsupported(f"memory of type '{memory_type}'")
+        """Set the metadata `memory_type` of the input, which has no effect on the CPU."""
+        self.memory_type = memory_type
         return self
 
     def set_from(self, tensor: Any) -> Self:

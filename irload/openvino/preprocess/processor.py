@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import irload.model
 from irload import graph
 from irload.core.shape import ANY, Dim, Shape
+from irload.core.tensor import TensorType
+from irload.errors import IRError
 from irload.openvino import authoring, faces
 from irload.openvino.errors import OpenVINOError, raising
 from irload.openvino.keys import first_of
 from irload.openvino.layouts import Layout
 from irload.openvino.model import Model
 from irload.openvino.nodes import layout_of, set_layout_of
-from irload.openvino.preprocess.axes import axis_of, permutation
+from irload.openvino.preprocess.axes import axis_of, permutation, permuted
 from irload.openvino.preprocess.formats import PLANES, ColorFormat, plane_shapes
 from irload.openvino.preprocess.info import InputInfo, InputTensorInfo, OutputInfo
 from irload.openvino.preprocess.state import State
+from irload.openvino.preprocess.trace import Trace, color_name, data_type
 from irload.openvino.reshape import input_of
 
 __all__ = ["PrePostProcessor"]
@@ -64,56 +69,108 @@ class PrePostProcessor:
 
     def __str__(self) -> str:
         lines: list[str] = []
-        for node, info in self._inputs.items():
-            tensor = info.tensor()
-            name = min(node.outputs[0].names, default=node.name)
-            lines.append(f'Input "{name}":')
-            lines.append(
-                f"    User's input tensor: {tensor.layout or '<no layout>'}, {tensor.element or 'as the model'}"
-            )
-            lines.append(
-                f"    Model's expected tensor: {node.outputs[0].type.shape}, {info.model().layout or '<no layout>'}"
-            )
-            lines += [f"      {text}" for text, _ in info.preprocess().steps]
-        for node, output in self._outputs.items():
-            lines.append(f'Output "{min(node.inputs[0].names, default=node.name)}":')
-            lines += [f"      {text}" for text, _ in output.postprocess().steps]
-        return "\n".join(lines)
+        trace, titles = Trace(), ("Pre-processing steps", "Implicit pre-processing steps")
+        try:
+            for node, info in self._inputs.items():
+                trace = Trace()
+                _planned_input(node, info, trace)
+                lines += trace.lines(*titles)
+            titles = ("Post-processing steps", "Post-processing implicit steps")
+            for node, info in self._outputs.items():
+                trace = Trace()
+                source = node.inputs[0]
+                copy = authoring.parameter(source.type.element, source.type.shape).outputs[0]
+                _planned_output(node, copy, info, trace)
+                lines += trace.lines(*titles)
+        except IRError as error:
+            lines += [*trace.lines(*titles), f"Error occurred: {error.message}"]
+        return "".join(f"{line}\n" for line in lines)
 
 
 def _build_input(model: irload.model.Model, node: graph.Node, info: InputInfo) -> None:
     """Replace a Parameter by one or several of the user's tensors, with the steps to the type that it had."""
     old = node.outputs[0]
-    tensor, expected = info.tensor(), old.type
-    model_layout = info.model().layout or layout_of(old)
-    implied = Layout() if info.preprocess().converts_layout else model_layout
-    tensor_layout = tensor.layout or (Layout("NHWC") if tensor.color is not ColorFormat.UNDEFINED else implied)
-    shape = _tensor_shape(info, expected.shape, tensor_layout, model_layout)
-    element = tensor.element or expected.element
-    whole = tensor.shape is not None and tensor.color not in PLANES
-    shapes = [shape] if whole else plane_shapes(tensor.color, shape, tensor_layout)
-    parameters = [authoring.parameter(element, plane) for plane in shapes]
-    _name(parameters, node, tensor)
-    for made in parameters:
-        set_layout_of(made.outputs[0], tensor_layout if not tensor_layout.empty else model_layout)
-    state = State(
-        [p.outputs[0] for p in parameters], tensor_layout, tensor.color, model_layout, expected.element, expected.shape
-    )
-    for _, step in info.preprocess().steps:
-        step(state)
-    state.convert(expected.element)
-    if not state.layout.empty and not model_layout.empty:
-        state.convert_layout(model_layout)
-    if expected.shape.meet(state.shape) is None:
+    state, parameters = _planned_input(node, info, Trace())
+    if old.type.shape.meet(state.shape) is None:
         raise OpenVINOError(
             f"Resulting shape '{state.shape}' after preprocessing is not aligned with original parameter's shape: "
-            f"{expected.shape}, input parameter: {node.name}"
+            f"{old.type.shape}, input parameter: {node.name}"
         )
+    _name(parameters, node, info.tensor())
     for user, k in faces.consumers(node):
         if user.inputs[k] is old and user is not state.output.node:
             faces.relink(user, k, state.output)
     at = model.parameters.index(node)
     model.parameters[at : at + 1] = parameters
+
+
+def _planned_input(node: graph.Node, info: InputInfo, trace: Trace) -> tuple[State, list[graph.Node]]:
+    """The state after the steps between new Parameters and the input of the model, and these Parameters."""
+    old = node.outputs[0]
+    tensor, expected = info.tensor(), old.type
+    model_layout = info.model().layout or layout_of(old)
+    implied = Layout() if info.preprocess().layouts else model_layout
+    tensor_layout = tensor.layout or (Layout("NHWC") if tensor.color is not ColorFormat.UNDEFINED else implied)
+    if model_layout.empty:
+        model_layout = _converted(tensor_layout, info.preprocess().layouts)
+    shape = _tensor_shape(info, expected.shape, tensor_layout, model_layout)
+    element = tensor.element or expected.element
+    whole = tensor.shape is not None and tensor.color not in PLANES
+    shapes = [shape] if whole else plane_shapes(tensor.color, shape, tensor_layout)
+    parameters = [authoring.parameter(element, plane) for plane in shapes]
+    for made in parameters:
+        set_layout_of(made.outputs[0], tensor_layout if not tensor_layout.empty else model_layout)
+        if tensor.memory_type is not None:
+            made.outputs[0].rt_info.append({"name": "memory_type", "version": "0", "value": tensor.memory_type})
+    state = State(
+        [p.outputs[0] for p in parameters], tensor_layout, tensor.color, model_layout, expected.element, expected.shape
+    )
+    _describe(trace, info.tensor(), min(old.names, default=node.name), parameters, model_layout, expected)
+    trace.apply(state, info.preprocess().steps)
+    if state.planes[0].type.element is not expected.element:
+        trace.apply(
+            state, [(f"convert type ({expected.element})", lambda s: s.convert(expected.element))], implied=True
+        )
+    if not state.layout.empty and not model_layout.empty and state.layout != model_layout:
+        trace.apply(state, [(f"convert layout {model_layout}", lambda s: s.convert_layout(model_layout))], implied=True)
+    return state, parameters
+
+
+def _converted(layout: Layout, conversions: Sequence[Layout | list[int]]) -> Layout:
+    """The layout after conversions."""
+    for conversion in conversions:
+        if not isinstance(conversion, Layout):
+            layout = permuted(layout, conversion)
+        elif not conversion.empty:
+            layout = conversion
+    return layout
+
+
+def _describe(
+    trace: Trace,
+    tensor: InputTensorInfo,
+    name: str,
+    parameters: Sequence[graph.Node],
+    layout: Layout,
+    expected: TensorType,
+) -> None:
+    """Describe the tensors of the user, and the input of the model with its layout."""
+    planes = [
+        data_type(p.outputs[0].type.shape, layout_of(p.outputs[0]), p.outputs[0].type.element) for p in parameters
+    ]
+    color = f" (color {color_name(tensor.color)})" if tensor.color is not ColorFormat.UNDEFINED else ""
+    memory = f" memory type={tensor.memory_type}" if tensor.memory_type is not None else ""
+    trace.above = [f'Input "{name}"{color}{memory}:']
+    if len(planes) == 1:
+        trace.above.append(f"    User's input tensor: {planes[0]}")
+    else:
+        trace.above.append(f"    {len(planes)} user's tensors expected for each plane:")
+        names = [f"{name}/{sub} " for sub in tensor.sub_names] or [""] * len(planes)
+        trace.above += [f"       {k}: {names[k]}{plane}" for k, plane in enumerate(planes)]
+    first = parameters[0].outputs[0]
+    layout = layout_of(first) if layout.empty else layout
+    trace.above.append(f"    Model's expected tensor: {data_type(expected.shape, layout, expected.element)}")
+    trace.declared = bool(color or memory) or not layout.empty or first.type.shape != expected.shape
 
 
 def _tensor_shape(info: InputInfo, shape: Shape, tensor_layout: Layout, model_layout: Layout) -> Shape:
@@ -130,7 +187,7 @@ def _tensor_shape(info: InputInfo, shape: Shape, tensor_layout: Layout, model_la
             order = permutation(model_layout, tensor_layout, shape.rank)
             shape = Shape(*(shape[k] for k in order)) if order else shape
     elif shape.rank is not None:
-        for order in reversed(info.preprocess().orders):
+        for order in reversed([order for order in info.preprocess().layouts if not isinstance(order, Layout)]):
             shape = Shape(*(shape[order.index(k)] for k in range(len(order))))
     if tensor.spatial is not None:
         for name, size, what in zip("HW", tensor.spatial, ("height", "width"), strict=True):
@@ -153,18 +210,8 @@ def _name(parameters: list[graph.Node], old: graph.Node, tensor: InputTensorInfo
 
 def _build_output(node: graph.Node, info: OutputInfo) -> None:
     """Add the steps before a Result."""
-    source, tensor = node.inputs[0], info.tensor()
-    layout = info.model().layout or layout_of(source)
-    state = State([source], layout, target_layout=tensor.layout or Layout())
-    state.target_element = tensor.element or source.type.element
-    for _, step in info.postprocess().steps:
-        step(state)
-    if tensor.element is not None:
-        state.convert(tensor.element)
-    if tensor.layout is not None and not state.layout.empty:
-        state.convert_layout(tensor.layout)
-    elif tensor.layout is not None:
-        state.layout = tensor.layout
+    source = node.inputs[0]
+    state = _planned_output(node, source, info, Trace())
     made = state.output
     if made is not source:
         names = node.output_names if node.output_names is not None else source.names
@@ -174,3 +221,26 @@ def _build_output(node: graph.Node, info: OutputInfo) -> None:
         faces.relink(node, 0, made)
     if not state.layout.empty:
         set_layout_of(made, state.layout)
+
+
+def _planned_output(node: graph.Node, source: graph.Output, info: OutputInfo, trace: Trace) -> State:
+    """The state after the steps between an output of the model and the tensor of the user."""
+    tensor = info.tensor()
+    layout = info.model().layout or layout_of(node.inputs[0])
+    state = State([source], layout, target_layout=tensor.layout or Layout())
+    state.target_element = tensor.element or source.type.element
+    names = node.output_names if node.output_names is not None else node.inputs[0].names
+    trace.above = [
+        f'Output "{min(names, default=node.name)}":',
+        f"    Model's data tensor: {data_type(source.type.shape, layout, source.type.element)}",
+    ]
+    trace.apply(state, info.postprocess().steps)
+    element = tensor.element
+    if element is not None and state.output.type.element is not element:
+        trace.apply(state, [(f"convert type ({element})", lambda s: s.convert(element))], implied=True)
+    target = tensor.layout
+    if target is not None and state.layout != target:
+        trace.apply(state, [(f"convert layout {target}", lambda s: s.convert_layout(target))], implied=True)
+    final = state.output.type
+    trace.below = [f"    User's output tensor: {data_type(final.shape, state.layout, final.element)}"]
+    return state

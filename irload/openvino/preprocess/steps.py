@@ -16,9 +16,16 @@ from irload.openvino.preprocess import colors
 from irload.openvino.preprocess.axes import axis_of
 from irload.openvino.preprocess.formats import ColorFormat, PaddingMode, ResizeAlgorithm
 from irload.openvino.preprocess.state import State, Step, constant, operation
+from irload.openvino.preprocess.trace import color_name, numbers
 from irload.openvino.types import Type, element_of
 
 __all__ = ["PostProcessSteps", "PreProcessSteps"]
+
+_FILLED = {
+    PaddingMode.REFLECT: "reflected from tensor",
+    PaddingMode.SYMMETRIC: "symmetrically added from tensor",
+}
+"""How padding is described."""
 
 
 class _Steps:
@@ -26,9 +33,8 @@ class _Steps:
 
     def __init__(self) -> None:
         self.steps: list[tuple[str, Step]] = []
-        self.orders: list[list[int]] = []
-        """The permutations of steps `convert_layout(dims)`, from which the shape of the input follows."""
-        self.converts_layout = False
+        self.layouts: list[Layout | list[int]] = []
+        """The layouts and permutations of steps `convert_layout`; an empty layout is that of the other side."""
 
     def _add(self, text: str, step: Step) -> Self:
         self.steps.append((text, step))
@@ -44,9 +50,9 @@ class _Steps:
 
     def convert_layout(self, dst_layout: Layout | Sequence[int] | str = "...") -> Self:
         """Transpose to a layout, by default the one of the other side, or by a permutation of axes."""
-        self.converts_layout = True
         if isinstance(dst_layout, Layout | str):
             layout = Layout(dst_layout)
+            self.layouts.append(layout)
             return self._add(
                 f"convert layout {layout}",
                 lambda state: state.convert_layout(state.target_layout if layout.empty else layout),
@@ -54,8 +60,8 @@ class _Steps:
         order = [int(k) for k in dst_layout]
         if sorted(order) != list(range(len(order))):
             raise OpenVINOError(f"{order} is not a permutation of axes")
-        self.orders.append(order)
-        return self._add(f"convert layout {order}", lambda state: state.transpose(order))
+        self.layouts.append(order)
+        return self._add(f"convert layout ({numbers(order)})", lambda state: state.transpose(order))
 
     def custom(self, operation: Callable[[Output], Any]) -> Self:
         """Add the operations that a function from an Output to a node creates."""
@@ -76,13 +82,13 @@ class PreProcessSteps(_Steps):
 
     def mean(self, values: float | Sequence[float]) -> Self:
         """Subtract a number, or one per channel."""
-        return self._add(f"mean ({values})", lambda state: _with_numbers(state, "Subtract", values))
+        return self._add(f"mean ({numbers(values)})", lambda state: _with_numbers(state, "Subtract", values))
 
     def scale(self, values: float | Sequence[float]) -> Self:
         """Divide by a number, or one per channel: as the runtime, multiply by the reciprocals in f32."""
         with np.errstate(divide="ignore"):
             factors = (1 / np.asarray(values, np.float32)).tolist()
-        return self._add(f"scale ({values})", lambda state: _with_numbers(state, "Multiply", factors))
+        return self._add(f"scale ({numbers(values)})", lambda state: _with_numbers(state, "Multiply", factors))
 
     def resize(self, alg: ResizeAlgorithm, dst_height: int | None = None, dst_width: int | None = None) -> Self:
         """Resize height and width, by default to the sizes that the model takes."""
@@ -95,17 +101,22 @@ class PreProcessSteps(_Steps):
 
     def convert_color(self, dst_format: ColorFormat) -> Self:
         """Convert the colours."""
-        return self._add(f"convert color ({dst_format.name})", lambda state: colors.convert_color(state, dst_format))
+        return self._add(
+            f"convert color ({color_name(dst_format)})", lambda state: colors.convert_color(state, dst_format)
+        )
 
     def crop(self, begin: Sequence[int], end: Sequence[int]) -> Self:
         """Take the part from `begin` to `end`, one number per axis; negative ones count from the end."""
-        return self._add(f"crop {list(begin)} {list(end)}", lambda state: _crop(state, begin, end))
+        ranges = ",".join(f"[ {', '.join(map(str, values))} ]" for values in (begin, end))
+        return self._add(f"Crop ({ranges})", lambda state: _crop(state, begin, end))
 
     def pad(
         self, pads_begin: Sequence[int], pads_end: Sequence[int], value: float | Sequence[float], mode: PaddingMode
     ) -> Self:
         """Pad by numbers of elements per axis."""
-        return self._add(f"pad {list(pads_begin)}", lambda state: _pad(state, pads_begin, pads_end, value, mode))
+        filled = f"with ({numbers(value)})" if mode is PaddingMode.CONSTANT else _FILLED[mode]
+        text = f"pad(begin ({numbers(pads_begin)}), end ({numbers(pads_end)}), {filled})"
+        return self._add(text, lambda state: _pad(state, pads_begin, pads_end, value, mode))
 
 
 def _with_numbers(state: State, type: str, values: float | Sequence[float]) -> None:
@@ -169,6 +180,10 @@ def _pad(
     value: float | Sequence[float],
     mode: PaddingMode,
 ) -> None:
+    rank = state.shape.rank
+    for port, values in (("pads_begin", begin), ("pads_end", end)):
+        if rank not in (None, len(values)):
+            raise OpenVINOError(f"length of {port} mismatches with rank of input, expect {rank}, but got {len(values)}")
     numbers = [constant(list(values), et.i64) for values in (begin, end)]
     fill = value if not isinstance(value, Iterable) else [*value]
     if isinstance(fill, list):
