@@ -1,4 +1,4 @@
-"""Output, ConstOutput and Input: the ends of edges; DescriptorTensor: the tensor of an output."""
+"""Output, ConstOutput and Input: the ends of edges."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from weakref import WeakKeyDictionary
 from irload import graph
 from irload.core.tensor import TensorType
 from irload.openvino import faces
+from irload.openvino.descriptor_tensor import DescriptorTensor
 from irload.openvino.dimensions import PartialShape
 from irload.openvino.errors import OpenVINOError
 from irload.openvino.rt_info import RTMap, plain
-from irload.openvino.tensors import Tensor
 from irload.openvino.types import Type, type_of
 from irload.openvino.vectors import Shape
 
@@ -29,8 +29,6 @@ _rt_info: WeakKeyDictionary[graph.Node, dict[tuple[str, int], dict[str, Any]]] =
 
 class ConstOutput:
     """An output of a node, hashable, equal to others of the same node and index."""
-
-    __slots__ = ("__weakref__", "_index", "_node")
 
     def __init__(self, node: graph.Node, index: int) -> None:
         self._node = node
@@ -187,8 +185,6 @@ class ConstOutput:
 class Output(ConstOutput):
     """An output of a node in a graph that can be edited."""
 
-    __slots__ = ()
-
     @property
     def rt_info(self) -> RTMap:
         """The metadata of the port."""
@@ -222,99 +218,8 @@ class Output(ConstOutput):
         replacement.add_names(self.names)
 
 
-class DescriptorTensor:
-    """The tensor of an output: names, type and shape, and the bounds of its values."""
-
-    __slots__ = ("_port",)
-
-    def __init__(self, port: ConstOutput) -> None:
-        self._port = port
-
-    @property
-    def names(self) -> set[str]:
-        """The names; assign to replace them."""
-        return self._port.names
-
-    @names.setter
-    def names(self, names: Iterable[str]) -> None:
-        self.set_names(names)
-
-    def set_names(self, names: Iterable[str]) -> None:
-        """Replace the names. The names of a Result are also names of the tensor that it returns."""
-        node, source = self._port._node, self._port._source  # pyright: ignore[reportPrivateUsage]
-        if node.type == "Result":
-            source.names = (source.names - (node.output_names or frozenset())) | frozenset(names)
-            node.output_names = frozenset(names)
-            return
-        shown = [user for user, _ in faces.consumers(node) if user.type == "Result" and user.output_names]
-        kept = (user.output_names or frozenset[str]() for user in shown if user.inputs[0] is source)
-        source.names = frozenset(names).union(*kept)
-
-    def add_names(self, names: Iterable[str]) -> None:
-        """Add names."""
-        self.set_names({*self.names, *names})
-
-    any_name = property(lambda self: self._port.any_name, doc="One of the names.")
-    element_type = property(lambda self: self._port.element_type, doc="The element type.")
-    partial_shape = property(lambda self: self._port.partial_shape, doc="The shape, which may be dynamic.")
-    shape = property(lambda self: self._port.shape, doc="The static shape.")
-    rt_info = property(lambda self: self._port.rt_info, doc="The metadata of the port.")
-
-    @property
-    def size(self) -> int:
-        """The size in bytes. Raises for a dynamic shape."""
-        count = 1
-        for n in self._port.shape:
-            count *= n
-        return count * self._port.element_type.size
-
-    def get_names(self) -> set[str]:
-        """`names`."""
-        return self.names
-
-    def get_any_name(self) -> str:
-        """`any_name`."""
-        return self._port.any_name
-
-    def get_element_type(self) -> Type:
-        """`element_type`."""
-        return self._port.element_type
-
-    def get_partial_shape(self) -> PartialShape:
-        """`partial_shape`."""
-        return self._port.partial_shape
-
-    def get_shape(self) -> Shape:
-        """`shape`."""
-        return self._port.shape
-
-    def get_rt_info(self) -> RTMap:
-        """`rt_info`."""
-        return self._port.rt_info
-
-    def get_lower_value(self) -> Tensor:
-        """The lower bounds of the values, an empty tensor if they are unknown."""
-        return self._bound("lower")
-
-    def get_upper_value(self) -> Tensor:
-        """The upper bounds of the values, an empty tensor if they are unknown."""
-        return self._bound("upper")
-
-    def _bound(self, which: str) -> Tensor:
-        found = self._port._type  # pyright: ignore[reportPrivateUsage]
-        value = found.value if found.bounds is None else getattr(found.bounds, which)
-        if value is None:
-            return Tensor(type_of(found.element), [0])
-        return Tensor._of(value.astype(found.element.dtype), found.element, shared=False)  # pyright: ignore[reportPrivateUsage]
-
-    def __repr__(self) -> str:
-        return repr(self._port).replace(type(self._port).__name__, "DescriptorTensor", 1)
-
-
 class Input:
     """An input of a node."""
-
-    __slots__ = ("_index", "_node")
 
     def __init__(self, node: graph.Node, index: int) -> None:
         self._node = node

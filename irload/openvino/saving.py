@@ -11,6 +11,7 @@ from irload.openvino import copies
 from irload.openvino.errors import OpenVINOError, raising, unsupported
 from irload.openvino.model import Model
 from irload.openvino.rt_info import plain
+from irload.openvino.utils.postponed_constant import PostponedConstant
 from irload.write.save import save_model as save
 
 __all__ = ["save_model", "serialize"]
@@ -39,6 +40,11 @@ def serialize(model: Model, xml_path: Any, bin_path: Any = "", version: str = "U
 
 def _write(model: Model, path: Any, *, compress_to_fp16: bool = False) -> None:
     copy = copies.clone(model._graph)  # pyright: ignore[reportPrivateUsage]
+    for node in copy.nodes:
+        maker = getattr(node.op, "node", None)
+        if isinstance(maker, PostponedConstant):
+            node.op = maker.constant().op
+            node.version = node.op.opset
     if copy.inferred is None:
         irload.model.infer(copy)
     copy.rt_info = _texts(copy.rt_info)

@@ -18,6 +18,8 @@ from irload.openvino.vectors import Shape, Strides
 
 __all__ = ["Tensor", "TensorVector", "as_strings"]
 
+_NOT_SHARED = "SHARED MEMORY MODE FOR THIS TENSOR IS NOT APPLICABLE! String types can be only copied."
+
 
 class Tensor:
     """An array with an element type.
@@ -53,7 +55,7 @@ class Tensor:
             self._hold(_array_of(cast("list[Any]", source)))
         elif hasattr(source, "get_partial_shape"):
             self._of_port(source, *rest)
-        elif hasattr(source, "__array__") and not rest and not isinstance(source, type | np.dtype):
+        elif not rest and not isinstance(source, type | np.dtype) and _is_array_like(source):
             self._hold(np.asarray(source))
         else:
             self._allocate(element_of(source), _sizes(*rest, **named))
@@ -72,7 +74,7 @@ class Tensor:
         self._shape = array.shape
         if self._element is string:
             if shared:
-                raise OpenVINOError("shared_memory is not possible for strings; the tensor copies them")
+                raise OpenVINOError(_NOT_SHARED)
             self._data = as_strings(array)
             return
         if shared and not array.flags.c_contiguous:
@@ -86,7 +88,7 @@ class Tensor:
         sizes = tuple(int(n) for n in shape)
         element = element_of(array.dtype if type is None or _is_dynamic(type) else type)
         if element is string:
-            raise OpenVINOError("strings have no memory that a tensor could share")
+            raise OpenVINOError(_NOT_SHARED)
         if not array.flags.c_contiguous:
             raise OpenVINOError("an array whose memory is shared must be C contiguous")
         needed = element.bytes_for(prod(sizes))
@@ -189,8 +191,15 @@ class Tensor:
 
     @property
     def data(self) -> Array:
-        """The memory as an array; writes change the tensor. Strings are copied to an array of kind S."""
-        return self.bytes_data if self._element is string else self._data
+        """The memory as an array; writes change the tensor. Strings are copied, of kind S, with a warning."""
+        if self._element is not string:
+            return self._data
+        warn(
+            "Data of string type will be copied! Please use dedicated properties `str_data` and `bytes_data`.",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+        return self.bytes_data
 
     @data.setter
     def data(self, array: Any) -> None:
@@ -198,36 +207,41 @@ class Tensor:
 
     @property
     def bytes_data(self) -> Array:
-        """The strings, encoded, as an array of kind S; for other types `data`."""
-        if self._element is not string:
-            return self._data
+        """The strings, encoded, as an array of kind S. Raises for other types."""
+        self._require_strings("bytes_data")
         encoded = np.array([str(v).encode("utf-8", "surrogateescape") for v in self._data.flat], np.bytes_)
         return encoded.reshape(self._shape) if encoded.size else np.empty(self._shape, "S1")
 
     @bytes_data.setter
     def bytes_data(self, array: Any) -> None:
+        self._require_strings("bytes_data")
         self._assign(array)
 
     @property
     def str_data(self) -> Array:
-        """The strings as an array of kind U. Raises for other types."""
-        if self._element is not string:
-            raise OpenVINOError(f"str_data is for tensors of strings; this one has elements {self._element}")
-        decoded = np.array([str(v) for v in self._data.flat], np.str_)
+        """The strings as an array of kind U; bytes that are not UTF-8 are replaced. Raises for other types."""
+        self._require_strings("str_data")
+        decoded = np.array([_decoded(v) for v in self._data.flat], np.str_)
         return decoded.reshape(self._shape) if decoded.size else np.empty(self._shape, "U1")
 
     @str_data.setter
     def str_data(self, array: Any) -> None:
-        if self._element is not string:
-            raise OpenVINOError(f"str_data is for tensors of strings; this one has elements {self._element}")
+        self._require_strings("str_data")
         self._assign(array)
+
+    def _require_strings(self, name: str) -> None:
+        if self._element is not string:
+            raise OpenVINOError(f"{name} is for tensors of strings; this one has elements {self._element}")
 
     def _assign(self, array: Any) -> None:
         array = np.asarray(array)
         if self._element is string:
             values = as_strings(array)
             if values.size != self.size:
-                raise OpenVINOError(f"{values.size} strings do not fill a tensor of shape {self.shape}")
+                raise OpenVINOError(
+                    "Passed array must have the same size (number of elements) as the Tensor! "
+                    f"{values.size} strings do not fill a tensor of shape {self.shape}."
+                )
             self._data[...] = values.reshape(self._shape)
         else:
             self._data[...] = array
@@ -292,15 +306,14 @@ class Tensor:
         source.copy_to(self)
 
     def __copy__(self) -> Tensor:
-        return self._copy()
+        return self._over_data(self._data, fixed=self._fixed)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
-        return self._copy()
+        return self._over_data(np.array(self._data, order="C"), fixed=False)
 
-    def _copy(self) -> Tensor:
+    def _over_data(self, data: Array, *, fixed: bool) -> Tensor:
         made = object.__new__(Tensor)
-        made._element, made._shape, made._fixed = self._element, self._shape, False
-        made._data = np.array(self._data, order="C")
+        made._element, made._shape, made._fixed, made._data = self._element, self._shape, fixed, data
         return made
 
     def __repr__(self) -> str:
@@ -330,6 +343,11 @@ def _is_dynamic(given: Any) -> bool:
     return isinstance(given, Type) and given.is_dynamic()
 
 
+def _is_array_like(given: Any) -> bool:
+    """True for arrays of other libraries and images of Pillow."""
+    return hasattr(given, "__array__") or hasattr(given, "__array_interface__")
+
+
 def _array_of(items: list[Any]) -> Array:
     """The array of a list of numbers or texts."""
     array = np.array(items)
@@ -338,13 +356,17 @@ def _array_of(items: list[Any]) -> Array:
     return array
 
 
+def _decoded(text: str) -> str:
+    return text if text.isascii() else text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
+
 def as_strings(array: Array) -> Array:
     """The strings of an array of kind U, S or O as `str` objects."""
     found = np.empty(array.shape, object)
     for k, item in enumerate(array.flat):
         text = item.decode("utf-8", "surrogateescape") if isinstance(item, bytes) else item
         if not isinstance(text, str):
-            raise OpenVINOError(f"an array of strings has {text!r:.40} at index {k}")
+            raise OpenVINOError(f"Unknown string kind passed to fill the Tensor's data! Element {k} is {text!r:.40}.")
         found.flat[k] = str(text)
     return found
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from copy import copy
 
 import numpy as np
 import pytest
@@ -28,6 +29,78 @@ def test_bounds_of_values():
         yield tensor.get_element_type(), tensor.get_partial_shape()
         experimental.set_tensor_type(tensor, ov.Type.i64, ov.PartialShape([-1, 6]))
         yield tensor.get_element_type(), tensor.get_partial_shape()
+
+    same(script)
+
+
+def test_bounds_and_symbols_that_scripts_set():
+    def script(ov):
+        ops = opset(ov)
+        parameter = ops.parameter([2], ov.Type.i64)
+        tensor = parameter.output(0).get_tensor()
+        low, high = ov.Tensor(np.array([1, 2])), ov.Tensor(np.array([3, 4]))
+        yield tensor.get_value_symbol()
+        tensor.set_lower_value(low)
+        tensor.set_upper_value(high)
+        yield tensor.get_lower_value().data, parameter.output(0).get_tensor().get_upper_value().data
+        yield np.shares_memory(tensor.get_lower_value().data, low.data)
+        yield failure(lambda: tensor.set_lower_value(ov.Tensor(np.array([1, 2, 3]))))
+        yield failure(lambda: tensor.set_lower_value(ov.Tensor(np.array([1.0, 2.0]))))
+        symbols = [ov.Symbol(), ov.Symbol()]
+        tensor.set_value_symbol(symbols)
+        yield tensor.get_value_symbol() == symbols, failure(lambda: tensor.set_value_symbol(symbols[:1]))
+        ov.Model([ops.relu(parameter)], [parameter], "m").validate_nodes_and_infer_types()
+        yield tensor.get_value_symbol()
+
+    same(script)
+
+
+def test_ports_take_attributes():
+    def script(ov):
+        relu = opset(ov).relu(opset(ov).parameter([2], np.float32))
+        compiled = ov.compile_model(ov.Model([relu], [relu.input_value(0).get_node()], "m"))
+        for port in (relu.output(0), relu.input(0), compiled.output(0)):
+            port.note = "kept"
+            yield port.note
+        copied = copy(relu.output(0))
+        yield copied == relu.output(0), failure(lambda: copied.note)
+
+    same(script)
+
+
+def test_postponed_constants(tmp_path):
+    def script(ov):
+        made = []
+
+        def maker():
+            made.append(ov.Tensor(np.array([[1, 2]], np.float32)))
+            return made[-1]
+
+        create = module(ov, "utils.postponed_constant").make_postponed_constant
+        constant = create(ov.Type.f32, ov.Shape([1, 2]), maker, "large")
+        parameter = opset(ov).parameter([3, 1], np.float32)
+        model = ov.Model([opset(ov).add(parameter, constant)], [parameter], "m")
+        yield constant.friendly_name, constant.output(0), "postponed_constant" in constant.get_rt_info(), len(made)
+        path = tmp_path / f"{ov.__name__}.xml"
+        ov.serialize(model, path)
+        yield len(made), path.with_suffix(".bin").stat().st_size
+        yield [n.get_type_name() for n in model.get_ordered_ops()]
+        read = ov.Core().read_model(path)
+        yield [n.get_type_name() for n in read.get_ordered_ops()], next(iter(read.get_ops())).get_type_name()
+        x = np.array([[0], [10], [20]], np.float32)
+        yield ov.compile_model(read)(x)[0], ov.compile_model(model)(x)[0]
+
+    same(script)
+
+
+def test_values_of_properties():
+    def script(ov):
+        device, streams = ov.properties.device, ov.properties.streams
+        yield streams.Num().to_integer(), streams.Num(3).to_integer()
+        for devices in (("CPU",), ("CPU,GPU",), ("CPU", "GPU")):
+            name, value = device.priorities(*devices)
+            yield name, value.value
+        yield device.priorities(), failure(lambda: device.priorities("CPU", 6))
 
     same(script)
 

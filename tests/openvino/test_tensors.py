@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from copy import copy, deepcopy
+
 import numpy as np
+import openvino
 import pytest
 
 import irload.openvino as irov
@@ -105,8 +108,26 @@ def test_strings():
         u.copy_from(np.array(["p", "q", "r"]))
         yield u.str_data, ov.Tensor(["one", "three"]).str_data, ov.Tensor(np.array([b"x"])).str_data
         yield failure(lambda: ov.Tensor(np.array([1.0])).str_data), failure(lambda: ov.Tensor(np.array(["a"]), True))
+        yield failure(lambda: ov.Tensor(np.array([1.0])).bytes_data)
+        invalid = ov.Tensor(np.array([b"\xe2\x80x", b"\xff"]))
+        yield invalid.str_data, invalid.bytes_data
 
     same(script)
+
+
+def test_messages_about_strings():
+    for ov in (openvino, irov):
+        t = ov.Tensor(ov.Type.string, [2])
+        with pytest.warns(RuntimeWarning, match="Data of string type will be copied!"):
+            assert t.data.shape == (2,)
+        for name in ("str_data", "bytes_data"):
+            with pytest.raises(RuntimeError, match="Passed array must have the same size"):
+                setattr(t, name, ["a", "b", "c"])
+            with pytest.raises(RuntimeError, match="Unknown string kind"):
+                setattr(t, name, [1, 2])
+        for arguments in ((np.array(["a"]), True), (np.array(["a"]), [1])):
+            with pytest.raises(RuntimeError, match="String types can be only copied"):
+                ov.Tensor(*arguments)
 
 
 def test_copies():
@@ -120,8 +141,19 @@ def test_copies():
         b.copy_from([7, 8, 9]) if b.element_type == ov.Type.i64 else None
         v = ov.TensorVector([a, b])
         yield len(v), v[1].data, [t.shape for t in v]
+        view, independent = copy(a), deepcopy(a)
+        a.data[0] = 9
+        yield view.data, view.element_type, independent.data
 
     same(script)
+
+
+def test_images_are_copied():
+    class Image:  # as Pillow's
+        __array_interface__ = np.full((2, 3), 7, np.uint8).__array_interface__ | {"owner": None}
+
+    assert irov.Tensor(Image()).data.shape == (2, 3)
+    assert irov.Tensor(Image()).element_type == irov.Type.u8
 
 
 def test_values_of_irload_are_views_where_the_width_allows_it():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from irload.openvino.enums import Choice
-from irload.openvino.properties.names import Fact, Property, TextProperty
+from irload.openvino.properties.names import DeviceList, Fact, Property, TextProperty
 
 
 class Type(Choice):
@@ -33,7 +33,7 @@ gops = Fact("DEVICE_GOPS")
 id = TextProperty("DEVICE_ID")
 luid = Fact("DEVICE_LUID")
 pci_info = Fact("DEVICE_PCI_INFO")
-priorities = Property("MULTI_DEVICE_PRIORITIES")
+priorities = DeviceList("MULTI_DEVICE_PRIORITIES")
 properties = Property("DEVICE_PROPERTIES")
 thermal = Fact("DEVICE_THERMAL")
 type = Fact("DEVICE_TYPE")

@@ -6,7 +6,7 @@ from typing import Any
 
 from irload.openvino.rt_info import OVAny
 
-__all__ = ["Fact", "Property", "TextProperty"]
+__all__ = ["DeviceList", "Fact", "Property", "TextProperty"]
 
 
 class Property(str):
@@ -29,6 +29,18 @@ class TextProperty(Property):
         if value and not isinstance(value[0], str):
             raise TypeError(f"{self}: incompatible function arguments; expected a text, found {value[0]!r}")
         return super().__call__(*value)
+
+
+class DeviceList(Property):
+    """A property whose value is a list of devices, each followed by a comma."""
+
+    __slots__ = ()
+
+    def __call__(self, *value: Any) -> Any:
+        for device in value:
+            if not isinstance(device, str):
+                raise TypeError(f"Incorrect passed value: {device} , expected string values.")
+        return super().__call__("".join(f"{device}," for device in value)) if value else str(self)
 
 
 class Fact(Property):

@@ -13,7 +13,7 @@ class Num:
     AUTO: ClassVar[Num]
     NUMA: ClassVar[Num]
 
-    def __init__(self, value: int) -> None:
+    def __init__(self, value: int = -1) -> None:
         self._value = int(value)
 
     def to_integer(self) -> int:

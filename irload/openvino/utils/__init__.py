@@ -15,7 +15,6 @@ from irload.openvino.ports import Output
 __all__ = [
     "deprecated",
     "deprecation_warning",
-    "make_postponed_constant",
     "numpy_to_c",
     "replace_node",
     "replace_output_update_name",
@@ -50,16 +49,6 @@ def replace_output_update_name(output: Output, replacement: Output) -> bool:
     return True
 
 
-def make_postponed_constant(element_type: Any, shape: Any, maker: Callable[..., Any]) -> Node:
-    """A constant whose values a function writes into a tensor; it is called at once."""
-    from irload.openvino.nodes import Constant
-    from irload.openvino.tensors import Tensor
-
-    tensor = Tensor(element_type, shape)
-    made = maker(tensor) if callable(maker) else None
-    return Constant(made if isinstance(made, Tensor) else tensor)
-
-
 def numpy_to_c(array: Any) -> int:
     """The address of the memory of an array."""
     return array.ctypes.data
@@ -81,6 +70,8 @@ def deprecated(*_: Any, **__: Any) -> Callable[[F], F]:
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("data_helpers", "decorators", "input_validation", "node_factory", "types"):
+    if name in ("data_helpers", "decorators", "input_validation", "node_factory", "postponed_constant", "types"):
         return import_module(f"irload.openvino.utils.{name}")
+    if name == "make_postponed_constant":
+        return import_module("irload.openvino.utils.postponed_constant").make_postponed_constant
     raise AttributeError(f"module 'irload.openvino.utils' has no attribute '{name}'")
