@@ -283,8 +283,10 @@ class Tensor:
             raise OpenVINOError(
                 f"set_shape failed: memory of the caller of shape {self.shape} cannot grow to {list(sizes)}"
             )
-        if fits and self._data.flags.c_contiguous and self._element.bits >= 8:
-            self._data = self._data.reshape(-1)[: prod(sizes)].reshape(sizes)
+        if fits and self._data.flags.c_contiguous:
+            raw = self._data.reshape(-1).view(np.uint8)[: self._element.bytes_for(prod(sizes))]
+            kept = raw.view(self._data.dtype)
+            self._data = kept if self._element.bits < 8 else kept.reshape(sizes)
             self._shape = sizes
         else:
             self._allocate(self._element, sizes)

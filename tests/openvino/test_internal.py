@@ -73,7 +73,7 @@ def test_postponed_constants(tmp_path):
         made = []
 
         def maker():
-            made.append(ov.Tensor(np.array([[1, 2]], np.float32)))
+            made.append(ov.Tensor(np.array([1, 2], np.float32)))
             return made[-1]
 
         create = module(ov, "utils.postponed_constant").make_postponed_constant

@@ -60,6 +60,8 @@ def test_packed_types(name):
         yield raw
         t = ov.Tensor(raw, [3, 5], kind)
         yield t.data, t.shape, ov.helpers.unpack_data(t.data, t.element_type, t.shape)
+        t.shape = [5, 2]
+        yield t.data, t.shape, ov.helpers.unpack_data(t.data, t.element_type, t.shape)
 
     same(script)
     with pytest.raises(RuntimeError, match=r"takes 8 bytes; the array has 2"):

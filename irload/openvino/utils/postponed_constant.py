@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import prod
 from typing import Any
 
 from irload import graph
@@ -33,21 +34,23 @@ class PostponedConstant(Op):
 
     def evaluate(self, output_values: Any, input_values: Sequence[Any], context: Any = None) -> bool:
         """Return the tensor of the maker as the output."""
-        output_values[0] = self._made()
+        output_values[0] = self._values()
         return True
 
     def constant(self) -> graph.Node:
         """A constant of the values."""
-        made = self._made()
-        return authoring.constant(made._value(), element_of(made.element_type))  # pyright: ignore[reportPrivateUsage]
+        values = self._values()
+        return authoring.constant(values._value(), element_of(values.element_type))  # pyright: ignore[reportPrivateUsage]
 
-    def _made(self) -> Tensor:
-        made = self._maker()
+    def _values(self) -> Tensor:
+        made, port = self._maker(), self.output(0)
         if not isinstance(made, Tensor):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise TypeError(f"the maker of a postponed constant returned {type(made).__name__}, not a Tensor")
-        if made.element_type != self.output(0).element_type or made.shape != self.output(0).shape:
-            raise OpenVINOError(f"the maker of {self.friendly_name} returned {made!r}, expected {self.output(0)!r}")
-        return made
+        if made.element_type != port.element_type or made.size != prod(port.shape):
+            raise OpenVINOError(f"the maker of {self.friendly_name} returned {made!r}, expected {port!r}")
+        values = Tensor(made)
+        values.shape = port.shape
+        return values
 
 
 def make_postponed_constant(
