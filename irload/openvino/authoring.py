@@ -15,7 +15,7 @@ from irload.core.tensor import Array, TensorType
 from irload.inference import Inference
 from irload.openvino import attributes, faces
 from irload.openvino.errors import OVTypeError, raising
-from irload.openvino.tensors import as_strings
+from irload.openvino.strings import as_strings
 from irload.openvino.types import element_of
 from irload.ops.registry import resolve
 

@@ -165,10 +165,10 @@ class Config:
             return {**facts, **dict.fromkeys(SETTINGS, "RW")}
         if name in FACTS:
             return FACTS[name]()
+        if name in ("NUM_STREAMS", "OPTIMAL_NUMBER_OF_INFER_REQUESTS"):
+            return self.streams
         if name not in SETTINGS:
             raise OpenVINOError(f"Cannot get unsupported property: {name}")
-        if name == "NUM_STREAMS":
-            return self.streams
         value = self._set.get(name, SETTINGS[name].initial)
         return set(cast("frozenset[Any]", value)) if isinstance(value, frozenset) else value
 

@@ -13,10 +13,11 @@ from irload.core.element import ElementType, string
 from irload.core.packing import pack, unpack
 from irload.core.tensor import Array
 from irload.openvino.errors import OpenVINOError, raising, translated
+from irload.openvino.strings import as_strings, decoded, encoded
 from irload.openvino.types import Type, element_of, type_of
 from irload.openvino.vectors import Shape, Strides
 
-__all__ = ["Tensor", "TensorVector", "as_strings"]
+__all__ = ["Tensor", "TensorVector"]
 
 _NOT_SHARED = "SHARED MEMORY MODE FOR THIS TENSOR IS NOT APPLICABLE! String types can be only copied."
 
@@ -29,13 +30,15 @@ class Tensor:
     view of a part, `Tensor(image)` of Pillow.
     """
 
-    __slots__ = ("__weakref__", "_data", "_element", "_fixed", "_shape")
+    __slots__ = ("__weakref__", "_data", "_element", "_fixed", "_memory", "_shape")
     _element: ElementType
     _data: Array
     """Elements of at least 8 bits with the shape of the tensor, packed bytes, or `str` objects."""
     _shape: tuple[int, ...]
     _fixed: bool
     """True for memory of the caller, which cannot grow."""
+    _memory: Array
+    """After a change of the shape the memory that `_data` is the first part of."""
 
     def __init__(self, *given: Any, **named: Any) -> None:
         with translated():
@@ -68,6 +71,7 @@ class Tensor:
             self._data = np.zeros(element.bytes_for(prod(shape)), type_of(element).to_dtype())
         else:
             self._data = np.zeros(shape, type_of(element).to_dtype())
+        self._memory = self._data
 
     def _hold(self, array: Array, *, shared: bool = False) -> None:
         self._element = element_of(array.dtype)
@@ -209,8 +213,7 @@ class Tensor:
     def bytes_data(self) -> Array:
         """The strings, encoded, as an array of kind S. Raises for other types."""
         self._require_strings("bytes_data")
-        encoded = np.array([str(v).encode("utf-8", "surrogateescape") for v in self._data.flat], np.bytes_)
-        return encoded.reshape(self._shape) if encoded.size else np.empty(self._shape, "S1")
+        return encoded(self._data)
 
     @bytes_data.setter
     def bytes_data(self, array: Any) -> None:
@@ -221,8 +224,7 @@ class Tensor:
     def str_data(self) -> Array:
         """The strings as an array of kind U; bytes that are not UTF-8 are replaced. Raises for other types."""
         self._require_strings("str_data")
-        decoded = np.array([_decoded(v) for v in self._data.flat], np.str_)
-        return decoded.reshape(self._shape) if decoded.size else np.empty(self._shape, "U1")
+        return decoded(self._data)
 
     @str_data.setter
     def str_data(self, array: Any) -> None:
@@ -278,16 +280,17 @@ class Tensor:
         sizes = tuple(int(n) for n in shape)
         if sizes == self._shape:
             return
-        fits = self._element is not string and self._element.bytes_for(prod(sizes)) <= self._data.nbytes
-        if self._fixed and not (fits and self._data.flags.c_contiguous):
+        memory = getattr(self, "_memory", self._data)
+        packed = self._element.bits < 8 and self._element is not string
+        count = self._element.bytes_for(prod(sizes)) if packed else prod(sizes)
+        if count <= memory.size and memory.flags.c_contiguous:
+            kept = memory.reshape(-1)[:count]
+            self._data = kept if packed else kept.reshape(sizes)
+            self._memory, self._shape = memory, sizes
+        elif self._fixed:
             raise OpenVINOError(
                 f"set_shape failed: memory of the caller of shape {self.shape} cannot grow to {list(sizes)}"
             )
-        if fits and self._data.flags.c_contiguous:
-            raw = self._data.reshape(-1).view(np.uint8)[: self._element.bytes_for(prod(sizes))]
-            kept = raw.view(self._data.dtype)
-            self._data = kept if self._element.bits < 8 else kept.reshape(sizes)
-            self._shape = sizes
         else:
             self._allocate(self._element, sizes)
 
@@ -356,21 +359,6 @@ def _array_of(items: list[Any]) -> Array:
     if array.dtype == object:
         raise OpenVINOError("a tensor cannot be created from a list of mixed or ragged items")
     return array
-
-
-def _decoded(text: str) -> str:
-    return text if text.isascii() else text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
-
-
-def as_strings(array: Array) -> Array:
-    """The strings of an array of kind U, S or O as `str` objects."""
-    found = np.empty(array.shape, object)
-    for k, item in enumerate(array.flat):
-        text = item.decode("utf-8", "surrogateescape") if isinstance(item, bytes) else item
-        if not isinstance(text, str):
-            raise OpenVINOError(f"Unknown string kind passed to fill the Tensor's data! Element {k} is {text!r:.40}.")
-        found.flat[k] = str(text)
-    return found
 
 
 class TensorVector(list[Tensor]):

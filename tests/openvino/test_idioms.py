@@ -186,6 +186,7 @@ def test_properties_of_a_session():
         core.set_property("CPU", {ov.properties.enable_profiling(): True})
         core.set_property("CPU", ov.properties.inference_num_threads(2))
         yield core.get_property("CPU", "INFERENCE_NUM_THREADS"), core.get_property("CPU", "PERF_COUNT")
+        yield core.get_property("CPU", ov.properties.optimal_number_of_infer_requests)
         request = core.compile_model(DIGITS, "CPU").create_infer_request()
         request.infer(np.load(IMAGE))
         steps = request.profiling_info

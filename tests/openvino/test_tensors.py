@@ -150,6 +150,30 @@ def test_copies():
     same(script)
 
 
+def test_changes_of_shapes_keep_the_elements():
+    def script(ov):
+        owned = ov.Tensor(ov.Type.f32, [4])
+        owned.data[:] = [1, 2, 3, 4]
+        for shape in ([2], [3], [2, 2]):
+            owned.shape = shape
+            yield owned.data
+        owned.shape = [8]
+        owned.data[:] = range(8)
+        owned.shape = [3]
+        owned.shape = [2, 4]
+        yield owned.data
+        array = np.arange(6, dtype=np.int32)
+        shared = ov.Tensor(array, shared_memory=True)
+        shared.shape = [2]
+        shared.shape = [3, 2]
+        yield shared.data, np.shares_memory(shared.data, array), failure(lambda: shared.set_shape([7])), shared.shape
+        strings = ov.Tensor(np.array(["a", "b", "c"]))
+        strings.shape = [2]
+        yield strings.str_data
+
+    same(script)
+
+
 def test_images_are_copied():
     class Image:  # as Pillow's
         __array_interface__ = np.full((2, 3), 7, np.uint8).__array_interface__ | {"owner": None}
