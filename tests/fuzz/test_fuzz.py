@@ -16,7 +16,7 @@ from tests.harness.tiers import tiered
 from tests.ops.families import load_families
 
 REGRESSIONS = sorted((Path(__file__).parent / "regressions").glob("*.xml"))
-COUNT, SEED = tiered(110, 500), 2026
+COUNT, SEED = tiered(60, 500), 2026
 
 
 def in_a_new_process(*command: str) -> subprocess.CompletedProcess[str]:

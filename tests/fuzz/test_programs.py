@@ -18,8 +18,8 @@ from tests.fuzz.programs.thresholds import lowered
 from tests.fuzz.programs.widened import rounded_inside
 from tests.harness.tiers import tiered
 
-COUNT, SEED = tiered(70, 300), 2026
-BF16_COUNT = tiered(14, 40)
+COUNT, SEED = tiered(40, 300), 2026
+BF16_COUNT = tiered(8, 40)
 REGRESSIONS = sorted((Path(__file__).parent / "regressions" / "programs").glob("*.xml"))
 
 
@@ -30,7 +30,7 @@ def test_regressions(file):
 
 def test_random_programs(tmp_path):
     tally = Tally(SEED)
-    for found in outcomes(COUNT, SEED, tmp_path):
+    for found in outcomes(COUNT, SEED, tmp_path, share=0.1):
         tally.add(found)
     assert tally.failures == [], tally.text(tmp_path)
     assert tally.count == COUNT

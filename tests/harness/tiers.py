@@ -23,11 +23,16 @@ def tiered(commit: T, nightly: T) -> T:
 
 
 def is_nightly_only(test: pytest.Function) -> bool:
-    """True for a case that `make test` omits: a high seed, or of a grid marked `one_in(n)` all but every nth.
+    """True for a test that `make test` omits.
 
-    The indices of the remaining cases add up to a multiple of n, so that each value of each parameter occurs.
+    It is marked `nightly`, or a case with a high seed, or of a grid marked `one_in(n)` a case whose indices do not add
+    up to a multiple of n: so each value of each parameter remains.
     """
-    if NIGHTLY or not hasattr(test, "callspec"):
+    if NIGHTLY:
+        return False
+    if test.get_closest_marker("nightly") is not None:
+        return True
+    if not hasattr(test, "callspec"):
         return False
     seed, mark = test.callspec.params.get("seed"), test.get_closest_marker("one_in")
     return (isinstance(seed, int) and seed >= SEEDS) or (

@@ -14,7 +14,7 @@ from tests.harness.tiers import tiered
 from tests.hostile import chains
 from tests.hostile.confined import confined
 
-MANY, SOME = tiered((10_000, 2_000), (100_000, 10_000))
+MANY, SOME = tiered((5_000, 2_000), (100_000, 10_000))
 """Layers of the long chain and of the other kinds; quadratic work shows in the short ones as well."""
 
 RUN = """

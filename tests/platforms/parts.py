@@ -10,5 +10,3 @@ PARTS = (
     "tests/checks/test_files.py",
     "tests/batch/test_predictor.py",
 )
-SLOW = ("tests/batch/test_predictor.py",)
-"""Files that only the nightly run repeats under the restrictions of another system."""
